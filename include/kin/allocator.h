@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_ALLOCATOR_H
+#define KIN_ALLOCATOR_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where memory comes from. Given once, in the options of a client (or of a
+ * store that is used alone), copied, and inherited by everything made from it:
+ * informers, listeners, stores, objects, views. Two clients may differ.
+ *
+ * The functions behave like malloc, realloc and free; `ctx` is passed through.
+ * realloc also gets the old size. free is never called with NULL. An object may
+ * be released on any thread, so free must be thread-safe if objects are handed
+ * to other threads. NULL instead of an allocator means the C library's, and
+ * pages mapped from the system for the objects of a client.
+ *
+ * Not covered: libuv's own memory (uv_replace_allocator), llhttp (allocates
+ * nothing) and the C library's resolver. */
+typedef struct kin_allocator {
+  void *ctx;
+  void *(*malloc)(void *ctx, size_t size);
+  void *(*realloc)(void *ctx, void *ptr, size_t old_size, size_t size);
+  void (*free)(void *ctx, void *ptr);
+} kin_allocator;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_ALLOCATOR_H */

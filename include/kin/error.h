@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_ERROR_H
+#define KIN_ERROR_H
+
+#include <stdint.h>
+
+#include <kin/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Functions that can fail return 0 or a negative code. libuv's codes pass
+ * through unchanged (UV_ECONNREFUSED, ...); the library's own lie in
+ * [-5999, -5000]. A function that returns an error has started nothing, and no
+ * callback will come for it. */
+#define KIN_ERRNO_MAP(XX)                                                      \
+  XX(ENOMEM, -5000, "out of memory")                                           \
+  XX(EINVAL, -5001, "invalid argument")                                        \
+  XX(ENOTSUP, -5002, "option not supported by this version")                   \
+  XX(ECLOSED, -5003, "already closed or closing")                              \
+  XX(EALREADY, -5004, "already started or already in use")                     \
+  XX(EEXIST, -5005, "already exists")                                          \
+  XX(ENOENT, -5006, "no such entry")                                           \
+  XX(EKEY, -5007, "object has no usable name or the key is malformed")         \
+  XX(EINDEX, -5008, "index function failed")                                   \
+  XX(ETYPE, -5009, "value has another type")                                   \
+  XX(EJSON, -5020, "malformed JSON")                                           \
+  XX(EDEPTH, -5021, "JSON is nested too deeply")                               \
+  XX(ETOOBIG, -5022, "over the size limit")                                    \
+  XX(ETRUNCATED, -5023, "body ended in the middle of a value")                 \
+  XX(EUNEXPECTED, -5024, "valid JSON, but not what was asked for")             \
+  XX(EHTTP, -5040, "malformed HTTP")                                           \
+  XX(ESTATUS, -5041, "server answered with an error status")                   \
+  XX(ECONTENT, -5042, "unsupported content type or encoding")                  \
+  XX(EEOF, -5043, "connection ended early")                                    \
+  XX(ETIMEDOUT, -5044, "timed out")                                            \
+  XX(ERESOLVE, -5045, "server name could not be resolved")                     \
+  XX(EGONE, -5046, "resource version is no longer available")                  \
+  XX(EURL, -5047, "malformed server URL")
+
+#define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,
+typedef enum kin_errno { KIN_ERRNO_MAP(KIN_ERRNO_ENUM) } kin_errno;
+#undef KIN_ERRNO_ENUM
+
+/* Returns a short text for a code of this library, of libuv, or 0. Never NULL;
+ * static. */
+KIN_EXTERN const char *kin_strerror(int code);
+
+/* Returns the name of a code, such as "KIN_ENOMEM" or "UV_ECONNREFUSED"
+ * without its prefix for libuv's. Never NULL; static. */
+KIN_EXTERN const char *kin_err_name(int code);
+
+/* What kind of failure an error event tells about. */
+typedef enum kin_error_class {
+  KIN_CLASS_NONE = 0,
+  KIN_CLASS_DNS,       /* the server's name did not resolve */
+  KIN_CLASS_CONNECT,   /* no connection, or it broke */
+  KIN_CLASS_TLS,       /* handshake or certificate */
+  KIN_CLASS_AUTH,      /* 401 */
+  KIN_CLASS_FORBIDDEN, /* 403 */
+  KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
+  KIN_CLASS_THROTTLED, /* 429 */
+  KIN_CLASS_SERVER,    /* any other error status, or an ERROR event */
+  KIN_CLASS_PROTOCOL,  /* malformed HTTP, wrong content type, silence */
+  KIN_CLASS_DECODE,    /* malformed, truncated or oversized JSON */
+  KIN_CLASS_MEMORY     /* an allocation failed */
+} kin_error_class;
+
+/* Returns the name used by the `kinformer` program: "dns", "connect", ...
+ * Never NULL; static. */
+KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
+
+/* What an informer does after a failure. */
+typedef enum kin_retry {
+  KIN_RETRY = 0,   /* try again after retry_in_ms (the default) */
+  KIN_RETRY_AFTER, /* try again after the answer's retry_after_ms */
+  KIN_STOP         /* give up; the cache keeps what it has */
+} kin_retry;
+
+/* One failure of an informer's scope, given to on_error. The strings are valid
+ * during the call and never NULL ("" if there is nothing to say). */
+typedef struct kin_error_event {
+  int code;                    /* negative */
+  kin_error_class error_class; /* never KIN_CLASS_NONE */
+  int status;                  /* HTTP or Status code, 0 if there was none */
+  const char *reason;          /* Status reason such as "Expired" */
+  const char *message;         /* for people; names the request's path */
+  const char *namespace_;      /* the scope; "" means all namespaces */
+  uint32_t attempt;            /* failures in a row, this one included */
+  uint64_t retry_in_ms;        /* when the next attempt is made */
+
+  kin_retry answer;        /* set by the callback; KIN_RETRY when it begins */
+  uint64_t retry_after_ms; /* used with KIN_RETRY_AFTER; at most a day */
+} kin_error_event;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_ERROR_H */

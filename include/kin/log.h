@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_LOG_H
+#define KIN_LOG_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How much a line matters. ERROR: something failed that the program should
+ * look at. WARN: handled, but not expected. INFO: state changes, a handful per
+ * informer and hour. DEBUG: every request. */
+typedef enum kin_log_level {
+  KIN_LOG_ERROR = 1,
+  KIN_LOG_WARN = 2,
+  KIN_LOG_INFO = 3,
+  KIN_LOG_DEBUG = 4
+} kin_log_level;
+
+/* Receives one line without a newline, valid during the call. Lines never hold
+ * object bodies or credentials. The library writes nowhere by itself. A log
+ * callback is pure: it may be called inside a kin_ call and may not call one. */
+typedef void (*kin_log_cb)(kin_log_level level, const char *line, void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_LOG_H */

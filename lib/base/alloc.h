@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_ALLOC_H
+#define KIN_BASE_ALLOC_H
+
+#include <stddef.h>
+
+#include <kin/allocator.h>
+
+/* The C library's allocator. Static. */
+const kin_allocator *kin__default_allocator(void);
+
+/* All of these return NULL when memory is out or a size overflows. */
+void *kin__malloc(const kin_allocator *allocator, size_t size);
+void *kin__calloc(const kin_allocator *allocator, size_t count, size_t size);
+void *kin__realloc_array(const kin_allocator *allocator, void *ptr,
+                         size_t old_count, size_t count, size_t size);
+/* Copies `length` bytes and adds a NUL. */
+char *kin__strndup(const kin_allocator *allocator, const char *s,
+                   size_t length);
+/* NULL gives NULL. */
+char *kin__strdup(const kin_allocator *allocator, const char *s);
+/* NULL is allowed. */
+void kin__free(const kin_allocator *allocator, void *ptr);
+
+#endif /* KIN_BASE_ALLOC_H */

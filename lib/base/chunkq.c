@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/chunkq.h"
+
+#include <assert.h>
+#include <stdalign.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+
+#define PER_CHUNK 64u
+
+struct kin__chunk {
+  struct kin__chunk *next;
+  alignas(max_align_t) char elements[];
+};
+
+void kin__chunkq_init(kin__chunkq *queue, const kin_allocator *allocator,
+                      size_t element_size) {
+  *queue = (kin__chunkq){.allocator = allocator, .element_size = element_size};
+}
+
+void kin__chunkq_finish(kin__chunkq *queue) {
+  while (queue->first != NULL) {
+    struct kin__chunk *next = queue->first->next;
+    kin__free(queue->allocator, queue->first);
+    queue->first = next;
+  }
+  kin__free(queue->allocator, queue->spare);
+  kin__chunkq_init(queue, queue->allocator, queue->element_size);
+}
+
+static bool have_spare(kin__chunkq *queue) {
+  if (queue->spare == NULL) {
+    queue->spare =
+        kin__malloc(queue->allocator,
+                    sizeof *queue->spare + PER_CHUNK * queue->element_size);
+  }
+  return queue->spare != NULL;
+}
+
+int kin__chunkq_reserve(kin__chunkq *queue, unsigned count) {
+  assert(count <= PER_CHUNK);
+  bool has_room = queue->last != NULL && PER_CHUNK - queue->tail >= count;
+  return has_room || have_spare(queue) ? 0 : KIN_ENOMEM;
+}
+
+void *kin__chunkq_push(kin__chunkq *queue) {
+  if (queue->last == NULL || queue->tail == PER_CHUNK) {
+    if (!have_spare(queue)) {
+      return NULL;
+    }
+    struct kin__chunk *chunk = queue->spare;
+    queue->spare = NULL;
+    chunk->next = NULL;
+    if (queue->last != NULL) {
+      queue->last->next = chunk;
+    } else {
+      queue->first = chunk;
+      queue->head = 0;
+    }
+    queue->last = chunk;
+    queue->tail = 0;
+  }
+  queue->count++;
+  return queue->last->elements + queue->tail++ * queue->element_size;
+}
+
+void *kin__chunkq_peek(const kin__chunkq *queue) {
+  return queue->count > 0
+             ? queue->first->elements + queue->head * queue->element_size
+             : NULL;
+}
+
+void kin__chunkq_pop(kin__chunkq *queue) {
+  assert(queue->count > 0);
+  queue->count--;
+  queue->head++;
+  if (queue->count > 0 && queue->head < PER_CHUNK) {
+    return;
+  }
+  struct kin__chunk *chunk = queue->first;
+  queue->first = chunk->next;
+  queue->head = 0;
+  if (queue->first == NULL) {
+    queue->last = NULL;
+    queue->tail = 0;
+  }
+  kin__free(queue->allocator, queue->spare);
+  queue->spare = chunk;
+}

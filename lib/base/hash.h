@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_HASH_H
+#define KIN_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/str.h>
+
+/* SipHash-1-3 (Aumasson, Bernstein) folded to 32 bits: keyed, so that object
+ * names chosen by somebody else cannot be made to collide. */
+typedef struct kin__hash_seed {
+  uint64_t k0;
+  uint64_t k1;
+} kin__hash_seed;
+
+uint32_t kin__hash(const kin__hash_seed *seed, kin_str s);
+
+#endif /* KIN_BASE_HASH_H */

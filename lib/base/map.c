@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/map.h"
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+
+/* Linear hashing: there are `buckets` chains, numbered from 0. A hash belongs
+ * to chain hash & mask, or, if that chain does not exist yet, to the one half
+ * the table below, from which it will be split off. */
+
+#define HEADS_SHIFT 10u
+#define HEADS_PER_SEGMENT (1u << HEADS_SHIFT)
+#define MIN_BUCKETS 16u
+
+void kin__map_init(kin__map *map, const kin_allocator *allocator,
+                   kin__slots *slots) {
+  *map = (kin__map){.allocator = allocator, .slots = slots};
+}
+
+void kin__map_finish(kin__map *map) {
+  for (uint32_t i = 0; i < map->segment_count; i++) {
+    kin__free(map->allocator, map->segments[i]);
+  }
+  kin__free(map->allocator, map->segments);
+  kin__map_init(map, map->allocator, map->slots);
+}
+
+static uint32_t *chain(const kin__map *map, uint32_t bucket) {
+  return &map->segments[bucket >> HEADS_SHIFT]
+                       [bucket & (HEADS_PER_SEGMENT - 1)];
+}
+
+static kin__slot_head *head_of(const kin__map *map, uint32_t id) {
+  return kin__slots_at(map->slots, id);
+}
+
+static uint32_t bucket_of(const kin__map *map, uint32_t hash) {
+  uint32_t bucket = hash & map->mask;
+  return bucket < map->buckets ? bucket : bucket & (map->mask >> 1);
+}
+
+/* Makes sure that the chain head `bucket` has memory. */
+static int reserve_head(kin__map *map, uint32_t bucket) {
+  uint32_t segment = bucket >> HEADS_SHIFT;
+  if (segment < map->segment_count) {
+    return 0;
+  }
+  if (segment == map->segment_capacity) {
+    uint32_t capacity = segment > 0 ? segment * 2 : 4;
+    uint32_t **segments =
+        kin__realloc_array(map->allocator, map->segments, map->segment_capacity,
+                           capacity, sizeof *segments);
+    if (segments == NULL) {
+      return KIN_ENOMEM;
+    }
+    map->segments = segments;
+    map->segment_capacity = capacity;
+  }
+  uint32_t *heads =
+      kin__malloc(map->allocator, HEADS_PER_SEGMENT * sizeof *heads);
+  if (heads == NULL) {
+    return KIN_ENOMEM;
+  }
+  map->segments[segment] = heads;
+  map->segment_count++;
+  return 0;
+}
+
+int kin__map_reserve(kin__map *map) {
+  if (map->buckets > 0) {
+    return 0;
+  }
+  int err = reserve_head(map, 0);
+  if (err == 0) {
+    map->buckets = MIN_BUCKETS;
+    map->mask = MIN_BUCKETS - 1;
+    for (uint32_t i = 0; i < MIN_BUCKETS; i++) {
+      *chain(map, i) = KIN__NO_SLOT;
+    }
+  }
+  return err;
+}
+
+/* Splits one chain; without memory chains get longer, nothing else. */
+static void grow(kin__map *map) {
+  uint32_t fresh = map->buckets;
+  if (fresh == UINT32_C(1) << 31 || reserve_head(map, fresh) != 0) {
+    return;
+  }
+  if (fresh == map->mask + 1) {
+    map->mask = map->mask * 2 + 1;
+  }
+  map->buckets++;
+  uint32_t *from = chain(map, fresh & (map->mask >> 1));
+  uint32_t *to = chain(map, fresh);
+  while (*from != KIN__NO_SLOT) {
+    kin__slot_head *head = head_of(map, *from);
+    if ((head->hash & map->mask) == fresh) {
+      *to = *from;
+      to = &head->next;
+      *from = head->next;
+    } else {
+      from = &head->next;
+    }
+  }
+  *to = KIN__NO_SLOT;
+}
+
+static void shrink(kin__map *map) {
+  uint32_t last = map->buckets - 1;
+  uint32_t *to = chain(map, last & (map->mask >> 1));
+  while (*to != KIN__NO_SLOT) {
+    to = &head_of(map, *to)->next;
+  }
+  *to = *chain(map, last);
+  map->buckets--;
+  if (map->buckets == (map->mask >> 1) + 1) {
+    map->mask >>= 1;
+  }
+  /* One spare segment stays, so that a count that swings around a segment's
+   * border does not allocate each time. */
+  uint32_t needed = ((map->buckets - 1) >> HEADS_SHIFT) + 1;
+  if (map->segment_count > needed + 1) {
+    kin__free(map->allocator, map->segments[--map->segment_count]);
+  }
+}
+
+int kin__map_insert(kin__map *map, uint32_t hash, uint32_t id) {
+  int err = kin__map_reserve(map);
+  if (err != 0) {
+    return err;
+  }
+  if (map->count >= map->buckets) {
+    grow(map);
+  }
+  uint32_t *first = chain(map, bucket_of(map, hash));
+  kin__slot_head *head = head_of(map, id);
+  head->hash = hash;
+  head->next = *first;
+  *first = id;
+  map->count++;
+  return 0;
+}
+
+void kin__map_remove(kin__map *map, uint32_t id) {
+  kin__slot_head *head = head_of(map, id);
+  uint32_t *link = chain(map, bucket_of(map, head->hash));
+  while (*link != id) {
+    link = &head_of(map, *link)->next;
+  }
+  *link = head->next;
+  map->count--;
+  if (map->buckets > MIN_BUCKETS && map->count < map->buckets / 2) {
+    shrink(map);
+  }
+}
+
+uint32_t kin__map_first(const kin__map *map, uint32_t hash) {
+  if (map->count == 0) {
+    return KIN__NO_SLOT;
+  }
+  uint32_t id = *chain(map, bucket_of(map, hash));
+  while (id != KIN__NO_SLOT && head_of(map, id)->hash != hash) {
+    id = head_of(map, id)->next;
+  }
+  return id;
+}
+
+uint32_t kin__map_next(const kin__map *map, uint32_t id) {
+  uint32_t hash = head_of(map, id)->hash;
+  do {
+    id = head_of(map, id)->next;
+  } while (id != KIN__NO_SLOT && head_of(map, id)->hash != hash);
+  return id;
+}
+
+bool kin__map_drop_segment(kin__map *map) {
+  if (map->segment_count > 0) {
+    kin__free(map->allocator, map->segments[--map->segment_count]);
+  }
+  return map->segment_count > 0;
+}
+
+size_t kin__map_memory(const kin__map *map) {
+  return (size_t)map->segment_count * HEADS_PER_SEGMENT * sizeof(uint32_t) +
+         map->segment_capacity * sizeof *map->segments;
+}

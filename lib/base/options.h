@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_OPTIONS_H
+#define KIN_BASE_OPTIONS_H
+
+#include <stddef.h>
+
+/* Copies a sized option struct of a caller that may be older or newer than the
+ * library. `size` is the first member of both. Fields the caller does not know
+ * become 0. `first_size` is the struct's size in its first release.
+ * Errors: KIN_EINVAL (NULL or smaller than the first release's), KIN_ENOTSUP (a
+ * newer caller has set a field that this library does not know). */
+int kin__options_copy(void *to, size_t to_size, const void *from,
+                      size_t first_size);
+
+#endif /* KIN_BASE_OPTIONS_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/sched.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+void kin__sched_init(kin__sched *sched, uint64_t (*now_ns)(void *ctx),
+                     void *ctx) {
+  *sched = (kin__sched){.now_ns = now_ns, .ctx = ctx};
+  kin__list_init(&sched->queue);
+}
+
+void kin__task_init(kin__task *task, bool (*step)(kin__task *task)) {
+  kin__list_init(&task->node);
+  task->step = step;
+}
+
+void kin__sched_add(kin__sched *sched, kin__task *task) {
+  if (!kin__list_is_empty(&task->node)) {
+    return;
+  }
+  bool was_empty = kin__list_is_empty(&sched->queue);
+  kin__list_push(&sched->queue, &task->node);
+  if (was_empty && !sched->is_running && sched->wake != NULL) {
+    sched->wake(sched);
+  }
+}
+
+void kin__sched_cancel(kin__sched *sched, kin__task *task) {
+  kin__list_remove(&task->node);
+  if (sched->running == task) {
+    sched->running = NULL;
+  }
+}
+
+bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
+  assert(!sched->is_running);
+  sched->is_running = true;
+  sched->handler_ns = 0;
+  uint64_t start = sched->now_ns(sched->ctx);
+  while (!kin__list_is_empty(&sched->queue)) {
+    kin__task *task = KIN__CONTAINER_OF(sched->queue.next, kin__task, node);
+    kin__list_remove(&task->node);
+    sched->running = task;
+    bool has_more = task->step(task);
+    /* A step that cancelled or freed its task has cleared `running`; the task
+     * is not touched then. */
+    if (has_more && sched->running == task) {
+      kin__sched_add(sched, task);
+    }
+    sched->running = NULL;
+    if (sched->now_ns(sched->ctx) - start >= budget_ns) {
+      break;
+    }
+  }
+  sched->is_running = false;
+  return !kin__list_is_empty(&sched->queue);
+}
+
+bool kin__sched_has_work(const kin__sched *sched) {
+  return !kin__list_is_empty(&sched->queue);
+}

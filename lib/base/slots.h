@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_SLOTS_H
+#define KIN_BASE_SLOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+
+#define KIN__NO_SLOT UINT32_MAX
+
+/* A segmented array of elements with stable addresses and 32-bit ids. Taking
+ * and giving back is O(1); growing adds one segment and copies nothing but the
+ * directory (8 bytes for each 1,024 elements). Ids below kin__slots_limit can
+ * be walked with an integer, so a walk may pause for any time.
+ *
+ * Every element begins with a kin__slot_head. A free element is zeroed except
+ * for its head; whether an element is in use must be visible in the owner's own
+ * fields (a NULL pointer, say). */
+typedef struct kin__slot_head {
+  uint32_t hash; /* the owner's; kept by kin__map */
+  uint32_t next; /* next in the map's chain, or in the free list */
+} kin__slot_head;
+
+typedef struct kin__slots {
+  const kin_allocator *allocator;
+  char **segments;
+  size_t element_size;
+  uint32_t segment_capacity; /* of the directory */
+  uint32_t segment_count;    /* allocated; at most one beyond limit */
+  uint32_t limit;            /* ids handed out so far are below this */
+  uint32_t free_head;
+  uint32_t live;
+} kin__slots;
+
+/* Allocates nothing. The allocator must outlive the array. */
+void kin__slots_init(kin__slots *slots, const kin_allocator *allocator,
+                     size_t element_size);
+/* Frees all segments; what elements own is the owner's business. */
+void kin__slots_finish(kin__slots *slots);
+
+/* Makes sure that the next `count` (at most 1,024) calls of kin__slots_take
+ * succeed. Errors: KIN_ENOMEM. */
+int kin__slots_reserve(kin__slots *slots, uint32_t count);
+
+/* Takes a zeroed element. Errors: KIN_ENOMEM. */
+int kin__slots_take(kin__slots *slots, uint32_t *id);
+/* Gives an element back and zeroes it. */
+void kin__slots_give(kin__slots *slots, uint32_t id);
+
+#define KIN__SLOTS_SHIFT 10u
+#define KIN__SLOTS_PER_SEGMENT (1u << KIN__SLOTS_SHIFT)
+
+static inline void *kin__slots_at(const kin__slots *slots, uint32_t id) {
+  return slots->segments[id >> KIN__SLOTS_SHIFT] +
+         (size_t)(id & (KIN__SLOTS_PER_SEGMENT - 1)) * slots->element_size;
+}
+
+static inline uint32_t kin__slots_limit(const kin__slots *slots) {
+  return slots->limit;
+}
+
+/* Frees the last segment, whatever it holds, so that a large array can be
+ * taken down in bounded steps. Returns the number of ids left below limit; no
+ * element may be taken any more. */
+uint32_t kin__slots_drop_segment(kin__slots *slots);
+
+/* Bytes allocated. */
+size_t kin__slots_memory(const kin__slots *slots);
+
+#endif /* KIN_BASE_SLOTS_H */

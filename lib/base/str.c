@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/str.h"
+
+static unsigned char lower(unsigned char c) {
+  return c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : c;
+}
+
+bool kin__str_equal_nocase(kin_str a, kin_str b) {
+  if (a.length != b.length) {
+    return false;
+  }
+  for (size_t i = 0; i < a.length; i++) {
+    if (lower((unsigned char)a.data[i]) != lower((unsigned char)b.data[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool kin__str_to_u64(kin_str s, uint64_t *value) {
+  if (s.length == 0) {
+    return false;
+  }
+  uint64_t v = 0;
+  for (size_t i = 0; i < s.length; i++) {
+    unsigned digit = (unsigned char)s.data[i] - (unsigned)'0';
+    if (digit > 9 || v > (UINT64_MAX - digit) / 10) {
+      return false;
+    }
+    v = v * 10 + digit;
+  }
+  *value = v;
+  return true;
+}

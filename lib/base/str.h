@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_STR_H
+#define KIN_BASE_STR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <kin/str.h>
+
+static inline kin_str kin__str(const char *data, size_t length) {
+  kin_str s = {data, length};
+  return s;
+}
+
+/* NULL gives the empty string. */
+static inline kin_str kin__cstr(const char *s) {
+  return kin__str(s, s != NULL ? strlen(s) : 0);
+}
+
+/* A string literal. */
+#define KIN__LIT(s) kin__str("" s, sizeof(s) - 1)
+
+static inline bool kin__str_equal(kin_str a, kin_str b) {
+  return a.length == b.length &&
+         (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+/* ASCII case-insensitive, without regard to the locale. */
+bool kin__str_equal_nocase(kin_str a, kin_str b);
+
+/* Parses decimal digits only. Returns false, and leaves *value alone, if `s` is
+ * empty, holds anything else, or overflows. */
+bool kin__str_to_u64(kin_str s, uint64_t *value);
+
+#endif /* KIN_BASE_STR_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_TIMERS_H
+#define KIN_BASE_TIMERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Timers on an injected clock: a pairing heap of caller-owned nodes, so that
+ * starting one cannot fail. A client drives one set with one uv_timer_t; a test
+ * drives it with numbers. */
+typedef struct kin__timer {
+  struct kin__timer *child;
+  struct kin__timer *sibling;
+  struct kin__timer *prev; /* elder sibling, or parent of a first child */
+  uint64_t due_ms;
+  void (*cb)(struct kin__timer *timer);
+  bool is_active;
+} kin__timer;
+
+typedef struct kin__timers {
+  kin__timer *root;
+  /* Told when the earliest due time may have changed; may be NULL. */
+  void (*changed)(struct kin__timers *timers);
+} kin__timers;
+
+void kin__timers_init(kin__timers *timers);
+
+/* The callback may start, stop and free any timer, itself included. */
+void kin__timer_init(kin__timer *timer, void (*cb)(kin__timer *timer));
+/* (Re)starts: due at an absolute time. O(log n) amortized. */
+void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms);
+/* Does nothing if it is not active. */
+void kin__timer_stop(kin__timers *timers, kin__timer *timer);
+
+/* When the next timer is due; UINT64_MAX if there is none. */
+uint64_t kin__timers_next_ms(const kin__timers *timers);
+
+/* Calls the timers that are due, in order of time, at most `limit` of them.
+ * Returns whether more are due. */
+bool kin__timers_run(kin__timers *timers, uint64_t now_ms, unsigned limit);
+
+#endif /* KIN_BASE_TIMERS_H */

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compiles each public header alone, as C11 and as C++17, and the initializer
+macros in both. Usage: check_headers.py SOURCE_DIR BUILD_INCLUDE_DIR CC CXX
+"""
+
+import pathlib
+import subprocess
+import sys
+
+FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+INITIALIZERS = """
+#include <kin/kin.h>
+kin_client_options a(void); kin_client_options a(void)
+{ kin_client_options o = KIN_CLIENT_OPTIONS_INIT; return o; }
+kin_informer_options b(void); kin_informer_options b(void)
+{ kin_informer_options o = KIN_INFORMER_OPTIONS_INIT; return o; }
+kin_listener_options c(void); kin_listener_options c(void)
+{ kin_listener_options o = KIN_LISTENER_OPTIONS_INIT; return o; }
+kin_index_options d(void); kin_index_options d(void)
+{ kin_index_options o = KIN_INDEX_OPTIONS_INIT; return o; }
+"""
+
+
+def compiles(compiler, language, includes, text):
+    run = subprocess.run([compiler, *language, *FLAGS, *includes, "-"],
+                         input=text, capture_output=True, text=True)
+    if run.returncode != 0:
+        print(run.stderr)
+    return run.returncode == 0
+
+
+def main():
+    source, build, cc, cxx = sys.argv[1:]
+    includes = ["-I", f"{source}/include", "-I", build]
+    c_language = (cc, ["-x", "c", "-std=gnu11"])
+    languages = [c_language]
+    if cxx != "none":
+        languages.append((cxx, ["-x", "c++", "-std=c++17"]))
+    texts = {path.name: f"#include <kin/{path.name}>\nextern int unused;\n"
+             for path in pathlib.Path(source, "include/kin").glob("*.h")}
+    texts["initializers"] = INITIALIZERS
+    passed = failed = 0
+    for compiler, language in languages:
+        for name, text in sorted(texts.items()):
+            holds = compiles(compiler, language, includes, text)
+            print(f"{'ok' if holds else 'FAIL'}: {name} by {compiler}")
+            passed += holds
+            failed += not holds
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

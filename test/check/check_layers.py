@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the rules of doc/architecture.md that the compiler does not: which
+folder of lib/ may include which, where <uv.h> and <yyjson.h> may be included,
+that memory comes from the injected allocator only, and the sizes of files and
+functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
+"""
+
+import pathlib
+import re
+import sys
+
+STAGES = ["base", "object", "transport", "decode", "reflector", "queue",
+          "store", "dispatch", "informer", "toolkit"]
+MAY_USE_UV = {"transport", "config", "informer", "toolkit"}
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 80
+BARE_ALLOCATION = re.compile(
+    r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|asprintf)\s*\(")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+
+def strip_comments(text):
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text,
+                  flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def functions(text):
+    """Yields (line, length) of each function body at file level."""
+    start = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if start is None and re.match(r"^[A-Za-z_].*\)\s*\{\s*$", line):
+            start = number
+        elif start is None and line.startswith("    ") and \
+                re.search(r"\)\s*\{\s*$", line) and "=" not in line:
+            pass
+        elif start is not None and line == "}":
+            yield start, number - start + 1
+            start = None
+
+
+def check_includes(root, problems):
+    for path in sorted((root / "lib").rglob("*.[ch]")):
+        stage = path.relative_to(root / "lib").parts[0]
+        rank = STAGES.index(stage)
+        for kind, target in INCLUDE.findall(path.read_text()):
+            other = target.split("/")[0]
+            if kind == '"' and other not in STAGES:
+                problems.append(f"{path}: \"{target}\" is not below lib/")
+            elif kind == '"' and STAGES.index(other) > rank:
+                problems.append(f"{path}: {stage} includes {target}")
+
+
+def check_uv(root, problems):
+    for path in sorted((root / "lib").rglob("*.[ch]")):
+        stage = path.relative_to(root / "lib").parts[0]
+        includes = [t for _, t in INCLUDE.findall(path.read_text())]
+        if "uv.h" in includes and stage not in MAY_USE_UV:
+            problems.append(f"{path}: includes <uv.h>")
+        if "kin/client.h" in includes and stage not in MAY_USE_UV:
+            problems.append(f"{path}: includes <kin/client.h>")
+    for path in sorted((root / "include/kin").glob("*.h")):
+        if "uv.h" in [t for _, t in INCLUDE.findall(path.read_text())] \
+                and path.name != "client.h":
+            problems.append(f"{path}: includes <uv.h>")
+
+
+def check_yyjson(root, problems):
+    allowed = re.compile(r"lib/(object|decode|store)/")
+    for path in sorted((root / "lib").rglob("*.[ch]")):
+        if "yyjson.h" in [t for _, t in INCLUDE.findall(path.read_text())] \
+                and not allowed.search(str(path)):
+            problems.append(f"{path}: includes <yyjson.h>")
+
+
+def check_allocation(root, problems):
+    for path in sorted((root / "lib").rglob("*.c")):
+        if path.name == "alloc.c":
+            continue
+        text = strip_comments(path.read_text())
+        for number, line in enumerate(text.split("\n"), 1):
+            if BARE_ALLOCATION.search(line):
+                problems.append(f"{path}:{number}: {line.strip()}")
+
+
+def check_sizes(root, problems):
+    for folder in ("lib", "include", "tools", "test", "bench", "examples"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            text = path.read_text()
+            lines = text.count("\n")
+            if lines > MAX_FILE_LINES:
+                problems.append(f"{path}: {lines} lines")
+            for start, length in functions(text):
+                if length > MAX_FUNCTION_LINES and folder != "test":
+                    problems.append(f"{path}:{start}: a function of {length} "
+                                    "lines")
+
+
+def check_licence(root, problems):
+    for folder in ("lib", "include", "tools", "test", "bench", "examples"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            if "SPDX-License-Identifier: MIT" not in path.read_text()[:80]:
+                problems.append(f"{path}: no licence line")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    failed = 0
+    rules = [check_includes, check_uv, check_yyjson, check_allocation,
+             check_sizes, check_licence]
+    for rule in rules:
+        problems = []
+        rule(root, problems)
+        name = rule.__name__
+        print(f"{'FAIL' if problems else 'ok'}: {name}")
+        for problem in problems:
+            print(f"  {problem}")
+        failed += bool(problems)
+    print(f"{len(rules) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

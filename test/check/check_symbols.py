@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks what the shared library exports: kin_ functions only, all of those
+that the public headers declare, and no others. Usage: check_symbols.py
+LIBRARY INCLUDE_DIR
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def exported(library):
+    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
+                         capture_output=True, text=True).stdout
+    names = (line.split()[-1] for line in out.splitlines() if line.strip())
+    return {name.split("@")[0] for name in names}
+
+
+def declared(include_dir):
+    names = set()
+    for path in pathlib.Path(include_dir).glob("*.h*"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        for match in re.finditer(r"KIN_EXTERN\b[^;]*?\b(kin_\w+)\s*\(", text):
+            names.add(match.group(1))
+    return names
+
+
+def main():
+    library, include_dir = sys.argv[1:]
+    have, want = exported(library), declared(include_dir)
+    checks = {
+        "some function is declared": len(want) > 0,
+        f"exported but not public: {sorted(n for n in have if not re.match('kin_[a-z]', n))}":
+            all(re.match("kin_[a-z]", n) for n in have),
+        f"exported but not declared: {sorted(have - want)}": have <= want,
+        f"declared but not exported: {sorted(want - have)}": want <= have,
+    }
+    for name, holds in checks.items():
+        print(f"{'ok' if holds else 'FAIL'}: {name}")
+    failed = sum(not holds for holds in checks.values())
+    print(f"{len(checks) - failed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

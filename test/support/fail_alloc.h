@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_FAIL_ALLOC_H
+#define KIN_TEST_FAIL_ALLOC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <kin/allocator.h>
+
+/* An allocator for tests: it fails when told to, counts what is alive, and
+ * aborts with a message when it is misused (a wrong old_size on realloc, a
+ * pointer that is not its own, a second free). realloc always moves, so that a
+ * stale pointer is found by the sanitizer. Counters are atomic: blocks may be
+ * freed on any thread.
+ *
+ * The sweep over all allocations of a scenario:
+ *
+ *   for (size_t n = 1;; n++) {
+ *     fail_alloc memory;
+ *     fail_alloc_init(&memory, n);
+ *     run the scenario with &memory.allocator; it may fail, cleanly
+ *     assert_int_equal(atomic_load(&memory.live_blocks), 0);
+ *     if (!fail_alloc_has_failed(&memory)) {
+ *       break; // the scenario needs fewer than n allocations
+ *     }
+ *   }
+ */
+typedef struct fail_alloc {
+  kin_allocator allocator; /* hand out &fail.allocator */
+  atomic_size_t calls;     /* of malloc and realloc so far */
+  size_t fail_at;          /* the call that fails, from 1; 0: none */
+  bool keeps_failing;      /* and all calls after it */
+  atomic_size_t live_blocks;
+  atomic_size_t live_bytes;
+  atomic_size_t peak_bytes;
+  atomic_size_t failures; /* calls that were made to fail */
+} fail_alloc;
+
+void fail_alloc_init(fail_alloc *fail, size_t fail_at);
+
+/* Whether a call has failed; false after a scenario means that it made fewer
+ * than fail_at calls. */
+bool fail_alloc_has_failed(const fail_alloc *fail);
+
+#endif /* KIN_TEST_FAIL_ALLOC_H */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+
+static uint32_t fold(uint64_t h) {
+  return (uint32_t)(h ^ (h >> 32));
+}
+
+/* CPython's hash() of bytes is SipHash-1-3; with PYTHONHASHSEED=0 its key is
+ * zero. */
+static void test_hash_matches_another_implementation(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t hash;
+  } cases[] = {
+      {"a", UINT64_C(0x407448d2b89b1813)},
+      {"ab", UINT64_C(0x555508cbc6add439)},
+      {"1234567", UINT64_C(0xa33d651594fdae81)},
+      {"12345678", UINT64_C(0x3489982430560a87)},
+      {"123456789", UINT64_C(0x0fbc0f0007965fcf)},
+      {"default/nginx-7d9b8c6f5-abcde", UINT64_C(0x301fb0b0ab0006f4)},
+  };
+  const kin__hash_seed zero = {0, 0};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(kin__hash(&zero, kin__cstr(cases[i].text)),
+                     fold(cases[i].hash));
+  }
+}
+
+/* The key 00 01 .. 0f and the inputs 00 01 .. of the algorithm's reference
+ * tests. */
+static void test_hash_uses_both_key_words(void **state) {
+  (void)state;
+  static const struct {
+    size_t length;
+    uint64_t hash;
+  } cases[] = {
+      {0, UINT64_C(0xabac0158050fc4dc)},  {1, UINT64_C(0xc9f49bf37d57ca93)},
+      {2, UINT64_C(0x82cb9b024dc7d44d)},  {7, UINT64_C(0xd3927d989bb11140)},
+      {8, UINT64_C(0x369095118d299a8e)},  {9, UINT64_C(0x25a48eb36c063de4)},
+      {15, UINT64_C(0xd320d86d2a519956)}, {16, UINT64_C(0xcc4fdd1a7d908b66)},
+      {63, UINT64_C(0x9d199062b7bbb3a8)},
+  };
+  const kin__hash_seed seed = {UINT64_C(0x0706050403020100),
+                               UINT64_C(0x0f0e0d0c0b0a0908)};
+  char bytes[64];
+  for (size_t i = 0; i < sizeof bytes; i++) {
+    bytes[i] = (char)i;
+  }
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(kin__hash(&seed, kin__str(bytes, cases[i].length)),
+                     fold(cases[i].hash));
+  }
+}
+
+static void test_hash_of_the_empty_string_needs_no_bytes(void **state) {
+  (void)state;
+  const kin__hash_seed seed = {1, 2};
+  assert_int_equal(kin__hash(&seed, kin__str(NULL, 0)),
+                   kin__hash(&seed, KIN__LIT("")));
+}
+
+static void test_hash_reads_unaligned_text(void **state) {
+  (void)state;
+  const kin__hash_seed seed = {3, 4};
+  char bytes[80];
+  uint32_t expected = kin__hash(&seed, KIN__LIT("kube-system/coredns-0123456"));
+  for (size_t shift = 0; shift < 8; shift++) {
+    memcpy(bytes + shift, "kube-system/coredns-0123456", 27);
+    assert_int_equal(kin__hash(&seed, kin__str(bytes + shift, 27)), expected);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_hash_matches_another_implementation),
+      cmocka_unit_test(test_hash_uses_both_key_words),
+      cmocka_unit_test(test_hash_of_the_empty_string_needs_no_bytes),
+      cmocka_unit_test(test_hash_reads_unaligned_text),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

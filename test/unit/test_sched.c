@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/sched.h"
+
+/* Each step takes STEP_NS of a clock that only steps move. */
+#define STEP_NS 10u
+#define FOREVER UINT64_MAX
+
+static struct {
+  kin__sched sched;
+  uint64_t now_ns;
+  char trace[64]; /* names of the tasks that ran */
+  size_t length;
+  unsigned wakes;
+} s;
+
+typedef struct worker {
+  kin__task task;
+  char name;
+  unsigned work; /* steps left */
+  struct worker *other;
+} worker;
+
+static uint64_t now_ns(void *ctx) {
+  assert_ptr_equal(ctx, &s);
+  return s.now_ns;
+}
+
+static void wake(kin__sched *sched) {
+  assert_ptr_equal(sched, &s.sched);
+  s.wakes++;
+}
+
+static worker *begin_step(kin__task *task) {
+  worker *w = KIN__CONTAINER_OF(task, worker, task);
+  assert_true(s.length + 1 < sizeof s.trace);
+  s.trace[s.length++] = w->name;
+  s.trace[s.length] = '\0';
+  s.now_ns += STEP_NS;
+  return w;
+}
+
+static bool work(kin__task *task) {
+  worker *w = begin_step(task);
+  return --w->work > 0;
+}
+
+static void init_worker(worker *w, char name, unsigned steps,
+                        bool (*step)(kin__task *)) {
+  *w = (worker){.name = name, .work = steps};
+  kin__task_init(&w->task, step);
+}
+
+static int setup(void **state) {
+  (void)state;
+  s.now_ns = 1000;
+  s.length = 0;
+  s.trace[0] = '\0';
+  s.wakes = 0;
+  kin__sched_init(&s.sched, now_ns, &s);
+  s.sched.wake = wake;
+  return 0;
+}
+
+static void test_sched_is_round_robin(void **state) {
+  (void)state;
+  worker a;
+  worker b;
+  worker c;
+  init_worker(&a, 'a', 3, work);
+  init_worker(&b, 'b', 1, work);
+  init_worker(&c, 'c', 2, work);
+  kin__sched_add(&s.sched, &a.task);
+  kin__sched_add(&s.sched, &b.task);
+  kin__sched_add(&s.sched, &c.task);
+  kin__sched_add(&s.sched, &a.task); /* is there already */
+  assert_int_equal(s.wakes, 1);
+  assert_true(kin__sched_has_work(&s.sched));
+  assert_int_equal(s.length, 0); /* nothing runs when it is added */
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "abcaca");
+  assert_false(kin__sched_has_work(&s.sched));
+}
+
+static void test_sched_keeps_to_its_budget(void **state) {
+  (void)state;
+  worker a;
+  worker b;
+  init_worker(&a, 'a', 3, work);
+  init_worker(&b, 'b', 3, work);
+  kin__sched_add(&s.sched, &a.task);
+  kin__sched_add(&s.sched, &b.task);
+  assert_true(kin__sched_run(&s.sched, 3 * STEP_NS));
+  assert_string_equal(s.trace, "aba");
+  assert_true(kin__sched_run(&s.sched, 0)); /* at least one step */
+  assert_string_equal(s.trace, "abab");
+  assert_false(kin__sched_run(&s.sched, 2 * STEP_NS));
+  assert_string_equal(s.trace, "ababab");
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+}
+
+static void test_sched_cancel_from_outside(void **state) {
+  (void)state;
+  worker a;
+  init_worker(&a, 'a', 1, work);
+  kin__sched_add(&s.sched, &a.task);
+  kin__sched_cancel(&s.sched, &a.task);
+  kin__sched_cancel(&s.sched, &a.task);
+  assert_false(kin__sched_has_work(&s.sched));
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "");
+  kin__sched_add(&s.sched, &a.task);
+  assert_int_equal(s.wakes, 2);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "a");
+}
+
+static bool cancel_itself(kin__task *task) {
+  begin_step(task);
+  kin__sched_cancel(&s.sched, task);
+  return true; /* is overruled */
+}
+
+static bool cancel_other(kin__task *task) {
+  worker *w = begin_step(task);
+  kin__sched_cancel(&s.sched, &w->other->task);
+  return false;
+}
+
+static void test_sched_cancel_from_a_step(void **state) {
+  (void)state;
+  worker a;
+  worker b;
+  worker c;
+  init_worker(&a, 'a', 1, cancel_itself);
+  init_worker(&b, 'b', 1, cancel_other);
+  init_worker(&c, 'c', 1, work);
+  b.other = &c;
+  kin__sched_add(&s.sched, &a.task);
+  kin__sched_add(&s.sched, &b.task);
+  kin__sched_add(&s.sched, &c.task);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "ab");
+}
+
+static bool add_other(kin__task *task) {
+  worker *w = begin_step(task);
+  kin__sched_add(&s.sched, &w->other->task);
+  return false;
+}
+
+/* Adding inside a run wakes nobody: the run goes on. */
+static void test_sched_add_from_a_step(void **state) {
+  (void)state;
+  worker a;
+  worker b;
+  init_worker(&a, 'a', 1, add_other);
+  init_worker(&b, 'b', 2, work);
+  a.other = &b;
+  kin__sched_add(&s.sched, &a.task);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "abb");
+  assert_int_equal(s.wakes, 1);
+}
+
+static bool add_itself(kin__task *task) {
+  worker *w = begin_step(task);
+  if (--w->work > 0) {
+    kin__sched_add(&s.sched, task);
+  }
+  return w->work > 0; /* asked for twice, queued once */
+}
+
+static void test_sched_step_adds_itself(void **state) {
+  (void)state;
+  worker a;
+  init_worker(&a, 'a', 2, add_itself);
+  kin__sched_add(&s.sched, &a.task);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "aa");
+}
+
+static bool free_both(kin__task *task) {
+  worker *w = begin_step(task);
+  kin__sched_cancel(&s.sched, &w->other->task);
+  free(w->other);
+  free(w);
+  return false;
+}
+
+static void test_sched_step_frees_tasks(void **state) {
+  (void)state;
+  worker *a = malloc(sizeof *a);
+  worker *b = malloc(sizeof *b);
+  init_worker(a, 'a', 1, free_both);
+  init_worker(b, 'b', 1, free_both);
+  a->other = b;
+  b->other = a;
+  kin__sched_add(&s.sched, &a->task);
+  kin__sched_add(&s.sched, &b->task);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_string_equal(s.trace, "a");
+}
+
+static bool call_handlers(kin__task *task) {
+  begin_step(task);
+  s.sched.handler_ns += 4;
+  return false;
+}
+
+static void test_sched_handlers_time_is_of_one_run(void **state) {
+  (void)state;
+  worker a;
+  worker b;
+  init_worker(&a, 'a', 1, call_handlers);
+  init_worker(&b, 'b', 1, call_handlers);
+  kin__sched_add(&s.sched, &a.task);
+  kin__sched_add(&s.sched, &b.task);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_int_equal(s.sched.handler_ns, 8);
+  assert_false(kin__sched_run(&s.sched, FOREVER));
+  assert_int_equal(s.sched.handler_ns, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(test_sched_is_round_robin, setup),
+      cmocka_unit_test_setup(test_sched_keeps_to_its_budget, setup),
+      cmocka_unit_test_setup(test_sched_cancel_from_outside, setup),
+      cmocka_unit_test_setup(test_sched_cancel_from_a_step, setup),
+      cmocka_unit_test_setup(test_sched_add_from_a_step, setup),
+      cmocka_unit_test_setup(test_sched_step_adds_itself, setup),
+      cmocka_unit_test_setup(test_sched_step_frees_tasks, setup),
+      cmocka_unit_test_setup(test_sched_handlers_time_is_of_one_run, setup),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

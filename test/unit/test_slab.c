@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Cells from slabs: reuse, classes, giving memory back, other threads, and
+ * running out of memory. */
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "base/slab.h"
+#include "support/fail_alloc.h"
+
+static int owner;
+
+static kin__cell *take(kin__arena *arena, const kin_allocator *allocator,
+                       size_t size) {
+  kin__cell *cell = kin__cell_take(arena, allocator, &owner, size);
+  if (cell != NULL) {
+    assert_int_equal((uintptr_t)cell % 16, 0);
+    assert_ptr_equal(kin__cell_owner(cell), &owner);
+    memset((char *)cell + sizeof cell->slab, 0x5a, size - sizeof cell->slab);
+  }
+  return cell;
+}
+
+static void test_freed_cells_are_reused(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__arena *arena = kin__arena_new(&memory.allocator, false);
+  for (int i = 0; i < 10000; i++) {
+    kin__cell_give(take(arena, &memory.allocator, 5000 + i % 2));
+  }
+  assert_true(kin__arena_bytes(arena) <= 65536);
+  kin__arena_free(arena);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+}
+
+static void test_memory_comes_back(void **state) {
+  (void)state;
+  enum { COUNT = 2000 };
+  static kin__cell *cells[COUNT];
+  fail_alloc memory;
+  for (int maps = 0; maps < 2; maps++) {
+    fail_alloc_init(&memory, 0);
+    kin__arena *arena = kin__arena_new(&memory.allocator, maps);
+    for (int i = 0; i < COUNT; i++) {
+      cells[i] = take(arena, &memory.allocator, 3000);
+    }
+    assert_true(kin__arena_bytes(arena) >= COUNT * 3000);
+    for (int i = 0; i < COUNT; i++) {
+      kin__cell_give(cells[i]);
+    }
+    while (kin__arena_collect(arena, 16)) {
+    }
+    assert_true(kin__arena_bytes(arena) <= 4 * 262144);
+    kin__arena_free(arena);
+    assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  }
+}
+
+/* Cells of random sizes, each filled with its own pattern, never overlap. */
+static void test_random_sizes(void **state) {
+  (void)state;
+  enum { COUNT = 300 };
+  struct {
+    kin__cell *cell;
+    size_t size;
+    unsigned char mark;
+  } all[COUNT] = {{0}};
+  kin__random random = {5};
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  for (int i = 0; i < 30000; i++) {
+    size_t at = (size_t)kin__random_below(&random, COUNT);
+    if (all[at].cell != NULL) {
+      const unsigned char *bytes = (const unsigned char *)all[at].cell;
+      for (size_t k = sizeof(void *); k < all[at].size; k++) {
+        assert_int_equal(bytes[k], all[at].mark);
+      }
+      kin__cell_give(all[at].cell);
+      all[at].cell = NULL;
+      continue;
+    }
+    bool is_small = kin__random_below(&random, 3) > 0;
+    all[at].size =
+        16 + (size_t)kin__random_below(&random, is_small ? 1200 : 12000);
+    all[at].mark = (unsigned char)i;
+    all[at].cell = take(arena, kin__default_allocator(), all[at].size);
+    memset((char *)all[at].cell + sizeof(void *), all[at].mark,
+           all[at].size - sizeof(void *));
+  }
+  for (size_t i = 0; i < COUNT; i++) {
+    if (all[i].cell != NULL) {
+      kin__cell_give(all[i].cell);
+    }
+  }
+  kin__arena_free(arena);
+}
+
+static void *give_all(void *cells) {
+  for (kin__cell **cell = cells; *cell != NULL; cell++) {
+    kin__cell_give(*cell);
+  }
+  return NULL;
+}
+
+static void test_given_back_on_other_threads(void **state) {
+  (void)state;
+  enum { COUNT = 2000, THREADS = 4 };
+  static kin__cell *cells[THREADS][COUNT + 1];
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  pthread_t threads[THREADS];
+  for (int t = 0; t < THREADS; t++) {
+    for (int i = 0; i < COUNT; i++) {
+      cells[t][i] = take(arena, kin__default_allocator(), 200);
+    }
+  }
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_create(&threads[t], NULL, give_all, cells[t]), 0);
+  }
+  kin__cell *kept[500];
+  for (int i = 0; i < 500; i++) {
+    kept[i] = take(arena, kin__default_allocator(), 200);
+  }
+  for (int t = 0; t < THREADS; t++) {
+    pthread_join(threads[t], NULL);
+  }
+  for (int i = 0; i < 500; i++) {
+    kin__cell_give(kept[i]);
+  }
+  kin__arena_free(arena);
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  for (size_t n = 1; n < 6; n++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, n);
+    kin__arena *arena = kin__arena_new(&memory.allocator, false);
+    static const size_t sizes[] = {100, 100, 3000, 20000, 100};
+    kin__cell *cells[5] = {NULL};
+    for (int i = 0; i < 5 && arena != NULL; i++) {
+      cells[i] = take(arena, &memory.allocator, sizes[i]);
+    }
+    for (int i = 0; i < 5; i++) {
+      if (cells[i] != NULL) {
+        kin__cell_give(cells[i]);
+      }
+    }
+    kin__arena_free(arena);
+    assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_freed_cells_are_reused),
+      cmocka_unit_test(test_memory_comes_back),
+      cmocka_unit_test(test_random_sizes),
+      cmocka_unit_test(test_given_back_on_other_threads),
+      cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
