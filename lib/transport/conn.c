@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Readiness only schedules the task; the task reads. Polling is stopped when
+ * readiness is reported again while the task still waits for its turn, not
+ * earlier: in the common case the step has emptied the socket by then, and the
+ * three epoll_ctl calls of stopping and starting are saved.
+ *
+ * Invariant, outside of a step: if the task is not scheduled, `polled` is what
+ * the connection waits for. A paused connection with nothing to send polls
+ * nothing at all, so that a peer that has hung up does not make the loop spin.
+ *
+ * A peer may answer and close before it has read the whole request. Then
+ * sending fails while the answer waits in the receive buffer; so a failure to
+ * send is reported only when there is nothing left to read. */
+#include "transport/conn.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/list.h"
+
+/* Requests are bounded by their composer; this also covers TLS. */
+#define MAX_QUEUED_BYTES (4u << 20)
+
+static void on_poll(uv_poll_t *poll, int status, int events) {
+  (void)events;
+  kin__conn *conn = KIN__CONTAINER_OF(poll, kin__conn, poll);
+  if (status < 0) {
+    /* POLLERR: libuv has stopped the handle. recv and send tell why. */
+    conn->polled = 0;
+  } else if (!kin__list_is_empty(&conn->task.node)) {
+    uv_poll_stop(poll);
+    conn->polled = 0;
+  }
+  kin__sched_add(conn->net->sched, &conn->task);
+}
+
+static void update_poll(kin__conn *conn) {
+  int wanted = (conn->is_reading ? UV_READABLE : 0) |
+               (conn->out.length > 0 ? UV_WRITABLE : 0);
+  if (wanted == conn->polled) {
+    return;
+  }
+  conn->polled = wanted;
+  int err = wanted != 0 ? uv_poll_start(&conn->poll, wanted, on_poll)
+                        : uv_poll_stop(&conn->poll);
+  assert(err == 0);
+  (void)err;
+}
+
+static bool is_closed(const kin__conn *conn) {
+  return conn->fd < 0;
+}
+
+/* Tells the owner that it is over. */
+static void report(kin__conn *conn, int code) {
+  kin__conn_error *error = &conn->error;
+  if (error->code != code) {
+    kin_error_class error_class =
+        code == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_CONNECT;
+    kin__conn_set_error(conn, code, error_class, kin_strerror(code));
+  }
+  conn->events->on_end(conn, code != 0 ? error : NULL);
+  assert(is_closed(conn));
+}
+
+/* Sends what is queued. */
+static void flush(kin__conn *conn) {
+  size_t sent = 0;
+  while (sent < conn->out.length) {
+    int count = kin__socket_send(conn->fd, conn->out.data + sent,
+                                 conn->out.length - sent);
+    if (count < 0) {
+      if (count != UV_EAGAIN) {
+        conn->send_error = count;
+        sent = conn->out.length;
+      }
+      break;
+    }
+    conn->net->stats.sent_bytes += (uint64_t)count;
+    sent += (size_t)count;
+  }
+  kin__buf_consume(&conn->out, sent);
+  if (conn->out.length == 0) {
+    kin__buf_finish(&conn->out);
+  }
+}
+
+/* One recv. Returns whether there is likely more. */
+static bool read_some(kin__conn *conn) {
+  kin__net *net = conn->net;
+  int count = kin__socket_receive(conn->fd, net->read_buffer, KIN__READ_BYTES);
+  if (count == UV_EAGAIN) {
+    if (conn->send_error != 0) {
+      report(conn, conn->send_error);
+    }
+    return false;
+  }
+  int err = count;
+  if (count > 0) {
+    net->stats.received_bytes += (uint64_t)count;
+    err = conn->stream->ops->receive(conn->stream, net->read_buffer,
+                                     (size_t)count);
+    if (err == 0 || is_closed(conn)) {
+      return count == (int)KIN__READ_BYTES;
+    }
+  } else if (count == 0) {
+    err = conn->stream->ops->end(conn->stream);
+  }
+  report(conn, err);
+  return false;
+}
+
+/* The first step: nothing was reported from inside kin__conn_open. */
+static void open_stream(kin__conn *conn) {
+  conn->is_opened = true;
+  int err = conn->stream->ops->open(conn->stream);
+  if (err != 0 && !is_closed(conn)) {
+    report(conn, err);
+  }
+}
+
+static bool step(kin__task *task) {
+  kin__conn *conn = KIN__CONTAINER_OF(task, kin__conn, task);
+  if (!conn->is_opened) {
+    open_stream(conn);
+  } else {
+    flush(conn);
+    if (conn->is_reading && read_some(conn) && !is_closed(conn) &&
+        conn->is_reading) {
+      return true;
+    }
+  }
+  if (!is_closed(conn)) {
+    update_poll(conn);
+  }
+  return false;
+}
+
+int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
+                   kin__stream *stream) {
+  *out = NULL;
+  kin__conn *conn = kin__calloc(net->allocator, 1, sizeof *conn);
+  if (conn == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = uv_poll_init(net->loop, &conn->poll, fd);
+  if (err != 0) {
+    kin__free(net->allocator, conn);
+    return err;
+  }
+  conn->net = net;
+  conn->fd = fd;
+  conn->is_reading = true;
+  conn->plain.ops = &kin__plain_stream_ops;
+  conn->stream = stream != NULL ? stream : &conn->plain;
+  conn->stream->conn = conn;
+  snprintf(conn->peer, sizeof conn->peer, "%s", peer);
+  kin__buf_init(&conn->out, net->allocator, MAX_QUEUED_BYTES);
+  kin__task_init(&conn->task, step);
+  kin__list_init(&conn->idle_node);
+  kin__list_push(&net->conns, &conn->node);
+  kin__net_hold(net);
+  kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);
+  net->stats.connections++;
+  net->stats.open_connections++;
+  kin__sched_add(net->sched, &conn->task);
+  *out = conn;
+  return 0;
+}
+
+static void on_poll_closed(uv_handle_t *handle) {
+  uv_poll_t *poll = (uv_poll_t *)handle;
+  kin__conn *conn = KIN__CONTAINER_OF(poll, kin__conn, poll);
+  kin__net *net = conn->net;
+  conn->stream->ops->free(conn->stream);
+  kin__buf_finish(&conn->out);
+  kin__free(net->allocator, conn);
+  kin__net_release(net);
+}
+
+void kin__conn_close(kin__conn *conn) {
+  assert(!is_closed(conn));
+  conn->stream->ops->close(conn->stream);
+  kin__sched_cancel(conn->net->sched, &conn->task);
+  kin__list_remove(&conn->node);
+  kin__list_remove(&conn->idle_node);
+  uv_close((uv_handle_t *)&conn->poll, on_poll_closed);
+  kin__socket_close(conn->fd);
+  conn->fd = -1;
+  conn->net->stats.open_connections--;
+}
+
+void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
+                         void *owner) {
+  conn->events = events;
+  conn->owner = owner;
+}
+
+int kin__conn_send(kin__conn *conn, const char *bytes, size_t length) {
+  assert(!is_closed(conn) && conn->is_ready);
+  return conn->stream->ops->send(conn->stream, bytes, length);
+}
+
+bool kin__conn_is_flushed(const kin__conn *conn) {
+  return conn->out.length == 0 && conn->send_error == 0;
+}
+
+bool kin__conn_has_input(const kin__conn *conn) {
+  return kin__socket_is_readable(conn->fd);
+}
+
+void kin__conn_pause(kin__conn *conn) {
+  conn->is_reading = false;
+  update_poll(conn);
+}
+
+void kin__conn_resume(kin__conn *conn) {
+  conn->is_reading = true;
+  update_poll(conn);
+  if (conn->send_error != 0) {
+    kin__sched_add(conn->net->sched, &conn->task);
+  }
+}
+
+void kin__conn_watch_peer(kin__conn *conn) {
+  if (!conn->is_watching_peer) {
+    conn->is_watching_peer = true;
+    kin__socket_watch_peer(conn->fd);
+  }
+}
+
+void kin__conn_update_refs(kin__net *net) {
+  for (kin__list *node = net->conns.next; node != &net->conns;
+       node = node->next) {
+    kin__conn *conn = KIN__CONTAINER_OF(node, kin__conn, node);
+    kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);
+  }
+}
+
+void kin__conn_ready(kin__conn *conn) {
+  assert(!conn->is_ready);
+  conn->is_ready = true;
+  conn->events->on_ready(conn);
+}
+
+bool kin__conn_deliver(kin__conn *conn, const char *bytes, size_t length) {
+  conn->events->on_bytes(conn, bytes, length);
+  return !is_closed(conn);
+}
+
+int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {
+  if (conn->send_error != 0) {
+    return 0; /* on its way to the owner */
+  }
+  size_t sent = 0;
+  while (conn->out.length == 0 && sent < length) {
+    int count = kin__socket_send(conn->fd, bytes + sent, length - sent);
+    if (count == UV_EAGAIN) {
+      break;
+    }
+    if (count < 0) {
+      conn->send_error = count;
+      kin__sched_add(conn->net->sched, &conn->task);
+      return 0;
+    }
+    conn->net->stats.sent_bytes += (uint64_t)count;
+    sent += (size_t)count;
+  }
+  int err = kin__buf_append(&conn->out, bytes + sent, length - sent);
+  if (err == 0) {
+    update_poll(conn);
+  }
+  return err;
+}
+
+int kin__conn_set_error(kin__conn *conn, int code, kin_error_class error_class,
+                        const char *reason) {
+  conn->error.code = code;
+  conn->error.error_class = error_class;
+  snprintf(conn->error.reason, sizeof conn->error.reason, "%s", reason);
+  return code;
+}

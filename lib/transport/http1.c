@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* llhttp does the parsing, with its lenient flags off. This file adds the
+ * bounds that llhttp does not have, drops 1xx responses, and keeps the few
+ * fields that matter.
+ *
+ * The head's bound is exact for every byte of it, blanks that no callback sees
+ * included: while the head is not complete, llhttp never gets more bytes at
+ * once than the head may still take.
+ *
+ * The parser is paused at the end of the response, so that its error position
+ * tells whether bytes follow. They are never parsed: one request is one
+ * response, and more than that means that the two sides disagree on where a
+ * response ends. */
+#include "transport/http1.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+
+#define STOP (-1)   /* makes llhttp_execute return */
+#define SKIP_BODY 1 /* from on_headers_complete: there is none */
+
+static kin__http1 *self(llhttp_t *parser) {
+  return parser->data;
+}
+
+static int refuse(kin__http1 *http1, const char *reason) {
+  http1->reason = reason;
+  return STOP;
+}
+
+/* Keeps what fits, counts all. */
+static void collect(char *to, size_t size, size_t *seen, const char *at,
+                    size_t length) {
+  if (*seen < size) {
+    size_t room = size - *seen;
+    memcpy(to + *seen, at, length < room ? length : room);
+  }
+  *seen += length;
+}
+
+static kin_str trim_end(const char *bytes, size_t length) {
+  while (length > 0 &&
+         (bytes[length - 1] == ' ' || bytes[length - 1] == '\t')) {
+    length--;
+  }
+  return kin__str(bytes, length);
+}
+
+static void reset_head(kin__http1 *http1) {
+  http1->head = (kin__response_head){.retry_after_s = -1, .is_identity = true};
+  http1->head.content_type = kin__str(http1->content_type, 0);
+}
+
+static int on_message_begin(llhttp_t *parser) {
+  kin__http1 *http1 = self(parser);
+  http1->is_interim = false;
+  reset_head(http1);
+  return 0;
+}
+
+static int count_extra(kin__http1 *http1, size_t length, const char *reason) {
+  http1->extra_bytes += length;
+  return http1->extra_bytes > KIN__HTTP1_MAX_EXTRA_BYTES ? refuse(http1, reason)
+                                                         : 0;
+}
+
+static int on_trailer(kin__http1 *http1, size_t length) {
+  return count_extra(http1, length, "trailers over 16 KiB");
+}
+
+static int on_header_field(llhttp_t *parser, const char *at, size_t length) {
+  kin__http1 *http1 = self(parser);
+  if (http1->is_head_done) {
+    return on_trailer(http1, length);
+  }
+  collect(http1->name, sizeof http1->name, &http1->name_length, at, length);
+  return 0;
+}
+
+/* Of several Content-Type or Retry-After lines the first counts. */
+static kin__http1_field classify(const kin__http1 *http1) {
+  kin_str name = kin__str(http1->name, http1->name_length);
+  if (name.length > sizeof http1->name) {
+    return KIN__FIELD_IGNORED;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("content-type"))) {
+    return http1->head.content_type.length == 0 ? KIN__FIELD_CONTENT_TYPE
+                                                : KIN__FIELD_IGNORED;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("retry-after"))) {
+    return http1->head.retry_after_s < 0 ? KIN__FIELD_RETRY_AFTER
+                                         : KIN__FIELD_IGNORED;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("content-encoding"))) {
+    return KIN__FIELD_CONTENT_ENCODING;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("transfer-encoding"))) {
+    return KIN__FIELD_TRANSFER_ENCODING;
+  }
+  return KIN__FIELD_IGNORED;
+}
+
+static int on_header_field_complete(llhttp_t *parser) {
+  kin__http1 *http1 = self(parser);
+  if (++http1->line_count > KIN__HTTP1_MAX_LINES) {
+    return refuse(http1, "over 256 header lines");
+  }
+  http1->field = http1->is_head_done ? KIN__FIELD_IGNORED : classify(http1);
+  http1->name_length = http1->value_length = 0;
+  return 0;
+}
+
+static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
+  kin__http1 *http1 = self(parser);
+  if (http1->is_head_done) {
+    return on_trailer(http1, length);
+  }
+  if (http1->field == KIN__FIELD_CONTENT_TYPE) {
+    collect(http1->content_type, sizeof http1->content_type,
+            &http1->value_length, at, length);
+  } else if (http1->field != KIN__FIELD_IGNORED) {
+    collect(http1->value, sizeof http1->value, &http1->value_length, at,
+            length);
+  }
+  return 0;
+}
+
+static void keep_content_type(kin__http1 *http1) {
+  size_t size = sizeof http1->content_type;
+  size_t length = http1->value_length;
+  http1->head.content_type =
+      trim_end(http1->content_type, length < size ? length : size);
+}
+
+static void keep_retry_after(kin__http1 *http1, kin_str value) {
+  uint64_t seconds = 0;
+  if (kin__str_to_u64(value, &seconds)) {
+    http1->head.retry_after_s =
+        seconds < INT32_MAX ? (int64_t)seconds : INT32_MAX;
+  }
+}
+
+static int on_header_value_complete(llhttp_t *parser) {
+  kin__http1 *http1 = self(parser);
+  if (http1->field == KIN__FIELD_IGNORED) {
+    return 0;
+  }
+  if (http1->field == KIN__FIELD_CONTENT_TYPE) {
+    keep_content_type(http1);
+    return 0;
+  }
+  bool is_whole = http1->value_length <= sizeof http1->value;
+  kin_str value = trim_end(http1->value, is_whole ? http1->value_length : 0);
+  if (http1->field == KIN__FIELD_RETRY_AFTER) {
+    keep_retry_after(http1, value);
+    return 0;
+  }
+  bool is_chunked = http1->field == KIN__FIELD_TRANSFER_ENCODING &&
+                    kin__str_equal_nocase(value, KIN__LIT("chunked"));
+  if (!is_whole || !(value.length == 0 || is_chunked ||
+                     kin__str_equal_nocase(value, KIN__LIT("identity")))) {
+    http1->head.is_identity = false;
+  }
+  return 0;
+}
+
+static int on_headers_complete(llhttp_t *parser) {
+  kin__http1 *http1 = self(parser);
+  int status = llhttp_get_status_code(parser);
+  if (llhttp_get_http_major(parser) != 1) {
+    return refuse(http1, "not HTTP/1.0 or HTTP/1.1");
+  }
+  if (status < 100) {
+    return refuse(http1, "status below 100");
+  }
+  if (status == 101) {
+    return refuse(http1, "switches protocols without being asked");
+  }
+  if (status < 200) {
+    http1->is_interim = true;
+    return SKIP_BODY;
+  }
+  http1->is_head_done = true;
+  http1->head.status = status;
+  http1->events.on_head(http1->ctx, &http1->head);
+  return http1->is_stopped ? STOP : 0;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t length) {
+  kin__http1 *http1 = self(parser);
+  http1->events.on_body(http1->ctx, at, length);
+  return http1->is_stopped ? STOP : 0;
+}
+
+static int on_message_complete(llhttp_t *parser) {
+  kin__http1 *http1 = self(parser);
+  if (http1->is_interim) {
+    return 0;
+  }
+  http1->is_complete = true;
+  http1->is_keep_alive = llhttp_should_keep_alive(parser) != 0;
+  return HPE_PAUSED;
+}
+
+static int on_chunk_complete(llhttp_t *parser) {
+  self(parser)->extra_bytes = 0;
+  return 0;
+}
+
+/* Older releases of llhttp skip extensions without a callback. */
+#if LLHTTP_VERSION_MAJOR > 8 ||                                                \
+    (LLHTTP_VERSION_MAJOR == 8 && LLHTTP_VERSION_MINOR > 0)
+#define HAS_EXTENSION_CALLBACKS
+static int on_chunk_extension(llhttp_t *parser, const char *at, size_t length) {
+  (void)at;
+  return count_extra(self(parser), length, "chunk extensions over 16 KiB");
+}
+#endif
+
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_message_begin,
+    .on_header_field = on_header_field,
+    .on_header_field_complete = on_header_field_complete,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+    .on_chunk_complete = on_chunk_complete,
+#ifdef HAS_EXTENSION_CALLBACKS
+    .on_chunk_extension_name = on_chunk_extension,
+    .on_chunk_extension_value = on_chunk_extension,
+#endif
+};
+
+void kin__http1_init(kin__http1 *http1, const kin__http1_events *events,
+                     void *ctx) {
+  memset(http1, 0, sizeof *http1);
+  llhttp_init(&http1->parser, HTTP_RESPONSE, &settings);
+  http1->parser.data = http1;
+  http1->events = *events;
+  http1->ctx = ctx;
+  http1->head_left = KIN__HTTP1_MAX_HEAD_BYTES;
+  reset_head(http1);
+}
+
+static int malformed(kin__http1 *http1, llhttp_errno_t err) {
+  if (http1->reason == NULL) {
+    const char *reason = llhttp_get_error_reason(&http1->parser);
+    http1->reason =
+        reason != NULL && reason[0] != '\0' ? reason : llhttp_errno_name(err);
+  }
+  return KIN_EHTTP;
+}
+
+int kin__http1_feed(kin__http1 *http1, const char *bytes, size_t length) {
+  assert(!http1->is_stopped && http1->reason == NULL);
+  while (length > 0) {
+    if (http1->is_complete) {
+      http1->has_extra = true;
+      return 0;
+    }
+    size_t slice = length;
+    if (!http1->is_head_done && slice > http1->head_left) {
+      slice = http1->head_left;
+    }
+    llhttp_errno_t err = llhttp_execute(&http1->parser, bytes, slice);
+    if (http1->is_stopped) {
+      return 0;
+    }
+    if (http1->is_complete) {
+      const char *end = llhttp_get_error_pos(&http1->parser);
+      http1->has_extra = end != bytes + length;
+      return 0;
+    }
+    if (err != HPE_OK) {
+      return malformed(http1, err);
+    }
+    if (!http1->is_head_done) {
+      http1->head_left -= slice;
+      if (http1->head_left == 0) {
+        http1->reason = "head over 64 KiB";
+        return KIN_EHTTP;
+      }
+    }
+    bytes += slice;
+    length -= slice;
+  }
+  return 0;
+}
+
+int kin__http1_end(kin__http1 *http1) {
+  if (!http1->is_complete) {
+    (void)llhttp_finish(&http1->parser); /* completes it, or does nothing */
+  }
+  return http1->is_complete ? 0 : KIN_EEOF;
+}
+
+void kin__http1_stop(kin__http1 *http1) {
+  http1->is_stopped = true;
+}
+
+bool kin__http1_is_complete(const kin__http1 *http1) {
+  return http1->is_complete;
+}
+
+bool kin__http1_is_reusable(const kin__http1 *http1) {
+  return http1->is_complete && http1->is_keep_alive && !http1->has_extra;
+}
+
+const char *kin__http1_reason(const kin__http1 *http1) {
+  return http1->reason != NULL ? http1->reason : "no reason given";
+}

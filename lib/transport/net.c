@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "transport/net.h"
+
+#include <assert.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+
+int kin__net_open(kin__net *net, const kin__transport_options *options) {
+  *net = (kin__net){
+      .loop = options->loop,
+      .allocator = options->allocator,
+      .sched = options->sched,
+      .timers = options->timers,
+      .log = options->log,
+      .is_ref = true,
+  };
+  kin__list_init(&net->conns);
+  kin__list_init(&net->dials);
+  net->read_buffer = kin__malloc(net->allocator, KIN__READ_BYTES);
+  if (net->read_buffer == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = uv_timer_init(net->loop, &net->anchor);
+  if (err != 0) {
+    kin__free(net->allocator, net->read_buffer);
+    return err;
+  }
+  kin__net_hold(net);
+  return 0;
+}
+
+static void on_anchor_closed(uv_handle_t *handle) {
+  uv_timer_t *anchor = (uv_timer_t *)handle;
+  kin__net_release(KIN__CONTAINER_OF(anchor, kin__net, anchor));
+}
+
+void kin__net_close(kin__net *net, void (*on_drained)(kin__net *net)) {
+  assert(kin__list_is_empty(&net->conns) && kin__list_is_empty(&net->dials));
+  net->on_drained = on_drained;
+  uv_close((uv_handle_t *)&net->anchor, on_anchor_closed);
+}
+
+void kin__net_hold(kin__net *net) {
+  net->holds++;
+}
+
+void kin__net_release(kin__net *net) {
+  assert(net->holds > 0);
+  if (--net->holds == 0) {
+    kin__free(net->allocator, net->read_buffer);
+    net->read_buffer = NULL;
+    net->on_drained(net);
+  }
+}
+
+void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle) {
+  if (net->is_ref) {
+    uv_ref(handle);
+  } else {
+    uv_unref(handle);
+  }
+}
+
+uint64_t kin__net_now_ms(const kin__net *net) {
+  return net->sched->now_ns(net->sched->ctx) / 1000000u;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_NET_H
+#define KIN_TRANSPORT_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/list.h"
+#include "transport/transport.h"
+
+/* One recv asks for this much. */
+#define KIN__READ_BYTES (64u << 10)
+
+/* What the connections of one transport share: the loop, memory, the buffer
+ * they read into, and the count of what libuv still holds. Nothing that libuv
+ * may call back is freed before it has done so, and the transport is freed only
+ * when the count is zero: every handle from its init to its close callback,
+ * and every running request, holds the net once. */
+typedef struct kin__net {
+  uv_loop_t *loop;
+  const kin_allocator *allocator;
+  kin__sched *sched;
+  kin__timers *timers; /* run on sched's clock */
+  const kin__log *log;
+  kin__transport_stats stats;
+
+  kin__list conns;   /* open ones; kin__conn.node */
+  kin__list dials;   /* not yet ended; kin__dial.node */
+  char *read_buffer; /* KIN__READ_BYTES; used within one step only */
+
+  /* Never started. Its close callback defers the end of a transport that has
+   * nothing else to wait for. */
+  uv_timer_t anchor;
+  size_t holds;
+  void (*on_drained)(struct kin__net *net); /* may free the net */
+  bool is_ref;
+} kin__net;
+
+/* Takes loop, allocator, sched, timers and log from the options.
+ * Errors: KIN_ENOMEM, and libuv's. */
+int kin__net_open(kin__net *net, const kin__transport_options *options);
+
+/* Calls on_drained from the loop once nothing holds the net any more. All
+ * connections and dials must have been told to end. */
+void kin__net_close(kin__net *net, void (*on_drained)(kin__net *net));
+
+void kin__net_hold(kin__net *net);
+/* Only from a callback of libuv, or while something else holds the net. */
+void kin__net_release(kin__net *net);
+
+/* Lets a new handle follow kin__transport_set_ref. */
+void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle);
+
+uint64_t kin__net_now_ms(const kin__net *net);
+
+#endif /* KIN_TRANSPORT_NET_H */

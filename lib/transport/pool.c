@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "transport/pool.h"
+
+#include <assert.h>
+
+#include "base/list.h"
+
+static kin__conn *conn_of(kin__list *node) {
+  return KIN__CONTAINER_OF(node, kin__conn, idle_node);
+}
+
+static void start_timer(kin__pool *pool) {
+  kin__conn *oldest = conn_of(pool->idle.next);
+  kin__timer_start(pool->net->timers, &pool->timer,
+                   oldest->idle_since_ms + pool->timeout_ms);
+}
+
+static void remove_conn(kin__pool *pool, kin__conn *conn) {
+  kin__list_remove(&conn->idle_node);
+  if (--pool->count == 0) {
+    kin__timer_stop(pool->net->timers, &pool->timer);
+  }
+}
+
+static void drop(kin__pool *pool, kin__conn *conn) {
+  remove_conn(pool, conn);
+  kin__conn_close(conn);
+}
+
+static void on_bytes(kin__conn *conn, const char *bytes, size_t length) {
+  (void)bytes;
+  (void)length;
+  drop(conn->owner, conn);
+}
+
+static void on_end(kin__conn *conn, const kin__conn_error *error) {
+  (void)error;
+  drop(conn->owner, conn);
+}
+
+/* A connection becomes ready before it has carried a request, so never here. */
+static const kin__conn_events events = {.on_bytes = on_bytes, .on_end = on_end};
+
+static void on_timer(kin__timer *timer) {
+  kin__pool *pool = KIN__CONTAINER_OF(timer, kin__pool, timer);
+  uint64_t now_ms = kin__net_now_ms(pool->net);
+  while (pool->count > 0) {
+    kin__conn *oldest = conn_of(pool->idle.next);
+    if (oldest->idle_since_ms + pool->timeout_ms > now_ms) {
+      start_timer(pool);
+      return;
+    }
+    drop(pool, oldest);
+  }
+}
+
+void kin__pool_init(kin__pool *pool, kin__net *net, uint32_t max_count,
+                    uint32_t timeout_ms) {
+  *pool =
+      (kin__pool){.net = net, .max_count = max_count, .timeout_ms = timeout_ms};
+  kin__list_init(&pool->idle);
+  kin__timer_init(&pool->timer, on_timer);
+}
+
+void kin__pool_finish(kin__pool *pool) {
+  while (pool->count > 0) {
+    drop(pool, conn_of(pool->idle.next));
+  }
+}
+
+void kin__pool_put(kin__pool *pool, kin__conn *conn) {
+  if (pool->max_count == 0) {
+    kin__conn_close(conn);
+    return;
+  }
+  if (pool->count == pool->max_count) {
+    drop(pool, conn_of(pool->idle.next));
+  }
+  kin__conn_set_owner(conn, &events, pool);
+  kin__conn_resume(conn);
+  conn->idle_since_ms = kin__net_now_ms(pool->net);
+  kin__list_push(&pool->idle, &conn->idle_node);
+  if (pool->count++ == 0) {
+    start_timer(pool);
+  }
+}
+
+kin__conn *kin__pool_take(kin__pool *pool) {
+  if (pool->count == 0) {
+    return NULL;
+  }
+  kin__conn *conn = conn_of(pool->idle.prev);
+  remove_conn(pool, conn);
+  return conn;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* No body, so a GET is its head. Compression is refused in so many words: what
+ * is saved on the wire costs more on both ends, and bodies are decoded as they
+ * come. */
+#include "transport/request.h"
+
+#include <stddef.h>
+
+#include <kin/error.h>
+
+bool kin__request_is_field(const char *value) {
+  for (const char *c = value; *c != '\0'; c++) {
+    if ((*c < 0x20 && *c != '\t') || *c > 0x7e) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_target(const char *target) {
+  if (target[0] != '/') {
+    return false;
+  }
+  for (const char *c = target; *c != '\0'; c++) {
+    if (*c <= 0x20 || *c > 0x7e || *c == '#') {
+      return false;
+    }
+  }
+  return true;
+}
+
+int kin__request_compose(kin__buf *out, const kin__request *request,
+                         const kin__url *url, const char *user_agent) {
+  if (!is_target(request->target) || !kin__request_is_field(request->accept)) {
+    return KIN_EINVAL;
+  }
+  const char *const parts[] = {
+      "GET ",           url->prefix,
+      request->target,  " HTTP/1.1\r\nHost: ",
+      url->host_header, "\r\nUser-Agent: ",
+      user_agent,       "\r\nAccept: ",
+      request->accept,  "\r\nAccept-Encoding: identity\r\n\r\n",
+  };
+  int err = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && err == 0; i++) {
+    err = kin__buf_append_cstr(out, parts[i]);
+  }
+  return err;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_REQUEST_H
+#define KIN_TRANSPORT_REQUEST_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "transport/exchange.h"
+#include "transport/url.h"
+
+/* Go's servers, the API server among them, refuse more. */
+#define KIN__REQUEST_MAX_BYTES (1u << 20)
+
+/* Whether a text may be the value of a header field: visible ASCII, blanks and
+ * tabs only, so that nobody can smuggle a line in. */
+bool kin__request_is_field(const char *value);
+
+/* Appends the request as it goes over the wire. Errors: KIN_EINVAL (a target
+ * that does not begin with '/' or holds bytes that must be percent-encoded, or
+ * an accept that is no field value), KIN_ETOOBIG (as far as the buffer says),
+ * KIN_ENOMEM. */
+int kin__request_compose(kin__buf *out, const kin__request *request,
+                         const kin__url *url, const char *user_agent);
+
+#endif /* KIN_TRANSPORT_REQUEST_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_SOCKET_H
+#define KIN_TRANSPORT_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* Thin wrappers of the socket calls: EINTR is handled, errors are negative
+ * libuv codes, and nothing here raises SIGPIPE. */
+
+typedef union kin__address {
+  struct sockaddr any;
+  struct sockaddr_in ip4;
+  struct sockaddr_in6 ip6;
+} kin__address;
+
+/* Room for "[address]:port" and a NUL. */
+#define KIN__ADDRESS_TEXT_SIZE (INET6_ADDRSTRLEN + 8)
+
+/* "10.0.0.1:443" or "[::1]:443". */
+void kin__address_format(const kin__address *address, char *text, size_t size);
+
+/* A stream socket, non-blocking, close-on-exec, without Nagle's delay.
+ * Returns the descriptor. */
+int kin__socket_open(int family);
+void kin__socket_close(int fd);
+
+/* Begins to connect. Returns 0 whether or not the connection is up already;
+ * kin__socket_connected tells once the socket is writable. */
+int kin__socket_connect(int fd, const kin__address *address);
+int kin__socket_connected(int fd);
+
+/* Whether poll(2) says so now: something to read, or an end or error; room to
+ * write, or the outcome of a connect. */
+bool kin__socket_is_readable(int fd);
+bool kin__socket_is_writable(int fd);
+
+/* Lets the kernel notice a dead peer within about 40 s, both while the
+ * connection is idle and while sent bytes are not acknowledged. Best effort. */
+void kin__socket_watch_peer(int fd);
+
+/* Returns the number of bytes, 0 at the end of the stream, UV_EAGAIN when there
+ * is nothing yet. */
+int kin__socket_receive(int fd, char *bytes, size_t size);
+
+/* Returns the number of bytes taken, which may be less than `length`, or
+ * UV_EAGAIN when there is no room. */
+int kin__socket_send(int fd, const char *bytes, size_t length);
+
+#endif /* KIN_TRANSPORT_SOCKET_H */

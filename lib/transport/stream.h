@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_STREAM_H
+#define KIN_TRANSPORT_STREAM_H
+
+#include <stddef.h>
+
+struct kin__conn;
+
+/* What lies between a socket and HTTP: nothing, or TLS. A stream takes wire
+ * bytes from its connection and gives it plain ones, and the other way round:
+ *
+ *   socket -> receive() -> kin__conn_deliver() -> owner
+ *   owner  -> send()    -> kin__conn_write()   -> socket
+ *
+ * It says kin__conn_ready() once, when the owner may send. A function that
+ * fails returns a negative code; if it has more to say (a class other than
+ * connect, a reason), it calls kin__conn_set_error() first. */
+typedef struct kin__stream {
+  const struct kin__stream_ops *ops;
+  struct kin__conn *conn; /* set by kin__conn_open */
+} kin__stream;
+
+typedef struct kin__stream_ops {
+  /* The socket is connected: begins a handshake, or is ready at once. */
+  int (*open)(kin__stream *stream);
+  /* Bytes from the socket, borrowed; may be decrypted in place. Stops as soon
+   * as kin__conn_deliver returns false. */
+  int (*receive)(kin__stream *stream, char *bytes, size_t length);
+  /* The peer has closed its side. 0 if the stream may end here, KIN_EEOF if
+   * something was cut off. */
+  int (*end)(kin__stream *stream);
+  /* Bytes of the owner, borrowed. */
+  int (*send)(kin__stream *stream, const char *bytes, size_t length);
+  /* Our side closes: says farewell if there is a way to. May write, may not
+   * deliver. */
+  void (*close)(kin__stream *stream);
+  /* Frees the stream: from the loop, never while one of the above runs. */
+  void (*free)(kin__stream *stream);
+} kin__stream_ops;
+
+/* Bytes as they are. Embedded in the connection. */
+extern const kin__stream_ops kin__plain_stream_ops;
+
+#endif /* KIN_TRANSPORT_STREAM_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_URL_H
+#define KIN_TRANSPORT_URL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+
+/* The address of a server. */
+typedef struct kin__url {
+  char *host;        /* without brackets; a name or an address */
+  char *host_header; /* value of the Host field: host[:port] */
+  char *prefix; /* path put before every target: "" or "/a/b", no slash last */
+  uint16_t port;
+  bool is_tls;
+} kin__url;
+
+/* Parses "http[s]://host[:port][/prefix]". Host names are letters, digits, '-',
+ * '.' and '_'; user info, query and fragment are refused (RQ-01 drops the last
+ * two; refusing tells the user). Errors: KIN_EURL, KIN_ENOMEM. */
+int kin__url_parse(kin__url *url, const kin_allocator *allocator,
+                   const char *text);
+void kin__url_finish(kin__url *url, const kin_allocator *allocator);
+
+#endif /* KIN_TRANSPORT_URL_H */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/loop_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* One accepted connection. */
+typedef struct loop_peer {
+  loop_server *server; /* NULL once closed */
+  struct loop_peer *next;
+  uv_poll_t poll;
+  int fd;
+  char tail[4];            /* the last bytes of the request in hand */
+  size_t seen;             /* bytes of it */
+  const loop_reply *reply; /* being sent, or NULL */
+  size_t sent;
+} loop_peer;
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,       \
+              strerror(errno));                                                \
+      abort();                                                                 \
+    }                                                                          \
+  } while (0)
+
+static void on_peer_closed(uv_handle_t *handle) {
+  uv_poll_t *poll = (uv_poll_t *)handle;
+  free((char *)poll - offsetof(loop_peer, poll));
+}
+
+static void close_peer(loop_peer *peer, loop_then then) {
+  loop_server *server = peer->server;
+  loop_peer **link = &server->peers;
+  while (*link != peer) {
+    link = &(*link)->next;
+  }
+  *link = peer->next;
+  server->open--;
+  peer->server = NULL;
+  if (then == LOOP_RESET) {
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    CHECK(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) ==
+          0);
+  }
+  uv_close((uv_handle_t *)&peer->poll, on_peer_closed);
+  close(peer->fd);
+}
+
+static void on_peer_poll(uv_poll_t *poll, int status, int events);
+
+static void poll_peer(loop_peer *peer) {
+  int events = 0;
+  if (peer->reply == NULL || !peer->reply->is_rude) {
+    events |= UV_READABLE;
+  }
+  if (peer->reply != NULL) {
+    events |= UV_WRITABLE;
+  }
+  CHECK(uv_poll_start(&peer->poll, events, on_peer_poll) == 0);
+}
+
+/* Sends a slice. Returns false if the connection is gone. */
+static bool send_slice(loop_peer *peer) {
+  loop_server *server = peer->server;
+  const loop_reply *reply = peer->reply;
+  size_t length = reply->length;
+  if (length == 0 && reply->bytes != NULL) {
+    length = strlen(reply->bytes);
+  }
+  size_t slice = length - peer->sent;
+  if (reply->slice > 0 && slice > reply->slice) {
+    slice = reply->slice;
+  }
+  if (slice > 0) {
+    ssize_t n = send(peer->fd, reply->bytes + peer->sent, slice, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN) {
+      close_peer(peer, LOOP_CLOSE);
+      return false;
+    }
+    peer->sent += n > 0 ? (size_t)n : 0;
+  }
+  if (peer->sent == length) {
+    peer->reply = NULL;
+    server->replied++;
+    if (reply->then != LOOP_KEEP) {
+      close_peer(peer, reply->then);
+      return false;
+    }
+    poll_peer(peer);
+  }
+  return true;
+}
+
+static void start_reply(loop_peer *peer) {
+  loop_server *server = peer->server;
+  size_t i = server->requests++;
+  if (server->reply_count == 0) {
+    return;
+  }
+  peer->reply =
+      &server->replies[i < server->reply_count ? i : server->reply_count - 1];
+  peer->sent = 0;
+  poll_peer(peer);
+}
+
+static void take_request_bytes(loop_peer *peer, const char *bytes, size_t n) {
+  loop_server *server = peer->server;
+  for (size_t i = 0; i < n; i++) {
+    if (peer->seen < sizeof server->last_request - 1) {
+      server->last_request[peer->seen] = bytes[i];
+      server->last_request[peer->seen + 1] = '\0';
+    }
+    peer->seen++;
+    memmove(peer->tail, peer->tail + 1, 3);
+    peer->tail[3] = bytes[i];
+    if (memcmp(peer->tail, "\r\n\r\n", 4) == 0) {
+      peer->seen = 0;
+      memset(peer->tail, 0, sizeof peer->tail);
+      start_reply(peer);
+    }
+  }
+}
+
+static void on_peer_poll(uv_poll_t *poll, int status, int events) {
+  loop_peer *peer =
+      (loop_peer *)(void *)((char *)poll - offsetof(loop_peer, poll));
+  if (status < 0 || (events & UV_READABLE) != 0) {
+    char bytes[4096];
+    ssize_t n = recv(peer->fd, bytes, sizeof bytes, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) {
+      close_peer(peer, LOOP_CLOSE);
+      return;
+    }
+    if (n > 0) {
+      take_request_bytes(peer, bytes, (size_t)n);
+    }
+  }
+  if ((events & UV_WRITABLE) != 0 && peer->reply != NULL) {
+    (void)send_slice(peer);
+  }
+}
+
+static void on_server_poll(uv_poll_t *poll, int status, int events) {
+  (void)events;
+  loop_server *server =
+      (loop_server *)(void *)((char *)poll - offsetof(loop_server, poll));
+  CHECK(status == 0);
+  int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    return; /* it has gone again */
+  }
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  loop_peer *peer = calloc(1, sizeof *peer);
+  CHECK(peer != NULL && uv_poll_init(server->loop, &peer->poll, fd) == 0);
+  peer->server = server;
+  peer->fd = fd;
+  peer->next = server->peers;
+  server->peers = peer;
+  server->accepted++;
+  server->open++;
+  size_t i = server->requests;
+  if (server->reply_count > 0) {
+    i = i < server->reply_count ? i : server->reply_count - 1;
+    if (server->replies[i].is_rude) {
+      start_reply(peer);
+      return;
+    }
+  }
+  poll_peer(peer);
+}
+
+static int listen_on(int *port, int backlog) {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof address;
+  CHECK(fd >= 0);
+  CHECK(bind(fd, (struct sockaddr *)&address, size) == 0);
+  CHECK(backlog < 0 || listen(fd, backlog) == 0);
+  CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
+  *port = ntohs(address.sin_port);
+  return fd;
+}
+
+void loop_server_open(loop_server *server, uv_loop_t *loop,
+                      const loop_reply *replies, size_t reply_count) {
+  *server = (loop_server){
+      .loop = loop, .replies = replies, .reply_count = reply_count};
+  server->fd = listen_on(&server->port, 64);
+  snprintf(server->url, sizeof server->url, "http://127.0.0.1:%d",
+           server->port);
+  CHECK(uv_poll_init(loop, &server->poll, server->fd) == 0);
+  CHECK(uv_poll_start(&server->poll, UV_READABLE, on_server_poll) == 0);
+}
+
+void loop_server_close(loop_server *server) {
+  loop_server_drop(server, LOOP_CLOSE);
+  uv_close((uv_handle_t *)&server->poll, NULL);
+  close(server->fd);
+}
+
+void loop_server_drop(loop_server *server, loop_then then) {
+  while (server->peers != NULL) {
+    close_peer(server->peers, then);
+  }
+}
+
+void loop_server_push(loop_server *server, const char *bytes) {
+  for (loop_peer *peer = server->peers; peer != NULL; peer = peer->next) {
+    CHECK(send(peer->fd, bytes, strlen(bytes), MSG_NOSIGNAL) > 0);
+  }
+}
+
+int loop_unused_port(void) {
+  int port;
+  close(listen_on(&port, -1));
+  return port;
+}
+
+void loop_black_hole_open(loop_black_hole *hole) {
+  hole->listener = listen_on(&hole->port, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)hole->port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  for (size_t i = 0; i < sizeof hole->fillers / sizeof hole->fillers[0]; i++) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ||
+          errno == EINPROGRESS);
+    hole->fillers[i] = fd;
+  }
+}
+
+void loop_black_hole_close(loop_black_hole *hole) {
+  for (size_t i = 0; i < sizeof hole->fillers / sizeof hole->fillers[0]; i++) {
+    close(hole->fillers[i]);
+  }
+  close(hole->listener);
+}

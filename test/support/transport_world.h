@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_TRANSPORT_WORLD_H
+#define KIN_TEST_TRANSPORT_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/sched.h"
+#include "base/timers.h"
+#include "support/fail_alloc.h"
+#include "support/loop_server.h"
+#include "transport/transport.h"
+
+#define WORLD_CONNECT_MS 10000u
+#define WORLD_RESPONSE_MS 30000u
+#define WORLD_IDLE_MS 60000u
+
+/* A real loop with a scripted server and a transport; time is a number that
+ * only world_advance changes. */
+typedef struct world {
+  uv_loop_t loop;
+  uv_timer_t guard; /* real time: aborts a test that hangs */
+  kin__sched sched;
+  kin__timers timers;
+  uint64_t now_ms;
+  fail_alloc memory;
+  loop_server server;
+  kin__transport *transport; /* NULL if it could not be opened, or is closed */
+  uint32_t max_idle;         /* for world_open_at */
+  bool is_closed; /* the transport's close callback has been called */
+  int fd_count;   /* before */
+} world;
+
+/* One exchange as its owner sees it. */
+typedef struct fetch {
+  world *world;
+  kin__exchange *exchange; /* NULL before it starts and after it ended */
+  int status;
+  char content_type[300];
+  int64_t retry_after_s;
+  bool is_identity;
+  char *body; /* NUL-terminated */
+  size_t body_length;
+  size_t heads;
+  size_t bodies; /* on_body calls */
+  size_t ends;
+  kin__exchange_error error; /* code 0: complete */
+
+  /* Called after each callback, if set; may cancel. */
+  void (*hook)(struct fetch *fetch);
+  size_t callbacks; /* of this exchange so far */
+  size_t act_at;    /* for hooks */
+} fetch;
+
+/* Replies are answered in order, see loop_server. world_init with fail_at, then
+ * world_open or world_open_at; world_close checks that nothing is left: memory,
+ * descriptors, handles. */
+void world_init(world *w, const loop_reply *replies, size_t reply_count,
+                size_t fail_at);
+/* Opens the transport to the server, with a prefix. Returns its error. */
+int world_open(world *w);
+int world_open_at(world *w, const char *url);
+void world_close(world *w);
+
+/* All at once. */
+void world_setup(world *w, const loop_reply *replies, size_t reply_count);
+
+/* Waits for an event if there is no task, and runs all tasks. */
+void world_turn(world *w);
+/* Runs tasks only. */
+void world_run_tasks(world *w);
+/* Lets time pass: timers, then tasks. */
+void world_advance(world *w, uint64_t ms);
+
+#define WORLD_UNTIL(w, condition)                                              \
+  while (!(condition)) {                                                       \
+    world_turn(w);                                                             \
+  }
+
+int fetch_start(fetch *f, world *w, const char *target, bool is_watch);
+/* Starts, runs until its end. */
+void fetch_run(fetch *f, world *w, const char *target);
+void fetch_until_end(fetch *f);
+void fetch_finish(fetch *f); /* frees the body */
+
+int count_fds(void);
+
+#endif /* KIN_TEST_TRANSPORT_WORLD_H */
