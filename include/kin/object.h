@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_H
+#define KIN_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/export.h>
+#include <kin/str.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An API object as the server sent it: immutable and counted. What a callback
+ * or a store gives is borrowed; keep it with kin_object_ref. Objects may be
+ * held, read and released on any thread and may outlive the client they came
+ * from. Resident are key, uid, resourceVersion and labels; everything else is
+ * read through a view.
+ *
+ * Items of a list of built-in types carry no `kind` and `apiVersion`; none is
+ * ever added. */
+typedef struct kin_object kin_object;
+
+/* Makes an object of JSON text with at least `metadata.name`. The text is
+ * copied as it is; kind and apiVersion are not required.
+ * `allocator` may be NULL. On success *out has one reference.
+ * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 512), KIN_EKEY (no
+ * metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM. Cost: O(length). */
+KIN_EXTERN int kin_object_parse(kin_object **out,
+                                const kin_allocator *allocator,
+                                const char *json, size_t length);
+
+/* Adds a reference and returns the same object. NULL gives NULL. */
+KIN_EXTERN kin_object *kin_object_ref(const kin_object *object);
+
+/* Drops a reference; the last one frees. NULL is allowed. */
+KIN_EXTERN void kin_object_unref(const kin_object *object);
+
+/* "namespace/name", or "name" for an object without a namespace (KY-01).
+ * NUL-terminated; lives as long as the object. */
+KIN_EXTERN kin_str kin_object_key(const kin_object *object);
+
+/* metadata.name. NUL-terminated. */
+KIN_EXTERN kin_str kin_object_name(const kin_object *object);
+
+/* metadata.namespace, empty for an object without. Not NUL-terminated. */
+KIN_EXTERN kin_str kin_object_namespace(const kin_object *object);
+
+/* metadata.uid, empty if there is none. Not NUL-terminated. */
+KIN_EXTERN kin_str kin_object_uid(const kin_object *object);
+
+/* metadata.resourceVersion, empty if there is none. Not NUL-terminated.
+ * Versions are opaque; compare them for equality. */
+KIN_EXTERN kin_str kin_object_resource_version(const kin_object *object);
+
+/* Looks a label up. Returns true and sets *value (not NUL-terminated, lives as
+ * long as the object) if metadata.labels has `key` with a string.
+ * Cost: O(bytes of the labels). */
+KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
+                                 kin_str *value);
+
+/* Bytes of memory the object occupies, its header included. */
+KIN_EXTERN size_t kin_object_memory(const kin_object *object);
+
+/* Reading what is not resident. A view holds a reference to its object; all
+ * pointers taken from it live until it is closed. A view belongs to one thread
+ * at a time. */
+typedef struct kin_object_view kin_object_view;
+
+/* Errors: KIN_ENOMEM. Cost: O(1) for plainly stored objects. */
+KIN_EXTERN int kin_object_view_open(kin_object_view **out,
+                                    const kin_object *object);
+
+/* Ends a view and its pointers. NULL is allowed. */
+KIN_EXTERN void kin_object_view_close(kin_object_view *view);
+
+/* The object's JSON text, without the fields that were dropped when it was
+ * stored (metadata.managedFields unless they are kept). Not NUL-terminated. */
+KIN_EXTERN kin_str kin_object_view_json(const kin_object_view *view);
+
+/* The parsed document: NULL with *error set to KIN_ENOMEM or KIN_EJSON if it
+ * cannot be made. `error` may be NULL. Parsed at the first call: O(bytes).
+ * The type is yyjson's; include <yyjson.h> to use it, and do not free it. */
+struct yyjson_doc;
+KIN_EXTERN struct yyjson_doc *kin_object_view_document(kin_object_view *view,
+                                                       int *error);
+
+/* Reads one value by JSON Pointer (RFC 6901), such as "/spec/nodeName" or
+ * "/metadata/annotations/example.com~1team". The first call parses the object.
+ * Errors: KIN_ENOENT (nothing there, or null), KIN_ETYPE (something else is
+ * there), KIN_EINVAL (malformed pointer), KIN_EJSON, KIN_ENOMEM. On an error
+ * *value is left alone. */
+KIN_EXTERN int kin_object_view_string(kin_object_view *view,
+                                      const char *pointer, kin_str *value);
+KIN_EXTERN int kin_object_view_int(kin_object_view *view, const char *pointer,
+                                   int64_t *value);
+KIN_EXTERN int kin_object_view_bool(kin_object_view *view, const char *pointer,
+                                    bool *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_OBJECT_H */

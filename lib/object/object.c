@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A cached object is one block of memory:
+ *
+ *   header | key "ns/name" NUL | strings | body
+ *
+ * Most of what is resident is found inside the body by offset: uid, version and
+ * labels are JSON text that needs no unescaping and that nobody dropped.
+ * `strings` holds what is not: rarely anything. So a pod costs its kept bytes,
+ * the header and its key.
+ *
+ * Invariants: all offsets count from `bytes`; the body is what the parts had
+ * without the dropped spans; nothing but `refs` changes after kin__object_new.
+ *
+ * Labels are kept in one of two forms. As JSON text inside the body, if no
+ * escape occurs in it, so that values can be lent as they are. Else as a list
+ * of unescaped records in `strings` (see label_record). */
+#include "object/object.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "object/text.h"
+
+struct kin_object {
+  struct kin__slab *slab; /* a kin__cell's; its owner is the kin__memory */
+  atomic_uint refs;
+  uint32_t body_offset;
+  uint32_t body_length;
+  uint32_t uid_offset;
+  uint32_t version_offset;
+  uint32_t labels_offset;
+  uint32_t labels_length;
+  uint16_t namespace_length;
+  uint16_t name_length;
+  uint16_t uid_length;
+  uint16_t version_length;
+  bool labels_are_records;
+  char bytes[];
+};
+
+_Static_assert(sizeof(kin_object) <= 56, "an object's header has grown");
+
+static const size_t body_max = (size_t)1 << 30;
+
+/* An unescaped label; name and value follow it. */
+typedef struct label_record {
+  uint32_t name_length;
+  uint32_t value_length; /* NO_STRING: there is no value */
+} label_record;
+
+#define NO_STRING UINT32_MAX
+
+/* Where everything goes, before memory is asked for. */
+typedef struct layout {
+  size_t body_length; /* kept bytes */
+  size_t uid_offset;  /* inside the kept body if uid_is_inside */
+  size_t version_offset;
+  size_t labels_offset;
+  size_t strings_length;
+  bool uid_is_inside;
+  bool version_is_inside;
+  bool labels_are_records;
+} layout;
+
+static size_t dropped_bytes(const kin__object_parts *parts) {
+  size_t sum = 0;
+  for (size_t i = 0; i < parts->dropped_count; i++) {
+    sum += parts->dropped[i].length;
+  }
+  return sum;
+}
+
+/* Whether `s` is a slice of the body that is kept as a whole, and where it then
+ * lies in what is kept. */
+static bool find_in_body(const kin__object_parts *parts, kin_str s,
+                         size_t *offset) {
+  uintptr_t body = (uintptr_t)parts->body.data;
+  uintptr_t data = (uintptr_t)s.data;
+  if (s.length == 0 || data < body || data - body > parts->body.length ||
+      s.length > parts->body.length - (data - body)) {
+    return false;
+  }
+  size_t begin = data - body;
+  size_t before = 0;
+  for (size_t i = 0; i < parts->dropped_count; i++) {
+    const kin__span *gap = &parts->dropped[i];
+    if (gap->offset >= begin + s.length) {
+      break;
+    }
+    if (gap->offset + (size_t)gap->length > begin) {
+      return false;
+    }
+    before += gap->length;
+  }
+  *offset = begin - before;
+  return true;
+}
+
+/* Upper bound of what write_label_records writes. */
+static size_t label_records_bound(kin_str labels) {
+  kin__text_members members = {.text = labels};
+  size_t bound = 0;
+  while (kin__text_next(&members)) {
+    bound += sizeof(label_record) + members.name.length + members.value.length;
+  }
+  return bound;
+}
+
+/* A name whose escapes are wrong is left out; so is a value, but its name is
+ * not: where a name occurs twice the first counts. */
+static size_t write_label_records(char *to, kin_str labels) {
+  kin__text_members members = {.text = labels};
+  size_t written = 0;
+  while (kin__text_next(&members)) {
+    size_t name;
+    size_t value = 0;
+    char *text = to + written + sizeof(label_record);
+    if (kin__text_unescape(text, &name, members.name) != 0) {
+      continue;
+    }
+    kin_str raw;
+    bool is_string = kin__text_string(members.value, &raw) &&
+                     kin__text_unescape(text + name, &value, raw) == 0;
+    value = is_string ? value : 0;
+    label_record record = {(uint32_t)name,
+                           is_string ? (uint32_t)value : NO_STRING};
+    memcpy(to + written, &record, sizeof record);
+    written += sizeof record + name + value;
+  }
+  return written;
+}
+
+static int check_parts(const kin__object_parts *parts) {
+  if (parts->name.length == 0 || parts->name.length > UINT16_MAX ||
+      parts->namespace_.length > UINT16_MAX || parts->uid.length > UINT16_MAX ||
+      parts->version.length > UINT16_MAX) {
+    return KIN_EKEY;
+  }
+  return parts->body.length > body_max ? KIN_ETOOBIG : 0;
+}
+
+static void plan(layout *l, const kin__object_parts *parts) {
+  *l = (layout){.body_length = parts->body.length - dropped_bytes(parts)};
+  l->uid_is_inside = find_in_body(parts, parts->uid, &l->uid_offset);
+  if (!l->uid_is_inside) {
+    l->strings_length += parts->uid.length;
+  }
+  l->version_is_inside =
+      find_in_body(parts, parts->version, &l->version_offset);
+  if (!l->version_is_inside) {
+    l->strings_length += parts->version.length;
+  }
+  l->labels_are_records =
+      parts->labels.length > 0 &&
+      (kin__text_is_escaped(parts->labels) ||
+       !find_in_body(parts, parts->labels, &l->labels_offset));
+  if (l->labels_are_records) {
+    l->strings_length += label_records_bound(parts->labels);
+  }
+}
+
+static size_t write_bytes(char *to, kin_str s) {
+  if (s.length > 0) {
+    memcpy(to, s.data, s.length);
+  }
+  return s.length;
+}
+
+static size_t write_key(char *to, const kin__object_parts *parts) {
+  size_t at = write_bytes(to, parts->namespace_);
+  if (at > 0) {
+    to[at++] = '/';
+  }
+  at += write_bytes(to + at, parts->name);
+  to[at++] = '\0';
+  return at;
+}
+
+static void write_body(char *to, const kin__object_parts *parts) {
+  if (parts->body.length == 0) {
+    return;
+  }
+  size_t from = 0;
+  for (size_t i = 0; i < parts->dropped_count; i++) {
+    const kin__span *gap = &parts->dropped[i];
+    to +=
+        write_bytes(to, kin__str(parts->body.data + from, gap->offset - from));
+    from = gap->offset + (size_t)gap->length;
+  }
+  write_bytes(to, kin__str(parts->body.data + from, parts->body.length - from));
+}
+
+/* Fills the strings between key and body, and the offsets of all three. */
+static void write_strings(kin_object *object, size_t at, const layout *l,
+                          const kin__object_parts *parts) {
+  size_t body = at + l->strings_length;
+  size_t uid = body + l->uid_offset;
+  if (!l->uid_is_inside) {
+    uid = at;
+    at += write_bytes(object->bytes + at, parts->uid);
+  }
+  size_t version = body + l->version_offset;
+  if (!l->version_is_inside) {
+    version = at;
+    at += write_bytes(object->bytes + at, parts->version);
+  }
+  size_t labels = body + l->labels_offset;
+  size_t labels_length = parts->labels.length;
+  if (l->labels_are_records) {
+    labels = at;
+    labels_length = write_label_records(object->bytes + at, parts->labels);
+  }
+  object->uid_offset = (uint32_t)uid;
+  object->version_offset = (uint32_t)version;
+  object->labels_offset = (uint32_t)labels;
+  object->labels_length = (uint32_t)labels_length;
+  object->body_offset = (uint32_t)body;
+}
+
+int kin__object_new(kin_object **out, kin__memory *memory,
+                    const kin__object_parts *parts) {
+  *out = NULL;
+  int err = check_parts(parts);
+  if (err != 0) {
+    return err;
+  }
+  layout l;
+  plan(&l, parts);
+  size_t key = parts->namespace_.length + (parts->namespace_.length > 0) +
+               parts->name.length + 1;
+  size_t total = sizeof(kin_object) + key + l.strings_length + l.body_length;
+  if (total > UINT32_MAX) {
+    return KIN_ETOOBIG;
+  }
+  kin_object *object =
+      (kin_object *)(void *)kin__cell_take(memory->arena, &memory->allocator,
+                                           memory, total + parts->headroom);
+  if (object == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__memory_ref(memory);
+  atomic_init(&object->refs, 1);
+  object->body_length = (uint32_t)l.body_length;
+  object->namespace_length = (uint16_t)parts->namespace_.length;
+  object->name_length = (uint16_t)parts->name.length;
+  object->uid_length = (uint16_t)parts->uid.length;
+  object->version_length = (uint16_t)parts->version.length;
+  object->labels_are_records = l.labels_are_records;
+  size_t at = write_key(object->bytes, parts);
+  write_strings(object, at, &l, parts);
+  write_body(object->bytes + object->body_offset, parts);
+  *out = object;
+  return 0;
+}
+
+kin_object *kin_object_ref(const kin_object *object) {
+  kin_object *counted = (kin_object *)object;
+  if (counted != NULL) {
+    atomic_fetch_add_explicit(&counted->refs, 1, memory_order_relaxed);
+  }
+  return counted;
+}
+
+/* The releasing thread's reads happen before the free, whichever thread does
+ * it: acquire and release. */
+void kin_object_unref(const kin_object *object) {
+  kin_object *counted = (kin_object *)object;
+  if (counted != NULL &&
+      atomic_fetch_sub_explicit(&counted->refs, 1, memory_order_acq_rel) == 1) {
+    kin__cell *cell = (kin__cell *)(void *)counted;
+    kin__memory *memory = kin__cell_owner(cell);
+    kin__cell_give(cell);
+    kin__memory_unref(memory);
+  }
+}
+
+kin_str kin_object_key(const kin_object *object) {
+  size_t separator = object->namespace_length > 0 ? 1 : 0;
+  return kin__str(object->bytes,
+                  object->namespace_length + separator + object->name_length);
+}
+
+kin_str kin_object_name(const kin_object *object) {
+  size_t separator = object->namespace_length > 0 ? 1 : 0;
+  return kin__str(object->bytes + object->namespace_length + separator,
+                  object->name_length);
+}
+
+kin_str kin_object_namespace(const kin_object *object) {
+  return kin__str(object->bytes, object->namespace_length);
+}
+
+kin_str kin_object_uid(const kin_object *object) {
+  return kin__str(object->bytes + object->uid_offset, object->uid_length);
+}
+
+kin_str kin_object_resource_version(const kin_object *object) {
+  return kin__str(object->bytes + object->version_offset,
+                  object->version_length);
+}
+
+static bool find_record(kin_str records, kin_str key, kin_str *value) {
+  size_t at = 0;
+  while (at < records.length) {
+    label_record record;
+    memcpy(&record, records.data + at, sizeof record);
+    uint32_t value_length =
+        record.value_length != NO_STRING ? record.value_length : 0;
+    const char *name = records.data + at + sizeof record;
+    if (kin__str_equal(kin__str(name, record.name_length), key)) {
+      if (record.value_length == NO_STRING) {
+        return false;
+      }
+      *value = kin__str(name + record.name_length, value_length);
+      return true;
+    }
+    at += sizeof record + record.name_length + value_length;
+  }
+  return false;
+}
+
+bool kin_object_label(const kin_object *object, const char *key,
+                      kin_str *value) {
+  kin_str labels =
+      kin__str(object->bytes + object->labels_offset, object->labels_length);
+  kin_str wanted = kin__cstr(key);
+  if (object->labels_are_records) {
+    return find_record(labels, wanted, value);
+  }
+  kin__text_members members = {.text = labels};
+  while (kin__text_next(&members)) {
+    if (kin__str_equal(members.name, wanted)) {
+      return kin__text_string(members.value, value);
+    }
+  }
+  return false;
+}
+
+size_t kin_object_memory(const kin_object *object) {
+  return sizeof *object + object->body_offset + object->body_length;
+}
+
+kin_str kin__object_body(const kin_object *object) {
+  return kin__str(object->bytes + object->body_offset, object->body_length);
+}
+
+const kin_allocator *kin__object_allocator(const kin_object *object) {
+  const kin__memory *memory =
+      kin__cell_owner((const kin__cell *)(const void *)object);
+  return &memory->allocator;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_OBJECT_H
+#define KIN_OBJECT_OBJECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/object.h>
+
+#include "base/memory.h"
+#include "base/str.h"
+
+/* A range of bytes of an object's JSON text. */
+typedef struct kin__span {
+  uint32_t offset;
+  uint32_t length;
+} kin__span;
+
+/* An object as decode cut it from the stream, borrowed for one call. The
+ * strings are unescaped; those without escapes point into `body`. */
+typedef struct kin__object_parts {
+  kin_str namespace_;
+  kin_str name; /* never empty for objects that are stored */
+  kin_str uid;
+  kin_str version; /* metadata.resourceVersion */
+  kin_str labels;  /* JSON text of metadata.labels inside body, or empty */
+  kin_str body;    /* JSON text; {NULL, 0} if the sink knew the object */
+  const kin__span *dropped; /* ascending, disjoint ranges of body that are */
+  size_t dropped_count;     /* not to be stored; what is left is valid JSON */
+  size_t headroom; /* the object will be replaced by one that is this much larger;
+                    * so that its memory fits that one, too */
+} kin__object_parts;
+
+/* Makes an object with one reference: one allocation, one copy of what is kept.
+ * Errors: KIN_ENOMEM, KIN_EKEY (empty name, or name, namespace, uid or version
+ * over 65,535 bytes), KIN_ETOOBIG (over 1 GiB). */
+int kin__object_new(kin_object **out, kin__memory *memory,
+                    const kin__object_parts *parts);
+
+/* The stored JSON text, and the allocator the object came from; both live as
+ * long as the object. */
+kin_str kin__object_body(const kin_object *object);
+const kin_allocator *kin__object_allocator(const kin_object *object);
+
+#endif /* KIN_OBJECT_OBJECT_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "object/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+
+enum {
+  LOOKED_UP_MAX = 64,   /* longest name anybody asks for */
+  ESCAPE_LENGTH_MAX = 6 /* "\u0041" */
+};
+
+static size_t skip_space(kin_str text, size_t at) {
+  while (at < text.length && (text.data[at] == ' ' || text.data[at] == '\t' ||
+                              text.data[at] == '\n' || text.data[at] == '\r')) {
+    at++;
+  }
+  return at;
+}
+
+/* `at` is at a quote. Returns the offset after the closing one, or 0. */
+static size_t skip_string(kin_str text, size_t at) {
+  for (at++; at < text.length; at++) {
+    if (text.data[at] == '"') {
+      return at + 1;
+    }
+    if (text.data[at] == '\\') {
+      at++;
+    }
+  }
+  return 0;
+}
+
+/* `at` is at a bracket. Returns the offset after the one that closes it, or 0.
+ * Only strings and the balance of brackets are looked at. */
+static size_t skip_container(kin_str text, size_t at) {
+  size_t depth = 0;
+  while (at < text.length) {
+    char c = text.data[at];
+    if (c == '"') {
+      at = skip_string(text, at);
+      if (at == 0) {
+        return 0;
+      }
+      continue;
+    }
+    at++;
+    if (c == '{' || c == '[') {
+      depth++;
+    } else if ((c == '}' || c == ']') && --depth == 0) {
+      return at;
+    }
+  }
+  return 0;
+}
+
+static size_t skip_primitive(kin_str text, size_t at) {
+  size_t begin = at;
+  while (at < text.length && memchr(",]} \t\r\n", text.data[at], 7) == NULL) {
+    at++;
+  }
+  return at > begin ? at : 0;
+}
+
+/* Returns the offset after the value that begins at `at`, or 0. */
+static size_t skip_value(kin_str text, size_t at) {
+  if (at >= text.length) {
+    return 0;
+  }
+  switch (text.data[at]) {
+  case '"':
+    return skip_string(text, at);
+  case '{':
+  case '[':
+    return skip_container(text, at);
+  default:
+    return skip_primitive(text, at);
+  }
+}
+
+/* Steps over the bracket or comma before a member. Returns the offset of the
+ * name's quote, or 0 if no member follows. */
+static size_t to_name(const kin__text_members *members) {
+  kin_str text = members->text;
+  size_t at = skip_space(text, members->at);
+  char before = members->at == 0 ? '{' : ',';
+  if (at >= text.length || text.data[at] != before) {
+    return 0;
+  }
+  at = skip_space(text, at + 1);
+  return at < text.length && text.data[at] == '"' ? at : 0;
+}
+
+bool kin__text_next(kin__text_members *members) {
+  kin_str text = members->text;
+  size_t name = to_name(members);
+  size_t name_end = name > 0 ? skip_string(text, name) : 0;
+  if (name_end == 0) {
+    return false;
+  }
+  size_t at = skip_space(text, name_end);
+  if (at >= text.length || text.data[at] != ':') {
+    return false;
+  }
+  size_t value = skip_space(text, at + 1);
+  size_t value_end = skip_value(text, value);
+  if (value_end == 0) {
+    return false;
+  }
+  members->name = kin__str(text.data + name + 1, name_end - name - 2);
+  members->value = kin__str(text.data + value, value_end - value);
+  members->at = value_end;
+  return true;
+}
+
+bool kin__text_name_is(kin_str raw, kin_str plain) {
+  if (!kin__text_is_escaped(raw)) {
+    return kin__str_equal(raw, plain);
+  }
+  char name[LOOKED_UP_MAX * ESCAPE_LENGTH_MAX];
+  size_t length;
+  return raw.length <= sizeof name &&
+         kin__text_unescape(name, &length, raw) == 0 &&
+         kin__str_equal(kin__str(name, length), plain);
+}
+
+bool kin__text_string(kin_str value, kin_str *raw) {
+  if (value.length < 2 || value.data[0] != '"' ||
+      skip_string(value, 0) != value.length) {
+    return false;
+  }
+  *raw = kin__str(value.data + 1, value.length - 2);
+  return true;
+}
+
+bool kin__text_is_escaped(kin_str raw) {
+  return raw.length > 0 && memchr(raw.data, '\\', raw.length) != NULL;
+}
+
+/* The four hexadecimal digits at `at`, or -1. */
+static int32_t hex4(kin_str raw, size_t at) {
+  if (raw.length < 4 || at > raw.length - 4) {
+    return -1;
+  }
+  int32_t value = 0;
+  for (size_t i = at; i < at + 4; i++) {
+    unsigned char c = (unsigned char)raw.data[i];
+    unsigned char lower = (unsigned char)(c | 0x20);
+    if (c >= '0' && c <= '9') {
+      value = value * 16 + (c - '0');
+    } else if (lower >= 'a' && lower <= 'f') {
+      value = value * 16 + (lower - 'a' + 10);
+    } else {
+      return -1;
+    }
+  }
+  return value;
+}
+
+static size_t put_utf8(char *to, uint32_t c) {
+  if (c < 0x80) {
+    to[0] = (char)c;
+    return 1;
+  }
+  if (c < 0x800) {
+    to[0] = (char)(0xc0 | c >> 6);
+    to[1] = (char)(0x80 | (c & 0x3f));
+    return 2;
+  }
+  if (c < 0x10000) {
+    to[0] = (char)(0xe0 | c >> 12);
+    to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (char)(0x80 | (c & 0x3f));
+    return 3;
+  }
+  to[0] = (char)(0xf0 | c >> 18);
+  to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+  to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+  to[3] = (char)(0x80 | (c & 0x3f));
+  return 4;
+}
+
+/* Reads "XXXX" or "XXXX\uXXXX" at *at, which follows "\u". Returns the code
+ * point and steps over it, or -1. */
+static int32_t code_point(kin_str raw, size_t *at) {
+  int32_t high = hex4(raw, *at);
+  *at += 4;
+  if (high < 0xd800 || high > 0xdfff) {
+    return high;
+  }
+  if (high > 0xdbff || raw.length - *at < 6 || raw.data[*at] != '\\' ||
+      raw.data[*at + 1] != 'u') {
+    return -1;
+  }
+  int32_t low = hex4(raw, *at + 2);
+  *at += 6;
+  if (low < 0xdc00 || low > 0xdfff) {
+    return -1;
+  }
+  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* What the character after a backslash stands for, or 0. */
+static char simple_escape(char c) {
+  static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
+  for (size_t i = 0; i + 1 < sizeof escapes; i += 2) {
+    if (escapes[i] == c) {
+      return escapes[i + 1];
+    }
+  }
+  return 0;
+}
+
+/* Writing never overtakes reading: an escape is at least two bytes and gives
+ * one, "\uXXXX" is six and gives at most three, a pair is twelve and gives
+ * four. */
+int kin__text_unescape(char *to, size_t *length, kin_str raw) {
+  size_t at = 0;
+  size_t written = 0;
+  while (at < raw.length) {
+    char c = raw.data[at++];
+    if (c != '\\') {
+      to[written++] = c;
+      continue;
+    }
+    if (at == raw.length) {
+      return KIN_EJSON;
+    }
+    c = raw.data[at++];
+    if (c != 'u') {
+      to[written] = simple_escape(c);
+      if (to[written++] == 0) {
+        return KIN_EJSON;
+      }
+      continue;
+    }
+    int32_t point = code_point(raw, &at);
+    if (point < 0) {
+      return KIN_EJSON;
+    }
+    written += put_utf8(to + written, (uint32_t)point);
+  }
+  *length = written;
+  return 0;
+}
