@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+
+/* An object in hand lies in the bytes [begin, now) of the stream. If the span
+ * in hand has all of it, nothing is copied: the parts point into the span. If
+ * not, `carry` holds its first bytes, up to where the span in hand began, and
+ * gets the rest when the object ends.
+ *
+ * Invariants:
+ *  - carry is a prefix of the object; the bytes after it are in the span in
+ *    hand, up to needed_end;
+ *  - a string that was found lies either in carry or in the span, never half in
+ *    each: it is carried at once if anything is;
+ *  - `dropped` is ascending, and no two spans touch.
+ *
+ * Dropping a member takes one comma with it: the one before, if a member before
+ * it is kept, else the one after. So the rest of the object stays valid, also
+ * when nothing is left of it; see begin_member and end_member.
+ *
+ * A member that occurs twice: the first counts, here as in a parsed view. So
+ * the sink can be asked before all of metadata has been seen. */
+#include "decode/item.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+enum {
+  OBJECT_BYTES_DEFAULT = 16 << 20, /* WS-04 */
+  OBJECT_BYTES_MAX = 1 << 30,
+  DEPTH_DEFAULT = 512,
+  CARRY_KEPT = 64 * 1024, /* of the buffer, from object to object */
+  ALL_STRINGS = (1 << KIN__ITEM_STRINGS) - 1
+};
+
+kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
+  kin__decode_limits limits = *given;
+  if (limits.max_object_bytes == 0) {
+    limits.max_object_bytes = OBJECT_BYTES_DEFAULT;
+  }
+  if (limits.max_object_bytes > OBJECT_BYTES_MAX) {
+    limits.max_object_bytes = OBJECT_BYTES_MAX;
+  }
+  if (limits.max_depth == 0) {
+    limits.max_depth = DEPTH_DEFAULT;
+  }
+  return limits;
+}
+
+void kin__item_init(kin__item *item, const kin_allocator *allocator,
+                    const kin__decode_limits *limits,
+                    const kin__projection *projection,
+                    const kin__decode_sink *sink) {
+  *item = (kin__item){.sink = sink,
+                      .root = kin__projection_root(projection),
+                      .max_bytes = limits->max_object_bytes};
+  kin__buf_init(&item->carry, allocator, item->max_bytes);
+  kin__buf_init(&item->strings, allocator,
+                (size_t)KIN__ITEM_STRINGS * KIN__CURSOR_TEXT_MAX);
+}
+
+void kin__item_finish(kin__item *item) {
+  kin__free(item->carry.allocator, item->dropped);
+  item->dropped = NULL;
+  kin__buf_finish(&item->carry);
+  kin__buf_finish(&item->strings);
+}
+
+static void push(kin__item *item, kin__item_place place,
+                 const struct kin__projection_node *node) {
+  assert(item->depth < KIN__ITEM_LEVELS);
+  item->levels[item->depth++] = (kin__item_level){.node = node, .place = place};
+}
+
+void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
+  item->is_open = true;
+  item->is_known = false;
+  item->is_initial_events_end = false;
+  item->wanted = wanted;
+  item->has_metadata = false;
+  item->was_asked = false;
+  item->begin = cursor->begin;
+  item->needed_end = UINT64_MAX;
+  item->seen = 0;
+  item->field = KIN__ITEM_NO_FIELD;
+  memset(item->texts, 0, sizeof item->texts);
+  item->labels = (kin__span){0, 0};
+  item->dropped_count = 0;
+  item->depth = 0;
+  push(item, KIN__ITEM_AT_ROOT, item->root);
+  if ((wanted & KIN__ITEM_OPAQUE) != 0) {
+    kin__cursor_skip(cursor, 1);
+  }
+}
+
+void kin__item_close(kin__item *item) {
+  item->is_open = false;
+  kin__buf_reset(&item->carry, CARRY_KEPT);
+  kin__buf_reset(&item->strings, CARRY_KEPT);
+}
+
+/* The object's bytes. */
+
+/* The object's length so far was checked against max_bytes, which an uint32_t
+ * holds. */
+static kin__span span_of(const kin__item *item, uint64_t begin, uint64_t end) {
+  return (kin__span){(uint32_t)(begin - item->begin), (uint32_t)(end - begin)};
+}
+
+static int carry_to(kin__item *item, const kin__cursor *cursor, uint64_t end) {
+  uint64_t from = item->begin + item->carry.length;
+  if (end <= from) {
+    return 0;
+  }
+  return kin__buf_append(&item->carry, kin__cursor_at(cursor, from),
+                         (size_t)(end - from));
+}
+
+int kin__item_hold(kin__item *item, const kin__cursor *cursor) {
+  uint64_t end = kin__cursor_span_end(cursor);
+  if (item->needed_end < end) {
+    end = item->needed_end;
+  }
+  return carry_to(item, cursor, end);
+}
+
+static kin_str bytes_of(const kin__item *item, const kin__cursor *cursor,
+                        kin__span span) {
+  if (span.offset < item->carry.length) {
+    return kin__str(item->carry.data + span.offset, span.length);
+  }
+  return kin__str(kin__cursor_at(cursor, item->begin + span.offset),
+                  span.length);
+}
+
+/* Dropping. */
+
+static int add_dropped(kin__item *item, uint64_t begin, uint64_t end) {
+  kin__span span = span_of(item, begin, end);
+  if (item->dropped_count > 0) {
+    kin__span *last = &item->dropped[item->dropped_count - 1];
+    if (last->offset + last->length == span.offset) {
+      last->length += span.length;
+      return 0;
+    }
+  }
+  if (item->dropped_count == item->dropped_capacity) {
+    size_t capacity = item->dropped_capacity * 2 + 4;
+    kin__span *dropped =
+        kin__realloc_array(item->carry.allocator, item->dropped,
+                           item->dropped_capacity, capacity, sizeof *dropped);
+    if (dropped == NULL) {
+      return KIN_ENOMEM;
+    }
+    item->dropped = dropped;
+    item->dropped_capacity = capacity;
+  }
+  item->dropped[item->dropped_count++] = span;
+  return 0;
+}
+
+/* A name has been read. As long as no member is kept, what was dropped reaches
+ * to where the next one begins. */
+static void begin_member(kin__item *item, kin__item_level *level,
+                         const kin__cursor *cursor) {
+  kin__project project =
+      kin__projection_member(level->node, cursor->text, &level->child);
+  if (level->has_dropped && !level->has_kept) {
+    kin__span *last = &item->dropped[item->dropped_count - 1];
+    last->length = (uint32_t)(cursor->begin - item->begin) - last->offset;
+  }
+  level->is_dropping = project == KIN__DROP_ALL;
+  if (level->is_dropping) {
+    level->has_dropped = true;
+    level->drop_begin = level->has_kept ? level->value_end : cursor->begin;
+  } else {
+    level->has_kept = true;
+  }
+  level->child_place =
+      project == KIN__DESCEND ? KIN__ITEM_ELSEWHERE : KIN__ITEM_NOT_ENTERED;
+}
+
+static int end_member(kin__item *item, kin__item_level *level,
+                      const kin__cursor *cursor) {
+  level->value_end = cursor->end;
+  return level->is_dropping ? add_dropped(item, level->drop_begin, cursor->end)
+                            : 0;
+}
+
+/* Metadata. */
+
+static kin__item_field field_named(kin_str name) {
+  static const kin_str names[KIN__ITEM_FIELDS] = {
+      [KIN__ITEM_NAMESPACE] = {"namespace", 9},
+      [KIN__ITEM_NAME] = {"name", 4},
+      [KIN__ITEM_UID] = {"uid", 3},
+      [KIN__ITEM_VERSION] = {"resourceVersion", 15},
+      [KIN__ITEM_LABELS] = {"labels", 6},
+      [KIN__ITEM_ANNOTATION_MAP] = {"annotations", 11},
+  };
+  for (kin__item_field field = 0; field < KIN__ITEM_FIELDS; field++) {
+    if (kin__str_equal(name, names[field])) {
+      return field;
+    }
+  }
+  return KIN__ITEM_NO_FIELD;
+}
+
+static void begin_field(kin__item *item, kin__item_level *level,
+                        kin__cursor *cursor) {
+  kin__item_field field = field_named(cursor->text);
+  if (field == KIN__ITEM_NO_FIELD || (item->seen >> field & 1) != 0) {
+    return;
+  }
+  item->seen |= 1u << field;
+  item->field = field;
+  if (field < KIN__ITEM_STRINGS) {
+    kin__cursor_want_string(cursor);
+  } else if (field == KIN__ITEM_ANNOTATION_MAP &&
+             (item->wanted & KIN__ITEM_ANNOTATIONS) != 0) {
+    level->child_place = KIN__ITEM_IN_ANNOTATIONS;
+  }
+}
+
+static void on_name(kin__item *item, kin__cursor *cursor) {
+  kin__item_level *level = &item->levels[item->depth - 1];
+  begin_member(item, level, cursor);
+  item->field = KIN__ITEM_NO_FIELD;
+  switch (level->place) {
+  case KIN__ITEM_AT_ROOT:
+    if (!item->has_metadata &&
+        kin__str_equal(cursor->text, KIN__LIT("metadata"))) {
+      item->has_metadata = true;
+      level->child_place = KIN__ITEM_IN_METADATA;
+    }
+    break;
+  case KIN__ITEM_IN_METADATA:
+    begin_field(item, level, cursor);
+    break;
+  case KIN__ITEM_IN_ANNOTATIONS:
+    if (kin__str_equal(cursor->text, KIN__LIT("k8s.io/initial-events-end"))) {
+      item->field = KIN__ITEM_INITIAL_EVENTS_END;
+      kin__cursor_want_string(cursor);
+    }
+    break;
+  default:
+    break;
+  }
+}
+
+static int take_string(kin__item *item, const kin__cursor *cursor) {
+  if (item->field == KIN__ITEM_INITIAL_EVENTS_END) {
+    item->is_initial_events_end =
+        kin__str_equal(cursor->text, KIN__LIT("true"));
+    return 0;
+  }
+  if (item->field >= KIN__ITEM_STRINGS) {
+    return 0;
+  }
+  kin__item_string text = {
+      .span = span_of(item, cursor->begin + 1, cursor->end - 1)};
+  int err = 0;
+  if (cursor->escaped) {
+    text.is_unescaped = true;
+    text.span = (kin__span){(uint32_t)item->strings.length,
+                            (uint32_t)cursor->text.length};
+    err = kin__buf_append_str(&item->strings, cursor->text);
+  } else if (item->carry.length > 0) {
+    err = carry_to(item, cursor, cursor->end);
+  }
+  if (err == 0) {
+    item->texts[item->field] = text;
+  }
+  return err;
+}
+
+static kin_str text_of(const kin__item *item, const kin__cursor *cursor,
+                       kin__item_field field) {
+  const kin__item_string *text = &item->texts[field];
+  if (text->span.length == 0) {
+    return kin__str(NULL, 0);
+  }
+  return text->is_unescaped ? kin__str(item->strings.data + text->span.offset,
+                                       text->span.length)
+                            : bytes_of(item, cursor, text->span);
+}
+
+static void identify(const kin__item *item, const kin__cursor *cursor,
+                     kin__object_parts *parts) {
+  *parts = (kin__object_parts){
+      .namespace_ = text_of(item, cursor, KIN__ITEM_NAMESPACE),
+      .name = text_of(item, cursor, KIN__ITEM_NAME),
+      .uid = text_of(item, cursor, KIN__ITEM_UID),
+      .version = text_of(item, cursor, KIN__ITEM_VERSION),
+  };
+}
+
+void kin__item_ask(kin__item *item, const kin__cursor *cursor) {
+  const kin__decode_sink *sink = item->sink;
+  if (item->was_asked || sink->known == NULL ||
+      item->texts[KIN__ITEM_NAME].span.length == 0) {
+    return;
+  }
+  item->was_asked = true;
+  kin__object_parts identity;
+  identify(item, cursor, &identity);
+  item->is_known = sink->known(sink->ctx, &identity);
+}
+
+/* Metadata has ended, or has nothing more to say. The rest of a known object
+ * goes by unread. */
+static void ask_early(kin__item *item, kin__cursor *cursor) {
+  if ((item->wanted & KIN__ITEM_ASK) == 0) {
+    return;
+  }
+  kin__item_ask(item, cursor);
+  if (item->is_known) {
+    item->needed_end = cursor->end;
+    kin__cursor_skip(cursor, item->depth);
+  }
+}
+
+/* Tokens. */
+
+static int on_value_end(kin__item *item, kin__cursor *cursor) {
+  kin__item_level *level = &item->levels[item->depth - 1];
+  int err = end_member(item, level, cursor);
+  if (err == 0 && level->place == KIN__ITEM_IN_METADATA && !item->was_asked &&
+      (item->seen & ALL_STRINGS) == ALL_STRINGS) {
+    ask_early(item, cursor);
+  }
+  return err;
+}
+
+static void on_container(kin__item *item, kin__cursor *cursor, int token) {
+  kin__item_level *level = &item->levels[item->depth - 1];
+  if (token == KIN__TOKEN_OBJECT &&
+      level->child_place != KIN__ITEM_NOT_ENTERED) {
+    push(item, level->child_place, level->child);
+    return;
+  }
+  if (token == KIN__TOKEN_ARRAY) {
+    item->field = KIN__ITEM_NO_FIELD;
+  }
+  kin__cursor_skip(cursor, 1);
+}
+
+static int on_end(kin__item *item, kin__cursor *cursor) {
+  kin__item_place place = item->levels[--item->depth].place;
+  if (item->depth == 0) {
+    item->needed_end = cursor->end;
+    return 1;
+  }
+  int err = on_value_end(item, cursor);
+  if (err == 0 && place == KIN__ITEM_IN_METADATA) {
+    ask_early(item, cursor);
+  }
+  return err;
+}
+
+static int on_skipped(kin__item *item, kin__cursor *cursor) {
+  if (item->is_known) {
+    return 1;
+  }
+  if ((item->wanted & KIN__ITEM_OPAQUE) != 0) {
+    item->needed_end = cursor->end;
+    return 1;
+  }
+  if (item->field == KIN__ITEM_LABELS) {
+    item->labels = span_of(item, cursor->begin, cursor->end);
+  }
+  return on_value_end(item, cursor);
+}
+
+static int on_token(kin__item *item, kin__cursor *cursor, int token) {
+  int err;
+  switch (token) {
+  case KIN__TOKEN_NAME:
+    on_name(item, cursor);
+    return 0;
+  case KIN__TOKEN_OBJECT:
+  case KIN__TOKEN_ARRAY:
+    on_container(item, cursor, token);
+    return 0;
+  case KIN__TOKEN_STRING:
+    err = take_string(item, cursor);
+    return err == 0 ? on_value_end(item, cursor) : err;
+  case KIN__TOKEN_END:
+    return on_end(item, cursor);
+  case KIN__TOKEN_SKIPPED:
+    return on_skipped(item, cursor);
+  default:
+    return on_value_end(item, cursor);
+  }
+}
+
+int kin__item_run(kin__item *item, kin__cursor *cursor) {
+  int token;
+  while ((token = kin__cursor_next(cursor)) > 0) {
+    if (cursor->end - item->begin > item->max_bytes) {
+      return KIN_ETOOBIG;
+    }
+    int result = on_token(item, cursor, token);
+    if (result != 0) {
+      return result;
+    }
+  }
+  if (token < 0) {
+    return token;
+  }
+  if (kin__cursor_span_end(cursor) - item->begin > item->max_bytes) {
+    return KIN_ETOOBIG;
+  }
+  return kin__item_hold(item, cursor);
+}
+
+int kin__item_parts(kin__item *item, const kin__cursor *cursor,
+                    kin__object_parts *parts) {
+  int err = 0;
+  if (item->carry.length > 0) {
+    err = carry_to(item, cursor, item->needed_end);
+  }
+  identify(item, cursor, parts);
+  if (err != 0 || item->is_known) {
+    return err;
+  }
+  kin__span whole = span_of(item, item->begin, item->needed_end);
+  parts->body = bytes_of(item, cursor, whole);
+  if (item->labels.length > 0) {
+    parts->labels =
+        kin__str(parts->body.data + item->labels.offset, item->labels.length);
+  }
+  parts->dropped = item->dropped;
+  parts->dropped_count = item->dropped_count;
+  return 0;
+}
+
+static size_t copy_cut(char *to, size_t room, kin_str s) {
+  size_t length = s.length < room ? s.length : room;
+  if (length > 0) {
+    memcpy(to, s.data, length);
+  }
+  return length;
+}
+
+void kin__item_note_key(kin__item *item, const kin__cursor *cursor) {
+  size_t room = sizeof item->key - 1;
+  size_t at = 0;
+  if (item->is_open) {
+    at = copy_cut(item->key, room, text_of(item, cursor, KIN__ITEM_NAMESPACE));
+    kin_str name = text_of(item, cursor, KIN__ITEM_NAME);
+    if (at > 0 && name.length > 0) {
+      at += copy_cut(item->key + at, room - at, KIN__LIT("/"));
+    }
+    at += copy_cut(item->key + at, room - at, name);
+  }
+  item->key[at] = '\0';
+}

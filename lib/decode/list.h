@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DECODE_LIST_H
+#define KIN_DECODE_LIST_H
+
+#include <kin/allocator.h>
+
+#include "decode/projection.h"
+#include "decode/sink.h"
+
+/* Cuts the body of a list response into objects as its bytes arrive: any
+ * member order, any split, pretty-printed or not. Holds at most the object in
+ * hand. */
+typedef struct kin__list_decoder kin__list_decoder;
+
+/* What the list itself says; strings are NUL-terminated and bounded. */
+typedef struct kin__list_result {
+  char version[64];   /* metadata.resourceVersion */
+  const char *token;  /* metadata.continue, "" if none; the decoder's, until it
+                       * is reset or freed; at most 16 KiB */
+  int64_t remaining;  /* metadata.remainingItemCount, -1 if absent */
+  uint64_t items;
+} kin__list_result;
+
+/* The projection must outlive the decoder. Errors: KIN_ENOMEM. */
+int kin__list_decoder_new(kin__list_decoder **out,
+                          const kin_allocator *allocator,
+                          const kin__decode_limits *limits,
+                          const kin__projection *projection,
+                          const kin__decode_sink *sink);
+/* NULL is allowed. */
+void kin__list_decoder_free(kin__list_decoder *decoder);
+
+/* Ready for another body. */
+void kin__list_decoder_reset(kin__list_decoder *decoder);
+
+/* Takes bytes of the body; any split. After an error only reset and free are
+ * allowed. Errors: KIN_EJSON, KIN_EDEPTH, KIN_ETOOBIG (an item, a member name
+ * or the list's own strings), KIN_EUNEXPECTED (not a list: items is not an array,
+ * or occurs twice, an item is not an object, or kind is Table or Status),
+ * KIN_EKEY (an item without metadata.name), KIN_ENOMEM, and what the sink
+ * returned. Where another member occurs twice the first counts. */
+int kin__list_decoder_feed(kin__list_decoder *decoder, const char *bytes,
+                           size_t length);
+
+/* The body has ended. Errors: KIN_ETRUNCATED, KIN_EUNEXPECTED (no items or no
+ * metadata). `result` is valid until reset or free. */
+int kin__list_decoder_end(kin__list_decoder *decoder,
+                          kin__list_result *result);
+
+/* The key of the object in hand, as far as it was seen, for error messages:
+ * "ns/name", or "". Valid until the next call. */
+const char *kin__list_decoder_key_in_hand(kin__list_decoder *decoder);
+
+#endif /* KIN_DECODE_LIST_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A tree of member names. A node says what becomes of members it does not name
+ * (`others`); a named member has a node of its own. Nodes are few (the fields
+ * somebody typed), so siblings are a list.
+ *
+ * Invariant: a node whose project is not KIN__DESCEND has no children that
+ * matter. The depth is bounded by TOKENS_MAX. */
+#include "decode/projection.h"
+
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "object/json.h"
+
+enum { TOKENS_MAX = 64 };
+
+typedef struct kin__projection_node node;
+
+struct kin__projection_node {
+  node *children;
+  node *next; /* sibling */
+  node *made; /* all nodes of a projection, for freeing them */
+  kin__project project;
+  kin__project others; /* members that no child names */
+  size_t name_length;
+  char name[];
+};
+
+struct kin__projection {
+  kin_allocator allocator;
+  node *root;
+  node *made;
+};
+
+/* Room for `length` bytes of name, to be written by the caller. */
+static node *new_node(kin__projection *projection, size_t length,
+                      kin__project project, kin__project others) {
+  node *n = kin__malloc(&projection->allocator, sizeof *n + length);
+  if (n != NULL) {
+    *n = (node){.made = projection->made,
+                .project = project,
+                .others = others,
+                .name_length = length};
+    projection->made = n;
+  }
+  return n;
+}
+
+static const node *find_child(const node *parent, kin_str name) {
+  for (const node *n = parent->children; n != NULL; n = n->next) {
+    if (kin__str_equal(kin__str(n->name, n->name_length), name)) {
+      return n;
+    }
+  }
+  return NULL;
+}
+
+/* The child of that name, made if there is none: one that drops what its own
+ * children do not name. NULL if out of memory. */
+static node *child_for(kin__projection *projection, node *parent,
+                       kin_str name) {
+  node *child = (node *)find_child(parent, name);
+  if (child == NULL) {
+    child = new_node(projection, name.length, KIN__DESCEND, KIN__DROP_ALL);
+    if (child != NULL) {
+      memcpy(child->name, name.data, name.length);
+      child->next = parent->children;
+      parent->children = child;
+    }
+  }
+  return child;
+}
+
+static int new_projection(kin__projection **out, const kin_allocator *allocator,
+                          kin__project others) {
+  *out = NULL;
+  kin__projection *projection = kin__malloc(allocator, sizeof *projection);
+  if (projection == NULL) {
+    return KIN_ENOMEM;
+  }
+  *projection = (kin__projection){.allocator = *allocator};
+  projection->root = new_node(projection, 0, KIN__DESCEND, others);
+  if (projection->root == NULL) {
+    kin__projection_free(projection);
+    return KIN_ENOMEM;
+  }
+  *out = projection;
+  return 0;
+}
+
+static int drop_managed_fields(kin__projection *projection) {
+  node *metadata =
+      child_for(projection, projection->root, KIN__LIT("metadata"));
+  if (metadata == NULL) {
+    return KIN_ENOMEM;
+  }
+  metadata->others = KIN__KEEP_ALL;
+  node *managed = child_for(projection, metadata, KIN__LIT("managedFields"));
+  if (managed == NULL) {
+    return KIN_ENOMEM;
+  }
+  managed->project = KIN__DROP_ALL;
+  return 0;
+}
+
+int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
+                        bool keep_managed_fields) {
+  int err = new_projection(out, allocator, KIN__KEEP_ALL);
+  if (err == 0 && !keep_managed_fields) {
+    err = drop_managed_fields(*out);
+  }
+  if (err != 0) {
+    kin__projection_free(*out);
+    *out = NULL;
+  }
+  return err;
+}
+
+/* Writes one reference token unescaped (RFC 6901); at most its length. */
+static size_t unescape_token(char *to, const char *token, size_t length) {
+  size_t written = 0;
+  for (size_t i = 0; i < length; i++) {
+    char c = token[i];
+    if (c == '~') {
+      c = token[++i] == '0' ? '~' : '/';
+    }
+    to[written++] = c;
+  }
+  return written;
+}
+
+/* Walks the tokens of a valid pointer down the tree and keeps what is there.
+ * `scratch` has room for the longest token. */
+static int keep_field(kin__projection *projection, const char *pointer,
+                      char *scratch) {
+  node *n = projection->root;
+  size_t tokens = 0;
+  while (*pointer == '/') {
+    size_t length = strcspn(++pointer, "/");
+    if (++tokens > TOKENS_MAX) {
+      return KIN_EINVAL;
+    }
+    size_t written = unescape_token(scratch, pointer, length);
+    n = child_for(projection, n, kin__str(scratch, written));
+    if (n == NULL) {
+      return KIN_ENOMEM;
+    }
+    pointer += length;
+  }
+  n->project = KIN__KEEP_ALL;
+  return 0;
+}
+
+static int keep_checked_field(kin__projection *projection,
+                              const char *pointer) {
+  if (pointer == NULL || !kin__json_pointer_is_valid(pointer)) {
+    return KIN_EINVAL;
+  }
+  size_t length = strlen(pointer);
+  char *scratch = kin__malloc(&projection->allocator, length);
+  if (scratch == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = keep_field(projection, pointer, scratch);
+  kin__free(&projection->allocator, scratch);
+  return err;
+}
+
+int kin__projection_new_fields(kin__projection **out,
+                               const kin_allocator *allocator,
+                               const char *const *fields, size_t count) {
+  static const char *const always[] = {
+      "/apiVersion",         "/kind",         "/metadata/name",
+      "/metadata/namespace", "/metadata/uid", "/metadata/resourceVersion",
+      "/metadata/labels",
+  };
+  int err = new_projection(out, allocator, KIN__DROP_ALL);
+  for (size_t i = 0; err == 0 && i < sizeof always / sizeof *always; i++) {
+    err = keep_checked_field(*out, always[i]);
+  }
+  for (size_t i = 0; err == 0 && i < count; i++) {
+    err = keep_checked_field(*out, fields[i]);
+  }
+  if (err != 0) {
+    kin__projection_free(*out);
+    *out = NULL;
+  }
+  return err;
+}
+
+void kin__projection_free(kin__projection *projection) {
+  if (projection == NULL) {
+    return;
+  }
+  while (projection->made != NULL) {
+    node *n = projection->made;
+    projection->made = n->made;
+    kin__free(&projection->allocator, n);
+  }
+  kin_allocator allocator = projection->allocator;
+  kin__free(&allocator, projection);
+}
+
+/* A root that is kept as a whole ("" among the fields) is no node. */
+const node *kin__projection_root(const kin__projection *projection) {
+  return projection != NULL && projection->root->project == KIN__DESCEND
+             ? projection->root
+             : NULL;
+}
+
+kin__project kin__projection_member(const node *parent, kin_str name,
+                                    const node **child) {
+  *child = NULL;
+  if (parent == NULL) {
+    return KIN__KEEP_ALL;
+  }
+  const node *found = find_child(parent, name);
+  if (found == NULL) {
+    return parent->others;
+  }
+  if (found->project == KIN__DESCEND) {
+    *child = found;
+  }
+  return found->project;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DECODE_PROJECTION_H
+#define KIN_DECODE_PROJECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/str.h>
+
+/* Which fields of an object are stored: a tree of member names compiled from
+ * JSON Pointers, walked while an object is cut from the stream. Immutable
+ * after it was made and shared by an informer's decoders. */
+typedef struct kin__projection kin__projection;
+
+typedef enum kin__project {
+  KIN__KEEP_ALL, /* the value and all below it */
+  KIN__DROP_ALL,
+  KIN__DESCEND /* its members decide */
+} kin__project;
+
+/* The default: everything but metadata.managedFields. */
+int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
+                        bool keep_managed_fields);
+
+/* Only these fields, besides apiVersion, kind and metadata's name, namespace,
+ * uid, resourceVersion and labels. Array elements cannot be named: a pointer
+ * into an array keeps the array. Errors: KIN_EINVAL (malformed pointer, or over
+ * 64 tokens), KIN_ENOMEM. */
+int kin__projection_new_fields(kin__projection **out,
+                               const kin_allocator *allocator,
+                               const char *const *fields, size_t count);
+
+/* NULL is allowed. */
+void kin__projection_free(kin__projection *projection);
+
+/* The node of the object itself, and of a member of the object that `node`
+ * stands for. A NULL projection or node keeps everything; *child is NULL unless
+ * the result is KIN__DESCEND. */
+const struct kin__projection_node *
+kin__projection_root(const kin__projection *projection);
+kin__project kin__projection_member(const struct kin__projection_node *node,
+                                    kin_str name,
+                                    const struct kin__projection_node **child);
+
+#endif /* KIN_DECODE_PROJECTION_H */

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Stepping over JSON text at the speed of memory.
+ *
+ * A block of 64 bytes becomes bit masks. Unescaped quotes turn string on and
+ * off, so that a running XOR over their bits marks the bytes inside strings;
+ * brackets outside them are counted with popcount. A block that has too few
+ * closing brackets to end the value, and too few opening ones to pass the
+ * depth limit, is done with that. Only the others are walked bit by bit.
+ *
+ * Each instruction set brings `classify`, a 64-bit prefix XOR, and a search for
+ * the end of a plain run of a string; the rest is the same code, inlined into a
+ * function that is compiled for that set. No compiler flags are needed.
+ *
+ * Invariant: a scanner never reads outside [bytes, bytes + length).
+ *
+ * There is none for NEON: ARM runs the portable one, eight bytes a step. */
+#include "decode/scan.h"
+
+#include <string.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define HAVE_X86 1
+#include <immintrin.h>
+#else
+#define HAVE_X86 0
+#endif
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* What an instruction set brings. Always a constant where it is used, so that
+ * the calls are inlined. */
+typedef struct primitives {
+  void (*classify)(kin__block_masks *masks, const char *block);
+  uint64_t (*prefix_xor)(uint64_t bits);
+  unsigned (*popcount)(uint64_t bits);
+} primitives;
+
+/* Which bytes of a block are escaped by a backslash before them. Backslashes
+ * are rare enough to take them one by one. */
+ALWAYS_INLINE uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
+  uint64_t escaped = *carry;
+  uint64_t left = backslash & ~escaped;
+  *carry = 0;
+  while (left != 0) {
+    unsigned at = (unsigned)__builtin_ctzll(left);
+    if (at == KIN__BLOCK - 1) {
+      *carry = 1;
+      break;
+    }
+    escaped |= UINT64_C(2) << at;
+    left &= ~(UINT64_C(3) << at);
+  }
+  return escaped;
+}
+
+/* Counts the brackets one after the other. `usable` are the bits up to the
+ * first control character inside a string. */
+static kin__skip_result walk_block(kin__skip *skip, uint64_t open,
+                                   uint64_t close, uint64_t usable,
+                                   size_t *used) {
+  uint64_t brackets = (open | close) & usable;
+  while (brackets != 0) {
+    uint64_t bit = brackets & -brackets;
+    brackets ^= bit;
+    if ((open & bit) != 0) {
+      if (skip->depth == skip->max_depth) {
+        return KIN__SKIP_DEEP;
+      }
+      skip->depth++;
+    } else if (--skip->depth == 0) {
+      *used = (size_t)__builtin_ctzll(bit) + 1;
+      return KIN__SKIP_DONE;
+    }
+  }
+  return usable == UINT64_MAX ? KIN__SKIP_MORE : KIN__SKIP_CONTROL;
+}
+
+/* `*used` is set only for KIN__SKIP_DONE. */
+ALWAYS_INLINE kin__skip_result skip_block(kin__skip *skip, const char *block,
+                                          size_t *used, const primitives *p) {
+  kin__block_masks masks;
+  p->classify(&masks, block);
+  uint64_t escaped = escaped_bytes(masks.backslash, &skip->escaped);
+  /* From each opening quote to the byte before the closing one. */
+  uint64_t string = p->prefix_xor(masks.quote & ~escaped) ^ skip->in_string;
+  skip->in_string = 0 - (string >> 63);
+  uint64_t open = masks.open & ~string;
+  uint64_t close = masks.close & ~string;
+  uint64_t control = masks.control & string;
+  unsigned opens = p->popcount(open);
+  unsigned closes = p->popcount(close);
+  if (__builtin_expect(closes < skip->depth &&
+                           skip->depth + opens <= skip->max_depth &&
+                           control == 0,
+                       1)) {
+    skip->depth += opens;
+    skip->depth -= closes;
+    return KIN__SKIP_MORE;
+  }
+  uint64_t usable = control == 0 ? UINT64_MAX : (control & -control) - 1;
+  return walk_block(skip, open, close, usable, used);
+}
+
+/* The rest of a span is padded with spaces, which change nothing but one thing:
+ * whether the byte after the rest is escaped must be asked there, not at the
+ * block's end. */
+ALWAYS_INLINE kin__skip_result skip_rest(kin__skip *skip, const char *bytes,
+                                         size_t length, size_t *used,
+                                         const primitives *p) {
+  char block[KIN__BLOCK];
+  memset(block, ' ', sizeof block);
+  memcpy(block, bytes, length);
+  kin__block_masks masks;
+  p->classify(&masks, block);
+  uint64_t carry = skip->escaped;
+  uint64_t escaped = escaped_bytes(masks.backslash, &carry);
+  kin__skip_result result = skip_block(skip, block, used, p);
+  skip->escaped = escaped >> length & 1;
+  return result;
+}
+
+ALWAYS_INLINE kin__skip_result skip_span(kin__skip *skip, const char *bytes,
+                                         size_t length, size_t *used,
+                                         const primitives *p) {
+  kin__skip_result result = KIN__SKIP_MORE;
+  size_t at = 0;
+  while (length - at >= KIN__BLOCK) {
+    result = skip_block(skip, bytes + at, used, p);
+    if (result != KIN__SKIP_MORE) {
+      *used += at;
+      return result;
+    }
+    at += KIN__BLOCK;
+  }
+  if (at < length) {
+    result = skip_rest(skip, bytes + at, length - at, used, p);
+  }
+  *used = result == KIN__SKIP_DONE ? *used + at : length;
+  return result;
+}
+
+static int is_special(unsigned char c) {
+  return c == '"' || c == '\\' || c < 0x20;
+}
+
+/* The portable set: eight bytes in one word. */
+
+static const uint64_t ones = UINT64_C(0x0101010101010101);
+static const uint64_t tops = UINT64_C(0x8080808080808080);
+
+ALWAYS_INLINE uint64_t load_word(const char *bytes) {
+  uint64_t word;
+  memcpy(&word, bytes, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  return word;
+}
+
+/* The top bit of each byte that is `value`, and of each byte below `limit` (at
+ * most 0x80). No carry passes from byte to byte, so both are exact. */
+ALWAYS_INLINE uint64_t bytes_equal(uint64_t word, unsigned char value) {
+  uint64_t x = word ^ (ones * value);
+  return ~(((x & ~tops) + ~tops) | x) & tops;
+}
+
+ALWAYS_INLINE uint64_t bytes_below(uint64_t word, unsigned char limit) {
+  return ~((word & ~tops) + ones * (0x80u - limit)) & ~word & tops;
+}
+
+/* Gathers the top bits into the low eight. */
+ALWAYS_INLINE uint64_t gather(uint64_t top_bits) {
+  return (top_bits >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+ALWAYS_INLINE void classify_portable(kin__block_masks *masks,
+                                     const char *block) {
+  *masks = (kin__block_masks){0};
+  for (unsigned i = 0; i < KIN__BLOCK; i += 8) {
+    uint64_t word = load_word(block + i);
+    uint64_t folded = word | ones * 0x20; /* [ and { differ in that bit only */
+    masks->quote |= gather(bytes_equal(word, '"')) << i;
+    masks->backslash |= gather(bytes_equal(word, '\\')) << i;
+    masks->open |= gather(bytes_equal(folded, '{')) << i;
+    masks->close |= gather(bytes_equal(folded, '}')) << i;
+    masks->control |= gather(bytes_below(word, 0x20)) << i;
+  }
+}
+
+ALWAYS_INLINE uint64_t prefix_xor_shifts(uint64_t bits) {
+  bits ^= bits << 1;
+  bits ^= bits << 2;
+  bits ^= bits << 4;
+  bits ^= bits << 8;
+  bits ^= bits << 16;
+  bits ^= bits << 32;
+  return bits;
+}
+
+ALWAYS_INLINE unsigned popcount_word(uint64_t bits) {
+  bits -= bits >> 1 & UINT64_C(0x5555555555555555);
+  bits = (bits & UINT64_C(0x3333333333333333)) +
+         (bits >> 2 & UINT64_C(0x3333333333333333));
+  bits = (bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (unsigned)(bits * ones >> 56);
+}
+
+static const primitives portable_primitives = {
+    classify_portable, prefix_xor_shifts, popcount_word};
+
+static void portable_classify(kin__block_masks *masks, const char *block) {
+  classify_portable(masks, block);
+}
+
+static kin__skip_result portable_skip(kin__skip *skip, const char *bytes,
+                                      size_t length, size_t *used) {
+  return skip_span(skip, bytes, length, used, &portable_primitives);
+}
+
+static size_t find_special_bytewise(const char *bytes, size_t length,
+                                    size_t at) {
+  while (at < length && !is_special((unsigned char)bytes[at])) {
+    at++;
+  }
+  return at;
+}
+
+static size_t portable_find_special(const char *bytes, size_t length) {
+  size_t at = 0;
+  for (; length - at >= 8; at += 8) {
+    uint64_t word = load_word(bytes + at);
+    uint64_t found = bytes_equal(word, '"') | bytes_equal(word, '\\') |
+                     bytes_below(word, 0x20);
+    if (found != 0) {
+      return at + (size_t)__builtin_ctzll(found) / 8;
+    }
+  }
+  return find_special_bytewise(bytes, length, at);
+}
+
+static const kin__scanner portable = {"portable", portable_classify,
+                                      portable_skip, portable_find_special};
+
+#if HAVE_X86
+
+#define SSE2 __attribute__((target("sse2")))
+
+SSE2 ALWAYS_INLINE uint64_t sse2_equal(const __m128i v[4], char value) {
+  __m128i x = _mm_set1_epi8(value);
+  uint64_t mask = 0;
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned bits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v[i], x));
+    mask |= (uint64_t)bits << (16 * i);
+  }
+  return mask;
+}
+
+SSE2 ALWAYS_INLINE void classify_sse2(kin__block_masks *masks,
+                                      const char *block) {
+  __m128i raw[4];
+  __m128i folded[4];
+  __m128i low[4]; /* 0x1f where the byte is 0x1f or below 0x1f, exactly then */
+  for (unsigned i = 0; i < 4; i++) {
+    raw[i] = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
+    folded[i] = _mm_or_si128(raw[i], _mm_set1_epi8(0x20));
+    low[i] = _mm_max_epu8(raw[i], _mm_set1_epi8(0x1f));
+  }
+  masks->quote = sse2_equal(raw, '"');
+  masks->backslash = sse2_equal(raw, '\\');
+  masks->open = sse2_equal(folded, '{');
+  masks->close = sse2_equal(folded, '}');
+  masks->control = sse2_equal(low, 0x1f);
+}
+
+static const primitives sse2_primitives = {classify_sse2, prefix_xor_shifts,
+                                           popcount_word};
+
+SSE2 static void sse2_classify(kin__block_masks *masks, const char *block) {
+  classify_sse2(masks, block);
+}
+
+SSE2 static kin__skip_result sse2_skip(kin__skip *skip, const char *bytes,
+                                       size_t length, size_t *used) {
+  return skip_span(skip, bytes, length, used, &sse2_primitives);
+}
+
+SSE2 static size_t sse2_find_special(const char *bytes, size_t length) {
+  size_t at = 0;
+  for (; length - at >= 16; at += 16) {
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at));
+    __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
+    __m128i x1f = _mm_set1_epi8(0x1f);
+    __m128i control = _mm_cmpeq_epi8(_mm_max_epu8(v, x1f), x1f);
+    unsigned found = (unsigned)_mm_movemask_epi8(
+        _mm_or_si128(_mm_or_si128(quote, backslash), control));
+    if (found != 0) {
+      return at + (size_t)__builtin_ctz(found);
+    }
+  }
+  return find_special_bytewise(bytes, length, at);
+}
+
+static const kin__scanner sse2 = {"sse2", sse2_classify, sse2_skip,
+                                  sse2_find_special};
+
+#define AVX2 __attribute__((target("avx2,popcnt,pclmul")))
+
+AVX2 ALWAYS_INLINE uint64_t avx2_equal(__m256i a, __m256i b, char value) {
+  __m256i x = _mm256_set1_epi8(value);
+  uint32_t low = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, x));
+  uint32_t high = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, x));
+  return low | (uint64_t)high << 32;
+}
+
+AVX2 ALWAYS_INLINE void classify_avx2(kin__block_masks *masks,
+                                      const char *block) {
+  const __m256i *from = (const __m256i *)(const void *)block;
+  __m256i a = _mm256_loadu_si256(from);
+  __m256i b = _mm256_loadu_si256(from + 1);
+  __m256i fold = _mm256_set1_epi8(0x20);
+  __m256i folded_a = _mm256_or_si256(a, fold);
+  __m256i folded_b = _mm256_or_si256(b, fold);
+  __m256i x1f = _mm256_set1_epi8(0x1f);
+  masks->quote = avx2_equal(a, b, '"');
+  masks->backslash = avx2_equal(a, b, '\\');
+  masks->open = avx2_equal(folded_a, folded_b, '{');
+  masks->close = avx2_equal(folded_a, folded_b, '}');
+  masks->control =
+      avx2_equal(_mm256_max_epu8(a, x1f), _mm256_max_epu8(b, x1f), 0x1f);
+}
+
+/* Multiplying without carries by all ones is the running XOR. */
+AVX2 ALWAYS_INLINE uint64_t prefix_xor_clmul(uint64_t bits) {
+  uint64_t product[2];
+  __m128i v = _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)bits),
+                                   _mm_set1_epi8((char)0xff), 0);
+  _mm_storeu_si128((__m128i *)(void *)product, v);
+  return product[0];
+}
+
+AVX2 ALWAYS_INLINE unsigned popcount_instruction(uint64_t bits) {
+  return (unsigned)__builtin_popcountll(bits);
+}
+
+static const primitives avx2_primitives = {classify_avx2, prefix_xor_clmul,
+                                           popcount_instruction};
+
+AVX2 static void avx2_classify(kin__block_masks *masks, const char *block) {
+  classify_avx2(masks, block);
+}
+
+AVX2 static kin__skip_result avx2_skip(kin__skip *skip, const char *bytes,
+                                       size_t length, size_t *used) {
+  return skip_span(skip, bytes, length, used, &avx2_primitives);
+}
+
+AVX2 static size_t avx2_find_special(const char *bytes, size_t length) {
+  size_t at = 0;
+  for (; length - at >= 32; at += 32) {
+    __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + at));
+    __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
+    __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+    __m256i x1f = _mm256_set1_epi8(0x1f);
+    __m256i control = _mm256_cmpeq_epi8(_mm256_max_epu8(v, x1f), x1f);
+    uint32_t found = (uint32_t)_mm256_movemask_epi8(
+        _mm256_or_si256(_mm256_or_si256(quote, backslash), control));
+    if (found != 0) {
+      return at + (size_t)__builtin_ctz(found);
+    }
+  }
+  return find_special_bytewise(bytes, length, at);
+}
+
+static const kin__scanner avx2 = {"avx2", avx2_classify, avx2_skip,
+                                  avx2_find_special};
+
+#endif /* HAVE_X86 */
+
+const kin__scanner *kin__scanner_at(size_t index) {
+  const kin__scanner *usable[3] = {&portable};
+#if HAVE_X86
+  size_t count = 1;
+  if (__builtin_cpu_supports("sse2")) {
+    usable[count++] = &sse2;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+      __builtin_cpu_supports("pclmul")) {
+    usable[count++] = &avx2;
+  }
+#endif
+  return index < sizeof usable / sizeof *usable ? usable[index] : NULL;
+}
+
+const kin__scanner *kin__scanner_best(void) {
+  size_t index = 0;
+  while (kin__scanner_at(index + 1) != NULL) {
+    index++;
+  }
+  return kin__scanner_at(index);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DECODE_SINK_H
+#define KIN_DECODE_SINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "decode/status.h"
+#include "object/object.h"
+
+/* What decoders produce. */
+typedef enum kin__decoded_type {
+  KIN__DECODED_LISTED = 1, /* an item of a list */
+  KIN__DECODED_ADDED,
+  KIN__DECODED_MODIFIED,
+  KIN__DECODED_DELETED
+} kin__decoded_type;
+
+/* Where decoded objects go. All calls happen inside feed(); a non-zero result
+ * ends the decoder, and feed returns it. */
+typedef struct kin__decode_sink {
+  void *ctx;
+
+  /* Asked once per object (not for DELETED), as soon as namespace, name, uid
+   * and resourceVersion have been seen, all four in parts, the rest empty: is
+   * this object cached as it is? If so its remaining bytes are dropped as they
+   * arrive and `object` gets it with an empty body. May be NULL. */
+  bool (*known)(void *ctx, const kin__object_parts *identity);
+
+  int (*object)(void *ctx, kin__decoded_type type,
+                const kin__object_parts *parts);
+
+  /* Watches only. */
+  int (*bookmark)(void *ctx, kin_str version, bool initial_events_end);
+  int (*error)(void *ctx, const kin__status *status);
+} kin__decode_sink;
+
+/* Bounds on what a server may send. 0 means the default. */
+typedef struct kin__decode_limits {
+  uint32_t max_object_bytes; /* of one list item or watch frame as it came; at
+                              * most 1 GiB, default 16 MiB (WS-04) */
+  uint32_t max_depth;        /* of nesting, the outermost object is 1; default
+                              * 512 */
+} kin__decode_limits;
+
+#endif /* KIN_DECODE_SINK_H */

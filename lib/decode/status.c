@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "decode/status.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "object/json.h"
+
+/* The reasons an API server may give (metav1.StatusReason). For any other, and
+ * for none, the code decides. */
+static bool is_known_reason(const char *reason) {
+  static const char *const known[] = {
+      "Unauthorized",
+      "Forbidden",
+      "NotFound",
+      "AlreadyExists",
+      "Conflict",
+      "Gone",
+      "Invalid",
+      "ServerTimeout",
+      "StorageReadError",
+      "Timeout",
+      "TooManyRequests",
+      "BadRequest",
+      "MethodNotAllowed",
+      "NotAcceptable",
+      "InternalError",
+      "RequestEntityTooLarge",
+      "Expired",
+      "UnsupportedMediaType",
+      "ServiceUnavailable",
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(reason, known[i]) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_reason(const kin__status *status, const char *reason,
+                       int code) {
+  return strcmp(status->reason, reason) == 0 ||
+         (status->code == code && !is_known_reason(status->reason));
+}
+
+static bool is_expired(const kin__status *status) {
+  return strcmp(status->reason, "Expired") == 0 ||
+         has_reason(status, "Gone", 410);
+}
+
+static bool is_continuation(char c) {
+  return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Copies text that a server wrote for people: cut to fit, not in the middle of
+ * a character, and on one line. */
+static void copy_text(char *to, size_t size, kin_str text) {
+  size_t length = text.length;
+  if (length > size - 1) {
+    length = size - 1;
+    while (length > 0 && is_continuation(text.data[length])) {
+      length--;
+    }
+  }
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)text.data[i];
+    to[i] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+  }
+  to[length] = '\0';
+}
+
+static bool contains(kin_str text, kin_str part) {
+  return text.length > 0 &&
+         memmem(text.data, text.length, part.data, part.length) != NULL;
+}
+
+/* RE-07. Three generations of servers say it in three ways. */
+static bool is_rv_too_large(const kin__status *status, yyjson_val *root) {
+  static const char cause_type[] = "ResourceVersionTooLarge";
+  const kin_str text = KIN__LIT("Too large resource version");
+  yyjson_val *details = kin__json_member(root, "details");
+  if (!yyjson_is_obj(details)) {
+    return false;
+  }
+  bool is_timeout = has_reason(status, "Timeout", 504);
+  yyjson_arr_iter causes =
+      yyjson_arr_iter_with(kin__json_member(details, "causes"));
+  while (yyjson_arr_iter_has_next(&causes)) {
+    yyjson_val *cause = yyjson_arr_iter_next(&causes);
+    if (kin__str_equal(kin__json_string(cause, "reason"),
+                       kin__cstr(cause_type)) ||
+        (is_timeout &&
+         kin__str_equal(kin__json_string(cause, "message"), text))) {
+      return true;
+    }
+  }
+  return is_timeout && contains(kin__json_string(root, "message"), text);
+}
+
+/* A number of seconds or a code that no int holds is no number. */
+static int small_int(yyjson_val *object, const char *name, int fallback) {
+  int64_t value = kin__json_int(object, name, fallback);
+  return value >= 0 && value <= INT32_MAX ? (int)value : fallback;
+}
+
+static void read_status(kin__status *status, yyjson_val *root) {
+  status->code = small_int(root, "code", 0);
+  copy_text(status->reason, sizeof status->reason,
+            kin__json_string(root, "reason"));
+  copy_text(status->message, sizeof status->message,
+            kin__json_string(root, "message"));
+  status->retry_after_s =
+      small_int(kin__json_member(root, "details"), "retryAfterSeconds", -1);
+  status->is_failure =
+      kin__str_equal(kin__json_string(root, "status"), KIN__LIT("Failure"));
+  status->is_expired = is_expired(status);
+  status->is_rv_too_large = is_rv_too_large(status, root);
+}
+
+bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
+                       kin_str text) {
+  *status = (kin__status){.retry_after_s = -1};
+  yyjson_doc *doc;
+  if (kin__json_parse(&doc, allocator, text) != 0) {
+    return false;
+  }
+  yyjson_val *root = yyjson_doc_get_root(doc);
+  bool is_status =
+      kin__str_equal(kin__json_string(root, "kind"), KIN__LIT("Status"));
+  if (is_status) {
+    read_status(status, root);
+  }
+  kin__json_free(allocator, doc);
+  return is_status;
+}
+
+typedef struct meaning {
+  int code;
+  const char *reason;
+  const char *message; /* if the server sent no text */
+} meaning;
+
+/* The first row serves every code below 500 that has none of its own, the last
+ * every other. */
+static const meaning *meaning_of(int code) {
+  static const meaning meanings[] = {
+      {0, "", "the server refused the request for an unknown reason"},
+      {400, "BadRequest", "the server rejected the request"},
+      {401, "Unauthorized", "the server asks for credentials"},
+      {403, "Forbidden", "the server does not allow this"},
+      {404, "NotFound", "the server does not have the resource"},
+      {405, "MethodNotAllowed", "the server does not support this verb"},
+      {406, "NotAcceptable", "the server cannot answer in the accepted types"},
+      {409, "Conflict", "the server reported a conflict"},
+      {415, "UnsupportedMediaType", "the server does not take this media type"},
+      {422, "Invalid", "the server found the request invalid"},
+      {429, "TooManyRequests", "the server has too many requests"},
+      {503, "ServiceUnavailable", "the server is unavailable"},
+      {504, "Timeout", "the server could not answer in time"},
+      {500, "InternalError", "the server had an internal error"},
+  };
+  size_t last = sizeof meanings / sizeof *meanings - 1;
+  for (size_t i = 1; i < last; i++) {
+    if (meanings[i].code == code) {
+      return &meanings[i];
+    }
+  }
+  return code < 500 ? &meanings[0] : &meanings[last];
+}
+
+void kin__status_from_response(kin__status *status, int http_status,
+                               kin_str body) {
+  const meaning *known = meaning_of(http_status);
+  *status = (kin__status){
+      .code = http_status, .retry_after_s = -1, .is_failure = true};
+  copy_text(status->reason, sizeof status->reason, kin__cstr(known->reason));
+  copy_text(status->message, sizeof status->message,
+            body.length > 0 ? body : kin__cstr(known->message));
+  status->is_expired = is_expired(status);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Frames {"type": .., "object": ..} one after the other. Servers send `type`
+ * first; then it is known from the start what is wanted of the object. If `object`
+ * comes first, everything is taken from it, and what it was decides when the
+ * frame ends. Either way the object is given when its frame ends. */
+#include "decode/watch.h"
+
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "decode/cursor.h"
+#include "decode/item.h"
+
+typedef enum place { BETWEEN, IN_FRAME, IN_OBJECT } place;
+
+typedef enum member { NO_MEMBER, TYPE, OBJECT } member;
+
+typedef enum frame_type {
+  NO_TYPE,
+  ADDED,
+  MODIFIED,
+  DELETED,
+  BOOKMARK,
+  ERROR
+} frame_type;
+
+struct kin__watch_decoder {
+  kin_allocator allocator;
+  kin__decode_sink sink;
+  uint32_t max_bytes;
+  kin__cursor cursor;
+  kin__item item; /* open once the frame's object has begun */
+  int error;      /* what ended it, or 0 */
+
+  /* The frame in hand. */
+  place place;
+  uint64_t begin;
+  member member; /* whose value is next */
+  frame_type type;
+  bool has_object; /* of whatever type its value is */
+};
+
+static void start(kin__watch_decoder *d) {
+  d->place = BETWEEN;
+  d->begin = 0;
+  d->member = NO_MEMBER;
+  d->type = NO_TYPE;
+  d->has_object = false;
+}
+
+int kin__watch_decoder_new(kin__watch_decoder **out,
+                           const kin_allocator *allocator,
+                           const kin__decode_limits *limits,
+                           const kin__projection *projection,
+                           const kin__decode_sink *sink) {
+  kin__watch_decoder *d = kin__malloc(allocator, sizeof *d);
+  *out = d;
+  if (d == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__decode_limits bounds = kin__item_limits(limits);
+  d->allocator = *allocator;
+  d->sink = *sink;
+  d->max_bytes = bounds.max_object_bytes;
+  kin__cursor_init(&d->cursor, &d->allocator, bounds.max_depth, true);
+  kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
+  d->error = 0;
+  start(d);
+  return 0;
+}
+
+void kin__watch_decoder_free(kin__watch_decoder *d) {
+  if (d == NULL) {
+    return;
+  }
+  kin__cursor_finish(&d->cursor);
+  kin__item_finish(&d->item);
+  kin_allocator allocator = d->allocator;
+  kin__free(&allocator, d);
+}
+
+void kin__watch_decoder_reset(kin__watch_decoder *d) {
+  kin__cursor_reset(&d->cursor);
+  kin__item_close(&d->item);
+  d->error = 0;
+  start(d);
+}
+
+/* Frames. */
+
+static frame_type type_named(kin_str name) {
+  static const struct {
+    kin_str name;
+    frame_type type;
+  } types[] = {
+      {{"ADDED", 5}, ADDED},     {{"MODIFIED", 8}, MODIFIED},
+      {{"DELETED", 7}, DELETED}, {{"BOOKMARK", 8}, BOOKMARK},
+      {{"ERROR", 5}, ERROR},
+  };
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    if (kin__str_equal(name, types[i].name)) {
+      return types[i].type;
+    }
+  }
+  return NO_TYPE;
+}
+
+static unsigned wanted_of(frame_type type) {
+  switch (type) {
+  case ADDED:
+  case MODIFIED:
+    return KIN__ITEM_ASK;
+  case DELETED:
+    return 0;
+  case ERROR:
+    return KIN__ITEM_OPAQUE;
+  default: /* a bookmark, or not known yet */
+    return KIN__ITEM_ANNOTATIONS;
+  }
+}
+
+static int give_object(kin__watch_decoder *d, kin__decoded_type type) {
+  kin__object_parts parts;
+  int err = kin__item_parts(&d->item, &d->cursor, &parts);
+  if (err == 0 && parts.name.length == 0) {
+    err = KIN_EKEY;
+  }
+  return err == 0 ? d->sink.object(d->sink.ctx, type, &parts) : err;
+}
+
+/* `type` may have come after the object, so that nobody was asked. */
+static int give_changed(kin__watch_decoder *d, kin__decoded_type type) {
+  kin__item_ask(&d->item, &d->cursor);
+  return give_object(d, type);
+}
+
+static int give_bookmark(kin__watch_decoder *d) {
+  kin__object_parts parts;
+  int err = kin__item_parts(&d->item, &d->cursor, &parts);
+  return err == 0 ? d->sink.bookmark(d->sink.ctx, parts.version,
+                                     d->item.is_initial_events_end)
+                  : err;
+}
+
+static int give_error(kin__watch_decoder *d) {
+  kin__object_parts parts = {.body = {NULL, 0}};
+  int err = d->item.is_open ? kin__item_parts(&d->item, &d->cursor, &parts) : 0;
+  if (err != 0) {
+    return err;
+  }
+  kin__status status;
+  if (!kin__status_parse(&status, &d->allocator, parts.body)) {
+    kin__status_from_response(
+        &status, 500, KIN__LIT("an ERROR event whose object is no Status"));
+  }
+  return d->sink.error(d->sink.ctx, &status);
+}
+
+static int give_frame(kin__watch_decoder *d) {
+  if (d->type == NO_TYPE || !d->has_object) {
+    return KIN_EUNEXPECTED;
+  }
+  if (d->type == ERROR) {
+    return give_error(d);
+  }
+  if (!d->item.is_open) {
+    return KIN_EUNEXPECTED;
+  }
+  switch (d->type) {
+  case ADDED:
+    return give_changed(d, KIN__DECODED_ADDED);
+  case MODIFIED:
+    return give_changed(d, KIN__DECODED_MODIFIED);
+  case DELETED:
+    return give_object(d, KIN__DECODED_DELETED);
+  default:
+    return give_bookmark(d);
+  }
+}
+
+static int end_frame(kin__watch_decoder *d) {
+  int err = d->cursor.end - d->begin > d->max_bytes ? KIN_ETOOBIG : 0;
+  if (err == 0) {
+    err = give_frame(d);
+  }
+  if (err == 0) {
+    kin__item_close(&d->item);
+    start(d);
+  }
+  return err;
+}
+
+/* Tokens. */
+
+static int on_name(kin__watch_decoder *d) {
+  kin_str name = d->cursor.text;
+  d->member = NO_MEMBER;
+  if (kin__str_equal(name, KIN__LIT("type"))) {
+    d->member = TYPE;
+    kin__cursor_want_string(&d->cursor);
+    return d->type == NO_TYPE ? 0 : KIN_EUNEXPECTED;
+  }
+  if (kin__str_equal(name, KIN__LIT("object"))) {
+    d->member = OBJECT;
+    bool is_second = d->has_object;
+    d->has_object = true;
+    return is_second ? KIN_EUNEXPECTED : 0;
+  }
+  return 0;
+}
+
+static int on_string(kin__watch_decoder *d) {
+  if (d->member == TYPE) {
+    d->type = type_named(d->cursor.text);
+    return d->type == NO_TYPE ? KIN_EUNEXPECTED : 0;
+  }
+  return 0;
+}
+
+static int on_frame_token(kin__watch_decoder *d, int token) {
+  switch (token) {
+  case KIN__TOKEN_NAME:
+    return on_name(d);
+  case KIN__TOKEN_STRING:
+    return on_string(d);
+  case KIN__TOKEN_OBJECT:
+    if (d->member == OBJECT) {
+      d->place = IN_OBJECT;
+      kin__item_begin(&d->item, &d->cursor, wanted_of(d->type));
+      return 0;
+    }
+    kin__cursor_skip(&d->cursor, 1);
+    return 0;
+  case KIN__TOKEN_ARRAY:
+    kin__cursor_skip(&d->cursor, 1);
+    return 0;
+  case KIN__TOKEN_END:
+    return end_frame(d);
+  default:
+    return 0;
+  }
+}
+
+static int on_token(kin__watch_decoder *d, int token) {
+  switch (d->place) {
+  case BETWEEN:
+    d->place = IN_FRAME;
+    d->begin = d->cursor.begin;
+    return token == KIN__TOKEN_OBJECT ? 0 : KIN_EUNEXPECTED;
+  case IN_OBJECT: /* it has ended */
+    d->place = IN_FRAME;
+    return 0;
+  default:
+    return on_frame_token(d, token);
+  }
+}
+
+/* Takes tokens until the span is used up. */
+static int run(kin__watch_decoder *d) {
+  int err = 0;
+  while (err == 0) {
+    int token = d->place == IN_OBJECT ? kin__item_run(&d->item, &d->cursor)
+                                      : kin__cursor_next(&d->cursor);
+    if (token <= 0) {
+      return token;
+    }
+    err = on_token(d, token);
+  }
+  return err;
+}
+
+/* What is left of a frame goes on in the next span. */
+static int hold_frame(kin__watch_decoder *d) {
+  if (d->place == BETWEEN) {
+    return 0;
+  }
+  if (kin__cursor_span_end(&d->cursor) - d->begin > d->max_bytes) {
+    return KIN_ETOOBIG;
+  }
+  return d->item.is_open ? kin__item_hold(&d->item, &d->cursor) : 0;
+}
+
+int kin__watch_decoder_feed(kin__watch_decoder *d, const char *bytes,
+                            size_t length) {
+  if (d->error != 0 || length == 0) {
+    return d->error;
+  }
+  kin__cursor_feed(&d->cursor, bytes, length);
+  d->error = run(d);
+  if (d->error == 0) {
+    d->error = hold_frame(d);
+  }
+  if (d->error != 0) {
+    kin__item_note_key(&d->item, &d->cursor); /* while the bytes are there */
+  }
+  return d->error;
+}
+
+bool kin__watch_decoder_is_between(const kin__watch_decoder *d) {
+  return d->error == 0 && kin__cursor_is_complete(&d->cursor);
+}
+
+const char *kin__watch_decoder_key_in_hand(kin__watch_decoder *d) {
+  if (d->error == 0) {
+    kin__item_note_key(&d->item, &d->cursor);
+  }
+  return d->item.key;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DECODE_WATCH_H
+#define KIN_DECODE_WATCH_H
+
+#include <stdbool.h>
+
+#include <kin/allocator.h>
+
+#include "decode/projection.h"
+#include "decode/sink.h"
+
+/* Cuts the body of a watch response into frames {type, object} as its bytes
+ * arrive (WS-02: concatenated values, newlines not required; any member order,
+ * any split) and gives each object to the sink as soon as its frame ends.
+ * Frames of an unknown type are KIN_EUNEXPECTED (WS-03). An ERROR frame goes to
+ * sink->error as a Status; if its object is not one, with code 500 and the
+ * reason "InternalError". */
+typedef struct kin__watch_decoder kin__watch_decoder;
+
+/* Arguments and errors as kin__list_decoder_new. */
+int kin__watch_decoder_new(kin__watch_decoder **out,
+                           const kin_allocator *allocator,
+                           const kin__decode_limits *limits,
+                           const kin__projection *projection,
+                           const kin__decode_sink *sink);
+void kin__watch_decoder_free(kin__watch_decoder *decoder);
+void kin__watch_decoder_reset(kin__watch_decoder *decoder);
+
+/* Errors as kin__list_decoder_feed; KIN_EUNEXPECTED also for a frame without
+ * type or object. */
+int kin__watch_decoder_feed(kin__watch_decoder *decoder, const char *bytes,
+                            size_t length);
+
+/* Whether the stream is between two frames: ending here loses nothing. */
+bool kin__watch_decoder_is_between(const kin__watch_decoder *decoder);
+
+/* As kin__list_decoder_key_in_hand. */
+const char *kin__watch_decoder_key_in_hand(kin__watch_decoder *decoder);
+
+#endif /* KIN_DECODE_WATCH_H */

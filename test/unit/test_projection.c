@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Which members are kept, by the tree alone; that the rest of an object stays
+ * valid JSON is shown in test_list_decoder.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "decode/projection.h"
+#include "support/fail_alloc.h"
+
+/* What becomes of the value at a path of member names separated by spaces. */
+static kin__project fate(const kin__projection *projection, const char *path) {
+  const struct kin__projection_node *node = kin__projection_root(projection);
+  kin__project result = node == NULL ? KIN__KEEP_ALL : KIN__DESCEND;
+  while (*path != '\0' && result == KIN__DESCEND) {
+    size_t length = strcspn(path, " ");
+    const struct kin__projection_node *child;
+    result = kin__projection_member(node, kin__str(path, length), &child);
+    assert_int_equal(child != NULL, result == KIN__DESCEND);
+    node = child;
+    path += length + (path[length] == ' ');
+  }
+  return result;
+}
+
+static kin__projection *of_fields(const char *const *fields, size_t count) {
+  kin__projection *projection;
+  assert_int_equal(kin__projection_new_fields(
+                       &projection, kin__default_allocator(), fields, count),
+                   0);
+  return projection;
+}
+
+static void test_projection_default(void **state) {
+  (void)state;
+  kin__projection *p;
+  assert_int_equal(kin__projection_new(&p, kin__default_allocator(), false), 0);
+  assert_int_equal(fate(p, "metadata managedFields"), KIN__DROP_ALL);
+  assert_int_equal(fate(p, "metadata managedFieldss"), KIN__KEEP_ALL);
+  assert_int_equal(fate(p, "metadata name"), KIN__KEEP_ALL);
+  assert_int_equal(fate(p, "managedFields"), KIN__KEEP_ALL);
+  assert_int_equal(fate(p, "spec template metadata managedFields"),
+                   KIN__KEEP_ALL);
+  kin__projection_free(p);
+
+  assert_int_equal(kin__projection_new(&p, kin__default_allocator(), true), 0);
+  assert_int_equal(fate(p, "metadata managedFields"), KIN__KEEP_ALL);
+  assert_int_equal(fate(p, "x"), KIN__KEEP_ALL);
+  kin__projection_free(p);
+  kin__projection_free(NULL);
+
+  assert_null(kin__projection_root(NULL));
+  const struct kin__projection_node *child;
+  assert_int_equal(kin__projection_member(NULL, KIN__LIT("a"), &child),
+                   KIN__KEEP_ALL);
+  assert_null(child);
+}
+
+static void test_projection_fields(void **state) {
+  (void)state;
+  static const char *const fields[] = {
+      "/spec/nodeName",
+      "/status",
+      "/status/phase",
+      "/metadata/annotations/example.com~1team~0x",
+      "/spec/containers/0/image",
+      "/a//b"};
+  kin__projection *p = of_fields(fields, 6);
+  static const char *const kept[] = {
+      "apiVersion",      "kind",
+      "metadata name",   "metadata namespace",
+      "metadata uid",    "metadata resourceVersion",
+      "metadata labels", "metadata annotations example.com/team~x",
+      "spec nodeName",   "status",
+      "status phase",    "spec containers 0 image",
+  };
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+    if (fate(p, kept[i]) != KIN__KEEP_ALL) {
+      fail_msg("%s is not kept", kept[i]);
+    }
+  }
+  static const char *const dropped[] = {
+      "metadata managedFields",
+      "metadata annotations example.com~1team~0x",
+      "spec x",
+      "x",
+      "spec containers 1",
+      "a b",
+  };
+  for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++) {
+    if (fate(p, dropped[i]) != KIN__DROP_ALL) {
+      fail_msg("%s is not dropped", dropped[i]);
+    }
+  }
+  assert_int_equal(fate(p, "spec"), KIN__DESCEND);
+  assert_int_equal(fate(p, "spec containers"), KIN__DESCEND);
+  kin__projection_free(p);
+
+  /* A field that was named first and one below it. */
+  static const char *const nested[] = {"/spec/a", "/spec"};
+  p = of_fields(nested, 2);
+  assert_int_equal(fate(p, "spec"), KIN__KEEP_ALL);
+  kin__projection_free(p);
+
+  static const char *const all[] = {""};
+  p = of_fields(all, 1);
+  assert_int_equal(fate(p, "metadata"), KIN__KEEP_ALL);
+  assert_null(kin__projection_root(p));
+  kin__projection_free(p);
+
+  p = of_fields(NULL, 0);
+  assert_int_equal(fate(p, "metadata name"), KIN__KEEP_ALL);
+  assert_int_equal(fate(p, "spec"), KIN__DROP_ALL);
+  kin__projection_free(p);
+}
+
+static void test_projection_errors(void **state) {
+  (void)state;
+  char long_pointer[2 * 65 + 1];
+  for (size_t i = 0; i < 65; i++) {
+    memcpy(long_pointer + 2 * i, "/a", 3);
+  }
+  const char *const rows[] = {"spec", "/a~", "/a~2", NULL, long_pointer};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    kin__projection *p = (kin__projection *)&p;
+    assert_int_equal(
+        kin__projection_new_fields(&p, kin__default_allocator(), &rows[i], 1),
+        KIN_EINVAL);
+    assert_null(p);
+  }
+  long_pointer[2 * 64] = '\0';
+  kin__projection *p = of_fields(&rows[4], 1);
+  kin__projection_free(p);
+}
+
+static void test_projection_out_of_memory(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec/a/b", "/status"};
+  for (int kind = 0; kind < 2; kind++) {
+    for (size_t n = 1;; n++) {
+      fail_alloc memory;
+      fail_alloc_init(&memory, n);
+      kin__projection *p;
+      int err = kind == 0 ? kin__projection_new(&p, &memory.allocator, false)
+                          : kin__projection_new_fields(&p, &memory.allocator,
+                                                       fields, 2);
+      bool has_failed = fail_alloc_has_failed(&memory);
+      assert_int_equal(err, has_failed ? KIN_ENOMEM : 0);
+      assert_int_equal(p == NULL, has_failed);
+      kin__projection_free(p);
+      assert_int_equal(memory.live_blocks, 0);
+      if (!has_failed) {
+        assert_true(n > 4);
+        break;
+      }
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_projection_default),
+      cmocka_unit_test(test_projection_fields),
+      cmocka_unit_test(test_projection_errors),
+      cmocka_unit_test(test_projection_out_of_memory),
+  };
+  return cmocka_run_group_tests_name("projection", tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Cutting watches into events: WS-02 and WS-03 (frames), WS-04 (their size),
+ * WL-03 (the end of initial events), RW-08 (what an object needs), and
+ * everything that may be wrong with a frame, however the body is cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "decode/watch.h"
+#include "object/object.h"
+#include "support/json_gen.h"
+#include "support/watch_run.h"
+#include "support/wire.h"
+
+#define META(name, version)                                                    \
+  "\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}"
+
+static const struct {
+  const char *text;
+  int error;
+  const char *log;
+} outcomes[] = {
+    {"", 0, ""},
+    {" \r\n", 0, ""},
+    {"{\"type\":\"ADDED\",\"object\":{" META("a", "1") "}}", 0,
+     "known? [/a] uid  version 1 no\n"
+     "added [/a] uid  version 1 labels  {" META("a", "1") "}\n"},
+    {"{\"type\":\"DELETED\",\"object\":{" META("a", "1") "}}", 0,
+     "deleted [/a] uid  version 1 labels  {" META("a", "1") "}\n"},
+    {"{\"object\":{\"x\":1," META("a", "1") "},\"type\":\"MODIFIED\"}", 0,
+     "known? [/a] uid  version 1 no\n"
+     "modified [/a] uid  version 1 labels  {\"x\":1," META("a", "1") "}\n"},
+    {"{\"object\":{" META("a", "1") "},\"type\":\"DELETED\"}", 0,
+     "deleted [/a] uid  version 1 labels  {" META("a", "1") "}\n"},
+    {"{\"x\":[{}],\"object\":{" META("a", "1") "},\"y\":\"z\",\"type\":"
+                                               "\"DELETED\",\"z\":null}",
+     0, "deleted [/a] uid  version 1 labels  {" META("a", "1") "}\n"},
+    /* Frames need nothing between them, and may have anything. */
+    {"{\"type\":\"BOOKMARK\",\"object\":{" META(
+         "", "1") "}}{\"type\":"
+                  "\"BOOKMARK\",\"object\":{" META(
+                      "", "2") "}}\n\n \t{\"type\":"
+                               "\"BOOKMARK\",\"object\":{" META("", "3") "}}",
+     0, "bookmark 1\nbookmark 2\nbookmark 3\n"},
+    {"{\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}},\"type\":"
+     "\"BOOKMARK\"}",
+     0, "bookmark 9\n"},
+    {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"annotations\":{"
+     "\"x\":"
+     "\"y\",\"k8s.io/"
+     "initial-events-end\":\"true\"},\"resourceVersion\":\"9\"}"
+     "}}",
+     0, "bookmark 9 end of initial events\n"},
+    {"{\"object\":{\"metadata\":{\"annotations\":{\"k8s.io\\/"
+     "initial-events-end\":\"tru\\u0065\"},\"resourceVersion\":\"9\"}},"
+     "\"type\":\"BOOKMARK\"}",
+     0, "bookmark 9 end of initial events\n"},
+    {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"annotations\":{"
+     "\"k8s.io/initial-events-end\":\"false\"},\"resourceVersion\":\"9\"}}}",
+     0, "bookmark 9\n"},
+    {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"annotations\":{"
+     "\"k8s.io/initial-events-end\":true},\"resourceVersion\":\"9\"}}}",
+     0, "bookmark 9\n"},
+    {"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"annotations\":null,"
+     "\"resourceVersion\":\"9\"},\"annotations\":{\"k8s.io/"
+     "initial-events-end\":\"true\"}}}",
+     0, "bookmark 9\n"},
+    {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+     "\"Failure\",\"message\":\"m\",\"reason\":\"Expired\",\"code\":410}}",
+     0, "error 410 Expired: m failure expired\n"},
+    {"{\"object\":{\"kind\":\"Status\",\"code\":410},\"type\":\"ERROR\"}", 0,
+     "error 410 :  expired\n"},
+    {"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Pod\"}}", 0,
+     "error 500 InternalError: an ERROR event whose object is no Status "
+     "failure\n"},
+    {"{\"type\":\"ERROR\",\"object\":null}", 0,
+     "error 500 InternalError: an ERROR event whose object is no Status "
+     "failure\n"},
+    {"{\"object\":[1],\"type\":\"ERROR\"}", 0,
+     "error 500 InternalError: an ERROR event whose object is no Status "
+     "failure\n"},
+
+    {"{}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"ADDED\"}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"BOOKMARK\"}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"ERROR\"}", KIN_EUNEXPECTED, ""},
+    {"{\"object\":{" META("a", "1") "}}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"Added\",\"object\":{}}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"\",\"object\":{}}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":1,\"object\":{" META("a", "1") "}}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"ADDED\",\"object\":[]}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"ADDED\",\"object\":null}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"BOOKMARK\",\"object\":\"\"}", KIN_EUNEXPECTED, ""},
+    {"{\"type\":\"ADDED\",\"type\":\"ADDED\",\"object\":{}}", KIN_EUNEXPECTED,
+     ""},
+    {"{\"type\":\"DELETED\",\"object\":{" META("a", "1") "},\"object\":{}}",
+     KIN_EUNEXPECTED, ""},
+    {"[]", KIN_EUNEXPECTED, ""},
+    {"\"ADDED\"", KIN_EUNEXPECTED, ""},
+
+    {"{\"type\":\"ADDED\",\"object\":{}}", KIN_EKEY, ""},
+    {"{\"type\":\"DELETED\",\"object\":{\"kind\":\"Table\",\"metadata\":{}}}",
+     KIN_EKEY, ""},
+    {"{\"object\":{\"metadata\":{\"namespace\":\"n\"}},\"type\":\"ADDED\"}",
+     KIN_EKEY, ""},
+
+    {"garbage", KIN_EJSON, ""},
+    {"<html>", KIN_EJSON, ""},
+    {"{\"type\":\"BOOKMARK\",\"object\":{}},", KIN_EJSON, "bookmark \n"},
+    {"{\"type\":\"BOOKMARK\",\"object\":{}}}", KIN_EJSON, "bookmark \n"},
+    {"{\"type\":\"ADDED\" \"object\":{}}", KIN_EJSON, ""},
+    {"{\"type\":\"ADDED\",\"object\":{\"a\":}}", KIN_EJSON, ""},
+    {"{\"type\":\"ERROR\",\"object\":{\"a\":\"b\nc\"}}", KIN_EJSON, ""},
+};
+
+/* Frames, and all that may be wrong with them. */
+static void test_watch_outcomes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++) {
+    kin_str text = kin__cstr(outcomes[i].text);
+    watch_run r;
+    watch_run_init(&r);
+    for (int at = BYTEWISE; at <= (int)text.length; at++) {
+      int err = watch_run_decode(&r, text, at);
+      if (err != outcomes[i].error) {
+        fail_msg("%s cut at %d: %s, expected %s", outcomes[i].text, at,
+                 kin_err_name(err), kin_err_name(outcomes[i].error));
+      }
+      assert_string_equal(decoded_log(&r.got), outcomes[i].log);
+      assert_int_equal(kin__watch_decoder_is_between(r.decoder), err == 0);
+      watch_run_again(&r);
+    }
+    watch_run_finish(&r);
+  }
+}
+
+/* Known objects: asked once, never for a deletion; asked at the end of the
+ * frame if only then it is clear that it is none. */
+static void test_watch_known(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"namespace\":"
+      "\"n\",\"uid\":\"1\",\"resourceVersion\":\"5\",\"labels\":{\"x\":\"y\"}},"
+      "\"spec\":{\"y\":\"\\\"}\"},\"s\":[{}]}}\n"
+      "{\"object\":{\"spec\":{},\"metadata\":{\"name\":\"a\",\"uid\":\"2\"}},"
+      "\"type\":\"MODIFIED\"}\n"
+      "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n"
+      "{\"object\":{\"metadata\":{\"name\":\"a\"}},\"type\":\"DELETED\"}\n"
+      "{\"object\":{\"metadata\":{\"name\":\"a\"}},\"type\":\"BOOKMARK\"}\n";
+  static const char expected[] =
+      "known? [n/a] uid 1 version 5 yes\n"
+      "added [n/a] uid 1 version 5 known\n"
+      "known? [/a] uid 2 version  yes\n"
+      "modified [/a] uid 2 version  known\n"
+      "deleted [/a] uid  version  labels  {\"metadata\":{\"name\":\"a\"}}\n"
+      "deleted [/a] uid  version  labels  {\"metadata\":{\"name\":\"a\"}}\n"
+      "bookmark \n";
+  static const char *const known[] = {"a"};
+  watch_run r;
+  watch_run_init(&r);
+  r.got.known = known;
+  r.got.known_count = 1;
+  for (int at = BYTEWISE; at < (int)sizeof text; at++) {
+    assert_int_equal(watch_run_decode(&r, kin__str(text, sizeof text - 1), at),
+                     0);
+    assert_string_equal(decoded_log(&r.got), expected);
+    watch_run_again(&r);
+  }
+  watch_run_finish(&r);
+}
+
+/* WS-04: the limit is on the frame as it came, to the byte, whatever fills
+ * it. */
+static void test_watch_frame_too_big(void **state) {
+  (void)state;
+  static const struct {
+    const char *frame;
+    const char *key;
+  } rows[] = {
+      {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"big\","
+       "\"namespace\""
+       ":\"ns\"},\"data\":{\"x\":\"0123456789012345678901234567890123456789\"}}"
+       "}",
+       "ns/big"},
+      {"{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\"}},\"x\":"
+       "\"01"
+       "23456789012345678901234567890123456789\"}",
+       "a"},
+      {"{\"x\":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23],"
+       "\"type\":\"ERROR\",\"object\":{}}",
+       ""},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    kin_str frame = kin__cstr(rows[i].frame);
+    uint32_t length = (uint32_t)frame.length;
+    for (int at = BYTEWISE; at <= (int)length; at++) {
+      watch_run r;
+      watch_run_init_limited(&r, length, 512);
+      assert_int_equal(watch_run_decode(&r, frame, at), 0);
+      assert_int_equal(r.got.calls, 1);
+      watch_run_again(&r);
+      assert_int_equal(watch_run_feed(&r, "\n  ", 3),
+                       0); /* belongs to no frame */
+      assert_int_equal(watch_run_decode(&r, frame, at), 0);
+      watch_run_finish(&r);
+
+      watch_run_init_limited(&r, length - 1, 512);
+      assert_int_equal(watch_run_decode(&r, frame, at), KIN_ETOOBIG);
+      assert_int_equal(r.got.calls, 0);
+      assert_string_equal(kin__watch_decoder_key_in_hand(r.decoder),
+                          rows[i].key);
+      assert_int_equal(watch_run_feed(&r, "\n", 1), KIN_ETOOBIG);
+      watch_run_finish(&r);
+
+      watch_run_init_limited(&r, length / 2, 512); /* told before its end */
+      assert_int_equal(watch_run_decode(&r, kin__str(frame.data, length - 5),
+                                        at < (int)length - 5 ? at : 0),
+                       KIN_ETOOBIG);
+      watch_run_finish(&r);
+    }
+  }
+  /* A stream is not bounded, only its frames are. */
+  watch_run r;
+  watch_run_init_limited(&r, 100, 512);
+  for (int i = 0; i < 1000; i++) {
+    kin_str frame = kin__cstr(rows[1].frame);
+    assert_int_equal(watch_run_feed(&r, frame.data, frame.length), 0);
+    assert_int_equal(watch_run_feed(&r, "\n", 1), 0);
+  }
+  assert_int_equal(r.got.calls, 1000);
+  watch_run_finish(&r);
+}
+
+static void test_watch_key_in_hand(void **state) {
+  (void)state;
+  static const char *const parts[] = {
+      "{\"type\":\"ADDED\",",
+      "\"object\":{\"metadata\":{\"namespace\":\"ns\",",
+      "\"name\":\"a\"",
+      "}}",
+      "}",
+      "{\"object\":{" META("b", "2") "}",
+      ",\"type\":\"DELETED\"}"};
+  static const char *const keys[] = {"", "ns", "ns/a", "ns/a", "", "b", ""};
+  watch_run r;
+  watch_run_init(&r);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    assert_int_equal(watch_run_feed(&r, parts[i], strlen(parts[i])), 0);
+    assert_string_equal(kin__watch_decoder_key_in_hand(r.decoder), keys[i]);
+  }
+  watch_run_finish(&r);
+}
+
+/* The frame is level 1, its object 2. */
+static void test_watch_depth(void **state) {
+  (void)state;
+  static const char *const types[] = {"ADDED", "ERROR", "BOOKMARK"};
+  char text[1300];
+  for (size_t i = 0; i < 6; i++) {
+    size_t arrays = 512 - 2 + (i >= 3);
+    size_t at = (size_t)sprintf(
+        text,
+        "{\"type\":\"%s\",\"object\":{" META("a", "1") ",\"x\":", types[i % 3]);
+    memset(text + at, '[', arrays);
+    memset(text + at + arrays, ']', arrays);
+    strcpy(text + at + 2 * arrays, "}}");
+    kin_str s = kin__cstr(text);
+    for (int cut = BYTEWISE; cut < (int)s.length; cut += 11) {
+      watch_run r;
+      watch_run_init(&r);
+      assert_int_equal(watch_run_decode(&r, s, cut), i >= 3 ? KIN_EDEPTH : 0);
+      watch_run_finish(&r);
+    }
+  }
+}
+
+static void test_watch_sink_ends_it(void **state) {
+  (void)state;
+  static const char *const files[] = {"watch-bookmarks.http",
+                                      "watch-gone.http"};
+  for (size_t i = 0; i < 2; i++) {
+    kin_str body = wire_body(files[i]);
+    for (size_t n = 1; n <= (i == 0 ? 9u : 1u); n++) {
+      watch_run r;
+      watch_run_init(&r);
+      r.got.fail_at = n;
+      r.got.fail_with = KIN_ENOMEM;
+      assert_int_equal(watch_run_decode(&r, body, 500 % (int)body.length),
+                       KIN_ENOMEM);
+      assert_int_equal(r.got.calls, n);
+      assert_int_equal(watch_run_feed(&r, "x", 1), KIN_ENOMEM);
+      assert_false(kin__watch_decoder_is_between(r.decoder));
+      watch_run_again(&r);
+      assert_true(kin__watch_decoder_is_between(r.decoder));
+      assert_int_equal(watch_run_decode(&r, body, 1), 0);
+      watch_run_finish(&r);
+    }
+    free((char *)body.data);
+  }
+}
+
+/* Random objects in frames of either order, in random spans: the objects come
+ * back as they are. */
+static void test_watch_random_frames(void **state) {
+  (void)state;
+  static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+  for (uint64_t seed = 1; seed < 400; seed++) {
+    kin__buf text;
+    kin__buf expected;
+    kin__buf_init(&text, kin__default_allocator(), 1 << 24);
+    kin__buf_init(&expected, kin__default_allocator(), 1 << 24);
+    json_gen gen;
+    json_gen_init(&gen, seed, &text);
+    size_t frames = 1 + json_gen_below(&gen, 4);
+    for (size_t i = 0; i < frames; i++) {
+      const char *type = types[json_gen_below(&gen, 3)];
+      bool is_first = json_gen_one_in(&gen, 2);
+      json_gen_text(&gen, "{");
+      if (is_first) {
+        kin__buf_printf(&text, "\"type\":\"%s\",", type);
+      }
+      json_gen_space(&gen);
+      json_gen_text(&gen, "\"object\":");
+      size_t begin = text.length;
+      json_gen_text(&gen, "{\"metadata\":{\"name\":\"x\",\"y\":");
+      json_gen_value(&gen, 3);
+      json_gen_text(&gen, "},\"z\":");
+      json_gen_value(&gen, 5);
+      json_gen_text(&gen, "}");
+      kin__buf_printf(&expected, "%.*s\n", (int)(text.length - begin),
+                      text.data + begin);
+      if (!is_first) {
+        kin__buf_printf(&text, ",\"type\":\"%s\"", type);
+      }
+      json_gen_text(&gen, "}");
+      json_gen_space(&gen);
+    }
+    watch_run r;
+    watch_run_init(&r);
+    for (size_t at = 0; at < text.length;) {
+      size_t span = 1 + json_gen_below(&gen, seed % 2 == 1 ? 20 : 200);
+      span = span < text.length - at ? span : text.length - at;
+      assert_int_equal(watch_run_feed(&r, text.data + at, span), 0);
+      at += span;
+    }
+    assert_true(kin__watch_decoder_is_between(r.decoder));
+    assert_int_equal(r.got.count, frames);
+    size_t at = 0;
+    for (size_t i = 0; i < r.got.count; i++) {
+      kin_str json = kin__object_body(r.got.objects[i]);
+      assert_true(at + json.length < expected.length);
+      assert_memory_equal(expected.data + at, json.data, json.length);
+      at += json.length + 1;
+    }
+    assert_int_equal(at, expected.length);
+    watch_run_finish(&r);
+    kin__buf_finish(&expected);
+    kin__buf_finish(&text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_watch_outcomes),
+      cmocka_unit_test(test_watch_known),
+      cmocka_unit_test(test_watch_frame_too_big),
+      cmocka_unit_test(test_watch_key_in_hand),
+      cmocka_unit_test(test_watch_depth),
+      cmocka_unit_test(test_watch_sink_ends_it),
+      cmocka_unit_test(test_watch_random_frames),
+  };
+  return cmocka_run_group_tests_name("watch_decoder", tests, NULL, NULL);
+}
