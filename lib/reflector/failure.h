@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_REFLECTOR_FAILURE_H
+#define KIN_REFLECTOR_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/error.h>
+
+#include "decode/status.h"
+#include "transport/exchange.h"
+
+/* Why a request or a stream failed, in the one form that decisions, status and
+ * error events use. */
+typedef struct kin__failure {
+  int code; /* negative */
+  kin_error_class error_class;
+  int status; /* HTTP or Status code, 0 if none */
+  char reason[64];
+  char message[640];
+  int64_t retry_after_s; /* -1 if the server asked for nothing */
+  bool is_expired;       /* RE-06 */
+  bool is_rv_too_large;  /* RE-07 */
+} kin__failure;
+
+/* Of an exchange that broke. */
+void kin__failure_from_exchange(kin__failure *failure,
+                                const kin__exchange_error *error);
+
+/* Of a Status: from a response (`retry_after_s` from its head, or -1) or from an
+ * ERROR event. `what` says what was asked for: "list of /api/v1/pods". */
+void kin__failure_from_status(kin__failure *failure, const kin__status *status,
+                              int64_t retry_after_s, const char *what);
+
+/* Of a body that cannot be read, or of memory: `code` is KIN_EJSON,
+ * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; `key` names the object in hand, ""
+ * if unknown. */
+void kin__failure_from_code(kin__failure *failure, int code, const char *what,
+                            const char *key);
+
+#endif /* KIN_REFLECTOR_FAILURE_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_REFLECTOR_REFLECTOR_H
+#define KIN_REFLECTOR_REFLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/str.h>
+
+#include "base/buf.h"
+#include "base/random.h"
+#include "decode/sink.h"
+#include "reflector/backoff.h"
+#include "reflector/failure.h"
+
+/* The list-and-watch protocol of one scope, without I/O: inputs and the time
+ * go in, actions come out, and whoever drives it carries them out. At any time
+ * at most one request is open and at most one timer runs.
+ *
+ *                 +-- next page, full list, too large a version --+
+ *                 v                                               |
+ *   IDLE ----> LISTING --complete--> APPLYING --applied--> OPENING <-+
+ *                 ^                                          |       |
+ *                 |                                        head      |
+ *                 |                                          v       |
+ *                 |          +------ saw something ------ WATCHING   |
+ *                 |          |                               |       |
+ *                 |          |                       silent  |       |
+ *                 |          v                               v       |
+ *               WAITING   OPENING                        VERIFYING --+
+ *                                                          position ok
+ *
+ * WAITING is entered on a failure and left by the timer to `after_wait`: to
+ * LISTING when the position is lost, else to where the failure happened. STOPPED
+ * is entered from everywhere and never left.
+ *
+ * The position is the last resource version. It is lost, and only then a list
+ * is made again, by: 410 on a watch (response or event), a version that is too
+ * large for the server, StorageReadError, a body that cannot be decoded, and a
+ * watch request refused as malformed (400, 422). Any other failure resumes from
+ * the last version. */
+typedef enum kin__reflector_state {
+  KIN__REFLECTOR_IDLE = 0,  /* not started; no request, no timer */
+  KIN__REFLECTOR_LISTING,   /* a page is requested; the stage fills */
+  KIN__REFLECTOR_APPLYING,  /* the stage is complete and being applied; no
+                             * request, no timer */
+  KIN__REFLECTOR_OPENING,   /* a watch is requested; timer: none */
+  KIN__REFLECTOR_WATCHING,  /* its head was 200; timer: the watch's deadline */
+  KIN__REFLECTOR_VERIFYING, /* one item is listed at the last version, because
+                             * a watch ended without saying anything */
+  KIN__REFLECTOR_WAITING,   /* no request; timer: the backoff */
+  KIN__REFLECTOR_STOPPED    /* no request, no timer */
+} kin__reflector_state;
+
+typedef enum kin__reflector_input_type {
+  KIN__INPUT_START,
+  KIN__INPUT_STOP,
+  KIN__INPUT_HEAD,        /* the request was answered with 200 */
+  KIN__INPUT_PAGE,        /* a list body ended: version, token */
+  KIN__INPUT_APPLIED,     /* the stage is in the store */
+  KIN__INPUT_WATCH_ENDED, /* the watch's body ended between two frames */
+  KIN__INPUT_ERROR_EVENT, /* the watch sent ERROR: failure */
+  KIN__INPUT_FAILED,      /* the request or its body failed: failure */
+  KIN__INPUT_TIMER,       /* the timer that was asked for */
+  KIN__INPUT_RETRY_AFTER  /* the program answered a failure: delay_ms */
+} kin__reflector_input_type;
+
+typedef struct kin__reflector_input {
+  kin__reflector_input_type type;
+  const char *version;
+  const char *token; /* "" on the last page */
+  const kin__failure *failure;
+  uint64_t delay_ms;
+} kin__reflector_input;
+
+typedef enum kin__reflector_request {
+  KIN__REQUEST_NONE = 0,
+  KIN__REQUEST_LIST,
+  KIN__REQUEST_WATCH,
+  KIN__REQUEST_VERIFY
+} kin__reflector_request;
+
+/* What is to be done, in this order. Strings are the reflector's, valid until
+ * the next step. */
+typedef struct kin__reflector_actions {
+  bool cancel_request; /* it is still open */
+  bool stop_timer;
+  bool drop_stage;
+  bool apply_stage;
+  kin__reflector_request request;
+  const char *version; /* of the request: resourceVersion */
+  const char *version_match;
+  const char *token;
+  uint32_t limit;
+  uint32_t timeout_s;
+  bool start_timer;
+  uint64_t timer_ms; /* from now */
+  bool report;       /* tell about `input.failure` */
+  uint64_t retry_in_ms;
+} kin__reflector_actions;
+
+#define KIN__VERSION_SIZE 64u
+
+typedef struct kin__reflector {
+  kin__reflector_state state;
+  kin__reflector_state after_wait; /* LISTING, OPENING or VERIFYING */
+  kin__random *random;
+  kin__backoff backoff;
+  uint32_t page_size; /* 0: by RL-02; UINT32_MAX: unlimited */
+
+  char version[KIN__VERSION_SIZE]; /* last one seen; "" before the first list */
+  bool version_unavailable;        /* RF-15: list without a version */
+  bool is_paginated; /* RL-03: the cache does not serve version 0 */
+
+  /* The list that is being made. */
+  char list_version[KIN__VERSION_SIZE];  /* as requested */
+  char found_version[KIN__VERSION_SIZE]; /* of its first page (PG-02) */
+  kin__buf token;
+  uint32_t list_limit;
+  uint32_t pages;
+  bool fell_back_to_full;    /* PG-03 */
+  bool fell_back_to_current; /* RL-05 */
+
+  /* The watch that is open, or was last. */
+  uint64_t watch_began_ms;
+  uint32_t
+      watch_timeout_s; /* CN-02: random, so that watches do not end at once */
+  bool saw_anything;   /* an event or a bookmark */
+  bool version_is_ordered; /* RW-09: every event advances the version */
+
+  uint32_t failures; /* in a row */
+  uint64_t failing_since_ms;
+} kin__reflector;
+
+/* Allocates nothing. `random` and the allocator must outlive it. */
+void kin__reflector_init(kin__reflector *reflector,
+                         const kin_allocator *allocator, kin__random *random,
+                         uint32_t page_size, uint64_t now_ms);
+void kin__reflector_finish(kin__reflector *reflector);
+
+/* The one way in. An input that does not fit the state (a late answer to
+ * something that was given up) changes nothing and gives no action. */
+void kin__reflector_step(kin__reflector *reflector,
+                         const kin__reflector_input *input, uint64_t now_ms,
+                         kin__reflector_actions *actions);
+
+/* A watch event was accepted, or a bookmark (type 0): advances the position
+ * (RF-13, RW-09, RW-11). Versions of 64 bytes and more are not taken
+ * over. */
+void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
+                        kin_str version);
+
+/* Whether the table allows a change of state. */
+bool kin__reflector_may(kin__reflector_state from, kin__reflector_state to);
+
+/* "LISTING". Static. */
+const char *kin__reflector_state_name(kin__reflector_state state);
+
+#endif /* KIN_REFLECTOR_REFLECTOR_H */
