@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_HANDLER_H
+#define KIN_HANDLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/export.h>
+#include <kin/object.h>
+#include <kin/str.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kin_informer;
+
+/* For options that can be switched off where 0 means the default. */
+#define KIN_NEVER UINT32_MAX
+
+/* A listener is one registration of handlers with an informer. Any number may
+ * listen, from any moment on; each has a queue of its own, so a slow or paused
+ * one delays nobody. */
+typedef struct kin_listener kin_listener;
+
+typedef enum kin_event_type {
+  KIN_EVENT_ADD = 1,
+  KIN_EVENT_UPDATE,
+  KIN_EVENT_DELETE,
+  KIN_EVENT_SYNCED,  /* right after this listener's last initial add */
+  KIN_EVENT_RELISTED /* after the last change that a later list brought */
+} kin_event_type;
+
+/* Why an object was deleted. */
+typedef enum kin_delete_reason {
+  KIN_DELETE_NONE = 0,
+  KIN_DELETE_WATCH,         /* the server said so */
+  KIN_DELETE_RELIST,        /* it was missing in a later list */
+  KIN_DELETE_RECREATED,     /* same name, new uid: an add follows */
+  KIN_DELETE_SCOPE_REMOVED, /* its namespace is no longer watched */
+  KIN_DELETE_FILTERED,      /* a filter no longer accepts it */
+  KIN_DELETE_CLEARED        /* the cache was emptied on purpose */
+} kin_delete_reason;
+
+/* Returns "watch", "relist", "recreated", "scope_removed", "filtered",
+ * "cleared" or "". Static. */
+KIN_EXTERN const char *kin_delete_reason_name(kin_delete_reason reason);
+
+/* One change, valid during the callback. */
+typedef struct kin_event {
+  kin_event_type type;
+
+  /* add, update: what is cached now. delete: the last state, as the server
+   * sent it or as it was cached; never NULL. NULL for synced and relisted. */
+  const kin_object *object;
+  const kin_object *old_object; /* update: what this listener had before */
+
+  bool is_initial;          /* add: part of the initial state */
+  bool is_resync;           /* update: nothing changed, a resync was due */
+  kin_delete_reason reason; /* delete */
+
+  /* relisted: the scope and the version of its list. synced: empty, except
+   * that an informer with one scope gives its version. */
+  kin_str namespace_;
+  kin_str resource_version;
+  size_t objects; /* synced, relisted: number of objects in the store */
+} kin_event;
+
+/* An event callback: called by the loop, never inside a kin_ call, and free to
+ * call anything of this library. Per listener one at a time, in order; per
+ * object in the order of its changes; the store already shows the change, and
+ * may show later ones. */
+typedef void (*kin_event_cb)(struct kin_informer *informer,
+                             const kin_event *event, void *data);
+
+typedef struct kin_listener_options {
+  size_t size;
+  kin_event_cb on_add; /* each may be NULL: not interested */
+  kin_event_cb on_update;
+  kin_event_cb on_delete;
+  kin_event_cb on_synced;
+  kin_event_cb on_relisted;
+
+  /* Also get an update for each object that a relist found unchanged. */
+  bool relist_updates;
+
+  void *data; /* passed to the callbacks */
+
+  /* Every this often an update with is_resync comes for each object; 0: the
+   * informer's period, KIN_NEVER: none. Less than a second is raised to it. */
+  uint32_t resync_ms;
+
+  /* Up to this many undelivered notifications are kept exactly; further ones
+   * are coalesced per object, which bounds the queue by the number of objects.
+   * 0: 4096, KIN_NEVER: never coalesce. */
+  uint32_t exact_limit;
+} kin_listener_options;
+#define KIN_LISTENER_OPTIONS_INIT                                              \
+  {                                                                            \
+    sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, false, NULL,   \
+        0, 0                                                                   \
+  }
+
+/* Registers handlers, before or after start, from any event callback. One that
+ * joins late gets an add with is_initial for each cached object, in bounded
+ * steps and without gap or duplicate, then synced. Options are copied; out may
+ * be NULL if the listener is to live as long as the informer.
+ * Errors: KIN_EINVAL, KIN_ENOTSUP (options of a newer version), KIN_ECLOSED,
+ * KIN_ENOMEM. */
+KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
+                                   const kin_listener_options *options,
+                                   kin_listener **out);
+
+/* Ends a registration at once: what is queued is dropped and no callback comes
+ * any more; the pointer is dead. To be called at most once, and not after the
+ * informer's close callback. NULL is allowed. */
+KIN_EXTERN void kin_listener_close(kin_listener *listener);
+
+/* Stops or continues delivery. While paused, changes are coalesced per object;
+ * none is lost. */
+KIN_EXTERN void kin_listener_pause(kin_listener *listener);
+KIN_EXTERN void kin_listener_resume(kin_listener *listener);
+
+/* Whether synced has been delivered (SY-01). */
+KIN_EXTERN bool kin_listener_has_synced(const kin_listener *listener);
+
+/* Number of undelivered notifications. */
+KIN_EXTERN size_t kin_listener_pending(const kin_listener *listener);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_HANDLER_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_QUEUE_DELTA_H
+#define KIN_QUEUE_DELTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/object.h>
+
+/* One change of one key on its way to the store (DF-01). */
+typedef enum kin__delta_type {
+  KIN__DELTA_ADDED = 1,
+  KIN__DELTA_UPDATED,
+  KIN__DELTA_DELETED,
+  KIN__DELTA_REPLACED, /* in a list */
+  KIN__DELTA_SYNC      /* a resync of what is known */
+} kin__delta_type;
+
+typedef struct kin__delta {
+  kin_object *object; /* one reference; for a tombstone the last known state,
+                       * which may be stale (DF-06), never NULL */
+  uint32_t generation; /* of the list it came in, or that was current */
+  uint32_t scope;
+  uint8_t type;             /* kin__delta_type */
+  uint8_t reason;           /* kin_delete_reason of a DELETED */
+  bool is_tombstone;        /* DELETED whose final state is unknown */
+  bool is_initial;          /* part of its scope's first list */
+} kin__delta;
+
+#endif /* KIN_QUEUE_DELTA_H */

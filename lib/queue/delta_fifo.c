@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "queue/delta_fifo.h"
+
+#include <assert.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+
+/* Nearly every key is popped before a second change of it arrives, so the first
+ * delta lies in the entry itself and nothing is allocated for it. */
+typedef struct entry {
+  kin__slot_head head;
+  uint32_t next;     /* key enqueued after this one */
+  uint32_t count;    /* deltas; 0 iff the entry is free */
+  uint32_t capacity; /* of `items`; 0 while the delta is `one` */
+  union {
+    kin__delta one;
+    kin__delta *items;
+  } deltas;
+} entry;
+
+static entry *entry_at(const kin__delta_fifo *fifo, uint32_t id) {
+  return kin__slots_at(&fifo->entries, id);
+}
+
+static kin__delta *deltas_of(entry *e) {
+  return e->capacity > 0 ? e->deltas.items : &e->deltas.one;
+}
+
+static kin__delta *newest_of(entry *e) {
+  return &deltas_of(e)[e->count - 1];
+}
+
+void kin__delta_fifo_init(kin__delta_fifo *fifo, const kin_allocator *allocator,
+                          kin__hash_seed seed) {
+  *fifo = (kin__delta_fifo){.allocator = allocator,
+                            .seed = seed,
+                            .first = KIN__NO_SLOT,
+                            .last = KIN__NO_SLOT};
+  kin__slots_init(&fifo->entries, allocator, sizeof(entry));
+  kin__map_init(&fifo->map, allocator, &fifo->entries);
+}
+
+void kin__delta_fifo_finish(kin__delta_fifo *fifo) {
+  while (kin__delta_fifo_clear_step(fifo, SIZE_MAX)) {
+  }
+  kin__slots_finish(&fifo->entries);
+  kin__map_finish(&fifo->map);
+}
+
+bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count) {
+  for (; count > 0 && fifo->depth > 0; count--) {
+    kin__delta_fifo_drop(fifo);
+  }
+  return fifo->depth > 0;
+}
+
+static uint32_t find(const kin__delta_fifo *fifo, kin_str key, uint32_t hash) {
+  uint32_t id = kin__map_first(&fifo->map, hash);
+  while (id != KIN__NO_SLOT) {
+    const kin__delta *oldest = deltas_of(entry_at(fifo, id));
+    if (kin__str_equal(kin_object_key(oldest->object), key)) {
+      break;
+    }
+    id = kin__map_next(&fifo->map, id);
+  }
+  return id;
+}
+
+static void set(kin__delta *to, const kin__delta *delta) {
+  *to = *delta;
+  kin_object_ref(to->object);
+}
+
+/* Appends to a key that has deltas. */
+static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
+  if (e->capacity == 0 || e->count == e->capacity) {
+    if (e->capacity > UINT32_MAX / 2) {
+      return KIN_ENOMEM;
+    }
+    uint32_t capacity = e->capacity > 0 ? e->capacity * 2 : 2;
+    kin__delta *items = kin__realloc_array(
+        fifo->allocator, e->capacity > 0 ? e->deltas.items : NULL, e->capacity,
+        capacity, sizeof *items);
+    if (items == NULL) {
+      return KIN_ENOMEM;
+    }
+    if (e->capacity == 0) {
+      items[0] = e->deltas.one;
+    }
+    e->deltas.items = items;
+    e->capacity = capacity;
+  }
+  set(&e->deltas.items[e->count], delta);
+  e->count++;
+  return 0;
+}
+
+/* Enqueues a key. */
+static int enqueue(kin__delta_fifo *fifo, const kin__delta *delta,
+                   uint32_t hash) {
+  uint32_t id = KIN__NO_SLOT;
+  int err = kin__map_reserve(&fifo->map);
+  if (err == 0) {
+    err = kin__slots_take(&fifo->entries, &id);
+  }
+  if (err != 0) {
+    return err;
+  }
+  err = kin__map_insert(&fifo->map, hash, id);
+  assert(err == 0);
+  entry *e = entry_at(fifo, id);
+  e->next = KIN__NO_SLOT;
+  e->count = 1;
+  set(&e->deltas.one, delta);
+  if (fifo->last != KIN__NO_SLOT) {
+    entry_at(fifo, fifo->last)->next = id;
+  } else {
+    fifo->first = id;
+  }
+  fifo->last = id;
+  fifo->depth++;
+  return err;
+}
+
+/* DF-04: of two deletions in a row the older stays, because it tells the final
+ * state, unless it is a tombstone, which may not. */
+static void merge_deletion(kin__delta *older, const kin__delta *newer) {
+  if (older->is_tombstone) {
+    kin_object *object = older->object;
+    set(older, newer);
+    kin_object_unref(object);
+  }
+}
+
+int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta) {
+  kin_str key = kin_object_key(delta->object);
+  uint32_t hash = kin__hash(&fifo->seed, key);
+  uint32_t id = find(fifo, key, hash);
+  bool is_deletion = delta->type == KIN__DELTA_DELETED;
+  if (id == KIN__NO_SLOT) {
+    if (is_deletion &&
+        (fifo->is_known == NULL || !fifo->is_known(fifo->ctx, key, hash))) {
+      return 0; /* DF-03 */
+    }
+    return enqueue(fifo, delta, hash);
+  }
+  entry *e = entry_at(fifo, id);
+  if (is_deletion && newest_of(e)->type == KIN__DELTA_DELETED) {
+    merge_deletion(newest_of(e), delta);
+    return 0;
+  }
+  return append(fifo, e, delta);
+}
+
+bool kin__delta_fifo_has(const kin__delta_fifo *fifo, kin_str key) {
+  return find(fifo, key, kin__hash(&fifo->seed, key)) != KIN__NO_SLOT;
+}
+
+bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas) {
+  *deltas = (kin__deltas){0};
+  if (fifo->depth == 0) {
+    return false;
+  }
+  entry *e = entry_at(fifo, fifo->first);
+  deltas->items = deltas_of(e);
+  deltas->count = e->count;
+  deltas->hash = e->head.hash;
+  return true;
+}
+
+bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas) {
+  if (!kin__delta_fifo_peek(fifo, deltas)) {
+    return false;
+  }
+  uint32_t id = fifo->first;
+  entry *e = entry_at(fifo, id);
+  if (e->capacity == 0) {
+    deltas->one = e->deltas.one;
+    deltas->items = &deltas->one;
+  }
+  fifo->first = e->next;
+  if (fifo->first == KIN__NO_SLOT) {
+    fifo->last = KIN__NO_SLOT;
+  }
+  fifo->depth--;
+  kin__map_remove(&fifo->map, id);
+  kin__slots_give(&fifo->entries, id);
+  return true;
+}
+
+void kin__delta_fifo_drop(kin__delta_fifo *fifo) {
+  kin__deltas deltas;
+  if (kin__delta_fifo_pop(fifo, &deltas)) {
+    kin__deltas_finish(&deltas, fifo->allocator);
+  }
+}
+
+void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator) {
+  for (uint32_t i = 0; i < deltas->count; i++) {
+    kin_object_unref(deltas->items[i].object);
+  }
+  if (deltas->items != &deltas->one) {
+    kin__free(allocator, deltas->items);
+  }
+  *deltas = (kin__deltas){0};
+}

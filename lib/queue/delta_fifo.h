@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_QUEUE_DELTA_FIFO_H
+#define KIN_QUEUE_DELTA_FIFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/str.h>
+
+#include "base/chunkq.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/slots.h"
+#include "queue/delta.h"
+
+/* client-go's DeltaFIFO (DF rows) without locks: per key a list of deltas,
+ * keys in order of their first enqueueing, each at most once. A key is in
+ * `order` iff it has deltas.
+ *
+ * Replace is taken apart, so that a list of any length is applied in bounded
+ * steps by whoever drives the queue: push a REPLACED delta for each listed
+ * object as there is room; when the queue has drained, push a tombstone for
+ * each known object that the list did not mention. */
+typedef struct kin__delta_fifo {
+  const kin_allocator *allocator;
+  kin__hash_seed seed;
+  kin__slots entries;
+  kin__map map;
+  uint32_t first; /* oldest entry, KIN__NO_SLOT if empty */
+  uint32_t last;
+  size_t depth; /* keys */
+  /* DF-03: asked whether a key without deltas is known, to ignore the deletion
+   * of what nobody has; NULL: no known objects. */
+  bool (*is_known)(void *ctx, kin_str key, uint32_t hash);
+  void *ctx;
+} kin__delta_fifo;
+
+/* The deltas of one key, oldest first, as popped; the caller owns the array and
+ * the objects' references until kin__deltas_finish. */
+typedef struct kin__deltas {
+  kin__delta *items; /* either `one` or allocated */
+  uint32_t count;
+  uint32_t hash; /* of the key, by the queue's seed */
+  kin__delta one;
+} kin__deltas;
+
+/* Allocates nothing. */
+void kin__delta_fifo_init(kin__delta_fifo *fifo, const kin_allocator *allocator,
+                          kin__hash_seed seed);
+/* Drops what is queued; O(n). */
+void kin__delta_fifo_finish(kin__delta_fifo *fifo);
+/* Drops up to `count` keys; returns whether any is left. */
+bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count);
+
+/* Appends a copy of `delta` and takes a reference to its object. A DELETED of a
+ * key that has no deltas and is not known is ignored (DF-03); two DELETED in a
+ * row become one: the older, unless it is a tombstone (DF-04).
+ * Errors: KIN_ENOMEM, nothing changed. */
+int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta);
+
+/* Whether a key has deltas. */
+bool kin__delta_fifo_has(const kin__delta_fifo *fifo, kin_str key);
+
+/* The deltas of the oldest key, left in the queue and borrowed; false if it is
+ * empty. The queue must not change before the peeked deltas are popped or
+ * forgotten. */
+bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas);
+
+/* Removes the oldest key and drops its references; pairs with peek. */
+void kin__delta_fifo_drop(kin__delta_fifo *fifo);
+
+/* Removes the oldest key and hands its deltas over; false if it is empty.
+ * `deltas` must not be moved afterwards. */
+bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas);
+void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator);
+
+#endif /* KIN_QUEUE_DELTA_FIFO_H */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_STORE_INDEX_H
+#define KIN_STORE_INDEX_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/store.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/slots.h"
+#include "store/index_value.h"
+
+/* One index: value -> slots of a store, and slot -> its values, so that an
+ * update or a removal needs no old object.
+ *
+ * A change is made in two halves. kin__index_prepare asks for the new values
+ * and takes all the memory they need; afterwards exactly one of
+ * kin__index_commit, which cannot fail, and kin__index_cancel, which leaves no
+ * trace, is called. So a store with several indices changes all of them or
+ * none. */
+
+/* A value that at least one object has; between prepare and commit or cancel
+ * also one that an object is about to have. */
+typedef struct kin__index_value {
+  kin__slot_head head;
+  char *bytes; /* own copy; NULL if empty */
+  uint32_t length;
+  uint32_t count;        /* postings */
+  uint32_t first;        /* posting */
+  uint32_t pending;      /* the prepared slot's posting, or KIN__NO_SLOT */
+  uint32_t pending_next; /* value emitted after this one, see index.c */
+} kin__index_value;
+
+/* One object's having one value. Postings are in no map: their head serves as
+ * two more fields. */
+typedef struct kin__posting {
+  kin__slot_head head; /* hash: id of the value; next: its next posting */
+  uint32_t prev;       /* previous posting of the value */
+  uint32_t slot;       /* KIN__NO_SLOT while it is only prepared */
+  uint32_t next_of_slot;
+} kin__posting;
+
+/* A posting and its share of `heads` are all that an entry costs, besides the
+ * distinct values. */
+static_assert(sizeof(kin__posting) + sizeof(uint32_t) <= 24,
+              "an index entry must not cost more than 24 bytes");
+
+typedef struct kin__index {
+  struct kin__index *next; /* in the store */
+  const kin_allocator *allocator;
+  char *name;
+  kin__index_source source;
+  kin__hash_seed seed;
+  kin__slots values;
+  kin__map map; /* hash of a value -> values */
+  kin__slots postings;
+  uint32_t **heads; /* slot -> first posting, in segments; a segment is NULL
+                     * until one of its slots has a value */
+  uint32_t heads_capacity;
+  uint32_t built; /* slots below are indexed; KIN__NO_SLOT when all are */
+  /* The prepared change: values in the order in which they were emitted. */
+  uint32_t pending_first;
+  uint32_t pending_last;
+  bool has_change;
+  uint32_t clear_left; /* value ids not yet freed; KIN__NO_SLOT before */
+} kin__index;
+
+/* Makes an empty index that covers no slot. `options` are complete.
+ * Errors: KIN_EINVAL (no name, or see kin__index_source_init), KIN_ENOMEM. */
+int kin__index_new(kin__index **out, const kin_allocator *allocator,
+                   kin__hash_seed seed, const kin_index_options *options);
+
+/* Frees values, then tables, at most `*budget` pieces, which is reduced.
+ * Returns whether anything is left; the index itself goes last. */
+bool kin__index_free_step(kin__index *index, uint32_t *budget);
+
+/* Whether changes of the slot concern the index. */
+static inline bool kin__index_covers(const kin__index *index, uint32_t slot) {
+  return slot < index->built;
+}
+
+/* Prepares to give the slot the values of the reader's object instead of those
+ * it has. Errors: KIN_ENOMEM, KIN_EINDEX; nothing has changed then. */
+int kin__index_prepare(kin__index *index, uint32_t slot,
+                       kin__index_reader *reader);
+void kin__index_commit(kin__index *index, uint32_t slot);
+void kin__index_cancel(kin__index *index, uint32_t slot);
+
+/* Takes all values from a slot, if it has any. */
+void kin__index_remove(kin__index *index, uint32_t slot);
+
+/* The value with those bytes, or NULL. Borrowed until the index changes. */
+const kin__index_value *kin__index_find(const kin__index *index, kin_str value);
+
+/* The next value whose id is at least *next, which moves on; false at the
+ * end. */
+bool kin__index_next_value(const kin__index *index, uint32_t *next,
+                           kin_str *value);
+
+/* NULL for KIN__NO_SLOT and what is out of range. */
+const kin__posting *kin__index_posting(const kin__index *index,
+                                       uint32_t posting);
+
+/* First posting of a slot, or KIN__NO_SLOT. */
+uint32_t kin__index_first(const kin__index *index, uint32_t slot);
+
+#endif /* KIN_STORE_INDEX_H */

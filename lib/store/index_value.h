@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_STORE_INDEX_VALUE_H
+#define KIN_STORE_INDEX_VALUE_H
+
+#include <stddef.h>
+
+#include <kin/allocator.h>
+#include <kin/store.h>
+
+/* Where the values of an index come from. What is resident in an object is
+ * taken from there; any other JSON Pointer needs the parsed document. */
+typedef struct kin__index_source {
+  enum kin__index_source_kind {
+    KIN__INDEX_CALLBACK,
+    KIN__INDEX_NAMESPACE,
+    KIN__INDEX_NAME,
+    KIN__INDEX_UID,
+    KIN__INDEX_LABEL,
+    KIN__INDEX_POINTER
+  } kind;
+  char *text; /* label key or pointer; NULL for the other kinds */
+  kin_index_cb cb;
+  void *data;
+} kin__index_source;
+
+/* Longest value in bytes. */
+#define KIN__INDEX_VALUE_MAX 65536u
+
+/* Copies what it needs of `options`, of which exactly one of `pointer` and `cb`
+ * must be set. Errors: KIN_EINVAL (both, neither or a malformed pointer),
+ * KIN_ENOMEM. */
+int kin__index_source_init(kin__index_source *source,
+                           const kin_allocator *allocator,
+                           const kin_index_options *options);
+void kin__index_source_finish(kin__index_source *source,
+                              const kin_allocator *allocator);
+
+/* One object as all indices read it: the view is opened, and its document
+ * parsed, when the first of them needs it. */
+typedef struct kin__index_reader {
+  const kin_object *object; /* borrowed */
+  kin_object_view *view;    /* NULL until it is needed */
+} kin__index_reader;
+
+/* Opens nothing yet. */
+void kin__index_reader_init(kin__index_reader *reader,
+                            const kin_object *object);
+void kin__index_reader_finish(kin__index_reader *reader);
+
+/* Calls kin_index_emit for each value of the object. A pointer skips what
+ * cannot be a value: containers, null, strings that are too long, and all of a
+ * document that does not parse; the server must not be able to keep an object
+ * out of a store by what it writes into a field.
+ * Errors: KIN_ENOMEM, KIN_EINDEX (the callback answered with another error). */
+int kin__index_source_each(const kin__index_source *source,
+                           kin__index_reader *reader, kin_index_values *values);
+
+#endif /* KIN_STORE_INDEX_VALUE_H */

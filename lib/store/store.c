@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store.h"
+
+#include <string.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <sys/random.h>
+#endif
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "store/index.h"
+
+/* A put first finds or takes the slot, then lets all indices prepare, and only
+ * then changes anything that can be seen; from there on nothing can fail. */
+
+void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
+                     bool is_managed) {
+  *store = (kin_store){.memory = kin__memory_ref(memory),
+                       .allocator = &memory->allocator,
+                       .seed = seed,
+                       .is_managed = is_managed,
+                       .clear_left = KIN__NO_SLOT};
+  kin__slots_init(&store->slots, store->allocator, sizeof(kin__store_slot));
+  kin__map_init(&store->map, store->allocator, &store->slots);
+}
+
+static bool clear_slots(kin_store *store, uint32_t *budget) {
+  if (store->clear_left == KIN__NO_SLOT) {
+    store->clear_left = kin__slots_limit(&store->slots);
+  }
+  for (; *budget > 0 && store->clear_left > 0; (*budget)--) {
+    store->clear_left--;
+    kin_object_unref(kin__store_at(store, store->clear_left)->object);
+  }
+  if (store->clear_left > 0) {
+    return true;
+  }
+  for (; *budget > 0 && store->slots.segment_count > 0; (*budget)--) {
+    kin__slots_drop_segment(&store->slots);
+  }
+  return store->slots.segment_count > 0;
+}
+
+bool kin__store_clear_step(kin_store *store, uint32_t count) {
+  if (store->memory == NULL) {
+    return false;
+  }
+  if (clear_slots(store, &count)) {
+    return true;
+  }
+  while (store->indices != NULL) {
+    kin__index *next = store->indices->next;
+    if (kin__index_free_step(store->indices, &count)) {
+      return true;
+    }
+    store->indices = next;
+  }
+  for (; store->map.segment_count > 0; count--) {
+    if (count == 0) {
+      return true;
+    }
+    kin__map_drop_segment(&store->map);
+  }
+  kin__slots_finish(&store->slots);
+  kin__map_finish(&store->map);
+  store->bytes = 0;
+  kin__memory_unref(store->memory);
+  store->memory = NULL;
+  store->allocator = NULL;
+  return false;
+}
+
+void kin__store_finish(kin_store *store) {
+  while (kin__store_clear_step(store, UINT32_MAX)) {
+  }
+}
+
+uint32_t kin__store_hash(const kin_store *store, kin_str key) {
+  return kin__hash(&store->seed, key);
+}
+
+uint32_t kin__store_find(const kin_store *store, kin_str key, uint32_t hash) {
+  uint32_t slot = kin__map_first(&store->map, hash);
+  while (slot != KIN__NO_SLOT &&
+         !kin__str_equal(kin_object_key(kin__store_at(store, slot)->object),
+                         key)) {
+    slot = kin__map_next(&store->map, slot);
+  }
+  return slot;
+}
+
+static void cancel_indices(kin_store *store, uint32_t slot,
+                           const kin__index *end) {
+  for (kin__index *i = store->indices; i != end; i = i->next) {
+    kin__index_cancel(i, slot);
+  }
+}
+
+static void commit_indices(kin_store *store, uint32_t slot) {
+  for (kin__index *i = store->indices; i != NULL; i = i->next) {
+    kin__index_commit(i, slot);
+  }
+}
+
+static int prepare_indices(kin_store *store, uint32_t slot,
+                           const kin_object *object) {
+  kin__index_reader reader;
+  kin__index_reader_init(&reader, object);
+  int err = 0;
+  for (kin__index *i = store->indices; i != NULL && err == 0; i = i->next) {
+    if (kin__index_covers(i, slot)) {
+      err = kin__index_prepare(i, slot, &reader);
+      if (err != 0) {
+        cancel_indices(store, slot, i);
+      }
+    }
+  }
+  kin__index_reader_finish(&reader);
+  return err;
+}
+
+static int insert(kin_store *store, const kin_object *object, uint32_t hash,
+                  uint32_t *slot) {
+  int err = kin__map_reserve(&store->map);
+  if (err == 0) {
+    err = kin__slots_take(&store->slots, slot);
+  }
+  if (err != 0) {
+    return err;
+  }
+  err = prepare_indices(store, *slot, object);
+  if (err != 0) {
+    kin__slots_give(&store->slots, *slot);
+    return err;
+  }
+  err = kin__map_insert(&store->map, hash, *slot);
+  assert(err == 0);
+  return err;
+}
+
+int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
+                      uint32_t *slot, kin_object **old) {
+  *old = NULL;
+  *slot = kin__store_find(store, kin_object_key(object), hash);
+  int err = 0;
+  if (*slot == KIN__NO_SLOT) {
+    err = insert(store, object, hash, slot);
+  } else if (kin__store_at(store, *slot)->object != object) {
+    err = prepare_indices(store, *slot, object);
+  }
+  if (err != 0) {
+    *slot = KIN__NO_SLOT;
+    return err;
+  }
+  commit_indices(store, *slot);
+  kin__store_slot *entry = kin__store_at(store, *slot);
+  if (entry->object != NULL) {
+    *old = entry->object;
+    store->bytes -= kin_object_memory(*old);
+  }
+  entry->object = kin_object_ref(object);
+  store->bytes += kin_object_memory(object);
+  return 0;
+}
+
+kin_object *kin__store_remove(kin_store *store, uint32_t slot) {
+  kin_object *object = kin__store_at(store, slot)->object;
+  for (kin__index *i = store->indices; i != NULL; i = i->next) {
+    kin__index_remove(i, slot);
+  }
+  kin__map_remove(&store->map, slot);
+  kin__slots_give(&store->slots, slot);
+  store->bytes -= kin_object_memory(object);
+  return object;
+}
+
+/* A stand-alone store has no client to give it a seed. Should the system have
+ * no randomness to give, addresses are the next best. */
+static kin__hash_seed make_seed(const void *address) {
+  kin__hash_seed seed;
+  if (getentropy(&seed, sizeof seed) != 0) {
+    seed.k0 = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    seed.k1 = (uintptr_t)&seed ^ (uint64_t)getpid() << 32;
+  }
+  return seed;
+}
+
+int kin_store_new(kin_store **out, const kin_allocator *allocator) {
+  *out = NULL;
+  kin__memory *memory = kin__memory_new(allocator);
+  if (memory == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin_store *store = kin__malloc(&memory->allocator, sizeof *store);
+  if (store != NULL) {
+    kin__store_init(store, memory, make_seed(store), false);
+    *out = store;
+  }
+  kin__memory_unref(memory);
+  return store != NULL ? 0 : KIN_ENOMEM;
+}
+
+void kin_store_free(kin_store *store) {
+  if (store == NULL || store->is_managed) {
+    return;
+  }
+  kin_allocator allocator = *store->allocator;
+  kin__store_finish(store);
+  kin__free(&allocator, store);
+}
+
+int kin_store_put(kin_store *store, const kin_object *object) {
+  uint32_t hash = kin__store_hash(store, kin_object_key(object));
+  uint32_t slot;
+  kin_object *old;
+  int err = kin__store_upsert(store, object, hash, &slot, &old);
+  kin_object_unref(old);
+  return err;
+}
+
+int kin_store_delete(kin_store *store, kin_str key) {
+  uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
+  if (slot == KIN__NO_SLOT) {
+    return KIN_ENOENT;
+  }
+  kin_object_unref(kin__store_remove(store, slot));
+  return 0;
+}
+
+const kin_object *kin_store_get(const kin_store *store, kin_str key) {
+  uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
+  return slot != KIN__NO_SLOT ? kin__store_at(store, slot)->object : NULL;
+}
+
+const kin_object *kin_store_get_key(const kin_store *store, const char *key) {
+  return kin_store_get(store, kin__cstr(key));
+}
+
+size_t kin_store_count(const kin_store *store) {
+  return store->map.count;
+}
+
+uint64_t kin_store_bytes(const kin_store *store) {
+  return store->bytes;
+}
+
+const kin_object *kin_store_next(const kin_store *store, kin_cursor *cursor) {
+  while (cursor->next < kin__slots_limit(&store->slots)) {
+    const kin_object *object = kin__store_at(store, cursor->next++)->object;
+    if (object != NULL) {
+      return object;
+    }
+  }
+  return NULL;
+}

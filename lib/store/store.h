@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_STORE_STORE_H
+#define KIN_STORE_STORE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/store.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/slots.h"
+
+/* The store behind kin_store: a slot per object, hash -> slot, and an integer
+ * cursor for everything that walks. A slot's number is stable while its object
+ * is stored, also across updates; a freed number may be given to another
+ * object.
+ *
+ * Each slot remembers which scope (namespace watch) of an informer it came from
+ * and in which list or event it was last seen: `generation` is the scope's list
+ * generation, so that a later list sweeps what it did not mention. A store used
+ * alone leaves both 0. */
+typedef struct kin__store_slot {
+  kin__slot_head head;
+  kin_object *object; /* one reference; NULL iff the slot is free */
+  uint32_t generation;
+  uint32_t scope;
+} kin__store_slot;
+
+/* A slot, and 4 bytes of the map, is what an entry costs besides its object. */
+static_assert(sizeof(kin__store_slot) + sizeof(uint32_t) <= 48,
+              "an entry must not cost more than 48 bytes");
+
+struct kin__index;
+
+struct kin_store {
+  kin__memory *memory;
+  const kin_allocator *allocator; /* of memory */
+  kin__hash_seed seed;
+  kin__slots slots;
+  kin__map map;
+  struct kin__index *indices; /* singly linked, in order of creation */
+  uint64_t bytes;             /* see kin_store_bytes */
+  bool is_managed; /* an informer's: indices are built by kin__store_index_step
+                    * and kin_store_free must not be called */
+  /* Told that an index wants to be built; may be NULL. */
+  void (*index_added)(void *ctx);
+  void *index_ctx;
+  uint32_t clear_left; /* slots that kin__store_clear_step has not yet passed;
+                        * KIN__NO_SLOT before its first call */
+};
+
+/* Allocates nothing. Takes a reference to `memory`. A store must not be moved
+ * in memory. */
+void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
+                     bool is_managed);
+/* Everything at once, O(n); see kin__store_clear_step. */
+void kin__store_finish(kin_store *store);
+
+uint32_t kin__store_hash(const kin_store *store, kin_str key);
+
+/* The slot of a key, or KIN__NO_SLOT. */
+uint32_t kin__store_find(const kin_store *store, kin_str key, uint32_t hash);
+
+static inline kin__store_slot *kin__store_at(const kin_store *store,
+                                             uint32_t slot) {
+  return kin__slots_at(&store->slots, slot);
+}
+
+/* Inserts or replaces; takes a reference of its own. *old gets the replaced
+ * object with the store's reference to it, or NULL. *slot gets the place, whose
+ * generation and scope are 0 if it is new and unchanged otherwise.
+ * Errors: KIN_ENOMEM, KIN_EINDEX: nothing has changed. */
+int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
+                      uint32_t *slot, kin_object **old);
+
+/* Removes the object of a slot that is in use and returns it with the store's
+ * reference to it. Cannot fail. */
+kin_object *kin__store_remove(kin_store *store, uint32_t slot);
+
+/* Passes up to `count` more slots, of all indices together, for indices that
+ * are not ready; returns whether work is left. Slots beyond those passed are
+ * not indexed by upserts either, the build will meet them. An index whose
+ * callback fails, or for which there is no memory, is kept and tried again at
+ * the same slot, while the others go on; *err gets the first error (0 if none),
+ * and the caller waits before it calls again. */
+bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
+
+/* Drops up to `count` pieces: slots with their objects, then their segments,
+ * then the values and segments of the indices and the segments of the map.
+ * Returns whether work is left; when it returns false nothing is allocated any
+ * more and kin__store_finish is a no-op. After the first call only this one and
+ * kin__store_finish are allowed. */
+bool kin__store_clear_step(kin_store *store, uint32_t count);
+
+#endif /* KIN_STORE_STORE_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/options.h"
+#include "base/str.h"
+#include "store/index.h"
+#include "store/store.h"
+
+/* The indices of a store: adding, building and asking them. An index is built
+ * by an integer that walks over the slots. What is put into a slot that it has
+ * passed is indexed at once; what lies ahead it will meet. */
+
+#define OPTIONS_FIRST_SIZE (offsetof(kin_index_options, data) + sizeof(void *))
+
+/* *ordinal, unless NULL, gets its place in the list. */
+static kin__index *find_index(const kin_store *store, const char *name,
+                              uint32_t *ordinal) {
+  uint32_t at = 0;
+  kin__index *index = store->indices;
+  while (name != NULL && index != NULL && strcmp(index->name, name) != 0) {
+    index = index->next;
+    at++;
+  }
+  if (ordinal != NULL) {
+    *ordinal = at;
+  }
+  return name != NULL ? index : NULL;
+}
+
+/* Indexes the slots from `built` on, at most `*count`, which is reduced. */
+static int build(const kin_store *store, kin__index *index, uint32_t *count) {
+  uint32_t limit = kin__slots_limit(&store->slots);
+  for (; index->built<limit && * count> 0; (*count)--) {
+    const kin_object *object = kin__store_at(store, index->built)->object;
+    if (object != NULL) {
+      kin__index_reader reader;
+      kin__index_reader_init(&reader, object);
+      int err = kin__index_prepare(index, index->built, &reader);
+      kin__index_reader_finish(&reader);
+      if (err != 0) {
+        return err;
+      }
+      kin__index_commit(index, index->built);
+    }
+    index->built++;
+  }
+  if (index->built >= limit) {
+    index->built = KIN__NO_SLOT;
+  }
+  return 0;
+}
+
+bool kin__store_index_step(kin_store *store, uint32_t count, int *err) {
+  *err = 0;
+  bool has_more = false;
+  for (kin__index *i = store->indices; i != NULL; i = i->next) {
+    if (i->built == KIN__NO_SLOT) {
+      continue;
+    }
+    int failure = build(store, i, &count);
+    if (*err == 0) {
+      *err = failure;
+    }
+    has_more = has_more || i->built != KIN__NO_SLOT;
+  }
+  return has_more;
+}
+
+static void append(kin_store *store, kin__index *index) {
+  kin__index **link = &store->indices;
+  while (*link != NULL) {
+    link = &(*link)->next;
+  }
+  *link = index;
+}
+
+static void free_index(kin__index *index) {
+  uint32_t budget;
+  do {
+    budget = UINT32_MAX;
+  } while (kin__index_free_step(index, &budget));
+}
+
+int kin_store_add_index(kin_store *store, const kin_index_options *options) {
+  kin_index_options o;
+  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  if (err != 0) {
+    return err;
+  }
+  if (find_index(store, o.name, NULL) != NULL) {
+    return KIN_EEXIST;
+  }
+  kin__index *index;
+  err = kin__index_new(&index, store->allocator, store->seed, &o);
+  if (err != 0) {
+    return err;
+  }
+  /* The index of an empty store is ready at once, whosever store it is. */
+  uint32_t count = store->is_managed ? 0 : UINT32_MAX;
+  err = build(store, index, &count);
+  if (err != 0) {
+    free_index(index);
+    return err;
+  }
+  append(store, index);
+  if (index->built != KIN__NO_SLOT && store->index_added != NULL) {
+    store->index_added(store->index_ctx);
+  }
+  return 0;
+}
+
+bool kin_store_index_ready(const kin_store *store, const char *name) {
+  const kin__index *index = find_index(store, name, NULL);
+  return index != NULL && index->built == KIN__NO_SLOT;
+}
+
+int kin_store_by_index(const kin_store *store, const char *name, kin_str value,
+                       kin_index_cursor *cursor) {
+  *cursor = (kin_index_cursor){.posting = KIN__NO_SLOT};
+  const kin__index *index = find_index(store, name, &cursor->index);
+  if (index == NULL) {
+    return KIN_ENOENT;
+  }
+  const kin__index_value *found = kin__index_find(index, value);
+  if (found != NULL) {
+    cursor->posting = found->first;
+  }
+  return 0;
+}
+
+const kin_object *kin_store_by_index_next(const kin_store *store,
+                                          kin_index_cursor *cursor) {
+  const kin__index *index = store->indices;
+  for (uint32_t i = cursor->index; i > 0 && index != NULL; i--) {
+    index = index->next;
+  }
+  const kin__posting *posting =
+      index != NULL ? kin__index_posting(index, cursor->posting) : NULL;
+  if (posting == NULL) {
+    return NULL;
+  }
+  cursor->posting = posting->head.next;
+  return kin__store_at(store, posting->slot)->object;
+}
+
+size_t kin_store_index_count(const kin_store *store, const char *name,
+                             kin_str value) {
+  const kin__index *index = find_index(store, name, NULL);
+  const kin__index_value *found =
+      index != NULL ? kin__index_find(index, value) : NULL;
+  return found != NULL ? found->count : 0;
+}
+
+bool kin_store_index_next_value(const kin_store *store, const char *name,
+                                kin_cursor *cursor, kin_str *value) {
+  const kin__index *index = find_index(store, name, NULL);
+  return index != NULL && kin__index_next_value(index, &cursor->next, value);
+}

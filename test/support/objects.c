@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/objects.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+static kin_object *parse(const kin_allocator *allocator, char *text) {
+  for (char *c = text; *c != '\0'; c++) {
+    *c = *c == '\'' ? '"' : *c;
+  }
+  kin_object *object;
+  int err = kin_object_parse(&object, allocator, text, strlen(text));
+  if (err != 0) {
+    fprintf(stderr, "%s: %s\n", kin_err_name(err), text);
+    abort();
+  }
+  free(text);
+  return object;
+}
+
+kin_object *object_of(const kin_allocator *allocator, const char *json) {
+  return parse(allocator, strdup(json));
+}
+
+kin_object *object_format(const kin_allocator *allocator, const char *format,
+                          ...) {
+  char *text;
+  va_list args;
+  va_start(args, format);
+  int length = vasprintf(&text, format, args);
+  va_end(args);
+  if (length < 0) {
+    abort();
+  }
+  return parse(allocator, text);
+}
+
+kin_object *object_keyed(const kin_allocator *allocator, const char *key,
+                         unsigned version) {
+  const char *slash = strchr(key, '/');
+  if (slash == NULL) {
+    return object_format(allocator,
+                         "{'metadata':{'name':'%s','resourceVersion':'%u'}}",
+                         key, version);
+  }
+  return object_format(
+      allocator,
+      "{'metadata':{'namespace':'%.*s','name':'%s','resourceVersion':'%u'}}",
+      (int)(slash - key), key, slash + 1, version);
+}

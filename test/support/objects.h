@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_OBJECTS_H
+#define KIN_TEST_OBJECTS_H
+
+#include <kin/object.h>
+
+/* Objects for tests, of JSON text in which ' stands for ". `allocator` may be
+ * NULL. Aborts the program when the text is no object. */
+kin_object *object_of(const kin_allocator *allocator, const char *json);
+
+/* The same with printf's directives. */
+kin_object *object_format(const kin_allocator *allocator, const char *format,
+                          ...) __attribute__((format(printf, 2, 3)));
+
+/* An object of a key, "namespace/name" or "name", with a resourceVersion. */
+kin_object *object_keyed(const kin_allocator *allocator, const char *key,
+                         unsigned version);
+
+#endif /* KIN_TEST_OBJECTS_H */
