@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/dispatcher.h"
+
+#include <kin/error.h>
+
+#include "base/options.h"
+#include "dispatch/listener.h"
+
+static kin_listener *listener_of(kin__list *node) {
+  return KIN__CONTAINER_OF(node, kin_listener, node);
+}
+
+/* No user code runs while the list is walked, so it cannot change. */
+#define FOR_EACH(node, dispatcher)                                             \
+  for (kin__list *node = (dispatcher)->listeners.next;                         \
+       node != &(dispatcher)->listeners; node = node->next)
+
+void kin__dispatcher_init(kin__dispatcher *dispatcher) {
+  kin__list_init(&dispatcher->listeners);
+  dispatcher->has_synced = false;
+  dispatcher->is_closed = false;
+}
+
+bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
+  if (!dispatcher->is_closed) {
+    dispatcher->is_closed = true;
+    FOR_EACH(node, dispatcher) {
+      kin__listener_shut(listener_of(node));
+      kin__sched_cancel(dispatcher->sched, &listener_of(node)->task);
+    }
+  }
+  bool is_running = false;
+  FOR_EACH(node, dispatcher) {
+    kin_listener *listener = listener_of(node);
+    count -= kin__listener_queue_clear_step(&listener->queue, count);
+    if (!kin__listener_queue_is_empty(&listener->queue) ||
+        kin__listener_queue_trim_step(&listener->queue)) {
+      return true;
+    }
+    is_running = is_running || listener->is_running;
+  }
+  return is_running;
+}
+
+void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
+  while (!kin__list_is_empty(&dispatcher->listeners)) {
+    kin__listener_free(listener_of(dispatcher->listeners.next));
+  }
+}
+
+int kin__dispatcher_add(kin__dispatcher *dispatcher,
+                        const kin_listener_options *options,
+                        kin_listener **out) {
+  kin_listener_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, sizeof copy);
+  if (err == 0 && dispatcher->is_closed) {
+    err = KIN_ECLOSED;
+  }
+  kin_listener *listener = NULL;
+  if (err == 0) {
+    err = kin__listener_new(&listener, dispatcher, &copy);
+  }
+  if (out != NULL) {
+    *out = listener;
+  }
+  return err;
+}
+
+int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
+  FOR_EACH(node, dispatcher) {
+    kin_listener *listener = listener_of(node);
+    if (!listener->is_closed) {
+      int err = kin__listener_queue_reserve(&listener->queue);
+      if (err != 0) {
+        return err;
+      }
+    }
+  }
+  return 0;
+}
+
+void kin__dispatcher_send(kin__dispatcher *dispatcher, uint32_t slot,
+                          kin__audience audience,
+                          const kin__notification *notification) {
+  uint32_t hash = 0;
+  bool has_hash = false;
+  FOR_EACH(node, dispatcher) {
+    kin_listener *listener = listener_of(node);
+    if (listener->is_closed || slot >= listener->replay ||
+        (audience == KIN__AUDIENCE_RELIST_UPDATES &&
+         !listener->is_relist_updates)) {
+      continue;
+    }
+    if (!has_hash && kin__listener_queue_is_coalescing(&listener->queue)) {
+      hash = kin__hash(&dispatcher->seed, kin_object_key(notification->object));
+      has_hash = true;
+    }
+    kin__listener_push(listener, notification, hash);
+  }
+}
+
+bool kin__dispatcher_wants_unchanged(const kin__dispatcher *dispatcher) {
+  FOR_EACH(node, dispatcher) {
+    const kin_listener *listener = listener_of(node);
+    if (!listener->is_closed && listener->is_relist_updates) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Who is still being replayed to gets synced when that ends. */
+static bool takes_markers(const kin_listener *listener) {
+  return !listener->is_closed && listener->replay == KIN__NO_SLOT;
+}
+
+int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
+  if (dispatcher->has_synced) {
+    return 0;
+  }
+  int err = kin__dispatcher_reserve(dispatcher);
+  if (err != 0) {
+    return err;
+  }
+  dispatcher->has_synced = true;
+  FOR_EACH(node, dispatcher) {
+    if (takes_markers(listener_of(node))) {
+      kin__listener_push_synced(listener_of(node));
+    }
+  }
+  return 0;
+}
+
+int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
+                             kin_str version, size_t objects) {
+  int err = kin__dispatcher_reserve(dispatcher);
+  if (err != 0) {
+    return err;
+  }
+  kin__marker *marker =
+      kin__marker_new(dispatcher->allocator, namespace_, version, objects);
+  if (marker == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__notification relisted = {.marker = marker, .type = KIN_EVENT_RELISTED};
+  FOR_EACH(node, dispatcher) {
+    if (takes_markers(listener_of(node))) {
+      kin__listener_push(listener_of(node), &relisted, 0);
+    }
+  }
+  kin__marker_unref(marker, dispatcher->allocator);
+  return 0;
+}
+
+size_t kin__dispatcher_pending(const kin__dispatcher *dispatcher) {
+  size_t most = 0;
+  FOR_EACH(node, dispatcher) {
+    const kin_listener *listener = listener_of(node);
+    size_t pending = kin_listener_pending(listener);
+    if (!listener->is_closed && pending > most) {
+      most = pending;
+    }
+  }
+  return most;
+}

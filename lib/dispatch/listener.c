@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/listener.h"
+
+#include <assert.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "dispatch/listener_feed.h"
+
+/* A listener's task: feed the queue, deliver, look at the clock.
+ *
+ * A callback may call anything, so after each one everything but the listener
+ * itself may have changed, and the listener may have been closed or paused. Its
+ * memory, and its dispatcher's, stay until its step has returned. */
+
+#define DEFAULT_EXACT_LIMIT 4096u
+#define MIN_RESYNC_MS 1000u
+
+/* Between two looks at the clock; begins with one delivery, so that slow
+ * handlers do not add up. */
+#define MAX_BATCH 16u
+
+/* Bounds a step whose clock does not move. */
+#define STEP_WORK 1024u
+
+/* Notifications dropped in a step of a closed listener. */
+#define DROP_COUNT 128u
+
+static bool listener_step(kin__task *task);
+
+static uint32_t resync_period(const kin__dispatcher *dispatcher,
+                              uint32_t requested) {
+  uint32_t period = requested != 0 ? requested : dispatcher->default_resync_ms;
+  if (period == 0 || period == KIN_NEVER) {
+    return 0;
+  }
+  return period < MIN_RESYNC_MS ? MIN_RESYNC_MS : period;
+}
+
+static size_t exact_limit(uint32_t requested) {
+  if (requested == KIN_NEVER) {
+    return SIZE_MAX;
+  }
+  return requested != 0 ? requested : DEFAULT_EXACT_LIMIT;
+}
+
+int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
+                      const kin_listener_options *options) {
+  kin_listener *listener =
+      kin__calloc(dispatcher->allocator, 1, sizeof *listener);
+  if (listener == NULL) {
+    return KIN_ENOMEM;
+  }
+  listener->dispatcher = dispatcher;
+  listener->callbacks[KIN_EVENT_ADD] = options->on_add;
+  listener->callbacks[KIN_EVENT_UPDATE] = options->on_update;
+  listener->callbacks[KIN_EVENT_DELETE] = options->on_delete;
+  listener->callbacks[KIN_EVENT_SYNCED] = options->on_synced;
+  listener->callbacks[KIN_EVENT_RELISTED] = options->on_relisted;
+  listener->data = options->data;
+  listener->is_relist_updates =
+      options->relist_updates && options->on_update != NULL;
+  listener->resync_ms = resync_period(dispatcher, options->resync_ms);
+  uint8_t wanted = 0;
+  for (int type = KIN_EVENT_ADD; type <= KIN_EVENT_RELISTED; type++) {
+    if (listener->callbacks[type] != NULL) {
+      wanted |= (uint8_t)KIN__WANTS(type);
+    }
+  }
+  kin__listener_queue_init(&listener->queue, dispatcher->allocator, wanted,
+                           exact_limit(options->exact_limit));
+  kin__task_init(&listener->task, listener_step);
+  int err = kin__listener_feed_start(listener);
+  if (err != 0) {
+    kin__listener_queue_finish(&listener->queue);
+    kin__free(dispatcher->allocator, listener);
+    return err;
+  }
+  kin__list_push(&dispatcher->listeners, &listener->node);
+  kin__listener_wake(listener);
+  *out = listener;
+  return 0;
+}
+
+void kin__listener_shut(kin_listener *listener) {
+  kin__timers *timers = listener->dispatcher->timers;
+  listener->is_closed = true;
+  kin__timer_stop(timers, &listener->resync_timer);
+  kin__timer_stop(timers, &listener->retry_timer);
+}
+
+void kin__listener_free(kin_listener *listener) {
+  assert(listener->is_closed && !listener->is_running);
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  kin__sched_cancel(dispatcher->sched, &listener->task);
+  kin__list_remove(&listener->node);
+  kin__listener_queue_finish(&listener->queue);
+  kin__free(dispatcher->allocator, listener);
+}
+
+static bool can_deliver(const kin_listener *listener) {
+  return !listener->is_closed && !listener->queue.is_paused;
+}
+
+static bool has_delivery(const kin_listener *listener) {
+  return can_deliver(listener) &&
+         (!kin__listener_queue_is_empty(&listener->queue) ||
+          kin__listener_can_feed(listener));
+}
+
+static bool has_work(const kin_listener *listener) {
+  return has_delivery(listener) ||
+         kin__listener_queue_wants_trim(&listener->queue);
+}
+
+void kin__listener_wake(kin_listener *listener) {
+  if (!listener->is_closed && has_work(listener)) {
+    kin__sched_add(listener->dispatcher->sched, &listener->task);
+  }
+}
+
+void kin__listener_push(kin_listener *listener,
+                        const kin__notification *notification, uint32_t hash) {
+  kin__listener_queue_push(&listener->queue, notification, hash);
+  kin__listener_wake(listener);
+}
+
+void kin__listener_push_synced(kin_listener *listener) {
+  static const kin__notification synced = {.type = KIN_EVENT_SYNCED};
+  listener->is_synced_queued = true;
+  kin__listener_push(listener, &synced, 0);
+}
+
+static void fill_marker_event(const kin_listener *listener,
+                              const kin__marker *marker, kin_event *event) {
+  const kin__dispatcher *dispatcher = listener->dispatcher;
+  if (marker != NULL) {
+    event->namespace_ = marker->namespace_;
+    event->resource_version = marker->version;
+    event->objects = marker->objects;
+  } else {
+    event->objects = kin_store_count(dispatcher->store);
+    if (dispatcher->synced_version != NULL) {
+      event->resource_version = dispatcher->synced_version(dispatcher->ctx);
+    }
+  }
+}
+
+static void call(kin_listener *listener,
+                 const kin__notification *notification) {
+  if (notification->type == KIN_EVENT_SYNCED) {
+    listener->has_synced = true;
+  }
+  kin_event_cb cb = listener->callbacks[notification->type];
+  if (cb == NULL) {
+    return;
+  }
+  kin_event event = {
+      .type = (kin_event_type)notification->type,
+      .object = notification->object,
+      .is_initial = notification->is_initial,
+      .is_resync = notification->is_resync,
+      .reason = (kin_delete_reason)notification->reason,
+  };
+  if (notification->type == KIN_EVENT_UPDATE) {
+    event.old_object = notification->old_object;
+  } else if (kin__notification_is_marker(notification)) {
+    fill_marker_event(listener, notification->marker, &event);
+  }
+  cb(listener->dispatcher->informer, &event, listener->data);
+}
+
+/* Returns how many were delivered: less than `count` if the queue is empty, or
+ * the listener was closed or paused. */
+static uint32_t deliver(kin_listener *listener, uint32_t count) {
+  uint32_t delivered = 0;
+  kin__notification notification;
+  while (delivered < count && can_deliver(listener) &&
+         kin__listener_queue_pop(&listener->queue, &notification)) {
+    call(listener, &notification);
+    kin__notification_unref(&notification, listener->queue.allocator);
+    delivered++;
+  }
+  return delivered;
+}
+
+/* Feeds and delivers for one slice. */
+static void run_slice(kin_listener *listener) {
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  uint64_t start = kin__clock_ns(dispatcher->clock);
+  uint64_t now = start;
+  uint32_t work = 0;
+  uint32_t batch = 1;
+  do {
+    if (kin__listener_queue_count(&listener->queue) < KIN__FEED_BELOW &&
+        kin__listener_can_feed(listener)) {
+      work += kin__listener_feed(listener);
+      now = kin__clock_ns(dispatcher->clock);
+    }
+    uint32_t delivered = deliver(listener, batch);
+    uint64_t then = now;
+    now = kin__clock_ns(dispatcher->clock);
+    if (delivered > 0) {
+      *dispatcher->handler_ns += now - then;
+    }
+    work += delivered;
+    batch = batch < MAX_BATCH ? batch * 2 : MAX_BATCH;
+  } while (has_delivery(listener) && work < STEP_WORK &&
+           now - start < KIN__SLICE_NS);
+}
+
+/* Returns whether work is left; otherwise the listener is gone. */
+static bool drop_step(kin_listener *listener) {
+  kin__listener_queue_clear_step(&listener->queue, DROP_COUNT);
+  if (!kin__listener_queue_is_empty(&listener->queue) ||
+      kin__listener_queue_trim_step(&listener->queue)) {
+    return true;
+  }
+  kin__listener_free(listener);
+  return false;
+}
+
+static bool listener_step(kin__task *task) {
+  kin_listener *listener = KIN__CONTAINER_OF(task, kin_listener, task);
+  if (listener->is_closed) {
+    return drop_step(listener);
+  }
+  if (kin__listener_queue_wants_trim(&listener->queue)) {
+    kin__listener_queue_trim_step(&listener->queue);
+  } else if (can_deliver(listener)) {
+    listener->is_running = true;
+    run_slice(listener);
+    listener->is_running = false;
+  }
+  /* If it was closed meanwhile, kin_listener_close has scheduled the next step,
+   * or the dispatcher, being closed too, does the rest. */
+  return has_work(listener);
+}
+
+void kin_listener_close(kin_listener *listener) {
+  if (listener != NULL && !listener->dispatcher->is_closed) {
+    assert(!listener->is_closed);
+    kin__listener_shut(listener);
+    kin__sched_add(listener->dispatcher->sched, &listener->task);
+  }
+}
+
+void kin_listener_pause(kin_listener *listener) {
+  kin__listener_queue_pause(&listener->queue, true);
+}
+
+void kin_listener_resume(kin_listener *listener) {
+  kin__listener_queue_pause(&listener->queue, false);
+  kin__listener_wake(listener);
+}
+
+bool kin_listener_has_synced(const kin_listener *listener) {
+  return listener->has_synced;
+}
+
+size_t kin_listener_pending(const kin_listener *listener) {
+  return kin__listener_queue_count(&listener->queue);
+}

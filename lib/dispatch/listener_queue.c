@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/listener_queue.h"
+
+#include <assert.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+
+/* An element of the overflow. Zeroed when free. */
+typedef struct entry {
+  kin__slot_head head; /* unused for markers */
+  uint32_t prev;
+  uint32_t next;
+  kin__notification notification;
+} entry;
+
+/* Pushes that one reserve covers. */
+#define RESERVED 2u
+
+/* Segments (of 40 KiB) freed in one trim step. */
+#define TRIM_SEGMENTS 16u
+
+#define WANTS_OBJECTS                                                          \
+  (KIN__WANTS(KIN_EVENT_ADD) | KIN__WANTS(KIN_EVENT_UPDATE) |                  \
+   KIN__WANTS(KIN_EVENT_DELETE))
+
+static entry *entry_at(const kin__listener_queue *queue, uint32_t id) {
+  return kin__slots_at(&queue->entries, id);
+}
+
+void kin__listener_queue_init(kin__listener_queue *queue,
+                              const kin_allocator *allocator, uint8_t wanted,
+                              size_t exact_limit) {
+  *queue = (kin__listener_queue){
+      .allocator = allocator,
+      .first = KIN__NO_SLOT,
+      .last = KIN__NO_SLOT,
+      .exact_limit = exact_limit,
+      .wanted = wanted | KIN__WANTS(KIN_EVENT_SYNCED),
+  };
+  kin__chunkq_init(&queue->exact, allocator, sizeof(kin__notification));
+  kin__slots_init(&queue->entries, allocator, sizeof(entry));
+  kin__slots_init(&queue->retired, allocator, sizeof(entry));
+  kin__map_init(&queue->map, allocator, &queue->entries);
+}
+
+void kin__listener_queue_finish(kin__listener_queue *queue) {
+  kin__listener_queue_clear_step(queue, SIZE_MAX);
+  kin__chunkq_finish(&queue->exact);
+  kin__map_finish(&queue->map);
+  kin__slots_finish(&queue->entries);
+  kin__slots_finish(&queue->retired);
+}
+
+void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
+  queue->is_paused = is_paused;
+}
+
+/* The first of two pushes may fill the exact part or, by annulling the last
+ * entry, empty the overflow: then the second goes to the other part. */
+int kin__listener_queue_reserve(kin__listener_queue *queue) {
+  int err = 0;
+  if (!queue->is_paused) {
+    err = kin__chunkq_reserve(&queue->exact, RESERVED);
+  }
+  if (err == 0 && (kin__listener_queue_is_coalescing(queue) ||
+                   queue->exact_limit - queue->exact.count < RESERVED)) {
+    err = kin__slots_reserve(&queue->entries, RESERVED);
+    if (err == 0) {
+      err = kin__map_reserve(&queue->map);
+    }
+  }
+  return err;
+}
+
+/* A large array can be freed in steps only while nothing is taken from it, so
+ * it is set aside and the next overflow begins with a new one. One segment is
+ * no reason to trim: a queue that often overflows a little keeps it. */
+bool kin__listener_queue_trim_step(kin__listener_queue *queue) {
+  if (queue->retired.segments == NULL) {
+    if (!kin__listener_queue_wants_trim(queue)) {
+      return false;
+    }
+    queue->retired = queue->entries;
+    kin__slots_init(&queue->entries, queue->allocator, sizeof(entry));
+  }
+  for (uint32_t i = 0; i < TRIM_SEGMENTS && queue->retired.segment_count > 0;
+       i++) {
+    kin__slots_drop_segment(&queue->retired);
+  }
+  if (queue->retired.segment_count == 0) {
+    kin__slots_finish(&queue->retired);
+  }
+  return kin__listener_queue_wants_trim(queue);
+}
+
+static bool is_hidden(const kin__listener_queue *queue, const entry *e) {
+  return !kin__listener_queue_wants(queue, e->notification.type);
+}
+
+/* Takes an entry out; its references are the caller's. */
+static void remove_entry(kin__listener_queue *queue, uint32_t id) {
+  entry *e = entry_at(queue, id);
+  if (e->prev != KIN__NO_SLOT) {
+    entry_at(queue, e->prev)->next = e->next;
+  } else {
+    queue->first = e->next;
+  }
+  if (e->next != KIN__NO_SLOT) {
+    entry_at(queue, e->next)->prev = e->prev;
+  } else {
+    queue->last = e->prev;
+  }
+  if (is_hidden(queue, e)) {
+    queue->hidden--;
+  }
+  if (!kin__notification_is_marker(&e->notification)) {
+    kin__map_remove(&queue->map, id);
+  }
+  kin__slots_give(&queue->entries, id);
+}
+
+/* Cannot fail: memory was reserved. */
+static void append_entry(kin__listener_queue *queue,
+                         const kin__notification *notification, uint32_t hash) {
+  uint32_t id = KIN__NO_SLOT;
+  int err = kin__slots_take(&queue->entries, &id);
+  assert(err == 0);
+  entry *e = entry_at(queue, id);
+  e->notification = *notification;
+  kin__notification_ref(&e->notification);
+  e->prev = queue->last;
+  e->next = KIN__NO_SLOT;
+  if (queue->last != KIN__NO_SLOT) {
+    entry_at(queue, queue->last)->next = id;
+  } else {
+    queue->first = id;
+  }
+  queue->last = id;
+  if (is_hidden(queue, e)) {
+    queue->hidden++;
+  }
+  if (!kin__notification_is_marker(notification)) {
+    err = kin__map_insert(&queue->map, hash, id);
+    assert(err == 0);
+  }
+  (void)err;
+}
+
+/* Finds the key's add or update, which is where changes are merged into;
+ * KIN__NO_SLOT if it has none. *has_delete tells whether it has a delete. */
+static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
+                          uint32_t hash, bool *has_delete) {
+  *has_delete = false;
+  for (uint32_t id = kin__map_first(&queue->map, hash); id != KIN__NO_SLOT;
+       id = kin__map_next(&queue->map, id)) {
+    const kin__notification *n = &entry_at(queue, id)->notification;
+    if (kin__str_equal(kin_object_key(n->object), key)) {
+      if (n->type != KIN_EVENT_DELETE) {
+        return id;
+      }
+      *has_delete = true;
+    }
+  }
+  return KIN__NO_SLOT;
+}
+
+static void replace_object(kin_object **object, kin_object *with) {
+  kin_object *old = *object;
+  *object = kin_object_ref(with);
+  kin_object_unref(old);
+}
+
+/* Merges a change into the key's pending add or update. */
+static void merge(kin__listener_queue *queue, uint32_t id,
+                  const kin__notification *change) {
+  kin__notification *pending = &entry_at(queue, id)->notification;
+  if (change->type != KIN_EVENT_DELETE) {
+    replace_object(&pending->object, change->object);
+    pending->is_resync = pending->is_resync && change->is_resync;
+    return;
+  }
+  if (pending->type == KIN_EVENT_UPDATE &&
+      kin__listener_queue_wants(queue, KIN_EVENT_DELETE)) {
+    replace_object(&pending->object, change->object);
+    kin_object_unref(pending->old_object);
+    pending->old_object = NULL;
+    pending->type = KIN_EVENT_DELETE;
+    pending->reason = change->reason;
+    pending->is_resync = false;
+    return;
+  }
+  kin__notification dropped = *pending;
+  remove_entry(queue, id);
+  kin__notification_unref(&dropped, queue->allocator);
+}
+
+static void push_coalesced(kin__listener_queue *queue,
+                           const kin__notification *change, uint32_t hash) {
+  bool has_delete;
+  uint32_t open =
+      find_open(queue, kin_object_key(change->object), hash, &has_delete);
+  if (open != KIN__NO_SLOT) {
+    merge(queue, open, change);
+    return;
+  }
+  kin__notification first = *change;
+  if (has_delete) {
+    if (change->type == KIN_EVENT_DELETE) {
+      return;
+    }
+    /* Whatever the sender calls it: after the delete it is an add. */
+    first.type = KIN_EVENT_ADD;
+    first.is_initial = change->type == KIN_EVENT_ADD && change->is_initial;
+    first.is_resync = false;
+    first.old_object = NULL;
+  }
+  if (first.type == KIN_EVENT_ADD ||
+      kin__listener_queue_wants(queue, first.type)) {
+    append_entry(queue, &first, hash);
+  }
+}
+
+void kin__listener_queue_push(kin__listener_queue *queue,
+                              const kin__notification *notification,
+                              uint32_t hash) {
+  bool is_marker = kin__notification_is_marker(notification);
+  if (!kin__listener_queue_is_coalescing(queue)) {
+    if (kin__listener_queue_wants(queue, notification->type)) {
+      kin__notification *to = kin__chunkq_push(&queue->exact);
+      assert(to != NULL);
+      *to = *notification;
+      kin__notification_ref(to);
+    }
+  } else if (!is_marker) {
+    if ((queue->wanted & WANTS_OBJECTS) != 0) {
+      push_coalesced(queue, notification, hash);
+    }
+  } else if (kin__listener_queue_wants(queue, notification->type)) {
+    append_entry(queue, notification, 0);
+  }
+}
+
+bool kin__listener_queue_pop(kin__listener_queue *queue,
+                             kin__notification *notification) {
+  const kin__notification *oldest = kin__chunkq_peek(&queue->exact);
+  if (oldest != NULL) {
+    *notification = *oldest;
+    kin__chunkq_pop(&queue->exact);
+    return true;
+  }
+  if (queue->first != KIN__NO_SLOT) {
+    *notification = entry_at(queue, queue->first)->notification;
+    remove_entry(queue, queue->first);
+    return true;
+  }
+  return false;
+}
+
+size_t kin__listener_queue_clear_step(kin__listener_queue *queue,
+                                      size_t count) {
+  size_t dropped = 0;
+  kin__notification notification;
+  while (dropped < count && kin__listener_queue_pop(queue, &notification)) {
+    kin__notification_unref(&notification, queue->allocator);
+    dropped++;
+  }
+  return dropped;
+}

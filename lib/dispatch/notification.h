@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DISPATCH_NOTIFICATION_H
+#define KIN_DISPATCH_NOTIFICATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/handler.h>
+
+/* A marker is what SYNCED and RELISTED notifications say; shared by all
+ * listeners and counted (one thread). */
+typedef struct kin__marker {
+  size_t refs;
+  size_t objects;     /* in the store when it was made */
+  kin_str namespace_; /* both strings lie behind the struct */
+  kin_str version;
+} kin__marker;
+
+/* What goes through a listener's queue. Each object member is one reference. */
+typedef struct kin__notification {
+  kin_object *object; /* add, update: new; delete: last state */
+  union {
+    kin_object *old_object; /* update */
+    kin__marker *marker;    /* synced, relisted; may be NULL for synced */
+  };
+  uint8_t type;   /* kin_event_type */
+  uint8_t reason; /* kin_delete_reason */
+  bool is_initial;
+  bool is_resync;
+} kin__notification;
+
+/* One reference; the strings are copied. NULL if out of memory. */
+kin__marker *kin__marker_new(const kin_allocator *allocator, kin_str namespace_,
+                             kin_str version, size_t objects);
+/* NULL is allowed. The allocator is that of kin__marker_new. */
+void kin__marker_unref(kin__marker *marker, const kin_allocator *allocator);
+
+static inline bool
+kin__notification_is_marker(const kin__notification *notification) {
+  return notification->type >= KIN_EVENT_SYNCED;
+}
+
+/* Takes references for a copy of the notification: to what its type uses. */
+static inline void
+kin__notification_ref(const kin__notification *notification) {
+  if (!kin__notification_is_marker(notification)) {
+    kin_object_ref(notification->object);
+    if (notification->type == KIN_EVENT_UPDATE) {
+      kin_object_ref(notification->old_object);
+    }
+  } else if (notification->marker != NULL) {
+    notification->marker->refs++;
+  }
+}
+
+/* Gives up the references that kin__notification_ref took. */
+static inline void
+kin__notification_unref(const kin__notification *notification,
+                        const kin_allocator *allocator) {
+  if (!kin__notification_is_marker(notification)) {
+    kin_object_unref(notification->object);
+    if (notification->type == KIN_EVENT_UPDATE) {
+      kin_object_unref(notification->old_object);
+    }
+  } else {
+    kin__marker_unref(notification->marker, allocator);
+  }
+}
+
+#endif /* KIN_DISPATCH_NOTIFICATION_H */
