@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_CLIENT_H
+#define KIN_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include <kin/allocator.h>
+#include <kin/export.h>
+#include <kin/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A client is one API server as seen from one loop: its address, its
+ * connections, and the scheduler that shares the loop's time among the
+ * informers opened on it. It belongs to the loop's thread. */
+typedef struct kin_client kin_client;
+
+typedef struct kin_client_options {
+  size_t size;
+
+  /* Required: "http://host[:port][/prefix]"; IPv6 addresses in brackets. The
+   * path is put before every request's. */
+  const char *server;
+
+  const char *user_agent;         /* NULL: "kinformer/VERSION" */
+  const kin_allocator *allocator; /* NULL: the C library's; copied */
+
+  kin_log_cb log;          /* NULL: no log */
+  void *log_data;          /* passed to log */
+  kin_log_level log_level; /* highest level that is passed; 0: WARN */
+
+  uint32_t connect_timeout_ms;  /* each address; 0: 10 s; at most an hour */
+  uint32_t response_timeout_ms; /* until a response's head, and between two
+                                 * reads of a list's body; 0: 30 s */
+
+  /* Our own work per loop iteration, handlers included, before the loop gets
+   * its turn; 0: 500 us. */
+  uint32_t budget_us;
+
+  /* Seed of all randomness (jitter, hashing); 0: from the operating system. */
+  uint64_t seed;
+} kin_client_options;
+#define KIN_CLIENT_OPTIONS_INIT                                                \
+  {                                                                            \
+    sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
+        (kin_log_level)0, 0, 0, 0, 0                                           \
+  }
+
+/* Opens a client on a loop; nothing is sent yet. Everything in `options` is
+ * copied. The loop must outlive the client.
+ * Errors: KIN_EINVAL, KIN_EURL (server), KIN_ENOTSUP (https, or options of a
+ * newer version), KIN_ENOMEM, and libuv's. *out is NULL then. */
+KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
+                               const kin_client_options *options);
+
+/* Called once when a client is gone; `data` as given to kin_client_close. */
+typedef void (*kin_client_close_cb)(void *data);
+
+/* Closes the informers that are still open (each with its own close callback,
+ * if it was given one), then the client, and calls cb (may be NULL) from a later
+ * loop iteration. After cb nothing of the client is left. No other callback
+ * comes after this call, except close callbacks. Legal in every event callback.
+ * Errors: KIN_EALREADY (closing; cb is not called). */
+KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
+                                void *data);
+
+/* Whether the client's handles keep uv_run alive: they do (ref) until this is
+ * called with unref. Closing always completes in a running loop. */
+KIN_EXTERN void kin_client_ref(kin_client *client);
+KIN_EXTERN void kin_client_unref(kin_client *client);
+
+/* The loop given to kin_client_open. */
+KIN_EXTERN uv_loop_t *kin_client_loop(const kin_client *client);
+
+/* What a client has done, for metrics; any time. */
+typedef struct kin_client_stats {
+  uint64_t iterations;       /* loop iterations in which it had work */
+  uint64_t longest_ns;       /* longest of these, handlers excluded */
+  uint64_t busy_ns;          /* all of these together, handlers excluded */
+  uint64_t handler_ns;       /* time spent in handlers */
+  uint64_t received_bytes;   /* from sockets */
+  uint64_t sent_bytes;       /* to sockets */
+  uint64_t requests;         /* sent, watches included */
+  uint64_t connections;      /* opened so far */
+  uint32_t open_connections; /* now, idle ones included */
+} kin_client_stats;
+
+KIN_EXTERN void kin_client_get_stats(const kin_client *client,
+                                     kin_client_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_CLIENT_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_H
+#define KIN_INFORMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/client.h>
+#include <kin/error.h>
+#include <kin/export.h>
+#include <kin/handler.h>
+#include <kin/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An informer keeps a complete, indexed, current copy of one resource: it
+ * lists, watches, and calls handlers on every change. It covers all namespaces
+ * or a set of them; each is a scope with a version, a watch and a state of its
+ * own. */
+typedef struct kin_informer kin_informer;
+
+/* What a scope is doing. */
+typedef enum kin_state {
+  KIN_STATE_IDLE = 0,     /* not started, stopped by an answer, or closed */
+  KIN_STATE_SYNCING,      /* no complete list yet */
+  KIN_STATE_LIVE,         /* a watch is open */
+  KIN_STATE_RECONNECTING, /* synced once; watch or list is being reopened */
+  KIN_STATE_STALE,        /* reconnecting without success for a minute */
+  KIN_STATE_DENIED,       /* the server answers 401 or 403 */
+  KIN_STATE_ABSENT        /* the server answers 404 */
+} kin_state;
+
+/* Returns "idle", "syncing", "live", ... Static. */
+KIN_EXTERN const char *kin_state_name(kin_state state);
+
+/* A scope as it is now. Ages are milliseconds since, UINT64_MAX for never. */
+typedef struct kin_status {
+  kin_state state;
+  bool has_synced;           /* its first list is in the store */
+  char resource_version[64]; /* last one seen; "" for none, cut if longer */
+  uint64_t byte_age_ms;
+  uint64_t event_age_ms;
+  uint64_t bookmark_age_ms;
+  uint32_t failures; /* in a row */
+  kin_error_class last_error_class;
+  int last_error_status;
+  uint64_t lists;   /* complete lists */
+  uint64_t relists; /* of these, after the first */
+  uint64_t watches; /* watches opened */
+  uint64_t events;  /* ADDED, MODIFIED and DELETED received */
+  uint64_t bookmarks;
+  uint64_t unchanged; /* listed or watched objects that were cached already */
+  uint64_t received_bytes; /* of response bodies */
+} kin_status;
+
+/* Told of each change of a scope's state; an event callback. `namespace_` is ""
+ * for all namespaces. */
+typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
+                             kin_state from, kin_state to, void *data);
+
+/* Told of each failure; an event callback. It may answer through the event. */
+typedef void (*kin_error_cb)(kin_informer *informer, kin_error_event *event,
+                             void *data);
+
+/* Called once when an informer is gone. */
+typedef void (*kin_informer_close_cb)(void *data);
+
+typedef struct kin_informer_options {
+  size_t size;
+
+  /* The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
+   * "deployments"}. group NULL or "" is the core group; version NULL is "v1". */
+  const char *group;
+  const char *version;
+  const char *plural; /* required */
+
+  /* The scopes. None: all namespaces (or a cluster-scoped resource). Each must
+   * be named once. Copied. */
+  const char *const *namespaces;
+  size_t namespace_count;
+
+  const char *label_selector; /* such as "app=web,tier!=cache"; NULL: all */
+  const char *field_selector; /* such as "spec.nodeName=n1"; NULL: all */
+
+  /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The first list is
+   * answered from the server's cache, which ignores it (RL-01). */
+  uint32_t page_size;
+
+  uint32_t resync_ms; /* listeners' default period; 0: none */
+  uint32_t
+      max_object_bytes; /* of one object's JSON; 0: 16 MiB; at most 1 GiB */
+
+  /* What is stored of each object. By default everything except
+   * metadata.managedFields. */
+  bool keep_managed_fields;
+
+  /* Only these fields are stored, by JSON Pointer, besides apiVersion, kind
+   * and metadata's name, namespace, uid, resourceVersion and labels. None: all.
+   * Copied. */
+  const char *const *fields;
+  size_t field_count;
+
+  /* Ask for metadata only (PartialObjectMetadata). */
+  bool metadata_only;
+
+  kin_error_cb on_error; /* may be NULL: retried all the same */
+  kin_state_cb on_state; /* may be NULL */
+  void *data;            /* passed to on_error, on_state and on_closed */
+
+  /* Called once when the informer is gone, whoever closed it; may be NULL. */
+  kin_informer_close_cb on_closed;
+} kin_informer_options;
+#define KIN_INFORMER_OPTIONS_INIT                                              \
+  {                                                                            \
+    sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, \
+        0, false, NULL, 0, false, NULL, NULL, NULL, NULL                       \
+  }
+
+/* Opens an informer; nothing is requested before kin_informer_start.
+ * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
+ * namespaces), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED (client),
+ * KIN_ENOMEM. *out is NULL then. */
+KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
+                                 const kin_informer_options *options);
+
+/* Begins to list and watch in a later loop iteration. Errors: KIN_EALREADY
+ * (started before; SI-02), KIN_ECLOSED. */
+KIN_EXTERN int kin_informer_start(kin_informer *informer);
+
+/* Ends an informer and its listeners. No callback comes after this call except
+ * cb (may be NULL), from a later loop iteration; then the informer, its store and
+ * its listeners are gone. Kept objects live on. Legal in every event callback.
+ * Errors: KIN_EALREADY (closing; cb is not called). */
+KIN_EXTERN int kin_informer_close(kin_informer *informer,
+                                  kin_informer_close_cb cb, void *data);
+
+/* The cache. Lives until the informer's close callback. */
+KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
+
+/* Whether the first lists of all scopes are in the store (SI-16). */
+KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
+
+/* Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
+ * namespaces. Errors: KIN_ENOENT (no such scope). */
+KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
+                                       const char *namespace_,
+                                       kin_status *status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_INFORMER_H */

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/client.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <kin/error.h>
+#include <kin/informer.h>
+#include <kin/version.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "informer/env.h"
+#include "informer/informer.h"
+#include "informer/loop.h"
+#include "transport/transport.h"
+
+/* A client closes in order: its informers, each in bounded steps; the
+ * transport, with its connections and resolver; the loop's handles. The last
+ * handle's close callback frees it. */
+
+#define DEFAULT_CONNECT_TIMEOUT_MS 10000u
+#define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
+#define MAX_TIMEOUT_MS 3600000u
+#define DEFAULT_BUDGET_US 500u
+#define MAX_BUDGET_US 1000000u
+#define MAX_USER_AGENT 256u
+#define MAX_IDLE_CONNECTIONS 4u
+#define IDLE_TIMEOUT_MS 60000u
+
+struct kin_client {
+  kin__loop loop;
+  kin__memory *memory;
+  kin__log log;
+  kin__random random;
+  kin__transport *transport; /* NULL once it is closed */
+  kin__transport_stats last_stats;
+  kin__env env;
+  kin__list informers;
+  char *user_agent;
+  bool is_closing;
+  bool is_unref;
+  kin_client_close_cb close_cb;
+  void *close_data;
+};
+
+/* --- The environment of informers ------------------------------------------ */
+
+static uint64_t clock_now_ns(void *ctx) {
+  (void)ctx;
+  return uv_hrtime();
+}
+
+static int source_start(void *ctx, const kin__request *request,
+                        const kin__exchange_callbacks *callbacks,
+                        void *callbacks_ctx, void **out) {
+  kin__exchange *exchange;
+  int err = kin__exchange_start(ctx, request, callbacks, callbacks_ctx,
+                                &exchange);
+  *out = err == 0 ? exchange : NULL;
+  return err;
+}
+
+static void source_cancel(void *exchange) {
+  kin__exchange_cancel(exchange);
+}
+
+static void source_pause(void *exchange) {
+  kin__exchange_pause(exchange);
+}
+
+static void source_resume(void *exchange) {
+  kin__exchange_resume(exchange);
+}
+
+static void fill_env(kin_client *client) {
+  client->env = (kin__env){.allocator = &client->memory->allocator,
+                           .memory = client->memory,
+                           .sched = &client->loop.sched,
+                           .timers = &client->loop.timers,
+                           .clock = {clock_now_ns, NULL},
+                           .random = &client->random,
+                           .log = &client->log,
+                           .source = {.start = source_start,
+                                      .cancel = source_cancel,
+                                      .pause = source_pause,
+                                      .resume = source_resume,
+                                      .ctx = client->transport},
+                           .deferred = &client->loop.deferred,
+                           .wake = kin__loop_wake,
+                           .wake_ctx = &client->loop};
+}
+
+/* --- Open ------------------------------------------------------------------ */
+
+static bool are_valid(const kin_client_options *options) {
+  return options->server != NULL &&
+         options->connect_timeout_ms <= MAX_TIMEOUT_MS &&
+         options->response_timeout_ms <= MAX_TIMEOUT_MS &&
+         options->budget_us <= MAX_BUDGET_US;
+}
+
+/* A user agent goes into a request head as it is. */
+static bool is_header_value(const char *s) {
+  size_t length = strlen(s);
+  for (size_t i = 0; i < length; i++) {
+    if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
+      return false;
+    }
+  }
+  return length > 0 && length <= MAX_USER_AGENT;
+}
+
+static uint32_t or_default(uint32_t value, uint32_t fallback) {
+  return value != 0 ? value : fallback;
+}
+
+static uint64_t make_seed(const kin_client_options *options) {
+  uint64_t seed = options->seed;
+  if (seed == 0 && uv_random(NULL, NULL, &seed, sizeof seed, 0, NULL) != 0) {
+    seed = uv_hrtime() ^ (uint64_t)(uintptr_t)options;
+  }
+  return seed;
+}
+
+static int open_transport(kin_client *client,
+                          const kin_client_options *options) {
+  const kin_allocator *allocator = &client->memory->allocator;
+  kin__transport_options transport = {
+      .loop = client->loop.uv,
+      .allocator = allocator,
+      .sched = &client->loop.sched,
+      .timers = &client->loop.timers,
+      .log = &client->log,
+      .user_agent = client->user_agent,
+      .connect_timeout_ms =
+          or_default(options->connect_timeout_ms, DEFAULT_CONNECT_TIMEOUT_MS),
+      .response_timeout_ms = or_default(options->response_timeout_ms,
+                                        DEFAULT_RESPONSE_TIMEOUT_MS),
+      .max_idle_connections = MAX_IDLE_CONNECTIONS,
+      .idle_timeout_ms = IDLE_TIMEOUT_MS};
+  int err = kin__url_parse(&transport.url, allocator, options->server);
+  if (err != 0) {
+    return err;
+  }
+  err = transport.url.is_tls
+            ? KIN_ENOTSUP
+            : kin__transport_open(&client->transport, &transport);
+  if (err != 0) {
+    kin__url_finish(&transport.url, allocator);
+  }
+  return err;
+}
+
+static void free_client(kin_client *client) {
+  kin__memory *memory = client->memory;
+  kin__free(&memory->allocator, client->user_agent);
+  kin__free(&memory->allocator, client);
+  kin__memory_unref(memory);
+}
+
+static int make_client(kin_client **out, const kin_client_options *options) {
+  const char *user_agent = options->user_agent != NULL
+                               ? options->user_agent
+                               : "kinformer/" KIN_VERSION_STRING;
+  if (!are_valid(options) || !is_header_value(user_agent)) {
+    return KIN_EINVAL;
+  }
+  kin__memory *memory = kin__memory_new(options->allocator);
+  if (memory == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin_client *client = kin__calloc(&memory->allocator, 1, sizeof *client);
+  if (client == NULL) {
+    kin__memory_unref(memory);
+    return KIN_ENOMEM;
+  }
+  client->memory = memory;
+  client->user_agent = kin__strdup(&memory->allocator, user_agent);
+  if (client->user_agent == NULL || kin__memory_use_slabs(memory) != 0) {
+    free_client(client);
+    return KIN_ENOMEM;
+  }
+  kin_log_level level =
+      options->log_level != 0 ? options->log_level : KIN_LOG_WARN;
+  client->log = (kin__log){options->log, options->log_data, level};
+  client->random.state = make_seed(options);
+  kin__list_init(&client->informers);
+  *out = client;
+  return 0;
+}
+
+int kin_client_open(kin_client **out, uv_loop_t *loop,
+                    const kin_client_options *options) {
+  *out = NULL;
+  kin_client_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options,
+                              sizeof(kin_client_options));
+  kin_client *client = NULL;
+  if (err == 0) {
+    err = loop != NULL ? make_client(&client, &copy) : KIN_EINVAL;
+  }
+  if (err != 0) {
+    return err;
+  }
+  uint64_t budget_us = or_default(copy.budget_us, DEFAULT_BUDGET_US);
+  kin__loop_init(&client->loop, loop, budget_us * 1000);
+  err = open_transport(client, &copy);
+  if (err != 0) {
+    free_client(client);
+    return err;
+  }
+  kin__loop_start(&client->loop);
+  fill_env(client);
+  *out = client;
+  return 0;
+}
+
+int kin_informer_open(kin_informer **out, kin_client *client,
+                      const kin_informer_options *options) {
+  *out = NULL;
+  if (client->is_closing) {
+    return KIN_ECLOSED;
+  }
+  int err = kin__informer_open(out, &client->env, options,
+                               &client->loop.handler_ns);
+  if (err == 0) {
+    kin__list_push(&client->informers, &(*out)->node);
+  }
+  return err;
+}
+
+/* --- Close ----------------------------------------------------------------- */
+
+static void on_loop_closed(void *ctx) {
+  kin_client *client = ctx;
+  kin_client_close_cb cb = client->close_cb;
+  void *data = client->close_data;
+  free_client(client);
+  if (cb != NULL) {
+    cb(data);
+  }
+}
+
+static void on_transport_closed(void *ctx) {
+  kin_client *client = ctx;
+  client->transport = NULL;
+  kin__loop_close(&client->loop, on_loop_closed, client);
+}
+
+static void close_transport_when_alone(void *ctx) {
+  kin_client *client = ctx;
+  if (client->is_closing && kin__list_is_empty(&client->informers)) {
+    client->last_stats = *kin__transport_get_stats(client->transport);
+    kin__transport_close(client->transport, on_transport_closed, client);
+  }
+}
+
+int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
+  if (client->is_closing) {
+    return KIN_EALREADY;
+  }
+  kin_client_ref(client); /* closing completes */
+  client->is_closing = true;
+  client->close_cb = cb;
+  client->close_data = data;
+  for (kin__list *node = client->informers.next; node != &client->informers;
+       node = node->next) {
+    kin_informer *informer = KIN__CONTAINER_OF(node, kin_informer, node);
+    informer->on_gone = close_transport_when_alone;
+    informer->on_gone_ctx = client;
+    (void)kin_informer_close(informer, NULL, NULL); /* closing already: fine */
+  }
+  close_transport_when_alone(client);
+  return 0;
+}
+
+/* --- Use ------------------------------------------------------------------- */
+
+static void set_ref(kin_client *client, bool is_ref) {
+  if (client->is_closing || client->is_unref == !is_ref) {
+    return;
+  }
+  client->is_unref = !is_ref;
+  kin__loop_set_ref(&client->loop, is_ref);
+  kin__transport_set_ref(client->transport, is_ref);
+}
+
+void kin_client_ref(kin_client *client) {
+  set_ref(client, true);
+}
+
+void kin_client_unref(kin_client *client) {
+  set_ref(client, false);
+}
+
+uv_loop_t *kin_client_loop(const kin_client *client) {
+  return client->loop.uv;
+}
+
+void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
+  const kin__transport_stats *transport =
+      client->transport != NULL ? kin__transport_get_stats(client->transport)
+                                : &client->last_stats;
+  *stats = (kin_client_stats){.iterations = client->loop.iterations,
+                              .longest_ns = client->loop.longest_ns,
+                              .busy_ns = client->loop.busy_ns,
+                              .handler_ns = client->loop.handler_ns,
+                              .received_bytes = transport->received_bytes,
+                              .sent_bytes = transport->sent_bytes,
+                              .requests = transport->requests,
+                              .connections = transport->connections,
+                              .open_connections = transport->open_connections};
+}
+
+const char *kin_version_string(void) {
+  return KIN_VERSION_STRING;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/informer.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "informer/process.h"
+#include "informer/scope.h"
+
+/* An informer's life: open, listen, start, close. Closing stops everything at
+ * once, frees what was kept in bounded steps, and ends in a deferred call, when
+ * no frame that knows the informer can be on the stack. */
+
+#define CLOSE_ITEMS_PER_STEP 256u
+/* Sorting cells out may give a slab of 256 KiB back to the system, which takes
+ * some ten microseconds: one a step. */
+#define CLOSE_CELLS_PER_STEP 32u
+#define INDEX_SLOTS_PER_STEP 256u
+#define MAX_DEPTH 512u
+
+/* --- Tasks ---------------------------------------------------------------- */
+
+static void on_process_timer(kin__timer *timer) {
+  kin_informer *informer =
+      KIN__CONTAINER_OF(timer, kin_informer, process_timer);
+  kin__sched_add(informer->env->sched, &informer->process_task);
+}
+
+static bool index_step(kin__task *task) {
+  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, index_task);
+  const kin__env *env = informer->env;
+  int err;
+  bool has_more =
+      kin__store_index_step(&informer->store, INDEX_SLOTS_PER_STEP, &err);
+  if (err != 0) {
+    kin__timer_start(env->timers, &informer->index_timer,
+                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+    return false;
+  }
+  return has_more;
+}
+
+static void on_index_timer(kin__timer *timer) {
+  kin_informer *informer = KIN__CONTAINER_OF(timer, kin_informer, index_timer);
+  kin__sched_add(informer->env->sched, &informer->index_task);
+}
+
+static void on_index_added(void *ctx) {
+  kin_informer *informer = ctx;
+  if (!informer->is_closing) {
+    kin__sched_add(informer->env->sched, &informer->index_task);
+  }
+}
+
+static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
+  return kin__store_find(ctx, key, hash) != KIN__NO_SLOT;
+}
+
+static kin_str synced_version(void *ctx) {
+  kin_informer *informer = ctx;
+  return informer->scope_count == 1
+             ? kin__cstr(informer->scopes[0].reflector.version)
+             : kin__str(NULL, 0);
+}
+
+/* --- Close ---------------------------------------------------------------- */
+
+static void free_informer(kin_informer *informer) {
+  const kin__env *env = informer->env;
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    kin__scope_finish(&informer->scopes[i]);
+  }
+  kin__free(env->allocator, informer->scopes);
+  kin__dispatcher_finish(&informer->dispatcher);
+  kin__delta_fifo_finish(&informer->fifo);
+  kin__store_finish(&informer->store);
+  kin__settings_finish(&informer->settings, env->allocator);
+  kin__free(env->allocator, informer);
+}
+
+static void on_gone(kin__deferred *deferred) {
+  kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
+  kin_informer last = *informer;
+  kin__list_remove(&informer->node);
+  free_informer(informer);
+  if (last.close_cb != NULL) {
+    last.close_cb(last.close_data);
+  }
+  if (last.settings.options.on_closed != NULL) {
+    last.settings.options.on_closed(last.settings.options.data);
+  }
+  if (last.on_gone != NULL) {
+    last.on_gone(last.on_gone_ctx);
+  }
+}
+
+static bool free_scopes_step(kin_informer *informer) {
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    if (kin__scope_free_step(&informer->scopes[i], CLOSE_ITEMS_PER_STEP)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool close_step(kin__task *task) {
+  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, close_task);
+  if (kin__dispatcher_close_step(&informer->dispatcher, CLOSE_ITEMS_PER_STEP) ||
+      kin__delta_fifo_clear_step(&informer->fifo, CLOSE_ITEMS_PER_STEP) ||
+      free_scopes_step(informer) ||
+      kin__store_clear_step(&informer->store, CLOSE_ITEMS_PER_STEP) ||
+      kin__arena_collect(informer->env->memory->arena, CLOSE_CELLS_PER_STEP)) {
+    return true;
+  }
+  kin__env_defer(informer->env, &informer->gone);
+  return false;
+}
+
+int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
+                       void *data) {
+  if (informer->is_closing) {
+    return KIN_EALREADY;
+  }
+  const kin__env *env = informer->env;
+  informer->is_closing = true;
+  informer->close_cb = cb;
+  informer->close_data = data;
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    kin__scope_stop(&informer->scopes[i]);
+  }
+  kin__dispatcher_close_step(&informer->dispatcher, 0);
+  kin__timer_stop(env->timers, &informer->process_timer);
+  kin__timer_stop(env->timers, &informer->index_timer);
+  kin__sched_cancel(env->sched, &informer->process_task);
+  kin__sched_cancel(env->sched, &informer->notice_task);
+  kin__sched_cancel(env->sched, &informer->index_task);
+  kin__sched_add(env->sched, &informer->close_task);
+  return 0;
+}
+
+/* --- Open ------------------------------------------------------------------ */
+
+static int make_scopes(kin_informer *informer) {
+  const kin__settings *settings = &informer->settings;
+  informer->scopes =
+      kin__calloc(informer->env->allocator, settings->namespace_count,
+                  sizeof *informer->scopes);
+  if (informer->scopes == NULL) {
+    return KIN_ENOMEM;
+  }
+  informer->scope_count = settings->namespace_count;
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    kin__scope_init(&informer->scopes[i], informer, (uint32_t)i,
+                    settings->namespaces[i]);
+  }
+  return 0;
+}
+
+static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
+  const kin__env *env = informer->env;
+  const kin_informer_options *options = &informer->settings.options;
+  informer->limits = (kin__decode_limits){
+      .max_object_bytes = options->max_object_bytes, .max_depth = MAX_DEPTH};
+
+  /* One seed, so that a key is hashed once for queue and store. */
+  kin__hash_seed seed = kin__random_hash_seed(env->random);
+  kin__store_init(&informer->store, env->memory, seed, true);
+  informer->store.index_added = on_index_added;
+  informer->store.index_ctx = informer;
+  kin__delta_fifo_init(&informer->fifo, env->allocator, seed);
+  informer->fifo.is_known = is_key_known;
+  informer->fifo.ctx = &informer->store;
+  informer->dispatcher =
+      (kin__dispatcher){.allocator = env->allocator,
+                        .store = &informer->store,
+                        .sched = env->sched,
+                        .timers = env->timers,
+                        .clock = &env->clock,
+                        .informer = informer,
+                        .seed = seed,
+                        .default_resync_ms = options->resync_ms,
+                        .handler_ns = handler_ns,
+                        .synced_version = synced_version,
+                        .ctx = informer};
+  kin__dispatcher_init(&informer->dispatcher);
+
+  kin__list_init(&informer->node);
+  kin__list_init(&informer->applying);
+  kin__list_init(&informer->noticing);
+  kin__list_init(&informer->paused);
+  kin__task_init(&informer->process_task, kin__process_step);
+  kin__task_init(&informer->notice_task, kin__notice_step);
+  kin__task_init(&informer->index_task, index_step);
+  kin__task_init(&informer->close_task, close_step);
+  kin__timer_init(&informer->process_timer, on_process_timer);
+  kin__timer_init(&informer->index_timer, on_index_timer);
+  kin__list_init(&informer->gone.node);
+  informer->gone.cb = on_gone;
+}
+
+int kin__informer_open(kin_informer **out, const kin__env *env,
+                       const kin_informer_options *options,
+                       uint64_t *handler_ns) {
+  *out = NULL;
+  kin_informer *informer = kin__calloc(env->allocator, 1, sizeof *informer);
+  if (informer == NULL) {
+    return KIN_ENOMEM;
+  }
+  informer->env = env;
+  int err = kin__settings_init(&informer->settings, env->allocator, options);
+  if (err != 0) {
+    kin__free(env->allocator, informer);
+    return err;
+  }
+  init_parts(informer, handler_ns);
+  err = make_scopes(informer);
+  if (err != 0) {
+    free_informer(informer);
+    return err;
+  }
+  *out = informer;
+  return 0;
+}
+
+/* --- Use ------------------------------------------------------------------- */
+
+int kin_informer_start(kin_informer *informer) {
+  if (informer->is_closing) {
+    return KIN_ECLOSED;
+  }
+  if (informer->is_started) {
+    return KIN_EALREADY;
+  }
+  informer->is_started = true;
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    kin__scope_start(&informer->scopes[i]);
+  }
+  return 0;
+}
+
+int kin_informer_listen(kin_informer *informer,
+                        const kin_listener_options *options,
+                        kin_listener **out) {
+  if (out != NULL) {
+    *out = NULL;
+  }
+  if (informer->is_closing) {
+    return KIN_ECLOSED;
+  }
+  return kin__dispatcher_add(&informer->dispatcher, options, out);
+}
+
+kin_store *kin_informer_store(kin_informer *informer) {
+  return &informer->store;
+}
+
+bool kin_informer_has_synced(const kin_informer *informer) {
+  return informer->synced_scopes == informer->scope_count;
+}
+
+int kin_informer_get_status(const kin_informer *informer,
+                            const char *namespace_, kin_status *status) {
+  const char *name = namespace_ != NULL ? namespace_ : "";
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    if (strcmp(informer->scopes[i].namespace_, name) == 0) {
+      kin__scope_get_status(&informer->scopes[i], status);
+      return 0;
+    }
+  }
+  return KIN_ENOENT;
+}
+
+const char *kin_state_name(kin_state state) {
+  static const char *const names[] = {
+      [KIN_STATE_IDLE] = "idle",     [KIN_STATE_SYNCING] = "syncing",
+      [KIN_STATE_LIVE] = "live",     [KIN_STATE_RECONNECTING] = "reconnecting",
+      [KIN_STATE_STALE] = "stale",   [KIN_STATE_DENIED] = "denied",
+      [KIN_STATE_ABSENT] = "absent",
+  };
+  size_t i = (size_t)state;
+  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_INFORMER_H
+#define KIN_INFORMER_INFORMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/informer.h>
+
+#include "base/list.h"
+#include "base/sched.h"
+#include "base/timers.h"
+#include "decode/sink.h"
+#include "dispatch/dispatcher.h"
+#include "informer/env.h"
+#include "informer/settings.h"
+#include "queue/delta_fifo.h"
+#include "store/store.h"
+
+struct kin__scope;
+
+/* Work of an informer is done by scheduler tasks, so that no call of the user
+ * and no callback of the transport does more than note what is to be done:
+ *
+ *   a scope's reading (transport)  cuts objects off the stream: a list's go to
+ *                                  the scope's stage, a watch's to the queue
+ *   a scope's apply task           moves a complete stage to the queue, then
+ *                                  sweeps what the list did not mention
+ *   the process task               queue -> store -> listeners' queues
+ *   each listener's task           listener's queue -> handlers
+ *   the notice task                on_error and on_state
+ *   the index task                 builds indices added to a filled store
+ *   the close task                 takes everything down
+ */
+struct kin_informer {
+  const kin__env *env;
+  kin__list node; /* in the client's informers until it is gone */
+  kin__settings settings;
+  kin__decode_limits limits;
+
+  kin_store store;
+  kin__delta_fifo fifo;
+  kin__dispatcher dispatcher;
+
+  struct kin__scope *scopes;
+  size_t scope_count;
+  size_t synced_scopes;
+  kin__list applying; /* scopes whose apply task has work, or waits for room */
+  kin__list noticing; /* scopes with notices to deliver */
+  kin__list paused;   /* scopes that do not read because the queue is full */
+
+  kin__task process_task;
+  kin__task notice_task;
+  kin__task index_task;
+  kin__task close_task;
+  kin__timer process_timer; /* memory was out: process again */
+  kin__timer index_timer;
+  uint64_t processed_keys; /* popped from fifo so far */
+
+  bool is_started;
+  bool is_closing;
+  kin__deferred gone;
+  kin_informer_close_cb close_cb;
+  void *close_data;
+  void (*on_gone)(void *ctx); /* the client's */
+  void *on_gone_ctx;
+};
+
+/* Opens an informer in any surroundings; kin_informer_open does it in a
+ * client's. `env` and everything in it must outlive the informer. */
+int kin__informer_open(kin_informer **out, const kin__env *env,
+                       const kin_informer_options *options,
+                       uint64_t *handler_ns);
+
+/* How long to wait before trying again what failed for want of memory. */
+#define KIN__MEMORY_RETRY_MS 100u
+
+#endif /* KIN_INFORMER_INFORMER_H */

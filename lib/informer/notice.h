@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_NOTICE_H
+#define KIN_INFORMER_NOTICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/informer.h>
+
+#include "base/list.h"
+#include "base/sched.h"
+#include "reflector/failure.h"
+
+/* What a scope has to tell through on_error and on_state: kept in place, so
+ * that it needs no memory when there is none, and delivered from a task. A
+ * failure is always followed by a wait or another request, so one place is
+ * enough; of more than four state changes at once the middle ones are left
+ * out. */
+#define KIN__NOTICE_STATES 4u
+
+typedef struct kin__notice {
+  kin__list node; /* in informer->noticing iff there is something to tell */
+  bool has_failure;
+  kin__failure failure;
+  uint32_t attempt;
+  uint64_t retry_in_ms;
+  uint8_t state_count;
+  struct {
+    uint8_t from;
+    uint8_t to;
+  } states[KIN__NOTICE_STATES];
+} kin__notice;
+
+struct kin__scope;
+
+void kin__notice_init(kin__notice *notice);
+void kin__notice_failure(struct kin__scope *scope, const kin__failure *failure,
+                         uint64_t retry_in_ms);
+void kin__notice_state(struct kin__scope *scope, kin_state from, kin_state to);
+
+/* The notice task: tells one scope's notices. */
+bool kin__notice_step(kin__task *task);
+
+#endif /* KIN_INFORMER_NOTICE_H */

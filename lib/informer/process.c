@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/process.h"
+
+#include "informer/scope.h"
+
+#define KEYS_PER_STEP 64u
+
+typedef struct change {
+  kin_informer *informer;
+  kin__scope *scope;
+  const kin__delta *delta;
+  uint32_t hash;
+} change;
+
+static void notify(kin_informer *informer, uint32_t slot,
+                   const kin__notification *notification) {
+  kin__dispatcher_send(&informer->dispatcher, slot, KIN__AUDIENCE_ALL,
+                       notification);
+}
+
+static void mark(const change *c, uint32_t slot) {
+  kin__store_slot *place = kin__store_at(&c->informer->store, slot);
+  place->generation = c->delta->generation;
+  place->scope = c->delta->scope;
+}
+
+/* A tombstone is void if the object was seen again after the sweep. The watch's
+ * own last state is passed on rather than the cached one (PD-02). */
+static int apply_delete(const change *c, uint32_t slot) {
+  const kin__delta *delta = c->delta;
+  if (slot == KIN__NO_SLOT) {
+    return 0;
+  }
+  if (delta->is_tombstone &&
+      kin__store_at(&c->informer->store, slot)->generation ==
+          delta->generation) {
+    return 0;
+  }
+  int err = kin__dispatcher_reserve(&c->informer->dispatcher);
+  if (err != 0) {
+    return err;
+  }
+  kin_object *cached = kin__store_remove(&c->informer->store, slot);
+  kin__notification gone = {.type = KIN_EVENT_DELETE,
+                            .reason = delta->reason,
+                            .object =
+                                delta->is_tombstone ? cached : delta->object};
+  notify(c->informer, slot, &gone);
+  kin_object_unref(cached);
+  return 0;
+}
+
+static bool is_same(const kin_object *a, const kin_object *b) {
+  if (a == b) {
+    return true;
+  }
+  kin_str uid = kin_object_uid(a);
+  kin_str version = kin_object_resource_version(a);
+  return uid.length > 0 && version.length > 0 &&
+         kin__str_equal(uid, kin_object_uid(b)) &&
+         kin__str_equal(version, kin_object_resource_version(b));
+}
+
+static bool is_recreated(const kin_object *old, const kin_object *object) {
+  kin_str uid = kin_object_uid(old);
+  kin_str new_uid = kin_object_uid(object);
+  return uid.length > 0 && new_uid.length > 0 && !kin__str_equal(uid, new_uid);
+}
+
+/* A relisted object that did not change concerns only those who ask for it. */
+static int apply_unchanged(const change *c, uint32_t slot) {
+  kin_informer *informer = c->informer;
+  c->scope->counters.unchanged++;
+  if (c->delta->type == KIN__DELTA_REPLACED &&
+      kin__dispatcher_wants_unchanged(&informer->dispatcher)) {
+    int err = kin__dispatcher_reserve(&informer->dispatcher);
+    if (err != 0) {
+      return err;
+    }
+    kin_object *object = kin__store_at(&informer->store, slot)->object;
+    kin__notification same = {
+        .type = KIN_EVENT_UPDATE, .object = object, .old_object = object};
+    kin__dispatcher_send(&informer->dispatcher, slot,
+                         KIN__AUDIENCE_RELIST_UPDATES, &same);
+  }
+  mark(c, slot);
+  return 0;
+}
+
+static int apply_upsert(const change *c) {
+  kin_informer *informer = c->informer;
+  const kin__delta *delta = c->delta;
+  kin_object *old = NULL;
+  uint32_t slot;
+  int err = kin__dispatcher_reserve(&informer->dispatcher);
+  if (err == 0) {
+    err = kin__store_upsert(&informer->store, delta->object, c->hash, &slot,
+                            &old);
+  }
+  if (err != 0) {
+    return err;
+  }
+  mark(c, slot);
+  kin__notification change_ = {.type = KIN_EVENT_ADD, .object = delta->object};
+  if (old == NULL) {
+    change_.is_initial = delta->is_initial;
+  } else if (is_recreated(old, delta->object)) {
+    kin__notification gone = {.type = KIN_EVENT_DELETE,
+                              .reason = KIN_DELETE_RECREATED,
+                              .object = old};
+    notify(informer, slot, &gone);
+  } else {
+    change_.type = KIN_EVENT_UPDATE;
+    change_.old_object = old;
+  }
+  notify(informer, slot, &change_);
+  kin_object_unref(old);
+  return 0;
+}
+
+static int apply_delta(const change *c) {
+  kin_store *store = &c->informer->store;
+  uint32_t slot =
+      kin__store_find(store, kin_object_key(c->delta->object), c->hash);
+  if (c->delta->type == KIN__DELTA_DELETED) {
+    return apply_delete(c, slot);
+  }
+  if (slot != KIN__NO_SLOT &&
+      is_same(kin__store_at(store, slot)->object, c->delta->object)) {
+    return apply_unchanged(c, slot);
+  }
+  return apply_upsert(c);
+}
+
+/* All deltas of the oldest key. What was applied before memory ran out is found
+ * unchanged, or gone, when the key is processed again. */
+static int process_key(kin_informer *informer, const kin__deltas *deltas) {
+  for (uint32_t i = 0; i < deltas->count; i++) {
+    const kin__delta *delta = &deltas->items[i];
+    change c = {.informer = informer,
+                .scope = &informer->scopes[delta->scope],
+                .delta = delta,
+                .hash = deltas->hash};
+    int err = apply_delta(&c);
+    if (err != 0) {
+      kin__failure failure;
+      kin__failure_from_code(&failure, err, "storing an object",
+                             kin_object_key(delta->object).data);
+      kin__notice_failure(c.scope, &failure, KIN__MEMORY_RETRY_MS);
+      return err;
+    }
+  }
+  return 0;
+}
+
+/* There is room: whoever waits for it goes on. */
+static void wake_waiters(kin_informer *informer) {
+  for (kin__list *node = informer->applying.next; node != &informer->applying;
+       node = node->next) {
+    kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
+  }
+  while (!kin__list_is_empty(&informer->paused)) {
+    kin__scope_resume(
+        KIN__CONTAINER_OF(informer->paused.next, kin__scope, paused_node));
+  }
+}
+
+bool kin__process_step(kin__task *task) {
+  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
+  kin__deltas deltas;
+  bool is_out_of_memory = false;
+  for (unsigned i = 0; i < KEYS_PER_STEP && !is_out_of_memory; i++) {
+    if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
+      break;
+    }
+    is_out_of_memory = process_key(informer, &deltas) != 0;
+    if (!is_out_of_memory) {
+      kin__delta_fifo_drop(&informer->fifo);
+      informer->processed_keys++;
+    }
+  }
+  if (is_out_of_memory) {
+    const kin__env *env = informer->env;
+    kin__timer_start(env->timers, &informer->process_timer,
+                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+    return false;
+  }
+  if (informer->fifo.depth < KIN__QUEUE_LOW) {
+    wake_waiters(informer);
+  }
+  /* What was deleted gives its memory back also when nothing is added. */
+  (void)kin__arena_collect(informer->env->memory->arena, KEYS_PER_STEP);
+  return informer->fifo.depth > 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/informer_world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+
+void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
+  world *w = data;
+  (void)informer;
+  assert_true(event->code < 0);
+  assert_true(event->message[0] != '\0');
+  assert_true(event->attempt > 0 || event->error_class == KIN_CLASS_MEMORY);
+  w->errors++;
+  w->last_class = event->error_class;
+  w->last_status = event->status;
+}
+
+void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
+                 kin_state to, void *data) {
+  world *w = data;
+  (void)informer;
+  (void)namespace_;
+  assert_int_not_equal(from, to);
+  w->states++;
+  w->state = to;
+}
+
+void iw_on_closed(void *data) {
+  ((world *)data)->closed++;
+}
+
+void iw_init(world *w, size_t fail_at) {
+  memset(w, 0, sizeof *w);
+  fail_alloc_init(&w->memory, 0);
+  script_env_init(&w->script, &w->memory.allocator);
+  mini_server_init(&w->server, &w->script);
+  recorder_init(&w->rec);
+  /* What comes before is the test's own. */
+  atomic_store(&w->memory.calls, 0);
+  w->memory.fail_at = fail_at;
+}
+
+kin_informer_options iw_options(world *w) {
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.on_error = iw_on_error;
+  options.on_state = iw_on_state;
+  options.data = w;
+  return options;
+}
+
+int iw_open(world *w, const kin_informer_options *options) {
+  int err = kin__informer_open(&w->informer, &w->script.env, options,
+                               &w->script.handler_ns);
+  if (err == 0) {
+    err = recorder_listen(&w->rec, w->informer);
+  }
+  return err == 0 ? kin_informer_start(w->informer) : err;
+}
+
+void iw_close(world *w) {
+  if (w->informer != NULL && w->closed == 0) {
+    int err = kin_informer_close(w->informer, iw_on_closed, w);
+    assert_true(err == 0 || err == KIN_EALREADY);
+    script_run(&w->script);
+    assert_int_equal(w->closed, 1);
+  }
+}
+
+void iw_finish(world *w) {
+  iw_close(w);
+  script_env_finish(&w->script);
+  assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
+}
+
+void iw_assert_truth(world *w) {
+  const kin_store *store = kin_informer_store(w->informer);
+  assert_int_equal(kin_store_count(store), mini_count(&w->server, ""));
+  for (int i = 0; i < MINI_OBJECTS; i++) {
+    char key[32];
+    char version[32];
+    snprintf(key, sizeof key, "%s/p%d", i % 2 == 0 ? "even" : "odd", i);
+    snprintf(version, sizeof version, "%llu",
+             (unsigned long long)w->server.versions[i]);
+    const kin_object *object = kin_store_get_key(store, key);
+    if (w->server.versions[i] == 0) {
+      assert_null(object);
+    } else {
+      assert_non_null(object);
+      assert_true(kin__str_equal(kin_object_resource_version(object),
+                                 kin__cstr(version)));
+    }
+  }
+  recorder_assert_folds_to(&w->rec, store);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_INFORMER_WORLD_H
+#define KIN_TEST_INFORMER_WORLD_H
+
+#include "informer/informer.h"
+#include "support/fail_alloc.h"
+#include "support/mini_server.h"
+#include "support/recorder.h"
+#include "support/script_env.h"
+
+/* An informer, the server it watches, a listener that checks what it is told,
+ * and the memory all of it comes from. */
+typedef struct world {
+  fail_alloc memory;
+  script_env script;
+  mini_server server;
+  kin_informer *informer;
+  recorder rec;
+  int errors;
+  kin_error_class last_class;
+  int last_status;
+  int closed;
+  int states;
+  kin_state state;
+} world;
+
+/* `fail_at`: see fail_alloc; 0 for never. */
+void iw_init(world *w, size_t fail_at);
+/* Closes the informer if it is open, and fails the test if anything is left. */
+void iw_finish(world *w);
+void iw_close(world *w);
+
+/* Options for pods with the callbacks below, which count. */
+kin_informer_options iw_options(world *w);
+void iw_on_error(kin_informer *informer, kin_error_event *event, void *data);
+void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
+                 kin_state to, void *data);
+void iw_on_closed(void *data);
+
+/* Opens, listens, starts. */
+int iw_open(world *w, const kin_informer_options *options);
+
+/* The store equals the server, and what the listener saw folds to it. */
+void iw_assert_truth(world *w);
+
+#endif /* KIN_TEST_INFORMER_WORLD_H */

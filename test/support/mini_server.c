@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/mini_server.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BODY_SIZE 32768
+
+void mini_server_init(mini_server *server, script_env *script) {
+  *server = (mini_server){.script = script, .version = 100, .compacted = 1};
+}
+
+static const char *namespace_of(int object) {
+  return object % 2 == 0 ? "even" : "odd";
+}
+
+static void record(mini_server *server, char type, int object) {
+  assert_true(server->event_count < MINI_EVENTS);
+  server->version++;
+  server->events[server->event_count++] =
+      (mini_event){.type = type,
+                   .object = object,
+                   .incarnation = server->incarnations[object],
+                   .version = server->version};
+  server->versions[object] = type == 'D' ? 0 : server->version;
+}
+
+void mini_put(mini_server *server, int object) {
+  bool is_new = server->versions[object] == 0;
+  if (is_new) {
+    server->incarnations[object]++;
+  }
+  record(server, is_new ? 'A' : 'M', object);
+}
+
+void mini_delete(mini_server *server, int object) {
+  assert_true(server->versions[object] != 0);
+  record(server, 'D', object);
+}
+
+void mini_recreate(mini_server *server, int object) {
+  mini_delete(server, object);
+  mini_put(server, object);
+}
+
+void mini_compact(mini_server *server) {
+  server->compacted = server->version;
+}
+
+static int write_object(char *to, size_t size, int object, int incarnation,
+                        uint64_t version) {
+  return snprintf(
+      to, size,
+      "{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"%s\","
+      "\"uid\":\"uid-%d-%d\",\"resourceVersion\":\"%" PRIu64 "\","
+      "\"labels\":{\"app\":\"a%d\"},\"managedFields\":[{\"x\":[1]}]},"
+      "\"spec\":{\"nodeName\":\"n%d\",\"text\":\"a\\\"b{[\"}}",
+      object, namespace_of(object), object, incarnation, version, object % 3,
+      object % 4);
+}
+
+static bool is_in_scope(const script_request *request, int object) {
+  char part[64];
+  snprintf(part, sizeof part, "/namespaces/%s/", namespace_of(object));
+  return strstr(request->target, "/namespaces/") == NULL ||
+         strstr(request->target, part) != NULL;
+}
+
+static uint64_t parameter(const script_request *request, const char *name) {
+  const char *at = strstr(request->target, name);
+  return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+static bool put(script_request *request, const char *text) {
+  return script_request_body(request, text, strlen(text));
+}
+
+static void serve_list(mini_server *server, script_request *request) {
+  static char body[BODY_SIZE];
+  uint64_t limit = server->honours_limit ? parameter(request, "limit=") : 0;
+  int first = (int)parameter(request, "continue=t");
+  size_t used = 0;
+  uint64_t items = 0;
+  int i = first;
+  used += (size_t)snprintf(body + used, sizeof body - used,
+                           "{\"kind\":\"PodList\",\"items\":[");
+  for (; i < MINI_OBJECTS && (limit == 0 || items < limit); i++) {
+    if (server->versions[i] == 0 || !is_in_scope(request, i)) {
+      continue;
+    }
+    used += (size_t)snprintf(body + used, sizeof body - used, "%s",
+                             items++ > 0 ? "," : "");
+    used += (size_t)write_object(body + used, sizeof body - used, i,
+                                 server->incarnations[i], server->versions[i]);
+  }
+  char token[16] = "";
+  if (i < MINI_OBJECTS) {
+    snprintf(token, sizeof token, "t%d", i);
+  }
+  snprintf(body + used, sizeof body - used,
+           "],\"metadata\":{\"resourceVersion\":\"%" PRIu64
+           "\",\"continue\":\"%s\"}}",
+           server->version, token);
+  server->lists++;
+  if (script_request_head(request, 200) && put(request, body)) {
+    script_request_end(request);
+  }
+}
+
+static bool send_event(script_request *request, const mini_event *event) {
+  static const char *const types[] = {
+      ['A'] = "ADDED", ['M'] = "MODIFIED", ['D'] = "DELETED"};
+  char object[1024];
+  char frame[1200];
+  write_object(object, sizeof object, event->object, event->incarnation,
+               event->version);
+  snprintf(frame, sizeof frame, "{\"type\":\"%s\",\"object\":%s}\n",
+           types[(unsigned char)event->type], object);
+  return put(request, frame);
+}
+
+static void send_gone(script_request *request) {
+  if (put(request, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
+                   "\"status\":\"Failure\",\"reason\":\"Expired\","
+                   "\"message\":\"too old\",\"code\":410}}\n")) {
+    script_request_end(request);
+  }
+}
+
+/* Returns whether anything was sent. */
+static bool serve_watch(mini_server *server, script_request *request) {
+  if (request->position == 0) {
+    request->position = parameter(request, "resourceVersion=");
+    server->watches++;
+    if (script_request_head(request, 200) &&
+        request->position < server->compacted) {
+      send_gone(request);
+    }
+    return true;
+  }
+  for (int i = 0; i < server->event_count; i++) {
+    const mini_event *event = &server->events[i];
+    if (event->version > request->position) {
+      request->position = event->version;
+      if (is_in_scope(request, event->object)) {
+        send_event(request, event);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static bool serve_one(mini_server *server) {
+  for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    script_request *request = server->script->requests[i];
+    if (request == NULL || request->is_paused) {
+      continue;
+    }
+    if (!request->is_watch) {
+      serve_list(server, request);
+      return true;
+    }
+    if (serve_watch(server, request)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void mini_serve(mini_server *server) {
+  script_run(server->script);
+  while (serve_one(server)) {
+    script_run(server->script);
+  }
+}
+
+void mini_pass(mini_server *server, uint64_t ms) {
+  mini_serve(server);
+  for (uint64_t passed = 0; passed < ms; passed += 50) {
+    script_advance(server->script, 50);
+    mini_serve(server);
+  }
+}
+
+/* Copies, because the open requests change while they are served. */
+static int open_watches(mini_server *server, script_request **watches) {
+  int count = 0;
+  for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    script_request *request = server->script->requests[i];
+    if (request != NULL && request->is_watch && request->position != 0) {
+      watches[count++] = request;
+    }
+  }
+  return count;
+}
+
+void mini_end_watches(mini_server *server) {
+  script_request *watches[SCRIPT_MAX_REQUESTS];
+  int count = open_watches(server, watches);
+  for (int i = 0; i < count; i++) {
+    script_request_end(watches[i]);
+  }
+}
+
+void mini_break_watches(mini_server *server) {
+  script_request *watches[SCRIPT_MAX_REQUESTS];
+  int count = open_watches(server, watches);
+  for (int i = 0; i < count; i++) {
+    char target[sizeof watches[i]->target];
+    memcpy(target, watches[i]->target, sizeof target);
+    script_break(server->script, target, KIN_EEOF, KIN_CLASS_CONNECT);
+  }
+}
+
+void mini_bookmark(mini_server *server) {
+  script_request *watches[SCRIPT_MAX_REQUESTS];
+  int count = open_watches(server, watches);
+  char frame[256];
+  snprintf(frame, sizeof frame,
+           "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
+           "\"resourceVersion\":\"%" PRIu64 "\"}}}\n",
+           server->version);
+  for (int i = 0; i < count; i++) {
+    put(watches[i], frame);
+  }
+}
+
+int mini_count(const mini_server *server, const char *namespace_) {
+  int count = 0;
+  for (int i = 0; i < MINI_OBJECTS; i++) {
+    bool is_in =
+        namespace_[0] == '\0' || strcmp(namespace_, namespace_of(i)) == 0;
+    count += server->versions[i] != 0 && is_in;
+  }
+  return count;
+}

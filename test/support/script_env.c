@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/script_env.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t script_now_ns(void *ctx) {
+  return ((script_env *)ctx)->now_ns;
+}
+
+static void script_wake(void *ctx) {
+  (void)ctx; /* script_run looks by itself */
+}
+
+static int source_start(void *ctx, const kin__request *request,
+                        const kin__exchange_callbacks *callbacks,
+                        void *callbacks_ctx, void **out) {
+  script_env *script = ctx;
+  *out = NULL;
+  if (script->fail_start > 0) {
+    script->fail_start--;
+    return KIN_ENOMEM;
+  }
+  unsigned i = 0;
+  while (i < SCRIPT_MAX_REQUESTS && script->requests[i] != NULL) {
+    i++;
+  }
+  assert_true(i < SCRIPT_MAX_REQUESTS);
+  script_request *entry = calloc(1, sizeof *entry);
+  assert_non_null(entry);
+  *entry = (script_request){.env = script,
+                            .is_watch = request->is_watch,
+                            .is_open = true,
+                            .callbacks = callbacks,
+                            .ctx = callbacks_ctx};
+  snprintf(entry->target, sizeof entry->target, "%s", request->target);
+  snprintf(entry->accept, sizeof entry->accept, "%s", request->accept);
+  snprintf(script->last_target, sizeof script->last_target, "%s",
+           request->target);
+  script->request_count++;
+  script->requests[i] = entry;
+  *out = entry;
+  return 0;
+}
+
+static void forget(script_request *request) {
+  script_env *script = request->env;
+  for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    if (script->requests[i] == request) {
+      script->requests[i] = NULL;
+    }
+  }
+  free(request);
+}
+
+static void source_cancel(void *exchange) {
+  forget(exchange);
+}
+
+static void source_pause(void *exchange) {
+  ((script_request *)exchange)->is_paused = true;
+}
+
+static void source_resume(void *exchange) {
+  ((script_request *)exchange)->is_paused = false;
+}
+
+void script_env_init(script_env *script, const kin_allocator *allocator) {
+  *script = (script_env){.now_ns = UINT64_C(1000000000000)};
+  script->memory = kin__memory_new(allocator);
+  assert_non_null(script->memory);
+  script->random.state = 1;
+  kin__sched_init(&script->sched, script_now_ns, script);
+  kin__timers_init(&script->timers);
+  kin__list_init(&script->deferred);
+  script->env = (kin__env){.allocator = &script->memory->allocator,
+                           .memory = script->memory,
+                           .sched = &script->sched,
+                           .timers = &script->timers,
+                           .clock = {script_now_ns, script},
+                           .random = &script->random,
+                           .source = {.start = source_start,
+                                      .cancel = source_cancel,
+                                      .pause = source_pause,
+                                      .resume = source_resume,
+                                      .ctx = script},
+                           .deferred = &script->deferred,
+                           .wake = script_wake};
+}
+
+void script_env_finish(script_env *script) {
+  assert_int_equal(script_open_requests(script), 0);
+  assert_false(kin__sched_has_work(&script->sched));
+  assert_true(kin__list_is_empty(&script->deferred));
+  assert_true(kin__timers_next_ms(&script->timers) == UINT64_MAX);
+  kin__memory_unref(script->memory);
+}
+
+void script_run(script_env *script) {
+  do {
+    kin__list batch;
+    kin__list_init(&batch);
+    kin__list_splice(&batch, &script->deferred);
+    while (!kin__list_is_empty(&batch)) {
+      kin__deferred *deferred =
+          KIN__CONTAINER_OF(batch.next, kin__deferred, node);
+      kin__list_remove(&deferred->node);
+      deferred->cb(deferred);
+    }
+    kin__sched_run(&script->sched, UINT64_MAX);
+  } while (!kin__list_is_empty(&script->deferred));
+}
+
+void script_advance(script_env *script, uint64_t ms) {
+  uint64_t end_ms = script->now_ns / 1000000 + ms;
+  script_run(script);
+  for (;;) {
+    uint64_t next_ms = kin__timers_next_ms(&script->timers);
+    if (next_ms > end_ms) {
+      break;
+    }
+    if (next_ms * 1000000 > script->now_ns) {
+      script->now_ns = next_ms * 1000000;
+    }
+    kin__timers_run(&script->timers, next_ms, 1);
+    script_run(script);
+  }
+  script->now_ns = end_ms * 1000000;
+}
+
+script_request *script_find(script_env *script, const char *part) {
+  script_request *found = NULL;
+  for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    script_request *request = script->requests[i];
+    if (request != NULL && strstr(request->target, part) != NULL) {
+      assert_null(found);
+      found = request;
+    }
+  }
+  return found;
+}
+
+script_request *script_expect(script_env *script, const char *part) {
+  script_request *request = script_find(script, part);
+  if (request == NULL) {
+    fail_msg("no open request matches \"%s\"; the newest was %s", part,
+             script->last_target);
+  }
+  return request;
+}
+
+static bool is_alive(const script_env *script, const script_request *request) {
+  for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    if (script->requests[i] == request) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool script_request_head(script_request *request, int status) {
+  script_env *script = request->env;
+  kin__response_head head = {.status = status,
+                             .content_type = {"application/json", 16},
+                             .retry_after_s = -1,
+                             .is_identity = true};
+  request->callbacks->on_head(request->ctx, &head);
+  script_run(script);
+  return is_alive(script, request);
+}
+
+bool script_request_body(script_request *request, const char *body,
+                         size_t length) {
+  script_env *script = request->env;
+  size_t piece = script->split > 0 ? script->split : length;
+  for (size_t at = 0; at < length; at += piece) {
+    size_t rest = length - at;
+    request->callbacks->on_body(request->ctx, body + at,
+                                rest < piece ? rest : piece);
+    script_run(script);
+    if (!is_alive(script, request)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void script_request_end(script_request *request) {
+  script_env *script = request->env;
+  const kin__exchange_callbacks *callbacks = request->callbacks;
+  void *ctx = request->ctx;
+  forget(request);
+  callbacks->on_end(ctx, NULL);
+  script_run(script);
+}
+
+bool script_head(script_env *script, const char *part, int status) {
+  script_request *request = script_find(script, part);
+  return request != NULL && script_request_head(request, status);
+}
+
+bool script_body(script_env *script, const char *part, const char *body,
+                 size_t length) {
+  script_request *request = script_find(script, part);
+  return request != NULL && script_request_body(request, body, length);
+}
+
+bool script_end(script_env *script, const char *part) {
+  script_request *request = script_find(script, part);
+  if (request == NULL) {
+    return false;
+  }
+  script_request_end(request);
+  return true;
+}
+
+void script_respond(script_env *script, const char *part, int status,
+                    const char *body) {
+  script_request *request = script_find(script, part);
+  if (request != NULL && script_request_head(request, status) &&
+      script_request_body(request, body, strlen(body))) {
+    script_request_end(request);
+  }
+}
+
+void script_break(script_env *script, const char *part, int code,
+                  kin_error_class error_class) {
+  script_request *request = script_find(script, part);
+  if (request == NULL) {
+    return;
+  }
+  kin__exchange_error error = {.code = code, .error_class = error_class};
+  snprintf(error.message, sizeof error.message, "broken by the test");
+  const kin__exchange_callbacks *callbacks = request->callbacks;
+  void *ctx = request->ctx;
+  forget(request);
+  callbacks->on_end(ctx, &error);
+  script_run(script);
+}
+
+unsigned script_open_requests(const script_env *script) {
+  unsigned count = 0;
+  for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    count += script->requests[i] != NULL;
+  }
+  return count;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_SCRIPT_ENV_H
+#define KIN_TEST_SCRIPT_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/informer.h>
+
+#include "base/random.h"
+#include "base/sched.h"
+#include "base/timers.h"
+#include "informer/env.h"
+
+/* An informer's surroundings without a loop or a socket: a clock that the test
+ * moves, and a source that records what is asked for and answers what the test
+ * says. Everything is deterministic. */
+
+#define SCRIPT_MAX_REQUESTS 16
+
+typedef struct script_request {
+  struct script_env *env;
+  char target[2048];
+  char accept[128];
+  bool is_watch;
+  bool is_open;
+  bool is_paused;
+  uint64_t position; /* for whoever serves it; 0 at first */
+  const kin__exchange_callbacks *callbacks;
+  void *ctx;
+} script_request;
+
+typedef struct script_env {
+  kin__env env;
+  kin__memory *memory;
+  kin__sched sched;
+  kin__timers timers;
+  kin__random random;
+  kin__list deferred;
+  uint64_t now_ns;
+  uint64_t handler_ns;
+  script_request *requests[SCRIPT_MAX_REQUESTS]; /* open ones */
+  unsigned request_count;                        /* sent so far */
+  char last_target[2048];                        /* of the newest request */
+  int fail_start; /* start() fails this many times with KIN_ENOMEM */
+  size_t split;   /* > 0: bodies are given in pieces of this many bytes */
+} script_env;
+
+/* `allocator` may be NULL. Fails the test if there is no memory for itself. */
+void script_env_init(script_env *script, const kin_allocator *allocator);
+/* Fails the test if a request is open or work is left. */
+void script_env_finish(script_env *script);
+
+/* Runs tasks and deferred calls until nothing is left to do now. */
+void script_run(script_env *script);
+/* Moves the clock from timer to timer, running everything that becomes due. */
+void script_advance(script_env *script, uint64_t ms);
+
+/* The only open request whose target contains `part`, or NULL. */
+script_request *script_find(script_env *script, const char *part);
+/* The same; fails the test if there is none. */
+script_request *script_expect(script_env *script, const char *part);
+
+/* Answers: head, body, end. After a cancel they do nothing and return false. A
+ * request that has ended is gone. All of them run the scheduler afterwards. */
+bool script_head(script_env *script, const char *part, int status);
+bool script_body(script_env *script, const char *part, const char *body,
+                 size_t length);
+bool script_end(script_env *script, const char *part);
+/* Head 200 (or `status`), body, end. */
+void script_respond(script_env *script, const char *part, int status,
+                    const char *body);
+/* Breaks a request off. */
+void script_break(script_env *script, const char *part, int code,
+                  kin_error_class error_class);
+
+/* The same for a request in hand. */
+bool script_request_head(script_request *request, int status);
+bool script_request_body(script_request *request, const char *body,
+                         size_t length);
+void script_request_end(script_request *request);
+
+/* Number of open requests. */
+unsigned script_open_requests(const script_env *script);
+
+#endif /* KIN_TEST_SCRIPT_ENV_H */
