@@ -37,7 +37,9 @@ extern "C" {
   XX(ETIMEDOUT, -5044, "timed out")                                            \
   XX(ERESOLVE, -5045, "server name could not be resolved")                     \
   XX(EGONE, -5046, "resource version is no longer available")                  \
-  XX(EURL, -5047, "malformed server URL")
+  XX(EURL, -5047, "malformed server URL")                                      \
+  XX(ETLS, -5048, "TLS failed")                                                \
+  XX(ETOKEN, -5049, "no usable token")
 
 #define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,
 typedef enum kin_errno { KIN_ERRNO_MAP(KIN_ERRNO_ENUM) } kin_errno;
@@ -57,7 +59,7 @@ typedef enum kin_error_class {
   KIN_CLASS_DNS,       /* the server's name did not resolve */
   KIN_CLASS_CONNECT,   /* no connection, or it broke */
   KIN_CLASS_TLS,       /* handshake or certificate */
-  KIN_CLASS_AUTH,      /* 401 */
+  KIN_CLASS_AUTH,      /* 401, or no usable token */
   KIN_CLASS_FORBIDDEN, /* 403 */
   KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
   KIN_CLASS_THROTTLED, /* 429 */

@@ -61,15 +61,18 @@ typedef struct kin_event {
   kin_delete_reason reason; /* delete */
 
   /* relisted: the scope and the version of its list. synced: empty, except
-   * that an informer with one scope gives its version. */
+   * that an informer with one scope gives the version of its list. */
   kin_str namespace_;
   kin_str resource_version;
-  size_t objects; /* synced, relisted: number of objects in the store */
+  /* synced, relisted: number of objects this listener has been shown (in the
+   * store, if it does not ask for adds and deletes). */
+  size_t objects;
 } kin_event;
 
 /* An event callback: called by the loop, never inside a kin_ call, and free to
  * call anything of this library. Per listener one at a time, in order; per
- * object in the order of its changes; the store already shows the change, and
+ * object in the order of its changes, between objects in no promised order; the
+ * store already shows the change, and
  * may show later ones. */
 typedef void (*kin_event_cb)(struct kin_informer *informer,
                              const kin_event *event, void *data);

@@ -25,7 +25,7 @@ typedef struct kin_informer kin_informer;
 /* What a scope is doing. */
 typedef enum kin_state {
   KIN_STATE_IDLE = 0,     /* not started, stopped by an answer, or closed */
-  KIN_STATE_SYNCING,      /* no complete list yet */
+  KIN_STATE_SYNCING,      /* no complete list yet, or no watch after it */
   KIN_STATE_LIVE,         /* a watch is open */
   KIN_STATE_RECONNECTING, /* synced once; watch or list is being reopened */
   KIN_STATE_STALE,        /* reconnecting without success for a minute */
@@ -47,6 +47,7 @@ typedef struct kin_status {
   uint32_t failures; /* in a row */
   kin_error_class last_error_class;
   int last_error_status;
+  uint64_t staged;  /* objects of a list that is not complete yet */
   uint64_t lists;   /* complete lists */
   uint64_t relists; /* of these, after the first */
   uint64_t watches; /* watches opened */

@@ -145,6 +145,10 @@ static void fill_marker_event(const kin_listener *listener,
       event->resource_version = dispatcher->synced_version(dispatcher->ctx);
     }
   }
+  if (listener->callbacks[KIN_EVENT_ADD] != NULL &&
+      listener->callbacks[KIN_EVENT_DELETE] != NULL) {
+    event->objects = listener->shown;
+  }
 }
 
 static void call(kin_listener *listener,
@@ -152,6 +156,8 @@ static void call(kin_listener *listener,
   if (notification->type == KIN_EVENT_SYNCED) {
     listener->has_synced = true;
   }
+  listener->shown += notification->type == KIN_EVENT_ADD;
+  listener->shown -= notification->type == KIN_EVENT_DELETE;
   kin_event_cb cb = listener->callbacks[notification->type];
   if (cb == NULL) {
     return;

@@ -33,6 +33,7 @@ struct kin_listener {
   kin__task task;
   kin_event_cb callbacks[KIN_EVENT_RELISTED + 1]; /* by event type */
   void *data;
+  size_t shown; /* adds delivered minus deletes delivered */
 
   uint32_t resync_ms;  /* 0: none */
   uint32_t resync;     /* the next slot, KIN__NO_SLOT if none is running */

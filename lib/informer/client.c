@@ -55,8 +55,8 @@ static int source_start(void *ctx, const kin__request *request,
                         const kin__exchange_callbacks *callbacks,
                         void *callbacks_ctx, void **out) {
   kin__exchange *exchange;
-  int err = kin__exchange_start(ctx, request, callbacks, callbacks_ctx,
-                                &exchange);
+  int err =
+      kin__exchange_start(ctx, request, callbacks, callbacks_ctx, &exchange);
   *out = err == 0 ? exchange : NULL;
   return err;
 }
@@ -135,8 +135,8 @@ static int open_transport(kin_client *client,
       .user_agent = client->user_agent,
       .connect_timeout_ms =
           or_default(options->connect_timeout_ms, DEFAULT_CONNECT_TIMEOUT_MS),
-      .response_timeout_ms = or_default(options->response_timeout_ms,
-                                        DEFAULT_RESPONSE_TIMEOUT_MS),
+      .response_timeout_ms =
+          or_default(options->response_timeout_ms, DEFAULT_RESPONSE_TIMEOUT_MS),
       .max_idle_connections = MAX_IDLE_CONNECTIONS,
       .idle_timeout_ms = IDLE_TIMEOUT_MS};
   int err = kin__url_parse(&transport.url, allocator, options->server);
@@ -222,8 +222,8 @@ int kin_informer_open(kin_informer **out, kin_client *client,
   if (client->is_closing) {
     return KIN_ECLOSED;
   }
-  int err = kin__informer_open(out, &client->env, options,
-                               &client->loop.handler_ns);
+  int err =
+      kin__informer_open(out, &client->env, options, &client->loop.handler_ns);
   if (err == 0) {
     kin__list_push(&client->informers, &(*out)->node);
   }

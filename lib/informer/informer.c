@@ -59,7 +59,7 @@ static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
 static kin_str synced_version(void *ctx) {
   kin_informer *informer = ctx;
   return informer->scope_count == 1
-             ? kin__cstr(informer->scopes[0].reflector.version)
+             ? kin__cstr(informer->scopes[0].reflector.found_version)
              : kin__str(NULL, 0);
 }
 

@@ -69,6 +69,13 @@ static bool sink_known(void *ctx, const kin__object_parts *identity) {
   return true;
 }
 
+static bool lacks_kind(const kin__object_parts *parts) {
+  static const char start[] = "{\"metadata\"";
+  size_t length = sizeof start - 1;
+  return parts->body.length >= length &&
+         memcmp(parts->body.data, start, length) == 0;
+}
+
 /* The object of a sink call, with a reference: the cached one if it is known. */
 static int take_object(kin__scope *scope, kin__decoded_type type,
                        const kin__object_parts *parts, kin_object **object) {
@@ -78,7 +85,8 @@ static int take_object(kin__scope *scope, kin__decoded_type type,
     return 0;
   }
   kin__object_parts sized = *parts;
-  sized.headroom = type == KIN__DECODED_LISTED ? KIND_BYTES : 0;
+  bool will_grow = type == KIN__DECODED_LISTED && lacks_kind(parts);
+  sized.headroom = will_grow ? KIND_BYTES : 0;
   return kin__object_new(object, scope->informer->env->memory, &sized);
 }
 

@@ -234,9 +234,12 @@ static kin_state compute_state(const kin__scope *scope) {
   if (reflector->state == KIN__REFLECTOR_WATCHING) {
     return KIN_STATE_LIVE;
   }
-  /* A watch that ended as it should is opened again within a round trip. */
-  if (reflector->failures == 0 && scope->state == KIN_STATE_LIVE) {
-    return KIN_STATE_LIVE;
+  /* The first watch, or one that ended as it should, is opened within a round
+   * trip. */
+  bool was_well =
+      scope->state == KIN_STATE_LIVE || scope->state == KIN_STATE_SYNCING;
+  if (reflector->failures == 0 && was_well) {
+    return scope->state;
   }
   return is_failing_long(scope) ? KIN_STATE_STALE : KIN_STATE_RECONNECTING;
 }
@@ -267,6 +270,7 @@ void kin__scope_get_status(const kin__scope *scope, kin_status *status) {
   status->event_age_ms = age_ms(scope->last_event_ms, now_ms);
   status->bookmark_age_ms = age_ms(scope->last_bookmark_ms, now_ms);
   status->failures = scope->reflector.failures;
+  status->staged = kin__stage_count(&scope->stage);
   status->last_error_class = scope->last_error_class;
   status->last_error_status = scope->last_error_status;
 }

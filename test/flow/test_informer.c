@@ -17,7 +17,7 @@
 
 static void test_list_then_watch(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   mini_put(&w.server, 1);
@@ -50,7 +50,7 @@ static void test_list_then_watch(void **state) {
 /* Managed fields are dropped, everything else is there. */
 static void test_objects_are_whole(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 2);
   kin_informer_options options = iw_options(&w);
@@ -76,7 +76,7 @@ static void test_objects_are_whole(void **state) {
  * as delete and add. */
 static void test_relist_after_410(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   for (int i = 0; i < 5; i++) {
     mini_put(&w.server, i);
@@ -112,7 +112,7 @@ static void test_relist_after_410(void **state) {
 /* RW-02: nothing is listed again after drops, ends and bookmarks. */
 static void test_drops_do_not_relist(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
@@ -140,7 +140,7 @@ static void test_drops_do_not_relist(void **state) {
 /* A silent watch is verified with a list of one; its item changes nothing. */
 static void test_silent_watch_is_verified(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   mini_put(&w.server, 1);
@@ -162,7 +162,7 @@ static void test_silent_watch_is_verified(void **state) {
 
 static void test_pages(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   w.server.honours_limit = true;
   for (int i = 0; i < 10; i++) {
@@ -181,7 +181,7 @@ static void test_pages(void **state) {
 /* Nothing of an incomplete list is visible; a failed one changes nothing. */
 static void test_failed_list_changes_nothing(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
   assert_int_equal(iw_open(&w, &options), 0);
@@ -229,7 +229,7 @@ static void test_bad_answers(void **state) {
       {200, "[]", KIN_CLASS_DECODE, KIN_STATE_SYNCING},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     kin_informer_options options = iw_options(&w);
     assert_int_equal(iw_open(&w, &options), 0);
@@ -268,7 +268,7 @@ static void test_bad_frames(void **state) {
               {"{\"type\":1}\n", 11},
               {"garbage", 7}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);
@@ -291,7 +291,7 @@ static void test_bad_frames(void **state) {
 
 static void test_two_scopes(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   for (int i = 0; i < 6; i++) {
     mini_put(&w.server, i);
@@ -333,7 +333,7 @@ static void test_two_scopes(void **state) {
 /* SI-11: a late listener gets what is there, then what changes. */
 static void test_late_listener(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   mini_put(&w.server, 1);
@@ -366,7 +366,7 @@ static void stop_on_error(kin_informer *informer, kin_error_event *event,
 
 static void test_answer_stop(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
@@ -392,7 +392,7 @@ static void retry_soon(kin_informer *informer, kin_error_event *event,
 
 static void test_answer_retry_after(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
   options.on_error = retry_soon;
@@ -408,7 +408,7 @@ static void test_answer_retry_after(void **state) {
 
 static void test_misuse_is_refused(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
   kin_informer *informer;

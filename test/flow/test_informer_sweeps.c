@@ -16,7 +16,7 @@
 #include "support/informer_world.h"
 
 /* Everything that can happen to an informer, in short. */
-static int run_story(world *w) {
+static int run_story(iw_world *w) {
   static const char *const namespaces[] = {"even", "odd"};
   for (int i = 0; i < 9; i++) {
     mini_put(&w->server, i);
@@ -52,7 +52,7 @@ static int run_story(world *w) {
 
 static void test_story(void **state) {
   (void)state;
-  world w;
+  iw_world w;
   iw_init(&w, 0);
   assert_int_equal(run_story(&w), 0);
   iw_assert_truth(&w);
@@ -65,7 +65,7 @@ static void test_story(void **state) {
 static void test_sweep_allocations(void **state) {
   (void)state;
   for (size_t n = 1;; n++) {
-    world w;
+    iw_world w;
     iw_init(&w, n);
     int err = run_story(&w);
     bool has_failed = fail_alloc_has_failed(&w.memory);
@@ -87,7 +87,7 @@ static void test_sweep_allocations(void **state) {
 static void test_sweep_outages(void **state) {
   (void)state;
   for (size_t n = 1; n < 400; n += 7) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);
@@ -112,7 +112,7 @@ static void test_sweep_splits(void **state) {
   (void)state;
   for (size_t split = 1; split < 700;
        split = split < 40 ? split + 1 : split + 61) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     w.script.split = split;
     assert_int_equal(run_story(&w), 0);
@@ -124,7 +124,7 @@ static void test_sweep_splits(void **state) {
 static int close_at;
 static int calls_so_far;
 
-static void close_when_due(kin_informer *informer, world *w) {
+static void close_when_due(kin_informer *informer, iw_world *w) {
   if (calls_so_far++ == close_at) {
     assert_int_equal(kin_informer_close(informer, iw_on_closed, w), 0);
   } else {
@@ -148,7 +148,7 @@ static void close_on_state(kin_informer *informer, const char *namespace_,
   close_when_due(informer, data);
 }
 
-static void run_closing_story(world *w) {
+static void run_closing_story(iw_world *w) {
   for (int i = 0; i < 5; i++) {
     mini_put(&w->server, i);
   }
@@ -174,7 +174,7 @@ static void run_closing_story(world *w) {
 static void test_sweep_closes(void **state) {
   (void)state;
   for (close_at = 0;; close_at++) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     calls_so_far = 0;
     run_closing_story(&w);
@@ -192,7 +192,7 @@ static void test_sweep_closes(void **state) {
 static void test_close_in_every_state(void **state) {
   (void)state;
   for (unsigned stop = 0; stop < 8; stop++) {
-    world w;
+    iw_world w;
     iw_init(&w, 0);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);

@@ -11,7 +11,7 @@
 #include "base/str.h"
 
 void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
-  world *w = data;
+  iw_world *w = data;
   (void)informer;
   assert_true(event->code < 0);
   assert_true(event->message[0] != '\0');
@@ -23,7 +23,7 @@ void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
 
 void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
                  kin_state to, void *data) {
-  world *w = data;
+  iw_world *w = data;
   (void)informer;
   (void)namespace_;
   assert_int_not_equal(from, to);
@@ -32,10 +32,10 @@ void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
 }
 
 void iw_on_closed(void *data) {
-  ((world *)data)->closed++;
+  ((iw_world *)data)->closed++;
 }
 
-void iw_init(world *w, size_t fail_at) {
+void iw_init(iw_world *w, size_t fail_at) {
   memset(w, 0, sizeof *w);
   fail_alloc_init(&w->memory, 0);
   script_env_init(&w->script, &w->memory.allocator);
@@ -46,7 +46,7 @@ void iw_init(world *w, size_t fail_at) {
   w->memory.fail_at = fail_at;
 }
 
-kin_informer_options iw_options(world *w) {
+kin_informer_options iw_options(iw_world *w) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.on_error = iw_on_error;
@@ -55,7 +55,7 @@ kin_informer_options iw_options(world *w) {
   return options;
 }
 
-int iw_open(world *w, const kin_informer_options *options) {
+int iw_open(iw_world *w, const kin_informer_options *options) {
   int err = kin__informer_open(&w->informer, &w->script.env, options,
                                &w->script.handler_ns);
   if (err == 0) {
@@ -64,7 +64,7 @@ int iw_open(world *w, const kin_informer_options *options) {
   return err == 0 ? kin_informer_start(w->informer) : err;
 }
 
-void iw_close(world *w) {
+void iw_close(iw_world *w) {
   if (w->informer != NULL && w->closed == 0) {
     int err = kin_informer_close(w->informer, iw_on_closed, w);
     assert_true(err == 0 || err == KIN_EALREADY);
@@ -73,29 +73,32 @@ void iw_close(world *w) {
   }
 }
 
-void iw_finish(world *w) {
+void iw_finish(iw_world *w) {
   iw_close(w);
   script_env_finish(&w->script);
   assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
 }
 
-void iw_assert_truth(world *w) {
+static kin_str cached_version(const kin_store *store, const char *key) {
+  const kin_object *object = kin_store_get_key(store, key);
+  return object != NULL ? kin_object_resource_version(object)
+                        : kin__cstr("0");
+}
+
+void iw_assert_truth(iw_world *w) {
   const kin_store *store = kin_informer_store(w->informer);
-  assert_int_equal(kin_store_count(store), mini_count(&w->server, ""));
   for (int i = 0; i < MINI_OBJECTS; i++) {
     char key[32];
     char version[32];
     snprintf(key, sizeof key, "%s/p%d", i % 2 == 0 ? "even" : "odd", i);
     snprintf(version, sizeof version, "%llu",
              (unsigned long long)w->server.versions[i]);
-    const kin_object *object = kin_store_get_key(store, key);
-    if (w->server.versions[i] == 0) {
-      assert_null(object);
-    } else {
-      assert_non_null(object);
-      assert_true(kin__str_equal(kin_object_resource_version(object),
-                                 kin__cstr(version)));
+    kin_str cached = cached_version(store, key);
+    if (!kin__str_equal(cached, kin__cstr(version))) {
+      fail_msg("%s is cached at " KIN_STR_FORMAT ", the server has %s\n%s", key,
+               KIN_STR_ARG(cached), version, w->rec.log);
     }
   }
+  assert_int_equal(kin_store_count(store), mini_count(&w->server, ""));
   recorder_assert_folds_to(&w->rec, store);
 }

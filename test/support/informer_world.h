@@ -10,7 +10,7 @@
 
 /* An informer, the server it watches, a listener that checks what it is told,
  * and the memory all of it comes from. */
-typedef struct world {
+typedef struct iw_world {
   fail_alloc memory;
   script_env script;
   mini_server server;
@@ -22,25 +22,25 @@ typedef struct world {
   int closed;
   int states;
   kin_state state;
-} world;
+} iw_world;
 
 /* `fail_at`: see fail_alloc; 0 for never. */
-void iw_init(world *w, size_t fail_at);
+void iw_init(iw_world *w, size_t fail_at);
 /* Closes the informer if it is open, and fails the test if anything is left. */
-void iw_finish(world *w);
-void iw_close(world *w);
+void iw_finish(iw_world *w);
+void iw_close(iw_world *w);
 
 /* Options for pods with the callbacks below, which count. */
-kin_informer_options iw_options(world *w);
+kin_informer_options iw_options(iw_world *w);
 void iw_on_error(kin_informer *informer, kin_error_event *event, void *data);
 void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
                  kin_state to, void *data);
 void iw_on_closed(void *data);
 
 /* Opens, listens, starts. */
-int iw_open(world *w, const kin_informer_options *options);
+int iw_open(iw_world *w, const kin_informer_options *options);
 
 /* The store equals the server, and what the listener saw folds to it. */
-void iw_assert_truth(world *w);
+void iw_assert_truth(iw_world *w);
 
 #endif /* KIN_TEST_INFORMER_WORLD_H */

@@ -213,9 +213,7 @@ void mini_break_watches(mini_server *server) {
   script_request *watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    char target[sizeof watches[i]->target];
-    memcpy(target, watches[i]->target, sizeof target);
-    script_break(server->script, target, KIN_EEOF, KIN_CLASS_CONNECT);
+    script_break_request(watches[i], KIN_EEOF, KIN_CLASS_CONNECT);
   }
 }
 
@@ -228,7 +226,10 @@ void mini_bookmark(mini_server *server) {
            "\"resourceVersion\":\"%" PRIu64 "\"}}}\n",
            server->version);
   for (int i = 0; i < count; i++) {
-    put(watches[i], frame);
+    /* A bookmark never overtakes an event. */
+    if (!watches[i]->is_paused && watches[i]->position == server->version) {
+      put(watches[i], frame);
+    }
   }
 }
 

@@ -45,7 +45,7 @@ void mini_compact(mini_server *server);
 /* Ends or breaks all open watches. */
 void mini_end_watches(mini_server *server);
 void mini_break_watches(mini_server *server);
-/* Sends a bookmark on all open watches. */
+/* Sends a bookmark on all open watches that have seen everything. */
 void mini_bookmark(mini_server *server);
 
 /* Answers everything that is open and can be answered now. */

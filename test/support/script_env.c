@@ -228,12 +228,9 @@ void script_respond(script_env *script, const char *part, int status,
   }
 }
 
-void script_break(script_env *script, const char *part, int code,
-                  kin_error_class error_class) {
-  script_request *request = script_find(script, part);
-  if (request == NULL) {
-    return;
-  }
+void script_break_request(script_request *request, int code,
+                          kin_error_class error_class) {
+  script_env *script = request->env;
   kin__exchange_error error = {.code = code, .error_class = error_class};
   snprintf(error.message, sizeof error.message, "broken by the test");
   const kin__exchange_callbacks *callbacks = request->callbacks;
@@ -241,6 +238,14 @@ void script_break(script_env *script, const char *part, int code,
   forget(request);
   callbacks->on_end(ctx, &error);
   script_run(script);
+}
+
+void script_break(script_env *script, const char *part, int code,
+                  kin_error_class error_class) {
+  script_request *request = script_find(script, part);
+  if (request != NULL) {
+    script_break_request(request, code, error_class);
+  }
 }
 
 unsigned script_open_requests(const script_env *script) {

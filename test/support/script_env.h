@@ -80,6 +80,8 @@ bool script_request_head(script_request *request, int status);
 bool script_request_body(script_request *request, const char *body,
                          size_t length);
 void script_request_end(script_request *request);
+void script_break_request(script_request *request, int code,
+                          kin_error_class error_class);
 
 /* Number of open requests. */
 unsigned script_open_requests(const script_env *script);

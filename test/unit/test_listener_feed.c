@@ -190,7 +190,7 @@ static void test_joining_before_synced(void **state) {
   sync_dispatcher();
   put("c");
   rig_run(&rig);
-  event_log_expect(&log_a, "+b2! S:3#3 +c3");
+  event_log_expect(&log_a, "+b2! S:3#2 +c3");
 }
 
 /* Synced while the replay is under way: it waits for the replay's end. */
