@@ -30,8 +30,6 @@
 
 #define SLAB_BYTES (64u << 10)
 #define MAPPED_SLAB_BYTES (256u << 10)
-/* An arena that is larger than this will use all of a fresh slab. */
-#define POPULATE_ABOVE_BYTES (4u << 20)
 #define MAX_SPARE_SLABS 4u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
@@ -99,12 +97,9 @@ static void init_slab(struct kin__slab *slab, const kin_allocator *allocator,
   kin__list_init(&slab->node);
 }
 
-static void *map_pages(size_t bytes, bool populates) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-#ifdef MAP_POPULATE
-  flags |= populates ? MAP_POPULATE : 0;
-#endif
-  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+static void *map_pages(size_t bytes) {
+  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages != MAP_FAILED ? pages : NULL;
 }
 
@@ -115,9 +110,9 @@ static size_t slab_bytes(const kin__arena *arena) {
 static struct kin__slab *add_slab(kin__arena *arena, void *owner,
                                   uint32_t class_) {
   size_t bytes = slab_bytes(arena);
-  struct kin__slab *slab =
-      arena->maps_pages ? map_pages(bytes, arena->bytes > POPULATE_ABOVE_BYTES)
-                        : kin__malloc(arena->allocator, bytes);
+  struct kin__slab *slab = arena->maps_pages
+                               ? map_pages(bytes)
+                               : kin__malloc(arena->allocator, bytes);
   if (slab == NULL) {
     return NULL;
   }

@@ -31,8 +31,9 @@ typedef struct kin__cell {
 
 /* NULL if out of memory. The allocator is borrowed. With `maps_pages` slabs are
  * mapped from the system instead of taken from the allocator: giving one back
- * then takes the same bounded time whatever else is free, and pages arrive in
- * one call instead of one fault each. */
+ * then takes the same bounded time whatever else is free. (Asking for all pages
+ * of a slab at once was measured to cost as much as one fault each, in longer
+ * steps; huge pages cost a sixth, but up to 5 ms in one fault.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* All cells must have been given back. NULL is allowed. */
 void kin__arena_free(kin__arena *arena);
