@@ -70,7 +70,7 @@ static int find(kin_object_view *view, const char *pointer,
 
 int kin_object_view_string(kin_object_view *view, const char *pointer,
                            kin_str *value) {
-  yyjson_val *found;
+  yyjson_val *found = NULL;
   int err = find(view, pointer, &found);
   if (err == 0 && !yyjson_is_str(found)) {
     err = KIN_ETYPE;
@@ -83,7 +83,7 @@ int kin_object_view_string(kin_object_view *view, const char *pointer,
 
 int kin_object_view_int(kin_object_view *view, const char *pointer,
                         int64_t *value) {
-  yyjson_val *found;
+  yyjson_val *found = NULL;
   int err = find(view, pointer, &found);
   if (err == 0 &&
       (!yyjson_is_int(found) ||
@@ -98,7 +98,7 @@ int kin_object_view_int(kin_object_view *view, const char *pointer,
 
 int kin_object_view_bool(kin_object_view *view, const char *pointer,
                          bool *value) {
-  yyjson_val *found;
+  yyjson_val *found = NULL;
   int err = find(view, pointer, &found);
   if (err == 0 && !yyjson_is_bool(found)) {
     err = KIN_ETYPE;

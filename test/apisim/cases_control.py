@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""The control API and the generated load."""
+
+import subprocess
+import time
+
+from sim import Closed, wait_until
+
+PODS = "/api/v1/pods"
+WATCH = "/api/v1/pods?watch=1"
+
+
+def test_stats_tell_what_was_asked(start):
+    sim = start()
+    sim.get(f"{PODS}?limit=5", {"User-Agent": "test/1", "Accept": "*/*"})
+    sim.get(f"{WATCH}&timeoutSeconds=1")
+    sim.get("/nowhere")
+    sim.post("/api/v1/namespaces/default/configmaps", {})
+    stats = sim.stats()
+    assert stats["requests"]["total"] == 4
+    assert stats["requests"]["byVerb"] == {
+        "list": 1, "list pods": 1, "watch": 1, "watch pods": 1, "get": 1,
+        "create": 1, "create configmaps": 1}
+    assert stats["requests"]["byClass"]["4xx"] == 2
+    assert stats["lastRequests"][0] == {
+        "method": "GET", "verb": "list", "status": 200,
+        "url": f"{PODS}?limit=5", "accept": "*/*", "userAgent": "test/1"}
+    assert [x["status"] for x in stats["lastRequests"]] == [200, 200, 404, 422]
+    assert stats["watches"] == {"open": 0, "started": 1}
+    sim.control("stats", method="DELETE")
+    again = sim.stats()
+    assert again["requests"]["total"] == 0 and again["lastRequests"] == []
+
+
+def test_last_requests_are_bounded(start):
+    sim = start()
+    for i in range(300):
+        sim.get(f"/x{i}\xff".encode("latin-1").decode("latin-1")
+                if i == 299 else f"/x{i}")
+    urls = [x["url"] for x in sim.stats()["lastRequests"]]
+    assert len(urls) <= 256 and "/x298" in urls and "/x0" not in urls
+
+
+def test_drop_watches(start):
+    sim = start("--pods", "2")
+    for how, want in (("end", None), ("fin", "EOF"),
+                      ("rst", "ConnectionResetError")):
+        stream = sim.watch(WATCH)
+        stream.events(2)
+        assert sim.control("drop-watches", {"how": how}) == {"watches": 1}
+        try:
+            assert stream.event() is None and want is None
+        except Closed as closed:
+            assert str(closed) == want
+    maps = sim.watch("/api/v1/configmaps?watch=1")
+    assert sim.control("drop-watches", {"plural": "pods"}) == {"watches": 0}
+    assert maps.quiet()
+    assert sim.post("/sim/drop-watches", {"how": "x"}).status == 400
+    assert sim.post("/sim/drop-watches", {"plural": "x"}).status == 400
+
+
+def test_expire_watches(start):
+    sim = start("--pods", "2")
+    stream = sim.watch(WATCH)
+    stream.events(2)
+    assert sim.control("expire-watches") == {"watches": 1}
+    event = stream.event()
+    assert event["type"] == "ERROR" and event["object"]["code"] == 410
+    assert event["object"]["reason"] == "Expired"
+    assert stream.event() is None
+
+
+def test_events_of_one_kind(start):
+    sim = start("--pods", "50")
+    for kind, want in (("modify", "MODIFIED"), ("create", "ADDED"),
+                       ("delete", "DELETED")):
+        at = sim.revision()
+        end = sim.control("events", {"count": 20, "kind": kind})
+        assert int(end["resourceVersion"]) == at + 20
+        events = sim.watch(f"{WATCH}&resourceVersion={at}").events(20)
+        assert {x["type"] for x in events} == {want}
+    assert len(sim.get(PODS).json()["items"]) == 50
+    assert sim.post("/sim/events", {"kind": "x"}).status == 400
+
+
+def test_events_without_pods_make_some(start):
+    sim = start()
+    sim.control("events", {"count": 30})
+    assert sim.get(PODS).json()["items"]
+    spaces = [x["metadata"]["name"] for x in
+              sim.get("/api/v1/namespaces").json()["items"]]
+    assert "ns-0" in spaces and "default" in spaces
+
+
+def test_churn_is_a_mix_at_a_rate(start):
+    sim = start("--pods", "300", "--churn", "500")
+    stream = sim.watch(f"{WATCH}&resourceVersion={sim.revision()}")
+    began = time.monotonic()
+    events = stream.events(600)
+    seconds = time.monotonic() - began
+    count = {}
+    for event in events:
+        count[event["type"]] = count.get(event["type"], 0) + 1
+    assert 420 < count["MODIFIED"] < 540
+    assert 20 < count["ADDED"] < 120 and 20 < count["DELETED"] < 120
+    assert 0.8 < seconds < 6, seconds
+    sim.control("churn", {"rate": 0})
+    now = sim.revision()
+    assert sim.watch(f"{WATCH}&resourceVersion={now}").quiet(0.2)
+    assert sim.post("/sim/churn", {"rate": "x"}).status == 400
+
+
+def test_churn_survives_what_clients_do_to_its_pods(start):
+    sim = start("--pods", "30", "--churn", "1000")
+    for space in range(10):
+        sim.ask("DELETE", f"/api/v1/namespaces/ns-{space}/pods")
+    at = sim.revision()
+    wait_until(lambda: sim.revision() > at + 200, "churn goes on")
+
+
+def test_pods_are_the_same_for_the_same_seed(start):
+    def bodies(*options):
+        return start("--pods", "50", *options).get(PODS).body
+    assert bodies() == bodies() != bodies("--seed", "2")
+
+
+def test_pods_have_the_size_asked_for(start):
+    for size in (1200, 2500, 5400, 20000):
+        sim = start("--pods", "40", "--object-bytes", str(size),
+                    "--namespaces", "4")
+        answer = sim.get(PODS)
+        assert abs(len(answer.body) / 40 - size) < 120, size
+        items = answer.json()["items"]
+        assert {x["metadata"]["namespace"] for x in items} == {
+            f"ns-{i}" for i in range(4)}
+        assert len({x["metadata"]["name"] for x in items}) == 40
+        assert len({x["metadata"]["labels"]["app"] for x in items}) > 5
+        if size >= 5400:
+            assert all(x["metadata"]["managedFields"] for x in items)
+
+
+def test_compaction_counts_revisions(start):
+    sim = start("--pods", "20")
+    now = sim.revision()
+    assert sim.control("compact", {"keep": 7}) == {
+        "resourceVersion": str(now), "compactedRevision": str(now - 7)}
+    assert sim.control("compact", {"keep": 500})[
+        "compactedRevision"] == str(now - 7)
+
+
+def test_restore_goes_back(start):
+    sim = start("--pods", "20", "--object-bytes", "1100")
+    before = sim.get(PODS).body
+    at = sim.revision()
+    sim.control("events", {"count": 200})
+    stream = sim.watch(f"{WATCH}&resourceVersion={sim.revision()}")
+    assert sim.get(PODS).body != before
+    assert sim.control("restore", {"back": 200})["resourceVersion"] == str(at)
+    try:
+        stream.event()
+        raise AssertionError("still connected")
+    except Closed:
+        pass
+    assert sim.get(PODS).body == before
+    # A watch from the lost future is silent.
+    ahead = sim.watch(f"{WATCH}&resourceVersion={at + 200}")
+    sim.control("events", {"count": 10})
+    assert ahead.quiet()
+    sim.control("events", {"count": 195})
+    ahead.events(5)
+    sim.control("compact", {"keep": 10})
+    assert sim.post("/sim/restore", {"back": 11}).status == 400
+    assert sim.post("/sim/restore", {"back": 10**9}).status == 400
+
+
+def test_unknown_control_requests(start):
+    sim = start()
+    for method, path in (("GET", "/sim"), ("GET", "/sim/none"),
+                         ("GET", "/sim/compact"), ("POST", "/sim/stats"),
+                         ("POST", "/sim/compact/x")):
+        assert sim.ask(method, path).status == 404, path
+    assert sim.ask("POST", "/sim/compact", b"no").status == 400
+
+
+def test_command_line(start):
+    program = start().process.args[0]
+
+    def run(*arguments):
+        return subprocess.run([program, *arguments], capture_output=True,
+                              text=True, timeout=20)
+    shown = run("--help")
+    assert shown.returncode == 0 and "--replay-events M" in shown.stdout
+    for arguments in (["--nope"], ["x"], ["--port"], ["--port", "x"],
+                      ["--port", "70000"], ["--pods", "-1"],
+                      ["--replay=1"], ["--churn", "nan"], ["--seed", ""],
+                      ["--resource", "x"], ["--resource", "a.b.c:lower"],
+                      ["--resource", "pods.v1.x", "--resource", "pods.v1.x"],
+                      ["--forbid", "nothing"]):
+        refused = run(*arguments)
+        assert refused.returncode == 2, (arguments, refused)
+        assert refused.stderr.startswith("kin-apisim: "), refused
+    for arguments in (["--fault", "none"], ["--fault", "cut,x"],
+                      ["--fault", "cut,x=1"]):
+        refused = run(*arguments)
+        assert refused.returncode == 1 and refused.stderr, (arguments, refused)
+        assert refused.stdout == ""
+    taken = run("--port", str(start().port))
+    assert taken.returncode == 1 and "address already in use" in taken.stderr

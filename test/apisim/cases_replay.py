@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Benchmark mode."""
+
+import json
+import time
+
+from sim import PARTIAL, PARTIAL_LIST, Closed, wait_until
+
+PODS = "/api/v1/pods"
+WATCH = "/api/v1/pods?watch=1"
+INITIAL = ("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+           "&allowWatchBookmarks=true")
+
+
+def replay(start, *options, pods=200, events=300):
+    return start("--replay", "--pods", str(pods), "--replay-events",
+                 str(events), *options)
+
+
+def version(item):
+    return int(item["metadata"]["resourceVersion"])
+
+
+def by_uid(items):
+    return {x["metadata"]["uid"]: version(x) for x in items}
+
+
+def test_list_is_whole_and_valid(start):
+    sim = replay(start)
+    answer = sim.get(PODS)
+    items = answer.json()["items"]
+    assert len(items) == 200 and list(items[0]) == ["metadata", "spec",
+                                                    "status"]
+    assert abs(len(answer.body) / 200 - 5400) < 100
+    assert len({x["metadata"]["uid"] for x in items}) == 200
+    assert version(answer.json()) >= max(version(x) for x in items)
+    for query in ("?limit=10", "?resourceVersion=0", "?limit=500"):
+        assert sim.get(PODS + query).body == answer.body
+
+
+def test_list_of_nothing(start):
+    assert replay(start, pods=0).get(PODS).json()["items"] == []
+
+
+def test_events_have_a_chunk_each(start):
+    sim = replay(start)
+    first = sim.get(PODS).json()
+    stream = sim.watch(f"{WATCH}&resourceVersion={version(first)}")
+    seen = by_uid(first["items"])
+    last = version(first)
+    for _ in range(300):
+        chunk = stream.chunk()
+        event = json.loads(chunk)
+        assert chunk.endswith(b"}\n") and event["type"] == "MODIFIED"
+        assert event["object"]["kind"] == "Pod"
+        assert event["object"]["metadata"]["uid"] in seen
+        assert version(event["object"]) == last + 1
+        last += 1
+    assert stream.quiet()
+    assert sim.stats()["eventsSent"] == 300
+
+
+def test_each_client_gets_list_and_events(start):
+    sim = replay(start)
+    for _ in range(3):
+        at = version(sim.get(PODS).json())
+        events = sim.watch(f"{WATCH}&resourceVersion={at}").events(300)
+        assert version(events[-1]["object"]) == at + 300
+
+
+def test_watch_from_the_middle_of_the_events(start):
+    sim = replay(start)
+    at = version(sim.get(PODS).json())
+    stream = sim.watch(f"{WATCH}&resourceVersion={at + 250}")
+    assert version(stream.events(50)[0]["object"]) == at + 251
+    assert stream.quiet()
+    assert sim.watch(f"{WATCH}&resourceVersion={at + 300}").quiet()
+
+
+def test_initial_events(start):
+    sim = replay(start)
+    listed = sim.get(PODS).json()
+    stream = sim.watch(WATCH + INITIAL)
+    events = stream.events(200)
+    assert {x["type"] for x in events} == {"ADDED"}
+    assert by_uid(x["object"] for x in events) == by_uid(listed["items"])
+    end = stream.event()
+    assert end["type"] == "BOOKMARK" and version(end["object"]) == version(
+        listed)
+    assert end["object"]["metadata"]["annotations"] == {
+        "k8s.io/initial-events-end": "true"}
+    assert {x["type"] for x in stream.events(300)} == {"MODIFIED"}
+    assert stream.quiet()
+
+
+def test_rate(start):
+    sim = replay(start, "--replay-rate", "400", pods=20, events=200)
+    stream = sim.watch(f"{WATCH}&resourceVersion=21")
+    began = time.monotonic()
+    stream.events(200)
+    assert 0.4 < time.monotonic() - began < 4
+
+
+def test_changed_share_of_later_lists(start):
+    sim = replay(start, "--replay-changed", "10", pods=1000, events=0)
+    lists = [sim.get(PODS).json() for _ in range(4)]
+    for before, after in zip(lists, lists[1:]):
+        a, b = by_uid(before["items"]), by_uid(after["items"])
+        assert a.keys() == b.keys()
+        changed = [uid for uid in a if a[uid] != b[uid]]
+        assert 60 < len(changed) < 140
+        assert all(b[uid] > version(before) for uid in changed)
+        assert max(b.values()) <= version(after)
+    again = sim.control("replay-reset") and sim.get(PODS).json()
+    assert again == lists[0]
+
+
+def test_expiry_moves_the_state_on(start):
+    """After it, lists show the events, and watches continue from there."""
+    sim = replay(start, pods=100, events=50)
+    at = version(sim.get(PODS).json())
+    stream = sim.watch(f"{WATCH}&resourceVersion={at}")
+    newest = {}
+    for event in stream.events(50):
+        newest[event["object"]["metadata"]["uid"]] = event["object"]
+    assert sim.control("expire-watches") == {"watches": 1}
+    assert stream.event()["object"]["code"] == 410
+    assert stream.event() is None
+    gone = sim.watch(f"{WATCH}&resourceVersion={at + 50}")
+    assert gone.event()["object"]["code"] == 410
+    relisted = sim.get(PODS).json()
+    assert version(relisted) > at + 50
+    for item in relisted["items"]:
+        want = newest.get(item["metadata"]["uid"])
+        if want is not None:
+            assert version(item) == version(want)
+            assert item["status"] == want["status"]
+        else:
+            assert version(item) <= at
+    assert sim.watch(f"{WATCH}&resourceVersion={version(relisted)}").quiet()
+
+
+def test_metadata_only(start):
+    for options in ((), ("--replay-metadata",)):
+        sim = replay(start, *options, pods=50, events=20)
+        full = sim.get(PODS).json()
+        meta = sim.get(PODS, PARTIAL_LIST).json()
+        assert meta["kind"] == "PartialObjectMetadataList"
+        assert [x["metadata"] for x in meta["items"]] == [
+            x["metadata"] for x in full["items"]]
+        assert list(meta["items"][0]) == ["kind", "apiVersion", "metadata"]
+        at = version(full)
+        one = sim.watch(f"{WATCH}&resourceVersion={at}").events(20)
+        two = sim.watch(f"{WATCH}&resourceVersion={at}", PARTIAL).events(20)
+        assert [x["object"]["metadata"] for x in one] == [
+            x["object"]["metadata"] for x in two]
+        assert two[0]["object"]["kind"] == "PartialObjectMetadata"
+    assert sim.get(PODS, PARTIAL).status == 406
+
+
+def test_faults_and_drops(start):
+    sim = replay(start, "--fault", "cut,how=fin,verb=watch,after-events=7,"
+                 "count=1")
+    stream = sim.watch(f"{WATCH}&resourceVersion=201")
+    stream.events(7)
+    try:
+        stream.event()
+        raise AssertionError("not cut")
+    except Closed:
+        pass
+    stream = sim.watch(WATCH + INITIAL)
+    stream.events(10)
+    assert sim.control("drop-watches", {"how": "rst"}) == {"watches": 1}
+    wait_until(lambda: sim.stats()["watches"]["open"] == 0, "watch ends")
+
+
+def test_timeout_and_bookmarks(start):
+    sim = replay(start, "--bookmark-interval-ms", "200", pods=5, events=3)
+    answer = sim.get(f"{WATCH}&resourceVersion=6&timeoutSeconds=1"
+                     "&allowWatchBookmarks=1")
+    assert answer.ended
+    types = [x["type"] for x in answer.lines()]
+    assert types[:3] == ["MODIFIED"] * 3
+    assert set(types[3:]) == {"BOOKMARK"} and len(types) > 4
+    assert version(answer.lines()[-1]["object"]) == 9
+
+
+def test_everything_else_is_ordinary(start):
+    sim = replay(start, pods=5)
+    maps = "/api/v1/namespaces/default/configmaps"
+    sim.create(maps, "m")
+    assert len(sim.get(maps).json()["items"]) == 1
+    assert sim.get("/api/v1/namespaces/ns-0/pods").json()["items"] == []

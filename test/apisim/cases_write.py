@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: MIT
+"""create, update, patch, delete; definitions of custom resources."""
+
+import re
+
+from cases_list import five_pods
+from sim import MERGE, names
+
+PODS = "/api/v1/namespaces/default/pods"
+MAPS = "/api/v1/namespaces/default/configmaps"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+JSON_PATCH = {"Content-Type": "application/json-patch+json"}
+
+
+def check(answer, code, reason, text=""):
+    status = answer.json()
+    assert answer.status == code, (answer.status, answer.body)
+    assert (status["kind"], status["code"]) == ("Status", code)
+    assert status.get("reason") == reason, status
+    assert text in status["message"], status
+    return status
+
+
+def test_create_settles_metadata(start):
+    sim = start()
+    before = sim.revision()
+    made = sim.create(MAPS, "m", metadata={
+        "uid": "x", "generation": 9, "creationTimestamp": "x", "selfLink": "/x",
+        "labels": {"a": "b"}, "unknown": 1}, data={"k": "v"})
+    meta = made["metadata"]
+    assert list(made) == ["kind", "apiVersion", "metadata", "data"]
+    assert list(meta) == ["name", "namespace", "uid", "resourceVersion",
+                          "creationTimestamp", "labels"]
+    assert meta["resourceVersion"] == str(before + 1)
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-"
+                        r"[89ab][0-9a-f]{3}-[0-9a-f]{12}", meta["uid"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+                        meta["creationTimestamp"])
+    assert sim.get(f"{MAPS}/m").json() == made
+
+
+def test_uids_come_from_the_seed(start):
+    def uid(*options):
+        return start(*options).create(MAPS, "m")["metadata"]["uid"]
+    assert uid("--seed", "7") == uid("--seed", "7") != uid("--seed", "8")
+
+
+def test_create_refusals(start):
+    sim = start()
+    sim.create(MAPS, "m")
+    exists = check(sim.post(MAPS, {"metadata": {"name": "m"}}), 409,
+                   "AlreadyExists", 'configmaps "m" already exists')
+    assert exists["details"] == {"name": "m", "kind": "configmaps"}
+    required = check(sim.post(MAPS, {}), 422, "Invalid",
+                     "name or generateName is required")
+    assert required["details"]["causes"] == [{
+        "reason": "FieldValueRequired",
+        "message": "Required value: name or generateName is required",
+        "field": "metadata.name"}]
+    for name in ("Upper", "-a", "a-", "a..b", "a_b", "x" * 254, "a/b", "é"):
+        check(sim.post(MAPS, {"metadata": {"name": name}}), 422, "Invalid")
+    check(sim.post(MAPS, {"metadata": {"name": "n", "namespace": "other"}}),
+          400, "BadRequest", "namespace of the provided object")
+    check(sim.post(MAPS, {"metadata": {"name": "n", "resourceVersion": "1"}}),
+          500, None, "should not be set")
+    check(sim.post(MAPS, {"kind": "Secret", "metadata": {"name": "n"}}), 400,
+          "BadRequest", "cannot be handled as a ConfigMap")
+    absent = check(sim.post(MAPS.replace("default", "absent"),
+                            {"metadata": {"name": "n"}}), 404, "NotFound")
+    assert absent["details"] == {"name": "absent", "kind": "namespaces"}
+    check(sim.post("/api/v1/configmaps", {}), 405, "MethodNotAllowed")
+    check(sim.ask("POST", MAPS, b"x", {"Content-Type": "text/plain"}), 415,
+          "UnsupportedMediaType")
+    for body in (b"", b"{", b"[]", b"1", b'"x"', b"\xff", b"{}x",
+                 b'{"a":' * 100000, b"[" * 200000):
+        check(sim.ask("POST", MAPS, body), 400, "BadRequest")
+    assert names(sim.get(MAPS).json()["items"]) == ["m"]
+
+
+def test_generate_name(start):
+    sim = start()
+    made = {sim.post(MAPS, {"metadata": {"generateName": "g-"}})
+            .json()["metadata"]["name"] for _ in range(20)}
+    assert len(made) == 20
+    assert all(re.fullmatch("g-[a-z0-9]{5}", x) for x in made)
+
+
+def test_dry_run_stores_nothing(start):
+    sim = start()
+    answer = sim.post(f"{MAPS}?dryRun=All", {"metadata": {"name": "m"}})
+    assert answer.status == 201 and answer.json()["metadata"]["uid"]
+    assert sim.get(f"{MAPS}/m").status == 404
+
+
+def test_update(start):
+    sim = start()
+    made = sim.create(MAPS, "m", data={"k": "1"})
+    made["data"]["k"] = "2"
+    changed = sim.ask("PUT", f"{MAPS}/m", made).json()
+    for key in ("uid", "creationTimestamp"):
+        assert changed["metadata"][key] == made["metadata"][key]
+    assert int(changed["metadata"]["resourceVersion"]) == int(
+        made["metadata"]["resourceVersion"]) + 1
+    conflict = check(sim.ask("PUT", f"{MAPS}/m", made), 409, "Conflict",
+                     "the object has been modified; please apply your changes")
+    assert conflict["details"] == {"name": "m", "kind": "configmaps"}
+    # The same content is no new version.
+    same = sim.ask("PUT", f"{MAPS}/m", changed).json()
+    assert same == changed and sim.revision() == int(
+        changed["metadata"]["resourceVersion"])
+    del changed["metadata"]["resourceVersion"]
+    changed["data"]["k"] = "3"
+    assert sim.ask("PUT", f"{MAPS}/m", changed).status == 200
+    changed["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    check(sim.ask("PUT", f"{MAPS}/m", changed), 409, "Conflict",
+          "Precondition failed: UID in precondition")
+    check(sim.ask("PUT", f"{MAPS}/x", {"metadata": {"name": "x"}}), 404,
+          "NotFound")
+    check(sim.ask("PUT", f"{MAPS}/m", {"metadata": {"name": "y"}}), 400,
+          "BadRequest", "does not match the name on the URL")
+    check(sim.ask("PUT", MAPS, {}), 405, "MethodNotAllowed")
+
+
+def test_custom_resources_need_a_version_to_update(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    body = {"apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": "w"}, "spec": {"n": 1}}
+    assert sim.post(path, body).status == 201
+    body["spec"]["n"] = 2
+    check(sim.ask("PUT", f"{path}/w", body), 422, "Invalid",
+          "metadata.resourceVersion: Invalid value: 0: must be specified")
+    check(sim.post(path, {"metadata": {"name": "v"}}), 400, "BadRequest")
+
+
+def test_generation_counts_changes_of_the_spec(start):
+    sim = five_pods(start)
+
+    def generation(patch):
+        return sim.merge(f"{PODS}/p1", patch)["metadata"]["generation"]
+    assert generation({"metadata": {"labels": {"x": "y"}}}) == 1
+    assert generation({"status": {"phase": "Running"}}) == 1
+    assert generation({"spec": {"nodeName": "n"}}) == 2
+    assert generation({"spec": {"nodeName": "n"}}) == 2
+    assert "generation" not in sim.create(MAPS, "m")["metadata"]
+
+
+def test_merge_patch(start):
+    sim = start()
+    sim.create(MAPS, "m", data={"a": "1", "b": "2"})
+    patched = sim.merge(f"{MAPS}/m", {"data": {"a": None, "c": "3"}})
+    assert patched["data"] == {"b": "2", "c": "3"}
+    strategic = sim.ask("PATCH", f"{MAPS}/m", {"data": {"b": "9"}}, {
+        "Content-Type": "application/strategic-merge-patch+json"})
+    assert strategic.json()["data"] == {"b": "9", "c": "3"}
+    check(sim.ask("PATCH", f"{MAPS}/m", {
+        "metadata": {"resourceVersion": "1"}, "data": {}}, MERGE), 409,
+        "Conflict")
+    check(sim.ask("PATCH", f"{MAPS}/x", {}, MERGE), 404, "NotFound")
+    check(sim.ask("PATCH", f"{MAPS}/m", {}), 415, "UnsupportedMediaType")
+    for body in (b"", b"{", b"[]", b"1", b"null", b'{"metadata":null}',
+                 b'{"metadata":1}', b'{"a":' * 100000):
+        assert sim.ask("PATCH", f"{MAPS}/m", body, MERGE).status in (200, 400)
+    assert sim.get(f"{MAPS}/m").json()["metadata"]["name"] == "m"
+
+
+def test_json_patch(start):
+    sim = start()
+    sim.create(MAPS, "m", data={"a": "1", "b": "2"})
+
+    def apply(*operations):
+        return sim.ask("PATCH", f"{MAPS}/m", list(operations), JSON_PATCH)
+    assert apply({"op": "test", "path": "/data/a", "value": "1"},
+                 {"op": "replace", "path": "/data/a", "value": "x"},
+                 {"op": "add", "path": "/data/c", "value": "y"},
+                 {"op": "remove", "path": "/data/b"},
+                 {"op": "copy", "from": "/data/c", "path": "/data/d"},
+                 {"op": "move", "from": "/data/c", "path": "/data/e"},
+                 ).json()["data"] == {"a": "x", "d": "y", "e": "y"}
+    before = sim.revision()
+    for bad in ({"op": "test", "path": "/data/a", "value": "no"},
+                {"op": "remove", "path": "/data/none"}, {"op": "x"}, 7,
+                {"op": "replace", "path": "data", "value": 1}):
+        check(apply({"op": "remove", "path": "/data/a"}, bad), 422, "Invalid")
+    assert apply({"op": "replace", "path": "", "value": 1}).status == 400
+    assert sim.revision() == before
+
+
+def test_status_subresource(start):
+    sim = five_pods(start)
+    changed = sim.merge(f"{PODS}/p1/status", {
+        "status": {"phase": "Running"}, "spec": {"nodeName": "ignored"}})
+    assert changed["status"]["phase"] == "Running"
+    assert "nodeName" not in changed["spec"]
+    assert sim.get(f"{MAPS}/m/status").status == 404
+
+
+def test_delete(start):
+    sim = five_pods(start)
+    sim.create(MAPS, "m")
+    uid = sim.get(f"{MAPS}/m").json()["metadata"]["uid"]
+    check(sim.ask("DELETE", f"{MAPS}/m", {"preconditions": {"uid": "x"}}), 409,
+          "Conflict", "the UID in the precondition (x) does not match")
+    assert sim.delete(f"{MAPS}/m") == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {},
+        "status": "Success",
+        "details": {"name": "m", "kind": "configmaps", "uid": uid}}
+    check(sim.ask("DELETE", f"{MAPS}/m"), 404, "NotFound")
+    gone = sim.delete(f"{PODS}/p1")
+    assert gone["kind"] == "Pod" and gone["metadata"]["deletionTimestamp"]
+    assert sim.get(f"{PODS}/p1").status == 404
+
+
+def test_a_name_can_be_used_again(start):
+    sim = start()
+    first = sim.create(MAPS, "m")["metadata"]["uid"]
+    at = sim.revision()
+    sim.delete(f"{MAPS}/m")
+    second = sim.create(MAPS, "m")["metadata"]["uid"]
+    assert first != second
+    events = sim.watch(f"{MAPS}?watch=1&resourceVersion={at}").events(2)
+    assert [(x["type"], x["object"]["metadata"]["uid"]) for x in events] == [
+        ("DELETED", first), ("ADDED", second)]
+
+
+def test_delete_collection(start):
+    sim = five_pods(start)
+    answer = sim.ask("DELETE", "/api/v1/namespaces/default/pods"
+                     "?labelSelector=app%3Da1")
+    assert answer.json()["kind"] == "PodList"
+    assert names(answer.json()["items"]) == ["p1", "p3", "p5"]
+    assert names(sim.get(PODS).json()["items"]) == ["p2", "p4"]
+
+
+def test_finalizers_hold_an_object(start):
+    sim = start()
+    sim.create(MAPS, "m", metadata={"finalizers": ["example.com/hold"]})
+    at = sim.revision()
+    held = sim.delete(f"{MAPS}/m")
+    assert held["metadata"]["deletionTimestamp"]
+    assert sim.get(f"{MAPS}/m").status == 200
+    sim.merge(f"{MAPS}/m", {"metadata": {"finalizers": None}})
+    assert sim.get(f"{MAPS}/m").status == 404
+    events = sim.watch(f"{MAPS}?watch=1&resourceVersion={at}").events(3)
+    assert [x["type"] for x in events][0::2] == ["MODIFIED", "DELETED"]
+
+
+def test_a_namespace_takes_its_objects_along(start):
+    sim = start()
+    sim.create("/api/v1/namespaces", "n")
+    sim.create("/api/v1/namespaces/n/configmaps", "m")
+    sim.create(MAPS, "m")
+    sim.delete("/api/v1/namespaces/n")
+    assert [x["metadata"]["namespace"] for x in
+            sim.get("/api/v1/configmaps").json()["items"]] == ["default"]
+
+
+def definition(served=True):
+    return {"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.example.org"},
+            "spec": {"group": "example.org", "scope": "Namespaced",
+                     "names": {"plural": "things", "singular": "thing",
+                               "kind": "Thing", "shortNames": ["th"]},
+                     "versions": [{"name": "v1beta1", "served": served,
+                                   "storage": True}]}}
+
+
+def test_a_definition_comes_and_goes(start):
+    sim = start()
+    path = "/apis/example.org/v1beta1/namespaces/default/things"
+    assert sim.get(path).body == b"404 page not found\n"
+    made = sim.post(CRDS, definition())
+    assert made.status == 201
+    assert made.json()["status"]["conditions"][1]["type"] == "Established"
+    assert sim.get(path).json()["kind"] == "ThingList"
+    sim.create(path, "t", apiVersion="example.org/v1beta1", kind="Thing")
+    found = sim.get("/apis/example.org/v1beta1").json()["resources"][0]
+    assert (found["name"], found["shortNames"]) == ("things", ["th"])
+    stream = sim.watch(f"{path}?watch=1")
+    assert stream.event()["type"] == "ADDED"
+    sim.delete(f"{CRDS}/things.example.org")
+    assert stream.event()["type"] == "DELETED"
+    assert stream.event() is None
+    assert sim.get(path).status == 404
+    assert sim.post(CRDS, definition()).status == 201
+    assert sim.get(path).json()["items"] == []
+
+
+def test_odd_definitions_do_no_harm(start):
+    sim = start()
+    for i, spec in enumerate((
+            None, 1, [], {}, {"group": 1}, {"group": "a.b", "names": []},
+            {"group": "a.b", "names": {"plural": "x", "kind": "X"},
+             "versions": [1, None, {"name": 5}, {"name": "../v"}]},
+            {"group": "", "names": {"plural": "pods", "kind": "Pod"},
+             "versions": [{"name": "v1", "served": False}]})):
+        sim.post(CRDS, {"metadata": {"name": f"d{i}"}, "spec": spec})
+    assert sim.get("/api/v1/pods").status == 200
+    for i in range(8):
+        sim.delete(f"{CRDS}/d{i}")
+
+
+def test_objects_keep_what_they_hold(start):
+    """Numbers, escapes and unknown members come back as they were."""
+    sim = start("--resource", "widgets.v1.example.com")
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    spec = {"big": 12345678901234567890123, "float": 1.5e300, "neg": -0.25,
+            "text": "\u0000\u001f\"\\/\u2028\U0001f600é<>&", "empty": {},
+            "list": [[], {}, None, True]}
+    made = sim.create(path, "w", apiVersion="example.com/v1", kind="Widget",
+                      spec=spec)
+    assert made["spec"] == spec
+    assert sim.get(f"{path}/w").json()["spec"] == spec

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Deletion. Pods show it in two steps, as on a real server that has no kubelet
+ * to wait for: first a version with deletionTimestamp, then the end. An object
+ * with finalizers only gets the timestamp and goes when the last finalizer is
+ * removed. */
+#include "write.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yyjson.h>
+
+#include "conn.h"
+#include "definition.h"
+#include "list.h"
+#include "mem.h"
+#include "object.h"
+#include "sim.h"
+#include "status.h"
+
+typedef struct delete_target {
+  resource *res;
+  char *key;
+  rev *r; // counted
+} delete_target;
+
+static bool is_kind(const resource *res, const char *qualified) {
+  return !res->custom && strcmp(res->qualified, qualified) == 0;
+}
+
+/* Stores a version that carries deletionTimestamp. */
+static rev *mark_deleted(struct sim *s, const delete_target *t) {
+  yyjson_mut_doc *doc = object_of(t->r);
+  yyjson_mut_val *meta = object_meta(doc);
+  char now[RFC3339_LEN + 1];
+  format_rfc3339(time(NULL), now);
+  object_set_text(doc, meta, "deletionTimestamp", now);
+  object_set_number(doc, meta, "deletionGracePeriodSeconds", 0);
+  if (t->res->has_generation) {
+    object_set_number(doc, meta, "generation",
+                      object_number(meta, "generation") + 1);
+  }
+  buf digits = {0};
+  buf_put_u64(&digits, store_revision(s->store) + 1);
+  object_set_text(doc, meta, "resourceVersion", digits.data);
+  buf_free(&digits);
+  rev *r = table_put(t->res->table, t->key, object_render(doc, t->res));
+  yyjson_mut_doc_free(doc);
+  return r;
+}
+
+static bool has_member(const rev *r, const char *key) {
+  span value = scan_find(r->json->data, r->meta, key);
+  return value.len > 2; // neither absent nor [] nor ""
+}
+
+static void delete_contents(struct sim *s, const rev *ns) {
+  slice name = rev_text(ns, ns->name);
+  char *text = xstrndup(name.ptr, name.len);
+  for (resource *res = s->registry.first; res != NULL; res = res->next) {
+    if (res->namespaced) {
+      delete_all_objects(res, text);
+    }
+  }
+  free(text);
+}
+
+/* Deletes or marks one object. Returns the newest version, counted, and
+ * whether it is gone. */
+static rev *delete_one(struct sim *s, const delete_target *t, bool *gone) {
+  bool held = has_member(t->r, "finalizers");
+  *gone = !held;
+  rev *last = rev_ref(t->r);
+  bool marked = has_member(t->r, "deletionTimestamp");
+  if (!marked && (held || is_kind(t->res, "pods"))) {
+    rev_unref(last);
+    last = rev_ref(mark_deleted(s, t));
+  }
+  if (held) {
+    return last;
+  }
+  if (is_kind(t->res, "namespaces")) {
+    delete_contents(s, t->r);
+  }
+  definition_deleted(s, t->res, t->r);
+  rev_unref(last);
+  return rev_ref(table_delete(t->res->table, t->key));
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static void answer_success(const api_call *call, const rev *r) {
+  slice uid = rev_text(r, r->uid);
+  buf body = {0};
+  buf_printf(&body,
+             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+             "\"status\":\"Success\",\"details\":{\"name\":\"%s\",",
+             call->name);
+  if (*call->res->group != '\0') {
+    buf_printf(&body, "\"group\":\"%s\",", call->res->group);
+  }
+  buf_printf(&body, "\"kind\":\"%s\",\"uid\":\"%.*s\"}}\n", call->res->plural,
+             (int)uid.len, uid.ptr);
+  resp_send(call->c, 200, "application/json", body.data, body.len);
+  buf_free(&body);
+}
+
+static void answer_object(const api_call *call, const rev *r) {
+  resp_begin(call->c, 200, "application/json");
+  segq parts = {0};
+  segq_push(&parts, r->json, r->json->data, r->json->len);
+  segq_push(&parts, NULL, "\n", 1);
+  resp_write(call->c, &parts);
+  segq_free(&parts);
+  resp_end(call->c);
+}
+
+/* The preconditions of DeleteOptions. False if the request is answered. */
+static bool check_preconditions(const api_call *call, const rev *r) {
+  const buf *body = &call->c->req.body;
+  if (body->len == 0) {
+    return true;
+  }
+  if (!object_depth_ok(body->data, body->len)) {
+    status_bad_request(call->c, "exceeded max depth");
+    return false;
+  }
+  yyjson_doc *doc = yyjson_read(body->data, body->len, 0);
+  if (!yyjson_is_obj(yyjson_doc_get_root(doc))) {
+    yyjson_doc_free(doc);
+    status_bad_request(call->c, "couldn't get version/kind; json parse error");
+    return false;
+  }
+  yyjson_val *pre = yyjson_obj_get(yyjson_doc_get_root(doc), "preconditions");
+  const char *uid = yyjson_get_str(yyjson_obj_get(pre, "uid"));
+  const char *version = yyjson_get_str(yyjson_obj_get(pre, "resourceVersion"));
+  buf detail = {0};
+  slice have_uid = rev_text(r, r->uid);
+  slice have_version = rev_text(r, r->rv_text);
+  if (uid != NULL && !slice_is(have_uid, uid)) {
+    buf_printf(&detail,
+               "the UID in the precondition (%s) does not match the UID in "
+               "record (%.*s). The object might have been deleted and then "
+               "recreated",
+               uid, (int)have_uid.len, have_uid.ptr);
+  } else if (version != NULL && !slice_is(have_version, version)) {
+    buf_printf(&detail,
+               "the ResourceVersion in the precondition (%s) does not match "
+               "the ResourceVersion in record (%.*s). The object might have "
+               "been modified",
+               version, (int)have_version.len, have_version.ptr);
+  }
+  yyjson_doc_free(doc);
+  bool ok = detail.len == 0;
+  if (!ok) {
+    status_precondition(call->c, call->res, call->name, detail.data);
+  }
+  buf_free(&detail);
+  return ok;
+}
+
+static void delete_named(const api_call *call) {
+  char *key = object_key(call->ns, call->name);
+  rev *r = table_get(call->res->table, key);
+  if (r == NULL) {
+    status_not_found(call->c, call->res, call->name);
+    free(key);
+    return;
+  }
+  if (check_preconditions(call, r)) {
+    delete_target t = {call->res, key, rev_ref(r)};
+    bool gone = false;
+    rev *last = delete_one(call->c->sim, &t, &gone);
+    if (!gone || is_kind(call->res, "pods") || is_kind(call->res, "services")) {
+      answer_object(call, last);
+    } else {
+      answer_success(call, last);
+    }
+    rev_unref(last);
+    rev_unref(t.r);
+  }
+  free(key);
+}
+
+static bool match_filter(const rev *r, void *data) {
+  return filter_match(data, r);
+}
+
+static void delete_collection(const api_call *call) {
+  list_options lo;
+  if (!list_options_read(call, &lo)) {
+    return;
+  }
+  store *st = call->c->sim->store;
+  list_query q = {
+      .version = store_revision(st),
+      .prefix = lo.filter.prefix,
+      .start = "",
+      .match = match_filter,
+      .data = &lo.filter,
+  };
+  snapshot all = table_list(call->res->table, &q);
+  for (size_t i = 0; i < all.count; i++) {
+    rev *r = all.items[i];
+    slice ns = rev_text(r, r->ns);
+    slice name = rev_text(r, r->name);
+    buf key = {0};
+    buf_append(&key, ns.ptr, ns.len);
+    buf_puts(&key, ns.len != 0 ? "/" : "");
+    buf_append(&key, name.ptr, name.len);
+    delete_target t = {call->res, key.data, r};
+    bool gone = false;
+    rev_unref(delete_one(call->c->sim, &t, &gone));
+    buf_free(&key);
+  }
+  list_send(call, all, store_revision(st));
+  list_options_free(&lo);
+}
+
+void delete_answer(const api_call *call) {
+  if (call->sub != NULL) {
+    status_method_not_allowed(call->c);
+  } else if (call->name != NULL) {
+    delete_named(call);
+  } else {
+    delete_collection(call);
+  }
+}

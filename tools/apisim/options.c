@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "mem.h"
+
+typedef enum option_kind {
+  OPTION_FLAG,
+  OPTION_INT,
+  OPTION_U64,
+  OPTION_SIZE,
+  OPTION_DOUBLE,
+  OPTION_TEXT,
+  OPTION_LIST,
+} option_kind;
+
+typedef struct option_spec {
+  const char *name;
+  option_kind kind;
+  size_t offset;
+  const char *argument;
+  const char *help;
+  double least, most; // of numbers
+} option_spec;
+
+#define AT(member) offsetof(options, member)
+
+static const option_spec SPECS[] = {
+    {"port", OPTION_INT, AT(port), "P",
+     "listen on 127.0.0.1:P; 0 = any free port (0)", 0, 65535},
+    {"seed", OPTION_U64, AT(seed), "N",
+     "seed of everything random that clients see (1)", 0, 1e18},
+    {"history", OPTION_U64, AT(history), "N",
+     "revisions kept; older ones are compacted (20000)", 1, 1e9},
+    {"bookmark-interval-ms", OPTION_U64, AT(bookmark_interval_ms), "MS",
+     "time between bookmarks, up to a quarter more; 0 = none (60000)", 0, 1e9},
+    {"token", OPTION_TEXT, AT(token), "T",
+     "answer 401 to requests without this bearer token", 0, 0},
+    {"forbid", OPTION_LIST, AT(forbid), "PLURAL",
+     "answer 403 for this resource (repeatable)", 0, 0},
+    {"resource", OPTION_LIST, AT(resources), "SPEC",
+     "add a custom resource: plural.version.group[:Kind][:namespaced|cluster] "
+     "(repeatable)",
+     0, 0},
+    {"fault", OPTION_LIST, AT(faults), "RULE",
+     "kind,key=value,... as POST /sim/fault takes them (repeatable)", 0, 0},
+    {"run-for", OPTION_DOUBLE, AT(run_for_s), "SECONDS",
+     "end after this time; 0 = on SIGINT or SIGTERM (0)", 0, 1e9},
+    {"pods", OPTION_U64, AT(pods), "N", "pods there at the start (0)", 0, 1e8},
+    {"namespaces", OPTION_U64, AT(namespaces), "K",
+     "spread them over ns-0 to ns-(K-1) (10)", 1, 1e6},
+    {"object-bytes", OPTION_SIZE, AT(object_bytes), "B",
+     "size of a pod in bytes, at least about 1060 (5400)", 0, 1 << 20},
+    {"churn", OPTION_DOUBLE, AT(churn), "R",
+     "changes to these pods a second (0)", 0, 1e6},
+    {"replay", OPTION_FLAG, AT(replay), NULL,
+     "serve /api/v1/pods from rendered bytes, for benchmarks", 0, 0},
+    {"replay-metadata", OPTION_FLAG, AT(replay_metadata), NULL,
+     "render PartialObjectMetadata for it at the start, too", 0, 0},
+    {"replay-events", OPTION_U64, AT(replay_events), "M",
+     "MODIFIED events a replay watch sends (0)", 0, 1e8},
+    {"replay-rate", OPTION_DOUBLE, AT(replay_rate), "R",
+     "of them a second; 0 = as fast as the client reads (0)", 0, 1e8},
+    {"replay-changed", OPTION_DOUBLE, AT(replay_changed), "PERCENT",
+     "objects changed in each replay list after the first (0)", 0, 100},
+};
+
+enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
+
+static void print_help(void) {
+  puts("kin-apisim: a simulated Kubernetes API server on the loopback "
+       "interface\n\nUsage: kin-apisim [options]\n");
+  for (size_t i = 0; i < SPEC_COUNT; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "--%s %s", SPECS[i].name,
+             SPECS[i].argument != NULL ? SPECS[i].argument : "");
+    printf("  %-28s %s\n", name, SPECS[i].help);
+  }
+  puts("\nEnvironment and control requests: see doc/kin-apisim.md.");
+}
+
+static int usage_error(const char *what, const char *which) {
+  fprintf(stderr, "kin-apisim: %s: %s (try --help)\n", which, what);
+  return 2;
+}
+
+static const option_spec *find(const char *name, size_t len) {
+  for (size_t i = 0; i < SPEC_COUNT; i++) {
+    if (strlen(SPECS[i].name) == len &&
+        strncmp(SPECS[i].name, name, len) == 0) {
+      return &SPECS[i];
+    }
+  }
+  return NULL;
+}
+
+static bool store_number(void *at, const option_spec *spec, const char *text) {
+  if (spec->kind == OPTION_U64) {
+    uint64_t value;
+    if (!slice_to_u64(slice_of(text), &value) || (double)value < spec->least ||
+        (double)value > spec->most) {
+      return false;
+    }
+    *(uint64_t *)at = value;
+    return true;
+  }
+  char *end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (end == text || *end != '\0' || errno != 0 || !(value >= spec->least) ||
+      !(value <= spec->most)) {
+    return false;
+  }
+  if (spec->kind == OPTION_DOUBLE) {
+    *(double *)at = value;
+  } else if (spec->kind == OPTION_INT) {
+    *(int *)at = (int)value;
+  } else {
+    *(size_t *)at = (size_t)value;
+  }
+  return true;
+}
+
+static bool store_value(options *o, const option_spec *spec, const char *text) {
+  void *at = (char *)o + spec->offset;
+  switch (spec->kind) {
+  case OPTION_FLAG:
+    *(bool *)at = true;
+    return true;
+  case OPTION_TEXT:
+    *(const char **)at = text;
+    return true;
+  case OPTION_LIST: {
+    text_list *list = at;
+    list->items = xrealloc(list->items, list->count + 1, sizeof(char *));
+    list->items[list->count++] = text;
+    return true;
+  }
+  default:
+    return store_number(at, spec, text);
+  }
+}
+
+int options_parse(options *o, int argc, char **argv) {
+  *o = (options){
+      .seed = 1,
+      .history = 20000,
+      .bookmark_interval_ms = 60000,
+      .namespaces = 10,
+      .object_bytes = 5400,
+  };
+  for (int i = 1; i < argc; i++) {
+    const char *arg = argv[i];
+    if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+      print_help();
+      return 0;
+    }
+    if (strncmp(arg, "--", 2) != 0) {
+      return usage_error("unexpected argument", arg);
+    }
+    const char *equal = strchr(arg, '=');
+    size_t len = equal != NULL ? (size_t)(equal - arg) - 2 : strlen(arg) - 2;
+    const option_spec *spec = find(arg + 2, len);
+    if (spec == NULL) {
+      return usage_error("no such option", arg);
+    }
+    const char *value = equal != NULL ? equal + 1 : NULL;
+    if (spec->kind != OPTION_FLAG && value == NULL && ++i < argc) {
+      value = argv[i];
+    }
+    if ((spec->kind != OPTION_FLAG) != (value != NULL)) {
+      return usage_error(value != NULL ? "takes no value" : "needs a value",
+                         arg);
+    }
+    if (!store_value(o, spec, value)) {
+      return usage_error("value out of range", arg);
+    }
+  }
+  return -1;
+}
+
+void options_free(options *o) {
+  free(o->forbid.items);
+  free(o->resources.items);
+  free(o->faults.items);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef APISIM_OPTIONS_H
+#define APISIM_OPTIONS_H
+
+/* The command line. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct text_list {
+  const char **items; // into argv
+  size_t count;
+} text_list;
+
+typedef struct options {
+  int port;
+  uint64_t seed;
+  uint64_t history; // revisions kept
+  uint64_t bookmark_interval_ms;
+  const char *token;
+  text_list forbid;
+  text_list resources;
+  text_list faults;
+  double run_for_s; // 0 = until a signal
+
+  uint64_t pods;
+  uint64_t namespaces;
+  size_t object_bytes;
+  double churn;
+
+  bool replay;
+  bool replay_metadata;
+  uint64_t replay_events;
+  double replay_rate; // events per second; 0 = as fast as the socket takes them
+  double replay_changed; // percent
+} options;
+
+/* Returns -1 to go on, else the exit status (0 after --help). */
+int options_parse(options *o, int argc, char **argv);
+void options_free(options *o);
+
+#endif

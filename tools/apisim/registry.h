@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef APISIM_REGISTRY_H
+#define APISIM_REGISTRY_H
+
+/* The resources this server knows: a built-in table, --resource options, and
+ * CustomResourceDefinitions. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <yyjson.h>
+
+#include "buf.h"
+#include "store.h"
+
+struct watch;
+
+typedef struct resource {
+  struct resource *next;
+  char *group; // "" = core
+  char *version;
+  char *plural;
+  char *singular;
+  char *kind;
+  char *api_version;    // "v1" or "apps/v1"
+  char *qualified;      // "pods" or "deployments.apps"
+  char *short_names;    // JSON array members, "" = none
+  const char *category; // "" = none
+  const char *zero;     // members after metadata in an object without content
+  bool namespaced;
+  bool custom;         // unstructured: members in alphabetical order
+  bool has_generation; // metadata.generation is kept
+  bool has_status;     // the status subresource exists
+  bool has_pod_fields; // field selectors know spec.nodeName, status.phase
+  bool served;         // false after its definition was deleted
+  bool forbidden;      // --forbid
+  table *table;
+  struct watch *watches;
+  bool dirty; // watches have to catch up
+  struct resource *next_dirty;
+} resource;
+
+typedef struct registry {
+  resource *first; // in order of declaration
+  store *store;
+} registry;
+
+void registry_init(registry *reg, store *st);
+void registry_finish(registry *reg);
+/* A served resource, or NULL. */
+resource *registry_find(const registry *reg, const char *group,
+                        const char *version, const char *plural);
+/* The same by plural alone, core and built-in first. */
+resource *registry_find_plural(const registry *reg, const char *plural);
+/* Adds plural.version.group[:Kind][:namespaced|cluster]. False and a message
+ * if it is malformed or already there. */
+bool registry_add_text(registry *reg, const char *text, buf *error);
+/* Adds or serves again, stops serving, what a CustomResourceDefinition object
+ * declares. Malformed parts are skipped. */
+void registry_apply_crd(registry *reg, yyjson_val *crd);
+/* The resources a definition declares are found by group and plural. */
+resource *registry_next_of_group(const registry *reg, const resource *after,
+                                 const char *group, const char *plural);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT */
+/* Every write parses the body into a tree, settles the metadata the server
+ * owns, renders the result with the revision it is about to get, and commits
+ * it. */
+#include "write.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "body.h"
+#include "conn.h"
+#include "definition.h"
+#include "jsonpatch.h"
+#include "mem.h"
+#include "object.h"
+#include "render.h"
+#include "sim.h"
+#include "status.h"
+
+static bool is_content_type(const conn *c, const char *const *types) {
+  slice type = media_type(request_header(&c->req, "Content-Type"));
+  if (type.len == 0) {
+    return types[0] != NULL && strcmp(types[0], "application/json") == 0;
+  }
+  for (; *types != NULL; types++) {
+    if (slice_is(type, *types)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* ------------------------------------------------------------- validation */
+
+static bool check_namespace(const api_call *call, yyjson_mut_val *meta) {
+  const char *ns = object_text(meta, "namespace");
+  if (ns != NULL && *ns != '\0' &&
+      (call->ns == NULL || strcmp(ns, call->ns) != 0)) {
+    status_bad_request(call->c, "the namespace of the provided object does not "
+                                "match the namespace sent on the request");
+    return false;
+  }
+  return true;
+}
+
+static bool is_subdomain(const char *name) {
+  size_t len = strlen(name);
+  for (size_t i = 0; i < len; i++) {
+    bool edge =
+        i == 0 || i == len - 1 || name[i - 1] == '.' || name[i + 1] == '.';
+    char c = name[i];
+    bool alnum = islower((unsigned char)c) || isdigit((unsigned char)c);
+    if (!alnum && (edge || (c != '-' && c != '.'))) {
+      return false;
+    }
+  }
+  return len != 0 && len <= 253;
+}
+
+static bool check_name(const api_call *call, const char *name) {
+  if (is_subdomain(name)) {
+    return true;
+  }
+  buf message = {0};
+  buf_puts(&message, "Invalid value: ");
+  buf_put_json(&message, name, strlen(name));
+  buf_puts(&message,
+           ": a lowercase RFC 1123 subdomain must consist of lower case "
+           "alphanumeric characters, '-' or '.', and must start and end with "
+           "an alphanumeric character (e.g. 'example.com', regex used for "
+           "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*"
+           "[a-z0-9])?)*')");
+  field_error error = {"FieldValueInvalid", message.data, "metadata.name"};
+  status_invalid(call->c, call->res->group, call->res->kind, name, &error, 1);
+  buf_free(&message);
+  return false;
+}
+
+/* Settles metadata.name, from generateName if need be. */
+static bool settle_name(const api_call *call, yyjson_mut_doc *doc,
+                        yyjson_mut_val *meta) {
+  const char *name = object_text(meta, "name");
+  const char *prefix = object_text(meta, "generateName");
+  if (name != NULL && *name != '\0') {
+    return check_name(call, name);
+  }
+  if (prefix == NULL || *prefix == '\0') {
+    field_error error = {"FieldValueRequired",
+                         "Required value: name or generateName is required",
+                         "metadata.name"};
+    status_invalid(call->c, call->res->group, call->res->kind, "", &error, 1);
+    return false;
+  }
+  static const char LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
+  buf made = {0};
+  buf_puts(&made, prefix);
+  for (int i = 0; i < 5; i++) {
+    buf_putc(&made,
+             LETTERS[rng_below(&call->c->sim->uid_rng, sizeof LETTERS - 1)]);
+  }
+  object_set_text(doc, meta, "name", made.data);
+  bool ok = check_name(call, made.data);
+  buf_free(&made);
+  return ok;
+}
+
+static bool namespace_exists(const api_call *call) {
+  if (call->ns == NULL) {
+    return true;
+  }
+  const resource *namespaces =
+      registry_find(&call->c->sim->registry, "", "v1", "namespaces");
+  if (table_get(namespaces->table, call->ns) != NULL) {
+    return true;
+  }
+  status_not_found(call->c, namespaces, call->ns);
+  return false;
+}
+
+/* ------------------------------------------------------------------ commit */
+
+static void answer_object(const api_call *call, int status, const rev *r) {
+  segq body = {0};
+  if (call->media == MEDIA_PARTIAL) {
+    render_partial(&body, r, call->res, 0);
+  } else {
+    render_object(&body, r, 0);
+  }
+  segq_push(&body, NULL, "\n", 1);
+  resp_begin(call->c, status, "application/json");
+  resp_write(call->c, &body);
+  resp_end(call->c);
+  segq_free(&body);
+}
+
+static bool is_dry_run(const api_call *call) {
+  const char *text = request_query(&call->c->req, "dryRun");
+  return text != NULL && strcmp(text, "All") == 0;
+}
+
+/* Renders doc with the next revision and stores it. */
+static rev *commit(struct sim *s, const resource *res, const char *key,
+                   yyjson_mut_doc *doc) {
+  buf digits = {0};
+  buf_put_u64(&digits, store_revision(s->store) + 1);
+  object_set_text(doc, object_meta(doc), "resourceVersion", digits.data);
+  buf_free(&digits);
+  rev *r = table_put(res->table, key, object_render(doc, res));
+  definition_changed(s, res, r);
+  return r;
+}
+
+/* Answers with what a commit would have stored. */
+static void answer_dry_run(const api_call *call, int status,
+                           yyjson_mut_doc *doc) {
+  blob *json = object_render(doc, call->res);
+  resp_begin(call->c, status, "application/json");
+  resp_write_ref(call->c, json, json->data, json->len);
+  resp_end(call->c);
+  blob_unref(json);
+}
+
+static void put_now(yyjson_mut_doc *doc, yyjson_mut_val *meta,
+                    const char *key) {
+  char now[RFC3339_LEN + 1];
+  format_rfc3339(time(NULL), now);
+  object_set_text(doc, meta, key, now);
+}
+
+static void settle_new(struct sim *s, const resource *res, const char *ns,
+                       yyjson_mut_doc *doc) {
+  yyjson_mut_val *meta = object_meta(doc);
+  char uid[UUID_LEN + 1];
+  rng_uuid(&s->uid_rng, uid);
+  object_set_text(doc, meta, "uid", uid);
+  object_remove(meta, "selfLink");
+  object_remove(meta, "deletionTimestamp");
+  object_remove(meta, "deletionGracePeriodSeconds");
+  object_remove(meta, "generation");
+  if (ns != NULL) {
+    object_set_text(doc, meta, "namespace", ns);
+  }
+  if (res->has_generation) {
+    object_set_number(doc, meta, "generation", 1);
+  }
+  put_now(doc, meta, "creationTimestamp");
+  object_default(doc, res);
+}
+
+void write_ensure_namespace(struct sim *s, const char *name) {
+  const resource *res = registry_find(&s->registry, "", "v1", "namespaces");
+  if (table_get(res->table, name) != NULL) {
+    return;
+  }
+  yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+  yyjson_mut_doc_set_root(doc, yyjson_mut_obj(doc));
+  object_set_text(doc, object_meta(doc), "name", name);
+  settle_new(s, res, NULL, doc);
+  commit(s, res, name, doc);
+  yyjson_mut_doc_free(doc);
+}
+
+/* ------------------------------------------------------------------ create */
+
+static void create_object(const api_call *call, yyjson_mut_doc *doc) {
+  conn *c = call->c;
+  yyjson_mut_val *meta = object_meta(doc);
+  const char *version = object_text(meta, "resourceVersion");
+  if (version != NULL && *version != '\0') {
+    status_send(c, 500, NULL,
+                "resourceVersion should not be set on objects to be created",
+                NULL);
+    return;
+  }
+  if (!check_namespace(call, meta) || !namespace_exists(call) ||
+      !settle_name(call, doc, meta)) {
+    return;
+  }
+  const char *name = object_text(meta, "name");
+  char *key = object_key(call->ns, name);
+  if (table_get(call->res->table, key) != NULL) {
+    status_exists(c, call->res, name);
+  } else {
+    settle_new(c->sim, call->res, call->ns, doc);
+    if (is_dry_run(call)) {
+      answer_dry_run(call, 201, doc);
+    } else {
+      answer_object(call, 201, commit(c->sim, call->res, key, doc));
+    }
+  }
+  free(key);
+}
+
+static void create(const api_call *call) {
+  static const char *const TYPES[] = {"application/json", NULL};
+  if (call->name != NULL || (call->res->namespaced && call->ns == NULL)) {
+    status_method_not_allowed(call->c);
+    return;
+  }
+  if (!is_content_type(call->c, TYPES)) {
+    status_unsupported_media(call->c, "application/json, application/yaml, "
+                                      "application/vnd.kubernetes.protobuf");
+    return;
+  }
+  yyjson_mut_doc *doc = body_read_object(call);
+  if (doc != NULL && body_check_kind(call, doc)) {
+    create_object(call, doc);
+  }
+  yyjson_mut_doc_free(doc);
+}
+
+/* ------------------------------------------------------- update and patch */
+
+/* Members the server owns keep their values. */
+static void keep_meta(yyjson_mut_doc *doc, yyjson_mut_val *meta,
+                      yyjson_mut_val *old) {
+  static const char *const KEPT[] = {"name",
+                                     "namespace",
+                                     "uid",
+                                     "generation",
+                                     "creationTimestamp",
+                                     "deletionTimestamp",
+                                     "deletionGracePeriodSeconds"};
+  for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
+    yyjson_mut_val *value = yyjson_mut_obj_get(old, KEPT[i]);
+    if (value != NULL) {
+      object_set(doc, meta, KEPT[i], yyjson_mut_val_mut_copy(doc, value));
+    } else {
+      object_remove(meta, KEPT[i]);
+    }
+  }
+}
+
+static bool precondition_failed(const api_call *call, const char *uid,
+                                const rev *old) {
+  if (uid == NULL || slice_is(rev_text(old, old->uid), uid)) {
+    return false;
+  }
+  slice have = rev_text(old, old->uid);
+  buf detail = {0};
+  buf_printf(&detail,
+             "StorageError: invalid object, Code: 4, Key: /registry/%s/%s%s%s, "
+             "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID "
+             "in precondition: %s, UID in object meta: %.*s",
+             call->res->plural, call->ns != NULL ? call->ns : "",
+             call->ns != NULL ? "/" : "", call->name, uid, (int)have.len,
+             have.ptr);
+  status_conflict(call->c, call->res, call->name, detail.data);
+  buf_free(&detail);
+  return true;
+}
+
+/* Whether the version the client based its change on is the newest. */
+static bool check_version(const api_call *call, yyjson_mut_val *meta,
+                          const rev *old) {
+  const char *version = object_text(meta, "resourceVersion");
+  uint64_t number;
+  if (version != NULL && *version != '\0') {
+    if (slice_is(rev_text(old, old->rv_text), version)) {
+      return true;
+    }
+    if (slice_to_u64(slice_of(version), &number)) {
+      status_conflict(call->c, call->res, call->name, NULL);
+      return false;
+    }
+    buf message = {0};
+    buf_printf(&message, "strconv.ParseUint: parsing \"%s\": invalid syntax",
+               version);
+    status_send(call->c, 500, NULL, message.data, NULL);
+    buf_free(&message);
+    return false;
+  }
+  if (!call->res->custom) {
+    return true;
+  }
+  field_error error = {"FieldValueInvalid",
+                       "Invalid value: 0: must be specified for an update",
+                       "metadata.resourceVersion"};
+  status_invalid(call->c, call->res->group, call->res->kind, call->name, &error,
+                 1);
+  return false;
+}
+
+static bool has_finalizers(yyjson_mut_val *meta) {
+  return yyjson_mut_arr_size(yyjson_mut_obj_get(meta, "finalizers")) != 0;
+}
+
+/* Stores doc as the next version of old and answers, unless nothing changed. */
+static void store_change(const api_call *call, yyjson_mut_doc *doc,
+                         yyjson_mut_doc *old_doc, rev *old, const char *key) {
+  yyjson_mut_val *meta = object_meta(doc);
+  if (call->res->has_generation && object_spec_differs(old_doc, doc)) {
+    object_set_number(doc, meta, "generation",
+                      object_number(object_meta(old_doc), "generation") + 1);
+  }
+  char *version = xstrndup(rev_text(old, old->rv_text).ptr, old->rv_text.len);
+  object_set_text(doc, meta, "resourceVersion", version);
+  free(version);
+  blob *same = object_render(doc, call->res);
+  bool changed = same->len != old->json->len ||
+                 memcmp(same->data, old->json->data, same->len) != 0;
+  blob_unref(same);
+  meta = object_meta(doc);
+  if (is_dry_run(call)) {
+    answer_dry_run(call, 200, doc);
+  } else if (!changed) {
+    answer_object(call, 200, old);
+  } else {
+    rev *r = commit(call->c->sim, call->res, key, doc);
+    answer_object(call, 200, r);
+    if (object_text(object_meta(doc), "deletionTimestamp") != NULL &&
+        !has_finalizers(object_meta(doc))) {
+      table_delete(call->res->table, key);
+    }
+  }
+}
+
+/* The status subresource changes status only; everything else stays. */
+static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
+  yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
+  yyjson_mut_val *status = yyjson_mut_obj_get(root, "status");
+  yyjson_mut_val *merged =
+      yyjson_mut_val_mut_copy(doc, yyjson_mut_doc_get_root(old_doc));
+  yyjson_mut_val *version =
+      yyjson_mut_obj_get(object_meta(doc), "resourceVersion");
+  if (version != NULL) {
+    object_set(doc, yyjson_mut_obj_get(merged, "metadata"), "resourceVersion",
+               yyjson_mut_val_mut_copy(doc, version));
+  }
+  if (status != NULL) {
+    object_set(doc, merged, "status", yyjson_mut_val_mut_copy(doc, status));
+  }
+  yyjson_mut_doc_set_root(doc, merged);
+}
+
+static void change_object(const api_call *call, yyjson_mut_doc *doc,
+                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
+  yyjson_mut_val *meta = object_meta(doc);
+  const char *name = object_text(meta, "name");
+  if (name != NULL && strcmp(name, call->name) != 0) {
+    buf message = {0};
+    buf_printf(&message,
+               "the name of the object (%s) does not match the name on the URL "
+               "(%s)",
+               name, call->name);
+    status_bad_request_take(call->c, &message);
+    return;
+  }
+  if (!body_check_kind(call, doc) || !check_namespace(call, meta) ||
+      precondition_failed(call, object_text(meta, "uid"), old) ||
+      !check_version(call, meta, old)) {
+    return;
+  }
+  if (call->sub != NULL) {
+    keep_all_but_status(doc, old_doc);
+  }
+  keep_meta(doc, object_meta(doc), object_meta(old_doc));
+  store_change(call, doc, old_doc, old, key);
+}
+
+static void update(const api_call *call) {
+  static const char *const TYPES[] = {"application/json", NULL};
+  if (call->name == NULL) {
+    status_method_not_allowed(call->c);
+    return;
+  }
+  if (!is_content_type(call->c, TYPES)) {
+    status_unsupported_media(call->c, "application/json, application/yaml, "
+                                      "application/vnd.kubernetes.protobuf");
+    return;
+  }
+  yyjson_mut_doc *doc = body_read_object(call);
+  if (doc == NULL) {
+    return;
+  }
+  char *key = object_key(call->ns, call->name);
+  rev *old = table_get(call->res->table, key);
+  if (old == NULL) {
+    status_not_found(call->c, call->res, call->name);
+  } else {
+    yyjson_mut_doc *old_doc = object_of(old);
+    change_object(call, doc, old_doc, old, key);
+    yyjson_mut_doc_free(old_doc);
+  }
+  yyjson_mut_doc_free(doc);
+  free(key);
+}
+
+static const char JSON_PATCH[] = "application/json-patch+json";
+
+/* The patched tree, or NULL and the request is answered. */
+static yyjson_mut_doc *apply_patch(const api_call *call, yyjson_mut_doc *patch,
+                                   yyjson_mut_doc *old_doc) {
+  const char *const types[] = {JSON_PATCH, NULL};
+  yyjson_mut_doc *doc = yyjson_mut_doc_mut_copy(old_doc, NULL);
+  buf error = {0};
+  if (!is_content_type(call->c, types)) {
+    yyjson_mut_val *merged = yyjson_mut_merge_patch(
+        doc, yyjson_mut_doc_get_root(old_doc), yyjson_mut_doc_get_root(patch));
+    yyjson_mut_doc_set_root(doc, merged);
+  } else if (!jsonpatch_apply(doc, yyjson_mut_doc_get_root(patch), &error)) {
+    status_send(call->c, 422, "Invalid", error.data, "{}");
+    yyjson_mut_doc_free(doc);
+    doc = NULL;
+  }
+  buf_free(&error);
+  if (doc != NULL && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc))) {
+    status_bad_request(call->c, "the patch does not leave an object");
+    yyjson_mut_doc_free(doc);
+    doc = NULL;
+  }
+  return doc;
+}
+
+static void patch_object(const api_call *call, yyjson_mut_doc *patch, rev *old,
+                         const char *key) {
+  yyjson_mut_doc *old_doc = object_of(old);
+  yyjson_mut_doc *doc = apply_patch(call, patch, old_doc);
+  if (doc != NULL) {
+    change_object(call, doc, old_doc, old, key);
+  }
+  yyjson_mut_doc_free(doc);
+  yyjson_mut_doc_free(old_doc);
+}
+
+static void patch(const api_call *call) {
+  static const char *const TYPES[] = {"application/merge-patch+json",
+                                      "application/strategic-merge-patch+json",
+                                      JSON_PATCH, NULL};
+  if (call->name == NULL) {
+    status_method_not_allowed(call->c);
+    return;
+  }
+  if (!is_content_type(call->c, TYPES)) {
+    status_unsupported_patch(call->c);
+    return;
+  }
+  yyjson_mut_doc *doc = body_read_patch(call);
+  if (doc == NULL) {
+    return;
+  }
+  char *key = object_key(call->ns, call->name);
+  rev *old = table_get(call->res->table, key);
+  if (old == NULL) {
+    status_not_found(call->c, call->res, call->name);
+  } else {
+    patch_object(call, doc, old, key);
+  }
+  yyjson_mut_doc_free(doc);
+  free(key);
+}
+
+void write_answer(const api_call *call) {
+  if (strcmp(call->verb, "create") == 0) {
+    create(call);
+  } else if (strcmp(call->verb, "update") == 0) {
+    update(call);
+  } else if (strcmp(call->verb, "patch") == 0) {
+    patch(call);
+  } else {
+    delete_answer(call);
+  }
+}
