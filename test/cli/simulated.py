@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Against kin-apisim: whole runs with churn, folded and compared."""
+
+import json
+import urllib.request
+
+from harness import Program, Simulator, check, check_equal
+
+
+def fold(lines):
+    """What a program that applied the lines would hold: key -> version."""
+    state = {}
+    for raw in lines:
+        line = json.loads(raw)
+        event, key = line["event"], line.get("key")
+        if event == "add":
+            check(key not in state, f"{key} added twice")
+            state[key] = line["resourceVersion"]
+        elif event == "update":
+            check_equal(line["oldResourceVersion"], state[key], key)
+            state[key] = line["resourceVersion"]
+        elif event == "delete":
+            del state[key]
+        elif event == "synced":
+            check_equal(line["objects"], len(state), "objects at synced")
+        else:
+            raise AssertionError(f"unexpected {line}")
+    return state
+
+
+def listed(url, path="/api/v1/pods"):
+    with urllib.request.urlopen(url + path) as response:
+        body = json.load(response)
+    return {f"{i['metadata']['namespace']}/{i['metadata']['name']}":
+            i["metadata"]["resourceVersion"] for i in body["items"]}
+
+
+def test_once_equals_the_list(programs):
+    with Simulator(programs.apisim, "--pods", "300") as server:
+        with Program([programs.kinformer, "pods", "-A", "--once", "--server",
+                      server.url, "--page-size", "70"]) as p:
+            state = fold(p.expect_end(0).splitlines())
+        check_equal(len(state), 300)
+        check_equal(state, listed(server.url))
+
+
+def test_churn_is_legal(programs):
+    with Simulator(programs.apisim, "--pods", "100", "--churn", "500") as server:
+        with Program([programs.kinformer, "pods", "-A", "--exit-after", "500",
+                      "--server", server.url]) as p:
+            lines = p.expect_end(0).splitlines()
+    fold(lines)
+    events = [json.loads(line)["event"] for line in lines]
+    synced = events.index("synced")
+    check_equal(len(events) - synced - 1, 500, "lines after synced")
+
+
+def test_show_object_is_the_one_listed(programs):
+    with Simulator(programs.apisim, "--pods", "3") as server:
+        with Program([programs.kinformer, "pods", "-A", "--once",
+                      "--show-object", "--keep-managed-fields", "--server",
+                      server.url]) as p:
+            lines = [json.loads(l) for l in p.expect_end(0).splitlines()]
+        with urllib.request.urlopen(server.url + "/api/v1/pods") as response:
+            items = json.load(response)["items"]
+    shown = {l["key"]: l["object"] for l in lines if l["event"] == "add"}
+    check_equal(shown, {f"{i['metadata']['namespace']}/{i['metadata']['name']}":
+                        i for i in items})
+
+
+def test_namespaces(programs):
+    with Simulator(programs.apisim, "--pods", "60") as server:
+        truth = listed(server.url)
+        names = sorted({key.split("/")[0] for key in truth})[:2]
+        options = [o for name in names for o in ("-n", name)]
+        with Program([programs.kinformer, "pods", *options, "--once",
+                      "--server", server.url]) as p:
+            lines = p.expect_end(0).splitlines()
+    state = fold(lines)
+    check_equal(state, {key: version for key, version in truth.items()
+                        if key.split("/")[0] in names})
+    check_equal(sorted(json.loads(lines[-1])["resourceVersions"]), names)

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests of the kinformer program and the examples, as a user runs them.
+
+usage: test_cli.py KINFORMER KIN_APISIM [--watch-pods PROGRAM] [--embed PROGRAM]
+                   [--only NAME...]
+
+Runs every test, or those whose name contains one of the NAMEs, and ends with a
+line `N passed, N failed`. Without the examples' programs, their tests are left
+out.
+"""
+
+import argparse
+import sys
+import traceback
+
+import ending
+import examples
+import lines
+import simulated
+import tables
+import usage
+
+MODULES = (usage, lines, ending, tables, simulated, examples)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kinformer")
+    parser.add_argument("apisim")
+    parser.add_argument("--watch-pods")
+    parser.add_argument("--embed")
+    parser.add_argument("--only", nargs="+", default=[""])
+    return parser.parse_args()
+
+
+def main():
+    programs = parse_arguments()
+    passed = failed = 0
+    for module in MODULES:
+        if module is examples and not (programs.watch_pods and programs.embed):
+            continue
+        for name, test in vars(module).items():
+            full = f"{module.__name__}.{name}"
+            if not name.startswith("test_") or not any(
+                    part in full for part in programs.only):
+                continue
+            try:
+                test(programs)
+                passed += 1
+                print(f"ok {full}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAILED {full}")
+                if not isinstance(error, AssertionError):
+                    traceback.print_exc(file=sys.stdout)
+                frames = traceback.extract_tb(error.__traceback__)
+                where = [f"{f.filename}:{f.lineno}" for f in frames[1:]]
+                print(f"  at {', '.join(where)}\n  {error}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""The command line: what is refused, and what is asked of the server."""
+
+from harness import (Program, Scripted, check, check_equal, pod_list)
+
+NOWHERE = "http://127.0.0.1:1"
+EMPTY = pod_list([], 7)
+
+# Arguments, and what standard error has to name.
+REFUSED = [
+    ([], "RESOURCE"),
+    (["pods"], "--server is needed"),
+    (["pods", "configmaps", "--server", NOWHERE], "configmaps"),
+    (["pods", "--server", NOWHERE, "--nonsense"], "--nonsense"),
+    (["pods", "--server", "https://127.0.0.1:1"], "https://"),
+    (["pods", "--server", "127.0.0.1:1"], "http://"),
+    (["pods", "--server", "http://"], "--server"),
+    (["pods", "--server", "http://127.0.0.1:99999"], "--server"),
+    (["pods", "--server"], "--server"),
+    (["pods", "--server", NOWHERE, "-A", "-n", "a"], "-n and -A"),
+    (["pods", "--server", NOWHERE, "-n", "a", "-n", "a"], "-n a is given twice"),
+    (["pods", "--server", NOWHERE, "-n", ""], "-n"),
+    (["pods", "--server", NOWHERE, "-n", "a/b"], "namespace"),
+    (["pods", "--server", NOWHERE, "--index", "/a"], "--by"),
+    (["pods", "--server", NOWHERE, "--by", "a"], "--index"),
+    (["pods", "--server", NOWHERE, "--index", "a", "--by", "a"], "--index a"),
+    (["pods", "--server", NOWHERE, "--fields", "/a,b"], "--fields b"),
+    (["pods", "--server", NOWHERE, "--fields", "/a~2"], "--fields /a~2"),
+    (["pods", "--server", NOWHERE, "-o", "yaml"], "-o yaml"),
+    (["pods", "--server", NOWHERE, "--resync", "-1"], "--resync -1"),
+    (["pods", "--server", NOWHERE, "--resync", "1.2345"], "--resync 1.2345"),
+    (["pods", "--server", NOWHERE, "--resync", "4294968"], "--resync 4294968"),
+    (["pods", "--server", NOWHERE, "--timeout", "0"], "--timeout 0"),
+    (["pods", "--server", NOWHERE, "--timeout", "1s"], "--timeout 1s"),
+    (["pods", "--server", NOWHERE, "--timeout", "."], "--timeout ."),
+    (["pods", "--server", NOWHERE, "--page-size", "x"], "--page-size x"),
+    (["pods", "--server", NOWHERE, "--page-size", "2147483648"], "--page-size"),
+    (["pods", "--server", NOWHERE, "--exit-after", "0"], "--exit-after 0"),
+    (["pods", "--server", NOWHERE, "--exit-after", "18446744073709551616"],
+     "--exit-after"),
+    (["pods", "--server", NOWHERE, "--once", "--exit-after", "1"], "--once"),
+    (["pods", "--server", NOWHERE, "--show-object", "-o", "table"],
+     "--show-object"),
+    (["nodes", "--server", NOWHERE, "-n", "a"], "nodes have no namespace"),
+    (["Pod", "--server", NOWHERE], "lower case"),
+    (["pods/web", "--server", NOWHERE], "plural"),
+    (["pods.", "--server", NOWHERE], "plural"),
+    (["-pods", "--server", NOWHERE], "'p'"),
+    (["", "--server", NOWHERE], "plural"),
+    (["widgets.example.com", "--server", NOWHERE], "widgets.v1.example.com"),
+    (["widgets.v1x.example.com", "--server", NOWHERE], "plural.version.group"),
+    (["--kubeconfig", "f", "pods"], "--kubeconfig is not supported"),
+    (["--kubeconfig=f", "pods"], "--kubeconfig is not supported"),
+    (["pods", "--context", "c"], "--context is not supported"),
+    (["pods", "--token", "t"], "--token is not supported"),
+    (["pods", "--token-file", "f"], "--token-file is not supported"),
+    (["pods", "--certificate-authority", "f"],
+     "--certificate-authority is not supported"),
+    (["pods", "--insecure-skip-tls-verify"],
+     "--insecure-skip-tls-verify is not supported"),
+    (["pods", "--compact"], "--compact is not supported"),
+]
+
+
+def test_refused(programs):
+    for arguments, named in REFUSED:
+        with Program([programs.kinformer, *arguments]) as p:
+            status, output, error = p.wait()
+        what = f"kinformer {' '.join(arguments)}"
+        check_equal(status, 2, f"exit status of {what}, saying {error!r}")
+        check_equal(output, b"", f"standard output of {what}")
+        check(named.encode() in error, f"{what} says {error!r}, not {named}")
+
+
+def test_help_and_version(programs):
+    with Program([programs.kinformer, "--help"]) as p:
+        text = p.expect_end(0)
+    for option in (b"--field-selector", b"--exit-after", b"plural.version.group",
+                   b"Exit status"):
+        check(option in text, f"--help does not have {option}")
+    check(max(map(len, text.splitlines())) <= 80, "--help has a long line")
+    with Program([programs.kinformer, "--version"]) as p:
+        check(p.expect_end(0).startswith(b"kinformer 0."), "--version")
+
+
+def requests_of(programs, path, *arguments):
+    """What `--once` asks a server that has nothing at that path."""
+    with Scripted({path: [EMPTY]}) as server:
+        with Program([programs.kinformer, *arguments, "--once",
+                      "--server", server.url]) as p:
+            p.expect_end(0)
+        check_equal(server.requests[0][0], path, f"path of {arguments}")
+        return server.requests
+
+
+def test_resource_names(programs):
+    # RESOURCE, further arguments, the path that is listed.
+    for resource, more, path in [
+            ("pods", [], "/api/v1/namespaces/default/pods"),
+            ("pods", ["-A"], "/api/v1/pods"),
+            ("pods", ["-n", "team-a"], "/api/v1/namespaces/team-a/pods"),
+            ("pods.v1", ["-A"], "/api/v1/pods"),
+            ("nodes", [], "/api/v1/nodes"),
+            ("deployments", ["-A"], "/apis/apps/v1/deployments"),
+            ("deployments.apps", [],
+             "/apis/apps/v1/namespaces/default/deployments"),
+            ("horizontalpodautoscalers.autoscaling", ["-A"],
+             "/apis/autoscaling/v2/horizontalpodautoscalers"),
+            ("horizontalpodautoscalers.v1.autoscaling", ["-A"],
+             "/apis/autoscaling/v1/horizontalpodautoscalers"),
+            ("clusterroles.rbac.authorization.k8s.io", [],
+             "/apis/rbac.authorization.k8s.io/v1/clusterroles"),
+            ("widgets.v2beta10.example.com", ["-A"],
+             "/apis/example.com/v2beta10/widgets"),
+            ("v1.v1.v1", ["-A"], "/apis/v1/v1/v1"),
+    ]:
+        requests_of(programs, path, resource, *more)
+
+
+def test_request_options(programs):
+    path = "/api/v1/pods"
+    _, query, headers = requests_of(
+        programs, path, "pods", "-A", "-l", "app=a b,tier!=c&d",
+        "--field-selector", "spec.nodeName=n/1", "--no-watch-list",
+        "--page-size", "7")[0]
+    check_equal(query.get("labelSelector"), "app=a b,tier!=c&d")
+    check_equal(query.get("fieldSelector"), "spec.nodeName=n/1")
+    check_equal(query.get("limit"), "7")
+    check("sendInitialEvents" not in query, "this version has no WatchList")
+    check(headers["User-Agent"].startswith("kinformer/"), "User-Agent")
+    _, query, _ = requests_of(programs, path, "pods", "-A")[0]
+    check_equal(query.get("limit"), "500")
+    _, query, _ = requests_of(programs, path, "pods", "-A",
+                              "--page-size", "0")[0]
+    check("limit" not in query, "--page-size 0 still has a limit")
+    _, _, headers = requests_of(programs, path, "pods", "-A",
+                                "--metadata-only")[0]
+    check("as=PartialObjectMetadataList" in headers["Accept"],
+          f"--metadata-only accepts {headers['Accept']}")
+
+
+def test_server_prefix(programs):
+    path = "/clusters/a/api/v1/pods"
+    with Scripted({path: [EMPTY]}) as server:
+        with Program([programs.kinformer, "pods", "-A", "--once", "--server",
+                      f"{server.url}/clusters/a/"]) as p:
+            p.expect_end(0)
+        check_equal(server.requests[0][0], path)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "app.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+  PROGRESS_EVERY_MS = 200,
+  /* How long an interrupted program waits for a reader that takes nothing. */
+  STALL_LIMIT_MS = 1000,
+};
+
+/* ---- ending */
+
+static void close_rest(void *data) {
+  app *a = data;
+  uv_close((uv_handle_t *)&a->interrupted, NULL);
+  uv_close((uv_handle_t *)&a->terminated, NULL);
+  uv_close((uv_handle_t *)&a->timeout, NULL);
+  uv_close((uv_handle_t *)&a->progress, NULL);
+  uv_close((uv_handle_t *)&a->index_check, NULL);
+}
+
+static void on_client_closed(void *data) {
+  app *a = data;
+  output_close(&a->output, close_rest);
+}
+
+void app_end(app *a, int exit_status, const char *complaint, int code) {
+  if (a->is_ending) {
+    return;
+  }
+  a->is_ending = true;
+  a->exit_status = exit_status;
+  a->complaint = complaint;
+  a->complaint_code = code;
+  uv_timer_stop(&a->progress);
+  if (a->options->stats && a->informer) {
+    stats_append(&a->stats, a->options, &a->lines, a->client, a->informer);
+  }
+  if (a->printer.format->end) {
+    a->printer.format->end(&a->printer);
+    output_commit(&a->output);
+  }
+  if (a->client) {
+    kin_client_close(a->client, on_client_closed, a);
+  } else {
+    on_client_closed(a);
+  }
+}
+
+/* The second signal does not wait for the reader at all. */
+static void on_signal(uv_signal_t *handle, int number) {
+  (void)number;
+  app *a = handle->data;
+  if (a->was_interrupted) {
+    output_drop(&a->output);
+    return;
+  }
+  a->was_interrupted = true;
+  app_end(a, EXIT_DONE, NULL, 0);
+  output_limit_stall(&a->output, STALL_LIMIT_MS);
+}
+
+/* Also ends the wait for a reader that keeps the program from ending. */
+static void on_timeout(uv_timer_t *timer) {
+  app *a = timer->data;
+  if (!a->is_ending) {
+    app_end(a, EXIT_TIMEOUT, "timed out", 0);
+    output_limit_stall(&a->output, STALL_LIMIT_MS);
+    return;
+  }
+  if (a->exit_status == EXIT_DONE && !a->was_interrupted) {
+    a->exit_status = EXIT_TIMEOUT;
+  }
+  output_drop(&a->output);
+}
+
+static void on_index_check(uv_prepare_t *prepare) {
+  app_print_index_if_due(prepare->data);
+}
+
+/* ---- beginning */
+
+/* What the command line brings about is a matter of usage. */
+static int status_of(int code) {
+  return code == KIN_EINVAL || code == KIN_EURL || code == KIN_ENOTSUP
+             ? EXIT_USAGE
+             : EXIT_FAILED;
+}
+
+static void open_handles(app *a) {
+  output_open(&a->output, &a->loop, STDOUT_FILENO, &app_output_callbacks, a);
+  printer_init(&a->printer, a->options, &a->output);
+  uv_signal_init(&a->loop, &a->interrupted);
+  uv_signal_init(&a->loop, &a->terminated);
+  uv_timer_init(&a->loop, &a->timeout);
+  uv_timer_init(&a->loop, &a->progress);
+  uv_prepare_init(&a->loop, &a->index_check);
+  a->interrupted.data = a;
+  a->terminated.data = a;
+  a->timeout.data = a;
+  a->progress.data = a;
+  a->index_check.data = a;
+}
+
+static int start_handles(app *a) {
+  int status = uv_signal_start(&a->interrupted, on_signal, SIGINT);
+  if (status == 0) {
+    status = uv_signal_start(&a->terminated, on_signal, SIGTERM);
+  }
+  if (a->options->timeout_ms > 0) {
+    uv_timer_start(&a->timeout, on_timeout, a->options->timeout_ms, 0);
+  }
+  if (a->output.is_terminal && a->printer.format->progress) {
+    uv_timer_start(&a->progress, app_on_progress, PROGRESS_EVERY_MS,
+                   PROGRESS_EVERY_MS);
+  }
+  if (a->options->index_pointer) {
+    uv_prepare_start(&a->index_check, on_index_check);
+  }
+  a->start_ms = uv_now(&a->loop);
+  return status;
+}
+
+static int open_informer(app *a) {
+  const options *o = a->options;
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.group = o->resource.group;
+  io.version = o->resource.version;
+  io.plural = o->resource.plural;
+  io.namespaces = o->namespaces;
+  io.namespace_count = o->namespace_count;
+  io.label_selector = o->label_selector;
+  io.field_selector = o->field_selector;
+  io.page_size = o->page_size;
+  io.resync_ms = o->resync_ms;
+  io.keep_managed_fields = o->keep_managed_fields;
+  io.fields = o->fields;
+  io.field_count = o->field_count;
+  io.metadata_only = o->metadata_only;
+  io.on_error = app_on_error;
+  io.data = a;
+  return kin_informer_open(&a->informer, a->client, &io);
+}
+
+static int add_index(app *a) {
+  if (!a->options->index_pointer) {
+    return 0;
+  }
+  kin_index_options io = KIN_INDEX_OPTIONS_INIT;
+  io.name = a->options->index_pointer;
+  io.pointer = a->options->index_pointer;
+  return kin_store_add_index(kin_informer_store(a->informer), &io);
+}
+
+static int add_listener(app *a) {
+  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
+  lo.on_add = app_on_change;
+  lo.on_update = app_on_change;
+  lo.on_delete = app_on_change;
+  lo.on_synced = app_on_synced;
+  lo.on_relisted = app_on_relisted;
+  lo.data = a;
+  return kin_informer_listen(a->informer, &lo, &a->listener);
+}
+
+static void begin(app *a) {
+  const char *what = "signals";
+  int status = start_handles(a);
+  if (status == 0) {
+    what = "--server";
+    kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
+    co.server = a->options->server;
+    status = kin_client_open(&a->client, &a->loop, &co);
+  }
+  if (status == 0) {
+    what = "RESOURCE, a namespace, a selector or --fields";
+    status = open_informer(a);
+    a->printer.informer = a->informer;
+  }
+  if (status == 0) {
+    what = "--index";
+    status = add_index(a);
+  }
+  if (status == 0) {
+    what = "starting";
+    status = add_listener(a);
+  }
+  if (status == 0) {
+    status = kin_informer_start(a->informer);
+  }
+  if (status != 0) {
+    app_end(a, status_of(status), what, status);
+  }
+}
+
+/* ---- the whole */
+
+static void say_at_end(const app *a) {
+  if (a->complaint && a->complaint_code != 0) {
+    fprintf(stderr, "kinformer: %s: %s\n", a->complaint,
+            kin_strerror(a->complaint_code));
+  } else if (a->complaint) {
+    fprintf(stderr, "kinformer: %s\n", a->complaint);
+  }
+  if (a->errors_dropped > 0) {
+    fprintf(stderr,
+            "kinformer: %" PRIu64 " errors are not in the output, whose reader "
+            "was too slow\n",
+            a->errors_dropped);
+  }
+  if (a->stats.length > 0) {
+    fwrite(a->stats.data, 1, a->stats.length, stderr);
+  }
+}
+
+int app_run(const options *o) {
+  app a = {.options = o};
+  int status = uv_loop_init(&a.loop);
+  if (status != 0) {
+    fprintf(stderr, "kinformer: %s\n", kin_strerror(status));
+    return EXIT_FAILED;
+  }
+  signal(SIGPIPE, SIG_IGN); // a write says so instead
+  open_handles(&a);
+  begin(&a);
+  uv_run(&a.loop, UV_RUN_DEFAULT);
+  if (!a.is_ending || uv_loop_close(&a.loop) != 0) {
+    fputs("kinformer: the loop ended before the program did\n", stderr);
+    return EXIT_FAILED;
+  }
+  say_at_end(&a);
+  text_finish(&a.stats);
+  return a.exit_status;
+}

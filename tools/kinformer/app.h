@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KINFORMER_APP_H
+#define KINFORMER_APP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include <kin/kin.h>
+
+#include "options.h"
+#include "output.h"
+#include "printer.h"
+#include "stats.h"
+
+/* One run of the program on one loop: a client, an informer with one listener,
+ * and the output they print to. Everything ends through app_end(): the client is
+ * closed, then the output, when the reader has taken what was printed, then the
+ * loop runs empty. */
+typedef struct app {
+  const options *options;
+  uv_loop_t loop;
+  kin_client *client;
+  kin_informer *informer;
+  kin_listener *listener;
+  output output;
+  printer printer;
+
+  uv_signal_t interrupted; /* SIGINT */
+  uv_signal_t terminated;  /* SIGTERM */
+  uv_timer_t timeout;
+  uv_timer_t progress;
+  uv_prepare_t index_check;
+  uint64_t start_ms;
+
+  line_counts lines;
+  uint64_t changes; /* past the first sync, for --exit-after */
+  bool is_synced;
+  bool index_is_due;
+
+  bool was_interrupted;
+  bool is_ending;
+  int exit_status;
+  const char *complaint; /* static; said on standard error at the end */
+  int complaint_code;    /* negative: its text is added */
+  uint64_t errors_dropped;
+  text stats;
+} app;
+
+/* Carries the options out; returns the exit status. */
+int app_run(const options *o);
+
+/* Begins the end, unless it has begun. `complaint` may be NULL, `code` 0. */
+void app_end(app *a, int exit_status, const char *complaint, int code);
+
+/* Handlers of the informer, `data` is the app. */
+extern const output_callbacks app_output_callbacks;
+void app_on_change(kin_informer *informer, const kin_event *event, void *data);
+void app_on_synced(kin_informer *informer, const kin_event *event, void *data);
+void app_on_relisted(kin_informer *informer, const kin_event *event,
+                     void *data);
+void app_on_error(kin_informer *informer, kin_error_event *event, void *data);
+
+/* Prints the line of --index once the index covers what was listed. */
+void app_print_index_if_due(app *a);
+
+/* Shows how far the first list is; on a terminal only. */
+void app_on_progress(uv_timer_t *timer);
+
+#endif /* KINFORMER_APP_H */

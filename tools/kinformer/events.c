@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "app.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the program does when the informer or the output tells it something. */
+
+/* A first list that takes less is not worth a progress display. */
+enum { PROGRESS_FROM_MS = 500 };
+
+static void commit(app *a) {
+  if (output_commit(&a->output) != 0) {
+    app_end(a, EXIT_FAILED, "a line could not be printed", KIN_ENOMEM);
+  }
+}
+
+/* ---- the informer */
+
+static void count_line(line_counts *lines, const kin_event *event) {
+  switch (event->type) {
+  case KIN_EVENT_ADD:
+    *(event->is_initial ? &lines->initial : &lines->add) += 1;
+    return;
+  case KIN_EVENT_UPDATE:
+    *(event->is_resync ? &lines->resync : &lines->update) += 1;
+    return;
+  case KIN_EVENT_DELETE:
+    lines->delete_++;
+    return;
+  default:
+    return;
+  }
+}
+
+void app_on_change(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  app *a = data;
+  count_line(&a->lines, event);
+  a->printer.format->change(&a->printer, event);
+  commit(a);
+  if (a->is_synced && !event->is_initial && !event->is_resync &&
+      ++a->changes == a->options->exit_after) {
+    app_end(a, EXIT_DONE, NULL, 0);
+  }
+}
+
+static int compare_keys(const void *a, const void *b) {
+  const kin_str *x = a;
+  const kin_str *y = b;
+  int order =
+      memcmp(x->data, y->data, x->length < y->length ? x->length : y->length);
+  return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* Sorted, because the index has no order of its own. */
+static int print_index(app *a) {
+  kin_store *store = kin_informer_store(a->informer);
+  const char *name = a->options->index_pointer;
+  kin_str value = {a->options->index_value, strlen(a->options->index_value)};
+  size_t count = kin_store_index_count(store, name, value);
+  kin_str *keys = malloc((count + 1) * sizeof(*keys));
+  if (!keys) {
+    return KIN_ENOMEM;
+  }
+  size_t found = 0;
+  kin_index_cursor cursor;
+  const kin_object *object;
+  int status = kin_store_by_index(store, name, value, &cursor);
+  while (status == 0 && found < count &&
+         (object = kin_store_by_index_next(store, &cursor))) {
+    keys[found++] = kin_object_key(object);
+  }
+  if (status == 0) {
+    qsort(keys, found, sizeof(*keys), compare_keys);
+    a->printer.format->index(&a->printer, keys, found);
+  }
+  free(keys);
+  return status;
+}
+
+void app_print_index_if_due(app *a) {
+  if (!a->index_is_due || a->is_ending ||
+      !kin_store_index_ready(kin_informer_store(a->informer),
+                             a->options->index_pointer)) {
+    return;
+  }
+  a->index_is_due = false;
+  int status = print_index(a);
+  if (status != 0) {
+    app_end(a, EXIT_FAILED, "--index", status);
+    return;
+  }
+  commit(a);
+  if (a->options->once) {
+    app_end(a, EXIT_DONE, NULL, 0);
+  }
+}
+
+void app_on_synced(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  app *a = data;
+  a->is_synced = true;
+  uv_timer_stop(&a->progress);
+  a->printer.format->synced(&a->printer, event);
+  commit(a);
+  if (a->options->index_pointer) {
+    a->index_is_due = true;
+    app_print_index_if_due(a);
+  } else if (a->options->once) {
+    app_end(a, EXIT_DONE, NULL, 0);
+  }
+}
+
+void app_on_relisted(kin_informer *informer, const kin_event *event,
+                     void *data) {
+  (void)informer;
+  app *a = data;
+  a->lines.relisted++;
+  a->printer.format->relisted(&a->printer, event);
+  commit(a);
+}
+
+/* The listener is paused while the output is full, but errors are not the
+ * listener's: they are left out then, and counted. */
+void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
+  (void)informer;
+  app *a = data;
+  if (a->output.is_full) {
+    a->errors_dropped++;
+    return;
+  }
+  a->lines.error++;
+  a->printer.format->error(&a->printer, event);
+  commit(a);
+}
+
+/* ---- the output */
+
+static void on_full(void *data) {
+  app *a = data;
+  if (!a->is_ending) {
+    kin_listener_pause(a->listener);
+  }
+}
+
+static void on_room(void *data) {
+  app *a = data;
+  if (!a->is_ending) {
+    kin_listener_resume(a->listener);
+  }
+}
+
+/* A reader that has seen enough is no failure. */
+static void on_output_failed(int status, void *data) {
+  if (status == UV_EPIPE || status == UV_ECONNRESET) {
+    app_end(data, EXIT_DONE, NULL, 0);
+  } else {
+    app_end(data, EXIT_FAILED, "standard output", status);
+  }
+}
+
+const output_callbacks app_output_callbacks = {
+    .full = on_full,
+    .room = on_room,
+    .failed = on_output_failed,
+};
+
+/* ---- progress */
+
+void app_on_progress(uv_timer_t *timer) {
+  app *a = timer->data;
+  uint64_t elapsed_ms = uv_now(&a->loop) - a->start_ms;
+  if (elapsed_ms < PROGRESS_FROM_MS || output_pending(&a->output) > 0) {
+    return;
+  }
+  uint64_t received = 0;
+  size_t count = a->options->namespace_count;
+  for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
+    kin_status status = {0};
+    kin_informer_get_status(
+        a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
+    received += status.received_bytes;
+  }
+  a->printer.format->progress(&a->printer,
+                              kin_store_count(kin_informer_store(a->informer)),
+                              received, elapsed_ms);
+  commit(a);
+}

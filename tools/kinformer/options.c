@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/handler.h>
+#include <kin/version.h>
+
+enum {
+  OPT_FIELD_SELECTOR = 256,
+  OPT_SERVER,
+  OPT_RESYNC,
+  OPT_PAGE_SIZE,
+  OPT_NO_WATCH_LIST,
+  OPT_METADATA_ONLY,
+  OPT_KEEP_MANAGED_FIELDS,
+  OPT_FIELDS,
+  OPT_SHOW_OBJECT,
+  OPT_INDEX,
+  OPT_BY,
+  OPT_ONCE,
+  OPT_EXIT_AFTER,
+  OPT_TIMEOUT,
+  OPT_STATS,
+  OPT_VERSION,
+  OPT_REFUSED,
+};
+
+static const struct option long_options[] = {
+    {"namespace", required_argument, NULL, 'n'},
+    {"all-namespaces", no_argument, NULL, 'A'},
+    {"selector", required_argument, NULL, 'l'},
+    {"field-selector", required_argument, NULL, OPT_FIELD_SELECTOR},
+    {"server", required_argument, NULL, OPT_SERVER},
+    {"resync", required_argument, NULL, OPT_RESYNC},
+    {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
+    {"no-watch-list", no_argument, NULL, OPT_NO_WATCH_LIST},
+    {"metadata-only", no_argument, NULL, OPT_METADATA_ONLY},
+    {"keep-managed-fields", no_argument, NULL, OPT_KEEP_MANAGED_FIELDS},
+    {"fields", required_argument, NULL, OPT_FIELDS},
+    {"output", required_argument, NULL, 'o'},
+    {"show-object", no_argument, NULL, OPT_SHOW_OBJECT},
+    {"index", required_argument, NULL, OPT_INDEX},
+    {"by", required_argument, NULL, OPT_BY},
+    {"once", no_argument, NULL, OPT_ONCE},
+    {"exit-after", required_argument, NULL, OPT_EXIT_AFTER},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, OPT_VERSION},
+    /* Designed, but their part does not exist yet. Whether they take an
+     * argument does not matter: the first one ends the reading. */
+    {"kubeconfig", optional_argument, NULL, OPT_REFUSED},
+    {"context", optional_argument, NULL, OPT_REFUSED},
+    {"token", optional_argument, NULL, OPT_REFUSED},
+    {"token-file", optional_argument, NULL, OPT_REFUSED},
+    {"certificate-authority", optional_argument, NULL, OPT_REFUSED},
+    {"insecure-skip-tls-verify", optional_argument, NULL, OPT_REFUSED},
+    {"compact", optional_argument, NULL, OPT_REFUSED},
+    {NULL, 0, NULL, 0},
+};
+
+/* What reading one option may come to. */
+typedef enum outcome {
+  GO_ON,
+  BAD_USAGE,
+  NO_MEMORY,
+  SHOW_HELP,
+  SHOW_VERSION
+} outcome;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static outcome
+refuse(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("kinformer: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputs("\n", stderr);
+  va_end(arguments);
+  return BAD_USAGE;
+}
+
+/* ---- values */
+
+/* A decimal number without sign, at most `most`. */
+static bool parse_u64(const char *s, uint64_t most, uint64_t *value) {
+  uint64_t v = 0;
+  if (*s == '\0') {
+    return false;
+  }
+  for (; *s >= '0' && *s <= '9'; s++) {
+    unsigned digit = (unsigned)(*s - '0');
+    if (v > (most - digit) / 10) {
+      return false;
+    }
+    v = v * 10 + digit;
+  }
+  *value = v;
+  return *s == '\0';
+}
+
+/* Seconds, with up to three decimals, as milliseconds. Unlike strtod it does
+ * not depend on the locale. */
+static bool parse_seconds(const char *s, uint64_t most_ms, uint64_t *ms) {
+  char digits[32];
+  size_t length = 0;
+  int decimals = -1; // no point yet
+  for (; *s && length < sizeof(digits) - 4; s++) {
+    if (*s == '.' && decimals < 0 && length > 0) {
+      decimals = 0;
+    } else if (decimals < 3) {
+      decimals += decimals >= 0;
+      digits[length++] = *s;
+    } else {
+      return false;
+    }
+  }
+  if (*s || decimals == 0) {
+    return false;
+  }
+  for (int i = decimals < 0 ? 0 : decimals; i < 3; i++) {
+    digits[length++] = '0';
+  }
+  digits[length] = '\0';
+  // Nothing but the zeros would be an empty number.
+  return length > 3 && parse_u64(digits, most_ms, ms);
+}
+
+/* RFC 6901: "" or reference tokens that each begin with '/'. */
+static bool is_pointer(const char *s) {
+  if (*s != '/') {
+    return false;
+  }
+  for (; *s; s++) {
+    if (*s == '~' && s[1] != '0' && s[1] != '1') {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* ---- single options */
+
+static outcome add_namespace(options *o, const char *name) {
+  if (*name == '\0') {
+    return refuse("-n needs the name of a namespace");
+  }
+  for (size_t i = 0; i < o->namespace_count; i++) {
+    if (strcmp(o->namespaces[i], name) == 0) {
+      return refuse("-n %s is given twice", name);
+    }
+  }
+  const char **grown =
+      realloc(o->namespaces, (o->namespace_count + 1) * sizeof(*o->namespaces));
+  if (!grown) {
+    return NO_MEMORY;
+  }
+  o->namespaces = grown;
+  o->namespaces[o->namespace_count++] = name;
+  return GO_ON;
+}
+
+static outcome add_fields(options *o, char *list) {
+  for (char *next = list; next;) {
+    char *field = next;
+    next = strchr(field, ',');
+    if (next) {
+      *next++ = '\0';
+    }
+    if (!is_pointer(field)) {
+      return refuse("--fields %s: not a JSON Pointer such as /spec/nodeName",
+                    field);
+    }
+    const char **grown =
+        realloc(o->fields, (o->field_count + 1) * sizeof(*o->fields));
+    if (!grown) {
+      return NO_MEMORY;
+    }
+    o->fields = grown;
+    o->fields[o->field_count++] = field;
+  }
+  return GO_ON;
+}
+
+static outcome set_server(options *o, const char *url) {
+  if (strncmp(url, "https://", 8) == 0) {
+    return refuse("--server %s: https:// is not supported by this version",
+                  url);
+  }
+  if (strncmp(url, "http://", 7) != 0) {
+    return refuse("--server %s: must begin with http://", url);
+  }
+  o->server = url;
+  return GO_ON;
+}
+
+static outcome set_format(options *o, const char *name) {
+  if (strcmp(name, "jsonl") == 0) {
+    o->format = FORMAT_JSONL;
+  } else if (strcmp(name, "table") == 0) {
+    o->format = FORMAT_TABLE;
+  } else {
+    return refuse("-o %s: must be jsonl or table", name);
+  }
+  return GO_ON;
+}
+
+static outcome set_pointer(options *o, const char *pointer) {
+  if (!is_pointer(pointer)) {
+    return refuse("--index %s: not a JSON Pointer such as /spec/nodeName",
+                  pointer);
+  }
+  o->index_pointer = pointer;
+  return GO_ON;
+}
+
+static outcome set_resync(options *o, const char *seconds) {
+  uint64_t ms;
+  if (!parse_seconds(seconds, KIN_NEVER - 1, &ms)) {
+    return refuse("--resync %s: must be a number of seconds, up to 4294967",
+                  seconds);
+  }
+  o->resync_ms = (uint32_t)ms;
+  return GO_ON;
+}
+
+static outcome set_timeout(options *o, const char *seconds) {
+  if (!parse_seconds(seconds, (uint64_t)1000000000 * 1000, &o->timeout_ms) ||
+      o->timeout_ms == 0) {
+    return refuse("--timeout %s: must be a number of seconds above 0", seconds);
+  }
+  return GO_ON;
+}
+
+static outcome set_page_size(options *o, const char *number) {
+  uint64_t size;
+  if (!parse_u64(number, INT32_MAX, &size)) {
+    return refuse("--page-size %s: must be a number up to 2147483647", number);
+  }
+  o->page_size = size == 0 ? KIN_NEVER : (uint32_t)size;
+  return GO_ON;
+}
+
+static outcome set_exit_after(options *o, const char *number) {
+  if (!parse_u64(number, UINT64_MAX, &o->exit_after) || o->exit_after == 0) {
+    return refuse("--exit-after %s: must be a number above 0", number);
+  }
+  return GO_ON;
+}
+
+static outcome take(options *o, int c, const char *name) {
+  switch (c) {
+  case 'n':
+    return add_namespace(o, optarg);
+  case 'A':
+    o->all_namespaces = true;
+    return GO_ON;
+  case 'l':
+    o->label_selector = optarg;
+    return GO_ON;
+  case 'o':
+    return set_format(o, optarg);
+  case 'h':
+    return SHOW_HELP;
+  case OPT_VERSION:
+    return SHOW_VERSION;
+  case OPT_FIELD_SELECTOR:
+    o->field_selector = optarg;
+    return GO_ON;
+  case OPT_SERVER:
+    return set_server(o, optarg);
+  case OPT_RESYNC:
+    return set_resync(o, optarg);
+  case OPT_PAGE_SIZE:
+    return set_page_size(o, optarg);
+  case OPT_NO_WATCH_LIST:
+    return GO_ON;
+  case OPT_METADATA_ONLY:
+    o->metadata_only = true;
+    return GO_ON;
+  case OPT_KEEP_MANAGED_FIELDS:
+    o->keep_managed_fields = true;
+    return GO_ON;
+  case OPT_FIELDS:
+    return add_fields(o, optarg);
+  case OPT_SHOW_OBJECT:
+    o->show_object = true;
+    return GO_ON;
+  case OPT_INDEX:
+    return set_pointer(o, optarg);
+  case OPT_BY:
+    o->index_value = optarg;
+    return GO_ON;
+  case OPT_ONCE:
+    o->once = true;
+    return GO_ON;
+  case OPT_EXIT_AFTER:
+    return set_exit_after(o, optarg);
+  case OPT_TIMEOUT:
+    return set_timeout(o, optarg);
+  case OPT_STATS:
+    o->stats = true;
+    return GO_ON;
+  case OPT_REFUSED:
+    return refuse("--%s is not supported by this version", name);
+  default: // getopt_long has said what is wrong
+    return BAD_USAGE;
+  }
+}
+
+/* ---- the whole */
+
+static outcome set_resource(options *o, const char *name) {
+  switch (resource_parse(&o->resource, name)) {
+  case RESOURCE_OK:
+    return GO_ON;
+  case RESOURCE_NO_MEMORY:
+    return NO_MEMORY;
+  case RESOURCE_UPPER_CASE:
+    return refuse("%s: must be the plural in lower case, such as pods", name);
+  case RESOURCE_NEEDS_VERSION:
+    return refuse("%s: the version of this group is not known without "
+                  "discovery; please write plural.version.group, such as %.*s"
+                  ".v1%s",
+                  name, (int)strcspn(name, "."), name, strchr(name, '.'));
+  case RESOURCE_MALFORMED:
+  default:
+    return refuse("%s: must be plural, plural.group or plural.version.group",
+                  name);
+  }
+}
+
+/* What one option cannot know of another. */
+static outcome check_together(options *o) {
+  if (!o->server) {
+    return refuse("--server is needed in this version");
+  }
+  if (o->all_namespaces && o->namespace_count > 0) {
+    return refuse("-n and -A exclude each other");
+  }
+  if (o->resource.is_cluster_scoped && o->namespace_count > 0) {
+    return refuse("-n: %s have no namespace", o->resource.plural);
+  }
+  if (!o->index_pointer != !o->index_value) {
+    return refuse("--index and --by need each other");
+  }
+  if (o->once && o->exit_after > 0) {
+    return refuse("--once and --exit-after exclude each other");
+  }
+  if (o->show_object && o->format == FORMAT_TABLE) {
+    return refuse("--show-object needs -o jsonl");
+  }
+  if (o->show_object) {
+    o->format = FORMAT_JSONL;
+  }
+  if (!o->all_namespaces && o->namespace_count == 0 &&
+      !o->resource.is_cluster_scoped) {
+    return add_namespace(o, "default");
+  }
+  return GO_ON;
+}
+
+static outcome read_options(options *o, int argc, char **argv) {
+  int c;
+  int index = 0;
+  while ((c = getopt_long(argc, argv, "n:Al:o:h", long_options, &index)) !=
+         -1) {
+    outcome result = take(o, c, long_options[index].name);
+    if (result != GO_ON) {
+      return result;
+    }
+  }
+  if (argc - optind != 1) {
+    return optind == argc ? refuse("which RESOURCE?")
+                          : refuse("%s: only one RESOURCE can be followed",
+                                   argv[optind + 1]);
+  }
+  outcome result = set_resource(o, argv[optind]);
+  return result == GO_ON ? check_together(o) : result;
+}
+
+bool options_parse(options *out, int argc, char **argv, int *exit_status) {
+  *out = (options){0};
+  switch (read_options(out, argc, argv)) {
+  case GO_ON:
+    return true;
+  case SHOW_HELP:
+    *exit_status = print_help() ? EXIT_DONE : EXIT_FAILED;
+    return false;
+  case SHOW_VERSION:
+    printf("kinformer %s (libkinformer %s)\n", KIN_VERSION_STRING,
+           kin_version_string());
+    *exit_status = fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+    return false;
+  case NO_MEMORY:
+    fputs("kinformer: out of memory\n", stderr);
+    *exit_status = EXIT_FAILED;
+    return false;
+  case BAD_USAGE:
+  default:
+    fputs("Try 'kinformer --help'.\n", stderr);
+    *exit_status = EXIT_USAGE;
+    return false;
+  }
+}
+
+void options_finish(options *o) {
+  resource_finish(&o->resource);
+  free(o->namespaces);
+  free(o->fields);
+  *o = (options){0};
+}
