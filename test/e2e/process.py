@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Child processes that never outlive the harness."""
+
+import ctypes
+import os
+import signal
+import subprocess
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _die_with_parent():
+    """Runs in the child: even a harness killed by SIGKILL leaves nothing.
+
+    The signal comes when the *thread* that started the child ends, so children
+    are started from the main thread only.
+    """
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Process:
+    """A child with its output in a log file, ended by its id."""
+
+    def __init__(self, name, argv, directory, stdout=None, environment=None):
+        """Starts argv. stdout is None (to the log) or subprocess.PIPE."""
+        self.name = name
+        self.log_path = directory / f"{name}.log"
+        self._log = open(self.log_path, "ab")
+        self._popen = subprocess.Popen(
+            [str(a) for a in argv], stdin=subprocess.DEVNULL,
+            stdout=stdout or self._log, stderr=self._log, cwd=directory,
+            env={**os.environ, **(environment or {})},
+            # An interrupt from the terminal is the harness's to handle.
+            start_new_session=True, preexec_fn=_die_with_parent)
+
+    @property
+    def stdout(self):
+        """With subprocess.PIPE, the output; whoever reads it closes it."""
+        return self._popen.stdout
+
+    def is_running(self):
+        return self._popen.poll() is None
+
+    def exit_status(self):
+        """The exit status, negative for a signal, None while it runs."""
+        return self._popen.poll()
+
+    def wait(self, timeout_s):
+        """Waits for the end; returns the exit status, or None if it runs on."""
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def signal(self, number):
+        self._popen.send_signal(number)
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        """Ends it at once, as a power failure would; no-op if it has ended."""
+        self._popen.kill()
+        self._popen.wait()
+        self._log.close()
+
+    def stop(self, number, timeout_s):
+        """Asks it to end, kills it after the timeout; returns the status."""
+        self.signal(number)
+        status = self.wait(timeout_s)
+        self.kill()
+        return status
+
+    def log_tail(self, lines=30):
+        text = self.log_path.read_text(encoding="utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-lines:])

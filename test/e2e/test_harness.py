@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Does the harness notice? Runs without any server, on recorded lines.
+
+recorded/lines.jsonl is what was printed while four config maps were listed,
+changed, deleted, cut off from, and listed again; recorded/truth.json is the
+server's own list at its end. As recorded nothing may be objected to; each test
+spoils one thing, and exactly that has to be found.
+"""
+
+import collections
+import copy
+import json
+import pathlib
+import sys
+import unittest
+
+from conformance import Answer, Normaliser, judge
+from fold import Fold, difference, exact
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import summary  # noqa: E402  pylint: disable=wrong-import-position
+
+RECORDED = pathlib.Path(__file__).with_name("recorded")
+
+
+class Recording(unittest.TestCase):
+    def setUp(self):
+        self.lines = [json.loads(line) for line in (
+            RECORDED / "lines.jsonl").read_text("utf-8").split("\n") if line]
+        self.truth = {
+            f"{item['metadata']['namespace']}/{item['metadata']['name']}": item
+            for item in exact((RECORDED / "truth.json").read_text("utf-8"))}
+
+    def violations(self, **options):
+        fold = Fold(**{"show_object": True, **options})
+        for line in self.lines:
+            fold.feed(line if isinstance(line, bytes)
+                      else json.dumps(line, ensure_ascii=False).encode())
+        fold.compare(self.truth)
+        return fold.violations
+
+    def expect(self, *texts, **options):
+        """Each violation has to contain its text, and there are no others."""
+        found = self.violations(**options)
+        self.assertEqual(len(found), len(texts), found)
+        for violation, text in zip(found, texts):
+            self.assertIn(text, violation)
+
+    def find(self, event, number=0, **members):
+        """The index of the number-th line of this event with these members."""
+        matching = [i for i, line in enumerate(self.lines)
+                    if line["event"] == event
+                    and all(line.get(k) == v for k, v in members.items())]
+        return matching[number]
+
+    # ---- as recorded
+
+    def test_nothing_wrong(self):
+        self.expect()
+
+    # ---- events lost, doubled, out of order
+
+    def test_add_lost(self):
+        del self.lines[self.find("add", key="recorded/e")]
+        self.expect("relisted 5 objects, held 4", "recorded/e: on the server")
+
+    def test_update_lost(self):
+        del self.lines[self.find("update", key="recorded/a")]
+        self.expect("oldResourceVersion")
+
+    def test_last_update_lost(self):
+        del self.lines[self.find("update", 2, key="recorded/a")]
+        self.expect("recorded/a: folded to")
+
+    def test_delete_lost(self):
+        del self.lines[self.find("delete", key="recorded/b")]
+        self.expect("relisted 5 objects, held 6", "recorded/b: in the fold")
+
+    def test_add_twice(self):
+        at = self.find("add", key="recorded/e")
+        self.lines.insert(at, self.lines[at])
+        self.expect("add of a key that is present")
+
+    def test_delete_twice(self):
+        at = self.find("delete", key="recorded/b")
+        self.lines.insert(at, self.lines[at])
+        self.expect("delete of a key that is absent")
+
+    def test_update_after_delete(self):
+        update = copy.deepcopy(self.lines[self.find("update")])
+        self.lines.insert(self.find("delete", key="recorded/b") + 1, {
+            **update, "key": "recorded/b", "object": {
+                "metadata": {**update["object"]["metadata"], "name": "b"}}})
+        self.expect("update of a key that is absent", "relisted 5 objects",
+                    "recorded/b: in the fold")
+
+    def test_updates_swapped(self):
+        first, second = self.find("update", 0), self.find("update", 1)
+        lines = self.lines
+        lines[first], lines[second] = lines[second], lines[first]
+        self.expect("oldResourceVersion", "oldResourceVersion", "back from",
+                    "oldResourceVersion")
+
+    # ---- versions and identities
+
+    def test_phantom_update(self):
+        at = self.find("update")
+        self.lines.insert(at + 1, {
+            **self.lines[at],
+            "oldResourceVersion": self.lines[at]["resourceVersion"]})
+        self.expect("phantom update")
+
+    def test_wrong_old_version(self):
+        self.lines[self.find("update")]["oldResourceVersion"] = "1"
+        self.expect("oldResourceVersion 1, last seen")
+
+    def test_wrong_version(self):
+        at = self.find("add", key="recorded/f")
+        self.lines[at]["resourceVersion"] = "1"
+        self.expect("shown object is", "recorded/f: folded to")
+
+    def test_wrong_uid(self):
+        at = self.find("update", 2, key="recorded/a")
+        self.lines[at]["uid"] = "another"
+        self.lines[at]["object"]["metadata"]["uid"] = "another"
+        self.expect("update to another uid", "recorded/a: folded to another")
+
+    def test_recreated_as_update(self):
+        delete = self.find("delete", reason="recreated")
+        deleted = self.lines.pop(delete)
+        self.lines[delete] = {
+            **self.lines[delete], "event": "update",
+            "oldResourceVersion": deleted["resourceVersion"],
+            "object": self.lines[delete]["object"]}
+        self.lines[delete]["object"] = self.lines[delete].pop("object")
+        self.expect("update to another uid")
+
+    def test_resync_not_asked_for(self):
+        at = self.find("update")
+        line = dict(self.lines[at])
+        shown = line.pop("object")
+        self.lines.insert(at + 1, {
+            **line, "oldResourceVersion": line["resourceVersion"],
+            "resync": True, "object": shown})
+        self.expect("not a resync")
+        self.assertEqual(self.violations(resync=True), [])
+
+    # ---- synced, relisted
+
+    def test_synced_missing(self):
+        del self.lines[self.find("synced")]
+        self.assertIn("before synced", self.violations()[0])
+
+    def test_synced_twice(self):
+        at = self.find("synced")
+        self.lines.insert(at, self.lines[at])
+        self.expect("synced twice")
+
+    def test_synced_with_wrong_count(self):
+        self.lines[self.find("synced")]["objects"] = 5
+        self.expect("synced with 5 objects, 4 were added")
+
+    def test_initial_add_after_synced(self):
+        self.lines[self.find("add", key="recorded/e")]["initial"] = True
+        self.expect("initial add after synced")
+
+    def test_initial_update(self):
+        self.lines[self.find("update")]["initial"] = True
+        self.expect("initial update", "initial add after synced")
+
+    def test_change_before_synced(self):
+        self.lines[self.find("add", key="recorded/a")]["initial"] = False
+        self.expect("add before synced")
+
+    def test_relist_without_reason(self):
+        del self.lines[self.find("error", status=410)]
+        self.expect("although no position was lost")
+
+    def test_relist_twice_for_one_reason(self):
+        at = self.find("relisted")
+        self.lines.insert(at, self.lines[at])
+        self.expect("although no position was lost")
+
+    def test_relist_after_a_mere_cut(self):
+        self.lines[self.find("error", status=410)].update(
+            {"status": 502, "reason": "", "class": "server"})
+        self.expect("although no position was lost")
+
+    def test_relisted_with_wrong_count(self):
+        self.lines[self.find("relisted")]["objects"] = 7
+        self.expect("relisted 7 objects, held 5")
+
+    # ---- the lines themselves
+
+    def test_not_json(self):
+        self.lines.insert(5, b'{"event":"add",')
+        self.expect("not JSON")
+
+    def test_not_utf8(self):
+        self.lines.insert(5, b'{"event":"\xff"}')
+        self.expect("not JSON")
+
+    def test_unknown_event(self):
+        self.lines.insert(5, {"event": "bookmark"})
+        self.expect("unknown event")
+
+    def test_member_missing(self):
+        del self.lines[self.find("add", key="recorded/e")]["initial"]
+        self.assertIn("members", self.violations()[0])
+
+    def test_members_in_another_order(self):
+        at = self.find("add", key="recorded/e")
+        line = self.lines[at]
+        self.lines[at] = {"key": line.pop("key"), **line}
+        self.expect("members")
+
+    def test_member_twice(self):
+        at = self.find("delete", key="recorded/b")
+        text = json.dumps(self.lines[at])
+        self.lines[at] = (text[:-1] + ', "reason": "watch"}').encode()
+        found = self.violations()
+        self.assertIn("a member twice", found[0])
+
+    def test_reason_unknown(self):
+        self.lines[self.find("delete")]["reason"] = "because"
+        self.expect("deleted for 'because'")
+
+    def test_error_of_unknown_class(self):
+        self.lines[self.find("error")]["class"] = "other"
+        self.expect("error of class 'other'")
+
+    def test_error_without_time_of_retry(self):
+        del self.lines[self.find("error")]["retryInMs"]
+        self.expect("retryInMs")
+
+    # ---- shown objects
+
+    def test_object_missing(self):
+        del self.lines[self.find("delete")]["object"]
+        self.expect("no object shown")
+
+    def test_object_not_asked_for(self):
+        self.assertEqual(
+            {text.split(": ", 1)[1]
+             for text in self.violations(show_object=False)}, {"object shown"})
+
+    def test_object_of_another_key(self):
+        at = self.find("add", key="recorded/e")
+        self.lines[at]["object"]["metadata"]["name"] = "x"
+        self.expect("shown object is recorded/x", "differs from the server's")
+
+    def test_object_content(self):
+        at = self.find("update", 2, key="recorded/a")
+        self.lines[at]["object"]["data"]["odd"] = "\"}{ "
+        self.expect("differs from the server's at /data/odd")
+
+    def test_managed_fields_kept(self):
+        at = self.find("add", key="recorded/f")
+        self.lines[at]["object"]["metadata"]["managedFields"] = []
+        self.expect("managedFields shown", "differs from the server's")
+
+    def test_numbers_compare_by_spelling(self):
+        server = {"metadata": {},
+                  "n": exact("[1e300,-0.0,12345678901234567890]")}
+        for text in ("[1e+300,-0.0,12345678901234567890]",
+                     "[1e300,0.0,12345678901234567890]",
+                     "[1e300,-0.0,12345678901234567000]"):
+            self.assertTrue(difference({"metadata": {}, "n": exact(text)},
+                                       server))
+        self.assertIsNone(difference(server, server))
+
+    # ---- several scopes
+
+    def test_scopes(self):
+        spaces = ["recorded", "empty"]
+        self.lines[self.find("synced")] = {
+            "event": "synced", "objects": 4,
+            "resourceVersions": {"recorded": "75", "empty": "75"}}
+        for line in self.lines:
+            if line["event"] in ("error", "relisted"):
+                line["namespace"] = "recorded"
+        self.expect(namespaces=spaces)
+        self.lines[self.find("error", status=410)]["namespace"] = "empty"
+        self.expect("although no position was lost", namespaces=spaces)
+        self.lines[self.find("error", status=410)]["namespace"] = "other"
+        self.expect("error of namespace other",
+                    "although no position was lost", namespaces=spaces)
+
+
+class Conformance(unittest.TestCase):
+    def judge(self, real, simulated, listed=None):
+        return judge({"step": real}, {"step": simulated}, listed or {})
+
+    def test_equal(self):
+        self.assertEqual(self.judge(Answer(200), Answer(200)), (1, 0, 0))
+
+    def test_each_part_counts(self):
+        for other in (Answer(404), Answer(200, {"Retry-After": "1"}),
+                      Answer(200, body={}), Answer(200, frames=[{}]),
+                      Answer(200, end="cut")):
+            self.assertEqual(self.judge(Answer(200), other), (0, 1, 0))
+
+    def test_listed(self):
+        listed = {("step", "status"): "reason"}
+        self.assertEqual(self.judge(Answer(200), Answer(404), listed),
+                         (1, 0, 0))
+
+    def test_listed_for_another_part(self):
+        listed = {("step", "body"): "reason"}
+        self.assertEqual(self.judge(Answer(200), Answer(404), listed),
+                         (0, 2, 0))
+
+    def test_listed_but_equal(self):
+        listed = {("step", "status"): "reason"}
+        self.assertEqual(self.judge(Answer(200), Answer(200), listed),
+                         (1, 1, 0))
+
+    def test_versions_keep_their_order(self):
+        def frames(*versions):
+            objects = [{"metadata": {"uid": "u", "resourceVersion": v}}
+                       for v in versions]
+            return [Normaliser(objects).value(o) for o in objects]
+
+        self.assertEqual(frames("9", "10", "10"), frames("100", "101", "101"))
+        self.assertNotEqual(frames("9", "10"), frames("10", "9"))
+        self.assertNotEqual(frames("9", "9"), frames("9", "10"))
+
+
+class Summary(unittest.TestCase):
+    def count(self, result, stdout="", stderr=""):
+        return summary.count({"result": result, "stdout": stdout,
+                              "stderr": stderr})
+
+    def test_cmocka(self):
+        self.assertEqual(self.count("OK", "", "[  PASSED  ] 7 test(s).\n"),
+                         (7, 0, 0))
+        self.assertEqual(self.count(
+            "FAIL", "", "[  PASSED  ] 7 test(s).\n[  SKIPPED ] 1 test(s)\n"
+            "[  FAILED  ] 2 test(s), listed below:\n[  FAILED  ] a\n"),
+            (7, 2, 1))
+
+    def test_several_groups(self):
+        self.assertEqual(self.count(
+            "OK", "", "[  PASSED  ] 7 test(s).\n[  PASSED  ] 3 test(s).\n"),
+            (10, 0, 0))
+
+    def test_leak_after_all_passed(self):
+        self.assertEqual(self.count("FAIL", "", "[  PASSED  ] 7 test(s).\n"),
+                         (7, 1, 0))
+
+    def test_crash(self):
+        self.assertEqual(self.count("FAIL", "[       OK ] a\n[ RUN      ] b\n"),
+                         (1, 1, 0))
+        self.assertEqual(self.count("TIMEOUT", "[ RUN      ] a\n"), (0, 1, 0))
+
+    def test_own_summary(self):
+        self.assertEqual(self.count("OK", "3 passed, 0 failed, 2 skipped\n"),
+                         (3, 0, 2))
+
+    def test_plain(self):
+        self.assertEqual(self.count("OK"), (1, 0, 0))
+        self.assertEqual(self.count("ERROR"), (0, 1, 0))
+        self.assertEqual(self.count("SKIP"), (0, 0, 1))
+
+
+def main():
+    # What judge() prints about each answer is of no interest here.
+    suite = unittest.defaultTestLoader.loadTestsFromModule(
+        sys.modules[__name__])
+    result = unittest.TextTestRunner(stream=sys.stdout, buffer=True).run(suite)
+    bad = collections.Counter(
+        test for test, _ in result.failures + result.errors)
+    print(f"{result.testsRun - len(bad)} passed, {len(bad)} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
