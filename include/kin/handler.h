@@ -77,6 +77,10 @@ typedef struct kin_event {
 typedef void (*kin_event_cb)(struct kin_informer *informer,
                              const kin_event *event, void *data);
 
+/* Whether a listener is to see an object. Pure: may call kin_object_* only, and
+ * must give the same answer for the same object. */
+typedef bool (*kin_filter_cb)(const kin_object *object, void *data);
+
 typedef struct kin_listener_options {
   size_t size;
   kin_event_cb on_add; /* each may be NULL: not interested */
@@ -85,10 +89,15 @@ typedef struct kin_listener_options {
   kin_event_cb on_synced;
   kin_event_cb on_relisted;
 
+  /* NULL: all objects. An object that a change brings into the filter is added
+   * (not as initial), one that a change takes out of it is deleted with the
+   * reason KIN_DELETE_FILTERED, given as it was last seen (EH-03). */
+  kin_filter_cb filter;
+
   /* Also get an update for each object that a relist found unchanged. */
   bool relist_updates;
 
-  void *data; /* passed to the callbacks */
+  void *data; /* passed to the callbacks and the filter */
 
   /* Every this often an update with is_resync comes for each object; 0: the
    * informer's period, KIN_NEVER: none. Less than a second is raised to it. */
@@ -101,8 +110,8 @@ typedef struct kin_listener_options {
 } kin_listener_options;
 #define KIN_LISTENER_OPTIONS_INIT                                              \
   {                                                                            \
-    sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, false, NULL,   \
-        0, 0                                                                   \
+    sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, NULL, false,   \
+        NULL, 0, 0                                                             \
   }
 
 /* Registers handlers, before or after start, from any event callback. One that

@@ -4,6 +4,7 @@
 #include <kin/error.h>
 
 #include "base/options.h"
+#include "dispatch/filter.h"
 #include "dispatch/listener.h"
 
 static kin_listener *listener_of(kin__list *node) {
@@ -91,11 +92,20 @@ void kin__dispatcher_send(kin__dispatcher *dispatcher, uint32_t slot,
          !listener->is_relist_updates)) {
       continue;
     }
+    kin__notification seen;
+    const kin__notification *sent = notification;
+    if (listener->filter != NULL) {
+      if (!kin__filter_apply(listener->filter, listener->data, notification,
+                             &seen)) {
+        continue;
+      }
+      sent = &seen;
+    }
     if (!has_hash && kin__listener_queue_is_coalescing(&listener->queue)) {
       hash = kin__hash(&dispatcher->seed, kin_object_key(notification->object));
       has_hash = true;
     }
-    kin__listener_push(listener, notification, hash);
+    kin__listener_push(listener, sent, hash);
   }
 }
 

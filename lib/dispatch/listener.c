@@ -58,6 +58,7 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
   listener->callbacks[KIN_EVENT_DELETE] = options->on_delete;
   listener->callbacks[KIN_EVENT_SYNCED] = options->on_synced;
   listener->callbacks[KIN_EVENT_RELISTED] = options->on_relisted;
+  listener->filter = options->filter;
   listener->data = options->data;
   listener->is_relist_updates =
       options->relist_updates && options->on_update != NULL;

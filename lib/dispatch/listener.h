@@ -32,6 +32,7 @@ struct kin_listener {
 
   kin__task task;
   kin_event_cb callbacks[KIN_EVENT_RELISTED + 1]; /* by event type */
+  kin_filter_cb filter;                           /* NULL: everything */
   void *data;
   size_t shown; /* adds delivered minus deletes delivered */
 

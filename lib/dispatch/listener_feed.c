@@ -69,7 +69,8 @@ static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
   }
   for (; *cursor < end; ++*cursor) {
     kin_object *object = kin__store_at(dispatcher->store, *cursor)->object;
-    if (object == NULL) {
+    if (object == NULL || (listener->filter != NULL &&
+                           !listener->filter(object, listener->data))) {
       continue;
     }
     if (!reserve(listener)) {

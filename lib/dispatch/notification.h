@@ -22,8 +22,10 @@ typedef struct kin__marker {
 typedef struct kin__notification {
   kin_object *object; /* add, update: new; delete: last state */
   union {
-    kin_object *old_object; /* update */
-    kin__marker *marker;    /* synced, relisted; may be NULL for synced */
+    kin_object *old_object;   /* update */
+    const kin_object *cached; /* delete: what was stored, if it is not `object`;
+                               * borrowed, and only looked at while it is sent */
+    kin__marker *marker;      /* synced, relisted; may be NULL for synced */
   };
   uint8_t type;   /* kin_event_type */
   uint8_t reason; /* kin_delete_reason */

@@ -44,7 +44,8 @@ static int apply_delete(const change *c, uint32_t slot) {
   kin__notification gone = {.type = KIN_EVENT_DELETE,
                             .reason = delta->reason,
                             .object =
-                                delta->is_tombstone ? cached : delta->object};
+                                delta->is_tombstone ? cached : delta->object,
+                            .cached = cached};
   notify(c->informer, slot, &gone);
   kin_object_unref(cached);
   return 0;

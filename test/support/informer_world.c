@@ -81,8 +81,7 @@ void iw_finish(iw_world *w) {
 
 static kin_str cached_version(const kin_store *store, const char *key) {
   const kin_object *object = kin_store_get_key(store, key);
-  return object != NULL ? kin_object_resource_version(object)
-                        : kin__cstr("0");
+  return object != NULL ? kin_object_resource_version(object) : kin__cstr("0");
 }
 
 void iw_assert_truth(iw_world *w) {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Listeners that see only some objects. Proves EH-03
+ * (TestTypedFilteringResourceEventHandler) and SI-20 for them. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "dispatch/listener.h"
+#include "support/dispatch_rig.h"
+
+static dispatch_rig rig;
+static event_log log_a;
+static event_log log_b;
+
+static int setup(void **state) {
+  (void)state;
+  memset(&log_a, 0, sizeof log_a);
+  memset(&log_b, 0, sizeof log_b);
+  return rig_init(&rig, NULL);
+}
+
+static int teardown(void **state) {
+  (void)state;
+  rig_finish(&rig);
+  return 0;
+}
+
+static void put(const char *name) {
+  assert_int_equal(rig_put(&rig, name), 0);
+}
+
+/* Accepts odd versions: the rig counts them up, so a test decides by order. */
+static bool is_odd(const kin_object *object, void *data) {
+  (void)data;
+  uint64_t version = 0;
+  assert_true(kin__str_to_u64(kin_object_resource_version(object), &version));
+  return version % 2 == 1;
+}
+
+static kin_listener_options odd_only(event_log *log) {
+  kin_listener_options options = rig_logging(log);
+  options.filter = is_odd;
+  return options;
+}
+
+/* Each pair of old and new, accepted or not. */
+static void test_updates(void **state) {
+  (void)state;
+  kin_listener_options options = odd_only(&log_a);
+  rig_listen(&rig, &options);
+  put("a"); /* 1: in */
+  put("b"); /* 2: out */
+  put("a"); /* 3: stays in */
+  put("b"); /* 4: stays out */
+  put("b"); /* 5: comes in */
+  put("a"); /* 6: goes out */
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! ~a1>3 +b5 -a3:filtered S:6#1");
+}
+
+static void test_deletes(void **state) {
+  (void)state;
+  kin_listener_options options = odd_only(&log_a);
+  rig_listen(&rig, &options);
+  put("a"); /* 1 */
+  put("b"); /* 2 */
+  assert_int_equal(rig_delete(&rig, "a"), 0);
+  assert_int_equal(rig_delete(&rig, "b"), 0);
+  rig_run(&rig);
+  assert_non_null(strstr(log_a.text, "-a"));
+  assert_null(strstr(log_a.text, "b"));
+}
+
+/* The delete of an object whose last state the filter would refuse: what counts
+ * is whether the listener has it. */
+static void test_delete_is_decided_by_the_cached_state(void **state) {
+  (void)state;
+  kin_listener_options options = odd_only(&log_a);
+  rig_listen(&rig, &options);
+  put("a"); /* 1: in */
+  rig_run(&rig);
+  kin_object *cached =
+      (kin_object *)kin_object_ref(kin_store_get_key(&rig.store, "a"));
+  kin_object *last = rig_object(&rig, "a", 4);
+  kin__notification gone = {.type = KIN_EVENT_DELETE,
+                            .reason = KIN_DELETE_WATCH,
+                            .object = last,
+                            .cached = cached};
+  assert_int_equal(kin__dispatcher_reserve(&rig.dispatcher), 0);
+  kin__dispatcher_send(&rig.dispatcher, 0, KIN__AUDIENCE_ALL, &gone);
+  kin_object_unref(cached);
+  kin_object_unref(last);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! -a4:watch");
+}
+
+static void test_replay_and_resync(void **state) {
+  (void)state;
+  put("a"); /* 1 */
+  put("b"); /* 2 */
+  put("c"); /* 3 */
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  kin_listener_options options = odd_only(&log_a);
+  options.resync_ms = 1000;
+  rig_listen(&rig, &options);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! +c3! S:3#2");
+  memset(&log_a, 0, sizeof log_a);
+  rig_advance(&rig, 1000);
+  assert_null(strstr(log_a.text, "b"));
+  assert_non_null(strstr(log_a.text, "a1"));
+  assert_non_null(strstr(log_a.text, "c3"));
+}
+
+/* Others are not concerned, and coalescing works on what the filter let pass. */
+static void test_with_others_and_paused(void **state) {
+  (void)state;
+  kin_listener_options options = odd_only(&log_a);
+  kin_listener *filtered = rig_listen(&rig, &options);
+  kin_listener_options all = rig_logging(&log_b);
+  rig_listen(&rig, &all);
+  kin_listener_pause(filtered);
+  put("a"); /* 1: in */
+  put("a"); /* 2: out: add and delete annul each other */
+  put("b"); /* 3: in */
+  put("b"); /* 4: out */
+  put("b"); /* 5: in */
+  rig_run(&rig);
+  event_log_expect(&log_b, "+a1! ~a1>2 +b3! ~b3>4 ~b4>5");
+  kin_listener_resume(filtered);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+b5");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_updates),
+      TEST(test_deletes),
+      TEST(test_delete_is_decided_by_the_cached_state),
+      TEST(test_replay_and_resync),
+      TEST(test_with_others_and_paused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
