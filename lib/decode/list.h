@@ -14,10 +14,10 @@ typedef struct kin__list_decoder kin__list_decoder;
 
 /* What the list itself says; strings are NUL-terminated and bounded. */
 typedef struct kin__list_result {
-  char version[64];   /* metadata.resourceVersion */
-  const char *token;  /* metadata.continue, "" if none; the decoder's, until it
+  char version[64];  /* metadata.resourceVersion */
+  const char *token; /* metadata.continue, "" if none; the decoder's, until it
                        * is reset or freed; at most 16 KiB */
-  int64_t remaining;  /* metadata.remainingItemCount, -1 if absent */
+  int64_t remaining; /* metadata.remainingItemCount, -1 if absent */
   uint64_t items;
 } kin__list_result;
 
@@ -44,8 +44,7 @@ int kin__list_decoder_feed(kin__list_decoder *decoder, const char *bytes,
 
 /* The body has ended. Errors: KIN_ETRUNCATED, KIN_EUNEXPECTED (no items or no
  * metadata). `result` is valid until reset or free. */
-int kin__list_decoder_end(kin__list_decoder *decoder,
-                          kin__list_result *result);
+int kin__list_decoder_end(kin__list_decoder *decoder, kin__list_result *result);
 
 /* The key of the object in hand, as far as it was seen, for error messages:
  * "ns/name", or "". Valid until the next call. */

@@ -235,9 +235,8 @@ int kin__object_new(kin_object **out, kin__memory *memory,
   if (total > UINT32_MAX) {
     return KIN_ETOOBIG;
   }
-  kin_object *object =
-      (kin_object *)(void *)kin__cell_take(memory->arena, &memory->allocator,
-                                           memory, total + parts->headroom);
+  kin_object *object = (kin_object *)(void *)kin__cell_take(
+      memory->arena, &memory->allocator, memory, total + parts->headroom);
   if (object == NULL) {
     return KIN_ENOMEM;
   }

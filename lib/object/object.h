@@ -27,7 +27,8 @@ typedef struct kin__object_parts {
   kin_str body;    /* JSON text; {NULL, 0} if the sink knew the object */
   const kin__span *dropped; /* ascending, disjoint ranges of body that are */
   size_t dropped_count;     /* not to be stored; what is left is valid JSON */
-  size_t headroom; /* the object will be replaced by one that is this much larger;
+  size_t
+      headroom; /* the object will be replaced by one that is this much larger;
                     * so that its memory fits that one, too */
 } kin__object_parts;
 

@@ -17,14 +17,14 @@ typedef enum kin__delta_type {
 } kin__delta_type;
 
 typedef struct kin__delta {
-  kin_object *object; /* one reference; for a tombstone the last known state,
+  kin_object *object;  /* one reference; for a tombstone the last known state,
                        * which may be stale (DF-06), never NULL */
   uint32_t generation; /* of the list it came in, or that was current */
   uint32_t scope;
-  uint8_t type;             /* kin__delta_type */
-  uint8_t reason;           /* kin_delete_reason of a DELETED */
-  bool is_tombstone;        /* DELETED whose final state is unknown */
-  bool is_initial;          /* part of its scope's first list */
+  uint8_t type;      /* kin__delta_type */
+  uint8_t reason;    /* kin_delete_reason of a DELETED */
+  bool is_tombstone; /* DELETED whose final state is unknown */
+  bool is_initial;   /* part of its scope's first list */
 } kin__delta;
 
 #endif /* KIN_QUEUE_DELTA_H */
