@@ -438,7 +438,7 @@ static void test_misuse_is_refused(void **state) {
   assert_null(informer);
   struct {
     kin_informer_options known;
-    int unknown;
+    uint64_t unknown;
   } newer = {good, 0};
   newer.known.size = sizeof newer;
   assert_int_equal(kin__informer_open(&informer, &w.script.env, &newer.known,

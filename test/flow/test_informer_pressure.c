@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+
+/* An informer under pressure: more events at once than the queue takes, memory
+ * that is out when they are stored, indices added to a filled cache, and relists
+ * for those who want to hear of everything. Proves QF-16, TS-07, PD-03 (better:
+ * nothing is lost), RW-14. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "informer/process.h"
+#include "support/informer_world.h"
+
+#define FRAMES 2500
+
+/* ADDED events for p0, p1, ... in one piece. */
+static char *make_frames(int count, int first_version) {
+  size_t size = (size_t)count * 160;
+  char *frames = malloc(size);
+  assert_non_null(frames);
+  size_t used = 0;
+  for (int i = 0; i < count; i++) {
+    used += (size_t)snprintf(
+        frames + used, size - used,
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+        "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\","
+        "\"labels\":{\"app\":\"a%d\"}}}}\n",
+        i, i, first_version + i, i % 3);
+  }
+  return frames;
+}
+
+static void open_empty(iw_world *w) {
+  iw_init(w, 0);
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
+  mini_serve(&w->server);
+}
+
+/* Gives a body to the open watch without running any task. */
+static void feed(iw_world *w, const char *body) {
+  script_request *request = script_expect(&w->script, "watch=true");
+  request->callbacks->on_body(request->ctx, body, strlen(body));
+}
+
+static void count_add(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  *(int *)data += event->type == KIN_EVENT_ADD;
+}
+
+static void test_full_queue_pauses_reading(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options,
+                                      &w.script.handler_ns),
+                   0);
+  int adds = 0;
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.on_add = count_add;
+  listener.data = &adds;
+  assert_int_equal(kin_informer_listen(w.informer, &listener, NULL), 0);
+  assert_int_equal(kin_informer_start(w.informer), 0);
+  mini_serve(&w.server);
+  script_request *request = script_expect(&w.script, "watch=true");
+  char *frames = make_frames(FRAMES, 200);
+  feed(&w, frames);
+  assert_true(request->is_paused);
+  assert_true(w.informer->fifo.depth >= KIN__QUEUE_HIGH);
+  script_run(&w.script);
+  assert_false(request->is_paused);
+  assert_int_equal(adds, FRAMES);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), FRAMES);
+  free(frames);
+  iw_finish(&w);
+}
+
+/* Memory is out when the queue is processed: one error, and everything is
+ * stored when there is memory again. */
+static void test_no_memory_to_store(void **state) {
+  (void)state;
+  iw_world w;
+  open_empty(&w);
+  char *frames = make_frames(30, 200);
+  feed(&w, frames);
+  w.memory.fail_at = 1;
+  atomic_store(&w.memory.calls, 0);
+  w.memory.keeps_failing = true;
+  script_run(&w.script);
+  assert_int_equal(w.last_class, KIN_CLASS_MEMORY);
+  assert_int_equal(w.rec.adds, 0);
+  w.memory.fail_at = 0;
+  w.memory.keeps_failing = false;
+  script_advance(&w.script, 100);
+  assert_int_equal(w.rec.adds, 30);
+  recorder_assert_folds_to(&w.rec, kin_informer_store(w.informer));
+  free(frames);
+  iw_finish(&w);
+}
+
+static size_t count_app(iw_world *w, const char *app) {
+  return kin_store_index_count(kin_informer_store(w->informer), "app",
+                               kin__cstr(app));
+}
+
+/* TS-07: an index on a filled cache is built in steps; changes meanwhile are in
+ * it, on whichever side of the cursor they are. */
+static void test_index_on_a_filled_cache(void **state) {
+  (void)state;
+  iw_world w;
+  open_empty(&w);
+  char *frames = make_frames(60, 200);
+  feed(&w, frames);
+  script_run(&w.script);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "app";
+  index.pointer = "/metadata/labels/app";
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  assert_int_equal(kin_store_add_index(store, &index), KIN_EEXIST);
+  assert_false(kin_store_index_ready(store, "app"));
+  script_run(&w.script);
+  assert_true(kin_store_index_ready(store, "app"));
+  assert_int_equal(
+      count_app(&w, "a0") + count_app(&w, "a1") + count_app(&w, "a2"), 60);
+  free(frames);
+  iw_finish(&w);
+}
+
+/* The same while memory is out: it goes on by itself. */
+static void test_index_without_memory(void **state) {
+  (void)state;
+  iw_world w;
+  open_empty(&w);
+  char *frames = make_frames(60, 200);
+  feed(&w, frames);
+  script_run(&w.script);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "app";
+  index.pointer = "/metadata/labels/app";
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  atomic_store(&w.memory.calls, 0);
+  w.memory.fail_at = 1;
+  w.memory.keeps_failing = true;
+  script_run(&w.script);
+  assert_false(kin_store_index_ready(store, "app"));
+  w.memory.fail_at = 0;
+  w.memory.keeps_failing = false;
+  script_advance(&w.script, 100);
+  assert_true(kin_store_index_ready(store, "app"));
+  assert_int_equal(count_app(&w, "a1"), 20);
+  free(frames);
+  iw_finish(&w);
+}
+
+static void count_update(kin_informer *informer, const kin_event *event,
+                         void *data) {
+  (void)informer;
+  assert_ptr_equal(event->object, event->old_object);
+  ++*(int *)data;
+}
+
+/* relist_updates: unchanged objects of a relist, for those who ask. */
+static void test_relist_updates(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  for (int i = 0; i < 5; i++) {
+    mini_put(&w.server, i);
+  }
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  int updates = 0;
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.on_update = count_update;
+  listener.relist_updates = true;
+  listener.data = &updates;
+  assert_int_equal(kin_informer_listen(w.informer, &listener, NULL), 0);
+  mini_serve(&w.server);
+  mini_break_watches(&w.server);
+  mini_delete(&w.server, 0);
+  mini_compact(&w.server);
+  mini_pass(&w.server, 10000);
+  assert_int_equal(w.rec.relisted, 1);
+  assert_int_equal(w.rec.updates, 0);
+  assert_int_equal(updates, 4);
+  iw_finish(&w);
+}
+
+/* A relist of more objects than the queue takes at once, and a sweep of as
+ * many: bounded, and complete. */
+static void test_long_relist(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options,
+                                      &w.script.handler_ns),
+                   0);
+  assert_int_equal(kin_informer_start(w.informer), 0);
+  mini_serve(&w.server);
+  char *frames = make_frames(FRAMES, 200);
+  feed(&w, frames);
+  script_run(&w.script);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), FRAMES);
+  /* The server has none of them, and says that the position is gone. */
+  mini_compact(&w.server);
+  mini_break_watches(&w.server);
+  w.server.version = 5000;
+  w.server.compacted = 5000;
+  mini_put(&w.server, 1);
+  mini_pass(&w.server, 20000);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 1);
+  free(frames);
+  iw_finish(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_full_queue_pauses_reading),
+      cmocka_unit_test(test_no_memory_to_store),
+      cmocka_unit_test(test_index_on_a_filled_cache),
+      cmocka_unit_test(test_index_without_memory),
+      cmocka_unit_test(test_relist_updates),
+      cmocka_unit_test(test_long_relist),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
