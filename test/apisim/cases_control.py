@@ -148,6 +148,20 @@ def test_compaction_counts_revisions(start):
         "compactedRevision"] == str(now - 7)
 
 
+def test_compaction_forgets_deleted_objects(start):
+    sim = start()
+    maps = "/api/v1/namespaces/default/configmaps"
+    before = sim.stats()["keys"]
+    for i in range(20):
+        sim.create(maps, f"m{i}")
+        sim.delete(f"{maps}/m{i}")
+    sim.create(maps, "m0")
+    assert sim.stats()["keys"] == before + 20
+    sim.control("compact", {"keep": 0})
+    assert sim.stats()["keys"] == before + 1
+    assert sim.get(f"{maps}/m0").status == 200
+
+
 def test_restore_goes_back(start):
     sim = start("--pods", "20", "--object-bytes", "1100")
     before = sim.get(PODS).body

@@ -2,6 +2,7 @@
 """Lists and single reads."""
 
 import base64
+import gzip
 import json
 
 from sim import PARTIAL, PARTIAL_LIST, Reader, names, same_shape, wire
@@ -404,3 +405,28 @@ def test_a_slow_reader_gets_the_state_it_asked_for(start):
     assert len(answer["items"]) == 3000
     assert all(int(x["metadata"]["resourceVersion"]) <= at
                for x in answer["items"])
+
+
+def test_gzip(start):
+    sim = start("--gzip", "--pods", "100")
+    asks = {"Accept-Encoding": "gzip"}
+    plain = sim.get("/api/v1/pods")
+    assert "content-encoding" not in plain.headers
+    packed = sim.get("/api/v1/pods", asks)
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.headers["vary"] == "Accept-Encoding"
+    assert gzip.decompress(packed.body) == plain.body
+    meta = sim.get("/api/v1/pods", {**asks, **PARTIAL_LIST})
+    assert json.loads(gzip.decompress(meta.body))["items"]
+    small = sim.get("/api/v1/pods?limit=5", asks)
+    assert "content-encoding" not in small.headers and small.json()
+    sim.control("fault", {"kind": "truncate", "after-bytes": 200000})
+    short = sim.get("/api/v1/pods", asks)
+    assert short.ended
+    try:
+        gzip.decompress(short.body)
+        raise AssertionError("whole")
+    except EOFError:
+        pass
+    assert "content-encoding" not in start("--pods", "100").get(
+        "/api/v1/pods", asks).headers

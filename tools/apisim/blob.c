@@ -78,6 +78,9 @@ void segq_push(segq *q, blob *owner, const char *ptr, size_t len) {
 }
 
 void segq_push_copy(segq *q, const void *bytes, size_t len) {
+  if (len == 0) {
+    return;
+  }
   if (len > SCRATCH_BYTES / 4) {
     blob *b = blob_copy(bytes, len);
     segq_push(q, b, b->data, len);

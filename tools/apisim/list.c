@@ -14,7 +14,10 @@
 #include "status.h"
 #include "token.h"
 
-enum { ONE_WRITE_MAX = 1024 * 1024 };
+enum {
+  ONE_WRITE_MAX = 1024 * 1024,
+  GZIP_FROM = 128 * 1024, // as the real server
+};
 
 static void refuse_form(const api_call *call, const char *form,
                         const char *what, const char *suffix) {
@@ -165,13 +168,18 @@ static void put_head_and_tail(buf *head, buf *tail, const resource *res,
   }
 }
 
+static size_t size_of(const list_job *job) {
+  size_t size = 0;
+  for (size_t i = 0; i < job->items.count; i++) {
+    const rev *r = job->items.items[i];
+    size += job->partial ? r->meta.len + 100 : r->json->len;
+  }
+  return size;
+}
+
 /* Metadata lists leave the real server's encoder in one write, hence as one
  * chunk; so do ours as long as that is no burden. */
-static bool write_at_once(list_job *job, const buf *head) {
-  size_t size = head->len;
-  for (size_t i = 0; i < job->items.count && size <= ONE_WRITE_MAX; i++) {
-    size += job->items.items[i]->meta.len + 100;
-  }
+static bool write_at_once(list_job *job, const buf *head, size_t size) {
   if (!job->partial || size > ONE_WRITE_MAX) {
     return false;
   }
@@ -211,7 +219,11 @@ static void answer(const api_call *call, const list_options *lo, snapshot items,
   put_head_and_tail(&head, &job->tail, call->res, job->partial,
                     items.count == 0, &meta);
   resp_begin(c, 200, "application/json");
-  if (!write_at_once(job, &head)) {
+  size_t size = size_of(job);
+  if (size >= GZIP_FROM) {
+    resp_compress(c);
+  }
+  if (!write_at_once(job, &head, size)) {
     resp_write_copy(c, head.data, head.len);
     conn_set_producer(c, (producer){on_drain, on_abort, job});
     conn_mark_dirty(c);

@@ -41,6 +41,8 @@ static const option_spec SPECS[] = {
      "time between bookmarks, up to a quarter more; 0 = none (60000)", 0, 1e9},
     {"token", OPTION_TEXT, AT(token), "T",
      "answer 401 to requests without this bearer token", 0, 0},
+    {"gzip", OPTION_FLAG, AT(gzip), NULL,
+     "send lists from 128 KiB on as gzip to clients that take it", 0, 0},
     {"forbid", OPTION_LIST, AT(forbid), "PLURAL",
      "answer 403 for this resource (repeatable)", 0, 0},
     {"resource", OPTION_LIST, AT(resources), "SPEC",

@@ -19,6 +19,7 @@ typedef struct options {
   uint64_t history; // revisions kept
   uint64_t bookmark_interval_ms;
   const char *token;
+  bool gzip;
   text_list forbid;
   text_list resources;
   text_list faults;

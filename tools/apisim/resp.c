@@ -205,85 +205,37 @@ void resp_flush(conn *c) {
   }
 }
 
-/* ---------------------------------------------------------------- indent */
-
-static void newline(resp *r, buf *to) {
-  buf_putc(to, '\n');
-  for (int i = 0; i < r->depth; i++) {
-    buf_append(to, "  ", 2);
-  }
-}
-
-static void indent_structure(resp *r, buf *to, char c) {
-  bool closes = c == '}' || c == ']';
-  if (r->opened && !closes) {
-    newline(r, to);
-  }
-  if (closes) {
-    r->depth--;
-    if (!r->opened) {
-      newline(r, to);
-    }
-  }
-  r->opened = c == '{' || c == '[';
-  if (r->opened) {
-    r->depth++;
-  }
-  buf_putc(to, c);
-  if (c == ',') {
-    newline(r, to);
-  } else if (c == ':') {
-    buf_putc(to, ' ');
-  }
-}
-
-/* Lays compact JSON out over lines, two spaces a level, as the real server
- * does for browsers and curl. Works on any split of the input. */
-static void indent_json(resp *r, buf *to, const char *ptr, size_t len) {
-  for (size_t i = 0; i < len; i++) {
-    char c = ptr[i];
-    if (r->in_string) {
-      r->in_string = r->escaped || c != '"';
-      r->escaped = !r->escaped && c == '\\';
-      buf_putc(to, c);
-    } else if (c == '"') {
-      if (r->opened) {
-        newline(r, to);
-        r->opened = false;
-      }
-      r->in_string = true;
-      r->escaped = false;
-      buf_putc(to, c);
-    } else if (c != '\n') {
-      indent_structure(r, to, c);
-    }
-  }
-}
-
 /* ------------------------------------------------------------------ body */
 
-/* Writes the first len bytes of parts. */
+static void indent_parts(resp *r, segq *parts) {
+  buf laid_out = {0};
+  for (size_t i = 0; i < parts->count; i++) {
+    const seg *s = segq_at(parts, i);
+    indent_json(&r->indenter, &laid_out, s->ptr, s->len);
+  }
+  segq_drop(parts, parts->bytes);
+  segq_push_copy(parts, laid_out.data, laid_out.len);
+  buf_free(&laid_out);
+}
+
+/* Writes the first len bytes of parts in the form the client asked for. */
 static void write_body(conn *c, segq *parts, size_t len) {
   resp *r = &c->resp;
-  segq now = {0};
   r->body_bytes += len;
-  if (!r->indent) {
-    segq_move(&now, parts, len);
-    gather(c, &now);
-    segq_free(&now);
-    return;
-  }
-  buf laid_out = {0};
+  segq now = {0};
   segq_move(&now, parts, len);
-  for (size_t i = 0; i < now.count; i++) {
-    const seg *s = segq_at(&now, i);
-    indent_json(r, &laid_out, s->ptr, s->len);
+  if (r->indent) {
+    indent_parts(r, &now);
   }
-  segq_drop(&now, now.bytes);
-  segq_push_copy(&now, laid_out.data, laid_out.len);
-  gather(c, &now);
+  if (r->compress) {
+    segq framed = {0};
+    gzip_put(&r->gzip, &now, &framed);
+    gather(c, &framed);
+    segq_free(&framed);
+  } else {
+    gather(c, &now);
+  }
   segq_free(&now);
-  buf_free(&laid_out);
 }
 
 static void write_garbage(conn *c) {
@@ -330,11 +282,11 @@ void resp_write(conn *c, segq *parts) {
       return;
     }
   }
-  if (r->indent) {
+  if (r->indent || r->compress) {
     write_body(c, parts, parts->bytes);
     return;
   }
-  r->body_bytes += parts->bytes;
+  r->body_bytes += parts->bytes; // the usual case, without a detour
   gather(c, parts);
 }
 
@@ -413,6 +365,22 @@ void resp_header(conn *c, const char *name, const char *value) {
   r->headers[r->header_count++].value = xstrdup(value);
 }
 
+void resp_compress(conn *c) {
+  resp *r = &c->resp;
+  slice accepted = request_header(&c->req, "Accept-Encoding");
+  if (!c->sim->opts->gzip || accepted.ptr == NULL ||
+      memmem(accepted.ptr, accepted.len, "gzip", 4) == NULL) {
+    return;
+  }
+  resp_header(c, "Content-Encoding", "gzip");
+  resp_header(c, "Vary", "Accept-Encoding");
+  r->compress = true;
+  segq head = {0};
+  gzip_begin(&r->gzip, &head);
+  gather(c, &head);
+  segq_free(&head);
+}
+
 static bool has_no_body(const conn *c) {
   int status = c->resp.status;
   return c->head_only || status == 204 || status == 304;
@@ -420,6 +388,12 @@ static bool has_no_body(const conn *c) {
 
 static void end_body(conn *c) {
   resp *r = &c->resp;
+  if (r->compress && !r->cut_short) {
+    segq trailer = {0};
+    gzip_end(&r->gzip, &trailer);
+    gather(c, &trailer);
+    segq_free(&trailer);
+  }
   if (!r->head_sent) {
     send_head(c, has_no_body(c) ? 0 : (int64_t)r->pending.bytes);
   }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "blob.h"
+#include "gzip.h"
+#include "indent.h"
 
 struct conn;
 
@@ -39,8 +41,9 @@ typedef struct resp {
   uint64_t events;     // watch events so far
   uint64_t trigger;    // body offset of a body fault
   bool cut_short;      // a body fault ended the body; swallow the rest
-  int depth;           // of the indenter
-  bool in_string, escaped, opened;
+  indenter indenter;
+  bool compress;
+  gzip gzip;
 } resp;
 
 void resp_free(resp *r);
@@ -49,6 +52,9 @@ void resp_free(resp *r);
 void resp_begin(struct conn *c, int status, const char *content_type);
 /* Adds a header, before the first byte of the body. name is static. */
 void resp_header(struct conn *c, const char *name, const char *value);
+/* Sends the body as gzip if the client takes that and --gzip is on. Before the
+ * first byte of the body. */
+void resp_compress(struct conn *c);
 /* One write of the body: everything in parts, which is left empty. */
 void resp_write(struct conn *c, segq *parts);
 /* The same of one piece: shared (owner NULL = static storage), or copied. */

@@ -142,6 +142,7 @@ void stats_describe(struct sim *s, buf *out) {
              ",\"resourceVersion\":\"%llu\",\"compactedRevision\":\"%llu\"",
              (unsigned long long)store_revision(s->store),
              (unsigned long long)store_compacted(s->store));
+  buf_printf(out, ",\"keys\":%zu", store_key_count(s->store));
   buf_puts(out, ",\"lastRequests\":");
   put_last(st, out);
   buf_puts(out, "}\n");

@@ -49,6 +49,7 @@ struct store {
   uint64_t history;
   store_hooks hooks;
   table *tables;
+  size_t key_count;
 };
 
 /* ------------------------------------------------------------------ revs */
@@ -162,6 +163,7 @@ static entry *find_or_add(table *t, const char *key) {
     return e;
   }
   e = entry_new(key, strlen(key), random_level(t));
+  t->store->key_count++;
   for (int level = 0; level < e->level; level++) {
     e->next[level] = before[level]->next[level];
     before[level]->next[level] = e;
@@ -179,6 +181,7 @@ static void remove_entry(table *t, entry *e) {
   }
   rev_unref(e->newest);
   free(e);
+  t->store->key_count--;
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -463,6 +466,10 @@ void store_free(store *s) {
 
 uint64_t store_revision(const store *s) {
   return s->revision;
+}
+
+size_t store_key_count(const store *s) {
+  return s->key_count;
 }
 
 uint64_t store_compacted(const store *s) {

@@ -52,6 +52,9 @@ store *store_new(uint64_t history, store_hooks hooks);
 void store_free(store *s);
 uint64_t store_revision(const store *s);
 uint64_t store_compacted(const store *s);
+/* Keys known to any table, those of deleted objects included until compaction
+ * has forgotten them. */
+size_t store_key_count(const store *s);
 /* A new empty table, freed with the store. owner is the caller's. */
 table *store_add_table(store *s, void *owner);
 void *table_owner(const table *t);

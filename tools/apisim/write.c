@@ -152,12 +152,13 @@ static rev *commit(struct sim *s, const resource *res, const char *key,
   return r;
 }
 
-/* Answers with what a commit would have stored. */
-static void answer_dry_run(const api_call *call, int status,
-                           yyjson_mut_doc *doc) {
+/* Answers with an object that is not stored. */
+static void answer_unstored(const api_call *call, int status,
+                            yyjson_mut_doc *doc) {
   blob *json = object_render(doc, call->res);
   resp_begin(call->c, status, "application/json");
   resp_write_ref(call->c, json, json->data, json->len);
+  resp_write_copy(call->c, "\n", 1);
   resp_end(call->c);
   blob_unref(json);
 }
@@ -225,7 +226,7 @@ static void create_object(const api_call *call, yyjson_mut_doc *doc) {
   } else {
     settle_new(c->sim, call->res, call->ns, doc);
     if (is_dry_run(call)) {
-      answer_dry_run(call, 201, doc);
+      answer_unstored(call, 201, doc);
     } else {
       answer_object(call, 201, commit(c->sim, call->res, key, doc));
     }
@@ -344,16 +345,16 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
   blob_unref(same);
   meta = object_meta(doc);
   if (is_dry_run(call)) {
-    answer_dry_run(call, 200, doc);
+    answer_unstored(call, 200, doc);
   } else if (!changed) {
     answer_object(call, 200, old);
+  } else if (object_text(meta, "deletionTimestamp") != NULL &&
+             !has_finalizers(meta)) {
+    /* What held it back is gone: it goes without another version. */
+    answer_unstored(call, 200, doc);
+    table_delete(call->res->table, key);
   } else {
-    rev *r = commit(call->c->sim, call->res, key, doc);
-    answer_object(call, 200, r);
-    if (object_text(object_meta(doc), "deletionTimestamp") != NULL &&
-        !has_finalizers(object_meta(doc))) {
-      table_delete(call->res->table, key);
-    }
+    answer_object(call, 200, commit(call->c->sim, call->res, key, doc));
   }
 }
 
