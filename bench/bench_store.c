@@ -282,10 +282,12 @@ static void find_slowest(bench *b) {
 static void run(size_t count) {
   bench b;
   setup(&b, count);
-  check(kin_store_new(&b.store, &b.meter.allocator), "store");
+  kin_store_options options = KIN_STORE_OPTIONS_INIT;
+  options.allocator = &b.meter.allocator;
+  check(kin_store_new(&b.store, &options), "store");
   find_slowest(&b);
   kin_store_free(b.store);
-  check(kin_store_new(&b.store, &b.meter.allocator), "store");
+  check(kin_store_new(&b.store, &options), "store");
   size_t empty = b.meter.bytes;
   put_all(&b, "put_new");
   report(&b, "entry", (double)(b.meter.bytes - empty) / (double)count, "bytes");

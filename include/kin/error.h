@@ -25,6 +25,7 @@ extern "C" {
   XX(EKEY, -5007, "object has no usable name or the key is malformed")         \
   XX(EINDEX, -5008, "index function failed")                                   \
   XX(ETYPE, -5009, "value has another type")                                   \
+  XX(EAGAIN, -5010, "nothing to do now")                                       \
   XX(EJSON, -5020, "malformed JSON")                                           \
   XX(EDEPTH, -5021, "JSON is nested too deeply")                               \
   XX(ETOOBIG, -5022, "over the size limit")                                    \

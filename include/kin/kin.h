@@ -8,13 +8,22 @@
 #include <kin/allocator.h>
 #include <kin/client.h>
 #include <kin/error.h>
+#include <kin/expiring_store.h>
 #include <kin/export.h>
 #include <kin/handler.h>
+#include <kin/heap.h>
 #include <kin/informer.h>
+#include <kin/key.h>
+#include <kin/lister.h>
 #include <kin/log.h>
+#include <kin/mutation_cache.h>
 #include <kin/object.h>
+#include <kin/object_list.h>
+#include <kin/push_store.h>
+#include <kin/selector.h>
 #include <kin/store.h>
 #include <kin/str.h>
+#include <kin/sync_track.h>
 #include <kin/version.h>
 
 #endif /* KIN_KIN_H */

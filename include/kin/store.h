@@ -9,6 +9,7 @@
 #include <kin/allocator.h>
 #include <kin/export.h>
 #include <kin/object.h>
+#include <kin/object_list.h>
 #include <kin/str.h>
 
 #ifdef __cplusplus
@@ -24,21 +25,101 @@ extern "C" {
  * one's own write early. */
 typedef struct kin_store kin_store;
 
-/* Makes an empty store. `allocator` may be NULL. Errors: KIN_ENOMEM. */
-KIN_EXTERN int kin_store_new(kin_store **out, const kin_allocator *allocator);
+/* What a store keeps instead of an object that is put into it (ST-03): sets
+ * *out to a new reference, be it to `object` itself or to one made of it, with
+ * the same key. Pure: may call kin_object_* only. A non-zero result means that
+ * the object cannot be stored. */
+typedef int (*kin_store_transform_cb)(const kin_object *object,
+                                      kin_object **out, void *data);
+
+typedef struct kin_store_options {
+  size_t size;
+  const kin_allocator *allocator;   /* NULL: the C library's */
+  kin_store_transform_cb transform; /* NULL: objects are kept as they are */
+  void *data;                       /* passed to transform */
+} kin_store_options;
+#define KIN_STORE_OPTIONS_INIT                                                 \
+  { sizeof(kin_store_options), NULL, NULL, NULL }
+
+/* Makes an empty store. `options` are copied; NULL means the defaults.
+ * Errors: KIN_EINVAL, KIN_ENOTSUP (options of a newer version), KIN_ENOMEM. */
+KIN_EXTERN int kin_store_new(kin_store **out, const kin_store_options *options);
 
 /* Frees a store made by kin_store_new and drops its objects. NULL is allowed.
  * Not for an informer's store. Cost: O(objects). */
 KIN_EXTERN void kin_store_free(kin_store *store);
 
-/* Adds the object or replaces the one with its key; the store takes a
- * reference of its own (TS-01: Add and Update are the same).
- * Errors: KIN_ENOMEM, KIN_EINDEX (an index callback failed); the store and its
- * indices are then unchanged. Cost: O(index values). */
+/* Adds the object, or what the store's transform makes of it, or replaces the
+ * one with its key; the store takes a reference of its own (TS-01: Add and
+ * Update are the same). The store's version becomes the object's.
+ * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace; or the
+ * transform changed the key), KIN_ENOMEM, KIN_EINDEX (an index callback
+ * failed), a negative result of the transform (KIN_EINVAL for a positive one);
+ * the store and its indices are then unchanged. Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
-/* Removes the object with that key. Errors: KIN_ENOENT (TS-09: no change). */
+/* Removes the object with that key. The store's version stays.
+ * Errors: KIN_ENOENT (TS-09: no change). */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
+
+/* Removes the object with the key of `object`, if there is one, and takes the
+ * version of `object` over in any case (TS-10): that of a delete event says how
+ * far the store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM. */
+KIN_EXTERN int kin_store_delete_object(kin_store *store,
+                                       const kin_object *object);
+
+/* Makes these objects, each put as by kin_store_put, the whole content, and
+ * `version` the store's version. All or nothing: on an error nothing has
+ * changed. Of several with one key the last counts (ST-02). An object whose key
+ * stays keeps its place in a running scan.
+ * Errors: those of kin_store_put; KIN_EINVAL also for an informer's store, whose
+ * content comes from the server. Cost: O(old + new objects) at once, and for as
+ * long as it lasts memory for both. */
+KIN_EXTERN int kin_store_replace(kin_store *store,
+                                 const kin_object *const *objects, size_t count,
+                                 kin_str version);
+
+typedef enum kin_store_op_type {
+  KIN_STORE_PUT = 1,
+  KIN_STORE_DELETE
+} kin_store_op_type;
+
+/* One operation of a transaction. */
+typedef struct kin_store_op {
+  kin_store_op_type type;
+  const kin_object *object; /* put: required. delete: the key and version are
+                             * its, or NULL: `key` says what */
+  kin_str key;              /* delete without an object */
+  int error;                /* set by kin_store_transact */
+} kin_store_op;
+
+/* Carries out the operations in order, with no callback in between but index
+ * functions (TS-12). One that fails is skipped, and its `error` says why; all
+ * others, whose `error` is 0, are applied (ST-05). The store's version becomes
+ * that of the last applied operation's object, if that one has an object.
+ * Objects are stored as they are: the transform is not called (ST-03). Deleting
+ * an absent key is no failure. *failed, unless NULL, gets the number of
+ * failures.
+ * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
+ * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
+ * KIN_EINDEX, KIN_ENOMEM. Cost: the sum of the operations'. */
+KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
+                                  size_t count, size_t *failed);
+
+/* How far the store has come (TS-10): the version last set, verbatim, so it can
+ * also go backwards; "" for a new store. Borrowed until it is set again. An
+ * informer's store has none, since each of its scopes has one of its own, see
+ * kin_informer_status; writing to it sets none. */
+KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
+
+/* Sets the version, as the bookmark of a watch does. On an informer's store it
+ * does nothing. Errors: KIN_ENOMEM. */
+KIN_EXTERN int kin_store_bookmark(kin_store *store, kin_str version);
+
+/* The version as a number for a gauge that whoever collects metrics reads
+ * (TS-13): its last 15 digits, which a double can hold; 0 for "". Returns false,
+ * and leaves *value alone, if it is no number. */
+KIN_EXTERN bool kin_store_version_gauge(const kin_store *store, double *value);
 
 /* The object with that key, borrowed until the store changes, or NULL. */
 KIN_EXTERN const kin_object *kin_store_get(const kin_store *store, kin_str key);
@@ -66,10 +147,17 @@ typedef struct kin_cursor {
 KIN_EXTERN const kin_object *kin_store_next(const kin_store *store,
                                             kin_cursor *cursor);
 
+/* All objects, in no particular order: a copy of the content that stays as it
+ * is. A scan needs no memory and can stop anywhere; their keys are
+ * kin_object_key of each. Free it with kin_object_list_free.
+ * Errors: KIN_ENOMEM. Cost: O(objects). */
+KIN_EXTERN int kin_store_list(const kin_store *store, kin_object_list **out);
+
 /* An index function: calls emit once for each value of the object, also not at
  * all. Values are bytes and are copied. Pure: may call kin_object_* only, and
  * must give the same values for the same object. A non-zero result means that
- * the object cannot be indexed. */
+ * the object cannot be indexed: a store that is used alone refuses the object
+ * (KIN_EINDEX), an informer's keeps it without values in that index. */
 typedef struct kin_index_values kin_index_values;
 typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
                             void *data);
@@ -111,6 +199,12 @@ KIN_EXTERN int kin_store_add_index(kin_store *store,
 /* Whether the index exists and covers all objects. */
 KIN_EXTERN bool kin_store_index_ready(const kin_store *store, const char *name);
 
+/* Scans the names of the indices, in the order in which they were added: begin
+ * with a zero-initialized cursor. NULL at the end; else
+ * borrowed until the store's next kin_store_replace. */
+KIN_EXTERN const char *kin_store_next_index(const kin_store *store,
+                                            kin_cursor *cursor);
+
 /* A scan over the objects that have one value in one index, in no particular
  * order. It must not be continued after the store has changed. */
 typedef struct kin_index_cursor {
@@ -126,6 +220,20 @@ KIN_EXTERN int kin_store_by_index(const kin_store *store, const char *name,
 /* Returns the next object, borrowed until the store changes, or NULL. */
 KIN_EXTERN const kin_object *kin_store_by_index_next(const kin_store *store,
                                                      kin_index_cursor *cursor);
+
+/* The objects that have one value in one index, by key in ascending order
+ * (TS-06: IndexKeys). Free the list with kin_object_list_free.
+ * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
+ * Cost: O(n log n) for n objects found. */
+KIN_EXTERN int kin_store_list_by_index(const kin_store *store, const char *name,
+                                       kin_str value, kin_object_list **out);
+
+/* The objects that share a value with `object`, which need not be in the store,
+ * in one index: each once, by key in ascending order (TS-06: Index).
+ * Errors: those of kin_store_list_by_index, KIN_EINVAL (NULL), KIN_EINDEX. */
+KIN_EXTERN int kin_store_list_like(const kin_store *store, const char *name,
+                                   const kin_object *object,
+                                   kin_object_list **out);
 
 /* Number of objects with that value; 0 if the index does not exist. */
 KIN_EXTERN size_t kin_store_index_count(const kin_store *store,

@@ -89,3 +89,45 @@ void kin__chunkq_pop(kin__chunkq *queue) {
   kin__free(queue->allocator, queue->spare);
   queue->spare = chunk;
 }
+
+void *kin__chunkq_next(const kin__chunkq *queue, kin__chunkq_cursor *cursor) {
+  kin__chunkq_cursor at = *cursor;
+  if (at.chunk == NULL) {
+    at = (kin__chunkq_cursor){queue->first, queue->head};
+  } else if (at.index == PER_CHUNK && at.chunk->next != NULL) {
+    at = (kin__chunkq_cursor){at.chunk->next, 0};
+  }
+  bool is_end = at.chunk == NULL ||
+                at.index == (at.chunk == queue->last ? queue->tail : PER_CHUNK);
+  if (is_end) {
+    return NULL;
+  }
+  void *element = at.chunk->elements + at.index * queue->element_size;
+  at.index++;
+  *cursor = at;
+  return element;
+}
+
+kin__chunkq_cursor kin__chunkq_end(const kin__chunkq *queue) {
+  kin__chunkq_cursor end = {queue->last, queue->tail};
+  return end;
+}
+
+void kin__chunkq_rewind(kin__chunkq *queue, kin__chunkq_cursor end,
+                        size_t count) {
+  struct kin__chunk *chunk = end.chunk != NULL ? end.chunk->next : queue->first;
+  while (chunk != NULL) {
+    struct kin__chunk *next = chunk->next;
+    kin__free(queue->allocator, chunk);
+    chunk = next;
+  }
+  queue->count -= count;
+  queue->last = end.chunk;
+  if (end.chunk == NULL) {
+    queue->first = NULL;
+    queue->head = queue->tail = 0;
+    return;
+  }
+  end.chunk->next = NULL;
+  queue->tail = end.index;
+}

@@ -40,4 +40,26 @@ void *kin__chunkq_peek(const kin__chunkq *queue);
 /* Removes the oldest element. The queue must not be empty. */
 void kin__chunkq_pop(kin__chunkq *queue);
 
+/* A place between two elements. Zero-initialized it is before the oldest. It
+ * stays valid while the queue changes, as long as the element before it and the
+ * one after it are not removed. */
+typedef struct kin__chunkq_cursor {
+  struct kin__chunk *chunk;
+  unsigned index;
+} kin__chunkq_cursor;
+
+/* The element after the cursor, which moves on, or NULL at the end: a cursor at
+ * the end meets what is pushed later. */
+void *kin__chunkq_next(const kin__chunkq *queue, kin__chunkq_cursor *cursor);
+
+/* The place after the newest element: what is pushed from now on is met from
+ * there. */
+kin__chunkq_cursor kin__chunkq_end(const kin__chunkq *queue);
+
+/* Takes back the newest `count` elements, which are those after `end`, a place
+ * that kin__chunkq_end gave before they were pushed. Nothing may have been
+ * popped in between. What the elements own is the owner's business. */
+void kin__chunkq_rewind(kin__chunkq *queue, kin__chunkq_cursor end,
+                        size_t count);
+
 #endif /* KIN_BASE_CHUNKQ_H */

@@ -2,6 +2,10 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <sys/random.h>
+#endif
 
 static inline uint64_t rotl(uint64_t x, int bits) {
   return (x << bits) | (x >> (64 - bits));
@@ -49,4 +53,13 @@ uint32_t kin__hash(const kin__hash_seed *seed, kin_str s) {
   sip_round(v);
   uint64_t h = v[0] ^ v[1] ^ v[2] ^ v[3];
   return (uint32_t)(h ^ (h >> 32));
+}
+
+kin__hash_seed kin__hash_make_seed(const void *address) {
+  kin__hash_seed seed;
+  if (getentropy(&seed, sizeof seed) != 0) {
+    seed.k0 = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
+    seed.k1 = (uintptr_t)&seed ^ (uint64_t)getpid() << 32;
+  }
+  return seed;
 }

@@ -16,4 +16,8 @@ typedef struct kin__hash_seed {
 
 uint32_t kin__hash(const kin__hash_seed *seed, kin_str s);
 
+/* A seed for the tables of what is used without a client, which has its own.
+ * Should the system have no randomness to give, addresses are the next best. */
+kin__hash_seed kin__hash_make_seed(const void *address);
+
 #endif /* KIN_BASE_HASH_H */

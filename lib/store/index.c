@@ -31,6 +31,8 @@
 
 /* What an index function emits to. */
 struct kin_index_values {
+  int (*visit)(void *ctx, kin_str value); /* NULL: a change is prepared */
+  void *ctx;
   kin__index *index;
   uint32_t slot;
   uint32_t expected; /* while nothing differs: the next old posting */
@@ -49,15 +51,12 @@ static kin__index_value *value_of(const kin__index *index, uint32_t posting) {
   return value_at(index, posting_at(index, posting)->head.hash);
 }
 
-int kin__index_new(kin__index **out, const kin_allocator *allocator,
-                   kin__hash_seed seed, const kin_index_options *options) {
-  *out = NULL;
-  if (options->name == NULL || options->name[0] == '\0') {
-    return KIN_EINVAL;
-  }
+/* An index that still lacks its name and source; NULL if out of memory. */
+static kin__index *make_empty(const kin_allocator *allocator,
+                              kin__hash_seed seed) {
   kin__index *index = kin__calloc(allocator, 1, sizeof *index);
   if (index == NULL) {
-    return KIN_ENOMEM;
+    return NULL;
   }
   index->allocator = allocator;
   index->seed = seed;
@@ -66,18 +65,50 @@ int kin__index_new(kin__index **out, const kin_allocator *allocator,
   kin__slots_init(&index->values, allocator, sizeof(kin__index_value));
   kin__slots_init(&index->postings, allocator, sizeof(kin__posting));
   kin__map_init(&index->map, allocator, &index->values);
-  int err = kin__index_source_init(&index->source, allocator, options);
+  return index;
+}
+
+/* Gives the index its name; on an error, which may have come before, frees it
+ * with its source. */
+static int complete(kin__index **out, kin__index *index, const char *name,
+                    int err) {
   if (err == 0) {
-    index->name = kin__strdup(allocator, options->name);
+    index->name = kin__strdup(index->allocator, name);
     err = index->name != NULL ? 0 : KIN_ENOMEM;
   }
   if (err != 0) {
-    kin__index_source_finish(&index->source, allocator);
-    kin__free(allocator, index);
+    kin__index_source_finish(&index->source, index->allocator);
+    kin__free(index->allocator, index);
     return err;
   }
   *out = index;
   return 0;
+}
+
+int kin__index_new(kin__index **out, const kin_allocator *allocator,
+                   kin__hash_seed seed, const kin_index_options *options) {
+  *out = NULL;
+  if (options->name == NULL || options->name[0] == '\0') {
+    return KIN_EINVAL;
+  }
+  kin__index *index = make_empty(allocator, seed);
+  if (index == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = kin__index_source_init(&index->source, allocator, options);
+  return complete(out, index, options->name, err);
+}
+
+int kin__index_new_like(kin__index **out, const kin__index *like) {
+  *out = NULL;
+  kin__index *index = make_empty(like->allocator, like->seed);
+  if (index == NULL) {
+    return KIN_ENOMEM;
+  }
+  index->built = KIN__NO_SLOT;
+  int err =
+      kin__index_source_copy(&index->source, like->allocator, &like->source);
+  return complete(out, index, like->name, err);
 }
 
 static bool spend(uint32_t *budget) {
@@ -334,6 +365,9 @@ int kin_index_emit(kin_index_values *values, kin_str value) {
   if (value.length > KIN__INDEX_VALUE_MAX) {
     return values->err = KIN_ETOOBIG;
   }
+  if (values->visit != NULL) {
+    return values->err = values->visit(values->ctx, value);
+  }
   if (!index->has_change) {
     uint32_t expected = values->expected;
     if (expected != KIN__NO_SLOT &&
@@ -346,6 +380,15 @@ int kin_index_emit(kin_index_values *values, kin_str value) {
   return values->err = emit_changed(values, value);
 }
 
+static void prepare_nothing(kin__index *index, uint32_t slot) {
+  kin__index_cancel(index, slot);
+  kin_index_values none = {
+      .index = index, .slot = slot, .expected = kin__index_first(index, slot)};
+  if (none.expected != KIN__NO_SLOT) {
+    begin_change(&none);
+  }
+}
+
 int kin__index_prepare(kin__index *index, uint32_t slot,
                        kin__index_reader *reader) {
   assert(!index->has_change);
@@ -354,6 +397,10 @@ int kin__index_prepare(kin__index *index, uint32_t slot,
   int err = kin__index_source_each(&index->source, reader, &values);
   if (values.err != 0) {
     err = values.err == KIN_ENOMEM ? KIN_ENOMEM : KIN_EINDEX;
+  }
+  if (err == KIN_EINDEX && index->is_tolerant) {
+    prepare_nothing(index, slot);
+    return 0;
   }
   if (err != 0) {
     kin__index_cancel(index, slot);
@@ -440,6 +487,16 @@ void kin__index_remove(kin__index *index, uint32_t slot) {
 }
 
 /* Reading. */
+
+int kin__index_visit(const kin__index *index, kin__index_reader *reader,
+                     int (*visit)(void *ctx, kin_str value), void *ctx) {
+  kin_index_values values = {.visit = visit, .ctx = ctx};
+  int err = kin__index_source_each(&index->source, reader, &values);
+  if (values.err != 0) {
+    err = values.err == KIN_ETOOBIG ? KIN_EINDEX : values.err;
+  }
+  return err;
+}
 
 const kin__index_value *kin__index_find(const kin__index *index,
                                         kin_str value) {

@@ -65,6 +65,9 @@ typedef struct kin__index {
   uint32_t pending_first;
   uint32_t pending_last;
   bool has_change;
+  /* An informer's: an object whose index function fails has no values, because
+   * refusing it would keep the cache from following the server. */
+  bool is_tolerant;
   uint32_t clear_left; /* value ids not yet freed; KIN__NO_SLOT before */
 } kin__index;
 
@@ -72,6 +75,10 @@ typedef struct kin__index {
  * Errors: KIN_EINVAL (no name, or see kin__index_source_init), KIN_ENOMEM. */
 int kin__index_new(kin__index **out, const kin_allocator *allocator,
                    kin__hash_seed seed, const kin_index_options *options);
+
+/* Makes an empty index of the same name and source that covers all slots.
+ * Errors: KIN_ENOMEM. */
+int kin__index_new_like(kin__index **out, const kin__index *index);
 
 /* Frees values, then tables, at most `*budget` pieces, which is reduced.
  * Returns whether anything is left; the index itself goes last. */
@@ -83,7 +90,8 @@ static inline bool kin__index_covers(const kin__index *index, uint32_t slot) {
 }
 
 /* Prepares to give the slot the values of the reader's object instead of those
- * it has. Errors: KIN_ENOMEM, KIN_EINDEX; nothing has changed then. */
+ * it has. Errors: KIN_ENOMEM, KIN_EINDEX (not if it is tolerant); nothing has
+ * changed then. */
 int kin__index_prepare(kin__index *index, uint32_t slot,
                        kin__index_reader *reader);
 void kin__index_commit(kin__index *index, uint32_t slot);
@@ -91,6 +99,12 @@ void kin__index_cancel(kin__index *index, uint32_t slot);
 
 /* Takes all values from a slot, if it has any. */
 void kin__index_remove(kin__index *index, uint32_t slot);
+
+/* Calls visit for each value of the reader's object, also several times for the
+ * same; nothing changes. A non-zero result of visit ends it and is the result.
+ * Errors: KIN_ENOMEM, KIN_EINDEX. */
+int kin__index_visit(const kin__index *index, kin__index_reader *reader,
+                     int (*visit)(void *ctx, kin_str value), void *ctx);
 
 /* The value with those bytes, or NULL. Borrowed until the index changes. */
 const kin__index_value *kin__index_find(const kin__index *index, kin_str value);

@@ -77,6 +77,14 @@ int kin__index_source_init(kin__index_source *source,
   return init_pointer(source, allocator, options->pointer);
 }
 
+int kin__index_source_copy(kin__index_source *source,
+                           const kin_allocator *allocator,
+                           const kin__index_source *from) {
+  *source = *from;
+  source->text = kin__strdup(allocator, from->text);
+  return source->text != NULL || from->text == NULL ? 0 : KIN_ENOMEM;
+}
+
 void kin__index_source_finish(kin__index_source *source,
                               const kin_allocator *allocator) {
   kin__free(allocator, source->text);

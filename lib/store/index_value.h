@@ -32,6 +32,10 @@ typedef struct kin__index_source {
 int kin__index_source_init(kin__index_source *source,
                            const kin_allocator *allocator,
                            const kin_index_options *options);
+/* Errors: KIN_ENOMEM; *source can be finished all the same. */
+int kin__index_source_copy(kin__index_source *source,
+                           const kin_allocator *allocator,
+                           const kin__index_source *from);
 void kin__index_source_finish(kin__index_source *source,
                               const kin_allocator *allocator);
 

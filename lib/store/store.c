@@ -10,11 +10,15 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/options.h"
 #include "base/str.h"
+#include "object/key.h"
 #include "store/index.h"
 
 /* A put first finds or takes the slot, then lets all indices prepare, and only
  * then changes anything that can be seen; from there on nothing can fail. */
+
+#define OPTIONS_FIRST_SIZE (offsetof(kin_store_options, data) + sizeof(void *))
 
 void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
                      bool is_managed) {
@@ -66,6 +70,9 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   }
   kin__slots_finish(&store->slots);
   kin__map_finish(&store->map);
+  kin__free(store->allocator, store->version);
+  store->version = NULL;
+  store->version_length = store->version_capacity = 0;
   store->bytes = 0;
   kin__memory_unref(store->memory);
   store->memory = NULL;
@@ -177,9 +184,7 @@ kin_object *kin__store_remove(kin_store *store, uint32_t slot) {
   return object;
 }
 
-/* A stand-alone store has no client to give it a seed. Should the system have
- * no randomness to give, addresses are the next best. */
-static kin__hash_seed make_seed(const void *address) {
+kin__hash_seed kin__store_make_seed(const void *address) {
   kin__hash_seed seed;
   if (getentropy(&seed, sizeof seed) != 0) {
     seed.k0 = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
@@ -188,15 +193,24 @@ static kin__hash_seed make_seed(const void *address) {
   return seed;
 }
 
-int kin_store_new(kin_store **out, const kin_allocator *allocator) {
+int kin_store_new(kin_store **out, const kin_store_options *options) {
   *out = NULL;
-  kin__memory *memory = kin__memory_new(allocator);
+  kin_store_options o = KIN_STORE_OPTIONS_INIT;
+  int err = options != NULL
+                ? kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE)
+                : 0;
+  if (err != 0) {
+    return err;
+  }
+  kin__memory *memory = kin__memory_new(o.allocator);
   if (memory == NULL) {
     return KIN_ENOMEM;
   }
   kin_store *store = kin__malloc(&memory->allocator, sizeof *store);
   if (store != NULL) {
-    kin__store_init(store, memory, make_seed(store), false);
+    kin__store_init(store, memory, kin__store_make_seed(store), false);
+    store->transform = o.transform;
+    store->transform_data = o.data;
     *out = store;
   }
   kin__memory_unref(memory);
@@ -212,12 +226,76 @@ void kin_store_free(kin_store *store) {
   kin__free(&allocator, store);
 }
 
-int kin_store_put(kin_store *store, const kin_object *object) {
+int kin__store_transform(const kin_store *store, const kin_object *object,
+                         kin_object **out) {
+  *out = NULL;
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
+  if (!kin__key_parts_are_valid(kin_object_namespace(object),
+                                kin_object_name(object))) {
+    return KIN_EKEY;
+  }
+  if (store->transform == NULL) {
+    *out = kin_object_ref(object);
+    return 0;
+  }
+  kin_object *made = NULL;
+  int err = store->transform(object, &made, store->transform_data);
+  if (err == 0 && made != NULL) {
+    err = kin__str_equal(kin_object_key(made), kin_object_key(object))
+              ? 0
+              : KIN_EKEY;
+  } else if (err >= 0) {
+    err = KIN_EINVAL;
+  }
+  if (err != 0) {
+    kin_object_unref(made);
+    return err;
+  }
+  *out = made;
+  return 0;
+}
+
+int kin__store_put(kin_store *store, const kin_object *object) {
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
+  if (!kin__key_parts_are_valid(kin_object_namespace(object),
+                                kin_object_name(object))) {
+    return KIN_EKEY;
+  }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
   kin_object *old;
   int err = kin__store_upsert(store, object, hash, &slot, &old);
   kin_object_unref(old);
+  return err;
+}
+
+static int put_versioned(kin_store *store, const kin_object *object) {
+  kin_str version =
+      object != NULL ? kin_object_resource_version(object) : KIN__LIT("");
+  int err = kin__store_reserve_version(store, version.length);
+  if (err == 0) {
+    err = kin__store_put(store, object);
+  }
+  if (err == 0) {
+    kin__store_set_version(store, version);
+  }
+  return err;
+}
+
+int kin_store_put(kin_store *store, const kin_object *object) {
+  if (store->transform == NULL) {
+    return put_versioned(store, object);
+  }
+  kin_object *kept;
+  int err = kin__store_transform(store, object, &kept);
+  if (err == 0) {
+    err = put_versioned(store, kept);
+    kin_object_unref(kept);
+  }
   return err;
 }
 
@@ -228,6 +306,19 @@ int kin_store_delete(kin_store *store, kin_str key) {
   }
   kin_object_unref(kin__store_remove(store, slot));
   return 0;
+}
+
+int kin_store_delete_object(kin_store *store, const kin_object *object) {
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
+  kin_str version = kin_object_resource_version(object);
+  int err = kin__store_reserve_version(store, version.length);
+  if (err == 0) {
+    kin__store_set_version(store, version);
+    kin_store_delete(store, kin_object_key(object)); /* may be absent */
+  }
+  return err;
 }
 
 const kin_object *kin_store_get(const kin_store *store, kin_str key) {

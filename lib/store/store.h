@@ -34,6 +34,7 @@ static_assert(sizeof(kin__store_slot) + sizeof(uint32_t) <= 48,
               "an entry must not cost more than 48 bytes");
 
 struct kin__index;
+struct kin__object_list;
 
 struct kin_store {
   kin__memory *memory;
@@ -48,6 +49,12 @@ struct kin_store {
   /* Told that an index wants to be built; may be NULL. */
   void (*index_added)(void *ctx);
   void *index_ctx;
+  /* What kin_store_put keeps; NULL: the object itself. */
+  kin_store_transform_cb transform;
+  void *transform_data;
+  char *version; /* NUL-terminated; NULL: "". Not used if is_managed */
+  size_t version_length;
+  size_t version_capacity; /* bytes allocated */
   uint32_t clear_left; /* slots that kin__store_clear_step has not yet passed;
                         * KIN__NO_SLOT before its first call */
 };
@@ -80,12 +87,37 @@ int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
  * reference to it. Cannot fail. */
 kin_object *kin__store_remove(kin_store *store, uint32_t slot);
 
+/* A seed for the tables of what is used without a client. `address` helps where
+ * the system has no randomness to give. */
+kin__hash_seed kin__store_make_seed(const void *address);
+
+/* What a put of the object keeps, as a new reference. Errors: see
+ * kin_store_put. */
+int kin__store_transform(const kin_store *store, const kin_object *object,
+                         kin_object **out);
+
+/* kin_store_put without the transform and the version. */
+int kin__store_put(kin_store *store, const kin_object *object);
+
+/* The index of that name, or NULL; NULL has none. */
+const struct kin__index *kin__store_index(const kin_store *store,
+                                          const char *name);
+
+/* Appends all objects. Errors: KIN_ENOMEM; some may have been appended. */
+int kin__store_fill_list(const kin_store *store, struct kin__object_list *list);
+
+/* Makes sure that a version of that length can be set. Nothing for an informer's
+ * store. Errors: KIN_ENOMEM. */
+int kin__store_reserve_version(kin_store *store, size_t length);
+/* Sets a version for which there is room; it may be the present one. */
+void kin__store_set_version(kin_store *store, kin_str version);
+
 /* Passes up to `count` more slots, of all indices together, for indices that
  * are not ready; returns whether work is left. Slots beyond those passed are
- * not indexed by upserts either, the build will meet them. An index whose
- * callback fails, or for which there is no memory, is kept and tried again at
- * the same slot, while the others go on; *err gets the first error (0 if none),
- * and the caller waits before it calls again. */
+ * not indexed by upserts either, the build will meet them. An index for which
+ * there is no memory is kept and tried again at the same slot, while the others
+ * go on; *err gets the first error (0 if none), and the caller waits before it
+ * calls again. */
 bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
 
 /* Drops up to `count` pieces: slots with their objects, then their segments,

@@ -29,6 +29,10 @@ static kin__index *find_index(const kin_store *store, const char *name,
   return name != NULL ? index : NULL;
 }
 
+const kin__index *kin__store_index(const kin_store *store, const char *name) {
+  return find_index(store, name, NULL);
+}
+
 /* Indexes the slots from `built` on, at most `*count`, which is reduced. */
 static int build(const kin_store *store, kin__index *index, uint32_t *count) {
   uint32_t limit = kin__slots_limit(&store->slots);
@@ -97,6 +101,7 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   if (err != 0) {
     return err;
   }
+  index->is_tolerant = store->is_managed;
   /* The index of an empty store is ready at once, whosever store it is. */
   uint32_t count = store->is_managed ? 0 : UINT32_MAX;
   err = build(store, index, &count);
@@ -114,6 +119,18 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
 bool kin_store_index_ready(const kin_store *store, const char *name) {
   const kin__index *index = find_index(store, name, NULL);
   return index != NULL && index->built == KIN__NO_SLOT;
+}
+
+const char *kin_store_next_index(const kin_store *store, kin_cursor *cursor) {
+  const kin__index *index = store->indices;
+  for (uint32_t i = 0; i < cursor->next && index != NULL; i++) {
+    index = index->next;
+  }
+  if (index == NULL) {
+    return NULL;
+  }
+  cursor->next++;
+  return index->name;
 }
 
 int kin_store_by_index(const kin_store *store, const char *name, kin_str value,

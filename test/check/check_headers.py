@@ -19,6 +19,18 @@ kin_listener_options c(void); kin_listener_options c(void)
 { kin_listener_options o = KIN_LISTENER_OPTIONS_INIT; return o; }
 kin_index_options d(void); kin_index_options d(void)
 { kin_index_options o = KIN_INDEX_OPTIONS_INIT; return o; }
+kin_store_options e(void); kin_store_options e(void)
+{ kin_store_options o = KIN_STORE_OPTIONS_INIT; return o; }
+kin_expiring_store_options f(void); kin_expiring_store_options f(void)
+{ kin_expiring_store_options o = KIN_EXPIRING_STORE_OPTIONS_INIT; return o; }
+kin_mutation_cache_options g(void); kin_mutation_cache_options g(void)
+{ kin_mutation_cache_options o = KIN_MUTATION_CACHE_OPTIONS_INIT; return o; }
+kin_push_store_options h(void); kin_push_store_options h(void)
+{ kin_push_store_options o = KIN_PUSH_STORE_OPTIONS_INIT; return o; }
+kin_heap_options i(void); kin_heap_options i(void)
+{ kin_heap_options o = KIN_HEAP_OPTIONS_INIT; return o; }
+kin_lazy_options j(void); kin_lazy_options j(void)
+{ kin_lazy_options o = KIN_LAZY_OPTIONS_INIT; return o; }
 """
 
 

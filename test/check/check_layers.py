@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-STAGES = ["base", "object", "transport", "decode", "reflector", "queue",
-          "store", "dispatch", "informer", "toolkit"]
+STAGES = ["base", "object", "transport", "config", "decode", "reflector",
+          "queue", "store", "dispatch", "informer", "toolkit"]
 MAY_USE_UV = {"transport", "config", "informer", "toolkit"}
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80

@@ -163,6 +163,50 @@ static void test_index_without_memory(void **state) {
   iw_finish(&w);
 }
 
+/* Refuses everything whose version is even, after a value was emitted. */
+static int picky_index(const kin_object *object, kin_index_values *values,
+                       void *data) {
+  (void)data;
+  kin_str version = kin_object_resource_version(object);
+  bool is_even = (version.data[version.length - 1] - '0') % 2 == 0;
+  int err = kin_index_emit(values, KIN__LIT("good"));
+  return err != 0 ? err : is_even ? -1 : 0;
+}
+
+/* TS-05, better: an index function that fails does not stop the cache. Its
+ * object has no values, not half of them, before and after the change. */
+static void test_failing_index_function(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "picky";
+  index.cb = picky_index;
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  for (int i = 0; i < 4; i++) {
+    mini_put(&w.server, i); /* 101 to 104 */
+  }
+  mini_serve(&w.server);
+  iw_assert_truth(&w);
+  assert_int_equal(kin_store_index_count(store, "picky", KIN__LIT("good")), 2);
+  mini_put(&w.server, 0); /* 105: stays */
+  mini_put(&w.server, 2); /* 106: goes */
+  mini_put(&w.server, 1); /* 107: comes */
+  mini_serve(&w.server);
+  iw_assert_truth(&w);
+  assert_int_equal(kin_store_index_count(store, "picky", KIN__LIT("good")), 2);
+  assert_int_equal(w.errors, 0);
+  index.name = "late";
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  script_run(&w.script);
+  assert_true(kin_store_index_ready(store, "late"));
+  assert_int_equal(kin_store_index_count(store, "late", KIN__LIT("good")), 2);
+  iw_finish(&w);
+}
+
 static void count_update(kin_informer *informer, const kin_event *event,
                          void *data) {
   (void)informer;
@@ -231,6 +275,7 @@ int main(void) {
       cmocka_unit_test(test_no_memory_to_store),
       cmocka_unit_test(test_index_on_a_filled_cache),
       cmocka_unit_test(test_index_without_memory),
+      cmocka_unit_test(test_failing_index_function),
       cmocka_unit_test(test_relist_updates),
       cmocka_unit_test(test_long_relist),
   };

@@ -26,7 +26,9 @@ typedef struct fixture {
 
 static void setup(fixture *f) {
   fail_alloc_init(&f->memory, 0);
-  assert_int_equal(kin_store_new(&f->store, &f->memory.allocator), 0);
+  kin_store_options options = KIN_STORE_OPTIONS_INIT;
+  options.allocator = &f->memory.allocator;
+  assert_int_equal(kin_store_new(&f->store, &options), 0);
 }
 
 static void teardown(fixture *f) {

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/error.h>
+#include <kin/expiring_store.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "store/store.h"
+
+/* A store whose slots remember when they were filled. The time is kept in the
+ * two numbers of a slot that mean something to an informer only. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_expiring_store_options, data) + sizeof(void *))
+
+struct kin_expiring_store {
+  kin_store store;
+  kin_expiring_store_options options;
+};
+
+static uint64_t now_ms(const kin_expiring_store *store) {
+  return store->options.now_ms(store->options.now_ctx);
+}
+
+static void stamp(kin__store_slot *slot, uint64_t now) {
+  slot->generation = (uint32_t)now;
+  slot->scope = (uint32_t)(now >> 32);
+}
+
+static uint64_t stamp_of(const kin__store_slot *slot) {
+  return (uint64_t)slot->scope << 32 | slot->generation;
+}
+
+static bool is_expired(const kin_expiring_store *store,
+                       const kin__store_slot *slot, uint64_t now) {
+  uint64_t since = stamp_of(slot);
+  uint64_t age = now > since ? now - since : 0;
+  const kin_expiring_store_options *o = &store->options;
+  return o->is_expired != NULL ? o->is_expired(slot->object, age, o->data)
+                               : o->ttl_ms > 0 && age > o->ttl_ms;
+}
+
+static uint32_t find(const kin_expiring_store *store, kin_str key) {
+  return kin__store_find(&store->store, key,
+                         kin__store_hash(&store->store, key));
+}
+
+int kin_expiring_store_new(kin_expiring_store **out,
+                           const kin_expiring_store_options *options) {
+  *out = NULL;
+  kin_expiring_store_options o;
+  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  if (err == 0 && o.now_ms == NULL) {
+    err = KIN_EINVAL;
+  }
+  if (err != 0) {
+    return err;
+  }
+  kin__memory *memory = kin__memory_new(o.allocator);
+  if (memory == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin_expiring_store *store = kin__malloc(&memory->allocator, sizeof *store);
+  if (store != NULL) {
+    kin__store_init(&store->store, memory, kin__store_make_seed(store), false);
+    store->options = o;
+    store->options.allocator = NULL; /* the store has a copy */
+    *out = store;
+  }
+  kin__memory_unref(memory);
+  return store != NULL ? 0 : KIN_ENOMEM;
+}
+
+void kin_expiring_store_free(kin_expiring_store *store) {
+  if (store == NULL) {
+    return;
+  }
+  kin_allocator allocator = *store->store.allocator;
+  kin__store_finish(&store->store);
+  kin__free(&allocator, store);
+}
+
+int kin_expiring_store_put(kin_expiring_store *store,
+                           const kin_object *object) {
+  int err = kin_store_put(&store->store, object);
+  if (err == 0) {
+    uint32_t slot = find(store, kin_object_key(object));
+    stamp(kin__store_at(&store->store, slot), now_ms(store));
+  }
+  return err;
+}
+
+int kin_expiring_store_delete(kin_expiring_store *store, kin_str key) {
+  return kin_store_delete(&store->store, key);
+}
+
+int kin_expiring_store_delete_object(kin_expiring_store *store,
+                                     const kin_object *object) {
+  return kin_store_delete_object(&store->store, object);
+}
+
+int kin_expiring_store_replace(kin_expiring_store *store,
+                               const kin_object *const *objects, size_t count,
+                               kin_str version) {
+  int err = kin_store_replace(&store->store, objects, count, version);
+  if (err != 0) {
+    return err;
+  }
+  uint64_t now = now_ms(store);
+  uint32_t limit = kin__slots_limit(&store->store.slots);
+  for (uint32_t slot = 0; slot < limit; slot++) {
+    kin__store_slot *entry = kin__store_at(&store->store, slot);
+    if (entry->object != NULL) {
+      stamp(entry, now);
+    }
+  }
+  return 0;
+}
+
+int kin_expiring_store_bookmark(kin_expiring_store *store, kin_str version) {
+  return kin_store_bookmark(&store->store, version);
+}
+
+/* The slot's object, or NULL if it had to go. */
+static const kin_object *look(kin_expiring_store *store, uint32_t slot,
+                              uint64_t now) {
+  const kin__store_slot *entry = kin__store_at(&store->store, slot);
+  if (!is_expired(store, entry, now)) {
+    return entry->object;
+  }
+  kin_object_unref(kin__store_remove(&store->store, slot));
+  return NULL;
+}
+
+const kin_object *kin_expiring_store_get(kin_expiring_store *store,
+                                         kin_str key) {
+  uint32_t slot = find(store, key);
+  return slot != KIN__NO_SLOT ? look(store, slot, now_ms(store)) : NULL;
+}
+
+const kin_object *kin_expiring_store_next(kin_expiring_store *store,
+                                          kin_cursor *cursor) {
+  uint64_t now = now_ms(store);
+  while (kin_store_next(&store->store, cursor) != NULL) {
+    const kin_object *object = look(store, cursor->next - 1, now);
+    if (object != NULL) {
+      return object;
+    }
+  }
+  return NULL;
+}
+
+bool kin_expiring_store_next_key(const kin_expiring_store *store,
+                                 kin_cursor *cursor, kin_str *key) {
+  const kin_object *object = kin_store_next(&store->store, cursor);
+  if (object == NULL) {
+    return false;
+  }
+  *key = kin_object_key(object);
+  return true;
+}
+
+size_t kin_expiring_store_count(const kin_expiring_store *store) {
+  return kin_store_count(&store->store);
+}
+
+kin_str kin_expiring_store_resource_version(const kin_expiring_store *store) {
+  return kin_store_resource_version(&store->store);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/error.h>
+#include <kin/push_store.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "object/object_list.h"
+#include "store/store.h"
+
+/* One list is kept and filled for each push. Room in it is taken before the
+ * change, so that a change that was made is always told. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_push_store_options, data) + sizeof(void *))
+
+struct kin_push_store {
+  kin_store store;
+  kin__object_list *list; /* empty but during a push */
+  kin_push_cb push;
+  void *data;
+  bool is_pushing;
+};
+
+int kin_push_store_new(kin_push_store **out,
+                       const kin_push_store_options *options) {
+  *out = NULL;
+  kin_push_store_options o;
+  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  if (err == 0 && o.push == NULL) {
+    err = KIN_EINVAL;
+  }
+  if (err != 0) {
+    return err;
+  }
+  kin__memory *memory = kin__memory_new(o.allocator);
+  if (memory == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin_push_store *store = kin__calloc(&memory->allocator, 1, sizeof *store);
+  kin__object_list *list = kin__object_list_new(&memory->allocator, 0);
+  if (store != NULL && list != NULL) {
+    kin__store_init(&store->store, memory, kin__store_make_seed(store), false);
+    store->list = list;
+    store->push = o.push;
+    store->data = o.data;
+    *out = store;
+  } else {
+    err = KIN_ENOMEM;
+    kin_object_list_free(list != NULL ? &list->list : NULL);
+    kin__free(&memory->allocator, store);
+  }
+  kin__memory_unref(memory);
+  return err;
+}
+
+void kin_push_store_free(kin_push_store *store) {
+  if (store == NULL) {
+    return;
+  }
+  kin_allocator allocator = *store->store.allocator;
+  kin_object_list_free(&store->list->list);
+  kin__store_finish(&store->store);
+  kin__free(&allocator, store);
+}
+
+/* Before a change after which there may be `count` objects. */
+static int begin(kin_push_store *store, size_t count) {
+  return store->is_pushing ? KIN_EALREADY
+                           : kin__object_list_reserve(store->list, count);
+}
+
+/* Pushes, if there was no error. */
+static int end(kin_push_store *store, int err) {
+  if (err != 0) {
+    return err;
+  }
+  err = kin__store_fill_list(&store->store, store->list);
+  assert(err == 0);
+  store->is_pushing = true;
+  store->push(&store->list->list, store->data);
+  store->is_pushing = false;
+  kin__object_list_clear(store->list);
+  return err;
+}
+
+int kin_push_store_put(kin_push_store *store, const kin_object *object) {
+  int err = begin(store, kin_store_count(&store->store) + 1);
+  return end(store, err == 0 ? kin_store_put(&store->store, object) : err);
+}
+
+int kin_push_store_delete(kin_push_store *store, kin_str key) {
+  int err = begin(store, kin_store_count(&store->store));
+  return end(store, err == 0 ? kin_store_delete(&store->store, key) : err);
+}
+
+int kin_push_store_delete_object(kin_push_store *store,
+                                 const kin_object *object) {
+  int err = begin(store, kin_store_count(&store->store));
+  return end(store,
+             err == 0 ? kin_store_delete_object(&store->store, object) : err);
+}
+
+int kin_push_store_replace(kin_push_store *store,
+                           const kin_object *const *objects, size_t count,
+                           kin_str version) {
+  int err = begin(store, count);
+  return end(store, err == 0 ? kin_store_replace(&store->store, objects, count,
+                                                 version)
+                             : err);
+}
+
+const kin_store *kin_push_store_content(const kin_push_store *store) {
+  return &store->store;
+}

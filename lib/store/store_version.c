@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "store/store.h"
+
+/* How far a store has come. The version is a copy: it must not keep an object
+ * alive that has left the store. Room is taken before a change and never given
+ * back, so that setting it afterwards cannot fail. */
+
+enum {
+  CAPACITY_MIN = 32, /* an API server's versions have up to 20 digits */
+  GAUGE_DIGITS = 15
+};
+
+int kin__store_reserve_version(kin_store *store, size_t length) {
+  if (length < store->version_capacity || length == 0 || store->is_managed) {
+    return 0;
+  }
+  size_t capacity = length < CAPACITY_MIN ? CAPACITY_MIN : length + 1;
+  char *version =
+      kin__realloc_array(store->allocator, store->version,
+                         store->version_capacity, capacity, sizeof *version);
+  if (version == NULL) {
+    return KIN_ENOMEM;
+  }
+  store->version = version;
+  store->version_capacity = capacity;
+  return 0;
+}
+
+void kin__store_set_version(kin_store *store, kin_str version) {
+  if (store->is_managed) {
+    return;
+  }
+  store->version_length = version.length;
+  if (version.length > 0) {
+    memmove(store->version, version.data, version.length);
+  }
+  if (store->version != NULL) {
+    store->version[version.length] = '\0';
+  }
+}
+
+kin_str kin_store_resource_version(const kin_store *store) {
+  return store->version_length > 0
+             ? kin__str(store->version, store->version_length)
+             : KIN__LIT("");
+}
+
+int kin_store_bookmark(kin_store *store, kin_str version) {
+  int err = kin__store_reserve_version(store, version.length);
+  if (err == 0) {
+    kin__store_set_version(store, version);
+  }
+  return err;
+}
+
+bool kin_store_version_gauge(const kin_store *store, double *value) {
+  kin_str digits = kin_store_resource_version(store);
+  if (digits.length > GAUGE_DIGITS) {
+    digits.data += digits.length - GAUGE_DIGITS;
+    digits.length = GAUGE_DIGITS;
+  }
+  uint64_t number = 0;
+  if (digits.length > 0 && !kin__str_to_u64(digits, &number)) {
+    return false;
+  }
+  *value = (double)number;
+  return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/error.h>
+#include <kin/key.h>
+#include <kin/lister.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "store/index.h"
+#include "store/store.h"
+
+kin_lister kin_lister_of(const kin_store *store) {
+  return (kin_lister){store, {NULL, 0}};
+}
+
+kin_lister kin_lister_in(kin_lister lister, kin_str namespace_) {
+  lister.namespace_ = namespace_;
+  return lister;
+}
+
+/* The key of a name in a namespace, in `buffer` if it fits; *spare is freed by
+ * the caller. */
+static int make_key(const kin_lister *lister, kin_str name, char *buffer,
+                    char **spare, kin_str *key) {
+  int err = kin_key_make(buffer, KIN_KEY_SIZE, lister->namespace_, name, key);
+  if (err != KIN_ETOOBIG) {
+    return err;
+  }
+  size_t size = lister->namespace_.length + name.length + 2;
+  *spare = kin__malloc(lister->store->allocator, size);
+  return *spare != NULL
+             ? kin_key_make(*spare, size, lister->namespace_, name, key)
+             : KIN_ENOMEM;
+}
+
+int kin_lister_get(const kin_lister *lister, kin_str name,
+                   const kin_object **object) {
+  *object = NULL;
+  char buffer[KIN_KEY_SIZE];
+  char *spare = NULL;
+  kin_str key = name;
+  int err = lister->namespace_.length > 0
+                ? make_key(lister, name, buffer, &spare, &key)
+                : kin_key_split(name, NULL, NULL);
+  if (err == 0) {
+    *object = kin_store_get(lister->store, key);
+    err = *object != NULL ? 0 : KIN_ENOENT;
+  }
+  kin__free(lister->store->allocator, spare);
+  return err;
+}
+
+static const kin__index *namespace_index(const kin_store *store) {
+  const kin__index *index = store->indices;
+  while (index != NULL && (index->source.kind != KIN__INDEX_NAMESPACE ||
+                           index->built != KIN__NO_SLOT)) {
+    index = index->next;
+  }
+  return index;
+}
+
+kin_lister_scan kin_lister_list(const kin_lister *lister,
+                                const kin_selector *selector) {
+  kin_lister_scan scan = {.lister = *lister, .selector = selector};
+  scan.is_over = kin_selector_is_nothing(selector);
+  if (lister->namespace_.length > 0 && !scan.is_over) {
+    const kin__index *index = namespace_index(lister->store);
+    scan.uses_index = index != NULL &&
+                      kin_store_by_index(lister->store, index->name,
+                                         lister->namespace_, &scan.found) == 0;
+  }
+  return scan;
+}
+
+static bool is_asked_for(const kin_lister_scan *scan,
+                         const kin_object *object) {
+  kin_str namespace_ = scan->lister.namespace_;
+  bool is_inside = scan->uses_index || namespace_.length == 0 ||
+                   kin__str_equal(kin_object_namespace(object), namespace_);
+  return is_inside && kin_selector_matches(scan->selector, object);
+}
+
+const kin_object *kin_lister_next(kin_lister_scan *scan) {
+  const kin_store *store = scan->lister.store;
+  while (!scan->is_over) {
+    const kin_object *object =
+        scan->uses_index ? kin_store_by_index_next(store, &scan->found)
+                         : kin_store_next(store, &scan->cursor);
+    if (object == NULL) {
+      scan->is_over = true;
+    } else if (is_asked_for(scan, object)) {
+      return object;
+    }
+  }
+  return NULL;
+}

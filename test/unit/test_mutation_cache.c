@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+#include <kin/mutation_cache.h>
+
+#include "base/str.h"
+#include "support/fail_alloc.h"
+#include "support/indices.h"
+#include "support/objects.h"
+#include "support/store_rig.h"
+
+enum { TTL_MS = 1000 };
+
+typedef struct fixture {
+  fail_alloc memory; /* the cache's */
+  uint64_t now;
+  kin_store *store;
+  kin_mutation_cache *cache;
+} fixture;
+
+static uint64_t clock_of(void *ctx) {
+  return ((fixture *)ctx)->now;
+}
+
+static int make(fixture *f, bool include_adds, uint32_t max_entries) {
+  kin_mutation_cache_options options = KIN_MUTATION_CACHE_OPTIONS_INIT;
+  options.allocator = &f->memory.allocator;
+  options.store = f->store;
+  options.now_ms = clock_of;
+  options.now_ctx = f;
+  options.ttl_ms = TTL_MS;
+  options.max_entries = max_entries;
+  options.include_adds = include_adds;
+  return kin_mutation_cache_new(&f->cache, &options);
+}
+
+static void setup(fixture *f, bool include_adds) {
+  *f = (fixture){.now = 1};
+  fail_alloc_init(&f->memory, 0);
+  assert_int_equal(kin_store_new(&f->store, NULL), 0);
+  assert_int_equal(add_callback(f->store, "user", emit_users, NULL), 0);
+  assert_int_equal(make(f, include_adds, 0), 0);
+}
+
+static void teardown(fixture *f) {
+  kin_mutation_cache_free(f->cache);
+  kin_store_free(f->store);
+  assert_int_equal(f->memory.live_blocks, 0);
+}
+
+/* "name uid version users" as one word, which is what is asserted too. */
+static kin_object *object_of_words(const char *words) {
+  char name[32];
+  char uid[32];
+  char version[32];
+  char users[32] = "";
+  assert_true(sscanf(words, "%31s %31s %31s %31s", name, uid, version, users) >=
+              3);
+  return object_format(NULL,
+                       "{'metadata':{'name':'%s','uid':'%s',"
+                       "'resourceVersion':'%s','labels':{'users':'%s'}}}",
+                       name, uid, version, users);
+}
+
+typedef enum action { STORE = 1, WRITE, SEEN, GONE, FORGET, WAIT } action;
+
+static int act(fixture *f, action what, const char *words) {
+  if (what == FORGET) {
+    return kin_store_delete(f->store, kin__cstr(words));
+  }
+  if (what == WAIT) {
+    f->now += TTL_MS;
+    return 0;
+  }
+  kin_object *object = object_of_words(words);
+  int err = 0;
+  switch (what) {
+  case STORE:
+    err = kin_store_put(f->store, object);
+    break;
+  case WRITE:
+    err = kin_mutation_cache_mutation(f->cache, object);
+    break;
+  case SEEN:
+    kin_mutation_cache_on_put(f->cache, object);
+    break;
+  default:
+    err = kin_mutation_cache_on_delete(f->cache, object);
+    break;
+  }
+  kin_object_unref(object);
+  return err;
+}
+
+/* "uid version" of what is found for "pod", or "". */
+static void assert_pod(fixture *f, const char *expected) {
+  char text[64] = "";
+  const kin_object *object = kin_mutation_cache_get(f->cache, KIN__LIT("pod"));
+  if (object != NULL) {
+    kin_str uid = kin_object_uid(object);
+    kin_str version = kin_object_resource_version(object);
+    snprintf(text, sizeof text, KIN_STR_FORMAT " " KIN_STR_FORMAT,
+             KIN_STR_ARG(uid), KIN_STR_ARG(version));
+  }
+  assert_string_equal(text, expected);
+}
+
+/* "name@version" of what an index finds. */
+static void assert_by_user(fixture *f, const char *user, const char *expected) {
+  kin_object_list *list;
+  char text[256] = "";
+  assert_int_equal(
+      kin_mutation_cache_by_index(f->cache, "user", kin__cstr(user), &list), 0);
+  for (size_t i = 0; i < list->count; i++) {
+    kin_str version = kin_object_resource_version(list->objects[i]);
+    size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at, "%s%s@" KIN_STR_FORMAT,
+             i > 0 ? " " : "", kin_object_name(list->objects[i]).data,
+             KIN_STR_ARG(version));
+  }
+  kin_object_list_free(list);
+  assert_string_equal(text, expected);
+}
+
+/* A story: up to 6 actions on "pod", and what is found afterwards with and
+ * without include_adds. */
+typedef struct story {
+  struct {
+    action what;
+    const char *words;
+  } acts[6];
+  const char *found;
+  const char *found_with_adds;
+  size_t count; /* entries left */
+} story;
+
+static void run_stories(const story *stories, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    for (int include_adds = 0; include_adds < 2; include_adds++) {
+      fixture f;
+      setup(&f, include_adds == 1);
+      for (size_t a = 0; a < 6 && stories[i].acts[a].what != 0; a++) {
+        assert_int_equal(
+            act(&f, stories[i].acts[a].what, stories[i].acts[a].words), 0);
+      }
+      const char *found =
+          include_adds == 1 ? stories[i].found_with_adds : stories[i].found;
+      assert_pod(&f, found);
+      assert_int_equal(kin_mutation_cache_count(f.cache), stories[i].count);
+      assert_pod(&f, found);
+      teardown(&f);
+    }
+  }
+}
+
+#define RUN(stories) run_stories(stories, sizeof(stories) / sizeof(stories)[0])
+
+/* client-go TestMutationCacheOnAddOrUpdate; MC-01, MC-02, MC-05, NR-13. */
+static void test_mutation_cache_on_put(void **state) {
+  (void)state;
+  static const story stories[] = {
+      {{{STORE, "pod u 5"}}, "u 5", "u 5", 0},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}}, "u 7", "u 7", 1},
+      {{{STORE, "pod u 9"}, {WRITE, "pod u 10"}}, "u 10", "u 10", 1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 5"}}, "u 5", "u 5", 0},
+      {{{STORE, "pod u 7"}, {WRITE, "pod u 5"}}, "u 7", "u 7", 0},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 9"}, {WRITE, "pod u 7"}},
+       "u 9",
+       "u 9",
+       1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {SEEN, "pod u 6"}},
+       "u 7",
+       "u 7",
+       1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {SEEN, "pod u 7"}},
+       "u 5",
+       "u 5",
+       0},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {SEEN, "pod u x"}},
+       "u 7",
+       "u 7",
+       1},
+      {{{WRITE, "pod u 7"}}, "", "u 7", 1},
+      {{{STORE, "pod u opaque"}, {WRITE, "pod u 7"}},
+       "u opaque",
+       "u opaque",
+       1},
+      {{{STORE, "pod u 99999999999999999999"},
+        {WRITE, "pod u 100000000000000000000"}},
+       "u 100000000000000000000",
+       "u 100000000000000000000",
+       1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {WAIT, ""}}, "u 7", "u 7", 1},
+      {{{WRITE, "pod u 7"}, {WAIT, ""}, {WRITE, "pod u 8"}, {WAIT, ""}},
+       "",
+       "u 8",
+       1},
+  };
+  RUN(stories);
+}
+
+/* client-go TestMutationCacheOnDelete; MC-02, MC-06. */
+static void test_mutation_cache_on_delete(void **state) {
+  (void)state;
+  static const story stories[] = {
+      {{{WRITE, "pod u 7"}, {GONE, "pod u 8"}}, "", "", 1},
+      {{{WRITE, "pod u 7"}, {GONE, "pod u 7"}}, "", "", 1},
+      {{{WRITE, "pod u 7"}, {GONE, "pod u 5"}}, "", "", 1}, /* same uid */
+      {{{WRITE, "pod v 7"}, {GONE, "pod u 5"}}, "", "v 7", 1},
+      {{{WRITE, "pod v 7"}, {GONE, "pod u 9"}}, "", "", 1},
+      {{{GONE, "pod u 9"}}, "", "", 1},
+      {{{STORE, "pod u 5"}, {GONE, "pod u 9"}}, "", "", 1},
+      {{{STORE, "pod v 10"}, {GONE, "pod u 9"}}, "v 10", "v 10", 0},
+      {{{STORE, "pod u 5"},
+        {WRITE, "pod u 7"},
+        {FORGET, "pod"},
+        {GONE, "pod u 8"}},
+       "",
+       "",
+       1},
+  };
+  RUN(stories);
+}
+
+/* client-go TestMutationCacheUpdateConcurrentDelete; MC-04: the answer to an
+ * update that comes after the deletion was seen does not bring the object
+ * back. */
+static void test_mutation_cache_update_and_delete(void **state) {
+  (void)state;
+  static const story stories[] = {
+      {{{GONE, "pod u 8"}, {WRITE, "pod u 7"}}, "", "", 1},
+      {{{GONE, "pod u 8"}, {WRITE, "pod u 8"}}, "", "", 1},
+      {{{GONE, "pod u 8"}, {WRITE, "pod u 9"}}, "", "", 1},
+      {{{GONE, "pod u 8"}, {WRITE, "pod v 8"}}, "", "", 1},
+  };
+  RUN(stories);
+}
+
+/* client-go TestMutationCacheUpdateConcurrentRecreate; MC-04. */
+static void test_mutation_cache_update_and_recreate(void **state) {
+  (void)state;
+  static const story stories[] = {
+      {{{GONE, "pod u 8"}, {WRITE, "pod v 9"}}, "", "v 9", 1},
+      {{{GONE, "pod u 8"}, {WRITE, "pod v 7"}}, "", "", 1},
+      {{{GONE, "pod u 8"}, {STORE, "pod v 9"}, {WRITE, "pod v 10"}},
+       "v 10",
+       "v 10",
+       1},
+      {{{GONE, "pod u 8"}, {STORE, "pod v 9"}, {WRITE, "pod u 7"}},
+       "v 9",
+       "v 9",
+       0},
+      {{{WRITE, "pod v 9"}, {GONE, "pod u 8"}, {WRITE, "pod v 10"}},
+       "",
+       "v 10",
+       1},
+  };
+  RUN(stories);
+}
+
+/* client-go TestMutationCacheOnDeleteClearsStaleMutation; MC-03, MC-06. */
+static void test_mutation_cache_by_index(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  act(&f, STORE, "a u 1 x");
+  act(&f, STORE, "b u 1 x");
+  act(&f, STORE, "c u 1 y");
+  act(&f, WRITE,
+      "b u 3 y"); /* no longer x, but what the store's x has become */
+  act(&f, WRITE, "c u 3 x,y");
+  act(&f, WRITE, "d u 3 x");
+  act(&f, WRITE, "e u 3 z");
+  assert_by_user(&f, "x", "a@1 b@3 c@3 d@3");
+  assert_by_user(&f, "y", "b@3 c@3");
+  assert_by_user(&f, "nobody", "");
+  act(&f, GONE, "d u 3");
+  assert_by_user(&f, "x", "a@1 b@3 c@3");
+  act(&f, GONE, "a u 2");
+  assert_by_user(&f, "x", "b@3 c@3");
+  /* The store has overtaken what was written: it is not shown, nor kept. */
+  act(&f, STORE, "c u 4 y");
+  assert_by_user(&f, "x", "b@3");
+  f.now += TTL_MS + 1;
+  assert_by_user(&f, "x", "a@1 b@1");
+  assert_by_user(&f, "z", "");
+  assert_int_equal(kin_mutation_cache_count(f.cache), 0);
+  teardown(&f);
+
+  setup(&f, false);
+  act(&f, STORE, "a u 1 x");
+  act(&f, WRITE, "a u 2 x");
+  act(&f, WRITE, "d u 3 x");
+  assert_by_user(&f, "x", "a@2");
+  teardown(&f);
+}
+
+static int refuse(const kin_object *object, kin_index_values *values,
+                  void *data) {
+  return *(const bool *)data ? -1 : emit_users(object, values, NULL);
+}
+
+/* MC-03: no index, and one whose function fails on what was written. */
+static void test_mutation_cache_index_errors(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  bool refuses = false;
+  assert_int_equal(add_callback(f.store, "moody", refuse, &refuses), 0);
+  act(&f, STORE, "a u 1 x");
+  act(&f, WRITE, "b u 1 x");
+  kin_object_list *list;
+  assert_int_equal(
+      kin_mutation_cache_by_index(f.cache, "none", KIN__LIT("x"), &list),
+      KIN_ENOENT);
+  assert_null(list);
+  refuses = true;
+  assert_int_equal(
+      kin_mutation_cache_by_index(f.cache, "moody", KIN__LIT("x"), &list), 0);
+  assert_list_keys(list, "a");
+  refuses = false;
+  assert_int_equal(
+      kin_mutation_cache_by_index(f.cache, "moody", KIN__LIT("x"), &list), 0);
+  assert_list_keys(list, "a b");
+  teardown(&f);
+}
+
+/* MC-01, CN-07: a hundred entries by default, and the least recently used goes
+ * first; a scan by index is no use of what the store does not have. */
+static void test_mutation_cache_is_bounded(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  for (unsigned i = 0; i < 250; i++) {
+    char words[32];
+    snprintf(words, sizeof words, "n%u u 1 x", i);
+    act(&f, WRITE, words);
+    assert_int_equal(kin_mutation_cache_count(f.cache), i < 100 ? i + 1 : 100);
+  }
+  assert_null(kin_mutation_cache_get(f.cache, KIN__LIT("n149")));
+  assert_non_null(kin_mutation_cache_get(f.cache, KIN__LIT("n150")));
+  kin_mutation_cache_free(f.cache);
+  assert_int_equal(make(&f, true, 2), 0);
+  act(&f, WRITE, "a u 1 x");
+  act(&f, WRITE, "b u 1 x");
+  assert_non_null(kin_mutation_cache_get(f.cache, KIN__LIT("a")));
+  assert_by_user(&f, "x", "a@1 b@1");
+  act(&f, WRITE, "c u 1 x");
+  assert_by_user(&f, "x", "a@1 c@1");
+  teardown(&f);
+}
+
+/* NR-13. */
+static void test_mutation_cache_compares_versions(void **state) {
+  (void)state;
+  static const struct {
+    const char *a;
+    const char *b;
+    int order;
+  } rows[] = {{"", "", 0},
+              {"", "0", 0},
+              {"000", "", 0},
+              {"1", "", 1},
+              {"9", "10", -1},
+              {"10", "9", 1},
+              {"007", "7", 0},
+              {"123", "124", -1},
+              {"18446744073709551616", "18446744073709551615", 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    int order = 99;
+    assert_int_equal(kin_resource_version_compare(kin__cstr(rows[i].a),
+                                                  kin__cstr(rows[i].b), &order),
+                     0);
+    assert_int_equal(order, rows[i].order);
+  }
+  int order = 99;
+  static const char *const bad[] = {"x", "-1", " 1", "1 ", "1.0", "0x1"};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    assert_int_equal(
+        kin_resource_version_compare(kin__cstr(bad[i]), KIN__LIT("1"), &order),
+        KIN_EINVAL);
+    assert_int_equal(
+        kin_resource_version_compare(KIN__LIT("1"), kin__cstr(bad[i]), &order),
+        KIN_EINVAL);
+  }
+  assert_int_equal(order, 99);
+}
+
+static void test_mutation_cache_bad_input(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  act(&f, WRITE, "pod u 7");
+  assert_int_equal(act(&f, WRITE, "pod u opaque"), KIN_EINVAL);
+  assert_int_equal(act(&f, GONE, "pod u opaque"), KIN_EINVAL);
+  assert_int_equal(kin_mutation_cache_mutation(f.cache, NULL), KIN_EINVAL);
+  assert_int_equal(kin_mutation_cache_on_delete(f.cache, NULL), KIN_EINVAL);
+  kin_mutation_cache_on_put(f.cache, NULL);
+  assert_null(kin_mutation_cache_get(f.cache, KIN__LIT("")));
+  assert_pod(&f, "u 7");
+  kin_mutation_cache *cache;
+  kin_mutation_cache_options options = KIN_MUTATION_CACHE_OPTIONS_INIT;
+  assert_int_equal(kin_mutation_cache_new(&cache, &options), KIN_EINVAL);
+  options.store = f.store;
+  assert_int_equal(kin_mutation_cache_new(&cache, &options), KIN_EINVAL);
+  assert_null(cache);
+  assert_int_equal(kin_mutation_cache_new(&cache, NULL), KIN_EINVAL);
+  kin_mutation_cache_free(NULL);
+  teardown(&f);
+}
+
+static void test_mutation_cache_fails_cleanly(void **state) {
+  (void)state;
+  for (size_t n = 1;; n++) {
+    fixture f;
+    setup(&f, true);
+    kin_mutation_cache_free(f.cache);
+    act(&f, STORE, "a u 1 x");
+    f.memory.fail_at = f.memory.calls + n;
+    int err;
+    while ((err = make(&f, true, 0)) != 0) {
+      assert_int_equal(err, KIN_ENOMEM);
+      assert_null(f.cache);
+    }
+    while ((err = act(&f, WRITE, "pod u 7 x")) != 0) {
+      assert_int_equal(err, KIN_ENOMEM);
+      assert_pod(&f, "");
+    }
+    while ((err = act(&f, GONE, "b u 7 x")) != 0) {
+      assert_int_equal(err, KIN_ENOMEM);
+      assert_pod(&f, "u 7");
+    }
+    kin_object_list *list;
+    while ((err = kin_mutation_cache_by_index(f.cache, "user", KIN__LIT("x"),
+                                              &list)) != 0) {
+      assert_int_equal(err, KIN_ENOMEM);
+      assert_null(list);
+    }
+    assert_list_keys(list, "a pod");
+    bool has_failed = fail_alloc_has_failed(&f.memory);
+    teardown(&f);
+    if (!has_failed) {
+      break;
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_mutation_cache_on_put),
+      cmocka_unit_test(test_mutation_cache_on_delete),
+      cmocka_unit_test(test_mutation_cache_update_and_delete),
+      cmocka_unit_test(test_mutation_cache_update_and_recreate),
+      cmocka_unit_test(test_mutation_cache_by_index),
+      cmocka_unit_test(test_mutation_cache_index_errors),
+      cmocka_unit_test(test_mutation_cache_is_bounded),
+      cmocka_unit_test(test_mutation_cache_compares_versions),
+      cmocka_unit_test(test_mutation_cache_bad_input),
+      cmocka_unit_test(test_mutation_cache_fails_cleanly),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
