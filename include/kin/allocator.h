@@ -18,8 +18,9 @@ extern "C" {
  * to other threads. NULL instead of an allocator means the C library's, and
  * pages mapped from the system for the objects of a client.
  *
- * Not covered: libuv's own memory (uv_replace_allocator), llhttp (allocates
- * nothing) and the C library's resolver. */
+ * Not covered: libuv's own memory (uv_replace_allocator), OpenSSL's
+ * (CRYPTO_set_mem_functions), llhttp (allocates nothing) and the C library's
+ * resolver. */
 typedef struct kin_allocator {
   void *ctx;
   void *(*malloc)(void *ctx, size_t size);

@@ -24,8 +24,8 @@ typedef struct kin_client kin_client;
 typedef struct kin_client_options {
   size_t size;
 
-  /* Required: "http://host[:port][/prefix]"; IPv6 addresses in brackets. The
-   * path is put before every request's. */
+  /* Required: "https://host[:port][/prefix]", or http; IPv6 addresses in
+   * brackets. The path is put before every request's. */
   const char *server;
 
   const char *user_agent;         /* NULL: "kinformer/VERSION" */
@@ -43,19 +43,62 @@ typedef struct kin_client_options {
    * its turn; 0: 500 us. */
   uint32_t budget_us;
 
+  /* Talk to whoever answers for the server, unverified: they get the token. Not
+   * together with a certificate authority. Logged as a warning. */
+  bool insecure_skip_tls_verify;
+
   /* Seed of all randomness (jitter, hashing); 0: from the operating system. */
   uint64_t seed;
+
+  /* All that follows needs an https server, as does insecure_skip_tls_verify,
+   * and an empty string is an error.
+   *
+   * Files are read by libuv's thread pool when they are first needed, and again
+   * when they have been replaced: certificates before a new connection (at most
+   * once a second, and after a failure of TLS), tokens as said below. So what
+   * is replaced or mended takes effect without a restart; connections that are
+   * open go on. A file that cannot be read any more changes nothing. */
+
+  /* Who may sign the server's certificate, and nobody else; PEM, one or more
+   * certificates. The data beats the file. NULL: whom the system trusts
+   * (SSL_CERT_FILE, or its bundle). An empty file trusts nobody. */
+  const char *certificate_authority_file;
+  const char *certificate_authority_data;
+
+  /* Who we are: a certificate, with the chain that leads to its authority, and
+   * its private key, unencrypted; PEM. Both or none. */
+  const char *client_certificate_file;
+  const char *client_certificate_data;
+  const char *client_key_file;
+  const char *client_key_data;
+
+  /* The name or address that the server's certificate must have; also sent to
+   * it, if it is a name. NULL: the host of `server`. */
+  const char *tls_server_name;
+
+  /* Sent with every request as "Authorization: Bearer ...": one word of visible
+   * ASCII, at most 64 KiB. The file is read before the first request, again
+   * before a request that comes 50 s or more later, and after a 401; white
+   * space around the token is dropped. Once it could be read it beats `token`;
+   * as long as it cannot, the token in hand stays in use. Never logged. */
+  const char *token;
+  const char *token_file;
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
-        (kin_log_level)0, 0, 0, 0, 0                                           \
+        (kin_log_level)0, 0, 0, 0, false, 0, NULL, NULL, NULL, NULL, NULL,     \
+        NULL, NULL, NULL, NULL                                                 \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
- * copied. The loop must outlive the client.
- * Errors: KIN_EINVAL, KIN_EURL (server), KIN_ENOTSUP (https, or options of a
- * newer version), KIN_ENOMEM, and libuv's. *out is NULL then. */
+ * copied; the copies of keys and tokens are wiped when they are of no more use.
+ * The loop must outlive the client.
+ * Errors: KIN_EINVAL (also TLS options or credentials for an http server, or
+ * ones that contradict each other; a log line says which), KIN_EURL (server),
+ * KIN_ENOTSUP (options of a newer version), KIN_ENOMEM, and libuv's. *out is
+ * NULL then. What is wrong with a file or with PEM data comes through on_error
+ * of the informers, class KIN_CLASS_TLS or KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 

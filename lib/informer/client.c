@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/client.h>
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,14 +12,16 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "config/token.h"
 #include "informer/env.h"
 #include "informer/informer.h"
 #include "informer/loop.h"
+#include "transport/tls_context.h"
 #include "transport/transport.h"
 
 /* A client closes in order: its informers, each in bounded steps; the
- * transport, with its connections and resolver; the loop's handles. The last
- * handle's close callback frees it. */
+ * transport, with its connections and resolver; the token; the loop's handles.
+ * The last handle's close callback frees it. */
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
@@ -26,13 +30,20 @@
 #define MAX_BUDGET_US 1000000u
 #define MAX_USER_AGENT 256u
 #define MAX_IDLE_CONNECTIONS 4u
-#define IDLE_TIMEOUT_MS 60000u
+#define IDLE_TIMEOUT_MS 90000u /* CN-09; probes keep one connection warm */
+#define PROBE_SILENCE_MS 30000u
+#define PROBE_ANSWER_MS 10000u
+
+static_assert(offsetof(kin_client_options, token_file) + sizeof(char *) ==
+                  sizeof(kin_client_options),
+              "a field appended later must not lie in old padding");
 
 struct kin_client {
   kin__loop loop;
   kin__memory *memory;
   kin__log log;
   kin__random random;
+  kin__token *token;         /* NULL if there is none */
   kin__transport *transport; /* NULL once it is closed */
   kin__transport_stats last_stats;
   kin__env env;
@@ -123,9 +134,52 @@ static uint64_t make_seed(const kin_client_options *options) {
   return seed;
 }
 
+static int make_token(kin_client *client, const kin_client_options *options) {
+  if (options->token == NULL && options->token_file == NULL) {
+    return 0;
+  }
+  kin__token_options token = {.loop = client->loop.uv,
+                              .allocator = &client->memory->allocator,
+                              .clock = {clock_now_ns, NULL},
+                              .log = &client->log,
+                              .token = options->token,
+                              .file = options->token_file};
+  int err = kin__token_new(&client->token, &token);
+  if (err == KIN_EINVAL) {
+    kin__log_write(&client->log, KIN_LOG_ERROR,
+                   "token or token_file is empty, or the token has bytes that "
+                   "no token has");
+  }
+  return err;
+}
+
+static kin__tls_options tls_options(const kin_client_options *options) {
+  return (kin__tls_options){
+      .authority_file = options->certificate_authority_file,
+      .authority_data = options->certificate_authority_data,
+      .certificate_file = options->client_certificate_file,
+      .certificate_data = options->client_certificate_data,
+      .key_file = options->client_key_file,
+      .key_data = options->client_key_data,
+      .server_name = options->tls_server_name,
+      .is_insecure = options->insecure_skip_tls_verify};
+}
+
+static bool has_tls_options(const kin__tls_options *tls) {
+  return tls->authority_file != NULL || tls->authority_data != NULL ||
+         tls->certificate_file != NULL || tls->certificate_data != NULL ||
+         tls->key_file != NULL || tls->key_data != NULL ||
+         tls->server_name != NULL || tls->is_insecure;
+}
+
 static int open_transport(kin_client *client,
                           const kin_client_options *options) {
   const kin_allocator *allocator = &client->memory->allocator;
+  kin__tls_options tls = tls_options(options);
+  kin__credentials credentials;
+  if (client->token != NULL) {
+    credentials = kin__token_credentials(client->token);
+  }
   kin__transport_options transport = {
       .loop = client->loop.uv,
       .allocator = allocator,
@@ -138,14 +192,16 @@ static int open_transport(kin_client *client,
       .response_timeout_ms =
           or_default(options->response_timeout_ms, DEFAULT_RESPONSE_TIMEOUT_MS),
       .max_idle_connections = MAX_IDLE_CONNECTIONS,
-      .idle_timeout_ms = IDLE_TIMEOUT_MS};
+      .idle_timeout_ms = IDLE_TIMEOUT_MS,
+      .tls = has_tls_options(&tls) ? &tls : NULL,
+      .credentials = client->token != NULL ? &credentials : NULL,
+      .probe_silence_ms = PROBE_SILENCE_MS,
+      .probe_answer_ms = PROBE_ANSWER_MS};
   int err = kin__url_parse(&transport.url, allocator, options->server);
   if (err != 0) {
     return err;
   }
-  err = transport.url.is_tls
-            ? KIN_ENOTSUP
-            : kin__transport_open(&client->transport, &transport);
+  err = kin__transport_open(&client->transport, &transport);
   if (err != 0) {
     kin__url_finish(&transport.url, allocator);
   }
@@ -154,6 +210,9 @@ static int open_transport(kin_client *client,
 
 static void free_client(kin_client *client) {
   kin__memory *memory = client->memory;
+  if (client->token != NULL) {
+    kin__token_free(client->token);
+  }
   kin__free(&memory->allocator, client->user_agent);
   kin__free(&memory->allocator, client);
   kin__memory_unref(memory);
@@ -205,7 +264,10 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   }
   uint64_t budget_us = or_default(copy.budget_us, DEFAULT_BUDGET_US);
   kin__loop_init(&client->loop, loop, budget_us * 1000);
-  err = open_transport(client, &copy);
+  err = make_token(client, &copy);
+  if (err == 0) {
+    err = open_transport(client, &copy);
+  }
   if (err != 0) {
     free_client(client);
     return err;
@@ -242,10 +304,20 @@ static void on_loop_closed(void *ctx) {
   }
 }
 
+static void on_token_closed(void *ctx) {
+  kin_client *client = ctx;
+  client->token = NULL;
+  kin__loop_close(&client->loop, on_loop_closed, client);
+}
+
 static void on_transport_closed(void *ctx) {
   kin_client *client = ctx;
   client->transport = NULL;
-  kin__loop_close(&client->loop, on_loop_closed, client);
+  if (client->token != NULL) {
+    kin__token_close(client->token, on_token_closed, client);
+  } else {
+    on_token_closed(client);
+  }
 }
 
 static void close_transport_when_alone(void *ctx) {

@@ -60,11 +60,14 @@ static void run_deferred(kin__loop *loop) {
   }
 }
 
+static void settle_timer(kin__loop *loop);
+
 static void on_check(uv_check_t *check) {
   kin__loop *loop = KIN__CONTAINER_OF(check, kin__loop, check);
   if (!kin__sched_has_work(&loop->sched) &&
       kin__list_is_empty(&loop->deferred)) {
     set_busy(loop, false); /* what it was woken for may have been cancelled */
+    settle_timer(loop);
     return;
   }
   run_deferred(loop);
@@ -74,6 +77,9 @@ static void on_check(uv_check_t *check) {
   bool has_more = kin__sched_run(&loop->sched, loop->budget_ns);
   account(loop, start_ns, handler_ns);
   set_busy(loop, has_more || !kin__list_is_empty(&loop->deferred));
+  if (!has_more) {
+    settle_timer(loop);
+  }
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -81,12 +87,22 @@ static void on_timer(uv_timer_t *timer);
 static void arm(kin__loop *loop) {
   uint64_t next_ms = kin__timers_next_ms(&loop->timers);
   if (next_ms >= loop->armed_ms) {
-    return; /* going off too early costs less than moving it each time */
+    return; /* moved when there is nothing else to do, see settle_timer */
   }
-  uint64_t now = now_ms();
+  /* The loop's own time is what uv_timer_start counts from. It lags behind ours,
+   * so the timer never goes off early. */
+  uint64_t now = uv_now(loop->uv);
   loop->armed_ms = next_ms;
-  /* The loop's cached time may lag; a timer that goes off early is set again. */
   uv_timer_start(&loop->timer, on_timer, next_ms > now ? next_ms - now : 0, 0);
+}
+
+/* Before the loop sleeps: a timer that was stopped must not wake it. */
+static void settle_timer(kin__loop *loop) {
+  if (kin__timers_next_ms(&loop->timers) > loop->armed_ms) {
+    uv_timer_stop(&loop->timer);
+    loop->armed_ms = UINT64_MAX;
+    arm(loop);
+  }
 }
 
 static void on_timers_changed(kin__timers *timers) {

@@ -104,6 +104,7 @@ static bool read_some(kin__conn *conn) {
     if (err == 0 || is_closed(conn)) {
       return count == (int)KIN__READ_BYTES;
     }
+    err = err == KIN__STREAM_ENDED ? 0 : err;
   } else if (count == 0) {
     err = conn->stream->ops->end(conn->stream);
   }

@@ -24,7 +24,7 @@ typedef struct kin__conn kin__conn;
 typedef struct kin__conn_error {
   int code;
   kin_error_class error_class;
-  char reason[128];
+  char reason[240];
 } kin__conn_error;
 
 /* What the owner hears, from a step; it may close the connection, or hand it

@@ -4,6 +4,8 @@
 
 #include "transport/net.h"
 #include "transport/pool.h"
+#include "transport/probe.h"
+#include "transport/tls_context.h"
 #include "transport/transport.h"
 
 /* The transport as transport.c and exchange.c see it. */
@@ -12,7 +14,10 @@ struct kin__transport {
   kin__url url;
   char *user_agent;
   kin__pool pool;
-  kin__list exchanges; /* kin__exchange.node, not yet ended */
+  kin__credentials credentials; /* get is NULL if there are none */
+  kin__tls_context *tls;        /* NULL for http */
+  kin__list exchanges;          /* kin__exchange.node, not yet ended */
+  kin__probe probe;
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;
   bool is_closing;
@@ -22,5 +27,12 @@ struct kin__transport {
 
 /* Ends every exchange as kin__exchange_cancel does. */
 void kin__exchange_cancel_all(kin__transport *transport);
+
+/* An open watch (its head has come, it is not paused, nothing waits in its
+ * socket) that has got its last byte at `since_ms` or earlier; or NULL. */
+kin__exchange *kin__exchange_find_silent(kin__transport *transport,
+                                         uint64_t since_ms);
+/* Whether there is an open watch that is not paused. */
+bool kin__exchange_has_watch(const kin__transport *transport);
 
 #endif /* KIN_TRANSPORT_CORE_H */

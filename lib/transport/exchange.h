@@ -28,9 +28,10 @@ typedef struct kin__response_head {
 /* Why an exchange ended early. */
 typedef struct kin__exchange_error {
   int code;                    /* negative */
-  kin_error_class error_class; /* dns, connect, protocol or memory */
+  kin_error_class error_class; /* dns, connect, tls, auth (no usable token),
+                                * protocol or memory */
   bool had_head;               /* on_head was called */
-  char message[256];           /* for people: what failed, with the address */
+  char message[384];           /* for people: what failed, with the address */
 } kin__exchange_error;
 
 typedef struct kin__exchange_callbacks {
@@ -70,5 +71,12 @@ void kin__exchange_cancel(kin__exchange *exchange);
  * already read in this step are still delivered. */
 void kin__exchange_pause(kin__exchange *exchange);
 void kin__exchange_resume(kin__exchange *exchange);
+
+/* Ends it with this error, as if the network had said so. */
+void kin__exchange_break(kin__exchange *exchange, int code,
+                         kin_error_class error_class, const char *message);
+
+/* Whether its socket has something to read that it will read. */
+bool kin__exchange_has_input(const kin__exchange *exchange);
 
 #endif /* KIN_TRANSPORT_EXCHANGE_H */

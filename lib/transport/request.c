@@ -4,7 +4,9 @@
  * come. */
 #include "transport/request.h"
 
+#include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <kin/error.h>
 
@@ -46,4 +48,22 @@ int kin__request_compose(kin__buf *out, const kin__request *request,
     err = kin__buf_append_cstr(out, parts[i]);
   }
   return err;
+}
+
+int kin__request_authorize(kin__buf *out, const kin__buf *request,
+                           const char *value) {
+  static const char name[] = "Authorization: ";
+  static const char end[] = "\r\n\r\n";
+  assert(out->length == 0 && request->length > 2);
+  size_t length = request->length - 2; /* without the empty line */
+  int err =
+      kin__buf_reserve(out, length + sizeof name + strlen(value) + sizeof end);
+  if (err != 0) {
+    return err;
+  }
+  (void)kin__buf_append(out, request->data, length);
+  (void)kin__buf_append_cstr(out, name);
+  (void)kin__buf_append_cstr(out, value);
+  (void)kin__buf_append_cstr(out, end);
+  return 0;
 }

@@ -22,4 +22,10 @@ bool kin__request_is_field(const char *value);
 int kin__request_compose(kin__buf *out, const kin__request *request,
                          const kin__url *url, const char *user_agent);
 
+/* Appends a composed request with an Authorization field of this value. The
+ * buffer, which must be empty, then holds a secret, and its memory has not
+ * moved. Errors: KIN_ETOOBIG, KIN_ENOMEM. */
+int kin__request_authorize(kin__buf *out, const kin__buf *request,
+                           const char *value);
+
 #endif /* KIN_TRANSPORT_REQUEST_H */

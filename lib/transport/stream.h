@@ -23,8 +23,10 @@ typedef struct kin__stream {
 typedef struct kin__stream_ops {
   /* The socket is connected: begins a handshake, or is ready at once. */
   int (*open)(kin__stream *stream);
-  /* Bytes from the socket, borrowed; may be decrypted in place. Stops as soon
-   * as kin__conn_deliver returns false. */
+  /* Bytes from the socket, borrowed; may be decrypted in place. Leaves no plain
+   * byte undelivered, but stops as soon as kin__conn_deliver returns false.
+   * Besides 0 and errors, KIN__STREAM_ENDED: the peer has said that no more
+   * comes. */
   int (*receive)(kin__stream *stream, char *bytes, size_t length);
   /* The peer has closed its side. 0 if the stream may end here, KIN_EEOF if
    * something was cut off. */
@@ -37,6 +39,8 @@ typedef struct kin__stream_ops {
   /* Frees the stream: from the loop, never while one of the above runs. */
   void (*free)(kin__stream *stream);
 } kin__stream_ops;
+
+#define KIN__STREAM_ENDED 1
 
 /* Bytes as they are. Embedded in the connection. */
 extern const kin__stream_ops kin__plain_stream_ops;

@@ -9,11 +9,54 @@
 #include "transport/dial.h"
 #include "transport/request.h"
 
+static bool are_valid(const kin__transport_options *options) {
+  if (!options->url.is_tls &&
+      (options->tls != NULL || options->credentials != NULL)) {
+    kin__log_write(options->log, KIN_LOG_ERROR,
+                   "credentials and TLS options need an https:// server");
+    return false; /* KC-07 */
+  }
+  const char *fault =
+      options->tls != NULL ? kin__tls_options_check(options->tls) : NULL;
+  if (fault != NULL) {
+    kin__log_write(options->log, KIN_LOG_ERROR, "tls: %s", fault);
+  }
+  return fault == NULL && kin__request_is_field(options->user_agent);
+}
+
+static void on_tls_changed(kin__tls_context *context) {
+  kin__transport *transport =
+      KIN__CONTAINER_OF(context->net, kin__transport, net);
+  kin__pool_finish(&transport->pool); /* AU-04 */
+}
+
+static int open_tls(kin__transport *transport,
+                    const kin__transport_options *options) {
+  static const kin__tls_options defaults = {.is_insecure = false};
+  if (!options->url.is_tls) {
+    return 0;
+  }
+  const kin__tls_options *tls = options->tls != NULL ? options->tls : &defaults;
+  int err = kin__tls_context_open(&transport->tls, &transport->net, tls,
+                                  options->url.host);
+  if (err != 0) {
+    return err;
+  }
+  transport->tls->on_changed = on_tls_changed;
+  if (tls->is_insecure) {
+    kin__log_write(options->log, KIN_LOG_WARN,
+                   "tls: the certificate of %s is not verified, because "
+                   "insecure_skip_tls_verify is set",
+                   options->url.host_header);
+  }
+  return 0;
+}
+
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options) {
   *out = NULL;
   const kin_allocator *allocator = options->allocator;
-  if (!kin__request_is_field(options->user_agent)) {
+  if (!are_valid(options)) {
     return KIN_EINVAL;
   }
   kin__transport *transport = kin__calloc(allocator, 1, sizeof *transport);
@@ -25,6 +68,11 @@ int kin__transport_open(kin__transport **out,
   if (transport->user_agent == NULL) {
     goto fail_user_agent;
   }
+  transport->net.allocator = allocator;
+  err = open_tls(transport, options);
+  if (err != 0) {
+    goto fail_tls;
+  }
   err = kin__net_open(&transport->net, options);
   if (err != 0) {
     goto fail_net;
@@ -32,13 +80,20 @@ int kin__transport_open(kin__transport **out,
   transport->url = options->url;
   kin__pool_init(&transport->pool, &transport->net,
                  options->max_idle_connections, options->idle_timeout_ms);
+  kin__probe_init(&transport->probe, transport, options->probe_silence_ms,
+                  options->probe_answer_ms);
   kin__list_init(&transport->exchanges);
+  if (options->credentials != NULL) {
+    transport->credentials = *options->credentials;
+  }
   transport->connect_timeout_ms = options->connect_timeout_ms;
   transport->response_timeout_ms = options->response_timeout_ms;
   *out = transport;
   return 0;
 
 fail_net:
+  kin__tls_context_free(transport->tls);
+fail_tls:
   kin__free(allocator, transport->user_agent);
 fail_user_agent:
   kin__free(allocator, transport);
@@ -50,6 +105,7 @@ static void on_drained(kin__net *net) {
   const kin_allocator *allocator = net->allocator;
   void (*cb)(void *ctx) = transport->close_cb;
   void *ctx = transport->close_ctx;
+  kin__tls_context_free(transport->tls);
   kin__url_finish(&transport->url, allocator);
   kin__free(allocator, transport->user_agent);
   kin__free(allocator, transport);
@@ -64,7 +120,11 @@ void kin__transport_close(kin__transport *transport, void (*cb)(void *ctx),
   transport->is_closing = true;
   transport->close_cb = cb;
   transport->close_ctx = ctx;
+  kin__probe_stop(&transport->probe);
   kin__exchange_cancel_all(transport);
+  if (transport->tls != NULL) {
+    kin__tls_context_close(transport->tls);
+  }
   kin__pool_finish(&transport->pool);
   kin__net_close(&transport->net, on_drained);
 }

@@ -14,8 +14,11 @@
 #include "base/log.h"
 #include "base/sched.h"
 #include "base/timers.h"
+#include "transport/credentials.h"
 #include "transport/exchange.h"
 #include "transport/url.h"
+
+struct kin__tls_options;
 
 /* One API server as seen from one loop: name resolution, connections, the
  * keep-alive pool, and the exchanges that run on them.
@@ -39,10 +42,20 @@ typedef struct kin__transport_options {
   uint32_t response_timeout_ms;
   uint32_t max_idle_connections; /* kept for reuse */
   uint32_t idle_timeout_ms;      /* how long */
+
+  /* Both for https only, and borrowed: what is copied of tls, the source of
+   * credentials must outlive the transport. NULL: the system's certificates;
+   * none. */
+  const struct kin__tls_options *tls;
+  const kin__credentials *credentials;
+
+  uint32_t probe_silence_ms; /* without a byte; 0: no probes, see probe.h */
+  uint32_t probe_answer_ms;  /* in which the server must answer one */
 } kin__transport_options;
 
-/* Errors: KIN_ENOMEM, KIN_EINVAL (control characters in user_agent), and
- * libuv's. The url is only moved on success. */
+/* Errors: KIN_ENOMEM, KIN_EINVAL (control characters in user_agent;
+ * contradicting tls options; tls or credentials without https), and libuv's.
+ * The url is only moved on success. */
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options);
 

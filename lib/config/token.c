@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/token.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "transport/file.h"
+
+#define FRESH_MS 50000u
+#define SCHEME "Bearer "
+
+struct kin__token {
+  uv_loop_t *loop;
+  const kin_allocator *allocator;
+  kin__clock clock;
+  const kin__log *log;
+  char *file;
+
+  char *value;      /* "Bearer ...", or NULL: there is none yet */
+  uint64_t serial;  /* of value */
+  uint64_t read_ms; /* when the file was last read well */
+  bool is_stale;    /* the next request has it read */
+  int code;         /* of the last reading, and why it failed */
+  char reason[256];
+
+  uv_work_t work;
+  bool is_reading; /* buffer, length and status are the worker's */
+  char *buffer;    /* KIN__TOKEN_MAX_BYTES, while reading */
+  size_t length;
+  int status;
+  kin__list waiters;
+
+  uv_timer_t anchor; /* only closed: its callback comes from the loop */
+  bool is_closing;
+  void (*close_cb)(void *ctx);
+  void *close_ctx;
+};
+
+/* --- The value ------------------------------------------------------------- */
+
+static bool is_token(kin_str text) {
+  for (size_t i = 0; i < text.length; i++) {
+    if (text.data[i] <= 0x20 || text.data[i] >= 0x7f) {
+      return false;
+    }
+  }
+  return text.length > 0 && text.length <= KIN__TOKEN_MAX_BYTES;
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static kin_str trim(const char *bytes, size_t length) {
+  while (length > 0 && is_blank(bytes[0])) {
+    bytes++;
+    length--;
+  }
+  while (length > 0 && is_blank(bytes[length - 1])) {
+    length--;
+  }
+  return kin__str(bytes, length);
+}
+
+static void wipe(kin__token *token, char **secret, size_t length) {
+  if (*secret != NULL) {
+    OPENSSL_cleanse(*secret, length);
+    kin__free(token->allocator, *secret);
+    *secret = NULL;
+  }
+}
+
+static void wipe_value(kin__token *token) {
+  if (token->value != NULL) {
+    wipe(token, &token->value, strlen(token->value));
+  }
+}
+
+/* Errors: KIN_ENOMEM. */
+static int set_value(kin__token *token, kin_str text) {
+  const size_t prefix = sizeof SCHEME - 1;
+  if (token->value != NULL &&
+      kin__str_equal(kin__cstr(token->value + prefix), text)) {
+    return 0;
+  }
+  char *value = kin__malloc(token->allocator, prefix + text.length + 1);
+  if (value == NULL) {
+    return KIN_ENOMEM;
+  }
+  memcpy(value, SCHEME, prefix);
+  memcpy(value + prefix, text.data, text.length);
+  value[prefix + text.length] = '\0';
+  wipe_value(token);
+  token->value = value;
+  token->serial++;
+  return 0;
+}
+
+/* --- The file -------------------------------------------------------------- */
+
+/* `why` is not NULL; the content of the file never is part of it. */
+static void fail(kin__token *token, int code, const char *why) {
+  token->code = code;
+  snprintf(token->reason, sizeof token->reason, "token file %s: %s",
+           token->file, why);
+  kin__log_write(token->log, KIN_LOG_WARN, "%s%s", token->reason,
+                 token->value != NULL ? "; the token in hand stays in use"
+                                      : "");
+}
+
+static void take_content(kin__token *token) {
+  kin_str text = trim(token->buffer, token->length);
+  if (token->status != 0) {
+    fail(token, KIN_ETOKEN, kin__file_strerror(token->status));
+  } else if (text.length == 0) {
+    fail(token, KIN_ETOKEN, "it is empty");
+  } else if (!is_token(text)) {
+    fail(token, KIN_ETOKEN, "it holds something else than a token");
+  } else if (set_value(token, text) != 0) {
+    fail(token, KIN_ENOMEM, kin_strerror(KIN_ENOMEM));
+  } else {
+    token->read_ms = kin__clock_ms(&token->clock);
+    token->is_stale = false;
+  }
+}
+
+static void on_work(uv_work_t *work) {
+  kin__token *token = KIN__CONTAINER_OF(work, kin__token, work);
+  token->status = kin__file_read(token->file, token->buffer,
+                                 KIN__TOKEN_MAX_BYTES, &token->length, NULL);
+}
+
+static void finish_close(kin__token *token);
+
+static void on_worked(uv_work_t *work, int status) {
+  kin__token *token = KIN__CONTAINER_OF(work, kin__token, work);
+  token->is_reading = false;
+  if (status == 0 && !token->is_closing) {
+    take_content(token);
+  }
+  wipe(token, &token->buffer, KIN__TOKEN_MAX_BYTES);
+  kin__waiters_serve(&token->waiters);
+  if (token->is_closing) {
+    finish_close(token);
+  }
+}
+
+/* Errors: KIN_ENOMEM. */
+static int start_reading(kin__token *token) {
+  token->buffer = kin__malloc(token->allocator, KIN__TOKEN_MAX_BYTES);
+  if (token->buffer == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = uv_queue_work(token->loop, &token->work, on_work, on_worked);
+  assert(err == 0); /* it fails for want of a callback only */
+  (void)err;
+  token->is_reading = true;
+  return 0;
+}
+
+/* --- For the transport ----------------------------------------------------- */
+
+static bool is_due(const kin__token *token) {
+  return token->file != NULL &&
+         (token->is_stale ||
+          kin__clock_ms(&token->clock) - token->read_ms >= FRESH_MS);
+}
+
+static int get(void *ctx, kin__waiter *waiter, kin__credential *out) {
+  kin__token *token = ctx;
+  *out = (kin__credential){.reason = token->reason};
+  if (waiter != NULL && !waiter->is_served && is_due(token)) {
+    int err = token->is_reading ? 0 : start_reading(token);
+    if (err == 0) {
+      kin__list_push(&token->waiters, &waiter->node);
+      return KIN__PENDING;
+    }
+    fail(token, err, kin_strerror(err));
+  }
+  if (token->value == NULL) {
+    return token->code;
+  }
+  out->value = token->value;
+  out->serial = token->serial;
+  return 0;
+}
+
+static void rejected(void *ctx, uint64_t serial) {
+  kin__token *token = ctx;
+  if (serial == token->serial) {
+    token->is_stale = true;
+  }
+}
+
+kin__credentials kin__token_credentials(kin__token *token) {
+  return (kin__credentials){.get = get, .rejected = rejected, .ctx = token};
+}
+
+/* --- Life ------------------------------------------------------------------ */
+
+void kin__token_free(kin__token *token) {
+  assert(!token->is_reading);
+  wipe_value(token);
+  kin__free(token->allocator, token->file);
+  kin__free(token->allocator, token);
+}
+
+static int fill(kin__token *token, const kin__token_options *options) {
+  if (options->file != NULL) {
+    token->file = kin__strdup(token->allocator, options->file);
+    if (token->file == NULL) {
+      return KIN_ENOMEM;
+    }
+    token->is_stale = true;
+  }
+  return options->token != NULL ? set_value(token, kin__cstr(options->token))
+                                : 0;
+}
+
+int kin__token_new(kin__token **out, const kin__token_options *options) {
+  *out = NULL;
+  bool has_token = options->token != NULL;
+  bool has_file = options->file != NULL;
+  if ((!has_token && !has_file) || (has_file && options->file[0] == '\0') ||
+      (has_token && !is_token(kin__cstr(options->token)))) {
+    return KIN_EINVAL;
+  }
+  kin__token *token = kin__calloc(options->allocator, 1, sizeof *token);
+  if (token == NULL) {
+    return KIN_ENOMEM;
+  }
+  token->loop = options->loop;
+  token->allocator = options->allocator;
+  token->clock = options->clock;
+  token->log = options->log;
+  kin__list_init(&token->waiters);
+  int err = fill(token, options);
+  if (err != 0) {
+    kin__token_free(token);
+    return err;
+  }
+  *out = token;
+  return 0;
+}
+
+static void on_anchor_closed(uv_handle_t *handle) {
+  uv_timer_t *anchor = (uv_timer_t *)handle;
+  kin__token *token = KIN__CONTAINER_OF(anchor, kin__token, anchor);
+  void (*cb)(void *ctx) = token->close_cb;
+  void *ctx = token->close_ctx;
+  kin__token_free(token);
+  cb(ctx);
+}
+
+static void finish_close(kin__token *token) {
+  int err = uv_timer_init(token->loop, &token->anchor);
+  assert(err == 0); /* in libuv 1.x it only links the handle */
+  (void)err;
+  uv_close((uv_handle_t *)&token->anchor, on_anchor_closed);
+}
+
+void kin__token_close(kin__token *token, void (*cb)(void *ctx), void *ctx) {
+  assert(!token->is_closing && kin__list_is_empty(&token->waiters));
+  token->is_closing = true;
+  token->close_cb = cb;
+  token->close_ctx = ctx;
+  if (token->is_reading) {
+    /* Fails if it is running already; the callback comes in both cases. */
+    (void)uv_cancel((uv_req_t *)&token->work);
+  } else {
+    finish_close(token);
+  }
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_EXCHANGE_CORE_H
+#define KIN_TRANSPORT_EXCHANGE_CORE_H
+
+#include "base/buf.h"
+#include "transport/conn.h"
+#include "transport/core.h"
+#include "transport/dial.h"
+#include "transport/http1.h"
+#include "transport/waiter.h"
+
+/* The exchange as exchange.c and exchange_response.c see it. One GET from start
+ * to end:
+ *
+ *   WAITING
+ *      ^|
+ *      |v
+ *   QUEUED -> DIALLING -> OPENING -> HEAD -> BODY -> ENDED
+ *      |                              ^
+ *      +------------------------------+        on a connection of the pool
+ *      ^------------------------------|        which was closed meanwhile
+ *
+ * Any state may go to ENDED: by an error, which is reported, or by
+ * kin__exchange_cancel, which is silent.
+ *
+ * Lifetime. Callbacks may cancel the exchange or close the transport, so every
+ * function that libuv, the scheduler, a timer, a dial or a connection calls
+ * brackets its work with enter() and leave(): memory is given back when the
+ * exchange has ended and none of them is on the stack. After a callback nothing
+ * but `state` is looked at. */
+typedef enum kin__exchange_state {
+  KIN__EXCHANGE_QUEUED,  /* the task is scheduled; no dial, no conn, no timer */
+  KIN__EXCHANGE_WAITING, /* one of the waiters is queued; timer: connect */
+  KIN__EXCHANGE_DIALLING, /* dial is set */
+  KIN__EXCHANGE_OPENING,  /* conn is set and not ready; timer: connect */
+  KIN__EXCHANGE_HEAD, /* the request has been given to conn; timer: response */
+  KIN__EXCHANGE_BODY, /* on_head was called; timer, unless it is a watch: reads */
+  KIN__EXCHANGE_ENDED /* no dial, no conn, no timer; not in the list */
+} kin__exchange_state;
+
+struct kin__exchange {
+  kin__transport *transport;
+  kin__list node; /* in transport->exchanges until ENDED */
+  kin__task task;
+  kin__timer timer;
+  kin__exchange_state state;
+  unsigned frames; /* between enter and leave */
+
+  kin__exchange_callbacks callbacks;
+  void *ctx;
+  kin__buf request; /* kept until the response begins, to be sent again */
+  kin__waiter credential_waiter;
+  kin__waiter context_waiter;
+  uint64_t credential_serial; /* of what was sent */
+  kin__dial *dial;
+  kin__conn *conn;
+  kin__http1 http1;
+  uint64_t last_read_ms;
+
+  bool is_watch;
+  bool is_paused;
+  bool is_reused;    /* conn has carried a response before */
+  bool must_dial;    /* a connection of the pool has failed us */
+  bool is_late;      /* the timer was due, but there was input */
+  bool has_response; /* a byte of it */
+  bool had_head;
+  unsigned char first_byte; /* of the response */
+  size_t hint_length;       /* bytes of https_hint that have been seen */
+};
+
+void kin__exchange_enter(kin__exchange *exchange);
+void kin__exchange_leave(kin__exchange *exchange);
+
+static inline kin__net *kin__exchange_net(const kin__exchange *exchange) {
+  return &exchange->transport->net;
+}
+
+void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms);
+/* For the next read of a body, if that may not take long. */
+void kin__exchange_start_read_timer(kin__exchange *exchange);
+
+/* The dial, the connection and the timer go; the list keeps it. Another
+ * connection will need certificates anew. */
+void kin__exchange_drop_connection(kin__exchange *exchange);
+/* Everything goes; no callback. */
+void kin__exchange_become_ended(kin__exchange *exchange);
+
+/* Ends it with on_end. */
+void kin__exchange_fail(kin__exchange *exchange, int code,
+                        kin_error_class error_class, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same with what the connection has to say about it. */
+void kin__exchange_fail_conn(kin__exchange *exchange,
+                             const kin__conn_error *error);
+
+/* What the connection and the parser call; their owner is the exchange. */
+void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,
+                                 size_t length);
+void kin__exchange_on_conn_end(kin__conn *conn, const kin__conn_error *error);
+extern const kin__http1_events kin__exchange_http_events;
+
+#endif /* KIN_TRANSPORT_EXCHANGE_CORE_H */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* From a response's first byte to the end of the exchange.
+ *
+ * The read timer of a body is not restarted by every read: when it is due, the
+ * time of the last read says whether it is meant. */
+#include <stdio.h>
+#include <string.h>
+
+#include "transport/exchange_core.h"
+
+/* What Go's servers say, in the clear, with a 400. */
+static const char https_hint[] =
+    "Client sent an HTTP request to an HTTPS server";
+
+static void fail_not_https(kin__exchange *exchange) {
+  kin__exchange_fail(
+      exchange, KIN_ETLS, KIN_CLASS_TLS,
+      "%s speaks TLS, not plain HTTP: the server's URL must begin with "
+      "https://",
+      exchange->conn->peer);
+}
+
+/* The response is there. The connection is given away first, so that what the
+ * callback starts can have it. */
+static void complete(kin__exchange *exchange) {
+  kin__conn *conn = exchange->conn;
+  if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn)) {
+    exchange->conn = NULL;
+    kin__pool_put(&exchange->transport->pool, conn);
+  }
+  kin__exchange_become_ended(exchange);
+  exchange->callbacks.on_end(exchange->ctx, NULL);
+}
+
+/* What a response's status means for the transport itself. */
+static void note_status(kin__exchange *exchange, int status) {
+  kin__transport *transport = exchange->transport;
+  const kin__credentials *credentials = &transport->credentials;
+  if (status != 200) {
+    /* What a watch gets then is an answer like any other. */
+    exchange->is_watch = false;
+  }
+  if (exchange->is_watch) {
+    kin__probe_watch(&transport->probe);
+  }
+  if (status == 401 && credentials->rejected != NULL) {
+    credentials->rejected(credentials->ctx, exchange->credential_serial);
+  }
+  if (status != 400 || transport->url.is_tls) {
+    exchange->hint_length = SIZE_MAX;
+  }
+}
+
+/* Whether the body, up to here, is the complaint about a missing TLS. */
+static bool is_https_hint(kin__exchange *exchange, const char *bytes,
+                          size_t length) {
+  size_t whole = sizeof https_hint - 1;
+  size_t seen = exchange->hint_length;
+  if (seen >= whole) {
+    return false;
+  }
+  size_t count = length < whole - seen ? length : whole - seen;
+  if (memcmp(bytes, https_hint + seen, count) != 0) {
+    exchange->hint_length = SIZE_MAX;
+    return false;
+  }
+  exchange->hint_length += count;
+  return exchange->hint_length == whole;
+}
+
+static void on_http_head(void *ctx, const kin__response_head *head) {
+  kin__exchange *exchange = ctx;
+  kin__net *net = kin__exchange_net(exchange);
+  exchange->state = KIN__EXCHANGE_BODY;
+  exchange->had_head = true;
+  kin__timer_stop(net->timers, &exchange->timer);
+  note_status(exchange, head->status);
+  exchange->callbacks.on_head(exchange->ctx, head);
+}
+
+static void on_http_body(void *ctx, const char *bytes, size_t length) {
+  kin__exchange *exchange = ctx;
+  if (is_https_hint(exchange, bytes, length)) {
+    fail_not_https(exchange);
+  } else {
+    exchange->callbacks.on_body(exchange->ctx, bytes, length);
+  }
+}
+
+const kin__http1_events kin__exchange_http_events = {.on_head = on_http_head,
+                                                     .on_body = on_http_body};
+
+void kin__exchange_start_read_timer(kin__exchange *exchange) {
+  if (exchange->state == KIN__EXCHANGE_BODY && !exchange->is_watch &&
+      !exchange->is_paused && !exchange->timer.is_active) {
+    kin__exchange_start_timer(exchange,
+                              exchange->transport->response_timeout_ms);
+  }
+}
+
+/* The first record of a server that expects one: an alert or a handshake. */
+static bool is_tls(const kin__exchange *exchange) {
+  return !exchange->transport->url.is_tls && !exchange->had_head &&
+         (exchange->first_byte == 0x15 || exchange->first_byte == 0x16);
+}
+
+static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
+  if (!exchange->has_response) {
+    exchange->has_response = true;
+    exchange->first_byte = (unsigned char)bytes[0];
+    kin__buf_finish(&exchange->request);
+  }
+  exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  kin__probe_hear(&exchange->transport->probe, exchange->last_read_ms);
+  int err = kin__http1_feed(&exchange->http1, bytes, length);
+  if (exchange->state == KIN__EXCHANGE_ENDED) {
+    return;
+  }
+  if (err != 0 && is_tls(exchange)) {
+    fail_not_https(exchange);
+  } else if (err != 0) {
+    kin__exchange_fail(exchange, err, KIN_CLASS_PROTOCOL,
+                       "malformed response from %s: %s", exchange->conn->peer,
+                       kin__http1_reason(&exchange->http1));
+  } else if (kin__http1_is_complete(&exchange->http1)) {
+    complete(exchange);
+  } else {
+    kin__exchange_start_read_timer(exchange);
+  }
+}
+
+void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,
+                                 size_t length) {
+  kin__exchange *exchange = conn->owner;
+  kin__exchange_enter(exchange);
+  feed(exchange, bytes, length);
+  kin__exchange_leave(exchange);
+}
+
+/* A connection of the pool that was closed before it could carry the request:
+ * nobody has seen it, so it may be sent again. */
+static bool begin_again(kin__exchange *exchange) {
+  if (!exchange->is_reused || exchange->has_response) {
+    return false;
+  }
+  kin__exchange_drop_connection(exchange);
+  exchange->is_reused = false;
+  exchange->must_dial = true;
+  exchange->state = KIN__EXCHANGE_QUEUED;
+  kin__sched_add(kin__exchange_net(exchange)->sched, &exchange->task);
+  return true;
+}
+
+static void fail_cut(kin__exchange *exchange) {
+  const char *when = !exchange->has_response ? "before it answered"
+                     : !exchange->had_head   ? "in the middle of a head"
+                                             : "in the middle of a body";
+  kin__exchange_fail(exchange, KIN_EEOF, KIN_CLASS_CONNECT,
+                     "%s closed the connection %s", exchange->conn->peer, when);
+}
+
+/* With what the connection has to say about it. */
+void kin__exchange_fail_conn(kin__exchange *exchange,
+                             const kin__conn_error *error) {
+  if (error->error_class == KIN_CLASS_TLS) {
+    kin__tls_context_suspect(exchange->transport->tls);
+  }
+  kin__exchange_fail(exchange, error->code, error->error_class,
+                     "connection to %s: %s", exchange->conn->peer,
+                     error->reason);
+}
+
+static void end_of_stream(kin__exchange *exchange,
+                          const kin__conn_error *error) {
+  if (begin_again(exchange)) {
+    return;
+  }
+  if (error != NULL) {
+    kin__exchange_fail_conn(exchange, error);
+    return;
+  }
+  if (kin__http1_end(&exchange->http1) == 0) {
+    complete(exchange);
+  } else {
+    fail_cut(exchange);
+  }
+}
+
+void kin__exchange_on_conn_end(kin__conn *conn, const kin__conn_error *error) {
+  kin__exchange *exchange = conn->owner;
+  kin__exchange_enter(exchange);
+  end_of_stream(exchange, error);
+  kin__exchange_leave(exchange);
+}

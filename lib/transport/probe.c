@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "transport/probe.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "transport/core.h"
+
+/* An answer that goes on for longer is cut off; it has served its purpose. */
+#define MAX_BODY_BYTES (64u << 10)
+
+static uint64_t now_ms(const kin__probe *probe) {
+  return kin__net_now_ms(&probe->transport->net);
+}
+
+static void start_timer(kin__probe *probe, uint64_t due_ms) {
+  kin__timer_start(probe->transport->net.timers, &probe->timer, due_ms);
+}
+
+/* The question is over, and there is an answer or no way to tell. */
+static void look_later(kin__probe *probe) {
+  probe->is_waiting = false;
+  start_timer(probe, now_ms(probe) + probe->silence_ms);
+}
+
+static void give_up(kin__probe *probe) {
+  kin__net *net = &probe->transport->net;
+  probe->is_waiting = false;
+  kin__timer_stop(net->timers, &probe->timer);
+  kin__sched_add(net->sched, &probe->task);
+}
+
+static bool step(kin__task *task) {
+  kin__probe *probe = KIN__CONTAINER_OF(task, kin__probe, task);
+  uint64_t since_ms = probe->asked_ms - probe->silence_ms;
+  kin__exchange *watch = kin__exchange_find_silent(probe->transport, since_ms);
+  if (watch == NULL) {
+    look_later(probe);
+    return false;
+  }
+  char message[96];
+  snprintf(message, sizeof message,
+           "no byte for %lu s, and the server does not answer",
+           (unsigned long)((now_ms(probe) - probe->heard_ms) / 1000));
+  kin__exchange_break(watch, KIN_ETIMEDOUT, KIN_CLASS_CONNECT, message);
+  return true;
+}
+
+static void on_head(void *ctx, const kin__response_head *head) {
+  (void)head;
+  look_later(ctx);
+}
+
+static void on_body(void *ctx, const char *bytes, size_t length) {
+  kin__probe *probe = ctx;
+  (void)bytes;
+  probe->body_bytes += length;
+  if (probe->body_bytes > MAX_BODY_BYTES) {
+    kin__exchange_cancel(probe->exchange);
+    probe->exchange = NULL;
+  }
+}
+
+/* What is wrong on this side of the network, and what only a server can get
+ * wrong, says nothing about silence. */
+static void on_end(void *ctx, const kin__exchange_error *error) {
+  kin__probe *probe = ctx;
+  probe->exchange = NULL;
+  if (!probe->is_waiting) {
+    return;
+  }
+  if (error != NULL && error->error_class == KIN_CLASS_CONNECT) {
+    give_up(probe);
+  } else {
+    look_later(probe);
+  }
+}
+
+static void stop_asking(kin__probe *probe) {
+  if (probe->exchange != NULL) {
+    kin__exchange_cancel(probe->exchange);
+    probe->exchange = NULL;
+  }
+}
+
+static void ask(kin__probe *probe) {
+  static const kin__exchange_callbacks callbacks = {on_head, on_body, on_end};
+  static const kin__request request = {.target = "/version",
+                                       .accept = "application/json"};
+  stop_asking(probe); /* the last answer never ended */
+  int err = kin__exchange_start(probe->transport, &request, &callbacks, probe,
+                                &probe->exchange);
+  if (err != 0) {
+    look_later(probe);
+    return;
+  }
+  probe->asked_ms = now_ms(probe);
+  probe->is_waiting = true;
+  probe->is_late = false;
+  probe->body_bytes = 0;
+  start_timer(probe, probe->asked_ms + probe->answer_ms);
+}
+
+static void look(kin__probe *probe) {
+  uint64_t due_ms = probe->heard_ms + probe->silence_ms;
+  if (!kin__exchange_has_watch(probe->transport)) {
+    return; /* kin__probe_watch begins again */
+  }
+  if (now_ms(probe) < due_ms) {
+    start_timer(probe, due_ms);
+  } else {
+    ask(probe);
+  }
+}
+
+static void on_timer(kin__timer *timer) {
+  kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
+  if (!probe->is_waiting) {
+    look(probe);
+  } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
+    probe->is_late = true; /* it is the loop that was held up */
+    start_timer(probe, now_ms(probe) + probe->answer_ms);
+  } else {
+    stop_asking(probe);
+    give_up(probe);
+  }
+}
+
+void kin__probe_init(kin__probe *probe, struct kin__transport *transport,
+                     uint32_t silence_ms, uint32_t answer_ms) {
+  *probe = (kin__probe){
+      .transport = transport, .silence_ms = silence_ms, .answer_ms = answer_ms};
+  kin__timer_init(&probe->timer, on_timer);
+  kin__task_init(&probe->task, step);
+}
+
+void kin__probe_stop(kin__probe *probe) {
+  kin__net *net = &probe->transport->net;
+  probe->silence_ms = 0;
+  stop_asking(probe);
+  kin__timer_stop(net->timers, &probe->timer);
+  kin__sched_cancel(net->sched, &probe->task);
+}
+
+void kin__probe_watch(kin__probe *probe) {
+  if (probe->silence_ms != 0 && !probe->is_waiting && !probe->timer.is_active &&
+      kin__list_is_empty(&probe->task.node)) {
+    start_timer(probe, now_ms(probe) + probe->silence_ms);
+  }
+}
+
+void kin__probe_hear(kin__probe *probe, uint64_t now_ms) {
+  probe->heard_ms = now_ms;
+}

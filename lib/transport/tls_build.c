@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/* What is trusted: an authority, if one is given, is the only one (TR-01); an
+ * empty file trusts nothing (TR-02). Any certificate of an authority ends a
+ * chain, be it self-signed or not, as in Go. A server must be named by a subject
+ * alternative name; the common name does not count.
+ *
+ * What is given must be understood as a whole: a certificate that cannot be
+ * parsed, a key without its certificate or one that does not fit is refused, not
+ * skipped. Only in the system's bundle, which is nobody's input, broken entries
+ * are passed over.
+ *
+ * The system's certificates come from one file, as on every distribution that is
+ * still alive, read here at once. OpenSSL's default would look single files up
+ * in a directory in the middle of a handshake, on the loop. */
+#include "transport/tls_build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <kin/error.h>
+
+/* Of a file; the system's bundle has 220 KB. */
+#define MAX_FILE_BYTES (2u << 20)
+
+static const char *const part_names[KIN__TLS_PARTS] = {
+    [KIN__TLS_AUTHORITY] = "certificate authority",
+    [KIN__TLS_CERTIFICATE] = "client certificate",
+    [KIN__TLS_KEY] = "client key",
+};
+
+/* The PEM text in hand: borrowed from the settings, or read into `scratch`. */
+typedef struct pem {
+  const char *bytes;
+  size_t length;
+  char *scratch;
+} pem;
+
+/* --- Failing --------------------------------------------------------------- */
+
+static bool refuse(kin__tls_build *build, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool refuse(kin__tls_build *build, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(build->reason, sizeof build->reason, format, args);
+  va_end(args);
+  build->code = KIN_ETLS;
+  return false;
+}
+
+/* "client key /x/y: " or "client key: ". */
+static bool refuse_part(kin__tls_build *build, kin__tls_part part,
+                        const char *why) {
+  const kin__tls_settings *settings = build->settings;
+  bool is_file = settings->data[part] == NULL && settings->file[part] != NULL;
+  return refuse(build, "%s%s%s: %s", part_names[part], is_file ? " file " : "",
+                is_file ? settings->file[part] : "", why);
+}
+
+/* The reason is on OpenSSL's queue. */
+static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
+  char cause[KIN__TLS_REASON_SIZE];
+  char why[KIN__TLS_REASON_SIZE + 32];
+  int code = kin__tls_take_error(cause, sizeof cause);
+  snprintf(why, sizeof why, "cannot be parsed: %s", cause);
+  (void)refuse_part(build, part, code == KIN_ENOMEM ? cause : why);
+  build->code = code;
+  return false;
+}
+
+/* --- Reading --------------------------------------------------------------- */
+
+static bool read_file(kin__tls_build *build, kin__tls_part part,
+                      const char *path, pem *text) {
+  if (text->scratch == NULL) {
+    text->scratch = OPENSSL_malloc(MAX_FILE_BYTES);
+    if (text->scratch == NULL) {
+      return refuse_openssl(build, part);
+    }
+  }
+  text->bytes = text->scratch;
+  int err = kin__file_read(path, text->scratch, MAX_FILE_BYTES, &text->length,
+                           &build->files[part]);
+  if (err != 0) {
+    OPENSSL_cleanse(text->scratch, MAX_FILE_BYTES);
+    (void)refuse(build, "%s file %s: %s", part_names[part], path,
+                 kin__file_strerror(err));
+    build->code = err == UV_ENOMEM ? KIN_ENOMEM : KIN_ETLS;
+    return false;
+  }
+  return true;
+}
+
+static bool read_part(kin__tls_build *build, kin__tls_part part, pem *text) {
+  const kin__tls_settings *settings = build->settings;
+  if (settings->data[part] != NULL) {
+    text->bytes = settings->data[part];
+    text->length = strlen(text->bytes);
+    return true;
+  }
+  return read_file(build, part, settings->file[part], text);
+}
+
+/* Keys pass through here. */
+static void wipe(pem *text) {
+  if (text->bytes == text->scratch && text->scratch != NULL) {
+    OPENSSL_cleanse(text->scratch, text->length);
+  }
+  text->bytes = NULL;
+  text->length = 0;
+}
+
+/* --- Parsing --------------------------------------------------------------- */
+
+/* Instead of OpenSSL's own, which asks the terminal. */
+static int on_passphrase(char *buffer, int size, int is_writing, void *asked) {
+  (void)buffer;
+  (void)size;
+  (void)is_writing;
+  *(bool *)asked = true;
+  return -1;
+}
+
+typedef bool (*take_certificate)(void *ctx, X509 *certificate, size_t index);
+
+/* Hands over one certificate after the other, borrowed. Returns how many there
+ * were, -1 if one could not be read (unless broken ones are passed over) or
+ * taken; the reason is on the queue then. */
+static int each_certificate(kin__tls_build *build, const pem *text,
+                            bool pass_over, take_certificate take, void *ctx) {
+  BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->length);
+  int count = bio != NULL ? 0 : -1;
+  bool is_done = bio == NULL;
+  while (!is_done) {
+    bool is_asked = false;
+    X509 *certificate = PEM_read_bio_X509(bio, NULL, on_passphrase, &is_asked);
+    if (certificate != NULL) {
+      is_done = !take(ctx, certificate, (size_t)count);
+      count = is_done ? -1 : count + 1;
+      X509_free(certificate);
+      continue;
+    }
+    unsigned long error = ERR_peek_last_error();
+    bool is_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
+                  ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+    if (is_end || pass_over) { /* it goes on behind a broken one */
+      (void)kin__tls_drop_errors(&build->is_starved);
+    } else {
+      count = -1;
+    }
+    is_done = is_end || count < 0 || build->is_starved;
+  }
+  BIO_free(bio);
+  return count;
+}
+
+static bool trust(void *store, X509 *certificate, size_t index) {
+  (void)index;
+  return X509_STORE_add_cert(store, certificate) == 1;
+}
+
+static bool load_authority(kin__tls_build *build, X509_STORE *store,
+                           pem *text) {
+  if (!read_part(build, KIN__TLS_AUTHORITY, text)) {
+    return false;
+  }
+  if (text->length == 0) {
+    build->is_empty = true;
+    return true;
+  }
+  int count = each_certificate(build, text, false, trust, store);
+  if (count < 0) {
+    return refuse_openssl(build, KIN__TLS_AUTHORITY);
+  }
+  return count > 0 ||
+         refuse_part(build, KIN__TLS_AUTHORITY, "no certificate in it");
+}
+
+/* The first that exists: SSL_CERT_FILE, OpenSSL's own, those of distributions. */
+static const char *system_bundle(const kin__tls_settings *settings,
+                                 kin__file_id *id) {
+  if (settings->system_file != NULL) {
+    (void)kin__file_stat(settings->system_file, id);
+    return settings->system_file;
+  }
+  const char *const paths[] = {
+      X509_get_default_cert_file(),
+      "/etc/ssl/certs/ca-certificates.crt",
+      "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+      "/etc/pki/tls/certs/ca-bundle.crt",
+      "/etc/ssl/ca-bundle.pem",
+      "/etc/ssl/cert.pem",
+      "/usr/local/share/certs/ca-root-nss.crt",
+  };
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    if (kin__file_stat(paths[i], id) == 0) {
+      return paths[i];
+    }
+  }
+  return NULL;
+}
+
+static bool load_system(kin__tls_build *build, X509_STORE *store, pem *text) {
+  kin__file_id id;
+  const char *path = system_bundle(build->settings, &id);
+  if (path == NULL) {
+    return refuse(build, "the system's certificates were not found; name a "
+                         "certificate authority");
+  }
+  if (!read_file(build, KIN__TLS_AUTHORITY, path, text)) {
+    return false;
+  }
+  return each_certificate(build, text, true, trust, store) >= 0 ||
+         refuse_openssl(build, KIN__TLS_AUTHORITY);
+}
+
+static bool take_own(void *context, X509 *certificate, size_t index) {
+  return index == 0 ? SSL_CTX_use_certificate(context, certificate) == 1
+                    : SSL_CTX_add1_chain_cert(context, certificate) == 1;
+}
+
+static bool load_certificate(kin__tls_build *build, SSL_CTX *context,
+                             pem *text) {
+  if (!read_part(build, KIN__TLS_CERTIFICATE, text)) {
+    return false;
+  }
+  int count = each_certificate(build, text, false, take_own, context);
+  if (count < 0) {
+    return refuse_openssl(build, KIN__TLS_CERTIFICATE);
+  }
+  return count > 0 ||
+         refuse_part(build, KIN__TLS_CERTIFICATE, "no certificate in it");
+}
+
+/* OpenSSL's word for its absence is "unsupported". */
+static bool has_key_block(const pem *text) {
+  static const char end[] = "PRIVATE KEY-----";
+  return memmem(text->bytes, text->length, end, sizeof end - 1) != NULL;
+}
+
+static bool is_mismatch(void) {
+  unsigned long error = ERR_peek_error();
+  int reason = ERR_GET_REASON(error);
+  return (ERR_GET_LIB(error) == ERR_LIB_X509 &&
+          (reason == X509_R_KEY_VALUES_MISMATCH ||
+           reason == X509_R_KEY_TYPE_MISMATCH)) ||
+         (ERR_GET_LIB(error) == ERR_LIB_SSL &&
+          reason == SSL_R_NO_CERTIFICATE_ASSIGNED);
+}
+
+static bool load_key(kin__tls_build *build, SSL_CTX *context, pem *text) {
+  if (!read_part(build, KIN__TLS_KEY, text)) {
+    return false;
+  }
+  BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->length);
+  bool is_asked = false;
+  EVP_PKEY *key =
+      bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, on_passphrase, &is_asked)
+                  : NULL;
+  BIO_free(bio);
+  if (is_asked) {
+    return refuse_part(build, KIN__TLS_KEY, "it is encrypted");
+  }
+  if (key == NULL) {
+    return has_key_block(text)
+               ? refuse_openssl(build, KIN__TLS_KEY)
+               : refuse_part(build, KIN__TLS_KEY, "no key in it");
+  }
+  int is_used = SSL_CTX_use_PrivateKey(context, key);
+  EVP_PKEY_free(key);
+  if (is_used == 1 && SSL_CTX_check_private_key(context) == 1) {
+    return true;
+  }
+  return is_mismatch()
+             ? refuse_part(build, KIN__TLS_KEY,
+                           "it does not belong to the client certificate")
+             : refuse_openssl(build, KIN__TLS_KEY);
+}
+
+/* --- The context ----------------------------------------------------------- */
+
+static bool set_name(SSL_CTX *context, const kin__tls_settings *settings) {
+  X509_VERIFY_PARAM *param = SSL_CTX_get0_param(context);
+  X509_VERIFY_PARAM_set_hostflags(param,
+                                  X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                      X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  int is_set = settings->is_address
+                   ? X509_VERIFY_PARAM_set1_ip_asc(param, settings->name)
+                   : X509_VERIFY_PARAM_set1_host(param, settings->name, 0);
+  return is_set == 1 &&
+         X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1;
+}
+
+/* All that does not come from the settings' files. */
+static SSL_CTX *new_context(const kin__tls_settings *settings) {
+  static const unsigned char protocols[] = "\x08http/1.1";
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  if (context == NULL) {
+    return NULL;
+  }
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT |
+                                              SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_set_verify(
+      context, settings->is_insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+  if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+      SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols - 1) != 0 ||
+      !set_name(context, settings)) {
+    SSL_CTX_free(context);
+    return NULL;
+  }
+  return context;
+}
+
+static bool has_part(const kin__tls_settings *settings, kin__tls_part part) {
+  return settings->data[part] != NULL || settings->file[part] != NULL;
+}
+
+static bool load(kin__tls_build *build, SSL_CTX *context, pem *text) {
+  const kin__tls_settings *settings = build->settings;
+  X509_STORE *store = SSL_CTX_get_cert_store(context);
+  bool is_good = true;
+  if (!settings->is_insecure) {
+    is_good = has_part(settings, KIN__TLS_AUTHORITY)
+                  ? load_authority(build, store, text)
+                  : load_system(build, store, text);
+    wipe(text);
+  }
+  if (is_good && has_part(settings, KIN__TLS_CERTIFICATE)) {
+    is_good = load_certificate(build, context, text);
+    wipe(text);
+  }
+  if (is_good && has_part(settings, KIN__TLS_KEY)) {
+    is_good = load_key(build, context, text);
+    wipe(text);
+  }
+  return is_good;
+}
+
+/* --- Change ---------------------------------------------------------------- */
+
+/* The path whose changes matter for a part, or NULL. */
+static const char *path_of(const kin__tls_settings *settings,
+                           kin__tls_part part) {
+  if (settings->data[part] != NULL ||
+      (part == KIN__TLS_AUTHORITY && settings->is_insecure)) {
+    return NULL;
+  }
+  return settings->file[part];
+}
+
+static bool uses_system(const kin__tls_settings *settings) {
+  return !settings->is_insecure && !has_part(settings, KIN__TLS_AUTHORITY);
+}
+
+bool kin__tls_settings_can_change(const kin__tls_settings *settings) {
+  bool can_change = uses_system(settings);
+  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
+    can_change = can_change || path_of(settings, part) != NULL;
+  }
+  return can_change;
+}
+
+static bool has_changed(const kin__tls_build *build) {
+  const kin__tls_settings *settings = build->settings;
+  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
+    const char *path = path_of(settings, part);
+    kin__file_id id = {.size = 0};
+    if (path != NULL) {
+      (void)kin__file_stat(path, &id);
+    } else if (part == KIN__TLS_AUTHORITY && uses_system(settings)) {
+      (void)system_bundle(settings, &id);
+    }
+    if (!kin__file_id_equal(&id, &build->files[part])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void kin__tls_build_run(kin__tls_build *build) {
+  build->is_unchanged = !build->is_forced && !has_changed(build);
+  build->is_empty = false;
+  build->is_starved = false;
+  build->context = NULL;
+  build->code = 0;
+  if (build->is_unchanged) {
+    return;
+  }
+  ERR_clear_error();
+  memset(build->files, 0, sizeof build->files);
+  SSL_CTX *context = new_context(build->settings);
+  if (context == NULL) {
+    build->code = kin__tls_take_error(build->reason, sizeof build->reason);
+    return;
+  }
+  pem text = {.bytes = NULL};
+  bool is_good = load(build, context, &text);
+  OPENSSL_free(text.scratch);
+  (void)kin__tls_drop_errors(&build->is_starved);
+  if (build->is_starved) {
+    /* OpenSSL may go on with half of a certificate. */
+    build->code = KIN_ENOMEM;
+    snprintf(build->reason, sizeof build->reason, "%s",
+             kin_strerror(KIN_ENOMEM));
+    is_good = false;
+  }
+  if (is_good) {
+    build->context = context;
+  } else {
+    SSL_CTX_free(context);
+  }
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_TLS_BUILD_H
+#define KIN_TRANSPORT_TLS_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <openssl/types.h>
+
+#include "transport/file.h"
+#include "transport/tls_error.h"
+
+/* From settings to an SSL_CTX, on a thread of libuv's pool: parsing the
+ * system's certificates takes 20 ms. The caller's allocator is not for other
+ * threads, so what this needs meanwhile is OpenSSL's memory. */
+
+typedef enum kin__tls_part {
+  KIN__TLS_AUTHORITY,   /* whom to trust */
+  KIN__TLS_CERTIFICATE, /* of the client, with its chain */
+  KIN__TLS_KEY,         /* of the client */
+  KIN__TLS_PARTS
+} kin__tls_part;
+
+/* Does not change while a build runs. */
+typedef struct kin__tls_settings {
+  char *file[KIN__TLS_PARTS]; /* or NULL */
+  char *data[KIN__TLS_PARTS]; /* PEM, or NULL; beats the file (TR-01) */
+  char *name;      /* the host name or address that the server must prove */
+  bool is_address; /* name is one */
+  bool is_insecure;
+  char *system_file; /* without an authority: the value of SSL_CERT_FILE */
+} kin__tls_settings;
+
+typedef struct kin__tls_build {
+  const kin__tls_settings *settings;
+  /* In: the files as the last build found them. Out: as this one did. Without
+   * an authority, its id is that of the system's bundle. */
+  kin__file_id files[KIN__TLS_PARTS];
+  bool is_forced; /* In: builds even if no file has changed. */
+
+  /* Out. */
+  bool is_unchanged; /* no file has changed, nothing was built */
+  bool is_empty;     /* the authority's file exists and is empty */
+  bool is_starved;   /* OpenSSL was out of memory on the way */
+  SSL_CTX *context;  /* NULL if unchanged or failed; the caller's */
+  int code;          /* why it failed: KIN_ETLS or KIN_ENOMEM; else 0 */
+  char reason[KIN__TLS_REASON_SIZE];
+} kin__tls_build;
+
+/* Blocks. Leaves nothing in OpenSSL's error queue. */
+void kin__tls_build_run(kin__tls_build *build);
+
+/* Whether there are files that may change. */
+bool kin__tls_settings_can_change(const kin__tls_settings *settings);
+
+#endif /* KIN_TRANSPORT_TLS_BUILD_H */

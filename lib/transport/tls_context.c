@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "transport/tls_context.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "transport/tls_stream.h"
+
+#define CHECK_INTERVAL_MS 1000u
+#define MAX_NAME_LENGTH 253u
+
+/* --- Options --------------------------------------------------------------- */
+
+static bool is_address(const char *name) {
+  unsigned char bytes[16];
+  return uv_inet_pton(AF_INET, name, bytes) == 0 ||
+         (strchr(name, '%') == NULL &&
+          uv_inet_pton(AF_INET6, name, bytes) == 0);
+}
+
+static bool is_name(const char *name) {
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789-._";
+  size_t length = strlen(name);
+  return length <= MAX_NAME_LENGTH && strspn(name, allowed) == length &&
+         name[0] != '.';
+}
+
+static bool is_empty(const char *text) {
+  return text != NULL && text[0] == '\0';
+}
+
+const char *kin__tls_options_check(const kin__tls_options *options) {
+  bool has_authority =
+      options->authority_file != NULL || options->authority_data != NULL;
+  bool has_certificate =
+      options->certificate_file != NULL || options->certificate_data != NULL;
+  bool has_key = options->key_file != NULL || options->key_data != NULL;
+  if (is_empty(options->authority_file) || is_empty(options->authority_data) ||
+      is_empty(options->certificate_file) ||
+      is_empty(options->certificate_data) || is_empty(options->key_file) ||
+      is_empty(options->key_data) || is_empty(options->server_name)) {
+    return "an empty string where a file, PEM data or a name should be";
+  }
+  if (has_authority && options->is_insecure) {
+    return "a certificate authority and insecure_skip_tls_verify exclude each "
+           "other";
+  }
+  if (has_certificate != has_key) {
+    return has_key ? "a client key without a client certificate"
+                   : "a client certificate without a client key";
+  }
+  if (options->server_name != NULL && !is_address(options->server_name) &&
+      !is_name(options->server_name)) {
+    return "tls_server_name is neither a host name nor an address";
+  }
+  return NULL;
+}
+
+/* --- Life ------------------------------------------------------------------ */
+
+static bool copy(kin__net *net, char **to, const char *from) {
+  *to = kin__strdup(net->allocator, from);
+  return *to != NULL || from == NULL;
+}
+
+/* A final dot belongs to DNS only; certificates have none. */
+static bool copy_name(kin__net *net, kin__tls_settings *settings,
+                      const char *name) {
+  size_t length = strlen(name);
+  if (length > 1 && name[length - 1] == '.') {
+    length--;
+  }
+  settings->is_address = is_address(name);
+  settings->name = kin__strndup(net->allocator, name, length);
+  return settings->name != NULL;
+}
+
+/* Called by the host's thread and not in the pool: getenv is not safe beside
+ * setenv. */
+static const char *get_environment(const char *name) {
+#ifdef __linux__
+  return secure_getenv(name);
+#else
+  return issetugid() ? NULL : getenv(name);
+#endif
+}
+
+static bool copy_settings(kin__net *net, kin__tls_settings *settings,
+                          const kin__tls_options *options, const char *host) {
+  settings->is_insecure = options->is_insecure;
+  const char *system_file = get_environment(X509_get_default_cert_file_env());
+  return copy(net, &settings->file[KIN__TLS_AUTHORITY],
+              options->authority_file) &&
+         copy(net, &settings->data[KIN__TLS_AUTHORITY],
+              options->authority_data) &&
+         copy(net, &settings->file[KIN__TLS_CERTIFICATE],
+              options->certificate_file) &&
+         copy(net, &settings->data[KIN__TLS_CERTIFICATE],
+              options->certificate_data) &&
+         copy(net, &settings->file[KIN__TLS_KEY], options->key_file) &&
+         copy(net, &settings->data[KIN__TLS_KEY], options->key_data) &&
+         copy(net, &settings->system_file, system_file) &&
+         copy_name(net, settings,
+                   options->server_name != NULL ? options->server_name : host);
+}
+
+int kin__tls_context_open(kin__tls_context **out, kin__net *net,
+                          const kin__tls_options *options, const char *host) {
+  *out = NULL;
+  kin__tls_context *context = kin__calloc(net->allocator, 1, sizeof *context);
+  if (context == NULL) {
+    return KIN_ENOMEM;
+  }
+  context->net = net;
+  context->build.settings = &context->settings;
+  kin__list_init(&context->waiters);
+  context->bio_method = kin__tls_stream_new_bio_method();
+  context->plain = kin__malloc(net->allocator, KIN__READ_BYTES);
+  if (context->bio_method == NULL || context->plain == NULL ||
+      !copy_settings(net, &context->settings, options, host)) {
+    kin__tls_context_free(context);
+    return KIN_ENOMEM;
+  }
+  *out = context;
+  return 0;
+}
+
+void kin__tls_context_close(kin__tls_context *context) {
+  assert(kin__list_is_empty(&context->waiters));
+  context->is_closing = true;
+  if (context->is_working) {
+    /* Fails if it is running already; the callback comes in both cases. */
+    (void)uv_cancel((uv_req_t *)&context->work);
+  }
+}
+
+static void wipe(kin__net *net, char **text) {
+  if (*text != NULL) {
+    OPENSSL_cleanse(*text, strlen(*text));
+    kin__free(net->allocator, *text);
+    *text = NULL;
+  }
+}
+
+static void drop_session(kin__tls_context *context) {
+  SSL_SESSION_free(context->session);
+  context->session = NULL;
+}
+
+void kin__tls_context_free(kin__tls_context *context) {
+  if (context == NULL) {
+    return;
+  }
+  kin__net *net = context->net;
+  kin__tls_settings *settings = &context->settings;
+  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
+    kin__free(net->allocator, settings->file[part]);
+    wipe(net, &settings->data[part]);
+  }
+  kin__free(net->allocator, settings->name);
+  kin__free(net->allocator, settings->system_file);
+  drop_session(context);
+  SSL_CTX_free(context->ctx);
+  BIO_meth_free(context->bio_method);
+  kin__free(net->allocator, context->plain);
+  kin__free(net->allocator, context);
+  ERR_clear_error();
+}
+
+/* --- Sessions -------------------------------------------------------------- */
+
+/* OpenSSL has a session for us. With TLS 1.3 several may come, any time after
+ * the handshake. Returns whether the reference was taken. */
+static int on_session(SSL *ssl, SSL_SESSION *session) {
+  unsigned generation;
+  kin__tls_context *context = kin__tls_stream_context(ssl, &generation);
+  if (context->is_closing || generation != context->generation) {
+    return 0;
+  }
+  drop_session(context);
+  context->session = session;
+  return 1;
+}
+
+/* --- Building -------------------------------------------------------------- */
+
+static void on_work(uv_work_t *work) {
+  kin__tls_context *context = KIN__CONTAINER_OF(work, kin__tls_context, work);
+  kin__tls_build_run(&context->build);
+}
+
+/* Takes note of the files that ctx came from; returns whether they are others
+ * than those of the one before. */
+static bool note_files(kin__tls_context *context) {
+  bool is_other = false;
+  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
+    const kin__file_id *id = &context->build.files[part];
+    is_other = is_other || !kin__file_id_equal(&context->files[part], id);
+    context->files[part] = *id;
+  }
+  return is_other;
+}
+
+static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
+  kin__tls_settings *settings = &context->settings;
+  bool is_first = context->ctx == NULL;
+  bool is_other = note_files(context);
+  drop_session(context);
+  SSL_CTX_free(context->ctx);
+  ERR_clear_error();
+  context->ctx = ctx;
+  context->generation++;
+  context->reason[0] = '\0';
+  SSL_CTX_sess_set_new_cb(ctx, on_session);
+  if (context->build.is_empty) {
+    kin__log_write(context->net->log, KIN_LOG_WARN,
+                   "tls: certificate authority file %s is empty: no server is "
+                   "trusted",
+                   settings->file[KIN__TLS_AUTHORITY]);
+  }
+  if (!is_first && is_other) {
+    kin__log_write(context->net->log, KIN_LOG_INFO,
+                   "tls: certificate files have changed; new connections use "
+                   "the new ones");
+    context->on_changed(context);
+  }
+}
+
+/* There is a context already, and it stays. What could not be read is tried
+ * again, changed or not. */
+static void keep(kin__tls_context *context, const char *reason) {
+  context->is_suspect = true;
+  if (strcmp(context->reason, reason) != 0) {
+    snprintf(context->reason, sizeof context->reason, "%s", reason);
+    kin__log_write(context->net->log, KIN_LOG_WARN,
+                   "tls: %s; the certificates read before stay in use", reason);
+  }
+}
+
+static void take_result(kin__tls_context *context) {
+  kin__tls_build *build = &context->build;
+  context->checked_ms = kin__net_now_ms(context->net);
+  if (build->is_unchanged) {
+    return;
+  }
+  if (context->ctx != NULL && build->context != NULL && build->is_empty) {
+    SSL_CTX_free(build->context); /* AU-04: it is being written, most likely */
+    build->context = NULL;
+    keep(context, "certificate authority file is empty");
+  } else if (build->context != NULL) {
+    adopt(context, build->context);
+  } else if (context->ctx != NULL) {
+    keep(context, build->reason);
+  } else {
+    context->code = build->code;
+    snprintf(context->reason, sizeof context->reason, "%s", build->reason);
+  }
+  build->context = NULL;
+}
+
+static void on_worked(uv_work_t *work, int status) {
+  kin__tls_context *context = KIN__CONTAINER_OF(work, kin__tls_context, work);
+  kin__net *net = context->net;
+  context->is_working = false;
+  if (context->is_closing) {
+    if (status == 0) {
+      SSL_CTX_free(context->build.context);
+      context->build.context = NULL;
+    }
+  } else {
+    take_result(context);
+    kin__waiters_serve(&context->waiters);
+  }
+  kin__net_release(net);
+}
+
+static void start_work(kin__tls_context *context, bool is_forced) {
+  context->build.is_forced = is_forced;
+  context->is_suspect = false;
+  context->is_working = true;
+  kin__net_hold(context->net);
+  int err =
+      uv_queue_work(context->net->loop, &context->work, on_work, on_worked);
+  assert(err == 0); /* it fails for want of a callback only */
+  (void)err;
+}
+
+/* A context that failed to be made is made again for each connection; one that
+ * is there is looked at once a second. If it is under suspicion, even if no file
+ * can have changed: short of memory, OpenSSL may have taken a certificate for
+ * unusable without saying so. */
+static bool is_due(const kin__tls_context *context) {
+  if (context->ctx == NULL) {
+    return true;
+  }
+  return (context->is_suspect ||
+          kin__tls_settings_can_change(&context->settings)) &&
+         kin__net_now_ms(context->net) - context->checked_ms >=
+             CHECK_INTERVAL_MS;
+}
+
+int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter) {
+  if (!waiter->is_served) {
+    if (!context->is_working && is_due(context)) {
+      start_work(context, context->ctx == NULL || context->is_suspect);
+    }
+    if (context->is_working) {
+      kin__list_push(&context->waiters, &waiter->node);
+      return KIN__PENDING;
+    }
+  }
+  return context->ctx != NULL ? 0 : context->code;
+}
+
+void kin__tls_context_suspect(kin__tls_context *context) {
+  context->is_suspect = true;
+  drop_session(context);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_TLS_ERROR_H
+#define KIN_TRANSPORT_TLS_ERROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <openssl/types.h>
+
+/* OpenSSL's failures in words that say what to mend. A certificate's names come
+ * from the peer: only printable ASCII gets through, and only so much of it. */
+
+#define KIN__TLS_REASON_SIZE 224
+
+/* Takes all of this thread's errors off OpenSSL's queue. The oldest one, which
+ * is the cause, becomes the text. Returns KIN_ENOMEM if memory was out, else
+ * KIN_ETLS, also if the queue was empty. */
+int kin__tls_take_error(char *reason, size_t size);
+
+/* The same without words. *is_memory is set if memory was out, else left alone.
+ * Returns the youngest error, 0 if the queue was empty. */
+unsigned long kin__tls_drop_errors(bool *is_memory);
+
+/* Why verification has just refused a certificate; `wanted` is the name or
+ * address it should be for. */
+void kin__tls_describe_refusal(X509_STORE_CTX *store, const char *wanted,
+                               char *reason, size_t size);
+
+/* What is known about a connection that failed. */
+typedef struct kin__tls_failure {
+  const unsigned char *first; /* the first bytes that the server has sent */
+  size_t first_length;
+  bool is_established;  /* the handshake was over */
+  bool has_certificate; /* of the client */
+} kin__tls_failure;
+
+/* The same as kin__tls_take_error for a connection. */
+int kin__tls_describe_failure(const kin__tls_failure *failure, char *reason,
+                              size_t size);
+
+#endif /* KIN_TRANSPORT_TLS_ERROR_H */

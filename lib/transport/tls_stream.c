@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* OpenSSL between a connection and its owner. It reads the wire bytes of a step
+ * where recv has put them, by a BIO that is nothing but a cursor, and writes to
+ * the connection, which takes all or fails. So only reading can come to a halt,
+ * when the step's bytes are used up, and a handshake is resumed by the next
+ * ones.
+ *
+ * Each receive() goes on until OpenSSL asks for more. Afterwards OpenSSL holds
+ * at most the beginning of a record, and no plain byte waits for a socket that
+ * may never become readable again. One recv bounds the work of a step.
+ *
+ * OpenSSL keeps its errors in a queue of the thread, which is the host's too,
+ * and takes what it finds there for its own: the queue is emptied before each
+ * call and after each step. */
+#include "transport/tls_stream.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/list.h"
+#include "transport/conn.h"
+#include "transport/tls_context.h"
+#include "transport/tls_error.h"
+
+#define PREFIX "tls: "
+#define MORE 2 /* from fill(): beside 0, KIN__STREAM_ENDED and errors */
+
+typedef struct tls_stream {
+  kin__stream base;
+  kin__tls_context *context;
+  unsigned generation; /* of the context, when ssl was made */
+  SSL *ssl;
+
+  const char *in; /* wire bytes of this step, not yet read; else NULL */
+  size_t in_length;
+  unsigned char first[5]; /* from the server */
+  size_t first_length;
+
+  int write_error; /* of the connection, on its way through OpenSSL */
+  bool is_broken;  /* OpenSSL has failed: only free is legal */
+  char refusal[KIN__TLS_REASON_SIZE]; /* why the certificate was refused */
+} tls_stream;
+
+static tls_stream *self(kin__stream *stream) {
+  return KIN__CONTAINER_OF(stream, tls_stream, base);
+}
+
+/* --- The BIO --------------------------------------------------------------- */
+
+static int bio_create(BIO *bio) {
+  BIO_set_init(bio, 1);
+  return 1;
+}
+
+static int bio_read(BIO *bio, char *bytes, size_t size, size_t *count) {
+  tls_stream *stream = BIO_get_data(bio);
+  *count = size < stream->in_length ? size : stream->in_length;
+  BIO_clear_retry_flags(bio);
+  if (*count == 0) {
+    BIO_set_retry_read(bio);
+    return 0;
+  }
+  memcpy(bytes, stream->in, *count);
+  stream->in += *count;
+  stream->in_length -= *count;
+  return 1;
+}
+
+static int bio_write(BIO *bio, const char *bytes, size_t length,
+                     size_t *count) {
+  tls_stream *stream = BIO_get_data(bio);
+  BIO_clear_retry_flags(bio);
+  *count = 0;
+  int err = kin__conn_write(stream->base.conn, bytes, length);
+  if (err != 0) {
+    stream->write_error = err;
+    return 0;
+  }
+  *count = length;
+  return 1;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer) {
+  (void)bio;
+  (void)number;
+  (void)pointer;
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO_METHOD *kin__tls_stream_new_bio_method(void) {
+  /* Without an index of its own: OpenSSL has 127 of them for a process. */
+  BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "kinformer");
+  if (method != NULL) {
+    BIO_meth_set_create(method, bio_create);
+    BIO_meth_set_read_ex(method, bio_read);
+    BIO_meth_set_write_ex(method, bio_write);
+    BIO_meth_set_ctrl(method, bio_control);
+  }
+  ERR_clear_error();
+  return method;
+}
+
+/* --- Failing --------------------------------------------------------------- */
+
+static int set_error(tls_stream *stream, int code, const char *reason) {
+  char text[sizeof PREFIX + KIN__TLS_REASON_SIZE];
+  snprintf(text, sizeof text, PREFIX "%s", reason);
+  return kin__conn_set_error(stream->base.conn, code, KIN_CLASS_TLS, text);
+}
+
+/* OpenSSL has given up. */
+static int fail(tls_stream *stream) {
+  kin__tls_failure failure = {
+      .first = stream->first,
+      .first_length = stream->first_length,
+      .is_established = SSL_is_init_finished(stream->ssl),
+      .has_certificate = SSL_get_certificate(stream->ssl) != NULL,
+  };
+  stream->is_broken = true;
+  char reason[KIN__TLS_REASON_SIZE];
+  int code = kin__tls_describe_failure(&failure, reason, sizeof reason);
+  if (stream->write_error != 0) {
+    return stream->write_error;
+  }
+  if (code != KIN_ETLS) {
+    return code;
+  }
+  return set_error(stream, code,
+                   stream->refusal[0] != '\0' ? stream->refusal : reason);
+}
+
+/* Called in the handshake for each fault of a chain; the first one ends it. */
+static int on_verify(int is_good, X509_STORE_CTX *store) {
+  if (!is_good) {
+    SSL *ssl =
+        X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    tls_stream *stream = SSL_get_app_data(ssl);
+    kin__tls_describe_refusal(store, stream->context->settings.name,
+                              stream->refusal, sizeof stream->refusal);
+  }
+  return is_good;
+}
+
+/* --- The handshake --------------------------------------------------------- */
+
+static int check_protocol(tls_stream *stream) {
+  const unsigned char *protocol;
+  unsigned length;
+  SSL_get0_alpn_selected(stream->ssl, &protocol, &length);
+  if (length == 0 || (length == 8 && memcmp(protocol, "http/1.1", 8) == 0)) {
+    return 0;
+  }
+  stream->is_broken = true;
+  return set_error(stream, KIN_ETLS,
+                   "server insists on another protocol than http/1.1");
+}
+
+static void log_handshake(tls_stream *stream) {
+  kin__log_write(stream->context->net->log, KIN_LOG_DEBUG,
+                 "tls: %s with %s, %s%s", stream->base.conn->peer,
+                 SSL_get_version(stream->ssl), SSL_get_cipher_name(stream->ssl),
+                 SSL_session_reused(stream->ssl) ? ", resumed" : "");
+}
+
+/* Goes on as far as the bytes last, and tells the owner when it is done. */
+static int shake_hands(tls_stream *stream) {
+  ERR_clear_error();
+  int result = SSL_do_handshake(stream->ssl);
+  if (result != 1) {
+    bool wants_more = SSL_get_error(stream->ssl, result) == SSL_ERROR_WANT_READ;
+    return wants_more ? 0 : fail(stream);
+  }
+  int err = check_protocol(stream);
+  if (err == 0) {
+    log_handshake(stream);
+    kin__conn_ready(stream->base.conn);
+  }
+  return err;
+}
+
+/* --- Records --------------------------------------------------------------- */
+
+/* Fills the shared buffer as far as it goes. *result: 0, the bytes are used up;
+ * MORE, there may be more; KIN__STREAM_ENDED; or a negative code. */
+static size_t fill(tls_stream *stream, char *plain, int *result) {
+  size_t used = 0;
+  *result = MORE;
+  while (used < KIN__READ_BYTES && *result == MORE) {
+    size_t count;
+    ERR_clear_error();
+    if (SSL_read_ex(stream->ssl, plain + used, KIN__READ_BYTES - used,
+                    &count) == 1) {
+      used += count;
+      continue;
+    }
+    switch (SSL_get_error(stream->ssl, 0)) {
+    case SSL_ERROR_WANT_READ:
+      *result = 0;
+      break;
+    case SSL_ERROR_ZERO_RETURN:
+      *result = KIN__STREAM_ENDED;
+      break;
+    default:
+      *result = fail(stream);
+      break;
+    }
+  }
+  return used;
+}
+
+static int read_records(tls_stream *stream) {
+  kin__conn *conn = stream->base.conn;
+  int result;
+  do {
+    size_t used = fill(stream, stream->context->plain, &result);
+    if (used > 0 && !kin__conn_deliver(conn, stream->context->plain, used)) {
+      return 0;
+    }
+  } while (result == MORE);
+  return result;
+}
+
+static void note_first(tls_stream *stream, const char *bytes, size_t length) {
+  size_t room = sizeof stream->first - stream->first_length;
+  size_t count = length < room ? length : room;
+  memcpy(stream->first + stream->first_length, bytes, count);
+  stream->first_length += count;
+}
+
+/* --- The stream ------------------------------------------------------------ */
+
+static int tls_open(kin__stream *base) {
+  int err = shake_hands(self(base)); /* begins it */
+  ERR_clear_error();
+  return err;
+}
+
+static int tls_receive(kin__stream *base, char *bytes, size_t length) {
+  tls_stream *stream = self(base);
+  kin__conn *conn = base->conn;
+  int err = 0;
+  note_first(stream, bytes, length);
+  stream->in = bytes;
+  stream->in_length = length;
+  if (!conn->is_ready) {
+    err = shake_hands(stream);
+  }
+  if (err == 0 && conn->is_ready && conn->fd >= 0) {
+    err = read_records(stream);
+  }
+  stream->in = NULL;
+  stream->in_length = 0;
+  ERR_clear_error();
+  return err;
+}
+
+/* The end of the socket is the end of the stream only if the server has said so
+ * (close_notify); anybody can cut a connection. */
+static int tls_end(kin__stream *base) {
+  tls_stream *stream = self(base);
+  if (base->conn->is_ready) {
+    return kin__conn_set_error(base->conn, KIN_EEOF, KIN_CLASS_CONNECT,
+                               PREFIX "connection was cut off (no "
+                                      "close_notify)");
+  }
+  return set_error(stream, KIN_EEOF,
+                   "server closed the connection during the handshake");
+}
+
+static int tls_send(kin__stream *base, const char *bytes, size_t length) {
+  tls_stream *stream = self(base);
+  size_t count;
+  ERR_clear_error();
+  int err =
+      SSL_write_ex(stream->ssl, bytes, length, &count) == 1 ? 0 : fail(stream);
+  ERR_clear_error();
+  return err;
+}
+
+static void tls_close(kin__stream *base) {
+  tls_stream *stream = self(base);
+  if (base->conn->is_ready && !stream->is_broken) {
+    ERR_clear_error();
+    (void)SSL_shutdown(stream->ssl); /* the peer's answer is not waited for */
+    ERR_clear_error();
+  }
+}
+
+static void tls_free(kin__stream *base) {
+  tls_stream *stream = self(base);
+  SSL_free(stream->ssl);
+  ERR_clear_error();
+  kin__free(stream->context->net->allocator, stream);
+}
+
+static const kin__stream_ops tls_ops = {
+    .open = tls_open,
+    .receive = tls_receive,
+    .end = tls_end,
+    .send = tls_send,
+    .close = tls_close,
+    .free = tls_free,
+};
+
+/* --- Making one ------------------------------------------------------------ */
+
+static bool set_up(tls_stream *stream) {
+  kin__tls_context *context = stream->context;
+  SSL *ssl = stream->ssl;
+  BIO *bio = BIO_new(context->bio_method);
+  if (bio == NULL) {
+    return false;
+  }
+  BIO_set_data(bio, stream);
+  SSL_set_bio(ssl, bio, bio);
+  SSL_set_connect_state(ssl);
+  if (!context->settings.is_insecure) {
+    SSL_set_verify(ssl, SSL_VERIFY_PEER, on_verify);
+  }
+  if (SSL_set_app_data(ssl, stream) != 1 ||
+      (!context->settings.is_address &&
+       SSL_set_tlsext_host_name(ssl, context->settings.name) != 1)) {
+    return false;
+  }
+  if (context->session != NULL) {
+    (void)SSL_set_session(ssl, context->session); /* else a full handshake */
+  }
+  return true;
+}
+
+int kin__tls_stream_new(kin__stream **out, kin__tls_context *context) {
+  assert(context->ctx != NULL);
+  *out = NULL;
+  const kin_allocator *allocator = context->net->allocator;
+  tls_stream *stream = kin__calloc(allocator, 1, sizeof *stream);
+  if (stream == NULL) {
+    return KIN_ENOMEM;
+  }
+  stream->base.ops = &tls_ops;
+  stream->context = context;
+  stream->generation = context->generation;
+  ERR_clear_error();
+  stream->ssl = SSL_new(context->ctx);
+  bool is_set = stream->ssl != NULL && set_up(stream);
+  ERR_clear_error();
+  if (!is_set) {
+    tls_free(&stream->base);
+    return KIN_ENOMEM;
+  }
+  *out = &stream->base;
+  return 0;
+}
+
+kin__tls_context *kin__tls_stream_context(const SSL *ssl,
+                                          unsigned *generation) {
+  const tls_stream *stream = SSL_get_app_data(ssl);
+  *generation = stream->generation;
+  return stream->context;
+}

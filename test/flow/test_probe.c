@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* Proves RW-15 for servers that are gone without a word: a watch that is silent
+ * is broken within 40 s if the server does not answer a question either, and
+ * not if it does; and that asking costs little. Time is a number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/tls_world.h"
+#include "transport/conn.h"
+#include "transport/core.h"
+
+#define OK "HTTP/1.1 200 OK\r\n"
+#define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+#define VERSION OK "Content-Length: 2\r\n\r\n{}"
+#define SILENCE_MS 30000u
+#define ANSWER_MS 10000u
+
+static const tls_reply silence = {.bytes = NULL};
+
+/* A world in which `count` watches (1 or 2) are open and have got a byte each. Replies to
+ * what comes next are the last of `replies`. */
+static void open_watches(tls_world *t, fetch *watches, size_t count,
+                         const tls_reply *replies) {
+  tls_world_init(t, replies + 2 - count, count + 1, 0);
+  t->probe_silence_ms = SILENCE_MS;
+  assert_int_equal(tls_world_open(t, "127.0.0.1"), 0);
+  for (size_t i = 0; i < count; i++) {
+    watches[i] = (fetch){.world = &t->w};
+    assert_int_equal(fetch_start(&watches[i], &t->w, "/watch", true), 0);
+    WORLD_UNTIL(&t->w, watches[i].bodies == 1);
+  }
+}
+
+/* The first replies are a watch's. */
+#define WATCHES(last)                                                          \
+  { {.bytes = CHUNKED}, {.bytes = CHUNKED}, last }
+
+static void close_watches(tls_world *t, fetch *watches, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    fetch_finish(&watches[i]);
+  }
+  tls_world_close(t);
+}
+
+static uint64_t requests(const tls_world *t) {
+  return kin__transport_get_stats(t->w.transport)->requests;
+}
+
+static bool is_asking(const tls_world *t) {
+  return t->w.transport->probe.is_waiting;
+}
+
+static void assert_broken(const fetch *f, const char *words) {
+  assert_int_equal(f->ends, 1);
+  assert_int_equal(f->error.code, KIN_ETIMEDOUT);
+  assert_int_equal(f->error.error_class, KIN_CLASS_CONNECT);
+  assert_true(f->error.had_head);
+  tls_assert_words(f->error.message, words);
+}
+
+/* A server that has stopped: both watches end 40 s after their last byte. */
+static void test_probe_no_answer(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watches[2];
+  open_watches(&t, watches, 2, replies);
+  world_advance(&t.w, SILENCE_MS - 1);
+  assert_false(is_asking(&t));
+  world_advance(&t.w, 1);
+  assert_true(is_asking(&t));
+  WORLD_UNTIL(&t.w, t.server.requests == 3);
+  assert_int_equal(
+      strncmp(t.server.last_request, "GET /version HTTP/1.1\r\n", 23), 0);
+  world_advance(&t.w, ANSWER_MS - 1);
+  assert_int_equal(watches[0].ends + watches[1].ends, 0);
+  world_advance(&t.w, 1);
+  for (size_t i = 0; i < 2; i++) {
+    assert_broken(&watches[i],
+                  "no byte for 40 s, and the server does not answer");
+  }
+  WORLD_UNTIL(&t.w, t.server.open == 0);
+  close_watches(&t, watches, 2);
+}
+
+/* The same if there is no connection to be had: at once. */
+static void test_probe_refused(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  t.w.transport->url.port = (uint16_t)loop_unused_port();
+  world_advance(&t.w, SILENCE_MS);
+  fetch_until_end(&watch);
+  assert_broken(&watch, "no byte for 30 s, and the server does not answer");
+  close_watches(&t, &watch, 1);
+}
+
+/* Whatever is answered, the server is alive; and it is asked again 30 s later,
+ * on the same connection. */
+static void test_probe_answer(void **state) {
+  (void)state;
+  static const char *const answers[] = {
+      VERSION, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 503 Unavailable\r\nContent-Length: 1\r\n\r\nx"};
+  for (size_t i = 0; i < 3; i++) {
+    const tls_reply replies[] = WATCHES({.bytes = answers[i]});
+    tls_world t;
+    fetch watches[2];
+    open_watches(&t, watches, 2, replies);
+    for (size_t round = 1; round <= 5; round++) {
+      world_advance(&t.w, SILENCE_MS);
+      WORLD_UNTIL(&t.w, !is_asking(&t));
+      assert_int_equal(requests(&t), 2 + round);
+      assert_int_equal(t.server.accepted, 3);
+    }
+    assert_int_equal(watches[0].ends + watches[1].ends, 0);
+    close_watches(&t, watches, 2);
+  }
+}
+
+/* A byte on any watch will do; the timer is only looked at when it is due. */
+static void test_probe_not_needed(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = VERSION});
+  tls_world t;
+  fetch watches[2];
+  open_watches(&t, watches, 2, replies);
+  for (int round = 0; round < 6; round++) {
+    world_advance(&t.w, SILENCE_MS - 1);
+    size_t bodies = watches[0].bodies;
+    tls_server_push(&t.server, "1\r\nb\r\n");
+    WORLD_UNTIL(&t.w, watches[0].bodies > bodies);
+  }
+  assert_int_equal(requests(&t), 2);
+  close_watches(&t, watches, 2);
+}
+
+/* An idle client with a bookmark a minute: how often it is woken. */
+static void test_probe_wakes_seldom(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = VERSION});
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  size_t timers = 0;
+  uint64_t asked = requests(&t);
+  for (int minute = 0; minute < 10; minute++) {
+    for (uint64_t until = t.w.now_ms + 60000; t.w.now_ms < until;) {
+      uint64_t next = kin__timers_next_ms(&t.w.timers);
+      uint64_t wait = (next < until ? next : until) - t.w.now_ms;
+      timers += next <= until;
+      world_advance(&t.w, wait);
+      WORLD_UNTIL(&t.w, !is_asking(&t));
+    }
+    size_t bodies = watch.bodies;
+    tls_server_push(&t.server, "1\r\nb\r\n");
+    WORLD_UNTIL(&t.w, watch.bodies > bodies);
+  }
+  assert_true(requests(&t) - asked <= 20);
+  assert_true(timers <= 30);
+  close_watches(&t, &watch, 1);
+}
+
+/* Bytes that came while the question was open save the watch they came on. */
+static void test_probe_breaks_silent_ones_only(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watches[2];
+  open_watches(&t, watches, 2, replies);
+  kin__exchange *first = watches[0].exchange;
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 3);
+  kin__exchange_pause(first); /* we do not listen to it: it cannot be blamed */
+  world_advance(&t.w, ANSWER_MS);
+  assert_int_equal(watches[0].ends, 0);
+  assert_broken(&watches[1], "no byte for 40 s");
+  kin__exchange_resume(first);
+  world_advance(&t.w, SILENCE_MS - 1);
+  assert_int_equal(watches[0].ends, 0);
+  world_advance(&t.w, 1 + ANSWER_MS);
+  world_advance(&t.w, ANSWER_MS);
+  fetch_until_end(&watches[0]);
+  assert_broken(&watches[0], "and the server does not answer");
+  close_watches(&t, watches, 2);
+}
+
+/* It is the loop that was held up: the answer waits in the socket. */
+static void test_probe_late_loop(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = VERSION});
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, requests(&t) == 2);
+  while (t.server.replied < 2) {
+    uv_run(&t.w.loop, UV_RUN_ONCE);
+  }
+  t.w.now_ms += 10 * ANSWER_MS;
+  while (kin__timers_run(&t.w.timers, t.w.now_ms, 100)) {
+  }
+  assert_true(is_asking(&t));
+  WORLD_UNTIL(&t.w, !is_asking(&t));
+  world_run_tasks(&t.w);
+  assert_int_equal(watch.ends, 0);
+  close_watches(&t, &watch, 1);
+}
+
+/* No watch, no question; not for lists, and not after the last watch. */
+static void test_probe_without_watch(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = VERSION});
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  kin__exchange_cancel(watch.exchange);
+  world_advance(&t.w, SILENCE_MS);
+  assert_int_equal(kin__timers_next_ms(&t.w.timers), UINT64_MAX);
+  fetch list = {.world = &t.w};
+  fetch_run(&list, &t.w, "/list");
+  world_advance(&t.w, WORLD_IDLE_MS);
+  assert_int_equal(kin__timers_next_ms(&t.w.timers), UINT64_MAX);
+  assert_int_equal(requests(&t), 2);
+  fetch_finish(&list);
+  close_watches(&t, &watch, 1);
+}
+
+/* What fails on our side, or in the certificate, says nothing of silence. */
+static void test_probe_other_failures(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES({.bytes = "garbage\r\n"});
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, !is_asking(&t));
+  assert_int_equal(watch.ends, 0);
+
+  tls_cert other = tls_cert_make(&(tls_cert_options){.name = "other"});
+  tls_server_set_options(&t.server,
+                         &(tls_server_options){.certificate = &other});
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, !is_asking(&t));
+  assert_int_equal(watch.ends, 0);
+
+  /* Out of memory: it is asked again later. */
+  t.w.memory.fail_at = atomic_load(&t.w.memory.calls) + 1;
+  world_advance(&t.w, SILENCE_MS);
+  assert_true(fail_alloc_has_failed(&t.w.memory));
+  assert_false(is_asking(&t));
+  world_advance(&t.w, SILENCE_MS);
+  assert_true(is_asking(&t));
+  close_watches(&t, &watch, 1);
+  tls_cert_finish(&other);
+}
+
+/* An answer without an end is cut off. */
+static void test_probe_endless_answer(void **state) {
+  (void)state;
+  static char large[256 << 10];
+  memset(large, 'x', sizeof large);
+  memcpy(large, OK "\r\n", strlen(OK "\r\n"));
+  const tls_reply replies[] =
+      WATCHES(((tls_reply){.bytes = large, .length = sizeof large}));
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.w.transport->probe.body_bytes > 0 &&
+                        t.w.transport->probe.exchange == NULL);
+  assert_int_equal(watch.ends, 0);
+  close_watches(&t, &watch, 1);
+}
+
+/* The callback of a broken watch closes the transport. */
+static bool is_closed;
+
+static void on_closed(void *ctx) {
+  (void)ctx;
+  is_closed = true;
+}
+
+static void close_at_end(fetch *f) {
+  if (f->ends > 0) {
+    kin__transport_close(f->world->transport, on_closed, NULL);
+    f->world->transport = NULL;
+  }
+}
+
+static void test_probe_close_in_callback(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watches[2];
+  open_watches(&t, watches, 2, replies);
+  watches[0].hook = watches[1].hook = close_at_end;
+  is_closed = false;
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 3);
+  world_advance(&t.w, ANSWER_MS);
+  assert_int_equal(watches[0].ends + watches[1].ends, 1);
+  WORLD_UNTIL(&t.w, is_closed);
+  close_watches(&t, watches, 2);
+}
+
+/* Closed while the question is open, and while nothing is. */
+static void test_probe_close(void **state) {
+  (void)state;
+  for (int is_open = 0; is_open < 2; is_open++) {
+    const tls_reply replies[] = WATCHES(silence);
+    tls_world t;
+    fetch watch;
+    open_watches(&t, &watch, 1, replies);
+    world_advance(&t.w, is_open ? SILENCE_MS : 1);
+    assert_int_equal(is_asking(&t), is_open);
+    close_watches(&t, &watch, 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_probe_no_answer),
+      cmocka_unit_test(test_probe_refused),
+      cmocka_unit_test(test_probe_answer),
+      cmocka_unit_test(test_probe_not_needed),
+      cmocka_unit_test(test_probe_wakes_seldom),
+      cmocka_unit_test(test_probe_breaks_silent_ones_only),
+      cmocka_unit_test(test_probe_late_loop),
+      cmocka_unit_test(test_probe_without_watch),
+      cmocka_unit_test(test_probe_other_failures),
+      cmocka_unit_test(test_probe_endless_answer),
+      cmocka_unit_test(test_probe_close_in_callback),
+      cmocka_unit_test(test_probe_close),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tls_pki_finish();
+  return failed;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* Proves AU-03, AU-04 and TR-02: certificates are read off the loop, what is
+ * replaced heals, and what becomes unreadable changes nothing. On purpose
+ * different from AU-03: open connections outlive their certificate. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "support/tls_world.h"
+#include "transport/core.h"
+
+#define OK "HTTP/1.1 200 OK\r\n"
+#define HELLO OK "Content-Length: 5\r\n\r\nhello"
+#define HELLO_CLOSE OK "Connection: close\r\nContent-Length: 5\r\n\r\nhello"
+#define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
+
+static const tls_reply hello = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};
+
+static void pass_a_second(tls_world *t) {
+  world_advance(&t->w, 1000);
+}
+
+typedef struct authorities {
+  tls_cert second;
+  tls_cert server; /* signed by it */
+  char *second_pem;
+} authorities;
+
+static authorities make_authorities(void) {
+  authorities a = {.second = tls_cert_make(&(tls_cert_options){
+                       .name = "second", .is_authority = true})};
+  a.server = tls_cert_make(&(tls_cert_options){
+      .name = "x", .alternatives = "IP:127.0.0.1", .issuer = &a.second});
+  a.second_pem = tls_cert_pem(&a.second);
+  return a;
+}
+
+static void finish_authorities(authorities *a) {
+  tls_cert_finish(&a->second);
+  tls_cert_finish(&a->server);
+  free(a->second_pem);
+}
+
+/* A world with an authority in a file. */
+static void open_with_file(tls_world *t, const tls_reply *replies, size_t count,
+                           char *path, size_t size, const char *text) {
+  tls_world_init(t, replies, count, 0);
+  tls_world_path(t, "ca.crt", path, size);
+  if (text != NULL) {
+    tls_write_file(path, text);
+  }
+  t->tls = (kin__tls_options){.authority_file = path};
+}
+
+static void test_tls_files_appear(void **state) {
+  (void)state;
+  tls_world t;
+  char path[128];
+  open_with_file(&t, &hello, 1, path, sizeof path, NULL);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  tls_assert_words(tls_world_try(&t), "no such file");
+  tls_write_file(path, "");
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  assert_true(tls_world_has_line(&t, "is empty: no server is trusted"));
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  pass_a_second(&t);
+  tls_write_file(path, tls_pki_get()->authority_pem);
+  assert_string_equal(tls_world_try(&t), "");
+  tls_world_close(&t);
+}
+
+/* The server has a certificate of another authority, then we hear of that. */
+static void test_tls_files_replaced_authority(void **state) {
+  (void)state;
+  authorities a = make_authorities();
+  tls_world t;
+  char path[128];
+  open_with_file(&t, &hello, 1, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  assert_string_equal(tls_world_try(&t), "");
+  tls_server_set_options(&t.server,
+                         &(tls_server_options){.certificate = &a.server});
+  pass_a_second(&t);
+  /* The old session is no way round the new certificate. */
+  tls_assert_words(tls_world_try(&t), "not trusted");
+  tls_write_file(path, a.second_pem);
+  tls_assert_words(tls_world_try(&t),
+                   "not trusted"); /* not looked at again so soon */
+  pass_a_second(&t);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_true(tls_world_has_line(&t, "certificate files have changed"));
+  tls_world_close(&t);
+  finish_authorities(&a);
+}
+
+/* Removed, emptied, broken: the authority read before stays; then a good one
+ * comes. One warning for each kind of trouble. */
+static void test_tls_files_spoilt_authority(void **state) {
+  (void)state;
+  authorities a = make_authorities();
+  tls_world t;
+  char path[128];
+  open_with_file(&t, &hello, 1, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_int_equal(unlink(path), 0);
+  for (int i = 0; i < 2; i++) {
+    pass_a_second(&t);
+    assert_string_equal(tls_world_try(&t), "");
+  }
+  char *first = strstr(t.lines, "no such file or directory; the certificates");
+  assert_non_null(first);
+  assert_null(strstr(first + 1, "no such file or directory; the certificates"));
+  static const char *const texts[] = {"", "-----BEGIN", "garbage\n"};
+  for (size_t i = 0; i < 3; i++) {
+    tls_write_file(path, texts[i]);
+    pass_a_second(&t);
+    assert_string_equal(tls_world_try(&t), "");
+  }
+  assert_true(tls_world_has_line(&t, "file is empty; the certificates read"));
+  assert_true(tls_world_has_line(&t, "no certificate in it; the certificates"));
+  tls_write_file(path, a.second_pem);
+  pass_a_second(&t);
+  tls_assert_words(tls_world_try(&t), "not trusted");
+  tls_world_close(&t);
+  finish_authorities(&a);
+}
+
+/* A new pair of the client's; between the two files it does not fit. */
+static void test_tls_files_replaced_pair(void **state) {
+  (void)state;
+  const tls_pki *pki = tls_pki_get();
+  tls_cert next = tls_cert_make(
+      &(tls_cert_options){.name = "next", .issuer = &pki->authority});
+  char *pem = tls_cert_pem(&next);
+  char *key = tls_cert_key_pem(&next);
+  tls_world t;
+  char cert_path[128];
+  char key_path[128];
+  tls_world_init(&t, &hello, 1, 0);
+  tls_world_path(&t, "tls.crt", cert_path, sizeof cert_path);
+  tls_world_path(&t, "tls.key", key_path, sizeof key_path);
+  tls_write_file(cert_path, pki->client_pem);
+  tls_write_file(key_path, pki->client_key_pem);
+  t.serve.client_authority = &pki->authority;
+  t.tls.certificate_file = cert_path;
+  t.tls.key_file = key_path;
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_string_equal(t.server.last_client, "client");
+  tls_write_file(cert_path, pem);
+  pass_a_second(&t);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_string_equal(t.server.last_client, "client");
+  tls_write_file(key_path, key);
+  pass_a_second(&t);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_string_equal(t.server.last_client, "next");
+  assert_false(tls_world_leaks(&t, NULL, "PRIVATE"));
+  tls_world_close(&t);
+  free(pem);
+  free(key);
+  tls_cert_finish(&next);
+}
+
+/* The system's certificates may be replaced as well, or be gone. */
+static void test_tls_files_system(void **state) {
+  (void)state;
+  tls_world t;
+  char path[128];
+  tls_world_init(&t, &hello, 1, 0);
+  tls_world_path(&t, "bundle", path, sizeof path);
+  setenv("SSL_CERT_FILE", path, 1);
+  t.tls = (kin__tls_options){.server_name = NULL};
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  unsetenv("SSL_CERT_FILE");
+  tls_assert_words(tls_world_try(&t), path);
+  tls_write_file(path, "# none\n");
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  tls_write_file(path, tls_pki_get()->authority_pem);
+  pass_a_second(&t);
+  assert_string_equal(tls_world_try(&t), "");
+  pass_a_second(&t);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_int_equal(t.w.transport->tls->generation, 2);
+  tls_write_file(path, "# none\n");
+  pass_a_second(&t);
+  tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+  tls_world_close(&t);
+}
+
+/* Nothing is read again while nothing changes, and not more than once a second
+ * is looked. */
+static void test_tls_files_unchanged(void **state) {
+  (void)state;
+  tls_world t;
+  char path[128];
+  open_with_file(&t, &hello, 1, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  const kin__tls_context *context = t.w.transport->tls;
+  for (int i = 0; i < 5; i++) {
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(tls_world_try(&t), "");
+    pass_a_second(&t);
+  }
+  assert_int_equal(context->generation, 1);
+  assert_int_equal(t.server.resumed, 9);
+  tls_write_file(path, tls_pki_get()->authority_pem); /* another file */
+  assert_string_equal(tls_world_try(&t), "");
+  assert_int_equal(context->generation, 2);
+  assert_int_equal(context->checked_ms, t.w.now_ms);
+  tls_world_close(&t);
+}
+
+/* --- The pool -------------------------------------------------------------- */
+
+/* Its threads are held up, so that nothing begins. */
+typedef struct plug {
+  uv_work_t work[4];
+  uv_sem_t started;
+  uv_sem_t go;
+} plug;
+
+static void on_plug(uv_work_t *work) {
+  plug *p = work->data;
+  uv_sem_post(&p->started);
+  uv_sem_wait(&p->go);
+}
+
+static void plug_open(plug *p, uv_loop_t *loop) {
+  assert_int_equal(uv_sem_init(&p->started, 0), 0);
+  assert_int_equal(uv_sem_init(&p->go, 0), 0);
+  for (size_t i = 0; i < 4; i++) {
+    p->work[i].data = p;
+    assert_int_equal(uv_queue_work(loop, &p->work[i], on_plug, NULL), 0);
+  }
+  for (size_t i = 0; i < 4; i++) {
+    uv_sem_wait(&p->started);
+  }
+}
+
+static void plug_pull(plug *p) {
+  for (size_t i = 0; i < 4; i++) {
+    uv_sem_post(&p->go);
+  }
+}
+
+static void plug_close(plug *p) {
+  uv_sem_destroy(&p->started);
+  uv_sem_destroy(&p->go);
+}
+
+/* A changed file closes idle connections, not a running watch. */
+static void test_tls_files_change_and_open_connections(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{CHUNKED "1\r\na\r\n", 0, TLS_KEEP},
+                                      {HELLO, 0, TLS_KEEP}};
+  authorities a = make_authorities();
+  tls_world t;
+  char path[128];
+  open_with_file(&t, replies, 2, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  fetch watch = {.world = &t.w};
+  assert_int_equal(fetch_start(&watch, &t.w, "/x", true), 0);
+  WORLD_UNTIL(&t.w, watch.bodies == 1);
+  assert_string_equal(tls_world_try(&t), "");
+  const kin__transport_stats *stats = kin__transport_get_stats(t.w.transport);
+  assert_int_equal(stats->open_connections, 2);
+
+  char both[16384];
+  snprintf(both, sizeof both, "%s%s", a.second_pem,
+           tls_pki_get()->authority_pem);
+  tls_write_file(path, both);
+  pass_a_second(&t);
+  /* Two at once: one takes the idle connection and gives it back, while the
+   * other waits for the files. */
+  plug p;
+  plug_open(&p, &t.w.loop);
+  fetch one = {.world = &t.w};
+  fetch two = {.world = &t.w};
+  assert_int_equal(fetch_start(&one, &t.w, "/1", false), 0);
+  assert_int_equal(fetch_start(&two, &t.w, "/2", false), 0);
+  fetch_until_end(&one);
+  assert_int_equal(stats->open_connections, 2);
+  assert_int_equal(two.ends, 0);
+  plug_pull(&p);
+  fetch_until_end(&two);
+  assert_string_equal(one.error.message, "");
+  assert_string_equal(two.error.message, "");
+  assert_int_equal(t.w.transport->tls->generation, 2);
+  assert_int_equal(stats->connections, 3);
+  assert_int_equal(stats->open_connections, 2); /* the watch, and two's */
+
+  assert_int_equal(watch.ends, 0);
+  tls_server_push(&t.server, "1\r\nb\r\n0\r\n\r\n");
+  fetch_until_end(&watch);
+  assert_string_equal(watch.body, "ab");
+  fetch_finish(&watch);
+  fetch_finish(&one);
+  fetch_finish(&two);
+  tls_world_close(&t);
+  plug_close(&p);
+  finish_authorities(&a);
+}
+
+/* Nothing is parsed on the loop: without the pool, exchanges wait, and give up
+ * in time. With it, one building serves all that have waited. */
+static void test_tls_files_wait(void **state) {
+  (void)state;
+  tls_world t;
+  tls_world_setup(&t, &hello, 1);
+  plug p;
+  plug_open(&p, &t.w.loop);
+  fetch fetches[4] = {{.world = NULL}};
+  for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(fetch_start(&fetches[i], &t.w, "/x", i == 3), 0);
+  }
+  world_run_tasks(&t.w);
+  kin__exchange_cancel(fetches[3].exchange);
+  fetches[3].exchange = NULL;
+  world_advance(&t.w, WORLD_CONNECT_MS - 1);
+  assert_int_equal(fetches[0].ends, 0);
+  fetch late = {.world = &t.w};
+  assert_int_equal(fetch_start(&late, &t.w, "/late", false), 0);
+  world_run_tasks(&t.w);
+  world_advance(&t.w, 1);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(fetches[i].ends, 1);
+    assert_int_equal(fetches[i].error.code, KIN_ETIMEDOUT);
+    assert_int_equal(fetches[i].error.error_class, KIN_CLASS_TLS);
+    tls_assert_words(fetches[i].error.message, "were not read within 10000 ms");
+    fetch_finish(&fetches[i]);
+  }
+  plug_pull(&p);
+  fetch_until_end(&late);
+  assert_string_equal(late.error.message, "");
+  assert_int_equal(t.w.transport->tls->generation, 1);
+  fetch_finish(&late);
+  tls_world_close(&t);
+  plug_close(&p);
+}
+
+/* Closing waits for the pool, whether the work has begun or not. */
+static void test_tls_files_close_while_building(void **state) {
+  (void)state;
+  for (int is_plugged = 0; is_plugged < 2; is_plugged++) {
+    tls_world t;
+    tls_world_setup(&t, &hello, 1);
+    plug p;
+    if (is_plugged) {
+      plug_open(&p, &t.w.loop);
+    }
+    fetch f = {.world = &t.w};
+    assert_int_equal(fetch_start(&f, &t.w, "/x", false), 0);
+    world_run_tasks(&t.w);
+    if (is_plugged) {
+      plug_pull(&p);
+    }
+    tls_world_close(&t);
+    assert_int_equal(f.callbacks, 0);
+    if (is_plugged) {
+      plug_close(&p);
+    }
+  }
+}
+
+int main(void) {
+  setenv("UV_THREADPOOL_SIZE", "4", 1);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_tls_files_appear),
+      cmocka_unit_test(test_tls_files_replaced_authority),
+      cmocka_unit_test(test_tls_files_spoilt_authority),
+      cmocka_unit_test(test_tls_files_replaced_pair),
+      cmocka_unit_test(test_tls_files_system),
+      cmocka_unit_test(test_tls_files_unchanged),
+      cmocka_unit_test(test_tls_files_change_and_open_connections),
+      cmocka_unit_test(test_tls_files_wait),
+      cmocka_unit_test(test_tls_files_close_while_building),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tls_pki_finish();
+  return failed;
+}
