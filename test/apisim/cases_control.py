@@ -204,6 +204,7 @@ def test_command_line(start):
                               text=True, timeout=20)
     shown = run("--help")
     assert shown.returncode == 0 and "--replay-events M" in shown.stdout
+    assert "--tls-client-ca FILE" in shown.stdout
     for arguments in (["--nope"], ["x"], ["--port"], ["--port", "x"],
                       ["--port", "70000"], ["--pods", "-1"],
                       ["--replay=1"], ["--churn", "nan"], ["--seed", ""],

@@ -6,6 +6,7 @@ import pathlib
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -58,6 +59,8 @@ class Reader:
     def fill(self):
         try:
             more = self.sock.recv(1 << 20)
+        except ssl.SSLEOFError as error:
+            raise Closed("EOF without close_notify") from error
         except ConnectionError as error:
             raise Closed(type(error).__name__) from error
         if not more:
@@ -146,6 +149,16 @@ class Stream:
         """Whether nothing comes for a while."""
         if self.rest or self.reader.buffer:
             return False
+        if isinstance(self.sock, ssl.SSLSocket):
+            # That the socket is readable may be a session ticket.
+            self.sock.settimeout(seconds)
+            try:
+                self.reader.fill()
+                return False
+            except TimeoutError:
+                return True
+            finally:
+                self.sock.settimeout(TIMEOUT_S)
         return not select.select([self.sock], [], [], seconds)[0]
 
     def close(self):
@@ -165,20 +178,29 @@ def request_bytes(method, path, body=None, headers=None):
 
 
 class Sim:
-    """A kin-apisim process on a free port."""
+    """A kin-apisim process on a free port.
+
+    One with TLS gets an ssl.SSLContext as tls before it is asked anything.
+    """
 
     def __init__(self, program, *arguments):
         self._errors = tempfile.TemporaryFile()
+        self._expected_errors = ""
         self.process = subprocess.Popen(
             [program, "--port", "0", *arguments],
             stdout=subprocess.PIPE, stderr=self._errors)
+        self.tls = None
         line = self.process.stdout.readline().decode()
-        assert line.startswith("listening on http://127.0.0.1:"), line
+        scheme = "https" if "--tls-cert" in arguments else "http"
+        assert line.startswith(f"listening on {scheme}://127.0.0.1:"), line
         self.port = int(line.rsplit(":", 1)[1])
 
     def errors(self):
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
+
+    def expect_errors(self, text):
+        self._expected_errors = text
 
     def stop(self, number=signal.SIGTERM):
         """Ends the server, which has to end well and to have said nothing."""
@@ -194,9 +216,23 @@ class Sim:
         self.process.stdout.close()
         errors = self.errors()
         self._errors.close()
-        assert (status, errors) == (0, ""), (status, errors)
+        assert (status, errors) == (0, self._expected_errors), (status, errors)
 
     def connect(self):
+        return self.secure(self.connect_plain(), self.tls)
+
+    def secure(self, sock, context):
+        """Shakes hands on a connection, unless context is None."""
+        if context is None:
+            return sock
+        try:
+            return context.wrap_socket(sock, server_hostname="127.0.0.1",
+                                       suppress_ragged_eofs=False)
+        except BaseException:
+            sock.close()
+            raise
+
+    def connect_plain(self):
         sock = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock

@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "router.h"
 #include "sim.h"
+#include "tls_stream.h"
 
 enum {
   WRITE_SEGMENTS_MAX = 1024,
@@ -214,6 +215,7 @@ static void start_answer(conn *c) {
   c->head_only = c->req.method == HTTP_HEAD;
   c->uncounted = false;
   memset(&c->plan, 0, sizeof c->plan);
+  stream_set_pieces(c->stream, 0, 0);
   c->queued = c->out.bytes; // a 100 Continue may still be there
   c->sent = 0;
   c->limit = UINT64_MAX;
@@ -255,7 +257,9 @@ static void on_read(void *data, const char *bytes, size_t len) {
  * the request then, and so do we. */
 static void on_end(void *data, int error) {
   conn *c = data;
-  (void)error;
+  if (error == 0) {
+    stream_shutdown(c->stream);
+  }
   conn_close(c, false);
 }
 
@@ -418,7 +422,10 @@ static const stream_events EVENTS = {on_read, on_end, on_written,
 
 void conn_accept(struct sim *s, uv_stream_t *listener) {
   conn *c = xcalloc(1, sizeof *c);
-  if (stream_accept_tcp(listener, &EVENTS, c, &c->stream) != 0) {
+  int rc = s->tls != NULL
+               ? tls_stream_accept(s->tls, listener, &EVENTS, c, &c->stream)
+               : stream_accept_tcp(listener, &EVENTS, c, &c->stream);
+  if (rc != 0) {
     free(c);
     return;
   }

@@ -82,7 +82,8 @@ static bool apply_split(conn *c, const rule *r) {
   size_t bytes = r->bytes != 0 ? (size_t)r->bytes : 1;
   if (strcmp(r->mode, "chunks") == 0) {
     c->plan.chunk_bytes = bytes;
-  } else {
+  } else if (strcmp(r->mode, "tcp") != 0 ||
+             !stream_set_pieces(c->stream, bytes, (uint32_t)r->ms)) {
     c->plan.write_bytes = bytes;
   }
   c->plan.delay_ms = (uint32_t)r->ms;

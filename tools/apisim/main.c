@@ -2,13 +2,13 @@
 /* kin-apisim: a simulated Kubernetes API server.
  *
  * It serves the list and watch protocol of a real API server, as recorded from
- * one, over plain HTTP/1.1 on the loopback interface: for tests, the demo and
- * benchmarks, and for anybody who tests an informer. It keeps everything in
- * memory, on one loop, and can be told to misbehave. doc/kin-apisim.md is its
- * manual.
+ * one, over HTTP/1.1 on the loopback interface, plain or with TLS: for tests,
+ * the demo and benchmarks, and for anybody who tests an informer. It keeps
+ * everything in memory, on one loop, and can be told to misbehave.
+ * doc/kin-apisim.md is its manual.
  *
  * It deliberately does not do: admission, validation beyond names, server-side
- * apply, protobuf, TLS. */
+ * apply, protobuf, HTTP/2. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -97,6 +97,20 @@ static bool add_faults(program *p) {
   return true;
 }
 
+static bool load_tls(program *p) {
+  if (p->opts.tls_cert == NULL) {
+    return true;
+  }
+  buf error = {0};
+  p->sim.tls = tls_config_new(&p->opts, &error);
+  if (p->sim.tls == NULL) {
+    fprintf(stderr, "kin-apisim: %s\n", error.data);
+    buf_free(&error);
+    return false;
+  }
+  return true;
+}
+
 static void add_namespaces(struct sim *s) {
   static const char *const NAMES[] = {"default", "kube-node-lease",
                                       "kube-public", "kube-system"};
@@ -134,7 +148,8 @@ static int run(program *p) {
             uv_strerror(rc));
   }
   if (ok) {
-    printf("listening on http://127.0.0.1:%d\n", s->server.port);
+    printf("listening on %s://127.0.0.1:%d\n",
+           s->tls != NULL ? "https" : "http", s->server.port);
     fflush(stdout);
   } else {
     end(p);
@@ -161,7 +176,7 @@ int main(int argc, char **argv) {
                        (store_hooks){watch_on_committed, watch_on_trimming, s});
   registry_init(&s->registry, s->store);
   status = 2;
-  if (add_resources(&p)) {
+  if (add_resources(&p) && load_tls(&p)) {
     add_namespaces(s);
     status = run(&p);
   }
@@ -170,6 +185,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "kin-apisim: loop did not close: %s\n", uv_strerror(rc));
     status = 1;
   }
+  tls_config_free(s->tls);
   faults_free(s->faults);
   stats_reset(&s->stats);
   store_free(s->store);

@@ -17,6 +17,7 @@ typedef enum option_kind {
   OPTION_DOUBLE,
   OPTION_TEXT,
   OPTION_LIST,
+  OPTION_TLS_VERSION,
 } option_kind;
 
 typedef struct option_spec {
@@ -41,6 +42,15 @@ static const option_spec SPECS[] = {
      "time between bookmarks, up to a quarter more; 0 = none (60000)", 0, 1e9},
     {"token", OPTION_TEXT, AT(token), "T",
      "answer 401 to requests without this bearer token", 0, 0},
+    {"tls-cert", OPTION_TEXT, AT(tls_cert), "FILE",
+     "serve HTTPS with this certificate (PEM, chain after it)", 0, 0},
+    {"tls-key", OPTION_TEXT, AT(tls_key), "FILE", "and its key (PEM)", 0, 0},
+    {"tls-client-ca", OPTION_TEXT, AT(tls_client_ca), "FILE",
+     "require client certificates that one of these (PEM) has signed", 0, 0},
+    {"tls-min-version", OPTION_TLS_VERSION, AT(tls_min_version), "V",
+     "least version: 1.1, 1.2 or 1.3 (1.2)", 0, 0},
+    {"tls-max-version", OPTION_TLS_VERSION, AT(tls_max_version), "V",
+     "and the greatest (1.3)", 0, 0},
     {"gzip", OPTION_FLAG, AT(gzip), NULL,
      "send lists from 128 KiB on as gzip to clients that take it", 0, 0},
     {"forbid", OPTION_LIST, AT(forbid), "PLURAL",
@@ -143,9 +153,33 @@ static bool store_value(options *o, const option_spec *spec, const char *text) {
     list->items[list->count++] = text;
     return true;
   }
+  case OPTION_TLS_VERSION:
+    if (strlen(text) != 3 || strncmp(text, "1.", 2) != 0 || text[2] < '1' ||
+        text[2] > '3') {
+      return false;
+    }
+    *(int *)at = text[2] - '0';
+    return true;
   default:
     return store_number(at, spec, text);
   }
+}
+
+/* Returns what options_parse() does. */
+static int check_tls(const options *o) {
+  if ((o->tls_cert == NULL) != (o->tls_key == NULL)) {
+    return usage_error("need each other", "--tls-cert and --tls-key");
+  }
+  bool more = o->tls_client_ca != NULL || o->tls_min_version != 0 ||
+              o->tls_max_version != 0;
+  if (more && o->tls_cert == NULL) {
+    return usage_error("need --tls-cert and --tls-key", "--tls options");
+  }
+  int max = o->tls_max_version;
+  if (max != 0 && o->tls_min_version > max) {
+    return usage_error("above --tls-max-version", "--tls-min-version");
+  }
+  return -1;
 }
 
 int options_parse(options *o, int argc, char **argv) {
@@ -183,7 +217,7 @@ int options_parse(options *o, int argc, char **argv) {
       return usage_error("value out of range", arg);
     }
   }
-  return -1;
+  return check_tls(o);
 }
 
 void options_free(options *o) {

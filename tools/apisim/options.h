@@ -19,6 +19,11 @@ typedef struct options {
   uint64_t history; // revisions kept
   uint64_t bookmark_interval_ms;
   const char *token;
+  const char *tls_cert;
+  const char *tls_key;
+  const char *tls_client_ca;
+  int tls_min_version; // 1, 2, 3: TLS 1.x; 0 = not given
+  int tls_max_version;
   bool gzip;
   text_list forbid;
   text_list resources;

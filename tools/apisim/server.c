@@ -173,6 +173,9 @@ void server_drop_all(server *sv, const conn *except, bool reset) {
   while (c != NULL) {
     conn *next = c->next;
     if (c != except) {
+      if (!reset) {
+        stream_shutdown(c->stream);
+      }
       conn_close(c, reset);
     }
     c = next;

@@ -16,6 +16,7 @@
 #include "server.h"
 #include "stats.h"
 #include "store.h"
+#include "tls_config.h"
 
 struct sim {
   uv_loop_t *loop;
@@ -23,6 +24,7 @@ struct sim {
   store *store;
   registry registry;
   server server;
+  tls_config *tls; // NULL = plain HTTP
   stats stats;
   faults *faults;
   churn churn;

@@ -108,7 +108,7 @@ static void tcp_close(stream *s, bool reset) {
 }
 
 static const stream_ops TCP_OPS = {tcp_set_reading, tcp_write, tcp_shutdown,
-                                   tcp_close};
+                                   tcp_close, NULL};
 
 static void on_rejected(uv_handle_t *handle) {
   free(handle->data);
@@ -149,4 +149,12 @@ void stream_shutdown(stream *s) {
 
 void stream_close(stream *s, bool reset) {
   s->ops->close(s, reset);
+}
+
+bool stream_set_pieces(stream *s, size_t bytes, uint32_t delay_ms) {
+  if (s->ops->set_pieces == NULL) {
+    return false;
+  }
+  s->ops->set_pieces(s, bytes, delay_ms);
+  return true;
 }

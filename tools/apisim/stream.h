@@ -5,14 +5,15 @@
 /* A two-way byte stream to one client.
  *
  * Connections know only this interface, so that another layer (TLS) can be put
- * between HTTP and the socket: it would implement stream_ops itself and own
- * the stream below. stream_accept_tcp() makes the plain one.
+ * between HTTP and the socket: it implements stream_ops itself and owns the
+ * stream below. stream_accept_tcp() makes the plain one, tls_stream.h the other.
  *
  * Rules: one write at a time; after stream_close() no event comes but
  * on_closed, and the stream frees itself after it. */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
 typedef struct stream stream;
@@ -32,6 +33,8 @@ typedef struct stream_ops {
   void (*write)(stream *s, const uv_buf_t *bufs, unsigned count);
   void (*shutdown)(stream *s);
   void (*close)(stream *s, bool reset);
+  /* NULL if what is written is what goes over the wire. */
+  void (*set_pieces)(stream *s, size_t bytes, uint32_t delay_ms);
 } stream_ops;
 
 struct stream {
@@ -49,9 +52,14 @@ int stream_accept_tcp(uv_stream_t *listener, const stream_events *events,
 void stream_set_reading(stream *s, bool on);
 /* Sends the bytes, which must stay valid until on_written. */
 void stream_write(stream *s, const uv_buf_t *bufs, unsigned count);
-/* Ends our side (FIN); reading goes on. */
+/* Ends our side in good order (FIN, after TLS's close_notify), when everything
+ * is written; reading goes on. Idempotent. */
 void stream_shutdown(stream *s);
-/* Closes both sides; reset sends RST instead of FIN. */
+/* Closes both sides at once; reset sends RST instead of FIN. */
 void stream_close(stream *s, bool reset);
+/* From now on the wire gets at most bytes at a time (0 = as it comes), with a
+ * pause in between, wherever that cuts the stream's own framing. False if the
+ * stream has none: then writes of that size do the same. */
+bool stream_set_pieces(stream *s, size_t bytes, uint32_t delay_ms);
 
 #endif
