@@ -3,12 +3,13 @@
 /* What an informer costs: one informer of all namespaces with one handler that
  * counts, against a server that sends as fast as it can. Measures the first
  * sync, then `--events` watch events, then memory at rest, then the close, and
- * prints one JSON object. README.md says how each figure is meant.
+ * prints one JSON object. README.md says how each figure is meant. --more adds
+ * what is in kin_bench_more.c, --latency what is in latency.h.
  *
  * Time per loop iteration is the thread's CPU time from the end of one prepare
- * phase to the end of the next: everything that a turn of the loop does, the poll
- * itself included, waiting excluded. libuv runs I/O callbacks inside its poll
- * phase, so nothing shorter would hold all of our work. */
+ * phase to the end of the next: everything that a turn of the loop does, the
+ * poll itself included, waiting excluded. libuv runs I/O callbacks inside its
+ * poll phase, so nothing shorter would hold all of our work. */
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -16,66 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <uv.h>
-
-#include <kin/kin.h>
-
-#include "../tools/kinformer/resource.h"
-#include "measure.h"
-
-typedef enum phase {
-  PHASE_SYNC,   /* until the handler's synced */
-  PHASE_EVENTS, /* until the last event has been delivered */
-  PHASE_SETTLE, /* nothing comes any more */
-  PHASE_CLOSE,
-  PHASE_COUNT
-} phase;
-
-typedef struct arguments {
-  const char *server;
-  resource_name resource;
-  uint64_t objects; /* expected; 0: any number */
-  uint64_t events;
-  uint64_t settle_ms;
-  uint64_t timeout_ms;
-  bool keep_all;
-  bool metadata_only;
-} arguments;
-
-/* A moment, on both clocks. */
-typedef struct instant {
-  uint64_t wall_ns;
-  uint64_t cpu_ns;
-} instant;
-
-typedef struct bench {
-  arguments arguments;
-  uv_loop_t loop;
-  uv_prepare_t prepare;
-  uv_timer_t settle;
-  uv_timer_t timeout;
-  kin_client *client;
-  kin_informer *informer;
-  kin_listener *listener;
-
-  phase phase;
-  uint64_t turn_began_ns;
-  bool is_closing;
-  bool has_failed;
-
-  instant started, synced, finished;
-  uint64_t delivered;    /* updates */
-  uint64_t early_events; /* received before synced was delivered */
-  uint64_t final_events; /* received in all */
-  uint64_t objects;
-  uint64_t store_bytes;
-  uint64_t base_rss, sync_peak_rss, peak_rss, steady_rss;
-  kin_client_stats stats;
-} bench;
+#include "kin_bench.h"
+#include "latency.h"
 
 static histogram turns[PHASE_COUNT];
 
-static instant now(void) {
+instant instant_now(void) {
   return (instant){wall_ns(), process_cpu_ns()};
 }
 
@@ -88,7 +35,7 @@ static void on_client_closed(void *data) {
   uv_close((uv_handle_t *)&b->timeout, NULL);
 }
 
-static void end(bench *b) {
+void bench_end(bench *b) {
   if (b->is_closing) {
     return;
   }
@@ -102,21 +49,25 @@ static void end(bench *b) {
   kin_client_close(b->client, on_client_closed, b);
 }
 
-static void fail(bench *b, const char *what) {
+void bench_fail(bench *b, const char *what) {
   fprintf(stderr, "kin_bench: %s\n", what);
   b->has_failed = true;
-  end(b);
+  bench_end(b);
 }
 
 static void on_timeout(uv_timer_t *timer) {
-  fail(timer->data, "timed out");
+  bench_fail(timer->data, "timed out");
 }
 
 static void on_settled(uv_timer_t *timer) {
   bench *b = timer->data;
   b->steady_rss = memory_bytes("VmRSS:");
   b->peak_rss = memory_bytes("VmHWM:");
-  end(b);
+  if (b->arguments.more) {
+    more_begin(b);
+  } else {
+    bench_end(b);
+  }
 }
 
 /* ---- measuring */
@@ -134,7 +85,7 @@ static void check_finished(bench *b) {
       kin_listener_pending(b->listener) > 0) {
     return;
   }
-  b->finished = now();
+  b->finished = instant_now();
   b->final_events = received_events(b);
   b->store_bytes = kin_store_bytes(kin_informer_store(b->informer));
   b->phase = PHASE_SETTLE;
@@ -145,7 +96,13 @@ static void on_prepare(uv_prepare_t *prepare) {
   bench *b = prepare->data;
   histogram_add(&turns[b->phase], thread_cpu_ns() - b->turn_began_ns);
   check_finished(b);
+  if (b->arguments.more) {
+    more_on_turn(b);
+  }
   b->turn_began_ns = thread_cpu_ns();
+  if (b->arguments.latency) {
+    latency_on_turn(&b->loop);
+  }
 }
 
 static void on_add(kin_informer *informer, const kin_event *event, void *data) {
@@ -161,6 +118,9 @@ static void on_update(kin_informer *informer, const kin_event *event,
   (void)event;
   bench *b = data;
   b->delivered++;
+  if (b->arguments.latency && b->phase == PHASE_EVENTS) {
+    latency_on_event(&b->loop);
+  }
 }
 
 static void on_synced(kin_informer *informer, const kin_event *event,
@@ -168,21 +128,32 @@ static void on_synced(kin_informer *informer, const kin_event *event,
   (void)informer;
   (void)event;
   bench *b = data;
-  b->synced = now();
+  b->synced = instant_now();
   b->sync_peak_rss = memory_bytes("VmHWM:");
   b->early_events = received_events(b);
   b->phase = PHASE_EVENTS;
+  latency_start();
   if (b->arguments.objects > 0 && b->objects != b->arguments.objects) {
-    fail(b, "another number of objects than --objects says");
+    bench_fail(b, "another number of objects than --objects says");
   }
+}
+
+static void on_relisted(kin_informer *informer, const kin_event *event,
+                        void *data) {
+  (void)informer;
+  (void)event;
+  more_on_relisted(data);
 }
 
 /* A benchmark with failures in it measures something else. */
 static void on_error(kin_informer *informer, kin_error_event *event,
                      void *data) {
   (void)informer;
+  if (more_on_error(data, event)) {
+    return;
+  }
   event->answer = KIN_STOP;
-  fail(data, event->message);
+  bench_fail(data, event->message);
 }
 
 /* ---- beginning */
@@ -190,6 +161,8 @@ static void on_error(kin_informer *informer, kin_error_event *event,
 static int begin(bench *b) {
   kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
   co.server = b->arguments.server;
+  co.certificate_authority_file = b->arguments.authority_file;
+  co.insecure_skip_tls_verify = b->arguments.is_insecure;
   int status = kin_client_open(&b->client, &b->loop, &co);
   if (status != 0) {
     return status;
@@ -210,13 +183,14 @@ static int begin(bench *b) {
   lo.on_add = on_add;
   lo.on_update = on_update;
   lo.on_synced = on_synced;
+  lo.on_relisted = on_relisted;
   lo.data = b;
   status = kin_informer_listen(b->informer, &lo, &b->listener);
   if (status != 0) {
     return status;
   }
   b->base_rss = memory_bytes("VmRSS:");
-  b->started = now();
+  b->started = instant_now();
   return kin_informer_start(b->informer);
 }
 
@@ -224,7 +198,8 @@ static void usage(void) {
   fputs("usage: kin_bench --server URL [--resource RESOURCE] [--objects N] "
         "[--events N]\n"
         "         [--keep-all] [--metadata-only] [--settle-ms MS] "
-        "[--timeout SECONDS]\n",
+        "[--timeout SECONDS]\n"
+        "         [--more] [--latency] [--ca FILE | --insecure]\n",
         stderr);
   exit(2);
 }
@@ -243,6 +218,10 @@ static arguments parse_arguments(int argc, char **argv) {
       {"metadata-only", no_argument, NULL, 'm'},
       {"settle-ms", required_argument, NULL, 't'},
       {"timeout", required_argument, NULL, 'T'},
+      {"more", no_argument, NULL, 'M'},
+      {"latency", no_argument, NULL, 'l'},
+      {"ca", required_argument, NULL, 'c'},
+      {"insecure", no_argument, NULL, 'i'},
       {NULL, 0, NULL, 0}};
   arguments a = {.settle_ms = 5000, .timeout_ms = 600 * 1000};
   const char *resource = "pods";
@@ -273,6 +252,18 @@ static arguments parse_arguments(int argc, char **argv) {
     case 'T':
       a.timeout_ms = number("--timeout") * 1000;
       break;
+    case 'M':
+      a.more = true;
+      break;
+    case 'l':
+      a.latency = true;
+      break;
+    case 'c':
+      a.authority_file = optarg;
+      break;
+    case 'i':
+      a.is_insecure = true;
+      break;
     default:
       usage();
     }
@@ -291,7 +282,8 @@ static double seconds(uint64_t from_ns, uint64_t to_ns) {
 }
 
 static void print_iterations(void) {
-  static const char *const names[] = {"sync", "events", "settle", "close"};
+  static const char *const names[] = {"sync", "events", "settle", "relist",
+                                      "late", "index",  "close"};
   histogram *all = &turns[PHASE_SYNC];
   for (int i = 0; i < PHASE_COUNT; i++) {
     printf(",\"iteration_worst_%s_us\":%.1f", names[i],
@@ -340,6 +332,12 @@ static void print_result(const bench *b) {
   printf(",\"received_bytes\":%llu,\"longest_us\":%.1f,\"busy_s\":%.6f",
          (unsigned long long)b->stats.received_bytes,
          (double)b->stats.longest_ns / 1e3, (double)b->stats.busy_ns / 1e9);
+  if (b->arguments.more) {
+    more_print(&b->more);
+  }
+  if (b->arguments.latency) {
+    latency_print();
+  }
   print_iterations();
   puts("}");
 }
@@ -350,6 +348,9 @@ int main(int argc, char **argv) {
   if (status != 0) {
     fprintf(stderr, "kin_bench: %s\n", kin_strerror(status));
     return 1;
+  }
+  if (b.arguments.latency) {
+    latency_begin(&b.loop);
   }
   uv_prepare_init(&b.loop, &b.prepare);
   uv_timer_init(&b.loop, &b.settle);
@@ -362,7 +363,7 @@ int main(int argc, char **argv) {
   b.turn_began_ns = thread_cpu_ns();
   status = begin(&b);
   if (status != 0) {
-    fail(&b, kin_strerror(status));
+    bench_fail(&b, kin_strerror(status));
   }
   uv_run(&b.loop, UV_RUN_DEFAULT);
   if (uv_loop_close(&b.loop) != 0) {

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The limit that an informer is measured against: gets the same bytes from the
- * same server, in a blocking loop of recv and memchr for newlines, and does
- * nothing else with them. First the list, until its body ends; then a watch,
- * until `--events` frames have come. Prints one JSON object.
+ * same server, in a blocking loop of recv (or SSL_read) and memchr for newlines,
+ * and does nothing else with them. First the list, until its body ends; then a
+ * watch, until `--events` frames have come. Prints one JSON object.
  *
  * The little it must know of HTTP: a body ends after Content-Length bytes, with
- * the last chunk, or with the connection. Compact JSON holds no CR, so a newline
- * after one belongs to the chunked encoding and any other ends a frame. */
+ * the last chunk, or with the connection. Compact JSON holds no CR, so a
+ * newline after one belongs to the chunked encoding and any other ends a frame.
+ */
 
 #include <errno.h>
 #include <getopt.h>
-#include <netdb.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "connection.h"
 #include "measure.h"
 
 /* One system call empties the socket, whose own buffer is about as large. Of
@@ -30,7 +29,7 @@ static char buffer[BUFFER_BYTES];
 static size_t buffered;
 
 typedef struct body {
-  int fd;
+  const char *cipher;
   bool is_chunked;
   uint64_t left;  /* of Content-Length; UINT64_MAX: not known */
   uint64_t bytes; /* received, the encoding included */
@@ -38,34 +37,7 @@ typedef struct body {
   char last; /* the last byte received */
 } body;
 
-static void die(const char *what) {
-  fprintf(stderr, "receive_only: %s: %s\n", what,
-          errno ? strerror(errno) : "failed");
-  exit(1);
-}
-
-static int dial(const char *host, const char *port) {
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-  struct addrinfo *addresses;
-  if (getaddrinfo(host, port, &hints, &addresses) != 0) {
-    die(host);
-  }
-  int fd = -1;
-  for (struct addrinfo *a = addresses; a && fd < 0; a = a->ai_next) {
-    fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
-    if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) != 0) {
-      close(fd);
-      fd = -1;
-    }
-  }
-  freeaddrinfo(addresses);
-  if (fd < 0) {
-    die("connect");
-  }
-  return fd;
-}
-
-static void send_request(int fd, const char *accept, const char *host,
+static void send_request(connection *to, const char *accept, const char *host,
                          const char *target) {
   char request[2048];
   int length = snprintf(request, sizeof(request),
@@ -76,34 +48,21 @@ static void send_request(int fd, const char *accept, const char *host,
   if (length < 0 || (size_t)length >= sizeof(request)) {
     die("the request is too long");
   }
-  for (ssize_t sent = 0, n; sent < length; sent += n) {
-    n = send(fd, request + sent, (size_t)(length - sent), MSG_NOSIGNAL);
-    if (n < 0) {
-      die("send");
-    }
-  }
+  connection_send(to, request, (size_t)length);
 }
 
-static size_t receive(int fd, size_t at) {
-  for (;;) {
-    ssize_t n = recv(fd, buffer + at, sizeof(buffer) - at, 0);
-    if (n >= 0) {
-      return (size_t)n;
-    }
-    if (errno != EINTR) {
-      die("recv");
-    }
-  }
+static size_t receive(connection *from, size_t at) {
+  return connection_receive(from, buffer + at, sizeof(buffer) - at);
 }
 
 /* Reads up to the end of the head. What follows of the body is moved to the
  * front of the buffer and is `buffered` long. */
-static body receive_head(int fd) {
-  body b = {.fd = fd, .left = UINT64_MAX};
+static body receive_head(connection *from) {
+  body b = {.cipher = connection_cipher(from), .left = UINT64_MAX};
   size_t length = 0;
   char *end = NULL;
   while (!end) {
-    size_t n = length < sizeof(buffer) ? receive(fd, length) : 0;
+    size_t n = length < sizeof(buffer) ? receive(from, length) : 0;
     if (n == 0) {
       die("no response head");
     }
@@ -150,8 +109,8 @@ static bool ends_chunked(char tail[7], size_t n) {
 }
 
 /* Takes the next part of the body. Returns false at its end. */
-static bool receive_part(body *b, char tail[7]) {
-  size_t n = buffered > 0 ? buffered : b->left > 0 ? receive(b->fd, 0) : 0;
+static bool receive_part(connection *from, body *b, char tail[7]) {
+  size_t n = buffered > 0 ? buffered : b->left > 0 ? receive(from, 0) : 0;
   buffered = 0;
   if (n == 0) {
     return false;
@@ -188,6 +147,7 @@ typedef struct arguments {
   const char *path;
   uint64_t events;
   bool metadata_only;
+  security security;
 } arguments;
 
 static arguments parse_arguments(int argc, char **argv) {
@@ -197,6 +157,8 @@ static arguments parse_arguments(int argc, char **argv) {
       {"path", required_argument, NULL, 'r'},
       {"events", required_argument, NULL, 'e'},
       {"metadata-only", no_argument, NULL, 'm'},
+      {"tls", no_argument, NULL, 't'},
+      {"ca", required_argument, NULL, 'c'},
       {NULL, 0, NULL, 0}};
   arguments a = {.host = "127.0.0.1", .path = "/api/v1/pods"};
   int c;
@@ -217,13 +179,21 @@ static arguments parse_arguments(int argc, char **argv) {
     case 'm':
       a.metadata_only = true;
       break;
+    case 't':
+      a.security.is_tls = true;
+      break;
+    case 'c':
+      a.security.authority_file = optarg;
+      break;
     default:
       exit(2);
     }
   }
-  if (!a.port) {
+  if (!a.port || (a.security.authority_file && !a.security.is_tls)) {
     fputs("usage: receive_only --port PORT [--host HOST] [--path /api/v1/pods] "
-          "[--events N] [--metadata-only]\n",
+          "[--events N]\n"
+          "         [--metadata-only] [--tls [--ca FILE]]\n"
+          "Without --ca no certificate is verified.\n",
           stderr);
     exit(2);
   }
@@ -233,28 +203,28 @@ static arguments parse_arguments(int argc, char **argv) {
 #define METADATA_ONLY                                                          \
   "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
 
-static body get_list(const arguments *a, char *version, size_t version_size) {
+static body get_list(arguments *a, char *version, size_t version_size) {
   char target[1024];
   char accept[128];
   snprintf(accept, sizeof(accept),
            a->metadata_only ? METADATA_ONLY : "application/json",
            "PartialObjectMetadataList");
   snprintf(target, sizeof(target), "%s?limit=500&resourceVersion=0", a->path);
-  int fd = dial(a->host, a->port);
-  send_request(fd, accept, a->host, target);
-  body list = receive_head(fd);
+  connection c = connection_open(&a->security, a->host, a->port);
+  send_request(&c, accept, a->host, target);
+  body list = receive_head(&c);
   if (buffered == 0) {
-    buffered = receive(fd, 0);
+    buffered = receive(&c, 0);
   }
   find_version(version, version_size);
   char tail[7] = {0};
-  while (receive_part(&list, tail)) {
+  while (receive_part(&c, &list, tail)) {
   }
-  close(fd);
+  connection_close(&c);
   return list;
 }
 
-static body get_events(const arguments *a, const char *version) {
+static body get_events(arguments *a, const char *version) {
   char target[1024];
   char accept[128];
   snprintf(accept, sizeof(accept),
@@ -264,13 +234,13 @@ static body get_events(const arguments *a, const char *version) {
            "%s?watch=true&allowWatchBookmarks=true&resourceVersion=%s"
            "&timeoutSeconds=600",
            a->path, version);
-  int fd = dial(a->host, a->port);
-  send_request(fd, accept, a->host, target);
-  body watch = receive_head(fd);
+  connection c = connection_open(&a->security, a->host, a->port);
+  send_request(&c, accept, a->host, target);
+  body watch = receive_head(&c);
   char tail[7] = {0};
-  while (watch.newlines < a->events && receive_part(&watch, tail)) {
+  while (watch.newlines < a->events && receive_part(&c, &watch, tail)) {
   }
-  close(fd);
+  connection_close(&c);
   if (watch.newlines < a->events) {
     errno = 0;
     die("the watch ended too early");
@@ -278,28 +248,44 @@ static body get_events(const arguments *a, const char *version) {
   return watch;
 }
 
+/* A moment, on both clocks. */
+typedef struct instant {
+  uint64_t wall_ns;
+  uint64_t cpu_ns;
+} instant;
+
+static instant now(void) {
+  return (instant){wall_ns(), process_cpu_ns()};
+}
+
+static double seconds(uint64_t from_ns, uint64_t to_ns) {
+  return (double)(to_ns - from_ns) / 1e9;
+}
+
 int main(int argc, char **argv) {
   arguments a = parse_arguments(argc, argv);
   char version[64];
-  uint64_t start = wall_ns();
-  uint64_t start_cpu = process_cpu_ns();
+  instant started = now();
   body list = get_list(&a, version, sizeof(version));
-  uint64_t synced = wall_ns();
-  uint64_t synced_cpu = process_cpu_ns();
+  instant synced = now();
   body watch = {0};
   if (a.events > 0) {
     watch = get_events(&a, version);
   }
-  double events_s = (double)(wall_ns() - synced) / 1e9;
-  double events_cpu_s = (double)(process_cpu_ns() - synced_cpu) / 1e9;
+  instant ended = now();
+  security_finish(&a.security);
+
+  double events_s = seconds(synced.wall_ns, ended.wall_ns);
   double events = watch.newlines > 0 ? (double)watch.newlines : 1;
-  printf("{\"list_bytes\":%llu,\"sync_s\":%.6f,\"sync_cpu_s\":%.6f,"
-         "\"watch_bytes\":%llu,\"events\":%llu,\"events_s\":%.6f,"
+  printf("{\"cipher\":\"%s\",\"list_bytes\":%llu", list.cipher,
+         (unsigned long long)list.bytes);
+  printf(",\"sync_s\":%.6f,\"sync_cpu_s\":%.6f",
+         seconds(started.wall_ns, synced.wall_ns),
+         seconds(started.cpu_ns, synced.cpu_ns));
+  printf(",\"watch_bytes\":%llu,\"events\":%llu,\"events_s\":%.6f,"
          "\"events_per_s\":%.0f,\"cpu_us_per_event\":%.4f}\n",
-         (unsigned long long)list.bytes, (double)(synced - start) / 1e9,
-         (double)(synced_cpu - start_cpu) / 1e9,
          (unsigned long long)watch.bytes, (unsigned long long)watch.newlines,
          events_s, (double)watch.newlines / events_s,
-         events_cpu_s * 1e6 / events);
+         seconds(synced.cpu_ns, ended.cpu_ns) * 1e6 / events);
   return 0;
 }

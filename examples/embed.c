@@ -16,8 +16,8 @@
  *
  * What to look at: open_cache() is all that the server has to do to get the
  * cache, answer() is how it is read, and stop() is how everything ends in order
- * on SIGINT: the listening socket, the connections, and the client, which closes
- * the informer. */
+ * on SIGINT: the listening socket, the connections, and the client, which
+ * closes the informer. */
 
 #include <arpa/inet.h>
 #include <signal.h>

@@ -6,8 +6,8 @@
  *     watch_pods http://127.0.0.1:8001
  *
  * Three things make it go: a client (one API server on one loop), an informer
- * (one resource, kept in memory) and a listener (what to do on each change). The
- * rest is the program's own uv_run. */
+ * (one resource, kept in memory) and a listener (what to do on each change).
+ * The rest is the program's own uv_run. */
 
 #include <stdio.h>
 

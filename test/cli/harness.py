@@ -7,6 +7,7 @@ import os
 import queue
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -49,6 +50,7 @@ class Program:
             argv, stdin=subprocess.DEVNULL, stdout=stdout,
             stderr=subprocess.PIPE, env=environment)
         self._error = b""
+        self._output = []
         self._queue = queue.Queue()
         self._readers = [threading.Thread(target=self._read_error, daemon=True)]
         if stdout is subprocess.PIPE:
@@ -72,6 +74,7 @@ class Program:
 
     def _read_lines(self):
         for line in self._process.stdout:
+            self._output.append(line)
             self._queue.put(line)
         self._queue.put(None)
 
@@ -139,6 +142,10 @@ class Program:
             check_equal(said, error, "standard error")
         return rest
 
+    def said(self):
+        """All that it has printed, on both outputs; after its end."""
+        return b"".join(self._output) + self._error
+
     def interrupt(self, number=signal.SIGINT):
         self.send(number)
         return self.expect_end(0)
@@ -168,11 +175,26 @@ def status_body(code, reason, message):
 
 
 class QuietServer(http.server.ThreadingHTTPServer):
+    """With an ssl.SSLContext in `context` it speaks TLS."""
     daemon_threads = True
+    context = None
+
+    def __init__(self, *arguments):
+        self.accepted = []  # when
+        super().__init__(*arguments)
+
+    def get_request(self):
+        connection, address = super().get_request()
+        self.accepted.append(time.monotonic())
+        if self.context:
+            # The handshake comes with the first read, in the handler's thread.
+            connection = self.context.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
 
     def handle_error(self, request, client_address):
         """A client that hangs up is part of the tests; all else is shown."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
+        if not isinstance(sys.exc_info()[1], (ConnectionError, ssl.SSLError)):
             super().handle_error(request, client_address)
 
 
@@ -181,10 +203,11 @@ class Scripted:
 
     `lists` maps a path to what its lists answer, one after another, the last one
     for ever: bytes, or (status, bytes), or a callable that gets the handler and
-    does it itself. `push()` sends a watch frame to the watch of a path.
+    does it itself. `push()` sends a watch frame to the watch of a path. With an
+    ssl.SSLContext it speaks TLS.
     """
 
-    def __init__(self, lists):
+    def __init__(self, lists, context=None):
         self.lists = {path: list(answers) for path, answers in lists.items()}
         self.requests = []  # (path, query as a dict, headers)
         self._frames = {}
@@ -209,7 +232,9 @@ class Scripted:
                 self.wfile.write(body)
 
         self._server = QuietServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._server.context = context
+        self.port = self._server.server_port
+        self.url = f"{'https' if context else 'http'}://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever,
                                         kwargs={"poll_interval": 0.05},
                                         daemon=True)
@@ -224,6 +249,11 @@ class Scripted:
             frames.put(None)
         self._server.shutdown()
         self._server.server_close()
+
+    @property
+    def accepted(self):
+        """When connections came, on the monotonic clock."""
+        return self._server.accepted
 
     def stopped(self):
         """Blocks a handler until the server ends: silence."""
@@ -290,7 +320,7 @@ class Simulator:
         self._process = subprocess.Popen(
             self._argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         line = self._process.stdout.readline().decode()
-        found = re.search(r"listening on (http://\S+)", line)
+        found = re.search(r"listening on (https?://\S+)", line)
         check(found, f"kin-apisim says {line!r}")
         self.url = found.group(1)
         return self

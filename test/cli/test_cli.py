@@ -17,11 +17,12 @@ import traceback
 import ending
 import examples
 import lines
+import security
 import simulated
 import tables
 import usage
 
-MODULES = (usage, lines, ending, tables, simulated, examples)
+MODULES = (usage, lines, ending, tables, security, simulated, examples)
 
 
 def parse_arguments():
@@ -40,7 +41,7 @@ def main():
     for module in MODULES:
         if module is examples and not (programs.watch_pods and programs.embed):
             continue
-        for name, test in vars(module).items():
+        for name, test in list(vars(module).items()):
             full = f"{module.__name__}.{name}"
             if not name.startswith("test_") or not any(
                     part in full for part in programs.only):
@@ -58,6 +59,7 @@ def main():
                 where = [f"{f.filename}:{f.lineno}" for f in frames[1:]]
                 print(f"  at {', '.join(where)}\n  {error}", flush=True)
     print(f"{passed} passed, {failed} failed")
+    security.finish()
     return 1 if failed or not passed else 0
 
 

@@ -114,7 +114,7 @@ static int start_handles(app *a) {
   if (a->options->timeout_ms > 0) {
     uv_timer_start(&a->timeout, on_timeout, a->options->timeout_ms, 0);
   }
-  if (a->output.is_terminal && a->printer.format->progress) {
+  if (a->printer.can_overwrite && a->printer.format->progress) {
     uv_timer_start(&a->progress, app_on_progress, PROGRESS_EVERY_MS,
                    PROGRESS_EVERY_MS);
   }
@@ -167,13 +167,24 @@ static int add_listener(app *a) {
   return kin_informer_listen(a->informer, &lo, &a->listener);
 }
 
+/* Says what is wrong with an option. Of failures later on on_error tells, which
+ * the library logs as warnings. */
+static void on_log(kin_log_level level, const char *line, void *data) {
+  (void)level;
+  (void)data;
+  fprintf(stderr, "kinformer: %s\n", line);
+}
+
 static void begin(app *a) {
   const char *what = "signals";
   int status = start_handles(a);
   if (status == 0) {
-    what = "--server";
+    what = "--server, or an option about security";
     kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
     co.server = a->options->server;
+    co.log = on_log;
+    co.log_level = KIN_LOG_ERROR;
+    security_apply(&a->options->security, &co);
     status = kin_client_open(&a->client, &a->loop, &co);
   }
   if (status == 0) {
@@ -225,6 +236,11 @@ int app_run(const options *o) {
     return EXIT_FAILED;
   }
   signal(SIGPIPE, SIG_IGN); // a write says so instead
+  if (o->security.insecure_skip_tls_verify) {
+    fputs("kinformer: WARNING: --insecure-skip-tls-verify: nobody checks who "
+          "the server is; whoever answers for it gets the credentials\n",
+          stderr);
+  }
   open_handles(&a);
   begin(&a);
   uv_run(&a.loop, UV_RUN_DEFAULT);

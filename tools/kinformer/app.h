@@ -15,9 +15,9 @@
 #include "stats.h"
 
 /* One run of the program on one loop: a client, an informer with one listener,
- * and the output they print to. Everything ends through app_end(): the client is
- * closed, then the output, when the reader has taken what was printed, then the
- * loop runs empty. */
+ * and the output they print to. Everything ends through app_end(): the client
+ * is closed, then the output, when the reader has taken what was printed, then
+ * the loop runs empty. */
 typedef struct app {
   const options *options;
   uv_loop_t loop;

@@ -175,15 +175,15 @@ void app_on_progress(uv_timer_t *timer) {
     return;
   }
   uint64_t received = 0;
+  size_t objects = kin_store_count(kin_informer_store(a->informer));
   size_t count = a->options->namespace_count;
   for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
     kin_status status = {0};
     kin_informer_get_status(
         a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
     received += status.received_bytes;
+    objects += (size_t)status.staged;
   }
-  a->printer.format->progress(&a->printer,
-                              kin_store_count(kin_informer_store(a->informer)),
-                              received, elapsed_ms);
+  a->printer.format->progress(&a->printer, objects, received, elapsed_ms);
   commit(a);
 }

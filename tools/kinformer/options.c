@@ -13,6 +13,13 @@
 enum {
   OPT_FIELD_SELECTOR = 256,
   OPT_SERVER,
+  OPT_TOKEN,
+  OPT_TOKEN_FILE,
+  OPT_CERTIFICATE_AUTHORITY,
+  OPT_CLIENT_CERTIFICATE,
+  OPT_CLIENT_KEY,
+  OPT_TLS_SERVER_NAME,
+  OPT_INSECURE_SKIP_TLS_VERIFY,
   OPT_RESYNC,
   OPT_PAGE_SIZE,
   OPT_NO_WATCH_LIST,
@@ -36,6 +43,15 @@ static const struct option long_options[] = {
     {"selector", required_argument, NULL, 'l'},
     {"field-selector", required_argument, NULL, OPT_FIELD_SELECTOR},
     {"server", required_argument, NULL, OPT_SERVER},
+    {"token", required_argument, NULL, OPT_TOKEN},
+    {"token-file", required_argument, NULL, OPT_TOKEN_FILE},
+    {"certificate-authority", required_argument, NULL,
+     OPT_CERTIFICATE_AUTHORITY},
+    {"client-certificate", required_argument, NULL, OPT_CLIENT_CERTIFICATE},
+    {"client-key", required_argument, NULL, OPT_CLIENT_KEY},
+    {"tls-server-name", required_argument, NULL, OPT_TLS_SERVER_NAME},
+    {"insecure-skip-tls-verify", no_argument, NULL,
+     OPT_INSECURE_SKIP_TLS_VERIFY},
     {"resync", required_argument, NULL, OPT_RESYNC},
     {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
     {"no-watch-list", no_argument, NULL, OPT_NO_WATCH_LIST},
@@ -56,13 +72,11 @@ static const struct option long_options[] = {
      * argument does not matter: the first one ends the reading. */
     {"kubeconfig", optional_argument, NULL, OPT_REFUSED},
     {"context", optional_argument, NULL, OPT_REFUSED},
-    {"token", optional_argument, NULL, OPT_REFUSED},
-    {"token-file", optional_argument, NULL, OPT_REFUSED},
-    {"certificate-authority", optional_argument, NULL, OPT_REFUSED},
-    {"insecure-skip-tls-verify", optional_argument, NULL, OPT_REFUSED},
     {"compact", optional_argument, NULL, OPT_REFUSED},
     {NULL, 0, NULL, 0},
 };
+
+static const char short_options[] = ":n:Al:o:h";
 
 /* What reading one option may come to. */
 typedef enum outcome {
@@ -189,13 +203,13 @@ static outcome add_fields(options *o, char *list) {
   return GO_ON;
 }
 
+static bool has_tls(const char *url) {
+  return strncmp(url, "https://", 8) == 0;
+}
+
 static outcome set_server(options *o, const char *url) {
-  if (strncmp(url, "https://", 8) == 0) {
-    return refuse("--server %s: https:// is not supported by this version",
-                  url);
-  }
-  if (strncmp(url, "http://", 7) != 0) {
-    return refuse("--server %s: must begin with http://", url);
+  if (!has_tls(url) && strncmp(url, "http://", 7) != 0) {
+    return refuse("--server %s: must begin with https:// or http://", url);
   }
   o->server = url;
   return GO_ON;
@@ -255,6 +269,34 @@ static outcome set_exit_after(options *o, const char *number) {
   return GO_ON;
 }
 
+static outcome take_security(security_options *s, int c, const char *name) {
+  switch (c) {
+  case OPT_TOKEN:
+    return security_take_token(s, optarg) ? GO_ON : NO_MEMORY;
+  case OPT_TOKEN_FILE:
+    s->token_file = optarg;
+    return GO_ON;
+  case OPT_CERTIFICATE_AUTHORITY:
+    s->certificate_authority = optarg;
+    return GO_ON;
+  case OPT_CLIENT_CERTIFICATE:
+    s->client_certificate = optarg;
+    return GO_ON;
+  case OPT_CLIENT_KEY:
+    s->client_key = optarg;
+    return GO_ON;
+  case OPT_TLS_SERVER_NAME:
+    s->tls_server_name = optarg;
+    return GO_ON;
+  case OPT_INSECURE_SKIP_TLS_VERIFY:
+    s->insecure_skip_tls_verify = true;
+    return GO_ON;
+  case OPT_REFUSED:
+  default:
+    return refuse("--%s is not supported by this version", name);
+  }
+}
+
 static outcome take(options *o, int c, const char *name) {
   switch (c) {
   case 'n':
@@ -308,11 +350,36 @@ static outcome take(options *o, int c, const char *name) {
   case OPT_STATS:
     o->stats = true;
     return GO_ON;
-  case OPT_REFUSED:
-    return refuse("--%s is not supported by this version", name);
-  default: // getopt_long has said what is wrong
-    return BAD_USAGE;
+  default:
+    return take_security(&o->security, c, name);
   }
+}
+
+/* ---- what is no option */
+
+static const char *name_of_value(int value) {
+  const struct option *o = long_options;
+  while (o->name && o->val != value) {
+    o++;
+  }
+  return o->name ? o->name : "?";
+}
+
+/* Instead of getopt_long, which quotes `--tokn=SECRET` as a whole. `c` is '?' or
+ * ':', and optopt 0 for a long name. */
+static outcome refuse_option(int c, const char *given) {
+  if (c == ':') {
+    return refuse("%.*s needs a value", (int)strcspn(given, "="), given);
+  }
+  if (optopt == 0) {
+    return refuse("%.*s: no such option, or short for several",
+                  (int)strcspn(given, "="), given);
+  }
+  if (optopt == ':' ||
+      (optopt < OPT_FIELD_SELECTOR && !strchr(short_options, optopt))) {
+    return refuse("-%c: no such option", optopt);
+  }
+  return refuse("--%s takes no value", name_of_value(optopt));
 }
 
 /* ---- the whole */
@@ -342,6 +409,10 @@ static outcome check_together(options *o) {
   if (!o->server) {
     return refuse("--server is needed in this version");
   }
+  const char *complaint = security_complaint(&o->security, has_tls(o->server));
+  if (complaint) {
+    return refuse("%s", complaint);
+  }
   if (o->all_namespaces && o->namespace_count > 0) {
     return refuse("-n and -A exclude each other");
   }
@@ -367,20 +438,32 @@ static outcome check_together(options *o) {
   return GO_ON;
 }
 
+/* A token without quotes around it may have left its second word here. */
+static outcome refuse_operands(const options *o, int count, char **operands) {
+  if (count == 0) {
+    return refuse("which RESOURCE?");
+  }
+  if (o->security.token) {
+    return refuse("more than one RESOURCE; a token is one word");
+  }
+  return refuse("%s: only one RESOURCE can be followed", operands[1]);
+}
+
 static outcome read_options(options *o, int argc, char **argv) {
   int c;
   int index = 0;
-  while ((c = getopt_long(argc, argv, "n:Al:o:h", long_options, &index)) !=
+  opterr = 0;
+  while ((c = getopt_long(argc, argv, short_options, long_options, &index)) !=
          -1) {
-    outcome result = take(o, c, long_options[index].name);
+    outcome result = c == '?' || c == ':'
+                         ? refuse_option(c, argv[optind - 1])
+                         : take(o, c, long_options[index].name);
     if (result != GO_ON) {
       return result;
     }
   }
   if (argc - optind != 1) {
-    return optind == argc ? refuse("which RESOURCE?")
-                          : refuse("%s: only one RESOURCE can be followed",
-                                   argv[optind + 1]);
+    return refuse_operands(o, argc - optind, argv + optind);
   }
   outcome result = set_resource(o, argv[optind]);
   return result == GO_ON ? check_together(o) : result;
@@ -413,6 +496,7 @@ bool options_parse(options *out, int argc, char **argv, int *exit_status) {
 
 void options_finish(options *o) {
   resource_finish(&o->resource);
+  security_finish(&o->security);
   free(o->namespaces);
   free(o->fields);
   *o = (options){0};

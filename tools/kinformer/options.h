@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "resource.h"
+#include "security.h"
 
 /* Exit statuses, part of the program's contract. */
 enum {
@@ -22,10 +23,11 @@ typedef enum output_format {
   FORMAT_TABLE,
 } output_format;
 
-/* The command line. The strings are argv's. */
+/* The command line. The strings are argv's, but for the token. */
 typedef struct options {
   resource_name resource;
-  const char *server;
+  const char *server; /* begins with http:// or https:// */
+  security_options security;
 
   const char **namespaces; /* none: all, or a resource without */
   size_t namespace_count;
@@ -52,9 +54,10 @@ typedef struct options {
   bool stats;
 } options;
 
-/* Reads the command line; lists in argv's strings are cut in place. Returns true if the program is to run; otherwise
- * *exit_status is set and whatever there was to say has been said.
- * options_finish is due in both cases. */
+/* Reads the command line; lists in argv's strings are cut in place, and a token
+ * is overwritten. Nothing that is said ever quotes the value of an option that
+ * may hold a secret, nor of one that is unknown. Returns true if the program is to run; otherwise *exit_status is set and whatever
+ * there was to say has been said. options_finish is due in both cases. */
 bool options_parse(options *out, int argc, char **argv, int *exit_status);
 
 void options_finish(options *o);

@@ -29,7 +29,8 @@ static void on_reader_gone(uv_poll_t *watch, int status, int events) {
   }
 }
 
-/* Best effort: without it the end of the reader is noticed at the next write. */
+/* Best effort: without it the end of the reader is noticed at the next write.
+ */
 static void watch_reader(output *out) {
   struct stat st;
   if (fstat(out->fd, &st) != 0 || !S_ISFIFO(st.st_mode)) {
@@ -200,8 +201,8 @@ static void on_written(uv_write_t *write, int status) {
   }
 }
 
-/* Leaves the rest to libuv, which writes it as the reader takes it: back becomes
- * front, and new lines go to what was front. */
+/* Leaves the rest to libuv, which writes it as the reader takes it: back
+ * becomes front, and new lines go to what was front. */
 static void begin_write(output *out) {
   uv_buf_t buf = uv_buf_init(out->back.data + out->start,
                              (unsigned)(out->committed - out->start));

@@ -5,14 +5,15 @@
 #include <string.h>
 
 /* https://no-color.org: any value but the empty one. */
-static bool wants_color(const output *out) {
+static bool refuses_color(void) {
   const char *no_color = getenv("NO_COLOR");
-  return out->is_terminal && !(no_color && *no_color);
+  return no_color && *no_color;
 }
 
-static bool is_dumb_terminal(void) {
+/* A terminal that takes more than lines of text. */
+static bool is_capable(const output *out) {
   const char *term = getenv("TERM");
-  return !term || strcmp(term, "dumb") == 0;
+  return out->is_terminal && term && strcmp(term, "dumb") != 0;
 }
 
 void printer_init(printer *p, const options *o, output *out) {
@@ -22,7 +23,8 @@ void printer_init(printer *p, const options *o, output *out) {
       .format = is_table ? &table_format : &jsonl_format,
       .options = o,
       .output = out,
-      .has_color = wants_color(out) && !is_dumb_terminal(),
+      .has_color = is_capable(out) && !refuses_color(),
+      .can_overwrite = is_capable(out),
   };
 }
 

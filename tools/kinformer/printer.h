@@ -12,9 +12,9 @@
 
 typedef struct printer printer;
 
-/* An output format: one function for each kind of line. Each appends whole lines
- * to the output's text and leaves the commit to the caller. One that cannot (a
- * view cannot be opened) marks the text as failed. */
+/* An output format: one function for each kind of line. Each appends whole
+ * lines to the output's text and leaves the commit to the caller. One that
+ * cannot (a view cannot be opened) marks the text as failed. */
 typedef struct printer_format {
   void (*change)(printer *p, const kin_event *event); /* add, update, delete */
   void (*synced)(printer *p, const kin_event *event);
@@ -43,6 +43,7 @@ struct printer {
 
   /* Of the table. */
   bool has_color;
+  bool can_overwrite; /* a terminal that goes back to the start of its line */
   bool has_header;
   bool has_progress; /* the cursor is on the line of the progress display */
   size_t widths[TABLE_COLUMNS];

@@ -23,10 +23,10 @@ typedef enum resource_error {
   RESOURCE_NO_MEMORY
 } resource_error;
 
-/* Takes a name apart. A second component such as "v1" or "v2beta1" is a version;
- * without one, the group's preferred version is taken if the group is built in.
- * A plural alone is the built-in resource of that name, else one of the core
- * group. On success, resource_finish frees what it holds. */
+/* Takes a name apart. A second component such as "v1" or "v2beta1" is a
+ * version; without one, the group's preferred version is taken if the group is
+ * built in. A plural alone is the built-in resource of that name, else one of
+ * the core group. On success, resource_finish frees what it holds. */
 resource_error resource_parse(resource_name *out, const char *name);
 
 void resource_finish(resource_name *name);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* A table for people. It is printed as it comes, so a column is as wide as its
- * widest cell so far. Whatever the server sent is made visible before it goes to
- * a terminal. */
+ * widest cell so far. Whatever the server sent is made visible before it goes
+ * to a terminal. */
 
 enum {
   COLUMN_EVENT,
@@ -189,7 +189,7 @@ static void print_index(printer *p, const kin_str *keys, size_t count) {
 }
 
 /* Cut at the terminal's width, because a line that wraps cannot be overwritten.
- * What is listed shows up in the store only when its list is complete. */
+ * `objects` counts what is staged, too. */
 static void print_progress(printer *p, size_t objects, uint64_t received_bytes,
                            uint64_t elapsed_ms) {
   char line[160];
