@@ -18,7 +18,11 @@ extern "C" {
 
 /* A client is one API server as seen from one loop: its address, its
  * connections, and the scheduler that shares the loop's time among the
- * informers opened on it. It belongs to the loop's thread. */
+ * informers opened on it. It belongs to the loop's thread.
+ *
+ * While a watch is open and no byte has come for 30 s, on any connection, the
+ * server is asked for /version. If it does not answer within 10 s, the silent
+ * watches are given up and opened anew. */
 typedef struct kin_client kin_client;
 
 typedef struct kin_client_options {
@@ -60,7 +64,7 @@ typedef struct kin_client_options {
    * open go on. A file that cannot be read any more changes nothing. */
 
   /* Who may sign the server's certificate, and nobody else; PEM, one or more
-   * certificates. The data beats the file. NULL: whom the system trusts
+   * certificates, at most 2 MiB, as all of these. The data beats the file. NULL: whom the system trusts
    * (SSL_CERT_FILE, or its bundle). An empty file trusts nobody. */
   const char *certificate_authority_file;
   const char *certificate_authority_data;

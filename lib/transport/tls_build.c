@@ -29,9 +29,6 @@
 
 #include <kin/error.h>
 
-/* Of a file; the system's bundle has 220 KB. */
-#define MAX_FILE_BYTES (2u << 20)
-
 static const char *const part_names[KIN__TLS_PARTS] = {
     [KIN__TLS_AUTHORITY] = "certificate authority",
     [KIN__TLS_CERTIFICATE] = "client certificate",
@@ -84,16 +81,16 @@ static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
 static bool read_file(kin__tls_build *build, kin__tls_part part,
                       const char *path, pem *text) {
   if (text->scratch == NULL) {
-    text->scratch = OPENSSL_malloc(MAX_FILE_BYTES);
+    text->scratch = OPENSSL_malloc(KIN__TLS_MAX_PEM_BYTES);
     if (text->scratch == NULL) {
       return refuse_openssl(build, part);
     }
   }
   text->bytes = text->scratch;
-  int err = kin__file_read(path, text->scratch, MAX_FILE_BYTES, &text->length,
-                           &build->files[part]);
+  int err = kin__file_read(path, text->scratch, KIN__TLS_MAX_PEM_BYTES,
+                           &text->length, &build->files[part]);
   if (err != 0) {
-    OPENSSL_cleanse(text->scratch, MAX_FILE_BYTES);
+    OPENSSL_cleanse(text->scratch, KIN__TLS_MAX_PEM_BYTES);
     (void)refuse(build, "%s file %s: %s", part_names[part], path,
                  kin__file_strerror(err));
     build->code = err == UV_ENOMEM ? KIN_ENOMEM : KIN_ETLS;
@@ -155,7 +152,7 @@ static int each_certificate(kin__tls_build *build, const pem *text,
     bool is_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
                   ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
     if (is_end || pass_over) { /* it goes on behind a broken one */
-      (void)kin__tls_drop_errors(&build->is_starved);
+      kin__tls_drop_errors(&build->is_starved);
     } else {
       count = -1;
     }
@@ -409,7 +406,7 @@ void kin__tls_build_run(kin__tls_build *build) {
   pem text = {.bytes = NULL};
   bool is_good = load(build, context, &text);
   OPENSSL_free(text.scratch);
-  (void)kin__tls_drop_errors(&build->is_starved);
+  kin__tls_drop_errors(&build->is_starved);
   if (build->is_starved) {
     /* OpenSSL may go on with half of a certificate. */
     build->code = KIN_ENOMEM;

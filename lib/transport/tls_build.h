@@ -14,6 +14,9 @@
  * system's certificates takes 20 ms. The caller's allocator is not for other
  * threads, so what this needs meanwhile is OpenSSL's memory. */
 
+/* Of a file, or of data; the system's bundle has 220 KB. */
+#define KIN__TLS_MAX_PEM_BYTES (2u << 20)
+
 typedef enum kin__tls_part {
   KIN__TLS_AUTHORITY,   /* whom to trust */
   KIN__TLS_CERTIFICATE, /* of the client, with its chain */

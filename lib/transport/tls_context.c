@@ -43,6 +43,10 @@ static bool is_empty(const char *text) {
   return text != NULL && text[0] == '\0';
 }
 
+static bool is_large(const char *text) {
+  return text != NULL && strlen(text) > KIN__TLS_MAX_PEM_BYTES;
+}
+
 const char *kin__tls_options_check(const kin__tls_options *options) {
   bool has_authority =
       options->authority_file != NULL || options->authority_data != NULL;
@@ -54,6 +58,10 @@ const char *kin__tls_options_check(const kin__tls_options *options) {
       is_empty(options->certificate_data) || is_empty(options->key_file) ||
       is_empty(options->key_data) || is_empty(options->server_name)) {
     return "an empty string where a file, PEM data or a name should be";
+  }
+  if (is_large(options->authority_data) ||
+      is_large(options->certificate_data) || is_large(options->key_data)) {
+    return "PEM data over 2 MiB";
   }
   if (has_authority && options->is_insecure) {
     return "a certificate authority and insecure_skip_tls_verify exclude each "
@@ -216,7 +224,7 @@ static bool note_files(kin__tls_context *context) {
 }
 
 static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
-  kin__tls_settings *settings = &context->settings;
+  const kin__tls_settings *settings = &context->settings;
   bool is_first = context->ctx == NULL;
   bool is_other = note_files(context);
   drop_session(context);

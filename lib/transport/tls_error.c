@@ -42,12 +42,10 @@ static unsigned long take_errors(bool *is_memory) {
   return first;
 }
 
-unsigned long kin__tls_drop_errors(bool *is_memory) {
-  unsigned long last = ERR_peek_last_error();
+void kin__tls_drop_errors(bool *is_memory) {
   bool was_memory;
   (void)take_errors(&was_memory);
   *is_memory = *is_memory || was_memory;
-  return last;
 }
 
 static int out_of_memory(char *reason, size_t size) {

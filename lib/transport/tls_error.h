@@ -17,9 +17,9 @@
  * KIN_ETLS, also if the queue was empty. */
 int kin__tls_take_error(char *reason, size_t size);
 
-/* The same without words. *is_memory is set if memory was out, else left alone.
- * Returns the youngest error, 0 if the queue was empty. */
-unsigned long kin__tls_drop_errors(bool *is_memory);
+/* The same without words: *is_memory is set if memory was out, else left
+ * alone. */
+void kin__tls_drop_errors(bool *is_memory);
 
 /* Why verification has just refused a certificate; `wanted` is the name or
  * address it should be for. */

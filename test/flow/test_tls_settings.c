@@ -47,6 +47,12 @@ static void test_tls_settings_options(void **state) {
   check_options((kin__tls_options){.server_name = ""}, "empty string");
   check_options((kin__tls_options){.server_name = "a b"}, "neither a host");
   check_options((kin__tls_options){.server_name = "a\r\nb"}, "neither a host");
+  char *large = malloc(KIN__TLS_MAX_PEM_BYTES + 2);
+  assert_non_null(large);
+  memset(large, 'x', KIN__TLS_MAX_PEM_BYTES + 1);
+  large[KIN__TLS_MAX_PEM_BYTES + 1] = '\0';
+  check_options((kin__tls_options){.authority_data = large}, "over 2 MiB");
+  free(large);
 }
 
 /* --- What cannot be understood --------------------------------------------- */
