@@ -7,6 +7,7 @@
 
 #include <kin/allocator.h>
 #include <kin/client.h>
+#include <kin/delta.h>
 #include <kin/error.h>
 #include <kin/expiring_store.h>
 #include <kin/export.h>
@@ -20,6 +21,7 @@
 #include <kin/object.h>
 #include <kin/object_list.h>
 #include <kin/push_store.h>
+#include <kin/queue.h>
 #include <kin/selector.h>
 #include <kin/store.h>
 #include <kin/str.h>

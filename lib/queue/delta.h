@@ -25,6 +25,8 @@ typedef struct kin__delta {
   uint8_t reason;    /* kin_delete_reason of a DELETED */
   bool is_tombstone; /* DELETED whose final state is unknown */
   bool is_initial;   /* part of its scope's first list */
+  bool is_key_only;  /* nobody has the object: `object` has its key only (never
+                     * so in an informer) */
 } kin__delta;
 
 #endif /* KIN_QUEUE_DELTA_H */

@@ -98,6 +98,22 @@ static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
   return 0;
 }
 
+/* Puts an entry with deltas at the end. Cannot fail once there was room in the
+ * map for another. */
+static void link_last(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
+  int err = kin__map_insert(&fifo->map, hash, id);
+  assert(err == 0);
+  (void)err;
+  entry_at(fifo, id)->next = KIN__NO_SLOT;
+  if (fifo->last != KIN__NO_SLOT) {
+    entry_at(fifo, fifo->last)->next = id;
+  } else {
+    fifo->first = id;
+  }
+  fifo->last = id;
+  fifo->depth++;
+}
+
 /* Enqueues a key. */
 static int enqueue(kin__delta_fifo *fifo, const kin__delta *delta,
                    uint32_t hash) {
@@ -109,93 +125,203 @@ static int enqueue(kin__delta_fifo *fifo, const kin__delta *delta,
   if (err != 0) {
     return err;
   }
-  err = kin__map_insert(&fifo->map, hash, id);
-  assert(err == 0);
   entry *e = entry_at(fifo, id);
-  e->next = KIN__NO_SLOT;
   e->count = 1;
   set(&e->deltas.one, delta);
-  if (fifo->last != KIN__NO_SLOT) {
-    entry_at(fifo, fifo->last)->next = id;
-  } else {
-    fifo->first = id;
-  }
-  fifo->last = id;
-  fifo->depth++;
-  return err;
+  link_last(fifo, id, hash);
+  return 0;
 }
 
 /* DF-04: of two deletions in a row the older stays, because it tells the final
- * state, unless it is a tombstone, which may not. */
+ * state, unless it is a tombstone, which may not. What has no object at all
+ * tells nothing. */
 static void merge_deletion(kin__delta *older, const kin__delta *newer) {
-  if (older->is_tombstone) {
+  if (older->is_tombstone && !newer->is_key_only) {
     kin_object *object = older->object;
     set(older, newer);
     kin_object_unref(object);
   }
 }
 
-int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta) {
-  kin_str key = kin_object_key(delta->object);
-  uint32_t hash = kin__hash(&fifo->seed, key);
-  uint32_t id = find(fifo, key, hash);
-  bool is_deletion = delta->type == KIN__DELTA_DELETED;
-  if (id == KIN__NO_SLOT) {
-    if (is_deletion &&
-        (fifo->is_known == NULL || !fifo->is_known(fifo->ctx, key, hash))) {
-      return 0; /* DF-03 */
-    }
-    return enqueue(fifo, delta, hash);
-  }
+static int append_or_merge(kin__delta_fifo *fifo, uint32_t id,
+                           const kin__delta *delta) {
   entry *e = entry_at(fifo, id);
-  if (is_deletion && newest_of(e)->type == KIN__DELTA_DELETED) {
+  if (delta->type == KIN__DELTA_DELETED &&
+      newest_of(e)->type == KIN__DELTA_DELETED) {
     merge_deletion(newest_of(e), delta);
     return 0;
   }
   return append(fifo, e, delta);
 }
 
+int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta) {
+  kin_str key = kin_object_key(delta->object);
+  uint32_t hash = kin__hash(&fifo->seed, key);
+  uint32_t id = find(fifo, key, hash);
+  if (id != KIN__NO_SLOT) {
+    return append_or_merge(fifo, id, delta);
+  }
+  if (delta->type == KIN__DELTA_DELETED &&
+      (fifo->is_known == NULL || !fifo->is_known(fifo->ctx, key, hash))) {
+    return 0; /* DF-03 */
+  }
+  return enqueue(fifo, delta, hash);
+}
+
+int kin__delta_fifo_append(kin__delta_fifo *fifo, const kin__delta *delta) {
+  kin_str key = kin_object_key(delta->object);
+  uint32_t hash = kin__hash(&fifo->seed, key);
+  uint32_t id = find(fifo, key, hash);
+  return id != KIN__NO_SLOT ? append_or_merge(fifo, id, delta)
+                            : enqueue(fifo, delta, hash);
+}
+
+static void drop_deltas(kin__delta_fifo *fifo, entry *e) {
+  kin__delta *items = deltas_of(e);
+  for (uint32_t i = 0; i < e->count; i++) {
+    kin_object_unref(items[i].object);
+  }
+  if (e->capacity > 0) {
+    kin__free(fifo->allocator, e->deltas.items);
+  }
+}
+
+int kin__delta_fifo_set(kin__delta_fifo *fifo, const kin__delta *delta) {
+  kin_str key = kin_object_key(delta->object);
+  uint32_t hash = kin__hash(&fifo->seed, key);
+  uint32_t id = find(fifo, key, hash);
+  if (id == KIN__NO_SLOT) {
+    return enqueue(fifo, delta, hash);
+  }
+  entry *e = entry_at(fifo, id);
+  kin__delta copy; /* first, in case it is the same object */
+  set(&copy, delta);
+  drop_deltas(fifo, e);
+  e->capacity = 0;
+  e->count = 1;
+  e->deltas.one = copy;
+  return 0;
+}
+
 bool kin__delta_fifo_has(const kin__delta_fifo *fifo, kin_str key) {
   return find(fifo, key, kin__hash(&fifo->seed, key)) != KIN__NO_SLOT;
 }
 
-bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas) {
-  *deltas = (kin__deltas){0};
-  if (fifo->depth == 0) {
+static void borrow(const kin__delta_fifo *fifo, uint32_t id,
+                   kin__deltas *deltas) {
+  entry *e = entry_at(fifo, id);
+  *deltas = (kin__deltas){
+      .items = deltas_of(e), .count = e->count, .hash = e->head.hash};
+}
+
+bool kin__delta_fifo_find(const kin__delta_fifo *fifo, kin_str key,
+                          kin__deltas *deltas) {
+  uint32_t id = find(fifo, key, kin__hash(&fifo->seed, key));
+  if (id != KIN__NO_SLOT) {
+    borrow(fifo, id, deltas);
+  }
+  return id != KIN__NO_SLOT;
+}
+
+bool kin__delta_fifo_next(const kin__delta_fifo *fifo, uint32_t *id,
+                          kin__deltas *deltas) {
+  uint32_t next = *id != KIN__NO_SLOT ? entry_at(fifo, *id)->next : fifo->first;
+  if (next == KIN__NO_SLOT) {
     return false;
   }
-  entry *e = entry_at(fifo, fifo->first);
-  deltas->items = deltas_of(e);
-  deltas->count = e->count;
-  deltas->hash = e->head.hash;
+  *id = next;
+  borrow(fifo, next, deltas);
   return true;
 }
 
-bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas) {
-  if (!kin__delta_fifo_peek(fifo, deltas)) {
-    return false;
+bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas) {
+  *deltas = (kin__deltas){0};
+  if (fifo->depth > 0) {
+    borrow(fifo, fifo->first, deltas);
   }
+  return fifo->depth > 0;
+}
+
+/* Takes the oldest key out; there must be one. */
+static uint32_t unlink_first(kin__delta_fifo *fifo) {
   uint32_t id = fifo->first;
-  entry *e = entry_at(fifo, id);
-  if (e->capacity == 0) {
-    deltas->one = e->deltas.one;
-    deltas->items = &deltas->one;
-  }
-  fifo->first = e->next;
+  fifo->first = entry_at(fifo, id)->next;
   if (fifo->first == KIN__NO_SLOT) {
     fifo->last = KIN__NO_SLOT;
   }
   fifo->depth--;
   kin__map_remove(&fifo->map, id);
+  return id;
+}
+
+bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
+                              kin__deltas *deltas) {
+  if (!kin__delta_fifo_peek(fifo, deltas)) {
+    return false;
+  }
+  *id = unlink_first(fifo);
+  return true;
+}
+
+void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id) {
+  drop_deltas(fifo, entry_at(fifo, id));
+  kin__slots_give(&fifo->entries, id);
+}
+
+void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id) {
+  entry *e = entry_at(fifo, id);
+  uint32_t hash = e->head.hash;
+  kin_str key = kin_object_key(deltas_of(e)->object);
+  if (find(fifo, key, hash) != KIN__NO_SLOT) {
+    kin__delta_fifo_release(fifo, id);
+  } else {
+    link_last(fifo, id, hash);
+  }
+}
+
+bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas) {
+  uint32_t id;
+  if (!kin__delta_fifo_take_out(fifo, &id, deltas)) {
+    return false;
+  }
+  entry *e = entry_at(fifo, id);
+  if (e->capacity == 0) {
+    deltas->one = e->deltas.one;
+    deltas->items = &deltas->one;
+  }
   kin__slots_give(&fifo->entries, id);
   return true;
 }
 
 void kin__delta_fifo_drop(kin__delta_fifo *fifo) {
-  kin__deltas deltas;
-  if (kin__delta_fifo_pop(fifo, &deltas)) {
-    kin__deltas_finish(&deltas, fifo->allocator);
+  if (fifo->depth > 0) {
+    kin__delta_fifo_release(fifo, unlink_first(fifo));
   }
+}
+
+void kin__delta_fifo_truncate(kin__delta_fifo *fifo, uint32_t last) {
+  uint32_t id = last != KIN__NO_SLOT ? entry_at(fifo, last)->next : fifo->first;
+  while (id != KIN__NO_SLOT) {
+    uint32_t next = entry_at(fifo, id)->next;
+    kin__map_remove(&fifo->map, id);
+    kin__delta_fifo_release(fifo, id);
+    fifo->depth--;
+    id = next;
+  }
+  fifo->last = last;
+  if (last != KIN__NO_SLOT) {
+    entry_at(fifo, last)->next = KIN__NO_SLOT;
+  } else {
+    fifo->first = KIN__NO_SLOT;
+  }
+}
+
+void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b) {
+  kin__delta_fifo was_a = *a;
+  *a = *b;
+  *b = was_a;
+  a->map.slots = &a->entries;
+  b->map.slots = &b->entries;
 }
 
 void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator) {

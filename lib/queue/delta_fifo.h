@@ -19,10 +19,13 @@
  * keys in order of their first enqueueing, each at most once. A key is in
  * `order` iff it has deltas.
  *
- * Replace is taken apart, so that a list of any length is applied in bounded
- * steps by whoever drives the queue: push a REPLACED delta for each listed
- * object as there is room; when the queue has drained, push a tombstone for
- * each known object that the list did not mention. */
+ * An informer uses push, peek and drop. There Replace is taken apart, so that a
+ * list of any length is applied in bounded steps by whoever drives the queue:
+ * push a REPLACED delta for each listed object as there is room; when the queue
+ * has drained, push a tombstone for each known object that the list did not
+ * mention.
+ *
+ * The public queues (queue.h) use the rest: FIFO keeps one delta a key. */
 typedef struct kin__delta_fifo {
   const kin_allocator *allocator;
   kin__hash_seed seed;
@@ -60,8 +63,28 @@ bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count);
  * Errors: KIN_ENOMEM, nothing changed. */
 int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta);
 
+/* The same for a key that counts as known whatever is_known says. */
+int kin__delta_fifo_append(kin__delta_fifo *fifo, const kin__delta *delta);
+
+/* Makes a copy of `delta` the only one of its key; one that is not queued is
+ * enqueued. Errors: KIN_ENOMEM, nothing changed; never for a queued key. */
+int kin__delta_fifo_set(kin__delta_fifo *fifo, const kin__delta *delta);
+
 /* Whether a key has deltas. */
 bool kin__delta_fifo_has(const kin__delta_fifo *fifo, kin_str key);
+
+/* The deltas of a key, borrowed until they change; false if it has none. */
+bool kin__delta_fifo_find(const kin__delta_fifo *fifo, kin_str key,
+                          kin__deltas *deltas);
+
+/* The deltas of the next key, borrowed until they change; false at the end.
+ * Begin with *id = KIN__NO_SLOT. No key may leave the queue in between. */
+bool kin__delta_fifo_next(const kin__delta_fifo *fifo, uint32_t *id,
+                          kin__deltas *deltas);
+
+/* Drops the keys that were enqueued after the one whose id was `last` of the
+ * queue then. No key may have left the queue since. */
+void kin__delta_fifo_truncate(kin__delta_fifo *fifo, uint32_t last);
 
 /* The deltas of the oldest key, left in the queue and borrowed; false if it is
  * empty. The queue must not change before the peeked deltas are popped or
@@ -74,6 +97,21 @@ void kin__delta_fifo_drop(kin__delta_fifo *fifo);
 /* Removes the oldest key and hands its deltas over; false if it is empty.
  * `deltas` must not be moved afterwards. */
 bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas);
+
+/* Pop in two halves, with the choice to put the key back: take the oldest key
+ * out and borrow its deltas; *id stands for them until one of the other two is
+ * called, once. The queue may change in between in any way but by a finish. */
+bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
+                              kin__deltas *deltas);
+void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id);
+/* Enqueues the key again, with the deltas it had; if it has newer ones by now,
+ * releases them instead (OQ-01). Cannot fail. */
+void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id);
+
+/* Exchanges the content of two queues, of which nothing is taken out. */
+void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b);
+
+/* Drops the references of what pop handed over. */
 void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator);
 
 #endif /* KIN_QUEUE_DELTA_FIFO_H */

@@ -61,7 +61,7 @@ int kin_expiring_store_new(kin_expiring_store **out,
   }
   kin_expiring_store *store = kin__malloc(&memory->allocator, sizeof *store);
   if (store != NULL) {
-    kin__store_init(&store->store, memory, kin__store_make_seed(store), false);
+    kin__store_init(&store->store, memory, kin__hash_make_seed(store), false);
     store->options = o;
     store->options.allocator = NULL; /* the store has a copy */
     *out = store;

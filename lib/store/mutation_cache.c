@@ -207,7 +207,7 @@ int kin_mutation_cache_new(kin_mutation_cache **out,
   cache->allocator = *allocator;
   cache->options = o;
   cache->options.allocator = NULL; /* there is a copy */
-  cache->seed = kin__store_make_seed(cache);
+  cache->seed = kin__hash_make_seed(cache);
   kin__slots_init(&cache->entries, &cache->allocator, sizeof(entry));
   kin__map_init(&cache->map, &cache->allocator, &cache->entries);
   kin__list_init(&cache->used);

@@ -39,7 +39,7 @@ int kin_push_store_new(kin_push_store **out,
   kin_push_store *store = kin__calloc(&memory->allocator, 1, sizeof *store);
   kin__object_list *list = kin__object_list_new(&memory->allocator, 0);
   if (store != NULL && list != NULL) {
-    kin__store_init(&store->store, memory, kin__store_make_seed(store), false);
+    kin__store_init(&store->store, memory, kin__hash_make_seed(store), false);
     store->list = list;
     store->push = o.push;
     store->data = o.data;

@@ -2,7 +2,6 @@
 #include "store/store.h"
 
 #include <string.h>
-#include <unistd.h>
 #ifdef __APPLE__
 #include <sys/random.h>
 #endif
@@ -184,15 +183,6 @@ kin_object *kin__store_remove(kin_store *store, uint32_t slot) {
   return object;
 }
 
-kin__hash_seed kin__store_make_seed(const void *address) {
-  kin__hash_seed seed;
-  if (getentropy(&seed, sizeof seed) != 0) {
-    seed.k0 = (uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15);
-    seed.k1 = (uintptr_t)&seed ^ (uint64_t)getpid() << 32;
-  }
-  return seed;
-}
-
 int kin_store_new(kin_store **out, const kin_store_options *options) {
   *out = NULL;
   kin_store_options o = KIN_STORE_OPTIONS_INIT;
@@ -208,7 +198,7 @@ int kin_store_new(kin_store **out, const kin_store_options *options) {
   }
   kin_store *store = kin__malloc(&memory->allocator, sizeof *store);
   if (store != NULL) {
-    kin__store_init(store, memory, kin__store_make_seed(store), false);
+    kin__store_init(store, memory, kin__hash_make_seed(store), false);
     store->transform = o.transform;
     store->transform_data = o.data;
     *out = store;

@@ -87,10 +87,6 @@ int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
  * reference to it. Cannot fail. */
 kin_object *kin__store_remove(kin_store *store, uint32_t slot);
 
-/* A seed for the tables of what is used without a client. `address` helps where
- * the system has no randomness to give. */
-kin__hash_seed kin__store_make_seed(const void *address);
-
 /* What a put of the object keeps, as a new reference. Errors: see
  * kin_store_put. */
 int kin__store_transform(const kin_store *store, const kin_object *object,

@@ -113,7 +113,7 @@ int kin_heap_new(kin_heap **out, const kin_heap_options *options) {
     return KIN_ENOMEM;
   }
   heap->allocator = *allocator;
-  heap->seed = kin__store_make_seed(heap);
+  heap->seed = kin__hash_make_seed(heap);
   heap->less = o.less;
   heap->data = o.data;
   kin__slots_init(&heap->entries, &heap->allocator, sizeof(entry));

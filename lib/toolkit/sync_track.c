@@ -80,7 +80,7 @@ int kin_sync_set_new(kin_sync_set **out, const kin_allocator *allocator) {
     return KIN_ENOMEM;
   }
   set->allocator = *allocator;
-  set->seed = kin__store_make_seed(set);
+  set->seed = kin__hash_make_seed(set);
   kin__slots_init(&set->entries, &set->allocator, sizeof(entry));
   kin__map_init(&set->map, &set->allocator, &set->entries);
   return 0;

@@ -156,6 +156,49 @@ static void test_chunkq_reserve_fails_cleanly(void **state) {
   teardown(&f);
 }
 
+/* A cursor meets every element once, also those pushed while it waits at the
+ * end, and what is taken back leaves the rest as it was. */
+static void test_chunkq_cursor_and_rewind(void **state) {
+  (void)state;
+  for (unsigned kept = 0; kept < 3 * PER_CHUNK; kept += 7) {
+    for (unsigned more = 0; more < 2 * PER_CHUNK + 2; more += 13) {
+      fixture f;
+      setup(&f);
+      while (f.pushed < kept + kept / 3) {
+        assert_true(push(&f));
+      }
+      while (f.popped < kept / 3) {
+        pop(&f);
+      }
+      kin__chunkq_cursor end = kin__chunkq_end(&f.queue);
+      for (unsigned i = 0; i < more; i++) {
+        assert_true(push(&f));
+      }
+      kin__chunkq_cursor cursor = {0};
+      for (uint64_t i = f.popped; i < f.pushed; i++) {
+        const uint64_t *element = kin__chunkq_next(&f.queue, &cursor);
+        assert_non_null(element);
+        assert_int_equal(*element, i);
+      }
+      assert_null(kin__chunkq_next(&f.queue, &cursor));
+      assert_null(kin__chunkq_next(&f.queue, &cursor));
+      kin__chunkq_rewind(&f.queue, end, more);
+      f.pushed -= more;
+      assert_int_equal(f.queue.count, f.pushed - f.popped);
+      assert_null(kin__chunkq_next(&f.queue, &end));
+      assert_true(push(&f));
+      const uint64_t *element = kin__chunkq_next(&f.queue, &end);
+      assert_non_null(element);
+      assert_int_equal(*element, f.pushed - 1);
+      while (f.popped < f.pushed) {
+        pop(&f);
+      }
+      assert_null(kin__chunkq_peek(&f.queue));
+      teardown(&f);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_chunkq_is_first_in_first_out),
@@ -163,6 +206,7 @@ int main(void) {
       cmocka_unit_test(test_chunkq_push_fails_cleanly),
       cmocka_unit_test(test_chunkq_reserve_is_kept),
       cmocka_unit_test(test_chunkq_reserve_fails_cleanly),
+      cmocka_unit_test(test_chunkq_cursor_and_rewind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

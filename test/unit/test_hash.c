@@ -80,12 +80,21 @@ static void test_hash_reads_unaligned_text(void **state) {
   }
 }
 
+/* Seeds that are made differ, so that nobody can choose keys that collide. */
+static void test_hash_made_seeds_differ(void **state) {
+  (void)state;
+  const kin__hash_seed a = kin__hash_make_seed(&state);
+  const kin__hash_seed b = kin__hash_make_seed(&state);
+  assert_true(a.k0 != b.k0 || a.k1 != b.k1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_hash_matches_another_implementation),
       cmocka_unit_test(test_hash_uses_both_key_words),
       cmocka_unit_test(test_hash_of_the_empty_string_needs_no_bytes),
       cmocka_unit_test(test_hash_reads_unaligned_text),
+      cmocka_unit_test(test_hash_made_seeds_differ),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
