@@ -292,7 +292,7 @@ def compare(cluster, program, record=False):
         cluster.restart_apiserver()
 
     with Simulation(program, cluster.directory) as simulation:
-        real = Client(cluster.url, forget_history)
+        real = Client(cluster.proxy.url, forget_history)
         simulated = Client(simulation.url, simulation.forget_history)
         run_both(real, simulated)
     if record:

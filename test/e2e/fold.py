@@ -59,16 +59,19 @@ class Fold:
     # ---- feeding
 
     def feed(self, raw):
-        """Takes one line of output, bytes with or without its newline."""
+        """Takes one line of output, bytes with or without its newline.
+
+        Returns it decoded, or None if there is no telling what it is.
+        """
         self._line += 1
         try:
             line = json.loads(raw, object_pairs_hook=self._unique)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             self._violation(f"not JSON: {error}: {raw[:200]!r}")
-            return
+            return None
         if not isinstance(line, dict):
             self._violation(f"not a JSON object: {raw[:200]!r}")
-            return
+            return None
         take = {
             "add": self._add, "update": self._update, "delete": self._delete,
             "synced": self._take_synced, "relisted": self._relisted,
@@ -76,7 +79,7 @@ class Fold:
         }.get(line.get("event"))
         if not take:
             self._violation(f"unknown event: {raw[:200]!r}")
-            return
+            return None
         try:
             if line["event"] in ("add", "update", "delete"):
                 self._check_change(line, raw)
@@ -84,6 +87,8 @@ class Fold:
         except (KeyError, TypeError, ValueError) as error:
             self._violation(f"a member is missing or of the wrong type "
                             f"({error!r}): {raw[:200]!r}")
+            return None
+        return line
 
     def _unique(self, pairs):
         decoded = dict(pairs)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Runs the kinformer program and folds its lines as they come."""
 
+import contextlib
+import pathlib
 import signal
 import subprocess
 import threading
 import time
 
+from bounds import Seen, leaks
 from fold import Fold
 from process import Process
 
@@ -26,21 +29,33 @@ class Failure(Exception):
 class Kinformer:
     """A context manager around one run of the program."""
 
-    def __init__(self, program, url, arguments, directory, fold=None):
+    def __init__(self, program, access, arguments, directory, fold=None,
+                 secrets=(), environment=None, name="kinformer"):
+        """secrets: what it may never show. name: that of its log, which may
+        belong to one process at a time."""
         self.fold = fold or Fold()
         self.exit_status = None
-        self._argv = [program, *arguments, "--server", url]
+        self.seen = []  # every line, as a Seen
+        self.leaks = []
+        self.started_at = 0.0
+        self._argv = [program, *arguments, "--server", access.url,
+                      *access.arguments]
         self._directory = directory
+        self._secrets = secrets
+        self._environment = environment or {}
+        self._name = name
         self._changed = threading.Condition()
         self._ended = False
 
     def __enter__(self):
-        self._process = Process("kinformer", self._argv, self._directory,
+        self.started_at = time.monotonic()
+        self._process = Process(self._name, self._argv, self._directory,
                                 stdout=subprocess.PIPE, environment={
             # Nothing of the machine's own configuration takes part.
             "KUBECONFIG": "/dev/null", "HOME": str(self._directory),
             "ASAN_OPTIONS": "detect_leaks=1",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+            **self._environment,
         })
         self._log_start = self._process.log_path.stat().st_size
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -54,9 +69,16 @@ class Kinformer:
     def _read(self):
         try:
             with self._process.stdout as lines:
-                for line in lines:
+                for raw in lines:
+                    at = time.monotonic()
+                    if not self.seen:
+                        self.check_command_line()
+                    found = leaks("standard output", raw, self._secrets)
                     with self._changed:
-                        self.fold.feed(line)
+                        line = self.fold.feed(raw)
+                        if line:
+                            self.seen.append(Seen(at, line))
+                        self.leaks += found
                         self._changed.notify_all()
         finally:
             with self._changed:
@@ -82,6 +104,39 @@ class Kinformer:
     def wait_error(self, count=1):
         self.wait_for("error line", lambda fold: len(fold.errors) >= count)
 
+    def wait_line(self, what, predicate, since=0.0, timeout_s=WAIT_S):
+        """Returns the first line since then of which predicate(line) holds."""
+        looked_at = 0
+        found = None
+
+        def look(_):
+            nonlocal looked_at, found
+            while not found and looked_at < len(self.seen):
+                seen = self.seen[looked_at]
+                looked_at += 1
+                if seen.at >= since and predicate(seen.line):
+                    found = seen
+            return found
+
+        self.wait_for(what, look, timeout_s)
+        return found
+
+    def wait_errors(self, count, since, predicate=lambda line: True,
+                    timeout_s=WAIT_S):
+        """Returns the first so many error lines since then that are meant."""
+        def matching():
+            return [error for error in self.errors(since)
+                    if predicate(error.line)]
+
+        self.wait_for(f"{count} error lines",
+                      lambda _: len(matching()) >= count, timeout_s)
+        return matching()[:count]
+
+    def errors(self, since=0.0):
+        with self._changed:
+            return [seen for seen in self.seen
+                    if seen.line["event"] == "error" and seen.at >= since]
+
     def wait_object(self, key, obj):
         """Waits until this version of the object, or a later one, is seen."""
         meta = obj["metadata"]
@@ -104,6 +159,7 @@ class Kinformer:
 
     def stop(self, number=signal.SIGINT):
         """Interrupts it; it has to end with 0, having printed whole lines."""
+        self.check_command_line()
         self._process.signal(number)
         status = self._process.wait(STOP_S)
         if status is None:
@@ -114,11 +170,19 @@ class Kinformer:
             raise Failure(f"exit status {status} after the signal\n"
                           f"{self.describe()}")
 
+    def check_command_line(self):
+        """What everybody on the machine can read of it while it runs."""
+        path = pathlib.Path(f"/proc/{self._process.pid}/cmdline")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            self.leaks += leaks("/proc/PID/cmdline", path.read_bytes(),
+                                self._secrets)
+
     def _finish(self, status):
         self._reader.join()
         self._process.kill()
         self.exit_status = status
         report = self.standard_error()
+        self.leaks += leaks("standard error", report, self._secrets)
         if any(mark in report for mark in SANITIZER_REPORTS):
             raise Failure("a sanitizer reported\n"
                           + report.decode(errors="replace"))

@@ -13,8 +13,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def _die_with_parent():
     """Runs in the child: even a harness killed by SIGKILL leaves nothing.
 
-    The signal comes when the *thread* that started the child ends, so children
-    are started from the main thread only.
+    The signal comes when the *thread* that started the child ends, so a child
+    is started from the main thread, or from one that outlives it.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -33,6 +33,10 @@ class Process:
             env={**os.environ, **(environment or {})},
             # An interrupt from the terminal is the harness's to handle.
             start_new_session=True, preexec_fn=_die_with_parent)
+
+    @property
+    def pid(self):
+        return self._popen.pid
 
     @property
     def stdout(self):

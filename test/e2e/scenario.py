@@ -3,50 +3,137 @@
 
 import collections
 import concurrent.futures
+import contextlib
+import dataclasses
 import itertools
+import typing
 
 from api import CONFIG_MAPS, PODS, key_of
+from bounds import judge_recovery, recovery_due
 from fold import Fold
 from kin import Failure, Kinformer
 import objects
-
-SCENARIOS = {}  # name -> function, in the order of definition
+from relay import Relay
+from ways import WAYS, Access
 
 WRITERS = 4
 
 
-def scenario(function):
-    """Registers a function of one argument, the Context, under its name."""
-    SCENARIOS[function.__name__] = function
-    return function
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """One function with one way to the API server, or with none given."""
+    name: str
+    run: typing.Callable
+    way: str = ""
+    # Its way is ended and begun again.
+    is_severed: bool = False
+    # Those of one group mostly wait and disturb no other: they run side by
+    # side, after all that have none.
+    group: str = ""
+
+
+SCENARIOS = {}  # name -> Scenario, in the order of definition
+
+
+def scenario(function=None, *, ways=tuple(WAYS), severed=False, group=""):
+    """Registers a function of one argument, the Context, once for each way.
+
+    Its name is the function's, with the way's after a slash.
+    """
+    def register(function):
+        for way in ways or ("",):
+            name = f"{function.__name__}/{way}".rstrip("/")
+            SCENARIOS[name] = Scenario(name, function, way, severed, group)
+        return function
+
+    return register(function) if function else register
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A time that was measured, and the bound it is held to."""
+    scenario: str
+    what: str
+    seconds: float
+    bound: str
 
 
 class Context:
     _serial = itertools.count(1)
 
-    def __init__(self, cluster, program, name):
+    def __init__(self, cluster, program, scenario_):
         self.cluster = cluster
+        self.measured = []
+        self.way = WAYS[scenario_.way](cluster) if scenario_.way else None
         self._program = program
-        self._name = name.replace("_", "-")
+        self._name = scenario_.name
+        self._tokens = []  # of this scenario's own
 
     @property
     def api(self):
         return self.cluster.api
 
+    def unused_name(self):
+        name = self._name.replace("_", "-").replace("/", "-")
+        return f"{name}-{next(self._serial)}"[-60:].lstrip("-")
+
     def namespace(self):
         """A new namespace of this scenario's own."""
-        name = f"{self._name}-{next(self._serial)}"[-60:].lstrip("-")
+        name = self.unused_name()
         self.api.create_namespace(name)
         return name
 
-    def informer(self, resource, *arguments, **fold_options):
-        """A Kinformer to be entered by `with`."""
+    def informer(self, resource, *arguments, at=None, environment=None,
+                 **fold_options):
+        """A Kinformer to be entered by `with`. at: an Access, else the way's.
+        """
         options = list(arguments)
         if fold_options.get("show_object"):
             options.append("--show-object")
-        return Kinformer(self._program, self.cluster.url,
+        return Kinformer(self._program, at or self.way.access,
                          [resource, *options], self.cluster.directory,
-                         Fold(**fold_options))
+                         Fold(**fold_options),
+                         [*self.cluster.secrets, *self._tokens], environment,
+                         f"kinformer-{self.unused_name()}")
+
+    def secret(self, token):
+        """Nothing that is started from now on may show this token."""
+        self._tokens.append(token)
+        return token
+
+    @contextlib.contextmanager
+    def relayed(self):
+        """A Relay on this scenario's way, and the Access to it."""
+        with Relay(self.way.port) as relay:
+            yield relay, self.way.access_at(relay.port)
+
+    def direct_access(self, port, *arguments, host="127.0.0.1", scheme="https",
+                      authority=None):
+        """TLS to a port of loopback, trusting one authority, ours if none is
+        named."""
+        if scheme == "https" and authority != "":
+            arguments = ("--certificate-authority", str(
+                authority or self.cluster.authority.certificate), *arguments)
+        return Access(f"{scheme}://{host}:{port}", tuple(map(str, arguments)))
+
+    @contextlib.contextmanager
+    def spare_apiserver(self):
+        """The second API server, for what would disturb others if it were done
+        to the first."""
+        server = self.cluster.spare_apiserver()
+        try:
+            yield server
+        except BaseException:
+            self.cluster.drop_spare()
+            raise
+        if server.is_altered:
+            self.cluster.drop_spare()
+
+    def measure(self, what, seconds, bound):
+        """Notes a time for the record. bound: in words, or in seconds."""
+        if not isinstance(bound, str):
+            bound = f"<= {bound:g} s"
+        self.measured.append(Measured(self._name, what, seconds, bound))
 
     def sentinel(self, kin, namespace, resource="configmaps", **options):
         """Writes an object last and waits until it is seen.
@@ -54,15 +141,32 @@ class Context:
         Events of one resource come in the order of their writing, so all that
         was written before has been seen then too.
         """
+        obj = self.write_sentinel(namespace, resource, **options)
+        kin.wait_object(key_of(obj), obj)
+        return obj
+
+    def write_sentinel(self, namespace, resource="configmaps", **options):
         make, collection = {
             "configmaps": (objects.config_map, CONFIG_MAPS),
             "pods": (objects.pod, PODS),
         }[resource]
-        name = f"zz-sentinel-{next(self._serial)}"
-        obj = self.api.create(collection.format(namespace),
-                              make(name, **options))
-        kin.wait_object(key_of(obj), obj)
-        return obj
+        return self.api.create(
+            collection.format(namespace),
+            make(f"zz-sentinel-{next(self._serial)}", **options))
+
+    @staticmethod
+    def wait_recovered(kin, mended_at, what, predicate):
+        """Returns the line that proves it, unless a whole attempt fails first.
+        """
+        def has_failed_again():
+            return recovery_due(kin.errors(), mended_at)[1]
+
+        seen = kin.wait_line(what, lambda line: predicate(line) or (
+            line["event"] == "error" and has_failed_again()))
+        if seen.line["event"] == "error":
+            raise Failure("\n".join(judge_recovery(
+                kin.errors(), mended_at, seen.at)) + "\n" + kin.describe())
+        return seen
 
     def finish(self, kin, *collections, **list_options):
         """Ends the program and holds it to the truth and to all the rules."""
@@ -77,20 +181,21 @@ class Context:
         if kin.fold.synced is None:
             problems.append("no synced line")
         kin.fold.compare(truth)
-        if kin.fold.violations:
-            problems.append(self._violations(kin))
-        if problems:
-            raise Failure("\n".join(problems))
+        self.expect_none(problems + self._violations(kin))
 
     def expect_legal(self, kin):
-        if kin.fold.violations:
-            raise Failure(self._violations(kin))
+        self.expect_none(self._violations(kin))
 
     @staticmethod
     def _violations(kin):
-        found = kin.fold.violations
-        return "\n".join(
-            [f"{len(found)} violations, the first of them:", *found[:8]])
+        found = kin.fold.violations + kin.leaks
+        return [f"{len(found)} violations, the first of them:",
+                *found[:8]] if found else []
+
+    @staticmethod
+    def expect_none(problems):
+        if problems:
+            raise Failure("\n".join(problems))
 
     @staticmethod
     def expect_changes(kin, **expected):

@@ -6,13 +6,13 @@ from objects import config_map
 from scenario import scenario
 
 # A cut that nobody is told of does not exist here: a killed process's sockets
-# are closed by its kernel. Silence is for the simulated server.
+# are closed by its kernel. For silence see scenarios_silence.py.
 
 
-@scenario
-def proxy_killed_and_restarted(context):
+@scenario(severed=True)
+def cut_off_and_connected_again(context):
     """A cut: the watch goes on from where it was, without a list."""
-    api, cluster, space = context.api, context.cluster, context.namespace()
+    api, space = context.api, context.namespace()
     collection = CONFIG_MAPS.format(space)
     for i in range(50):
         api.create(collection, config_map(f"m-{i}"))
@@ -20,13 +20,13 @@ def proxy_killed_and_restarted(context):
         kin.wait_synced()
         api.patch(f"{collection}/m-0", {"data": {"value": "before"}})
         context.sentinel(kin, space)
-        cluster.kill_proxy()
+        context.way.sever()
         kin.wait_error()
         for i in range(10):
             api.patch(f"{collection}/m-{i}", {"data": {"value": "meanwhile"}})
             api.delete(f"{collection}/m-{i + 10}")
             api.create(collection, config_map(f"n-{i}"))
-        cluster.start_proxy()
+        context.way.restore()
         context.sentinel(kin, space)
         context.finish(kin, collection)
         context.expect(not kin.fold.relists, f"{kin.fold.relists}")
@@ -47,9 +47,9 @@ def apiserver_killed_and_restarted(context):
             for i in range(20):
                 write_all_kinds(context.api, collection, round_, i)
             failures = len(kin.fold.errors)
-            cluster.kill_apiserver()
+            cluster.apiserver.kill()
             kin.wait_error(failures + 1)
-            cluster.start_apiserver()
+            cluster.apiserver.start()
             for i in range(20, 40):
                 write_all_kinds(context.api, collection, round_, i)
             context.sentinel(kin, space)
@@ -69,19 +69,20 @@ def write_all_kinds(api, collection, round_, i):
 def lose_history(context, kin, change):
     """Cuts kinformer off, changes, compacts, forgets: a watch then gets 410.
 
-    The proxy is down meanwhile, so that kinformer sees nothing of the changes;
-    a compacted etcd and a restarted API server remember nothing of them.
+    Its way to the server is down meanwhile, so that it sees nothing of the
+    changes; a compacted etcd and a restarted API server remember nothing of
+    them.
     """
-    cluster = context.cluster
-    cluster.kill_proxy()
-    kin.wait_error()
+    failures = len(kin.fold.errors)
+    context.way.sever()
+    kin.wait_error(failures + 1)
     change(context.api)
-    cluster.compact()
-    cluster.restart_apiserver()
-    cluster.start_proxy()
+    context.cluster.compact()
+    context.cluster.restart_apiserver()
+    context.way.restore()
 
 
-@scenario
+@scenario(severed=True)
 def history_compacted(context):
     """410: one list, every missed change exactly once, by the right reason."""
     api, space = context.api, context.namespace()
@@ -117,7 +118,7 @@ def history_compacted(context):
                                 ("add", None): 5 + 5 + 1}, f"{seen}")
 
 
-@scenario
+@scenario(severed=True)
 def relist_with_nothing_changed(context):
     """410 again and again: not one event for objects that did not change."""
     api, space = context.api, context.namespace()
@@ -143,7 +144,7 @@ def relist_with_nothing_changed(context):
         context.expect(changes == [key_of(last)], f"{changes}")
 
 
-@scenario
+@scenario(severed=True)
 def two_namespaces_lose_history(context):
     """Each scope lists again for itself; the informer stays one."""
     api = context.api
@@ -169,23 +170,19 @@ def two_namespaces_lose_history(context):
         context.expect_changes(kin, add=2, update=1, delete=1)
 
 
-@scenario
+@scenario(severed=True)
 def starts_before_the_server(context):
     """No server yet: errors with the time of the next try, then all of it."""
-    api, cluster, space = context.api, context.cluster, context.namespace()
+    api, space = context.api, context.namespace()
     collection = CONFIG_MAPS.format(space)
     for i in range(10):
         api.create(collection, config_map(f"m-{i}"))
-    cluster.kill_proxy()
-    try:
-        with context.informer("configmaps", "-n", space) as kin:
-            kin.wait_error(2)
-            context.expect(all(e["class"] == "connect" and e["retryInMs"] > 0
-                               for e in kin.fold.errors), f"{kin.fold.errors}")
-            cluster.start_proxy()
-            kin.wait_synced()
-            context.sentinel(kin, space)
-            context.finish(kin, collection)
-    finally:
-        if not cluster.proxy.is_running():
-            cluster.start_proxy()
+    context.way.sever()
+    with context.informer("configmaps", "-n", space) as kin:
+        kin.wait_error(2)
+        context.expect(all(e["class"] == "connect" and e["retryInMs"] > 0
+                           for e in kin.fold.errors), f"{kin.fold.errors}")
+        context.way.restore()
+        kin.wait_synced()
+        context.sentinel(kin, space)
+        context.finish(kin, collection)

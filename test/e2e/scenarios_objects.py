@@ -4,7 +4,7 @@
 import json
 import urllib.parse
 
-from api import CONFIG_MAPS, PODS, key_of
+from api import CONFIG_MAPS, PODS, ApiError, key_of
 from objects import (LONG_STRING, ODD_SPEC, ODD_STRINGS, WIDGETS, config_map,
                      pod, widget, widget_definition, widgets)
 from scenario import in_parallel, scenario
@@ -97,10 +97,16 @@ def custom_resource_with_odd_strings(context):
 
 
 def define_widgets(api):
-    """Creates the definition; returns when its resource can be listed."""
-    name = api.create(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        widget_definition())["metadata"]["name"]
+    """Creates the definition unless an earlier scenario has done so; returns
+    when its resource can be listed."""
+    definition = widget_definition()
+    name = definition["metadata"]["name"]
+    try:
+        api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                   definition)
+    except ApiError as error:
+        if error.status != 409:
+            raise
     query = urllib.parse.urlencode({
         "watch": "1", "fieldSelector": f"metadata.name={name}",
         "timeoutSeconds": "30"})

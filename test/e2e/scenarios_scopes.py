@@ -103,7 +103,7 @@ def empty_namespace(context):
 @scenario
 def namespace_that_does_not_exist(context):
     """Its list is empty, no error; its objects come once it is there."""
-    space = "not-there-yet"
+    space = context.unused_name()
     with context.informer("configmaps", "-n", space) as kin:
         kin.wait_synced()
         context.expect(kin.fold.synced["objects"] == 0, f"{kin.fold.synced}")

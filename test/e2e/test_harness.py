@@ -5,7 +5,8 @@
 recorded/lines.jsonl is what was printed while four config maps were listed,
 changed, deleted, cut off from, and listed again; recorded/truth.json is the
 server's own list at its end. As recorded nothing may be objected to; each test
-spoils one thing, and exactly that has to be found.
+spoils one thing, and exactly that has to be found. test_bounds.py does the same
+to when things are said, and to what never may be; it runs from here.
 """
 
 import collections
@@ -17,6 +18,7 @@ import unittest
 
 from conformance import Answer, Normaliser, judge
 from fold import Fold, difference, exact
+import test_bounds
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import summary  # noqa: E402  pylint: disable=wrong-import-position
@@ -366,8 +368,9 @@ class Summary(unittest.TestCase):
 
 def main():
     # What judge() prints about each answer is of no interest here.
-    suite = unittest.defaultTestLoader.loadTestsFromModule(
-        sys.modules[__name__])
+    suite = unittest.TestSuite(
+        unittest.defaultTestLoader.loadTestsFromModule(module)
+        for module in (sys.modules[__name__], test_bounds))
     result = unittest.TextTestRunner(stream=sys.stdout, buffer=True).run(suite)
     bad = collections.Counter(
         test for test, _ in result.failures + result.errors)

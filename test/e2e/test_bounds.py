@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""Does the harness notice what comes late, never, or in the wrong place?
+
+Part of test_harness.py; nothing here needs a server.
+"""
+
+import contextlib
+import pathlib
+import socket
+import sys
+import tempfile
+import unittest
+
+from bounds import (Refusal, Seen, attempts_of, judge_notice, judge_recovery,
+                    judge_refusal, judge_retries, leaks)
+from kin import Failure, Kinformer
+from relay import Relay
+from ways import Access
+
+
+def error_line(at, retry_ms, **members):
+    return Seen(at, {"event": "error", "class": "tls", "status": 0,
+                     "reason": "", "message": "tls: certificate expired",
+                     "retryInMs": retry_ms, **members})
+
+
+class Refusals(unittest.TestCase):
+    EXPECTED = Refusal("tls", ("certificate", "expired"))
+
+    def judge(self, error):
+        return judge_refusal(error, 10.0, self.EXPECTED)
+
+    def expect(self, text, error):
+        found = self.judge(error)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(text, found[0])
+
+    def test_as_it_should_be(self):
+        self.assertEqual(self.judge(error_line(10.9, 900)), [])
+
+    def test_late(self):
+        self.expect("said 1.10 s after", error_line(11.1, 900))
+
+    def test_wrong_class(self):
+        self.expect("expected", error_line(10.5, 900, **{"class": "connect"}))
+
+    def test_wrong_status(self):
+        self.expect("expected", error_line(10.5, 900, status=401))
+
+    def test_words_missing(self):
+        self.expect("no 'expired'", error_line(10.5, 900,
+                                               message="certificate is bad"))
+
+    def test_no_time_of_retry(self):
+        self.expect("retried in 0 ms", error_line(10.5, 0))
+        self.expect("retried in 99999 ms", error_line(10.5, 99999))
+
+    def test_each_attempt(self):
+        errors = [error_line(10.1, 2000), error_line(12.3, 900),
+                  error_line(14.9, 900)]
+        delays = [error.at - at for error, at in
+                  zip(errors, attempts_of(10.0, errors))]
+        for delay, expected in zip(delays, (0.1, 0.2, 1.7)):
+            self.assertAlmostEqual(delay, expected)
+
+    def test_retried_too_soon(self):
+        first = error_line(10.0, 2000)
+        self.assertEqual(judge_retries([first, error_line(12.0, 900)]), [])
+        self.assertEqual(len(judge_retries([first, error_line(11.5, 900)])), 1)
+
+
+class Recoveries(unittest.TestCase):
+    # Fails at 10 and 12, and would try again at 16.
+    ERRORS = [error_line(10.0, 1900), error_line(12.0, 4000)]
+
+    def judge(self, mended_at, recovered_at, more=(), bound_s=None):
+        return judge_recovery([*self.ERRORS, *more], mended_at, recovered_at,
+                              bound_s)
+
+    def expect(self, text, *arguments, **options):
+        found = self.judge(*arguments, **options)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(text, found[0])
+
+    def test_at_the_next_attempt(self):
+        self.assertEqual(self.judge(13.0, 16.2), [])
+
+    def test_never(self):
+        self.expect("has not recovered", 13.0, None)
+
+    def test_an_attempt_missed(self):
+        self.expect("after the next attempt was due", 13.0, 20.0)
+
+    def test_failed_again_although_mended(self):
+        self.expect("failed again 3.10 s", 13.0, 17.5,
+                    [error_line(16.1, 1000)])
+
+    def test_an_attempt_that_had_begun_may_fail(self):
+        # Begun at 16, mended at 17, failed at 18.
+        more = [error_line(18.0, 3000)]
+        self.assertEqual(self.judge(17.0, 21.5, more), [])
+        self.expect("failed again 4.50 s", 17.0, 23.0,
+                    [*more, error_line(21.5, 1000)])
+
+    def test_not_within_the_bound(self):
+        self.assertEqual(self.judge(13.0, 16.5, bound_s=5), [])
+        self.expect("more than 3 s", 13.0, 16.5, bound_s=3)
+
+    def test_without_any_error(self):
+        self.assertEqual(judge_recovery([], 13.0, 13.1), [])
+        self.assertEqual(len(judge_recovery([], 13.0, 16.0)), 1)
+
+    def test_silence(self):
+        self.assertEqual(judge_notice(error_line(54.9, 0), 10.0), [])
+        self.assertEqual(len(judge_notice(error_line(55.1, 0), 10.0)), 1)
+        self.assertEqual(len(judge_notice(None, 10.0)), 1)
+
+
+# Prints what it is given and waits for an interrupt.
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+output, error = sys.argv[1:3]
+print(error, file=sys.stderr, flush=True)
+print(output, flush=True)
+signal.pause()
+"""
+
+
+class Leaks(unittest.TestCase):
+    TOKEN = "e2e-0123456789abcdef0123456789abcdef"
+    LINE = ('{"event":"error","class":"auth","status":401,"reason":"",'
+            '"message":"%s","retryInMs":800}')
+
+    def test_parts(self):
+        found = leaks("text", b"... " + self.TOKEN[9:23].encode(), [self.TOKEN])
+        self.assertEqual(found, ["text contains token 0"])
+        self.assertEqual(leaks("text", self.TOKEN[:11].encode(),
+                               ["another-token", self.TOKEN]), [])
+
+    def run_program(self, output="", error="", argument=""):
+        """Returns what is found in a real process."""
+        with tempfile.TemporaryDirectory() as directory:
+            kin = Kinformer(sys.executable, Access("url"), [
+                "-c", PROGRAM, self.LINE % output, error, argument],
+                pathlib.Path(directory), secrets=[self.TOKEN])
+            with kin:
+                kin.wait_error()
+                kin.stop()
+            return set(kin.leaks)
+
+    def test_process(self):
+        self.assertEqual(self.run_program("nothing", "of", "interest"), set())
+        # This program's output is in its arguments, too.
+        self.assertEqual(self.run_program(output=self.TOKEN),
+                         {"standard output contains token 0",
+                          "/proc/PID/cmdline contains token 0"})
+        self.assertEqual(self.run_program(error=self.TOKEN),
+                         {"standard error contains token 0",
+                          "/proc/PID/cmdline contains token 0"})
+        self.assertEqual(self.run_program(argument=self.TOKEN),
+                         {"/proc/PID/cmdline contains token 0"})
+
+    def test_waiting_for_what_does_not_come(self):
+        with tempfile.TemporaryDirectory() as directory:
+            kin = Kinformer(sys.executable, Access("url"), [
+                "-c", PROGRAM, self.LINE % "", "", ""],
+                pathlib.Path(directory))
+            with kin:
+                kin.wait_errors(1, kin.started_at)
+                for wait in (
+                        lambda: kin.wait_errors(2, kin.started_at,
+                                                timeout_s=0.1),
+                        lambda: kin.wait_line(
+                            "synced line", lambda line:
+                            line["event"] == "synced", timeout_s=0.1)):
+                    with self.assertRaises(Failure):
+                        wait()
+
+
+class Relays(unittest.TestCase):
+    """The relay does to connections what it says."""
+
+    def setUp(self):
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+        listening.settimeout(10)
+        self.listening = listening
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.relay = stack.enter_context(Relay(listening.getsockname()[1]))
+
+    def connect(self):
+        client = socket.create_connection(("127.0.0.1", self.relay.port), 10)
+        self.addCleanup(client.close)
+        return client
+
+    def accept(self):
+        server, _ = self.listening.accept()
+        self.addCleanup(server.close)
+        server.settimeout(10)
+        return server
+
+    def exchange(self, client, server):
+        client.sendall(b"question")
+        self.assertEqual(server.recv(100), b"question")
+        server.sendall(b"answer")
+        self.assertEqual(client.recv(100), b"answer")
+
+    def silent(self, receiver):
+        receiver.settimeout(0.1)
+        with self.assertRaises(TimeoutError):
+            receiver.recv(100)
+        receiver.settimeout(10)
+
+    def test_forwards_and_ends(self):
+        client = self.connect()
+        server = self.accept()
+        self.exchange(client, server)
+        self.assertEqual(len(self.relay.accepted), 1)
+        client.shutdown(socket.SHUT_WR)
+        self.assertEqual(server.recv(100), b"")
+        server.sendall(b"last words")
+        server.close()
+        self.assertEqual(client.recv(100), b"last words")
+        self.assertEqual(client.recv(100), b"")
+
+    def test_holds_one_direction(self):
+        client = self.connect()
+        server = self.accept()
+        self.relay.hold(to_client=False)
+        client.sendall(b"question")
+        server.sendall(b"answer")
+        self.assertEqual(client.recv(100), b"answer")
+        self.silent(server)
+        self.relay.release()
+        self.assertEqual(server.recv(100), b"question")
+
+    def test_holds_what_is_new(self):
+        old = self.connect()
+        old_server = self.accept()
+        self.relay.hold_new()
+        new = self.connect()
+        new.sendall(b"question")
+        self.exchange(old, old_server)
+        self.silent(new)
+        self.relay.release()
+        self.assertEqual(self.accept().recv(100), b"question")
+
+    def test_forgets(self):
+        old = self.connect()
+        old_server = self.accept()
+        self.relay.forget()
+        old.sendall(b"question")
+        self.silent(old_server)
+        self.exchange(self.connect(), self.accept())
+        self.relay.release()
+        self.silent(old_server)
+
+    def test_refuses_and_cuts(self):
+        client = self.connect()
+        self.accept()
+        self.relay.refuse()
+        with self.assertRaises(ConnectionRefusedError):
+            self.connect()
+        self.relay.accept()
+        another = self.connect()
+        self.exchange(another, self.accept())
+        self.relay.cut()
+        for each in client, another:
+            with contextlib.suppress(ConnectionResetError):
+                self.assertEqual(each.recv(100), b"")
