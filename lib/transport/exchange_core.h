@@ -63,6 +63,8 @@ struct kin__exchange {
   bool must_dial;    /* a connection of the pool has failed us */
   bool is_late;      /* the timer was due, but there was input */
   bool has_response; /* a byte of it */
+  bool
+      is_nobody; /* its certificate was answered with 401: conn is not reused */
   bool had_head;
   unsigned char first_byte; /* of the response */
   size_t hint_length;       /* bytes of https_hint that have been seen */

@@ -24,7 +24,8 @@ static void fail_not_https(kin__exchange *exchange) {
  * callback starts can have it. */
 static void complete(kin__exchange *exchange) {
   kin__conn *conn = exchange->conn;
-  if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn)) {
+  if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn) &&
+      !exchange->is_nobody) {
     exchange->conn = NULL;
     kin__pool_put(&exchange->transport->pool, conn);
   }
@@ -42,6 +43,13 @@ static void note_status(kin__exchange *exchange, int status) {
   }
   if (exchange->is_watch) {
     kin__probe_watch(&transport->probe);
+  }
+  if (status == 401 && transport->tls != NULL &&
+      kin__tls_context_has_certificate(transport->tls)) {
+    /* A certificate belongs to its connection: only a new one can show what
+     * the files have by then. */
+    exchange->is_nobody = true;
+    kin__tls_context_suspect(transport->tls);
   }
   if (status == 401 && credentials->rejected != NULL) {
     credentials->rejected(credentials->ctx, exchange->credential_serial);

@@ -338,3 +338,9 @@ void kin__tls_context_suspect(kin__tls_context *context) {
   context->is_suspect = true;
   drop_session(context);
 }
+
+bool kin__tls_context_has_certificate(const kin__tls_context *context) {
+  const kin__tls_settings *settings = &context->settings;
+  return settings->file[KIN__TLS_CERTIFICATE] != NULL ||
+         settings->data[KIN__TLS_CERTIFICATE] != NULL;
+}

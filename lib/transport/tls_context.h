@@ -81,7 +81,10 @@ void kin__tls_context_free(kin__tls_context *context);
  * which context->reason tells more. */
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter);
 
-/* A connection has failed for reasons of TLS. */
+/* A connection has failed for reasons of TLS, or what it showed was refused. */
 void kin__tls_context_suspect(kin__tls_context *context);
+
+/* Whether connections show a certificate of ours. */
+bool kin__tls_context_has_certificate(const kin__tls_context *context);
 
 #endif /* KIN_TRANSPORT_TLS_CONTEXT_H */
