@@ -138,6 +138,36 @@ static void test_tls_client_certificate(void **state) {
   }
 }
 
+/* A 401 to a certificate: the next request shows the files' present one, on a
+ * connection of its own and in a full handshake. Without a certificate the
+ * connection is as good as before. */
+static void test_tls_refused_client_certificate(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {
+      {"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}};
+  const tls_pki *pki = tls_pki_get();
+  for (size_t has_certificate = 0; has_certificate < 2; has_certificate++) {
+    tls_world t;
+    tls_world_init(&t, replies, 2, 0);
+    if (has_certificate) {
+      t.serve.client_authority = &pki->authority;
+      t.tls.certificate_data = pki->client_pem;
+      t.tls.key_data = pki->client_key_pem;
+    }
+    assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+    fetch f = {.world = &t.w};
+    fetch_run(&f, &t.w, "/x");
+    assert_int_equal(f.status, 401);
+    fetch_finish(&f);
+    run_hello(&t);
+    assert_int_equal(t.server.accepted, 1 + has_certificate);
+    assert_int_equal(t.server.handshakes, 1 + has_certificate);
+    assert_int_equal(t.server.resumed, 0);
+    tls_world_close(&t);
+  }
+}
+
 /* Every new connection but the first resumes the session before. */
 static void test_tls_resumption(void **state) {
   (void)state;
@@ -442,6 +472,7 @@ int main(void) {
       cmocka_unit_test(test_tls_names),
       cmocka_unit_test(test_tls_insecure),
       cmocka_unit_test(test_tls_client_certificate),
+      cmocka_unit_test(test_tls_refused_client_certificate),
       cmocka_unit_test(test_tls_resumption),
       cmocka_unit_test(test_tls_framings),
       cmocka_unit_test(test_tls_large_body),
