@@ -15,7 +15,6 @@
  *
  * usage: bench_queue [KEYS...] */
 #include <errno.h>
-#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,14 +26,9 @@
 #include <kin/queue.h>
 
 #include "measure.h"
+#include "meter.h"
 
 typedef int (*maker)(kin_queue **out, const kin_queue_options *options);
-
-/* Counts what is set aside, malloc's own word a block included. */
-typedef struct meter {
-  kin_allocator allocator;
-  size_t bytes;
-} meter;
 
 typedef struct bench {
   size_t count;
@@ -50,33 +44,6 @@ static void check(int err, const char *what) {
     fprintf(stderr, "bench_queue: %s: %s\n", what, kin_strerror(err));
     exit(1);
   }
-}
-
-static size_t set_aside(void *p) {
-  return malloc_usable_size(p) + sizeof(size_t);
-}
-
-static void *meter_malloc(void *ctx, size_t size) {
-  void *p = malloc(size);
-  if (p != NULL) {
-    ((meter *)ctx)->bytes += set_aside(p);
-  }
-  return p;
-}
-
-static void *meter_realloc(void *ctx, void *ptr, size_t old_size, size_t size) {
-  (void)old_size;
-  size_t before = set_aside(ptr);
-  void *p = realloc(ptr, size);
-  if (p != NULL) {
-    ((meter *)ctx)->bytes += set_aside(p) - before;
-  }
-  return p;
-}
-
-static void meter_free(void *ctx, void *ptr) {
-  ((meter *)ctx)->bytes -= set_aside(ptr);
-  free(ptr);
 }
 
 static void report(const bench *b, const char *name, double value,
@@ -118,8 +85,7 @@ static void shuffle(size_t *order, size_t count) {
 
 static void setup(bench *b, size_t count) {
   *b = (bench){.count = count};
-  b->meter.allocator =
-      (kin_allocator){&b->meter, meter_malloc, meter_realloc, meter_free};
+  meter_init(&b->meter);
   size_t *order = calloc(count, sizeof *order);
   b->objects = calloc(count, sizeof *b->objects);
   b->newer = calloc(count, sizeof *b->newer);

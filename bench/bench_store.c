@@ -11,7 +11,6 @@
  *
  * usage: bench_store [OBJECTS...] */
 #include <errno.h>
-#include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,14 +22,9 @@
 #include <kin/store.h>
 
 #include "measure.h"
+#include "meter.h"
 
 #define NODES 500u
-
-/* Counts what is set aside, malloc's own word a block included. */
-typedef struct meter {
-  kin_allocator allocator;
-  size_t bytes;
-} meter;
 
 typedef struct bench {
   size_t count;
@@ -46,33 +40,6 @@ static void check(int err, const char *what) {
     fprintf(stderr, "bench_store: %s: %s\n", what, kin_strerror(err));
     exit(1);
   }
-}
-
-static size_t set_aside(void *p) {
-  return malloc_usable_size(p) + sizeof(size_t);
-}
-
-static void *meter_malloc(void *ctx, size_t size) {
-  void *p = malloc(size);
-  if (p != NULL) {
-    ((meter *)ctx)->bytes += set_aside(p);
-  }
-  return p;
-}
-
-static void *meter_realloc(void *ctx, void *ptr, size_t old_size, size_t size) {
-  (void)old_size;
-  size_t before = set_aside(ptr);
-  void *p = realloc(ptr, size);
-  if (p != NULL) {
-    ((meter *)ctx)->bytes += set_aside(p) - before;
-  }
-  return p;
-}
-
-static void meter_free(void *ctx, void *ptr) {
-  ((meter *)ctx)->bytes -= set_aside(ptr);
-  free(ptr);
 }
 
 static void report(const bench *b, const char *name, double value,
@@ -138,8 +105,7 @@ static void shuffle(uint32_t *order, size_t count) {
 
 static void setup(bench *b, size_t count) {
   *b = (bench){.count = count};
-  b->meter.allocator =
-      (kin_allocator){&b->meter, meter_malloc, meter_realloc, meter_free};
+  meter_init(&b->meter);
   b->order = calloc(count, sizeof *b->order);
   check(b->order != NULL ? 0 : KIN_ENOMEM, "setting up");
   shuffle(b->order, count);
