@@ -206,9 +206,7 @@ static void test_token_file_is_spoilt(void **state) {
   expect(&r, "Bearer one", true);
   expect(&r, "Bearer one", true);
   assert_int_equal(r.warnings, 2);
-  static const char *const contents[] = {"", " \n", "two words",
-                                         "b\x01"
-                                         "d",
+  static const char *const contents[] = {"", " \n", "two words", "b\001d",
                                          "\xff"};
   for (size_t i = 0; i < sizeof contents / sizeof contents[0]; i++) {
     tls_write_file(r.path, contents[i]);
