@@ -57,11 +57,6 @@ struct kin_client {
 
 /* --- The environment of informers ------------------------------------------ */
 
-static uint64_t clock_now_ns(void *ctx) {
-  (void)ctx;
-  return uv_hrtime();
-}
-
 static int source_start(void *ctx, const kin__request *request,
                         const kin__exchange_callbacks *callbacks,
                         void *callbacks_ctx, void **out) {
@@ -85,21 +80,22 @@ static void source_resume(void *exchange) {
 }
 
 static void fill_env(kin_client *client) {
-  client->env = (kin__env){.allocator = &client->memory->allocator,
-                           .memory = client->memory,
-                           .sched = &client->loop.sched,
-                           .timers = &client->loop.timers,
-                           .clock = {clock_now_ns, NULL},
-                           .random = &client->random,
-                           .log = &client->log,
-                           .source = {.start = source_start,
-                                      .cancel = source_cancel,
-                                      .pause = source_pause,
-                                      .resume = source_resume,
-                                      .ctx = client->transport},
-                           .deferred = &client->loop.deferred,
-                           .wake = kin__loop_wake,
-                           .wake_ctx = &client->loop};
+  client->env =
+      (kin__env){.allocator = &client->memory->allocator,
+                 .memory = client->memory,
+                 .sched = &client->loop.sched,
+                 .timers = &client->loop.timers,
+                 .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
+                 .random = &client->random,
+                 .log = &client->log,
+                 .source = {.start = source_start,
+                            .cancel = source_cancel,
+                            .pause = source_pause,
+                            .resume = source_resume,
+                            .ctx = client->transport},
+                 .deferred = &client->loop.deferred,
+                 .wake = kin__loop_wake,
+                 .wake_ctx = &client->loop};
 }
 
 /* --- Open ------------------------------------------------------------------ */
@@ -138,12 +134,13 @@ static int make_token(kin_client *client, const kin_client_options *options) {
   if (options->token == NULL && options->token_file == NULL) {
     return 0;
   }
-  kin__token_options token = {.loop = client->loop.uv,
-                              .allocator = &client->memory->allocator,
-                              .clock = {clock_now_ns, NULL},
-                              .log = &client->log,
-                              .token = options->token,
-                              .file = options->token_file};
+  kin__token_options token = {
+      .loop = client->loop.uv,
+      .allocator = &client->memory->allocator,
+      .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
+      .log = &client->log,
+      .token = options->token,
+      .file = options->token_file};
   int err = kin__token_new(&client->token, &token);
   if (err == KIN_EINVAL) {
     kin__log_write(&client->log, KIN_LOG_ERROR,

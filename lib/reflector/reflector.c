@@ -292,6 +292,15 @@ static bool is_position_lost(const kin__failure *failure) {
          strcmp(failure->reason, "StorageReadError") == 0;
 }
 
+/* The same, noting that a list at the last version would be refused too. */
+static bool loses_position(kin__reflector *reflector,
+                           const kin__failure *failure) {
+  if (failure->is_rv_too_large) {
+    reflector->version_unavailable = true;
+  }
+  return is_position_lost(failure);
+}
+
 /* RL-05, PG-03: what can be had at once is asked for at once. */
 static bool list_falls_back(kin__reflector *reflector,
                             const kin__failure *failure,
@@ -341,10 +350,7 @@ static kin__reflector_state after_watch(const kin__reflector *reflector) {
 static void on_watch_broke(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions) {
-  if (is_position_lost(failure)) {
-    if (failure->is_rv_too_large) {
-      reflector->version_unavailable = true;
-    }
+  if (loses_position(reflector, failure)) {
     fail(reflector, failure, KIN__REFLECTOR_LISTING, now_ms, actions);
     return;
   }
@@ -371,10 +377,7 @@ static void on_failed(kin__reflector *reflector, const kin__failure *failure,
     break;
   case KIN__REFLECTOR_OPENING:
   case KIN__REFLECTOR_VERIFYING: {
-    bool is_lost = is_position_lost(failure);
-    if (failure->is_rv_too_large) {
-      reflector->version_unavailable = true;
-    }
+    bool is_lost = loses_position(reflector, failure);
     fail(reflector, failure,
          is_lost ? KIN__REFLECTOR_LISTING : reflector->state, now_ms, actions);
     break;
