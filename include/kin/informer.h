@@ -10,6 +10,7 @@
 #include <kin/error.h>
 #include <kin/export.h>
 #include <kin/handler.h>
+#include <kin/lister_watcher.h>
 #include <kin/store.h>
 
 #ifdef __cplusplus
@@ -113,17 +114,23 @@ typedef struct kin_informer_options {
 
   /* Called once when the informer is gone, whoever closed it; may be NULL. */
   kin_informer_close_cb on_closed;
+
+  /* Where objects come from instead of the API server; NULL: from there. The
+   * struct is copied. The names above are only passed on to it, and its objects
+   * are stored as they are: keep_managed_fields, fields and metadata_only have no
+   * effect. */
+  const kin_lister_watcher *source;
 } kin_informer_options;
 #define KIN_INFORMER_OPTIONS_INIT                                              \
   {                                                                            \
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, \
-        0, false, NULL, 0, false, NULL, NULL, NULL, NULL                       \
+        0, false, NULL, 0, false, NULL, NULL, NULL, NULL, NULL                 \
   }
 
 /* Opens an informer; nothing is requested before kin_informer_start.
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
- * namespaces), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED (client),
- * KIN_ENOMEM. *out is NULL then. */
+ * namespaces, a source without its functions), KIN_ENOTSUP (options of a newer
+ * version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);
 

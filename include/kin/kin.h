@@ -16,6 +16,7 @@
 #include <kin/informer.h>
 #include <kin/key.h>
 #include <kin/lister.h>
+#include <kin/lister_watcher.h>
 #include <kin/log.h>
 #include <kin/mutation_cache.h>
 #include <kin/object.h>

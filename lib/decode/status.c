@@ -75,10 +75,12 @@ static bool contains(kin_str text, kin_str part) {
          memmem(text.data, text.length, part.data, part.length) != NULL;
 }
 
+static const char too_large[] = "Too large resource version";
+
 /* RE-07. Three generations of servers say it in three ways. */
 static bool is_rv_too_large(const kin__status *status, yyjson_val *root) {
   static const char cause_type[] = "ResourceVersionTooLarge";
-  const kin_str text = KIN__LIT("Too large resource version");
+  const kin_str text = kin__cstr(too_large);
   yyjson_val *details = kin__json_member(root, "details");
   if (!yyjson_is_obj(details)) {
     return false;
@@ -178,4 +180,15 @@ void kin__status_from_response(kin__status *status, int http_status,
   copy_text(status->message, sizeof status->message,
             body.length > 0 ? body : kin__cstr(known->message));
   status->is_expired = is_expired(status);
+}
+
+void kin__status_make(kin__status *status, int code, const char *reason,
+                      const char *message) {
+  *status =
+      (kin__status){.code = code, .retry_after_s = -1, .is_failure = true};
+  copy_text(status->reason, sizeof status->reason, kin__cstr(reason));
+  copy_text(status->message, sizeof status->message, kin__cstr(message));
+  status->is_expired = is_expired(status);
+  status->is_rv_too_large = has_reason(status, "Timeout", 504) &&
+                            contains(kin__cstr(message), kin__cstr(too_large));
 }

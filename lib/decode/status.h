@@ -32,4 +32,8 @@ bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
 void kin__status_from_response(kin__status *status, int http_status,
                                kin_str body);
 
+/* Builds one of its parts, as if a server had sent it. */
+void kin__status_make(kin__status *status, int code, const char *reason,
+                      const char *message);
+
 #endif /* KIN_DECODE_STATUS_H */

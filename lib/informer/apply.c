@@ -30,7 +30,7 @@ static void try_later(kin__scope *scope) {
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   for (unsigned i = 0; i < OBJECTS_PER_STEP; i++) {
-    kin_object *object = kin__stage_peek(&scope->stage);
+    kin_object *object = kin__stage_peek(&scope->feed.stage);
     if (object == NULL) {
       scope->apply.phase = KIN__APPLY_SETTLING;
       scope->apply.wait_until = queue_end(informer);
@@ -43,7 +43,7 @@ static bool push_step(kin__scope *scope) {
       try_later(scope);
       return false;
     }
-    kin__stage_pop(&scope->stage);
+    kin__stage_pop(&scope->feed.stage);
   }
   return true;
 }
@@ -99,11 +99,11 @@ static bool swept_step(kin__scope *scope) {
 /* The first list of the last scope makes the informer synced (SI-16). */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  if (scope->has_synced) {
-    return kin__dispatcher_relisted(&informer->dispatcher,
-                                    kin__cstr(scope->namespace_),
-                                    kin__cstr(scope->reflector.found_version),
-                                    kin_store_count(&informer->store));
+  if (scope->feed.has_synced) {
+    return kin__dispatcher_relisted(
+        &informer->dispatcher, kin__cstr(scope->feed.namespace_),
+        kin__cstr(scope->feed.reflector.found_version),
+        kin_store_count(&informer->store));
   }
   if (informer->synced_scopes + 1 < informer->scope_count) {
     return 0;
@@ -116,19 +116,19 @@ static bool tell_step(kin__scope *scope) {
     try_later(scope);
     return false;
   }
-  if (!scope->has_synced) {
-    scope->has_synced = true;
+  if (!scope->feed.has_synced) {
+    scope->feed.has_synced = true;
     scope->informer->synced_scopes++;
   }
   scope->apply.phase = KIN__APPLY_IDLE;
   kin__list_remove(&scope->apply.node);
-  kin__scope_applied(scope);
+  kin__feed_applied(&scope->feed);
   return false;
 }
 
 static bool apply_step(kin__task *task) {
   kin__scope *scope = KIN__CONTAINER_OF(task, kin__scope, apply.task);
-  if (kin__stage_free_step(&scope->stage, OBJECTS_PER_STEP)) {
+  if (kin__stage_free_step(&scope->feed.stage, OBJECTS_PER_STEP)) {
     return true;
   }
   switch (scope->apply.phase) {

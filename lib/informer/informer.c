@@ -59,7 +59,7 @@ static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
 static kin_str synced_version(void *ctx) {
   kin_informer *informer = ctx;
   return informer->scope_count == 1
-             ? kin__cstr(informer->scopes[0].reflector.found_version)
+             ? kin__cstr(informer->scopes[0].feed.reflector.found_version)
              : kin__str(NULL, 0);
 }
 
@@ -96,7 +96,8 @@ static void on_gone(kin__deferred *deferred) {
 
 static bool free_scopes_step(kin_informer *informer) {
   for (size_t i = 0; i < informer->scope_count; i++) {
-    if (kin__scope_free_step(&informer->scopes[i], CLOSE_ITEMS_PER_STEP)) {
+    if (kin__stage_free_step(&informer->scopes[i].feed.stage,
+                             CLOSE_ITEMS_PER_STEP)) {
       return true;
     }
   }
@@ -126,13 +127,12 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
   informer->close_cb = cb;
   informer->close_data = data;
   for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__scope_stop(&informer->scopes[i]);
+    kin__scope_close(&informer->scopes[i]);
   }
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->process_timer);
   kin__timer_stop(env->timers, &informer->index_timer);
   kin__sched_cancel(env->sched, &informer->process_task);
-  kin__sched_cancel(env->sched, &informer->notice_task);
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_add(env->sched, &informer->close_task);
   return 0;
@@ -186,10 +186,8 @@ static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
 
   kin__list_init(&informer->node);
   kin__list_init(&informer->applying);
-  kin__list_init(&informer->noticing);
   kin__list_init(&informer->paused);
   kin__task_init(&informer->process_task, kin__process_step);
-  kin__task_init(&informer->notice_task, kin__notice_step);
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
   kin__timer_init(&informer->process_timer, on_process_timer);
@@ -233,7 +231,7 @@ int kin_informer_start(kin_informer *informer) {
   }
   informer->is_started = true;
   for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__scope_start(&informer->scopes[i]);
+    kin__feed_start(&informer->scopes[i].feed);
   }
   return 0;
 }
@@ -262,21 +260,10 @@ int kin_informer_get_status(const kin_informer *informer,
                             const char *namespace_, kin_status *status) {
   const char *name = namespace_ != NULL ? namespace_ : "";
   for (size_t i = 0; i < informer->scope_count; i++) {
-    if (strcmp(informer->scopes[i].namespace_, name) == 0) {
-      kin__scope_get_status(&informer->scopes[i], status);
+    if (strcmp(informer->scopes[i].feed.namespace_, name) == 0) {
+      kin__feed_get_status(&informer->scopes[i].feed, status);
       return 0;
     }
   }
   return KIN_ENOENT;
-}
-
-const char *kin_state_name(kin_state state) {
-  static const char *const names[] = {
-      [KIN_STATE_IDLE] = "idle",     [KIN_STATE_SYNCING] = "syncing",
-      [KIN_STATE_LIVE] = "live",     [KIN_STATE_RECONNECTING] = "reconnecting",
-      [KIN_STATE_STALE] = "stale",   [KIN_STATE_DENIED] = "denied",
-      [KIN_STATE_ABSENT] = "absent",
-  };
-  size_t i = (size_t)state;
-  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
 }

@@ -22,13 +22,13 @@ struct kin__scope;
 /* Work of an informer is done by scheduler tasks, so that no call of the user
  * and no callback of the transport does more than note what is to be done:
  *
- *   a scope's reading (transport)  cuts objects off the stream: a list's go to
- *                                  the scope's stage, a watch's to the queue
+ *   a source's reading (transport) cuts objects off the stream: a list's go to
+ *                                  the feed's stage, a watch's to the queue
  *   a scope's apply task           moves a complete stage to the queue, then
  *                                  sweeps what the list did not mention
  *   the process task               queue -> store -> listeners' queues
  *   each listener's task           listener's queue -> handlers
- *   the notice task                on_error and on_state
+ *   a feed's notice task           on_error and on_state
  *   the index task                 builds indices added to a filled store
  *   the close task                 takes everything down
  */
@@ -46,11 +46,9 @@ struct kin_informer {
   size_t scope_count;
   size_t synced_scopes;
   kin__list applying; /* scopes whose apply task has work, or waits for room */
-  kin__list noticing; /* scopes with notices to deliver */
-  kin__list paused;   /* scopes that do not read because the queue is full */
+  kin__list paused;   /* feeds that do not read because the queue is full */
 
   kin__task process_task;
-  kin__task notice_task;
   kin__task index_task;
   kin__task close_task;
   kin__timer process_timer; /* memory was out: process again */

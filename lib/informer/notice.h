@@ -6,20 +6,19 @@
 #include <stdint.h>
 
 #include <kin/informer.h>
+#include <kin/lister_watcher.h>
 
-#include "base/list.h"
 #include "base/sched.h"
 #include "reflector/failure.h"
 
-/* What a scope has to tell through on_error and on_state: kept in place, so
- * that it needs no memory when there is none, and delivered from a task. A
- * failure is always followed by a wait or another request, so one place is
- * enough; of more than four state changes at once the middle ones are left
- * out. */
+/* What a feed has to tell the program: kept in place, so that it needs no memory
+ * when there is none, and delivered from a task. A failure is always followed by
+ * a wait or another request, so one place is enough; of more than four state
+ * changes at once the middle ones are left out. */
 #define KIN__NOTICE_STATES 4u
 
 typedef struct kin__notice {
-  kin__list node; /* in informer->noticing iff there is something to tell */
+  kin__task task; /* scheduled while there is something to tell */
   bool has_failure;
   kin__failure failure;
   uint32_t attempt;
@@ -31,14 +30,11 @@ typedef struct kin__notice {
   } states[KIN__NOTICE_STATES];
 } kin__notice;
 
-struct kin__scope;
-
 void kin__notice_init(kin__notice *notice);
-void kin__notice_failure(struct kin__scope *scope, const kin__failure *failure,
+void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
                          uint64_t retry_in_ms);
-void kin__notice_state(struct kin__scope *scope, kin_state from, kin_state to);
-
-/* The notice task: tells one scope's notices. */
-bool kin__notice_step(kin__task *task);
+void kin__notice_state(kin_feed *feed, kin_state from, kin_state to);
+/* Nothing more is told. */
+void kin__notice_stop(kin_feed *feed);
 
 #endif /* KIN_INFORMER_NOTICE_H */

@@ -71,7 +71,7 @@ static bool is_recreated(const kin_object *old, const kin_object *object) {
 /* A relisted object that did not change concerns only those who ask for it. */
 static int apply_unchanged(const change *c, uint32_t slot) {
   kin_informer *informer = c->informer;
-  c->scope->counters.unchanged++;
+  c->scope->feed.counters.unchanged++;
   if (c->delta->type == KIN__DELTA_REPLACED &&
       kin__dispatcher_wants_unchanged(&informer->dispatcher)) {
     int err = kin__dispatcher_reserve(&informer->dispatcher);
@@ -147,7 +147,7 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
       kin__failure failure;
       kin__failure_from_code(&failure, err, "storing an object",
                              kin_object_key(delta->object).data);
-      kin__notice_failure(c.scope, &failure, KIN__MEMORY_RETRY_MS);
+      kin__feed_notice_failure(&c.scope->feed, &failure, KIN__MEMORY_RETRY_MS);
       return err;
     }
   }
@@ -161,8 +161,8 @@ static void wake_waiters(kin_informer *informer) {
     kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
   }
   while (!kin__list_is_empty(&informer->paused)) {
-    kin__scope_resume(
-        KIN__CONTAINER_OF(informer->paused.next, kin__scope, paused_node));
+    kin__feed_resume(
+        KIN__CONTAINER_OF(informer->paused.next, kin_feed, paused_node));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "informer/feed.h"
 
 #define MAX_NAMESPACES 1024u
 #define MAX_SELECTOR_BYTES (64u << 10)
@@ -122,6 +123,12 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   }
   if (!are_valid(&settings->options)) {
     return KIN_EINVAL;
+  }
+  if (settings->options.source != NULL) {
+    err = kin__lister_watcher_copy(&settings->source, settings->options.source);
+    if (err != 0) {
+      return err;
+    }
   }
   if (settings->options.max_object_bytes == 0) {
     settings->options.max_object_bytes = DEFAULT_OBJECT_BYTES;

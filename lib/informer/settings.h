@@ -15,7 +15,8 @@ typedef struct kin__settings {
   char **namespaces; /* one "" for all namespaces */
   size_t namespace_count;
   kin__projection *projection;
-  char *strings; /* all of the above in one block */
+  kin_lister_watcher source; /* .open NULL: HTTP */
+  char *strings;             /* all of the above in one block */
 } kin__settings;
 
 /* Errors: see kin_informer_open. On an error there is nothing to finish. */

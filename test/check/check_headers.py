@@ -31,6 +31,10 @@ kin_heap_options i(void); kin_heap_options i(void)
 { kin_heap_options o = KIN_HEAP_OPTIONS_INIT; return o; }
 kin_lazy_options j(void); kin_lazy_options j(void)
 { kin_lazy_options o = KIN_LAZY_OPTIONS_INIT; return o; }
+kin_lister_watcher k(void); kin_lister_watcher k(void)
+{ kin_lister_watcher o = KIN_LISTER_WATCHER_INIT; return o; }
+kin_feed_error l(void); kin_feed_error l(void)
+{ kin_feed_error o = KIN_FEED_ERROR_INIT; return o; }
 kin_queue_options q(void); kin_queue_options q(void)
 { kin_queue_options o = KIN_QUEUE_OPTIONS_INIT; return o; }
 """

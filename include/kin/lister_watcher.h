@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_LISTER_WATCHER_H
+#define KIN_LISTER_WATCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/error.h>
+#include <kin/export.h>
+#include <kin/object.h>
+#include <kin/str.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where objects come from, if not from the API server: a directory of files, a
+ * message bus, a test. An informer (kin_informer_options.source), a reflector or
+ * a controller asks its lister-watcher for a list, then for a watch from the
+ * list's version, and again as the protocol has it: backoff, relists, verified
+ * positions and states are the same as over HTTP (client-go's ListerWatcher;
+ * LW-01).
+ *
+ * A feed is what an answer is fed into. It belongs to the loop's thread. */
+typedef struct kin_feed kin_feed;
+
+/* What is asked for. Strings are never NULL, "" for nothing, and valid during
+ * the call. */
+typedef struct kin_feed_request {
+  bool is_watch;
+  const char *namespace_;     /* "" for all */
+  const char *label_selector; /* both as in kin_informer_options */
+  const char *field_selector;
+
+  /* List: "" the newest there is; "0" any; else by resource_version_match
+   * ("Exact", "NotOlderThan"). Watch: the changes after this one. */
+  const char *resource_version;
+  const char *resource_version_match;
+
+  const char *continue_token; /* list: go on where a page ended */
+  uint32_t limit;             /* list: at most so many items; 0: all */
+  uint32_t timeout_s;         /* watch: end it after so many seconds */
+} kin_feed_request;
+
+/* A lister-watcher: functions of the program, and their context.
+ *
+ * open begins to answer a request. It returns 0 with *out set to whatever names
+ * the answer, or a negative code, and feeds nothing before it has returned. One
+ * request of a feed is open at a time.
+ *
+ * cancel says that the answer is not wanted any more: nothing may be fed after
+ * it. It can come inside a call of kin_feed_*, which then returns KIN_ECLOSED, as
+ * can open for the next request.
+ *
+ * pause and resume, both or none: do not feed objects until resume, for there
+ * is no room. */
+typedef struct kin_lister_watcher {
+  size_t size;
+  int (*open)(void *ctx, const kin_feed_request *request, kin_feed *feed,
+              void **out);
+  void (*cancel)(void *ctx, void *answer);
+  void (*pause)(void *ctx, void *answer);
+  void (*resume)(void *ctx, void *answer);
+  void *ctx;
+} kin_lister_watcher;
+#define KIN_LISTER_WATCHER_INIT                                                \
+  { sizeof(kin_lister_watcher), NULL, NULL, NULL, NULL, NULL }
+
+/* The following feed an answer. They are called from event callbacks or other
+ * code of the loop, never inside open, cancel, pause, resume or a pure callback.
+ * A negative result means that the answer is over, and cancelled unless the call
+ * itself ends it: KIN_ECLOSED (it was over before, or no longer wanted), or what
+ * went wrong, which the feed's owner has been told. */
+
+/* The request is granted: a list follows, or a watch has begun. To be called
+ * before anything else but kin_feed_fail. */
+KIN_EXTERN int kin_feed_open(kin_feed *feed);
+
+/* Bytes have come in: only for kin_status, and so that an answer is not taken
+ * for a silent one. */
+KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
+
+/* An item of the list. The feed takes a reference of its own. It may keep its
+ * cached object instead, if that has the same uid and version. */
+KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
+
+/* Ends the answer to a list: its version, and the token for the next page, or
+ * NULL or "" if the list is complete. Returns 0. */
+KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
+                                 const char *continue_token);
+
+typedef enum kin_watch_event_type {
+  KIN_WATCH_ADDED = 1,
+  KIN_WATCH_MODIFIED,
+  KIN_WATCH_DELETED
+} kin_watch_event_type;
+
+/* An event of the watch; a deleted object in its last state, with the version of
+ * its deletion. The feed takes a reference of its own. */
+KIN_EXTERN int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
+                              const kin_object *object);
+
+/* Nothing has changed up to this version. `is_initial_end` marks the end of the
+ * initial events that the request asked for, which none does yet. */
+KIN_EXTERN int kin_feed_bookmark(kin_feed *feed, kin_str version,
+                                 bool is_initial_end);
+
+/* Ends the answer to a watch as it should, for instance after its timeout.
+ * Returns 0. */
+KIN_EXTERN int kin_feed_watch_end(kin_feed *feed);
+
+/* What an answer failed with. NULL stands for "". */
+typedef struct kin_feed_error {
+  size_t size;
+  /* An HTTP status if there is one: 410, or the reason "Expired" or "Gone",
+   * says that the version is no longer to be had. */
+  int status;
+  const char *reason; /* a Status reason such as "Expired" */
+  const char *message;
+
+  /* Without a status: a negative code, 0 for KIN_ESTATUS, and its class, NONE
+   * for the one that fits the code. */
+  int code;
+  kin_error_class error_class;
+
+  uint32_t retry_after_s; /* the least wait before the next request; 0: none */
+} kin_feed_error;
+#define KIN_FEED_ERROR_INIT                                                    \
+  { sizeof(kin_feed_error), 0, NULL, NULL, 0, KIN_CLASS_NONE, 0 }
+
+/* Ends the answer: it failed. A watch that sends an ERROR event (`is_event`)
+ * was granted before. Returns 0; or KIN_EINVAL, KIN_ENOTSUP (of an error of a
+ * newer version), and then the answer has failed all the same. */
+KIN_EXTERN int kin_feed_fail(kin_feed *feed, const kin_feed_error *error,
+                             bool is_event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_LISTER_WATCHER_H */

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/feed.h"
+
+#include <stdio.h>
+
+#define STALE_AFTER_MS 60000u
+#define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
+
+void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
+  const kin__resource *resource = feed->resource;
+  bool has_namespace = feed->namespace_[0] != '\0';
+  snprintf(buffer, size, "%s of %s%s%s%s%s",
+           feed->request == KIN__REQUEST_WATCH ? "watch" : "list",
+           resource->plural, resource->group[0] != '\0' ? "." : "",
+           resource->group, has_namespace ? " in " : "",
+           has_namespace ? feed->namespace_ : "");
+}
+
+/* --- Requests --------------------------------------------------------------- */
+
+static void request_ended(kin_feed *feed) {
+  feed->request = KIN__REQUEST_NONE;
+  feed->answer = NULL;
+  kin__list_remove(&feed->paused_node);
+}
+
+/* The source may feed nothing from inside cancel. */
+static void drop_request(kin_feed *feed) {
+  if (feed->request != KIN__REQUEST_NONE) {
+    void *answer = feed->answer;
+    request_ended(feed);
+    feed->source.cancel(feed->source.ctx, answer);
+  }
+}
+
+static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
+  const kin__resource *resource = feed->resource;
+  kin_feed_request request = {.is_watch =
+                                  actions->request == KIN__REQUEST_WATCH,
+                              .namespace_ = feed->namespace_,
+                              .label_selector = resource->label_selector,
+                              .field_selector = resource->field_selector,
+                              .resource_version = actions->version,
+                              .resource_version_match = actions->version_match,
+                              .continue_token = actions->token,
+                              .limit = actions->limit,
+                              .timeout_s = actions->timeout_s};
+  feed->request = actions->request;
+  feed->is_granted = false;
+  feed->is_opening = true;
+  int err = feed->source.open(feed->source.ctx, &request, feed, &feed->answer);
+  feed->is_opening = false;
+  if (err != 0) {
+    request_ended(feed);
+  }
+  return err;
+}
+
+void kin__feed_pause(kin_feed *feed, kin__list *list) {
+  if (kin__feed_is_open(feed) && feed->source.pause != NULL &&
+      kin__list_is_empty(&feed->paused_node)) {
+    kin__list_push(list, &feed->paused_node);
+    feed->source.pause(feed->source.ctx, feed->answer);
+  }
+}
+
+void kin__feed_resume(kin_feed *feed) {
+  kin__list_remove(&feed->paused_node);
+  feed->source.resume(feed->source.ctx, feed->answer);
+}
+
+/* --- Carrying out the reflector's actions ----------------------------------- */
+
+static void step(kin_feed *feed, const kin__reflector_input *input);
+
+static void step_failed(kin_feed *feed, kin__reflector_input_type type,
+                        const kin__failure *failure) {
+  kin__reflector_input input = {.type = type, .failure = failure};
+  step(feed, &input);
+}
+
+static void step_simple(kin_feed *feed, kin__reflector_input_type type) {
+  kin__reflector_input input = {.type = type};
+  step(feed, &input);
+}
+
+static void report(kin_feed *feed, const kin__failure *failure,
+                   uint64_t retry_in_ms) {
+  feed->last_error_class = failure->error_class;
+  feed->last_error_status = failure->status;
+  kin__feed_notice_failure(feed, failure, retry_in_ms);
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s%s%s: %s; next attempt in %llu ms",
+                 feed->resource->plural, feed->namespace_,
+                 feed->namespace_[0] != '\0' ? ": " : "", failure->reason,
+                 failure->message, (unsigned long long)retry_in_ms);
+}
+
+static void act(kin_feed *feed, const kin__reflector_actions *actions,
+                const kin__failure *failure) {
+  const kin__env *env = feed->env;
+  if (actions->cancel_request) {
+    drop_request(feed);
+  }
+  if (actions->stop_timer) {
+    kin__timer_stop(env->timers, &feed->timer);
+  }
+  if (actions->drop_stage) {
+    kin__stage_discard(&feed->stage);
+    feed->owner->discarded(feed);
+  }
+  if (actions->apply_stage) {
+    feed->owner->apply(feed);
+  }
+  if (actions->start_timer) {
+    kin__timer_start(env->timers, &feed->timer,
+                     kin__env_now_ms(env) + actions->timer_ms);
+  }
+  if (actions->report) {
+    report(feed, failure, actions->retry_in_ms);
+  }
+  kin__feed_update_state(feed);
+  if (actions->request != KIN__REQUEST_NONE) {
+    int err = send_request(feed, actions);
+    if (err != 0) {
+      kin__failure cause;
+      kin__failure_from_code(&cause, err, "sending a request", "");
+      step_failed(feed, KIN__INPUT_FAILED, &cause);
+    }
+  }
+}
+
+static void step(kin_feed *feed, const kin__reflector_input *input) {
+  kin__reflector_actions actions;
+  kin__reflector_state before = feed->reflector.state;
+  kin__reflector_step(&feed->reflector, input, kin__env_now_ms(feed->env),
+                      &actions);
+  if (feed->reflector.state != before) {
+    kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
+                   feed->resource->plural, feed->namespace_,
+                   kin__reflector_state_name(before),
+                   kin__reflector_state_name(feed->reflector.state));
+  }
+  act(feed, &actions, input->failure);
+}
+
+static void on_timer(kin__timer *timer) {
+  step_simple(KIN__CONTAINER_OF(timer, kin_feed, timer), KIN__INPUT_TIMER);
+}
+
+void kin__feed_start(kin_feed *feed) {
+  step_simple(feed, KIN__INPUT_START);
+}
+
+void kin__feed_stop(kin_feed *feed) {
+  step_simple(feed, KIN__INPUT_STOP);
+}
+
+void kin__feed_close(kin_feed *feed) {
+  feed->is_closed = true;
+  kin__feed_stop(feed);
+  kin__notice_stop(feed);
+}
+
+void kin__feed_applied(kin_feed *feed) {
+  if (feed->counters.lists++ > 0) {
+    feed->counters.relists++;
+  }
+  step_simple(feed, KIN__INPUT_APPLIED);
+}
+
+void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
+                              uint64_t retry_in_ms) {
+  kin__notice_failure(feed, failure, retry_in_ms);
+}
+
+void kin__feed_answer(kin_feed *feed, kin_retry answer,
+                      uint64_t retry_after_ms) {
+  kin__reflector_input input = {.type = KIN__INPUT_RETRY_AFTER,
+                                .delay_ms = retry_after_ms < MAX_RETRY_AFTER_MS
+                                                ? retry_after_ms
+                                                : MAX_RETRY_AFTER_MS};
+  if (answer == KIN_STOP) {
+    input.type = KIN__INPUT_STOP;
+  }
+  step(feed, &input);
+}
+
+/* --- What the source feeds --------------------------------------------------- */
+
+void kin__feed_opened(kin_feed *feed) {
+  feed->is_granted = true;
+  if (feed->request == KIN__REQUEST_WATCH) {
+    feed->counters.watches++;
+  }
+  step_simple(feed, KIN__INPUT_HEAD);
+}
+
+void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
+                     const kin__failure *failure) {
+  drop_request(feed);
+  step_failed(feed, type, failure);
+}
+
+void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure_from_code(&failure, code, what, key);
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
+void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
+                          const kin__failure *failure) {
+  request_ended(feed);
+  step_failed(feed, type, failure);
+}
+
+void kin__feed_end_list(kin_feed *feed, const char *version,
+                        const char *token) {
+  request_ended(feed);
+  kin__reflector_input input = {
+      .type = KIN__INPUT_PAGE, .version = version, .token = token};
+  step(feed, &input);
+}
+
+void kin__feed_end_watch(kin_feed *feed) {
+  request_ended(feed);
+  step_simple(feed, KIN__INPUT_WATCH_ENDED);
+}
+
+/* --- State and status -------------------------------------------------------- */
+
+static bool is_failing_long(const kin_feed *feed) {
+  const kin__reflector *reflector = &feed->reflector;
+  return reflector->failures > 0 &&
+         kin__env_now_ms(feed->env) - reflector->failing_since_ms >=
+             STALE_AFTER_MS;
+}
+
+static kin_state compute_state(const kin_feed *feed) {
+  const kin__reflector *reflector = &feed->reflector;
+  if (reflector->state == KIN__REFLECTOR_IDLE ||
+      reflector->state == KIN__REFLECTOR_STOPPED) {
+    return KIN_STATE_IDLE;
+  }
+  if (reflector->failures > 0) {
+    switch (feed->last_error_class) {
+    case KIN_CLASS_AUTH:
+    case KIN_CLASS_FORBIDDEN:
+      return KIN_STATE_DENIED;
+    case KIN_CLASS_ABSENT:
+      return KIN_STATE_ABSENT;
+    default:
+      break;
+    }
+  }
+  if (!feed->has_synced) {
+    return KIN_STATE_SYNCING;
+  }
+  if (reflector->state == KIN__REFLECTOR_WATCHING) {
+    return KIN_STATE_LIVE;
+  }
+  /* The first watch, or one that ended as it should, is opened within a round
+   * trip. */
+  bool was_well =
+      feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
+  if (reflector->failures == 0 && was_well) {
+    return feed->state;
+  }
+  return is_failing_long(feed) ? KIN_STATE_STALE : KIN_STATE_RECONNECTING;
+}
+
+void kin__feed_update_state(kin_feed *feed) {
+  kin_state from = feed->state;
+  feed->state = compute_state(feed);
+  if (feed->state != from && !feed->is_closed) {
+    kin__notice_state(feed, from, feed->state);
+    kin__log_write(feed->env->log, KIN_LOG_INFO, "%s %s: %s -> %s",
+                   feed->resource->plural, feed->namespace_,
+                   kin_state_name(from), kin_state_name(feed->state));
+  }
+}
+
+static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms) {
+  return then_ms == UINT64_MAX ? UINT64_MAX : now_ms - then_ms;
+}
+
+void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  *status = feed->counters;
+  status->state = compute_state(feed);
+  status->has_synced = feed->has_synced;
+  snprintf(status->resource_version, sizeof status->resource_version, "%s",
+           feed->reflector.version);
+  status->byte_age_ms = age_ms(feed->last_byte_ms, now_ms);
+  status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
+  status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
+  status->failures = feed->reflector.failures;
+  status->staged = kin__stage_count(&feed->stage);
+  status->last_error_class = feed->last_error_class;
+  status->last_error_status = feed->last_error_status;
+}
+
+const char *kin_state_name(kin_state state) {
+  static const char *const names[] = {
+      [KIN_STATE_IDLE] = "idle",     [KIN_STATE_SYNCING] = "syncing",
+      [KIN_STATE_LIVE] = "live",     [KIN_STATE_RECONNECTING] = "reconnecting",
+      [KIN_STATE_STALE] = "stale",   [KIN_STATE_DENIED] = "denied",
+      [KIN_STATE_ABSENT] = "absent",
+  };
+  size_t i = (size_t)state;
+  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+}
+
+/* --- Life --------------------------------------------------------------------- */
+
+void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
+  const kin__env *env = options->env;
+  *feed = (kin_feed){.env = env,
+                     .owner = options->owner,
+                     .source = *options->source,
+                     .resource = options->resource,
+                     .namespace_ = options->namespace_,
+                     .last_byte_ms = UINT64_MAX,
+                     .last_event_ms = UINT64_MAX,
+                     .last_bookmark_ms = UINT64_MAX};
+  kin__reflector_init(&feed->reflector, env->allocator, env->random,
+                      options->page_size, kin__env_now_ms(env));
+  kin__timer_init(&feed->timer, on_timer);
+  kin__stage_init(&feed->stage, env->allocator);
+  kin__notice_init(&feed->notice);
+  kin__list_init(&feed->paused_node);
+}
+
+void kin__feed_finish(kin_feed *feed) {
+  kin__reflector_finish(&feed->reflector);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_FEED_H
+#define KIN_INFORMER_FEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/informer.h>
+#include <kin/lister_watcher.h>
+
+#include "decode/sink.h"
+#include "informer/env.h"
+#include "informer/notice.h"
+#include "reflector/reflector.h"
+#include "reflector/request.h"
+#include "reflector/stage.h"
+
+/* One position in one resource: a reflector, and the hands that carry its
+ * actions out. A feed asks a lister-watcher, over HTTP or the program's own,
+ * gathers lists in a stage, and gives its owner whole lists and single events. It
+ * does not know what becomes of them. */
+
+/* What the owner does; all but event and apply may be NULL. */
+typedef struct kin__feed_owner {
+  /* The object that is cached exactly so, borrowed, or NULL. */
+  const kin_object *(*cached)(kin_feed *feed, kin_str key, kin_str uid,
+                              kin_str version);
+  /* A change. A negative result gives the watch up. */
+  int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
+  /* A cached object came again, unchanged. */
+  void (*unchanged)(kin_feed *feed);
+  int (*bookmark)(kin_feed *feed, kin_str version);
+  /* The stage is a complete list. Until kin__feed_applied nothing is
+   * requested. */
+  void (*apply)(kin_feed *feed);
+  /* The stage has been discarded: kin__stage_free_step is due. */
+  void (*discarded)(kin_feed *feed);
+  /* To be told to the program, from a task. Both may close the feed. */
+  void (*failed)(kin_feed *feed, kin_error_event *event);
+  void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
+} kin__feed_owner;
+
+struct kin_feed {
+  const kin__env *env;
+  const kin__feed_owner *owner;
+  kin_lister_watcher source;
+  const kin__resource *resource;
+  const char *namespace_;
+
+  kin__reflector reflector;
+  kin__timer timer; /* the reflector's */
+  kin__stage stage;
+  bool has_synced; /* its first list has been applied; set by the owner */
+  bool is_closed;  /* nothing is told any more */
+
+  kin__reflector_request request; /* the open one */
+  void *answer;                   /* what the source calls it */
+  bool is_opening;                /* inside source.open */
+  bool is_granted;                /* kin__feed_opened was called for it */
+  kin__list paused_node; /* in a list of the owner's iff it is not to read */
+
+  kin__notice notice;
+  kin_state state;
+  kin_error_class last_error_class;
+  int last_error_status;
+  uint64_t last_byte_ms; /* UINT64_MAX: never */
+  uint64_t last_event_ms;
+  uint64_t last_bookmark_ms;
+  kin_status counters; /* only the counters are used */
+};
+
+/* All pointers are kept and must outlive the feed; `source` is copied. */
+typedef struct kin__feed_options {
+  const kin__env *env;
+  const kin__feed_owner *owner;
+  const kin_lister_watcher *source;
+  const kin__resource *resource;
+  const char *namespace_;
+  uint32_t page_size;
+} kin__feed_options;
+
+/* Copies and checks a program's own. Errors: KIN_EINVAL, KIN_ENOTSUP. */
+int kin__lister_watcher_copy(kin_lister_watcher *to,
+                             const kin_lister_watcher *from);
+
+/* Allocates nothing. */
+void kin__feed_init(kin_feed *feed, const kin__feed_options *options);
+/* It must have been closed, and its stage be empty. */
+void kin__feed_finish(kin_feed *feed);
+
+void kin__feed_start(kin_feed *feed);
+/* Ends the request and the timer for good; the program is still told so. */
+void kin__feed_stop(kin_feed *feed);
+/* The same, and nothing is told any more. */
+void kin__feed_close(kin_feed *feed);
+
+/* The stage has been applied. */
+void kin__feed_applied(kin_feed *feed);
+/* Something of the owner's failed, and is tried again then. */
+void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
+                              uint64_t retry_in_ms);
+/* The program answered an error event. */
+void kin__feed_answer(kin_feed *feed, kin_retry answer,
+                      uint64_t retry_after_ms);
+
+/* Stops reading and puts the feed into `list`, if a request is open and reading
+ * can be stopped. It leaves the list when it is resumed and when the request
+ * ends. */
+void kin__feed_pause(kin_feed *feed, kin__list *list);
+void kin__feed_resume(kin_feed *feed);
+
+/* Recomputes the state and notes a change. */
+void kin__feed_update_state(kin_feed *feed);
+void kin__feed_get_status(const kin_feed *feed, kin_status *status);
+
+/* "list of pods.apps in ns", for messages. */
+void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size);
+
+/* --- What a source feeds, besides the public functions -------------------- */
+
+/* Whether a request is open, so that something may be fed. */
+static inline bool kin__feed_is_open(const kin_feed *feed) {
+  return feed->request != KIN__REQUEST_NONE && !feed->is_opening;
+}
+
+/* The request is granted: the head of a response was 200. */
+void kin__feed_opened(kin_feed *feed);
+
+/* The cached object with this identity, borrowed, or NULL. */
+const kin_object *kin__feed_cached(kin_feed *feed,
+                                   const kin__object_parts *identity);
+
+/* An object of a list or a watch; takes the reference over, also on failure.
+ * `is_cached`: it is the cached object itself. A failure does not end the
+ * answer: give it up. Errors: KIN_ENOMEM, the owner's. */
+int kin__feed_take(kin_feed *feed, kin__decoded_type type,
+                   kin_object *take_object, bool is_cached);
+int kin__feed_take_bookmark(kin_feed *feed, kin_str version);
+
+/* Cancels the answer and has it failed: with a code, `key` names the object in
+ * hand, "" if unknown. */
+void kin__feed_give_up(kin_feed *feed, int code, const char *key);
+/* The same with a failure in hand. */
+void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
+                     const kin__failure *failure);
+/* The answer has ended by itself, with this failure. */
+void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
+                          const kin__failure *failure);
+void kin__feed_end_list(kin_feed *feed, const char *version, const char *token);
+void kin__feed_end_watch(kin_feed *feed);
+
+#endif /* KIN_INFORMER_FEED_H */
