@@ -210,10 +210,12 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
 
 /* --- The lister-watcher ----------------------------------------------------------- */
 
-/* Makes the decoder for the coming response, or readies it. */
+/* Makes the decoder for the coming response, or readies it. A watch's decoder
+ * does not ask what is known: events that change nothing are rare, and found when
+ * they are processed, by a look-up that is needed anyway. */
 static int ready_decoder(kin__http_source *source) {
   kin__decode_sink sink = {.ctx = source,
-                           .known = sink_known,
+                           .known = source->is_watch ? NULL : sink_known,
                            .object = sink_object,
                            .bookmark = sink_bookmark,
                            .error = sink_error};

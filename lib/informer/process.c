@@ -4,6 +4,8 @@
 #include "informer/scope.h"
 
 #define KEYS_PER_STEP 64u
+#define KEYS_WARMED 16u
+#define CACHE_LINE 64u
 
 typedef struct change {
   kin_informer *informer;
@@ -166,11 +168,33 @@ static void wake_waiters(kin_informer *informer) {
   }
 }
 
+/* Fetches what the next keys need of the store: the slots, whose cache misses
+ * overlap because none depends on another, and the objects in them. */
+static void warm(const kin_informer *informer) {
+  const kin_store *store = &informer->store;
+  kin__deltas deltas;
+  uint32_t id = KIN__NO_SLOT;
+  for (unsigned i = 0; i < KEYS_WARMED; i++) {
+    if (!kin__delta_fifo_next(&informer->fifo, &id, &deltas)) {
+      break;
+    }
+    uint32_t slot = kin__map_first(&store->map, deltas.hash);
+    if (slot != KIN__NO_SLOT) {
+      const char *object = (const char *)kin__store_at(store, slot)->object;
+      __builtin_prefetch(object);
+      __builtin_prefetch(object + CACHE_LINE);
+    }
+  }
+}
+
 bool kin__process_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
   kin__deltas deltas;
   bool is_out_of_memory = false;
   for (unsigned i = 0; i < KEYS_PER_STEP && !is_out_of_memory; i++) {
+    if (i % KEYS_WARMED == 0) {
+      warm(informer);
+    }
     if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
       break;
     }
