@@ -18,8 +18,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/memory.h"
+#include "base/scan.h"
 #include "decode/list.h"
-#include "decode/scan.h"
 #include "decode/watch.h"
 #include "measure.h"
 

@@ -66,7 +66,8 @@ typedef enum kin_error_class {
   KIN_CLASS_THROTTLED, /* 429 */
   KIN_CLASS_SERVER,    /* any other error status, or an ERROR event */
   KIN_CLASS_PROTOCOL,  /* malformed HTTP, wrong content type, silence */
-  KIN_CLASS_DECODE,    /* malformed, truncated or oversized JSON */
+  KIN_CLASS_DECODE,    /* malformed, truncated or oversized JSON, or a
+                        * transform that failed on an object */
   KIN_CLASS_MEMORY     /* an allocation failed */
 } kin_error_class;
 

@@ -19,8 +19,11 @@
 #include <kin/lister_watcher.h>
 #include <kin/log.h>
 #include <kin/mutation_cache.h>
+#include <kin/mutation_detector.h>
 #include <kin/object.h>
+#include <kin/object_builder.h>
 #include <kin/object_list.h>
+#include <kin/process.h>
 #include <kin/push_store.h>
 #include <kin/queue.h>
 #include <kin/selector.h>

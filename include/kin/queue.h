@@ -10,6 +10,7 @@
 #include <kin/delta.h>
 #include <kin/export.h>
 #include <kin/object.h>
+#include <kin/object_builder.h>
 #include <kin/store.h>
 #include <kin/str.h>
 
@@ -56,14 +57,6 @@ typedef struct kin_known_objects {
 /* The objects of a store, which must outlive the queue that is given them. */
 KIN_EXTERN kin_known_objects kin_store_known_objects(const kin_store *store);
 
-/* What to queue instead of an object that is put in (DF-10): sets *out to a new
- * reference, be it to `object` itself (kin_object_ref) or to one made of it,
- * with the same key. Called once for each object of each call that queues one;
- * not for a tombstone and not for what a resync queues, which have been through
- * it. Pure: may call kin_object_* only. A non-zero result fails the call. */
-typedef int (*kin_queue_transform_cb)(const kin_object *object,
-                                      kin_object **out, void *data);
-
 /* Told once that kin_queue_has_synced has become true, as the last thing of the
  * call in which it did; may call anything of the queue. */
 typedef void (*kin_queue_synced_cb)(kin_queue *queue, void *data);
@@ -87,9 +80,12 @@ typedef struct kin_queue_options {
    * the consumer applies at once (client-go's AtomicEvents; QF-03). */
   kin_known_objects known;
 
-  kin_queue_transform_cb transform; /* NULL: objects are queued as they are */
-  kin_queue_synced_cb on_synced;    /* may be NULL */
-  void *data;                       /* passed to both */
+  /* What is queued of an object that is put in (DF-10); NULL: the object as it
+   * is. Called once for each object of each call that queues one; not for a
+   * tombstone and not for what a resync queues, which have been through it. */
+  kin_transform_cb transform;
+  kin_queue_synced_cb on_synced; /* may be NULL */
+  void *data;                    /* passed to both */
 
   /* in order: the most changes in a batch, up to 65,536; 0: 1,000. */
   uint32_t batch_limit;
@@ -118,11 +114,11 @@ KIN_EXTERN int kin_queue_new_in_order(kin_queue **out,
 KIN_EXTERN void kin_queue_free(kin_queue *queue);
 
 /* Errors that the following share: KIN_EINVAL (an object or array is NULL),
- * KIN_EKEY (a slash in name or namespace, a malformed key, or the transform
- * changed the key), a negative result of the transform (KIN_EINVAL for a positive
- * one), KIN_EALREADY (called from a pure callback), KIN_ENOMEM. Unless something
- * else is said, an error has changed nothing; but one other than KIN_ENOMEM and
- * KIN_EALREADY counts as a first change for kin_queue_has_synced, where noted. */
+ * KIN_EKEY (a slash in name or namespace, or a malformed key), those of the
+ * transform (see kin_object_transform), KIN_EALREADY (called from a pure
+ * callback), KIN_ENOMEM. Unless something else is said, an error has changed
+ * nothing; but one other than KIN_ENOMEM and KIN_EALREADY counts as a first change
+ * for kin_queue_has_synced, where noted. */
 
 /* The object is new, or has changed. FIFO makes no difference (FF-01). On a
  * delta or in-order queue an error counts as a first change (DF-02, QF-04). */
@@ -235,9 +231,10 @@ KIN_EXTERN const char *kin_queue_name(const kin_queue *queue);
 
 /* The transform, and in *data, unless NULL, what to pass to it; NULL if there is
  * none. For a producer that gathers a list and wants its objects small before
- * they are put in (RF-16), where they go through the transform again. */
-KIN_EXTERN kin_queue_transform_cb kin_queue_transform(const kin_queue *queue,
-                                                      void **data);
+ * they are put in (RF-16), with kin_object_transform; then they go through the
+ * transform again (WL-10). */
+KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
+                                                void **data);
 
 /* Number of items a pop would take one by one: keys, or changes if in order. */
 KIN_EXTERN size_t kin_queue_count(const kin_queue *queue);

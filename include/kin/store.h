@@ -9,6 +9,7 @@
 #include <kin/allocator.h>
 #include <kin/export.h>
 #include <kin/object.h>
+#include <kin/object_builder.h>
 #include <kin/object_list.h>
 #include <kin/str.h>
 
@@ -25,18 +26,13 @@ extern "C" {
  * one's own write early. */
 typedef struct kin_store kin_store;
 
-/* What a store keeps instead of an object that is put into it (ST-03): sets
- * *out to a new reference, be it to `object` itself or to one made of it, with
- * the same key. Pure: may call kin_object_* only. A non-zero result means that
- * the object cannot be stored. */
-typedef int (*kin_store_transform_cb)(const kin_object *object,
-                                      kin_object **out, void *data);
-
 typedef struct kin_store_options {
   size_t size;
-  const kin_allocator *allocator;   /* NULL: the C library's */
-  kin_store_transform_cb transform; /* NULL: objects are kept as they are */
-  void *data;                       /* passed to transform */
+  const kin_allocator *allocator; /* NULL: the C library's */
+  /* What is kept of each object that is put in (ST-03). If it fails, the call
+   * does, and nothing has changed. NULL: the object as it is. */
+  kin_transform_cb transform;
+  void *data; /* passed to transform */
 } kin_store_options;
 #define KIN_STORE_OPTIONS_INIT                                                 \
   { sizeof(kin_store_options), NULL, NULL, NULL }
@@ -52,10 +48,10 @@ KIN_EXTERN void kin_store_free(kin_store *store);
 /* Adds the object, or what the store's transform makes of it, or replaces the
  * one with its key; the store takes a reference of its own (TS-01: Add and
  * Update are the same). The store's version becomes the object's.
- * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace; or the
- * transform changed the key), KIN_ENOMEM, KIN_EINDEX (an index callback
- * failed), a negative result of the transform (KIN_EINVAL for a positive one);
- * the store and its indices are then unchanged. Cost: O(index values). */
+ * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
+ * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform (see
+ * kin_object_transform; KIN_EALREADY if it is called by the transform); the store
+ * and its indices are then unchanged. Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /* Removes the object with that key. The store's version stays.
@@ -191,8 +187,9 @@ typedef struct kin_index_options {
  * look-ups answer with what has been indexed so far until
  * kin_store_index_ready.
  * Errors: KIN_EINVAL (name, pointer or options), KIN_ENOTSUP (options of a
- * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM; nothing is
- * added then. */
+ * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM; of an
+ * informer's store KIN_ECLOSED (it is closing), KIN_EALREADY (it was started, and
+ * has the option fixed_indices). Nothing is added then. */
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);
 

@@ -15,6 +15,8 @@ kin__memory *kin__memory_new(const kin_allocator *allocator) {
     memory->allocator = *allocator;
     memory->is_default = is_default;
     memory->arena = NULL;
+    memory->check = KIN_MUTATION_CHECK_OFF;
+    atomic_init(&memory->protected_cells, 0);
     atomic_init(&memory->refs, 1);
   }
   return memory;
@@ -30,6 +32,10 @@ int kin__memory_use_slabs(kin__memory *memory) {
     memory->arena = kin__arena_new(&memory->allocator, memory->is_default);
   }
   return memory->arena != NULL ? 0 : KIN_ENOMEM;
+}
+
+void kin__memory_use_seals(kin__memory *memory, kin_mutation_check check) {
+  memory->check = check;
 }
 
 void kin__memory_unref(kin__memory *memory) {

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include <kin/allocator.h>
+#include <kin/mutation_detector.h>
 
 #include "base/slab.h"
 
@@ -17,6 +18,8 @@ typedef struct kin__memory {
   kin_allocator allocator;
   bool is_default;   /* the C library's: slabs are mapped from the system */
   kin__arena *arena; /* NULL: each object is a block of its own */
+  kin_mutation_check check;      /* not OFF: each is sealed, see sealed.h */
+  atomic_size_t protected_cells; /* alive */
   atomic_size_t refs;
 } kin__memory;
 
@@ -25,6 +28,8 @@ kin__memory *kin__memory_new(const kin_allocator *allocator);
 kin__memory *kin__memory_ref(kin__memory *memory);
 /* Objects made from now on, by one thread, share slabs. Errors: KIN_ENOMEM. */
 int kin__memory_use_slabs(kin__memory *memory);
+/* Objects are sealed instead. Before the first is made; OFF changes nothing. */
+void kin__memory_use_seals(kin__memory *memory, kin_mutation_check check);
 /* NULL is allowed. */
 void kin__memory_unref(kin__memory *memory);
 

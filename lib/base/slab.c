@@ -47,7 +47,8 @@ struct kin__slab {
   uint32_t capacity;
   uint32_t used;
   uint32_t live;
-  bool is_spare; /* empty and kept */
+  bool is_spare;                    /* empty and kept */
+  void (*release)(kin__cell *cell); /* whose memory it is; NULL: ours */
   alignas(16) char cells[];
 };
 
@@ -190,6 +191,20 @@ static kin__cell *take_block(const kin_allocator *allocator, void *owner,
   return cell;
 }
 
+kin__cell *kin__cell_init(void *head, void *owner,
+                          void (*release)(kin__cell *cell)) {
+  struct kin__slab *slab = head;
+  init_slab(slab, NULL, owner, 0, 1);
+  slab->release = release;
+  kin__cell *cell = (kin__cell *)(void *)slab->cells;
+  cell->slab = slab;
+  return cell;
+}
+
+size_t kin__cell_head_bytes(void) {
+  return offsetof(struct kin__slab, cells);
+}
+
 kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
                           void *owner, size_t size) {
   if (size < sizeof(kin__cell)) {
@@ -209,7 +224,11 @@ void *kin__cell_owner(const kin__cell *cell) {
 void kin__cell_give(kin__cell *cell) {
   kin__arena *arena = cell->slab->arena;
   if (arena == NULL) {
-    kin__free(cell->slab->allocator, cell->slab);
+    if (cell->slab->release != NULL) {
+      cell->slab->release(cell);
+    } else {
+      kin__free(cell->slab->allocator, cell->slab);
+    }
     return;
   }
   cell->next = atomic_load_explicit(&arena->given, memory_order_relaxed);

@@ -43,6 +43,14 @@ void kin__arena_free(kin__arena *arena);
 kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
                           void *owner, size_t size);
 void *kin__cell_owner(const kin__cell *cell);
+
+/* A cell in memory of the caller's, who gets it back through `release` when the
+ * cell is given: it follows the kin__cell_head_bytes (a multiple of 16) at
+ * `head`, which must be 16-byte aligned. */
+kin__cell *kin__cell_init(void *head, void *owner,
+                          void (*release)(kin__cell *cell));
+size_t kin__cell_head_bytes(void);
+
 void kin__cell_give(kin__cell *cell);
 
 /* Sorts up to `count` given cells out and frees slabs that became empty.

@@ -10,7 +10,7 @@
 #include <kin/str.h>
 
 #include "base/buf.h"
-#include "decode/scan.h"
+#include "base/scan.h"
 
 /* A walk over JSON text that arrives in spans of any size. The caller enters
  * the containers it wants to look into and skips the others at the speed of the

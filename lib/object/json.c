@@ -24,8 +24,9 @@ static yyjson_alc adapt(const kin_allocator *allocator) {
   return alc;
 }
 
-bool kin__json_depth_is_bounded(kin_str text) {
+size_t kin__json_depth(kin_str text) {
   size_t depth = 0;
+  size_t deepest = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.length; i++) {
     char c = text.data[i];
@@ -35,14 +36,17 @@ bool kin__json_depth_is_bounded(kin_str text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > DEPTH_MAX) {
-        return false;
-      }
+      depth++;
+      deepest = depth > deepest ? depth : deepest;
     } else if ((c == '}' || c == ']') && depth > 0) {
       depth--;
     }
   }
-  return true;
+  return deepest;
+}
+
+bool kin__json_depth_is_bounded(kin_str text) {
+  return kin__json_depth(text) <= DEPTH_MAX;
 }
 
 /* A number that no machine word holds stays text: one of them must not make an

@@ -25,6 +25,8 @@ void kin__json_free(const kin_allocator *allocator, yyjson_doc *doc);
 int kin__json_read(yyjson_doc **out, const kin_allocator *allocator,
                    kin_str text);
 bool kin__json_depth_is_bounded(kin_str text);
+/* The most brackets that are open at once; the text need not be JSON. */
+size_t kin__json_depth(kin_str text);
 
 /* Member look-ups that accept a NULL or non-object value. */
 yyjson_val *kin__json_member(yyjson_val *object, const char *name);

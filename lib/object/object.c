@@ -10,7 +10,8 @@
  * the header and its key.
  *
  * Invariants: all offsets count from `bytes`; the body is what the parts had
- * without the dropped spans; nothing but `refs` changes after kin__object_new.
+ * without the dropped spans; nothing but `refs` changes after kin__object_new,
+ * which a memory that uses seals sees to (object/seal.h).
  *
  * Labels are kept in one of two forms. As JSON text inside the body, if no
  * escape occurs in it, so that values can be lent as they are. Else as a list
@@ -22,11 +23,13 @@
 
 #include <kin/error.h>
 
+#include "object/seal.h"
 #include "object/text.h"
 
 struct kin_object {
   struct kin__slab *slab; /* a kin__cell's; its owner is the kin__memory */
   atomic_uint refs;
+  uint32_t labels_are_records; /* a bool */
   uint32_t body_offset;
   uint32_t body_length;
   uint32_t uid_offset;
@@ -37,11 +40,13 @@ struct kin_object {
   uint16_t name_length;
   uint16_t uid_length;
   uint16_t version_length;
-  bool labels_are_records;
   char bytes[];
 };
 
 _Static_assert(sizeof(kin_object) <= 56, "an object's header has grown");
+_Static_assert(offsetof(kin_object, refs) + sizeof(atomic_uint) <=
+                   KIN__CELL_OPEN_BYTES,
+               "references of a protected object cannot be counted");
 
 static const size_t body_max = (size_t)1 << 30;
 
@@ -220,6 +225,36 @@ static void write_strings(kin_object *object, size_t at, const layout *l,
   object->body_offset = (uint32_t)body;
 }
 
+static kin_object *take(kin__memory *memory, size_t key_length, const layout *l,
+                        size_t total, size_t headroom) {
+  if (memory->check == KIN_MUTATION_CHECK_OFF) {
+    return (kin_object *)(void *)kin__cell_take(
+        memory->arena, &memory->allocator, memory, total + headroom);
+  }
+  size_t sums =
+      kin__object_sum_count(key_length + l->strings_length, l->body_length);
+  kin_object *object =
+      (kin_object *)(void *)kin__sealed_take(memory, total, sums);
+  if (object != NULL) {
+    /* Not all of it may be used. */
+    memset(object->bytes + key_length, 0, l->strings_length);
+  }
+  return object;
+}
+
+/* The last step of making an object: nothing but `refs` changes any more. */
+static int give(kin_object **out, kin__memory *memory, kin_object *object) {
+  if (memory->check != KIN_MUTATION_CHECK_OFF) {
+    object = kin__object_close(object);
+    if (object == NULL) {
+      return KIN_ENOMEM;
+    }
+  }
+  kin__memory_ref(memory);
+  *out = object;
+  return 0;
+}
+
 int kin__object_new(kin_object **out, kin__memory *memory,
                     const kin__object_parts *parts) {
   *out = NULL;
@@ -235,12 +270,10 @@ int kin__object_new(kin_object **out, kin__memory *memory,
   if (total > UINT32_MAX) {
     return KIN_ETOOBIG;
   }
-  kin_object *object = (kin_object *)(void *)kin__cell_take(
-      memory->arena, &memory->allocator, memory, total + parts->headroom);
+  kin_object *object = take(memory, key, &l, total, parts->headroom);
   if (object == NULL) {
     return KIN_ENOMEM;
   }
-  kin__memory_ref(memory);
   atomic_init(&object->refs, 1);
   object->body_length = (uint32_t)l.body_length;
   object->namespace_length = (uint16_t)parts->namespace_.length;
@@ -251,8 +284,24 @@ int kin__object_new(kin_object **out, kin__memory *memory,
   size_t at = write_key(object->bytes, parts);
   write_strings(object, at, &l, parts);
   write_body(object->bytes + object->body_offset, parts);
-  *out = object;
-  return 0;
+  return give(out, memory, object);
+}
+
+int kin__object_copy(kin_object **out, kin__memory *memory,
+                     const kin_object *object, size_t headroom) {
+  *out = NULL;
+  size_t key = kin_object_key(object).length + 1;
+  layout l = {.body_length = object->body_length,
+              .strings_length = object->body_offset - key};
+  size_t total = kin_object_memory(object);
+  kin_object *copy = take(memory, key, &l, total, headroom);
+  if (copy == NULL) {
+    return KIN_ENOMEM;
+  }
+  size_t header = offsetof(kin_object, labels_are_records);
+  atomic_init(&copy->refs, 1);
+  memcpy((char *)copy + header, (const char *)object + header, total - header);
+  return give(out, memory, copy);
 }
 
 kin_object *kin_object_ref(const kin_object *object) {
@@ -344,6 +393,24 @@ size_t kin_object_memory(const kin_object *object) {
 
 kin_str kin__object_body(const kin_object *object) {
   return kin__str(object->bytes + object->body_offset, object->body_length);
+}
+
+const char *kin__object_bytes(const kin_object *object) {
+  return object->bytes;
+}
+
+kin_str kin__object_part(const kin_object *object, kin_mutation_part part) {
+  size_t header = offsetof(kin_object, labels_are_records);
+  switch (part) {
+  case KIN_MUTATION_HEADER:
+    return kin__str((const char *)object + header,
+                    offsetof(kin_object, bytes) - header);
+  case KIN_MUTATION_STRINGS:
+    return kin__str(object->bytes, object->body_offset);
+  case KIN_MUTATION_JSON:
+    break;
+  }
+  return kin__object_body(object);
 }
 
 const kin_allocator *kin__object_allocator(const kin_object *object) {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kin/mutation_detector.h>
 #include <kin/object.h>
 
 #include "base/memory.h"
@@ -38,9 +39,20 @@ typedef struct kin__object_parts {
 int kin__object_new(kin_object **out, kin__memory *memory,
                     const kin__object_parts *parts);
 
+/* The same object once more, in another memory; for `headroom` see above.
+ * Errors: KIN_ENOMEM. */
+int kin__object_copy(kin_object **out, kin__memory *memory,
+                     const kin_object *object, size_t headroom);
+
 /* The stored JSON text, and the allocator the object came from; both live as
  * long as the object. */
 kin_str kin__object_body(const kin_object *object);
 const kin_allocator *kin__object_allocator(const kin_object *object);
+
+/* A part of what never changes, which is all but the slab and the count of
+ * references. The key begins kin__object_bytes; the header's place and size are
+ * constants. */
+kin_str kin__object_part(const kin_object *object, kin_mutation_part part);
+const char *kin__object_bytes(const kin_object *object);
 
 #endif /* KIN_OBJECT_OBJECT_H */

@@ -246,3 +246,31 @@ int kin__text_unescape(char *to, size_t *length, kin_str raw) {
   *length = written;
   return 0;
 }
+
+size_t kin__text_quoted_bound(size_t length) {
+  return length <= (SIZE_MAX - 2) / ESCAPE_LENGTH_MAX
+             ? length * ESCAPE_LENGTH_MAX + 2
+             : SIZE_MAX;
+}
+
+size_t kin__text_quote(char *to, kin_str plain) {
+  static const char hex[] = "0123456789abcdef";
+  size_t written = 0;
+  to[written++] = '"';
+  for (size_t i = 0; i < plain.length; i++) {
+    unsigned char c = (unsigned char)plain.data[i];
+    if (c < 0x20) {
+      memcpy(to + written, "\\u00", 4);
+      to[written + 4] = hex[c >> 4];
+      to[written + 5] = hex[c & 15];
+      written += ESCAPE_LENGTH_MAX;
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      to[written++] = '\\';
+    }
+    to[written++] = (char)c;
+  }
+  to[written++] = '"';
+  return written;
+}

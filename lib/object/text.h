@@ -38,4 +38,9 @@ bool kin__text_is_escaped(kin_str raw);
  * JSON does not have, or half a surrogate pair). */
 int kin__text_unescape(char *to, size_t *length, kin_str raw);
 
+/* Writes `plain` as a JSON string, quotes included, and returns its length: at
+ * most the bound, which SIZE_MAX stands for if it overflows. */
+size_t kin__text_quote(char *to, kin_str plain);
+size_t kin__text_quoted_bound(size_t length);
+
 #endif /* KIN_OBJECT_TEXT_H */

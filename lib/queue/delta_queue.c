@@ -17,9 +17,11 @@ static int append(kin_queue *queue, kin_delta_type type, kin_object *object,
   return kin__delta_fifo_append(&queue->as.keyed.fifo, &delta);
 }
 
+/* What is put in while a list comes is newer than it, and counts as listed. */
 static int delta_put(kin_queue *queue, kin_delta_type type,
                      kin_object *object) {
-  return append(queue, type, object, 0);
+  const kin__keyed *q = &queue->as.keyed;
+  return append(queue, type, object, q->has_list ? q->lists : 0);
 }
 
 /* DF-03. A failure to look it up counts as having it. */
@@ -53,12 +55,15 @@ static int delta_remove(kin_queue *queue, kin_str key, const kin_object *object,
   return err;
 }
 
-static int append_listed(kin_queue *queue, const kin_object *object) {
+int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
+                           bool is_ready) {
   kin_delta_type type =
       queue->emit_replaced ? KIN_DELTA_REPLACED : KIN_DELTA_SYNC;
   kin_object *made = NULL;
   int err = kin__queue_check(object);
-  if (err == 0) {
+  if (err == 0 && is_ready) {
+    made = kin_object_ref(object);
+  } else if (err == 0) {
     err = kin__queue_transform(queue, object, &made);
   }
   if (err == 0) {
@@ -68,13 +73,19 @@ static int append_listed(kin_queue *queue, const kin_object *object) {
   return err;
 }
 
+/* Both of the following look at up to *count keys and go on where they stopped;
+ * one that fails is looked at again. Return 1 if more are left. */
+
 /* A tombstone for each queued key that the list did not mention. */
-static int delete_queued(kin_queue *queue) {
+static int delete_queued(kin_queue *queue, size_t *count) {
   kin__keyed *q = &queue->as.keyed;
-  uint32_t id = KIN__NO_SLOT;
-  kin__deltas deltas;
-  int err = 0;
-  while (err == 0 && kin__delta_fifo_next(&q->fifo, &id, &deltas)) {
+  for (; *count > 0; (*count)--) {
+    uint32_t id = q->list_id;
+    kin__deltas deltas;
+    if (!kin__delta_fifo_next(&q->fifo, &id, &deltas)) {
+      return 0;
+    }
+    int err = 0;
     const kin__delta *newest = &deltas.items[deltas.count - 1];
     if (newest->generation != q->lists) {
       kin__delta tombstone = {.object = newest->object,
@@ -86,32 +97,60 @@ static int delete_queued(kin_queue *queue) {
       err = kin__delta_fifo_append(&q->fifo, &tombstone);
       kin_object_unref(tombstone.object);
     }
+    if (err != 0) {
+      return err;
+    }
+    q->list_id = id;
   }
-  return err;
+  return 1;
 }
 
 /* A tombstone for each known key that is not queued; all listed ones are. */
-static int delete_known(kin_queue *queue) {
+static int delete_known_key(kin_queue *queue, kin_str key) {
   kin__keyed *q = &queue->as.keyed;
-  uintptr_t place = 0;
-  kin_str key;
-  int err = 0;
-  while (err == 0 && queue->known.next != NULL &&
-         kin__queue_next_known(queue, &place, &key)) {
-    if (kin__delta_fifo_has(&q->fifo, key)) {
-      continue;
-    }
-    kin__delta tombstone = {.generation = q->lists,
-                            .type = KIN__DELTA_DELETED,
-                            .is_tombstone = true};
-    err = kin__queue_take_known(queue, key, &tombstone.object,
-                                &tombstone.is_key_only);
-    if (err == 0) {
-      err = kin__delta_fifo_append(&q->fifo, &tombstone);
-    }
-    kin_object_unref(tombstone.object);
+  if (kin__delta_fifo_has(&q->fifo, key)) {
+    return 0;
   }
+  kin__delta tombstone = {
+      .generation = q->lists, .type = KIN__DELTA_DELETED, .is_tombstone = true};
+  int err = kin__queue_take_known(queue, key, &tombstone.object,
+                                  &tombstone.is_key_only);
+  if (err == 0) {
+    err = kin__delta_fifo_append(&q->fifo, &tombstone);
+  }
+  kin_object_unref(tombstone.object);
   return err;
+}
+
+static int delete_known(kin_queue *queue, size_t *count) {
+  kin__keyed *q = &queue->as.keyed;
+  for (; *count > 0; (*count)--) {
+    uintptr_t place = q->list_place;
+    kin_str key;
+    if (queue->known.next == NULL ||
+        !kin__queue_next_known(queue, &place, &key)) {
+      return 0;
+    }
+    int err = delete_known_key(queue, key);
+    if (err != 0) {
+      return err;
+    }
+    q->list_place = place;
+  }
+  return 1;
+}
+
+void kin__delta_begin_list(kin_queue *queue) {
+  kin__keyed *q = &queue->as.keyed;
+  q->lists = q->lists < UINT32_MAX ? q->lists + 1 : 1;
+  q->list_id = KIN__NO_SLOT;
+  q->list_place = 0;
+  q->has_list = true;
+}
+
+int kin__delta_delete_unlisted(kin_queue *queue, size_t count) {
+  int result = delete_queued(queue, &count);
+  return result == 0 ? delete_known(queue, &count) : result;
 }
 
 /* Afterwards every key in the queue is listed or deleted by this Replace, so all
@@ -120,37 +159,51 @@ static int delta_replace(kin_queue *queue, const kin_object *const *objects,
                          size_t count, kin_str version, size_t *initial) {
   (void)version;
   kin__keyed *q = &queue->as.keyed;
-  q->lists = q->lists < UINT32_MAX ? q->lists + 1 : 1;
+  kin__delta_begin_list(queue);
   int err = 0;
   for (size_t i = 0; i < count && err == 0; i++) {
-    err = append_listed(queue, objects[i]);
+    err = kin__delta_add_to_list(queue, objects[i], false);
   }
   if (err == 0) {
-    err = delete_queued(queue);
+    err = kin__delta_delete_unlisted(queue, SIZE_MAX);
   }
-  if (err == 0) {
-    err = delete_known(queue);
-  }
+  q->has_list = false;
   *initial = q->fifo.depth;
   return err;
 }
 
 /* DF-09. Pending deltas are newer than what is known. */
+static int sync_known_key(kin_queue *queue, kin_str key) {
+  const kin_object *known;
+  if (kin__delta_fifo_has(&queue->as.keyed.fifo, key) ||
+      kin__queue_get_known(queue, key, &known) != 0 || known == NULL) {
+    return 0;
+  }
+  return append(queue, KIN_DELTA_SYNC, (kin_object *)known, 0);
+}
+
+int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, size_t count) {
+  for (; count > 0; count--) {
+    uintptr_t next = *place;
+    kin_str key;
+    if (queue->known.next == NULL ||
+        !kin__queue_next_known(queue, &next, &key)) {
+      return 0;
+    }
+    int err = sync_known_key(queue, key);
+    if (err != 0) {
+      return err;
+    }
+    *place = next;
+  }
+  return 1;
+}
+
 static int delta_resync(kin_queue *queue) {
   kin__keyed *q = &queue->as.keyed;
   uint32_t last = q->fifo.last;
   uintptr_t place = 0;
-  kin_str key;
-  int err = 0;
-  while (err == 0 && queue->known.next != NULL &&
-         kin__queue_next_known(queue, &place, &key)) {
-    const kin_object *known;
-    if (kin__delta_fifo_has(&q->fifo, key) ||
-        kin__queue_get_known(queue, key, &known) != 0 || known == NULL) {
-      continue;
-    }
-    err = append(queue, KIN_DELTA_SYNC, (kin_object *)known, 0);
-  }
+  int err = kin__delta_resync_step(queue, &place, SIZE_MAX);
   if (err != 0) {
     kin__delta_fifo_truncate(&q->fifo, last);
   }

@@ -26,11 +26,20 @@ static void record_finish(const kin_queue *queue, kin__record *record) {
   if (has_key(record)) {
     kin_object_unref(record->of.object);
   } else if (payload != NULL) {
-    for (size_t i = 0; i < payload->count; i++) {
-      kin_object_unref(payload->objects[i]);
-    }
-    kin__free(queue->allocator, payload);
+    (void)kin__payload_free_step(payload, queue->allocator, SIZE_MAX);
   }
+}
+
+bool kin__payload_free_step(kin__payload *payload,
+                            const kin_allocator *allocator, size_t count) {
+  for (; count > 0 && payload->count > 0; count--) {
+    kin_object_unref(payload->objects[--payload->count]);
+  }
+  if (payload->count > 0) {
+    return true;
+  }
+  kin__free(allocator, payload);
+  return false;
 }
 
 static void in_order_finish(kin_queue *queue) {
@@ -76,9 +85,8 @@ void kin__in_order_rewind(kin_queue *queue, kin__chunkq_cursor end) {
   kin__chunkq_rewind(&q->records, end, count);
 }
 
-/* A payload with room for `count` objects; NULL if out of memory. */
-static kin__payload *payload_new(const kin_queue *queue, kin_str version,
-                                 size_t count) {
+kin__payload *kin__in_order_payload(const kin_queue *queue, kin_str version,
+                                    size_t count) {
   size_t fixed = sizeof(kin__payload) + version.length + 1;
   if (count > (SIZE_MAX - fixed) / sizeof(kin_object *)) {
     return NULL;
@@ -95,6 +103,12 @@ static kin__payload *payload_new(const kin_queue *queue, kin_str version,
     payload->version[version.length] = '\0';
   }
   return payload;
+}
+
+int kin__in_order_append_list(kin_queue *queue, kin__payload *list) {
+  kin__record record = {.of = {.payload = list},
+                        .type = KIN_DELTA_REPLACED_ALL};
+  return kin__in_order_append(queue, &record);
 }
 
 /* Appends a record that takes the payload over, also on an error. */
@@ -138,7 +152,7 @@ static int in_order_remove(kin_queue *queue, kin_str key,
  * whole list without a word; here they are refused. */
 static int replace_all(kin_queue *queue, const kin_object *const *objects,
                        size_t count, kin_str version) {
-  kin__payload *payload = payload_new(queue, version, count);
+  kin__payload *payload = kin__in_order_payload(queue, version, count);
   if (payload == NULL) {
     return KIN_ENOMEM;
   }
@@ -176,7 +190,7 @@ static int in_order_resync(kin_queue *queue) {
 }
 
 static int in_order_bookmark(kin_queue *queue, kin_str version) {
-  kin__payload *payload = payload_new(queue, version, 0);
+  kin__payload *payload = kin__in_order_payload(queue, version, 0);
   return payload != NULL ? append_payload(queue, KIN_DELTA_BOOKMARK, payload)
                          : KIN_ENOMEM;
 }
@@ -315,6 +329,35 @@ static void in_order_end(kin_queue *queue, bool requeue) {
     queue->initial -= queue->initial > 0 ? 1 : 0;
   }
   q->in_flight = 0;
+}
+
+bool kin__in_order_take_whole(kin_queue *queue, kin__whole *whole) {
+  kin__in_order *q = &queue->as.in_order;
+  const kin__record *record = kin__chunkq_peek(&q->records);
+  if (record == NULL || (record->type != KIN_DELTA_REPLACED_ALL &&
+                         record->type != KIN_DELTA_SYNC_ALL)) {
+    return false;
+  }
+  kin__queue_view_record(&whole->delta, record);
+  whole->payload = record->of.payload;
+  kin__chunkq_pop(&q->records);
+  return true;
+}
+
+bool kin__in_order_clear_step(kin_queue *queue, size_t count) {
+  kin__chunkq *records = &queue->as.in_order.records;
+  for (; count > 0 && records->count > 0; count--) {
+    kin__record *record = kin__chunkq_peek(records);
+    if (has_key(record)) {
+      kin_object_unref(record->of.object);
+    } else if (record->of.payload != NULL &&
+               kin__payload_free_step(record->of.payload, queue->allocator,
+                                      1)) {
+      continue;
+    }
+    kin__chunkq_pop(records);
+  }
+  return records->count > 0;
 }
 
 static size_t in_order_count(const kin_queue *queue) {

@@ -47,7 +47,6 @@ static void set_up(kin_queue *queue, const kin_queue_options *o,
   queue->allocator = &queue->memory->allocator;
   queue->seed = kin__hash_make_seed(queue);
   queue->known = o->known;
-  queue->transform = o->transform;
   queue->on_synced = o->on_synced;
   queue->data = o->data;
   queue->emit_replaced = o->emit_replaced;
@@ -83,7 +82,9 @@ static int make(kin_queue **out, const kin_queue_options *options,
   bool has_name = o.name != NULL && o.name[0] != '\0';
   char *name = kin__strdup(&memory->allocator, has_name ? o.name : ops->name);
   kin_queue *queue = kin__calloc(&memory->allocator, 1, sizeof *queue);
-  if (name == NULL || queue == NULL) {
+  if (name == NULL || queue == NULL ||
+      kin__transform_init(&queue->transform, memory, o.transform, o.data) !=
+          0) {
     kin__free(&memory->allocator, name);
     kin__free(&memory->allocator, queue);
     kin__memory_unref(memory);
@@ -111,6 +112,7 @@ int kin_queue_new_in_order(kin_queue **out, const kin_queue_options *options) {
 static void destroy(kin_queue *queue) {
   kin__memory *memory = queue->memory;
   queue->ops->finish(queue);
+  kin__transform_finish(&queue->transform);
   kin__free(&memory->allocator, queue->views);
   kin__free(&memory->allocator, queue->name);
   kin__free(&memory->allocator, queue);
@@ -158,8 +160,13 @@ static int leave(kin_queue *queue, int err) {
     }
   }
   queue->calls--;
-  if (queue->calls == 0 && queue->is_dead) {
+  if (queue->calls > 0) {
+    return err;
+  }
+  if (queue->is_dead) {
     destroy(queue);
+  } else if (queue->changed != NULL) {
+    queue->changed(queue->changed_ctx);
   }
   return err;
 }
@@ -176,28 +183,10 @@ int kin__queue_check(const kin_object *object) {
 
 int kin__queue_transform(kin_queue *queue, const kin_object *object,
                          kin_object **out) {
-  if (queue->transform == NULL) {
-    *out = kin_object_ref(object);
-    return 0;
-  }
-  *out = NULL;
-  kin_object *made = NULL;
   queue->is_locked = true;
-  int err = queue->transform(object, &made, queue->data);
+  int err = kin__transform_run(&queue->transform, object, 0, out);
   queue->is_locked = false;
-  if (err == 0 && made != NULL) {
-    err = kin__str_equal(kin_object_key(made), kin_object_key(object))
-              ? 0
-              : KIN_EKEY;
-  } else if (err >= 0) {
-    err = KIN_EINVAL;
-  }
-  if (err != 0) {
-    kin_object_unref(made);
-    return err;
-  }
-  *out = made;
-  return 0;
+  return err;
 }
 
 int kin__queue_key_object(kin_queue *queue, kin_str key, kin_object **out) {
@@ -419,7 +408,7 @@ int kin_queue_add_if_not_present(kin_queue *queue, const kin_deltas *deltas) {
 static int pop(kin_queue *queue, bool is_batch,
                kin_queue_process_cb process_batch, kin_queue_process_cb process,
                void *data) {
-  int err = enter_alone(queue);
+  int err = queue->has_taken_whole ? KIN_EALREADY : enter_alone(queue);
   if (err != 0) {
     return err;
   }
@@ -453,6 +442,82 @@ int kin_queue_pop_batch(kin_queue *queue, kin_queue_process_cb process_batch,
   return pop(queue, true, process_batch, process, data);
 }
 
+/* --- Whole lists in steps ------------------------------------------------- */
+
+int kin__queue_begin_list(kin_queue *queue, size_t count, kin_str version,
+                          kin__payload **out) {
+  *out = NULL;
+  int err = check_version(version);
+  if (err == 0) {
+    *out = kin__in_order_payload(queue, version, count);
+    err = *out != NULL ? 0 : KIN_ENOMEM;
+  }
+  return err;
+}
+
+int kin__queue_add_to_list(kin_queue *queue, kin__payload *list,
+                           const kin_object *object, bool is_ready) {
+  int err = enter_alone(queue);
+  if (err != 0) {
+    return err;
+  }
+  kin_object *made;
+  err = kin__queue_check(object);
+  if (err == 0 && is_ready) {
+    made = kin_object_ref(object);
+  } else if (err == 0) {
+    err = kin__queue_transform(queue, object, &made);
+  }
+  if (err == 0) {
+    list->objects[list->count++] = made;
+  }
+  return leave(queue, err);
+}
+
+int kin__queue_end_list(kin_queue *queue, kin__payload *list) {
+  int err = enter_alone(queue);
+  if (err != 0) {
+    return err;
+  }
+  if (list != NULL) {
+    err = kin__in_order_append_list(queue, list);
+  } else {
+    queue->as.keyed.has_list = false;
+  }
+  if (err == 0 && !queue->is_populated) {
+    queue->is_populated = true;
+    queue->initial = queue->ops->count(queue);
+  }
+  return leave(queue, err);
+}
+
+bool kin__queue_clear_step(kin_queue *queue, size_t count) {
+  return queue->ops == &kin__in_order_ops
+             ? kin__in_order_clear_step(queue, count)
+             : kin__delta_fifo_clear_step(&queue->as.keyed.fifo, count);
+}
+
+int kin__queue_take_whole(kin_queue *queue, kin__whole *whole) {
+  *whole = (kin__whole){.is_initial = !queue->is_synced,
+                        .is_counted = queue->initial > 0};
+  if (queue->is_processing || queue->is_locked || queue->has_taken_whole) {
+    return KIN_EALREADY;
+  }
+  if (queue->ops != &kin__in_order_ops ||
+      !kin__in_order_take_whole(queue, whole)) {
+    return KIN_EAGAIN;
+  }
+  queue->has_taken_whole = true;
+  return 0;
+}
+
+void kin__queue_end_whole(kin_queue *queue, const kin__whole *whole) {
+  queue->calls++;
+  queue->has_taken_whole = false;
+  queue->initial -= whole->is_counted ? 1 : 0;
+  (void)leave(queue, 0);
+}
+
 bool kin_queue_has_synced(const kin_queue *queue) {
   return queue->is_synced;
 }
@@ -469,12 +534,11 @@ const char *kin_queue_name(const kin_queue *queue) {
   return queue->name;
 }
 
-kin_queue_transform_cb kin_queue_transform(const kin_queue *queue,
-                                           void **data) {
+kin_transform_cb kin_queue_transform(const kin_queue *queue, void **data) {
   if (data != NULL) {
-    *data = queue->data;
+    *data = queue->transform.data;
   }
-  return queue->transform;
+  return queue->transform.cb;
 }
 
 size_t kin_queue_count(const kin_queue *queue) {

@@ -7,6 +7,7 @@
 #include "base/chunkq.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "object/transform.h"
 #include "queue/delta_fifo.h"
 
 /* The public queues. queue.c has what all kinds share: options, the rules of
@@ -55,6 +56,10 @@ typedef struct kin__keyed {
   size_t skipped;
   uint32_t lists;     /* Replaces so far; marks what the last one mentioned */
   uint32_t in_flight; /* what a callback is processing, or KIN__NO_SLOT */
+  /* delta: a list is being put in; how far the deletions are that it makes. */
+  bool has_list;
+  uint32_t list_id;     /* the queued key that was looked at last */
+  uintptr_t list_place; /* among the known keys */
 } kin__keyed;
 
 typedef struct kin__queue_ops {
@@ -106,9 +111,9 @@ struct kin_queue {
   kin__hash_seed seed;
   char *name;
   kin_known_objects known; /* get is NULL: none */
-  kin_queue_transform_cb transform;
+  kin__transform transform;
   kin_queue_synced_cb on_synced;
-  void *data; /* of both callbacks */
+  void *data; /* of on_synced */
   bool emit_replaced;
   bool emit_bookmarks;
   uint32_t pending_limit;
@@ -119,10 +124,15 @@ struct kin_queue {
   bool is_told;      /* on_synced has been called */
   size_t initial;    /* items to be popped until it has synced */
 
-  unsigned calls;     /* of mutating functions that are on the stack */
-  bool is_processing; /* one of them is a pop, in its callback */
-  bool is_locked;     /* a pure callback is running */
-  bool is_dead;       /* to be freed when the outermost call returns */
+  unsigned calls;       /* of mutating functions that are on the stack */
+  bool is_processing;   /* one of them is a pop, in its callback */
+  bool has_taken_whole; /* an item is out, see kin__queue_take_whole */
+  bool is_locked;       /* a pure callback is running */
+  bool is_dead;         /* to be freed when the outermost call returns */
+
+  /* Told at the end of each call that may have changed something, or NULL. */
+  void (*changed)(void *ctx);
+  void *changed_ctx;
 
   kin_delta *views; /* of the item that is being processed */
   size_t view_capacity;
@@ -193,5 +203,65 @@ void kin__in_order_rewind(kin_queue *queue, kin__chunkq_cursor end);
 kin__chunkq_cursor kin__in_order_begin(const kin_queue *queue);
 /* The key of a record that has one. */
 kin_str kin__record_key(const kin__record *record);
+
+/* --- Whole lists in steps ------------------------------------------------- */
+
+/* What kin_queue_replace and kin_queue_resync do to a delta queue, bit by bit:
+ * begin, add each object, delete, each as often as it takes, then
+ * kin__queue_end_list with NULL. Nothing may be popped in between; a list that
+ * is given up clears has_list. kin__delta_delete_unlisted and
+ * kin__delta_resync_step, whose *place is 0 at first, look at up to `count` keys
+ * and return 1 if more are left. Errors: those of kin_queue_replace; the call
+ * may be repeated. */
+void kin__delta_begin_list(kin_queue *queue);
+int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
+                           bool is_ready);
+int kin__delta_delete_unlisted(kin_queue *queue, size_t count);
+int kin__delta_resync_step(kin_queue *queue, uintptr_t *place, size_t count);
+
+/* What kin_queue_replace does to an in-order queue without known objects, bit
+ * by bit: begin, add each object, end. A list that has not ended is its
+ * owner's, and the queue knows nothing of it.
+ * Errors: those of kin_queue_replace; the list is unchanged then. */
+int kin__queue_begin_list(kin_queue *queue, size_t count, kin_str version,
+                          kin__payload **out);
+/* No more than `count` times. `is_ready`: the transform has made the object. */
+int kin__queue_add_to_list(kin_queue *queue, kin__payload *list,
+                           const kin_object *object, bool is_ready);
+/* The queue takes the list over. */
+int kin__queue_end_list(kin_queue *queue, kin__payload *list);
+
+/* A REPLACED_ALL or SYNC_ALL that has been taken out, to be processed in any
+ * number of calls. */
+typedef struct kin__whole {
+  kin_delta delta;
+  bool is_initial;
+  bool is_counted;       /* among those that the queue is to be synced after */
+  kin__payload *payload; /* of a list; the owner's to free */
+} kin__whole;
+
+/* Takes the oldest item out if it is one of those. Until kin__queue_end_whole
+ * nothing else can be popped (KIN_EALREADY). Errors: KIN_EAGAIN (it is not, or
+ * there is none), KIN_EALREADY. */
+int kin__queue_take_whole(kin_queue *queue, kin__whole *whole);
+/* It has been processed: the queue may have synced (QF-08). */
+void kin__queue_end_whole(kin_queue *queue, const kin__whole *whole);
+
+/* Drops up to `count` items or objects. Returns whether any is left. */
+bool kin__queue_clear_step(kin_queue *queue, size_t count);
+
+/* Drops up to `count` objects of a list, from its end, and at last the list.
+ * Returns whether anything is left. */
+bool kin__payload_free_step(kin__payload *payload,
+                            const kin_allocator *allocator, size_t count);
+
+/* In in_order.c: a list with room for `count`, NULL if out of memory; appends a
+ * list and takes it over, unless it fails; takes the oldest record out if it is
+ * of everything. */
+kin__payload *kin__in_order_payload(const kin_queue *queue, kin_str version,
+                                    size_t count);
+int kin__in_order_append_list(kin_queue *queue, kin__payload *list);
+bool kin__in_order_take_whole(kin_queue *queue, kin__whole *whole);
+bool kin__in_order_clear_step(kin_queue *queue, size_t count);
 
 #endif /* KIN_QUEUE_QUEUE_H */

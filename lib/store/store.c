@@ -128,48 +128,63 @@ static int prepare_indices(kin_store *store, uint32_t slot,
   return err;
 }
 
-static int insert(kin_store *store, const kin_object *object, uint32_t hash,
-                  uint32_t *slot) {
+int kin__store_fill(kin_store *store, const kin_object *object, uint32_t hash,
+                    uint32_t slot) {
   int err = kin__map_reserve(&store->map);
   if (err == 0) {
-    err = kin__slots_take(&store->slots, slot);
+    err = prepare_indices(store, slot, object);
   }
   if (err != 0) {
     return err;
   }
-  err = prepare_indices(store, *slot, object);
+  err = kin__map_insert(&store->map, hash, slot);
+  assert(err == 0);
+  commit_indices(store, slot);
+  kin__store_at(store, slot)->object = kin_object_ref(object);
+  store->bytes += kin_object_memory(object);
+  store->writes++;
+  return err;
+}
+
+static int insert(kin_store *store, const kin_object *object, uint32_t hash,
+                  uint32_t *slot) {
+  int err = kin__slots_take(&store->slots, slot);
+  if (err != 0) {
+    return err;
+  }
+  err = kin__store_fill(store, object, hash, *slot);
   if (err != 0) {
     kin__slots_give(&store->slots, *slot);
+  }
+  return err;
+}
+
+static int replace_in(kin_store *store, const kin_object *object, uint32_t slot,
+                      kin_object **old) {
+  kin__store_slot *entry = kin__store_at(store, slot);
+  int err = entry->object != object ? prepare_indices(store, slot, object) : 0;
+  if (err != 0) {
     return err;
   }
-  err = kin__map_insert(&store->map, hash, *slot);
-  assert(err == 0);
-  return err;
+  commit_indices(store, slot);
+  *old = entry->object;
+  store->bytes -= kin_object_memory(*old);
+  entry->object = kin_object_ref(object);
+  store->bytes += kin_object_memory(object);
+  store->writes++;
+  return 0;
 }
 
 int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
                       uint32_t *slot, kin_object **old) {
   *old = NULL;
   *slot = kin__store_find(store, kin_object_key(object), hash);
-  int err = 0;
-  if (*slot == KIN__NO_SLOT) {
-    err = insert(store, object, hash, slot);
-  } else if (kin__store_at(store, *slot)->object != object) {
-    err = prepare_indices(store, *slot, object);
-  }
+  int err = *slot == KIN__NO_SLOT ? insert(store, object, hash, slot)
+                                  : replace_in(store, object, *slot, old);
   if (err != 0) {
     *slot = KIN__NO_SLOT;
-    return err;
   }
-  commit_indices(store, *slot);
-  kin__store_slot *entry = kin__store_at(store, *slot);
-  if (entry->object != NULL) {
-    *old = entry->object;
-    store->bytes -= kin_object_memory(*old);
-  }
-  entry->object = kin_object_ref(object);
-  store->bytes += kin_object_memory(object);
-  return 0;
+  return err;
 }
 
 kin_object *kin__store_remove(kin_store *store, uint32_t slot) {
@@ -180,7 +195,24 @@ kin_object *kin__store_remove(kin_store *store, uint32_t slot) {
   kin__map_remove(&store->map, slot);
   kin__slots_give(&store->slots, slot);
   store->bytes -= kin_object_memory(object);
+  store->writes++;
   return object;
+}
+
+void kin__store_swap(kin_store *a, kin_store *b) {
+  kin_store was = *a;
+  a->slots = b->slots;
+  a->map = b->map;
+  a->indices = b->indices;
+  a->bytes = b->bytes;
+  b->slots = was.slots;
+  b->map = was.map;
+  b->indices = was.indices;
+  b->bytes = was.bytes;
+  a->map.slots = &a->slots;
+  b->map.slots = &b->slots;
+  a->writes++;
+  b->writes++;
 }
 
 int kin_store_new(kin_store **out, const kin_store_options *options) {
@@ -199,12 +231,15 @@ int kin_store_new(kin_store **out, const kin_store_options *options) {
   kin_store *store = kin__malloc(&memory->allocator, sizeof *store);
   if (store != NULL) {
     kin__store_init(store, memory, kin__hash_make_seed(store), false);
-    store->transform = o.transform;
-    store->transform_data = o.data;
-    *out = store;
+    err = kin__transform_init(&store->transform, memory, o.transform, o.data);
   }
   kin__memory_unref(memory);
-  return store != NULL ? 0 : KIN_ENOMEM;
+  if (store == NULL || err != 0) {
+    kin_store_free(store);
+    return KIN_ENOMEM;
+  }
+  *out = store;
+  return 0;
 }
 
 void kin_store_free(kin_store *store) {
@@ -212,6 +247,7 @@ void kin_store_free(kin_store *store) {
     return;
   }
   kin_allocator allocator = *store->allocator;
+  kin__transform_finish(&store->transform);
   kin__store_finish(store);
   kin__free(&allocator, store);
 }
@@ -226,28 +262,12 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
                                 kin_object_name(object))) {
     return KIN_EKEY;
   }
-  if (store->transform == NULL) {
-    *out = kin_object_ref(object);
-    return 0;
-  }
-  kin_object *made = NULL;
-  int err = store->transform(object, &made, store->transform_data);
-  if (err == 0 && made != NULL) {
-    err = kin__str_equal(kin_object_key(made), kin_object_key(object))
-              ? 0
-              : KIN_EKEY;
-  } else if (err >= 0) {
-    err = KIN_EINVAL;
-  }
-  if (err != 0) {
-    kin_object_unref(made);
-    return err;
-  }
-  *out = made;
-  return 0;
+  return kin__transform_run(&store->transform, object, 0, out);
 }
 
-int kin__store_put(kin_store *store, const kin_object *object) {
+int kin__store_put(kin_store *store, const kin_object *object,
+                   kin_object **old) {
+  *old = NULL;
   if (object == NULL) {
     return KIN_EINVAL;
   }
@@ -257,18 +277,17 @@ int kin__store_put(kin_store *store, const kin_object *object) {
   }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
-  kin_object *old;
-  int err = kin__store_upsert(store, object, hash, &slot, &old);
-  kin_object_unref(old);
-  return err;
+  return kin__store_upsert(store, object, hash, &slot, old);
 }
 
-static int put_versioned(kin_store *store, const kin_object *object) {
+static int put_versioned(kin_store *store, const kin_object *object,
+                         kin_object **old) {
   kin_str version =
       object != NULL ? kin_object_resource_version(object) : KIN__LIT("");
+  *old = NULL;
   int err = kin__store_reserve_version(store, version.length);
   if (err == 0) {
-    err = kin__store_put(store, object);
+    err = kin__store_put(store, object, old);
   }
   if (err == 0) {
     kin__store_set_version(store, version);
@@ -276,16 +295,25 @@ static int put_versioned(kin_store *store, const kin_object *object) {
   return err;
 }
 
-int kin_store_put(kin_store *store, const kin_object *object) {
-  if (store->transform == NULL) {
-    return put_versioned(store, object);
+int kin__store_exchange(kin_store *store, const kin_object *object,
+                        kin_object **old) {
+  if (store->transform.cb == NULL) {
+    return put_versioned(store, object, old);
   }
+  *old = NULL;
   kin_object *kept;
   int err = kin__store_transform(store, object, &kept);
   if (err == 0) {
-    err = put_versioned(store, kept);
+    err = put_versioned(store, kept, old);
     kin_object_unref(kept);
   }
+  return err;
+}
+
+int kin_store_put(kin_store *store, const kin_object *object) {
+  kin_object *old;
+  int err = kin__store_exchange(store, object, &old);
+  kin_object_unref(old);
   return err;
 }
 

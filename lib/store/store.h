@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/slots.h"
+#include "object/transform.h"
 
 /* The store behind kin_store: a slot per object, hash -> slot, and an integer
  * cursor for everything that walks. A slot's number is stable while its object
@@ -20,8 +21,9 @@
  *
  * Each slot remembers which scope (namespace watch) of an informer it came from
  * and in which list or event it was last seen: `generation` is the scope's list
- * generation, so that a later list sweeps what it did not mention. A store used
- * alone leaves both 0. */
+ * generation, so that a later list sweeps what it did not mention. In a store
+ * used alone the generation is the number of the replacement that mentions
+ * it. */
 typedef struct kin__store_slot {
   kin__slot_head head;
   kin_object *object; /* one reference; NULL iff the slot is free */
@@ -44,14 +46,16 @@ struct kin_store {
   kin__map map;
   struct kin__index *indices; /* singly linked, in order of creation */
   uint64_t bytes;             /* see kin_store_bytes */
+  uint32_t writes;            /* changes so far, modulo 2^32 */
+  uint32_t replacements;      /* begun so far, see replacement.h */
   bool is_managed; /* an informer's: indices are built by kin__store_index_step
                     * and kin_store_free must not be called */
+  int index_refusal; /* what kin_store_add_index fails with; 0: it does not */
+  bool is_indexed_in_steps; /* as if managed, but only that */
   /* Told that an index wants to be built; may be NULL. */
   void (*index_added)(void *ctx);
   void *index_ctx;
-  /* What kin_store_put keeps; NULL: the object itself. */
-  kin_store_transform_cb transform;
-  void *transform_data;
+  kin__transform transform; /* what kin_store_put keeps */
   char *version; /* NUL-terminated; NULL: "". Not used if is_managed */
   size_t version_length;
   size_t version_capacity; /* bytes allocated */
@@ -87,13 +91,28 @@ int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
  * reference to it. Cannot fail. */
 kin_object *kin__store_remove(kin_store *store, uint32_t slot);
 
+/* Puts an object whose key is not in the store into a slot that has been taken
+ * and is empty. Errors: as kin__store_upsert. */
+int kin__store_fill(kin_store *store, const kin_object *object, uint32_t hash,
+                    uint32_t slot);
+
+/* Exchanges the content, and the indices with it, in O(1). Both must have the
+ * same memory and seed. */
+void kin__store_swap(kin_store *a, kin_store *b);
+
 /* What a put of the object keeps, as a new reference. Errors: see
  * kin_store_put. */
 int kin__store_transform(const kin_store *store, const kin_object *object,
                          kin_object **out);
 
 /* kin_store_put without the transform and the version. */
-int kin__store_put(kin_store *store, const kin_object *object);
+int kin__store_put(kin_store *store, const kin_object *object,
+                   kin_object **old);
+
+/* kin_store_put; *old gets what was stored under the key, with the store's
+ * reference to it, or NULL. */
+int kin__store_exchange(kin_store *store, const kin_object *object,
+                        kin_object **old);
 
 /* The index of that name, or NULL; NULL has none. */
 const struct kin__index *kin__store_index(const kin_store *store,
@@ -122,5 +141,8 @@ bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
  * more and kin__store_finish is a no-op. After the first call only this one and
  * kin__store_finish are allowed. */
 bool kin__store_clear_step(kin_store *store, uint32_t count);
+
+/* See kin_store_version_gauge. */
+bool kin__version_gauge(kin_str version, double *value);
 
 #endif /* KIN_STORE_STORE_H */

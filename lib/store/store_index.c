@@ -93,6 +93,9 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   if (err != 0) {
     return err;
   }
+  if (store->index_refusal != 0) {
+    return store->index_refusal;
+  }
   if (find_index(store, o.name, NULL) != NULL) {
     return KIN_EEXIST;
   }
@@ -101,9 +104,10 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   if (err != 0) {
     return err;
   }
-  index->is_tolerant = store->is_managed;
+  bool is_owned = store->is_managed || store->is_indexed_in_steps;
+  index->is_tolerant = is_owned;
   /* The index of an empty store is ready at once, whosever store it is. */
-  uint32_t count = store->is_managed ? 0 : UINT32_MAX;
+  uint32_t count = is_owned ? 0 : UINT32_MAX;
   err = build(store, index, &count);
   if (err != 0) {
     free_index(index);

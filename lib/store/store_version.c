@@ -59,8 +59,8 @@ int kin_store_bookmark(kin_store *store, kin_str version) {
   return err;
 }
 
-bool kin_store_version_gauge(const kin_store *store, double *value) {
-  kin_str digits = kin_store_resource_version(store);
+bool kin__version_gauge(kin_str version, double *value) {
+  kin_str digits = version;
   if (digits.length > GAUGE_DIGITS) {
     digits.data += digits.length - GAUGE_DIGITS;
     digits.length = GAUGE_DIGITS;
@@ -71,4 +71,8 @@ bool kin_store_version_gauge(const kin_store *store, double *value) {
   }
   *value = (double)number;
   return true;
+}
+
+bool kin_store_version_gauge(const kin_store *store, double *value) {
+  return kin__version_gauge(kin_store_resource_version(store), value);
 }

@@ -25,6 +25,8 @@ kin_expiring_store_options f(void); kin_expiring_store_options f(void)
 { kin_expiring_store_options o = KIN_EXPIRING_STORE_OPTIONS_INIT; return o; }
 kin_mutation_cache_options g(void); kin_mutation_cache_options g(void)
 { kin_mutation_cache_options o = KIN_MUTATION_CACHE_OPTIONS_INIT; return o; }
+kin_mutation_detector_options md(void); kin_mutation_detector_options md(void)
+{ kin_mutation_detector_options o = KIN_MUTATION_DETECTOR_OPTIONS_INIT; return o; }
 kin_push_store_options h(void); kin_push_store_options h(void)
 { kin_push_store_options o = KIN_PUSH_STORE_OPTIONS_INIT; return o; }
 kin_heap_options i(void); kin_heap_options i(void)
@@ -35,6 +37,8 @@ kin_lister_watcher k(void); kin_lister_watcher k(void)
 { kin_lister_watcher o = KIN_LISTER_WATCHER_INIT; return o; }
 kin_feed_error l(void); kin_feed_error l(void)
 { kin_feed_error o = KIN_FEED_ERROR_INIT; return o; }
+kin_process_handlers x(void); kin_process_handlers x(void)
+{ kin_process_handlers o = KIN_PROCESS_HANDLERS_INIT; return o; }
 kin_queue_options q(void); kin_queue_options q(void)
 { kin_queue_options o = KIN_QUEUE_OPTIONS_INIT; return o; }
 """
@@ -55,8 +59,10 @@ def main():
     languages = [c_language]
     if cxx != "none":
         languages.append((cxx, ["-x", "c++", "-std=c++17"]))
-    texts = {path.name: f"#include <kin/{path.name}>\nextern int unused;\n"
-             for path in pathlib.Path(source, "include/kin").glob("*.h")}
+    include = pathlib.Path(source, "include")
+    texts = {path.name: f"#include <{path.relative_to(include)}>\n"
+                        "extern int unused;\n"
+             for path in include.rglob("*.h")}
     texts["initializers"] = INITIALIZERS
     passed = failed = 0
     for compiler, language in languages:

@@ -45,7 +45,7 @@ static struct {
 } m;
 
 static kin__random rng;
-static uint64_t seeds = 300;
+static uint64_t seeds = 1000;
 static uint64_t first_seed;
 static uint64_t current_seed;
 static uint64_t total_failures;

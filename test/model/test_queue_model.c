@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Random runs of the public queues, each against its naive model
- * (support/naive_queue.h): everything that can be seen is compared after each
- * operation, and memory runs out now and then (DF, FF, QF and OQ rows).
+ * (support/naive_queue.h): everything that can be seen is compared again and
+ * again, and memory runs out now and then (DF, FF, QF and OQ rows). Seed by seed
+ * it is a FIFO's, a delta queue's and an in-order queue's turn, so 3,000 seeds are
+ * 1,000 of each. Many short runs find more than a few long ones: what a run does
+ * at all (transforms, known objects, batches) is chosen when it begins.
  *
  * usage: test_queue_model [SEEDS [FIRST]]; a failure names its seed. */
 #include <inttypes.h>
@@ -24,7 +27,8 @@
 
 #define MAX_KEYS 12
 #define MAX_LISTED 6
-#define STEPS 160
+#define STEPS_MIN 20u
+#define STEPS_SPREAD 70u
 #define TEXT 16384
 
 static queue_rig rig;
@@ -36,7 +40,7 @@ static bool is_nested; /* in a process callback */
 static bool may_fail;
 
 static kin__random rng;
-static uint64_t seeds = 300;
+static uint64_t seeds = 3000;
 static uint64_t first_seed;
 static uint64_t current_seed;
 static struct {
@@ -334,10 +338,17 @@ static void begin_run(void) {
 
 static void run_seed(void) {
   begin_run();
-  for (unsigned step = 0; step < STEPS; step++) {
+  /* Comparing takes most of the time. Some runs compare after each step, which
+   * says exactly where it went wrong; the others get further. */
+  unsigned often = chance(30) ? 100 : 25;
+  unsigned steps = STEPS_MIN + below(STEPS_SPREAD);
+  for (unsigned step = 0; step < steps; step++) {
     do_something();
-    compare();
+    if (chance(often)) {
+      compare();
+    }
   }
+  compare();
   seen.synced += model.is_synced ? 1 : 0;
   if (chance(50)) { /* else the rest is dropped */
     may_fail = false;
@@ -355,11 +366,11 @@ static void test_queue_random_runs(void **state) {
     run_seed();
   }
   if (seeds >= 100) { /* the runs are not idle */
-    assert_true(seen.failures >= seeds);
-    assert_true(seen.part_way >= seeds / 20);
+    assert_true(seen.failures >= seeds / 4);
+    assert_true(seen.part_way >= seeds / 40);
     assert_true(seen.requeued >= seeds);
-    assert_true(seen.batches >= seeds);
-    assert_true(seen.synced >= seeds / 2);
+    assert_true(seen.batches >= seeds / 2);
+    assert_true(seen.synced >= seeds / 3);
     assert_true(seen.nested >= seeds);
   }
 }

@@ -45,22 +45,16 @@ static int marks_of(const kin_object *object) {
              : 0;
 }
 
-static int add_mark(const kin_object *object, kin_object **out, void *data) {
+static int add_mark(const kin_object *in, kin_object_builder *out,
+                    void *data) {
   queue_rig *rig = data;
   rig->transforms++;
   if (rig->transform_error != 0) {
     return rig->transform_error;
   }
-  kin_str namespace_ = kin_object_namespace(object);
-  kin_str name = kin_object_name(object);
-  kin_str version = kin_object_resource_version(object);
-  *out = object_format(
-      &rig->objects.allocator,
-      "{'metadata':{'namespace':'%.*s','name':'%.*s','resourceVersion':'%.*s',"
-      "'labels':{'marks':'%d'}}}",
-      KIN_STR_ARG(namespace_), KIN_STR_ARG(name), KIN_STR_ARG(version),
-      marks_of(object) + 1);
-  return 0;
+  char marks[16];
+  snprintf(marks, sizeof marks, "%d", marks_of(in) + 1);
+  return kin_object_builder_set_string(out, "/metadata/labels/marks", marks);
 }
 
 static void note_synced(kin_queue *queue, void *data) {

@@ -16,7 +16,7 @@
 
 enum { LIST_MAX = 16 };
 
-void store_rig_setup_with(store_rig *f, kin_store_transform_cb transform,
+void store_rig_setup_with(store_rig *f, kin_transform_cb transform,
                           void *data) {
   fail_alloc_init(&f->memory, 0);
   kin_store_options options = KIN_STORE_OPTIONS_INIT;

@@ -15,8 +15,7 @@ typedef struct store_rig {
 } store_rig;
 
 void store_rig_setup(store_rig *f);
-void store_rig_setup_with(store_rig *f, kin_store_transform_cb transform,
-                          void *data);
+void store_rig_setup_with(store_rig *f, kin_transform_cb transform, void *data);
 /* Also checks that nothing leaked. */
 void store_rig_teardown(store_rig *f);
 

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "decode/scan.h"
+#include "base/scan.h"
 #include "support/json_gen.h"
 
 /* Bytes of which most mean something. */

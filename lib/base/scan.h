@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_DECODE_SCAN_H
-#define KIN_DECODE_SCAN_H
+#ifndef KIN_BASE_SCAN_H
+#define KIN_BASE_SCAN_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,4 +60,4 @@ const kin__scanner *kin__scanner_best(void);
  * on. */
 const kin__scanner *kin__scanner_at(size_t index);
 
-#endif /* KIN_DECODE_SCAN_H */
+#endif /* KIN_BASE_SCAN_H */

@@ -15,7 +15,7 @@
  * Invariant: a scanner never reads outside [bytes, bytes + length).
  *
  * There is none for NEON: ARM runs the portable one, eight bytes a step. */
-#include "decode/scan.h"
+#include "base/scan.h"
 
 #include <string.h>
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Edits along JSON Pointers. A pointer in hand is what is left of one: "" or
+ * "/token...". Tokens are compared as they are written, so none is ever copied
+ * unless it becomes the name of a new member.
+ *
+ * Recursion is as deep as the longest pointer, which has at most
+ * KIN__EDIT_TOKENS tokens. */
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+#include "object/edit.h"
+
+typedef kin__edit_node node;
+
+/* Tokens. */
+
+static const char *after_token(const char *pointer) {
+  return pointer + 1 + strcspn(pointer + 1, "/");
+}
+
+static bool is_wildcard(const char *pointer) {
+  return pointer[1] == '*' && (pointer[2] == '/' || pointer[2] == '\0');
+}
+
+static bool has_wildcard(const char *pointer) {
+  while (*pointer != '\0' && !is_wildcard(pointer)) {
+    pointer = after_token(pointer);
+  }
+  return *pointer != '\0';
+}
+
+/* Whether the first token, with ~1 for a slash and ~0 for a tilde, is
+ * `name`. */
+static bool token_is(const char *pointer, kin_str name) {
+  const char *at = pointer + 1;
+  for (size_t i = 0; i < name.length; i++, at++) {
+    char c = *at;
+    if (c == '\0' || c == '/') {
+      return false;
+    }
+    if (c == '~') {
+      c = *++at == '1' ? '/' : '~';
+    }
+    if (c != name.data[i]) {
+      return false;
+    }
+  }
+  return *at == '\0' || *at == '/';
+}
+
+/* The first token as the number of an element. */
+static bool token_index(const char *pointer, size_t *index) {
+  const char *end = after_token(pointer);
+  kin_str digits = kin__str(pointer + 1, (size_t)(end - pointer) - 1);
+  uint64_t value;
+  if (!kin__str_to_u64(digits, &value) || value > UINT32_MAX ||
+      (digits.length > 1 && digits.data[0] == '0')) {
+    return false;
+  }
+  *index = (size_t)value;
+  return true;
+}
+
+/* Walking. */
+
+/* A walk over the children of a node, which are split off as it comes to them.
+ * The child in hand may be removed. */
+typedef struct walk {
+  node *parent;
+  node **link; /* where the child in hand hangs */
+  node *child; /* in hand; NULL before the first and after the last */
+  size_t index;
+} walk;
+
+static walk walk_of(node *parent) {
+  return (walk){.parent = parent, .link = &parent->children};
+}
+
+static int walk_next(kin__edit *edit, walk *w) {
+  if (w->child != NULL) {
+    w->link = &w->child->next;
+    w->index++;
+  }
+  w->child = *w->link;
+  return w->child != NULL ? 0 : kin__edit_split(edit, w->parent, &w->child);
+}
+
+/* Takes the child in hand out; the walk stands before the next one. */
+static int walk_remove(kin__edit *edit, walk *w) {
+  int err = kin__edit_close(edit, w->child);
+  if (err != 0) {
+    return err;
+  }
+  node *next = w->child->next;
+  *w->link = next;
+  if (next == NULL) {
+    w->parent->tail = w->link;
+  }
+  w->child = NULL;
+  w->index++;
+  edit->is_changed = true;
+  return 0;
+}
+
+static bool is_named(const walk *w, const char *pointer) {
+  if (is_wildcard(pointer)) {
+    return true;
+  }
+  size_t index;
+  return kin__edit_is_object(w->parent)
+             ? token_is(pointer, w->child->name)
+             : token_index(pointer, &index) && index == w->index;
+}
+
+/* Removing. */
+
+static int remove_below(kin__edit *edit, node *parent, const char *pointer) {
+  const char *rest = after_token(pointer);
+  walk w = walk_of(parent);
+  int err;
+  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+    if (!is_named(&w, pointer)) {
+      continue;
+    }
+    err = *rest == '\0' ? walk_remove(edit, &w)
+                        : remove_below(edit, w.child, rest);
+    if (err != 0) {
+      return err;
+    }
+  }
+  return err;
+}
+
+int kin__edit_remove(kin__edit *edit, const char *pointer) {
+  return remove_below(edit, edit->root, pointer);
+}
+
+/* Keeping. */
+
+/* What is left of the pointers that begin with the child in hand: *count of
+ * them in `rests`, none if one of them ends there, so that all of the child is
+ * named. Returns whether there is any. */
+static bool pointers_into(const walk *w, const char *const *pointers,
+                          size_t pointer_count, const char **rests,
+                          size_t *count) {
+  *count = 0;
+  for (size_t i = 0; i < pointer_count; i++) {
+    if (!is_named(w, pointers[i])) {
+      continue;
+    }
+    const char *rest = after_token(pointers[i]);
+    if (*rest == '\0') {
+      *count = 0;
+      return true;
+    }
+    rests[(*count)++] = rest;
+  }
+  return *count > 0;
+}
+
+static bool is_container(const node *n) {
+  return kin__edit_is_object(n) || kin__edit_is_array(n);
+}
+
+/* None of the pointers is "". */
+static int keep_below(kin__edit *edit, node *parent,
+                      const char *const *pointers, size_t pointer_count) {
+  const char **rests = (const char **)(void *)kin__edit_bytes(
+      edit, pointer_count * sizeof *rests);
+  if (rests == NULL) {
+    return KIN_ENOMEM;
+  }
+  walk w = walk_of(parent);
+  int err;
+  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+    size_t count;
+    bool is_on_the_way =
+        pointers_into(&w, pointers, pointer_count, rests, &count);
+    if (!is_on_the_way || (count > 0 && !is_container(w.child))) {
+      err = walk_remove(edit, &w);
+    } else if (count > 0) {
+      err = keep_below(edit, w.child, rests, count);
+    }
+    if (err != 0) {
+      return err;
+    }
+  }
+  return err;
+}
+
+int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (*pointers[i] == '\0') {
+      return 0;
+    }
+  }
+  return keep_below(edit, edit->root, pointers, count);
+}
+
+/* Setting. */
+
+static int set_below(kin__edit *edit, node *n, const char *pointer,
+                     kin_str text);
+
+/* A child that was not there: the value itself, or an object on the way to it.
+ * `index` is the number of children. */
+static int add_child(kin__edit *edit, node *parent, const char *pointer,
+                     size_t index, kin_str text) {
+  const char *rest = after_token(pointer);
+  size_t length = (size_t)(rest - pointer) - 1;
+  size_t at;
+  if (kin__edit_is_array(parent) && !(length == 1 && pointer[1] == '-')) {
+    if (!token_index(pointer, &at)) {
+      return KIN_ETYPE;
+    }
+    if (at != index) {
+      return KIN_ENOENT;
+    }
+  }
+  char *name = kin__edit_bytes(edit, length);
+  if (name == NULL) {
+    return KIN_ENOMEM;
+  }
+  size_t written = 0;
+  for (size_t i = 1; i <= length; i++) {
+    char c = pointer[i];
+    if (c == '~') {
+      c = pointer[++i] == '1' ? '/' : '~';
+    }
+    name[written++] = c;
+  }
+  bool is_last = *rest == '\0';
+  node *made = kin__edit_append(edit, parent, kin__str(name, written),
+                                is_last ? text : KIN__LIT("{}"));
+  if (made == NULL) {
+    return KIN_ENOMEM;
+  }
+  return is_last ? 0 : set_below(edit, made, rest, text);
+}
+
+static int set_below(kin__edit *edit, node *n, const char *pointer,
+                     kin_str text) {
+  if (*pointer == '\0') {
+    return kin__edit_replace(edit, n, text);
+  }
+  if (kin__str_equal(n->text, KIN__LIT("null"))) {
+    if (has_wildcard(pointer)) {
+      return 0;
+    }
+    int err = kin__edit_replace(edit, n, KIN__LIT("{}"));
+    if (err != 0) {
+      return err;
+    }
+  }
+  if (!is_container(n)) {
+    return KIN_ETYPE;
+  }
+  bool is_all = is_wildcard(pointer);
+  walk w = walk_of(n);
+  int err;
+  while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
+    if (!is_named(&w, pointer)) {
+      continue;
+    }
+    err = set_below(edit, w.child, after_token(pointer), text);
+    if (err != 0 || !is_all) {
+      return err;
+    }
+  }
+  return err != 0 || has_wildcard(pointer)
+             ? err
+             : add_child(edit, n, pointer, w.index, text);
+}
+
+int kin__edit_set(kin__edit *edit, const char *pointer, kin_str text) {
+  return set_below(edit, edit->root, pointer, text);
+}

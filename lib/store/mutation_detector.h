@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_STORE_MUTATION_DETECTOR_H
+#define KIN_STORE_MUTATION_DETECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <kin/mutation_detector.h>
+
+/* Drops up to `count` objects and returns whether some are left, so that a
+ * detector with many can be freed in bounded steps. After the first call only
+ * this one and kin_mutation_detector_free are allowed. */
+bool kin__mutation_detector_drop(kin_mutation_detector *detector, size_t count);
+
+#endif /* KIN_STORE_MUTATION_DETECTOR_H */

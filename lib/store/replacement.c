@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/replacement.h"
+
+#include <kin/error.h>
+
+#include "store/index.h"
+
+void kin__replacement_begin(kin__replacement *r, kin_store *store,
+                            const kin_object *const *objects, size_t count,
+                            kin_str version, bool is_initial) {
+  *r = (kin__replacement){.store = store,
+                          .objects = objects,
+                          .count = count,
+                          .version = version,
+                          .is_initial = is_initial,
+                          .limit = kin__slots_limit(&store->slots),
+                          .number = ++store->replacements,
+                          .writes = store->writes};
+  kin__store_init(&r->other, store->memory, store->seed, false);
+}
+
+static void enter(kin__replacement *r, kin__replacement_phase phase) {
+  r->phase = phase;
+  r->at = 0;
+}
+
+/* --- Making the new table ------------------------------------------------- */
+
+/* Empty indices that cover all slots: nothing has been put in yet. */
+static int copy_indices(kin__replacement *r) {
+  kin__index **link = &r->other.indices;
+  for (kin__index *i = r->store->indices; i != NULL; i = i->next) {
+    if (*link == NULL) {
+      int err = kin__index_new_like(link, i);
+      if (err != 0) {
+        return err;
+      }
+      (*link)->is_tolerant = i->is_tolerant;
+    }
+    link = &(*link)->next;
+  }
+  return 0;
+}
+
+static int take_step(kin__replacement *r, uint32_t *count) {
+  int err = r->at == 0 ? copy_indices(r) : 0;
+  for (; err == 0 && *count > 0 && r->at < r->limit; (*count)--) {
+    uint32_t slot;
+    err = kin__slots_take(&r->other.slots, &slot);
+    r->at += err == 0 ? 1 : 0;
+  }
+  if (err == 0 && r->at == r->limit) {
+    enter(r, KIN__REPLACEMENT_FILLING);
+  }
+  return err;
+}
+
+/* The slot that the key has in the store, marked, or KIN__NO_SLOT. */
+static uint32_t mark(const kin__replacement *r, const kin_store *store,
+                     kin_str key, uint32_t hash) {
+  uint32_t slot = kin__store_find(store, key, hash);
+  if (slot != KIN__NO_SLOT) {
+    kin__store_at(store, slot)->generation = r->number;
+  }
+  return slot;
+}
+
+static int fill(kin__replacement *r, const kin_object *object) {
+  kin_str key = kin_object_key(object);
+  uint32_t hash = kin__store_hash(r->store, key);
+  uint32_t slot = mark(r, r->store, key, hash);
+  r->is_scattered = r->is_scattered || r->writes != r->store->writes;
+  /* As long as only we write, a slot that is taken is taken by the same key. */
+  if (!r->is_scattered && slot != KIN__NO_SLOT &&
+      kin__store_at(&r->other, slot)->object == NULL) {
+    return kin__store_fill(&r->other, object, hash, slot);
+  }
+  kin_object *earlier;
+  int err = kin__store_upsert(&r->other, object, hash, &slot, &earlier);
+  kin_object_unref(earlier); /* listed twice: the last counts (ST-02) */
+  return err;
+}
+
+static int fill_step(kin__replacement *r, uint32_t *count) {
+  for (; *count > 0 && r->at < r->count; (*count)--) {
+    kin_object *kept;
+    int err = kin__store_transform(r->store, r->objects[r->at], &kept);
+    if (err == 0) {
+      err = fill(r, kept);
+      kin_object_unref(kept);
+    }
+    if (err != 0) {
+      return err;
+    }
+    r->at++;
+  }
+  if (r->at == r->count) {
+    enter(r, KIN__REPLACEMENT_GIVING);
+  }
+  return 0;
+}
+
+static void give_step(kin__replacement *r, uint32_t *count) {
+  for (; *count > 0 && r->at < r->limit; (*count)--) {
+    uint32_t slot = (uint32_t)r->at++;
+    if (kin__store_at(&r->other, slot)->object == NULL) {
+      kin__slots_give(&r->other.slots, slot);
+    }
+  }
+  if (r->at == r->limit) {
+    enter(r, KIN__REPLACEMENT_INDEXING);
+  }
+}
+
+/* Indices are only ever appended. */
+static int add_late_index(kin__replacement *r, bool *is_complete) {
+  kin__index **link = &r->other.indices;
+  kin__index *i = r->store->indices;
+  while (i != NULL && *link != NULL) {
+    i = i->next;
+    link = &(*link)->next;
+  }
+  *is_complete = i == NULL;
+  if (i == NULL) {
+    return 0;
+  }
+  int err = kin__index_new_like(link, i);
+  if (err == 0) {
+    (*link)->is_tolerant = i->is_tolerant;
+    (*link)->built = 0;
+  }
+  return err;
+}
+
+/* Cannot fail: room for the version has been made. */
+static void show(kin__replacement *r) {
+  r->is_scattered = r->is_scattered || r->writes != r->store->writes;
+  kin__store_swap(r->store, &r->other);
+  kin__store_set_version(r->store, r->version);
+  enter(r,
+        r->is_scattered ? KIN__REPLACEMENT_MARKING : KIN__REPLACEMENT_DELETING);
+}
+
+static int index_step(kin__replacement *r, uint32_t *count) {
+  int err;
+  if (kin__store_index_step(&r->other, *count, &err)) {
+    *count = 0;
+    return err;
+  }
+  bool is_complete;
+  err = add_late_index(r, &is_complete);
+  if (err == 0 && is_complete) {
+    err = kin__store_reserve_version(r->store, r->version.length);
+  }
+  if (err == 0 && is_complete) {
+    show(r);
+  }
+  return err;
+}
+
+/* --- Telling -------------------------------------------------------------- */
+
+static void mark_step(kin__replacement *r, uint32_t *count) {
+  for (; *count > 0 && r->at < r->count; (*count)--) {
+    kin_str key = kin_object_key(r->objects[r->at++]);
+    (void)mark(r, &r->other, key, kin__store_hash(&r->other, key));
+  }
+  if (r->at == r->count) {
+    enter(r, KIN__REPLACEMENT_DELETING);
+  }
+}
+
+static void delete_step(kin__replacement *r, uint32_t *count,
+                        const kin_process_handlers *handlers) {
+  uint32_t limit = kin__slots_limit(&r->other.slots);
+  for (; *count > 0 && r->at < limit && !r->is_stopped; (*count)--) {
+    kin__store_slot *slot = kin__store_at(&r->other, (uint32_t)r->at++);
+    if (slot->object != NULL && slot->generation != r->number &&
+        handlers->on_delete != NULL) {
+      handlers->on_delete(kin_object_key(slot->object), slot->object, true,
+                          handlers->data);
+    }
+  }
+  if (r->at == limit) {
+    enter(r, KIN__REPLACEMENT_TELLING);
+  }
+}
+
+static void tell(const kin__replacement *r, const kin_object *object,
+                 const kin_process_handlers *handlers) {
+  kin_str key = kin_object_key(object);
+  uint32_t slot =
+      kin__store_find(&r->other, key, kin__store_hash(&r->other, key));
+  if (slot == KIN__NO_SLOT) {
+    if (handlers->on_add != NULL) {
+      handlers->on_add(object, r->is_initial, handlers->data);
+    }
+  } else if (handlers->on_update != NULL) {
+    handlers->on_update(kin__store_at(&r->other, slot)->object, object,
+                        handlers->data);
+  }
+}
+
+static void tell_step(kin__replacement *r, uint32_t *count,
+                      const kin_process_handlers *handlers) {
+  for (; *count > 0 && r->at < r->count && !r->is_stopped; (*count)--) {
+    tell(r, r->objects[r->at++], handlers);
+  }
+  if (r->at == r->count) {
+    enter(r, KIN__REPLACEMENT_TOLD);
+  }
+}
+
+/* --- Steps ---------------------------------------------------------------- */
+
+int kin__replacement_step(kin__replacement *r, uint32_t count,
+                          const kin_process_handlers *handlers) {
+  int err = 0;
+  while (count > 0 && err == 0 && r->phase != KIN__REPLACEMENT_TOLD &&
+         !r->is_stopped) {
+    switch (r->phase) {
+    case KIN__REPLACEMENT_TAKING:
+      err = take_step(r, &count);
+      break;
+    case KIN__REPLACEMENT_FILLING:
+      err = fill_step(r, &count);
+      break;
+    case KIN__REPLACEMENT_GIVING:
+      give_step(r, &count);
+      break;
+    case KIN__REPLACEMENT_INDEXING:
+      err = index_step(r, &count);
+      break;
+    case KIN__REPLACEMENT_MARKING:
+      mark_step(r, &count);
+      break;
+    case KIN__REPLACEMENT_DELETING:
+      delete_step(r, &count, handlers);
+      break;
+    case KIN__REPLACEMENT_TELLING:
+      tell_step(r, &count, handlers);
+      break;
+    case KIN__REPLACEMENT_TOLD:
+      break;
+    }
+  }
+  if (err != 0) {
+    return err;
+  }
+  return r->phase != KIN__REPLACEMENT_TOLD && !r->is_stopped;
+}
+
+bool kin__replacement_clear_step(kin__replacement *r, uint32_t count) {
+  return kin__store_clear_step(&r->other, count);
+}

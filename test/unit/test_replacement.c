@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/random.h"
+#include "base/str.h"
+#include "store/replacement.h"
+#include "support/change_log.h"
+#include "support/fail_alloc.h"
+#include "support/indices.h"
+#include "support/objects.h"
+
+/* A list that becomes a store's content in steps; what it comes to is in
+ * test_process and test_store_bulk. Here: what can happen between two steps. */
+
+#define MAX_LIST 3000
+
+typedef struct rig {
+  fail_alloc memory;
+  kin_store *store;
+  change_log log;
+  kin_object *list[MAX_LIST];
+  size_t count;
+  kin__replacement replacement;
+} rig;
+
+static void put(kin_store *store, const char *key, unsigned version) {
+  kin_object *object = object_keyed(NULL, key, version);
+  assert_int_equal(kin_store_put(store, object), 0);
+  kin_object_unref(object);
+}
+
+/* A store of "<from>" to "<to>" at version 1, known to the handlers. */
+static void rig_begin(rig *r, unsigned from, unsigned to) {
+  memset(r, 0, sizeof *r);
+  fail_alloc_init(&r->memory, 0);
+  kin_store_options options = KIN_STORE_OPTIONS_INIT;
+  options.allocator = &r->memory.allocator;
+  assert_int_equal(kin_store_new(&r->store, &options), 0);
+  assert_int_equal(add_pointer(r->store, "name", "/metadata/name"), 0);
+  change_log_init(&r->log, r->store);
+  r->log.is_terse = to - from > 10;
+  for (unsigned i = from; i < to; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "%u", i);
+    put(r->store, key, 1);
+    put(r->log.told, key, 1);
+  }
+}
+
+/* The list: "<from>" to "<to>" at that version. */
+static void rig_list(rig *r, unsigned from, unsigned to, unsigned version) {
+  for (unsigned i = from; i < to; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "%u", i);
+    r->list[r->count++] = object_keyed(NULL, key, version);
+  }
+  kin__replacement_begin(&r->replacement, r->store,
+                         (const kin_object *const *)r->list, r->count,
+                         kin__cstr("77"), false);
+}
+
+static int step(rig *r, uint32_t count) {
+  return kin__replacement_step(&r->replacement, count, &r->log.handlers);
+}
+
+static void step_until(rig *r, kin__replacement_phase phase) {
+  while (r->replacement.phase < phase) {
+    assert_int_equal(step(r, 1), 1);
+  }
+}
+
+static void rig_clear(rig *r) {
+  while (kin__replacement_clear_step(&r->replacement, 1)) {
+  }
+  for (size_t i = 0; i < r->count; i++) {
+    kin_object_unref(r->list[i]);
+  }
+  r->count = 0;
+}
+
+static void rig_end(rig *r) {
+  rig_clear(r);
+  change_log_finish(&r->log);
+  kin_store_free(r->store);
+  assert_int_equal(r->memory.live_blocks, 0);
+}
+
+/* PD-06: nothing is seen before it is ready, all at once then, and nobody is
+ * told before. */
+static void test_replacement_is_shown_at_once(void **state) {
+  (void)state;
+  rig r;
+  rig_begin(&r, 0, 2000);
+  rig_list(&r, 1000, 3000, 2);
+  unsigned steps = 0;
+  while (!kin__replacement_is_shown(&r.replacement)) {
+    assert_int_equal(step(&r, 1), 1);
+    if (!kin__replacement_is_shown(&r.replacement)) {
+      assert_int_equal(r.log.calls, 0);
+      assert_int_equal(kin_store_count(r.store), 2000);
+      assert_non_null(kin_store_get_key(r.store, "0"));
+    }
+    steps++;
+  }
+  assert_in_range(steps, 2000, 6000 + 10);
+  assert_null(kin_store_get_key(r.store, "0"));
+  assert_int_equal(kin_store_index_count(r.store, "name", kin__cstr("2999")),
+                   1);
+  while (step(&r, 1) > 0) {
+    assert_int_equal(kin_store_count(r.store), 2000);
+  }
+  assert_int_equal(r.log.deletes, 1000);
+  assert_int_equal(r.log.updates, 1000);
+  assert_int_equal(r.log.adds, 1000);
+  change_log_assert_folds_to(&r.log, r.store);
+  rig_end(&r);
+}
+
+/* Objects that stay keep their slots, so that a scan may be continued. */
+static void test_replacement_keeps_slots(void **state) {
+  (void)state;
+  rig r;
+  rig_begin(&r, 0, 100);
+  uint32_t slots[100];
+  for (unsigned i = 0; i < 100; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "%u", i);
+    kin_str k = kin__cstr(key);
+    slots[i] = kin__store_find(r.store, k, kin__store_hash(r.store, k));
+  }
+  rig_list(&r, 30, 150, 2);
+  while (step(&r, 7) > 0) {
+  }
+  for (unsigned i = 30; i < 100; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "%u", i);
+    kin_str k = kin__cstr(key);
+    assert_int_equal(kin__store_find(r.store, k, kin__store_hash(r.store, k)),
+                     slots[i]);
+  }
+  rig_end(&r);
+}
+
+/* What others write before it is shown is lost, and told of as gone if it was
+ * not in the list; what they write afterwards stays. Whatever they do, what is
+ * told fits. */
+static void test_replacement_between_writes(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 300; seed++) {
+    kin__random random = {seed};
+    rig r;
+    rig_begin(&r, 0, 40);
+    r.log.is_ahead = true;
+    rig_list(&r, 10, 60, 2);
+    unsigned written = 0;
+    while (!kin__replacement_is_shown(&r.replacement)) {
+      if (kin__random_below(&random, 10) == 0) {
+        char key[16];
+        snprintf(key, sizeof key, "%u",
+                 (unsigned)kin__random_below(&random, 70));
+        if (kin__random_below(&random, 2) == 0) {
+          put(r.store, key, 100 + written);
+          put(r.log.told, key, 100 + written);
+        } else {
+          (void)kin_store_delete(r.store, kin__cstr(key));
+          (void)kin_store_delete(r.log.told, kin__cstr(key));
+        }
+        written++;
+      }
+      assert_int_equal(step(&r, 1), 1);
+    }
+    assert_int_equal(kin_store_count(r.store), 50);
+    while (step(&r, 1) > 0) {
+    }
+    change_log_assert_folds_to(&r.log, r.store);
+    for (unsigned i = 10; i < 60; i++) {
+      char key[16];
+      snprintf(key, sizeof key, "%u", i);
+      assert_names(r.store, "name", key, key);
+    }
+    rig_end(&r);
+  }
+}
+
+/* An index that is added in the meantime covers the list, too. */
+static void test_replacement_late_index(void **state) {
+  (void)state;
+  for (int phase = KIN__REPLACEMENT_TAKING; phase <= KIN__REPLACEMENT_INDEXING;
+       phase++) {
+    rig r;
+    rig_begin(&r, 0, 5);
+    rig_list(&r, 3, 8, 2);
+    step_until(&r, (kin__replacement_phase)phase);
+    assert_int_equal(add_pointer(r.store, "late", "/metadata/name"), 0);
+    while (step(&r, 1) > 0) {
+    }
+    assert_true(kin_store_index_ready(r.store, "late"));
+    assert_names(r.store, "late", "7", "7");
+    assert_names(r.store, "late", "0", "");
+    put(r.store, "9", 3);
+    assert_names(r.store, "late", "9", "9");
+    rig_end(&r);
+  }
+}
+
+/* It may be given up in every phase before it is shown, and stopped in every
+ * later one; the next one is not led astray by its marks. */
+static void test_replacement_given_up(void **state) {
+  (void)state;
+  for (unsigned n = 1; n < 40; n++) {
+    rig r;
+    rig_begin(&r, 0, 5);
+    rig_list(&r, 3, 8, 2);
+    for (unsigned i = 0; i < n; i++) {
+      (void)step(&r, 1);
+    }
+    bool is_shown = kin__replacement_is_shown(&r.replacement);
+    r.replacement.is_stopped = true;
+    assert_int_equal(step(&r, 100), 0);
+    rig_clear(&r);
+    assert_int_equal(kin_store_count(r.store), 5);
+    assert_names(r.store, "name", "0", is_shown ? "" : "0");
+    if (!is_shown) {
+      assert_int_equal(r.log.calls, 0);
+      rig_list(&r, 0, 1, 3);
+      while (step(&r, 100) > 0) {
+      }
+      assert_int_equal(r.log.deletes, 4);
+      change_log_assert_folds_to(&r.log, r.store);
+    }
+    rig_end(&r);
+  }
+}
+
+/* Each allocation fails once: the step is repeated, or the rest given up; till
+ * it is shown nothing has changed. */
+static void test_replacement_without_memory(void **state) {
+  (void)state;
+  for (int is_repeated = 0; is_repeated <= 1; is_repeated++) {
+    bool has_failed = true;
+    for (size_t n = 1; has_failed; n++) {
+      rig r;
+      rig_begin(&r, 0, 5);
+      rig_list(&r, 3, 8, 2);
+      r.memory.fail_at = r.memory.calls + n;
+      int result;
+      while ((result = step(&r, 2)) != 0) {
+        if (result < 0) {
+          assert_int_equal(result, KIN_ENOMEM);
+          assert_false(kin__replacement_is_shown(&r.replacement));
+          assert_int_equal(r.log.calls, 0);
+          assert_names(r.store, "name", "0", "0");
+          assert_names(r.store, "name", "7", "");
+          if (!is_repeated) {
+            break;
+          }
+        }
+      }
+      has_failed = fail_alloc_has_failed(&r.memory);
+      r.memory.fail_at = 0;
+      if (result == 0) {
+        change_log_assert_folds_to(&r.log, r.store);
+        assert_names(r.store, "name", "7", "7");
+      }
+      rig_end(&r);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_replacement_is_shown_at_once),
+      cmocka_unit_test(test_replacement_keeps_slots),
+      cmocka_unit_test(test_replacement_between_writes),
+      cmocka_unit_test(test_replacement_late_index),
+      cmocka_unit_test(test_replacement_given_up),
+      cmocka_unit_test(test_replacement_without_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
