@@ -168,6 +168,7 @@ static int begin(bench *b) {
     return status;
   }
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.no_watch_list = true; /* receive_only reads the same list */
   io.group = b->arguments.resource.group;
   io.version = b->arguments.resource.version;
   io.plural = b->arguments.resource.plural;

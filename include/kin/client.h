@@ -11,6 +11,7 @@
 #include <kin/allocator.h>
 #include <kin/export.h>
 #include <kin/log.h>
+#include <kin/mutation_detector.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +33,8 @@ typedef struct kin_client_options {
    * brackets. The path is put before every request's. */
   const char *server;
 
-  const char *user_agent;         /* NULL: "kinformer/VERSION" */
+  const char *user_agent; /* NULL: "kinformer/VERSION"; at most 256 bytes, no
+                           * control characters */
   const kin_allocator *allocator; /* NULL: the C library's; copied */
 
   kin_log_cb log;          /* NULL: no log */
@@ -41,10 +43,11 @@ typedef struct kin_client_options {
 
   uint32_t connect_timeout_ms;  /* each address; 0: 10 s; at most an hour */
   uint32_t response_timeout_ms; /* until a response's head, and between two
-                                 * reads of a list's body; 0: 30 s */
+                                 * reads of a list's body; 0: 30 s; at most an
+                                 * hour */
 
   /* Our own work per loop iteration, handlers included, before the loop gets
-   * its turn; 0: 500 us. */
+   * its turn; 0: 500 us; at most a second. */
   uint32_t budget_us;
 
   /* Talk to whoever answers for the server, unverified: they get the token. Not
@@ -54,8 +57,8 @@ typedef struct kin_client_options {
   /* Seed of all randomness (jitter, hashing); 0: from the operating system. */
   uint64_t seed;
 
-  /* All that follows needs an https server, as does insecure_skip_tls_verify,
-   * and an empty string is an error.
+  /* From here to token_file: needs an https server, as does
+   * insecure_skip_tls_verify; an empty string is an error.
    *
    * Files are read by libuv's thread pool when they are first needed, and again
    * when they have been replaced: certificates before a new connection (at most
@@ -64,8 +67,9 @@ typedef struct kin_client_options {
    * open go on. A file that cannot be read any more changes nothing. */
 
   /* Who may sign the server's certificate, and nobody else; PEM, one or more
-   * certificates, at most 2 MiB, as all of these. The data beats the file. NULL: whom the system trusts
-   * (SSL_CERT_FILE, or its bundle). An empty file trusts nobody. */
+   * certificates, at most 2 MiB, as all of these. The data beats the file.
+   * NULL: whom the system trusts (SSL_CERT_FILE, or its bundle). An empty file
+   * trusts nobody. */
   const char *certificate_authority_file;
   const char *certificate_authority_data;
 
@@ -87,12 +91,36 @@ typedef struct kin_client_options {
    * as long as it cannot, the token in hand stays in use. Never logged. */
   const char *token;
   const char *token_file;
+
+  /* Whether somebody writes to the objects of this client's informers, which
+   * are not to be written to; for tests and for hunting. What is found is an
+   * ERROR in the log and goes to kin_informer_options.on_mutation. OFF costs
+   * nothing.
+   *
+   * CHECKSUM: objects are sealed when they are made. All those in a store are
+   * compared, in small steps, from mutation_check_ms after start and again that
+   * long after each time; and up to 64 KiB of each once more when it leaves the
+   * store. Costs an eighth of the objects' memory, and the processor's time
+   * to read them all each time, about 1 us for an object of 5 KB.
+   *
+   * PROTECT: besides, a write faults (SIGSEGV) at the instruction that does it,
+   * and fails with EFAULT in a system call. Each object lies on pages of its
+   * own, mapped from the system whatever the allocator, which costs 8 KiB even
+   * for a small one and two of the process's mappings: so no more than 16,384
+   * objects are protected at a time, as long as the system allows it. The
+   * others are treated as with CHECKSUM. */
+  kin_mutation_check mutation_check;
+  uint32_t mutation_check_ms; /* 0: 1 s (CN-07); at most an hour */
+
+  /* How many lists are made at a time, of all informers; the others wait for
+   * their turn. 0: 4; at most 65,536. */
+  size_t max_lists;
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
         (kin_log_level)0, 0, 0, 0, false, 0, NULL, NULL, NULL, NULL, NULL,     \
-        NULL, NULL, NULL, NULL                                                 \
+        NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0                    \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
@@ -109,10 +137,11 @@ KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
 /* Called once when a client is gone; `data` as given to kin_client_close. */
 typedef void (*kin_client_close_cb)(void *data);
 
-/* Closes the informers that are still open (each with its own close callback,
- * if it was given one), then the client, and calls cb (may be NULL) from a later
- * loop iteration. After cb nothing of the client is left. No other callback
- * comes after this call, except close callbacks. Legal in every event callback.
+/* Closes what is still open on it, such as informers and factories (each with
+ * its own close callback, if it was given one), then the client, and calls cb
+ * (may be NULL) from a later loop iteration. After cb nothing of the client is
+ * left. No other callback comes after this call, except close callbacks and the
+ * one that ends each kin_wait and kin_until. Legal in every event callback.
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);

@@ -75,15 +75,16 @@ typedef enum kin_error_class {
  * Never NULL; static. */
 KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
 
-/* What an informer does after a failure. */
+/* What is done after a failure. */
 typedef enum kin_retry {
   KIN_RETRY = 0,   /* try again after retry_in_ms (the default) */
   KIN_RETRY_AFTER, /* try again after the answer's retry_after_ms */
   KIN_STOP         /* give up; the cache keeps what it has */
 } kin_retry;
 
-/* One failure of an informer's scope, given to on_error. The strings are valid
- * during the call and never NULL ("" if there is nothing to say). */
+/* One failure to list or watch, given to the on_error of an informer, a
+ * reflector, a controller or a watcher. The strings are valid during the call
+ * and never NULL ("" if there is nothing to say). */
 typedef struct kin_error_event {
   int code;                    /* negative */
   kin_error_class error_class; /* never KIN_CLASS_NONE */

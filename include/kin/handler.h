@@ -72,8 +72,7 @@ typedef struct kin_event {
 /* An event callback: called by the loop, never inside a kin_ call, and free to
  * call anything of this library. Per listener one at a time, in order; per
  * object in the order of its changes, between objects in no promised order; the
- * store already shows the change, and
- * may show later ones. */
+ * store already shows the change, and may show later ones. */
 typedef void (*kin_event_cb)(struct kin_informer *informer,
                              const kin_event *event, void *data);
 
@@ -107,26 +106,38 @@ typedef struct kin_listener_options {
    * are coalesced per object, which bounds the queue by the number of objects.
    * 0: 4096, KIN_NEVER: never coalesce. */
   uint32_t exact_limit;
+
+  /* What the log calls it (EH-07), at most 255 bytes; copied. NULL or "":
+   * "handler@" and an address. */
+  const char *name;
 } kin_listener_options;
 #define KIN_LISTENER_OPTIONS_INIT                                              \
   {                                                                            \
     sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, NULL, false,   \
-        NULL, 0, 0                                                             \
+        NULL, 0, 0, NULL                                                       \
   }
 
 /* Registers handlers, before or after start, from any event callback. One that
  * joins late gets an add with is_initial for each cached object, in bounded
  * steps and without gap or duplicate, then synced. Options are copied; out may
- * be NULL if the listener is to live as long as the informer.
- * Errors: KIN_EINVAL, KIN_ENOTSUP (options of a newer version), KIN_ECLOSED,
- * KIN_ENOMEM. */
+ * be NULL if the listener is to live as long as the informer. A handler that is
+ * called while more than 1,024 notifications wait, and takes over 100 ms, is
+ * logged as a warning, at most once a minute (PL-10).
+ * Errors: KIN_EINVAL (also a name that is too long), KIN_ENOTSUP (options of a
+ * newer version), KIN_ECLOSED (the informer is closing), KIN_ENOMEM; *out is
+ * NULL then. Cost: O(1); the replay is work of later loop iterations. */
 KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
                                    const kin_listener_options *options,
                                    kin_listener **out);
 
-/* Ends a registration at once: what is queued is dropped and no callback comes
- * any more; the pointer is dead. To be called at most once, and not after the
- * informer's close callback. NULL is allowed. */
+/* Ends a registration at once, before the start, in use, or while the informer
+ * is closing: what is queued is dropped and no callback comes any more, so when
+ * this returns, what `data` points to may go (SI-10); called from one of the
+ * listener's own callbacks, when that has returned. There is nothing to wait
+ * for. The pointer is dead, as after free: it is to be closed at most once, and
+ * not after the informer's close callback. NULL is allowed. Other listeners, of
+ * this informer or another, are not touched. Cost: O(1); what was queued is
+ * freed in later loop iterations. */
 KIN_EXTERN void kin_listener_close(kin_listener *listener);
 
 /* Stops or continues delivery. While paused, changes are coalesced per object;
@@ -136,6 +147,10 @@ KIN_EXTERN void kin_listener_resume(kin_listener *listener);
 
 /* Whether synced has been delivered (SY-01). */
 KIN_EXTERN bool kin_listener_has_synced(const kin_listener *listener);
+
+/* The name given in the options, or the one made up for it. Borrowed until the
+ * listener is closed. */
+KIN_EXTERN const char *kin_listener_name(const kin_listener *listener);
 
 /* Number of undelivered notifications. */
 KIN_EXTERN size_t kin_listener_pending(const kin_listener *listener);

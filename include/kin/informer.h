@@ -11,6 +11,8 @@
 #include <kin/export.h>
 #include <kin/handler.h>
 #include <kin/lister_watcher.h>
+#include <kin/mutation_detector.h>
+#include <kin/object_builder.h>
 #include <kin/store.h>
 
 #ifdef __cplusplus
@@ -55,7 +57,8 @@ typedef struct kin_status {
   uint64_t events;  /* ADDED, MODIFIED and DELETED received */
   uint64_t bookmarks;
   uint64_t unchanged; /* listed or watched objects that were cached already */
-  uint64_t received_bytes; /* of response bodies */
+  uint64_t received_bytes;     /* of response bodies */
+  uint64_t transform_failures; /* states that the transform failed on */
 } kin_status;
 
 /* Told of each change of a scope's state; an event callback. `namespace_` is ""
@@ -67,6 +70,13 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
 typedef void (*kin_error_cb)(kin_informer *informer, kin_error_event *event,
                              void *data);
 
+/* Told once of each object of the informer that somebody has written to, if the
+ * client looks for that (kin_client_options.mutation_check); an event callback.
+ * What `mutation` points to is valid during the call. */
+typedef void (*kin_informer_mutation_cb)(kin_informer *informer,
+                                         const kin_mutation *mutation,
+                                         void *data);
+
 /* Called once when an informer is gone. */
 typedef void (*kin_informer_close_cb)(void *data);
 
@@ -74,26 +84,29 @@ typedef struct kin_informer_options {
   size_t size;
 
   /* The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
-   * "deployments"}. group NULL or "" is the core group; version NULL is "v1". */
+   * "deployments"}. group NULL or "" is the core group; version NULL is
+   * "v1". */
   const char *group;
   const char *version;
   const char *plural; /* required */
 
   /* The scopes. None: all namespaces (or a cluster-scoped resource). Each must
-   * be named once. Copied. */
+   * be named once; at most 1,024. Copied. */
   const char *const *namespaces;
   size_t namespace_count;
 
-  const char *label_selector; /* such as "app=web,tier!=cache"; NULL: all */
-  const char *field_selector; /* such as "spec.nodeName=n1"; NULL: all */
+  /* At most 64 KiB each; NULL or "": all. The server parses them. */
+  const char *label_selector; /* such as "app=web,tier!=cache" */
+  const char *field_selector; /* such as "spec.nodeName=n1" */
 
   /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The first list is
    * answered from the server's cache, which ignores it (RL-01). */
   uint32_t page_size;
 
   uint32_t resync_ms; /* listeners' default period; 0: none */
-  uint32_t
-      max_object_bytes; /* of one object's JSON; 0: 16 MiB; at most 1 GiB */
+
+  /* Of one object's JSON as it is received; 0: 16 MiB; at most 1 GiB. */
+  uint32_t max_object_bytes;
 
   /* What is stored of each object. By default everything except
    * metadata.managedFields. */
@@ -108,6 +121,16 @@ typedef struct kin_informer_options {
   /* Ask for metadata only (PartialObjectMetadata). */
   bool metadata_only;
 
+  /* By default a list comes as a watch that begins with what there is
+   * (WatchList): no list for the server to make, and no older state than the
+   * one before. A server that refuses that is asked for lists. Set: only
+   * lists. */
+  bool no_watch_list;
+
+  /* Indices are added before kin_informer_start or not at all: later it is
+   * KIN_EALREADY, as it was in older client-go (OQ-08). */
+  bool fixed_indices;
+
   kin_error_cb on_error; /* may be NULL: retried all the same */
   kin_state_cb on_state; /* may be NULL */
   void *data;            /* passed to on_error, on_state and on_closed */
@@ -117,20 +140,41 @@ typedef struct kin_informer_options {
 
   /* Where objects come from instead of the API server; NULL: from there. The
    * struct is copied. The names above are only passed on to it, and its objects
-   * are stored as they are: keep_managed_fields, fields and metadata_only have no
-   * effect. */
+   * are stored as they are: keep_managed_fields, fields and metadata_only have
+   * no effect. */
   const kin_lister_watcher *source;
+
+  kin_informer_mutation_cb on_mutation; /* may be NULL: logged all the same */
+
+  /* What is kept of each object; NULL: all that the options above leave. It
+   * runs before the store and all handlers, once for each state that comes in,
+   * told by uid and resourceVersion: one that is cached is not transformed
+   * again, neither for a list nor for a resync. The last state of a deleted
+   * object is transformed, too.
+   *
+   * An object on which it fails stops nothing else. The state before stays in
+   * the store if it is of the same object (uid), else there is none; a deletion
+   * then comes with the state that was cached. It is told once for each state,
+   * through on_error with KIN_CLASS_DECODE, retry_in_ms 0 and the key in the
+   * message (of several at once the first one's, and how many more there are;
+   * the log names each). Nothing is asked for again: of the answers only
+   * KIN_STOP counts, and the object is tried again when it changes. Only
+   * KIN_ENOMEM fails the request, which is repeated. */
+  kin_transform_cb transform;
+  void *transform_data; /* passed to transform */
 } kin_informer_options;
 #define KIN_INFORMER_OPTIONS_INIT                                              \
   {                                                                            \
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, \
-        0, false, NULL, 0, false, NULL, NULL, NULL, NULL, NULL                 \
+        0, false, NULL, 0, false, false, false, NULL, NULL, NULL, NULL, NULL,  \
+        NULL, NULL, NULL                                                       \
   }
 
 /* Opens an informer; nothing is requested before kin_informer_start.
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
- * namespaces, a source without its functions), KIN_ENOTSUP (options of a newer
- * version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */
+ * namespaces, a selector or max_object_bytes over its limit, a source without
+ * its functions), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED
+ * (client), KIN_ENOMEM. *out is NULL then. */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);
 
@@ -139,8 +183,9 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /* Ends an informer and its listeners. No callback comes after this call except
- * cb (may be NULL), from a later loop iteration; then the informer, its store and
- * its listeners are gone. Kept objects live on. Legal in every event callback.
+ * cb (may be NULL), from a later loop iteration; then the informer, its store
+ * and its listeners are gone. Kept objects live on. Legal in every event
+ * callback.
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_informer_close(kin_informer *informer,
                                   kin_informer_close_cb cb, void *data);

@@ -13,11 +13,13 @@
 #include <kin/export.h>
 #include <kin/handler.h>
 #include <kin/heap.h>
+#include <kin/histogram.h>
 #include <kin/informer.h>
 #include <kin/key.h>
 #include <kin/lister.h>
 #include <kin/lister_watcher.h>
 #include <kin/log.h>
+#include <kin/metrics.h>
 #include <kin/mutation_cache.h>
 #include <kin/mutation_detector.h>
 #include <kin/object.h>
@@ -26,6 +28,8 @@
 #include <kin/process.h>
 #include <kin/push_store.h>
 #include <kin/queue.h>
+#include <kin/reflector.h>
+#include <kin/reflector_store.h>
 #include <kin/selector.h>
 #include <kin/store.h>
 #include <kin/str.h>

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* Where objects come from, if not from the API server: a directory of files, a
- * message bus, a test. An informer (kin_informer_options.source), a reflector or
- * a controller asks its lister-watcher for a list, then for a watch from the
+ * message bus, a test. An informer (kin_informer_options.source), a reflector
+ * or a controller asks its lister-watcher for a list, then for a watch from the
  * list's version, and again as the protocol has it: backoff, relists, verified
  * positions and states are the same as over HTTP (client-go's ListerWatcher;
  * LW-01).
@@ -40,7 +40,11 @@ typedef struct kin_feed_request {
 
   const char *continue_token; /* list: go on where a page ended */
   uint32_t limit;             /* list: at most so many items; 0: all */
-  uint32_t timeout_s;         /* watch: end it after so many seconds */
+  uint32_t timeout_s; /* watch: end it after so many seconds; 0: never */
+
+  /* Watch: first each object there is as ADDED, then a bookmark with
+   * is_initial_end, then changes. Asked for only if watch_list is set. */
+  bool send_initial_events;
 } kin_feed_request;
 
 /* A lister-watcher: functions of the program, and their context.
@@ -50,8 +54,8 @@ typedef struct kin_feed_request {
  * request of a feed is open at a time.
  *
  * cancel says that the answer is not wanted any more: nothing may be fed after
- * it. It can come inside a call of kin_feed_*, which then returns KIN_ECLOSED, as
- * can open for the next request.
+ * it. It can come inside a call of kin_feed_*, which then returns KIN_ECLOSED,
+ * as can open for the next request.
  *
  * pause and resume, both or none: do not feed objects until resume, for there
  * is no room. */
@@ -62,16 +66,20 @@ typedef struct kin_lister_watcher {
   void (*cancel)(void *ctx, void *answer);
   void (*pause)(void *ctx, void *answer);
   void (*resume)(void *ctx, void *answer);
-  void *ctx;
+
+  /* It knows send_initial_events, and pause and resume are there: an informer
+   * then asks for a watch instead of a list (LW-04). */
+  bool watch_list;
+  void *ctx; /* passed to all four */
 } kin_lister_watcher;
 #define KIN_LISTER_WATCHER_INIT                                                \
-  { sizeof(kin_lister_watcher), NULL, NULL, NULL, NULL, NULL }
+  { sizeof(kin_lister_watcher), NULL, NULL, NULL, NULL, false, NULL }
 
 /* The following feed an answer. They are called from event callbacks or other
- * code of the loop, never inside open, cancel, pause, resume or a pure callback.
- * A negative result means that the answer is over, and cancelled unless the call
- * itself ends it: KIN_ECLOSED (it was over before, or no longer wanted), or what
- * went wrong, which the feed's owner has been told. */
+ * code of the loop, never inside open, cancel, pause, resume or a pure
+ * callback. A negative result means that the answer is over, and cancelled
+ * unless the call itself ends it: KIN_ECLOSED (it was over before, or no longer
+ * wanted), or what went wrong, which the feed's owner has been told. */
 
 /* The request is granted: a list follows, or a watch has begun. To be called
  * before anything else but kin_feed_fail. */
@@ -93,16 +101,18 @@ KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
 typedef enum kin_watch_event_type {
   KIN_WATCH_ADDED = 1,
   KIN_WATCH_MODIFIED,
-  KIN_WATCH_DELETED
+  KIN_WATCH_DELETED,
+  KIN_WATCH_BOOKMARK, /* these two not for kin_feed_event */
+  KIN_WATCH_ERROR
 } kin_watch_event_type;
 
-/* An event of the watch; a deleted object in its last state, with the version of
- * its deletion. The feed takes a reference of its own. */
+/* An event of the watch; a deleted object in its last state, with the version
+ * of its deletion. The feed takes a reference of its own. */
 KIN_EXTERN int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
                               const kin_object *object);
 
 /* Nothing has changed up to this version. `is_initial_end` marks the end of the
- * initial events that the request asked for, which none does yet. */
+ * initial events that the request asked for. */
 KIN_EXTERN int kin_feed_bookmark(kin_feed *feed, kin_str version,
                                  bool is_initial_end);
 
@@ -116,18 +126,17 @@ typedef struct kin_feed_error {
   /* An HTTP status if there is one: 410, or the reason "Expired" or "Gone",
    * says that the version is no longer to be had. */
   int status;
-  const char *reason; /* a Status reason such as "Expired" */
+  uint32_t retry_after_s; /* the least wait before the next request; 0: none */
+  const char *reason;     /* a Status reason such as "Expired" */
   const char *message;
 
   /* Without a status: a negative code, 0 for KIN_ESTATUS, and its class, NONE
    * for the one that fits the code. */
   int code;
   kin_error_class error_class;
-
-  uint32_t retry_after_s; /* the least wait before the next request; 0: none */
 } kin_feed_error;
 #define KIN_FEED_ERROR_INIT                                                    \
-  { sizeof(kin_feed_error), 0, NULL, NULL, 0, KIN_CLASS_NONE, 0 }
+  { sizeof(kin_feed_error), 0, 0, NULL, NULL, 0, KIN_CLASS_NONE }
 
 /* Ends the answer: it failed. A watch that sends an ERROR event (`is_event`)
  * was granted before. Returns 0; or KIN_EINVAL, KIN_ENOTSUP (of an error of a

@@ -49,9 +49,9 @@ KIN_EXTERN void kin_store_free(kin_store *store);
  * one with its key; the store takes a reference of its own (TS-01: Add and
  * Update are the same). The store's version becomes the object's.
  * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
- * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform (see
- * kin_object_transform; KIN_EALREADY if it is called by the transform); the store
- * and its indices are then unchanged. Cost: O(index values). */
+ * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform
+ * (see kin_object_transform; KIN_EALREADY if it is called by the transform);
+ * the store and its indices are then unchanged. Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /* Removes the object with that key. The store's version stays.
@@ -68,9 +68,9 @@ KIN_EXTERN int kin_store_delete_object(kin_store *store,
  * `version` the store's version. All or nothing: on an error nothing has
  * changed. Of several with one key the last counts (ST-02). An object whose key
  * stays keeps its place in a running scan.
- * Errors: those of kin_store_put; KIN_EINVAL also for an informer's store, whose
- * content comes from the server. Cost: O(old + new objects) at once, and for as
- * long as it lasts memory for both. */
+ * Errors: those of kin_store_put; KIN_EINVAL also for an informer's store,
+ * whose content comes from the server. Cost: O(old + new objects) at once, and
+ * for as long as it lasts memory for both. */
 KIN_EXTERN int kin_store_replace(kin_store *store,
                                  const kin_object *const *objects, size_t count,
                                  kin_str version);
@@ -113,8 +113,8 @@ KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
 KIN_EXTERN int kin_store_bookmark(kin_store *store, kin_str version);
 
 /* The version as a number for a gauge that whoever collects metrics reads
- * (TS-13): its last 15 digits, which a double can hold; 0 for "". Returns false,
- * and leaves *value alone, if it is no number. */
+ * (TS-13): its last 15 digits, which a double can hold; 0 for "". Returns
+ * false, and leaves *value alone, if it is no number. */
 KIN_EXTERN bool kin_store_version_gauge(const kin_store *store, double *value);
 
 /* The object with that key, borrowed until the store changes, or NULL. */
@@ -188,8 +188,8 @@ typedef struct kin_index_options {
  * kin_store_index_ready.
  * Errors: KIN_EINVAL (name, pointer or options), KIN_ENOTSUP (options of a
  * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM; of an
- * informer's store KIN_ECLOSED (it is closing), KIN_EALREADY (it was started, and
- * has the option fixed_indices). Nothing is added then. */
+ * informer's store KIN_ECLOSED (it is closing), KIN_EALREADY (it was started,
+ * and has the option fixed_indices). Nothing is added then. */
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);
 
@@ -197,8 +197,8 @@ KIN_EXTERN int kin_store_add_index(kin_store *store,
 KIN_EXTERN bool kin_store_index_ready(const kin_store *store, const char *name);
 
 /* Scans the names of the indices, in the order in which they were added: begin
- * with a zero-initialized cursor. NULL at the end; else
- * borrowed until the store's next kin_store_replace. */
+ * with a zero-initialized cursor. NULL at the end; else borrowed until the
+ * store's next kin_store_replace. */
 KIN_EXTERN const char *kin_store_next_index(const kin_store *store,
                                             kin_cursor *cursor);
 

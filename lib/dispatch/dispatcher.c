@@ -18,6 +18,7 @@ static kin_listener *listener_of(kin__list *node) {
 
 void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   kin__list_init(&dispatcher->listeners);
+  kin__list_init(&dispatcher->sync_watches);
   dispatcher->has_synced = false;
   dispatcher->is_closed = false;
 }
@@ -25,6 +26,7 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher) {
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
   if (!dispatcher->is_closed) {
     dispatcher->is_closed = true;
+    kin__sync_watches_tell(&dispatcher->sync_watches, KIN_ECLOSED);
     FOR_EACH(node, dispatcher) {
       kin__listener_shut(listener_of(node));
       kin__sched_cancel(dispatcher->sched, &listener_of(node)->task);
@@ -138,11 +140,15 @@ int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
       kin__listener_push_synced(listener_of(node));
     }
   }
+  kin__sync_watches_tell(&dispatcher->sync_watches, 0);
   return 0;
 }
 
 int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
                              kin_str version, size_t objects) {
+  if (!dispatcher->has_synced) {
+    return 0;
+  }
   int err = kin__dispatcher_reserve(dispatcher);
   if (err != 0) {
     return err;

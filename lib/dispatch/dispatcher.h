@@ -7,13 +7,16 @@
 #include <stdint.h>
 
 #include <kin/handler.h>
+#include <kin/histogram.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/sched.h"
 #include "base/timers.h"
 #include "dispatch/notification.h"
+#include "dispatch/sync_watch.h"
 #include "store/store.h"
 
 /* Fans changes of a store out to listeners, each with a queue and a scheduler
@@ -32,16 +35,21 @@ typedef struct kin__dispatcher {
   struct kin_informer *informer; /* passed to callbacks, never looked into */
   kin__hash_seed seed;
   kin__list listeners;
+  kin__list sync_watches;     /* told by kin__dispatcher_synced, or by close */
   uint32_t default_resync_ms; /* 0: none */
   bool has_synced;            /* kin__dispatcher_synced was called */
   bool is_closed;             /* no callback any more */
   uint64_t *handler_ns;       /* time spent in handlers is added here */
+  uint64_t delivered;         /* these three: see kin_informer_metrics */
+  uint64_t coalesced;
+  kin_histogram handler_us;
+  const kin__log *log; /* NULL: none */
   /* Asked when a synced notification is delivered: the version to show. */
   kin_str (*synced_version)(void *ctx);
   void *ctx;
 } kin__dispatcher;
 
-/* Sets the list and the two flags; the other members are the caller's to set,
+/* Sets the lists and the two flags; the other members are the caller's to set,
  * before or after. */
 void kin__dispatcher_init(kin__dispatcher *dispatcher);
 
@@ -88,8 +96,10 @@ bool kin__dispatcher_wants_unchanged(const kin__dispatcher *dispatcher);
  * after its replay). Once. Errors: KIN_ENOMEM, nothing changed; call again. */
 int kin__dispatcher_synced(kin__dispatcher *dispatcher);
 
-/* A later list of a scope has been applied. A listener whose replay has not
- * ended hears nothing of it: its synced is still to come. Errors as above. */
+/* A later list of a scope has been applied. Whose synced is still to come hears
+ * nothing of it: nobody before the informer has synced, which takes the first
+ * lists of all its scopes, and no listener whose replay has not ended. Errors as
+ * above. */
 int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
                              kin_str version, size_t objects);
 

@@ -2,10 +2,13 @@
 #include "dispatch/listener.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/histogram.h"
 #include "dispatch/listener_feed.h"
 
 /* A listener's task: feed the queue, deliver, look at the clock.
@@ -27,6 +30,13 @@
 /* Notifications dropped in a step of a closed listener. */
 #define DROP_COUNT 128u
 
+#define MAX_NAME_LENGTH 255u
+
+/* PL-10. */
+#define SLOW_PENDING 1024u
+#define SLOW_NS UINT64_C(100000000)
+#define SLOW_QUIET_NS UINT64_C(60000000000)
+
 static bool listener_step(kin__task *task);
 
 static uint32_t resync_period(const kin__dispatcher *dispatcher,
@@ -45,14 +55,9 @@ static size_t exact_limit(uint32_t requested) {
   return requested != 0 ? requested : DEFAULT_EXACT_LIMIT;
 }
 
-int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
-                      const kin_listener_options *options) {
-  kin_listener *listener =
-      kin__calloc(dispatcher->allocator, 1, sizeof *listener);
-  if (listener == NULL) {
-    return KIN_ENOMEM;
-  }
-  listener->dispatcher = dispatcher;
+/* Copies what needs no memory. */
+static void take_options(kin_listener *listener,
+                         const kin_listener_options *options) {
   listener->callbacks[KIN_EVENT_ADD] = options->on_add;
   listener->callbacks[KIN_EVENT_UPDATE] = options->on_update;
   listener->callbacks[KIN_EVENT_DELETE] = options->on_delete;
@@ -62,17 +67,58 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
   listener->data = options->data;
   listener->is_relist_updates =
       options->relist_updates && options->on_update != NULL;
-  listener->resync_ms = resync_period(dispatcher, options->resync_ms);
+  listener->resync_ms = resync_period(listener->dispatcher, options->resync_ms);
+}
+
+static uint8_t wanted_types(const kin_listener *listener) {
   uint8_t wanted = 0;
   for (int type = KIN_EVENT_ADD; type <= KIN_EVENT_RELISTED; type++) {
     if (listener->callbacks[type] != NULL) {
       wanted |= (uint8_t)KIN__WANTS(type);
     }
   }
-  kin__listener_queue_init(&listener->queue, dispatcher->allocator, wanted,
+  return wanted;
+}
+
+/* Allocates the listener with room for its name. */
+static int make_named(kin_listener **out, const kin__dispatcher *dispatcher,
+                      const char *name) {
+  static const char made_up[] = "handler@";
+  bool is_named = name != NULL && name[0] != '\0';
+  size_t length = is_named ? strnlen(name, MAX_NAME_LENGTH + 1)
+                           : sizeof made_up + 2 * sizeof(void *) + 2;
+  if (length > MAX_NAME_LENGTH) {
+    return KIN_EINVAL;
+  }
+  kin_listener *listener =
+      kin__calloc(dispatcher->allocator, 1, sizeof *listener + length + 1);
+  if (listener == NULL) {
+    return KIN_ENOMEM;
+  }
+  if (is_named) {
+    memcpy(listener->name, name, length);
+  } else {
+    snprintf(listener->name, length + 1, "%s%p", made_up, (void *)listener);
+  }
+  *out = listener;
+  return 0;
+}
+
+int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
+                      const kin_listener_options *options) {
+  kin_listener *listener;
+  int err = make_named(&listener, dispatcher, options->name);
+  if (err != 0) {
+    return err;
+  }
+  listener->dispatcher = dispatcher;
+  kin__list_init(&listener->sync_watches);
+  take_options(listener, options);
+  kin__listener_queue_init(&listener->queue, dispatcher->allocator,
+                           wanted_types(listener),
                            exact_limit(options->exact_limit));
   kin__task_init(&listener->task, listener_step);
-  int err = kin__listener_feed_start(listener);
+  err = kin__listener_feed_start(listener);
   if (err != 0) {
     kin__listener_queue_finish(&listener->queue);
     kin__free(dispatcher->allocator, listener);
@@ -87,6 +133,8 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
 void kin__listener_shut(kin_listener *listener) {
   kin__timers *timers = listener->dispatcher->timers;
   listener->is_closed = true;
+  kin__sync_watches_tell(&listener->sync_watches,
+                         listener->has_synced ? 0 : KIN_ECLOSED);
   kin__timer_stop(timers, &listener->resync_timer);
   kin__timer_stop(timers, &listener->retry_timer);
 }
@@ -123,7 +171,12 @@ void kin__listener_wake(kin_listener *listener) {
 
 void kin__listener_push(kin_listener *listener,
                         const kin__notification *notification, uint32_t hash) {
-  kin__listener_queue_push(&listener->queue, notification, hash);
+  kin__listener_queue *queue = &listener->queue;
+  size_t before = kin__listener_queue_count(queue);
+  kin__listener_queue_push(queue, notification, hash);
+  size_t wanted = kin__listener_queue_wants(queue, notification->type) ? 1 : 0;
+  listener->dispatcher->coalesced +=
+      before + wanted - kin__listener_queue_count(queue);
   kin__listener_wake(listener);
 }
 
@@ -186,10 +239,30 @@ static uint32_t deliver(kin_listener *listener, uint32_t count) {
   while (delivered < count && can_deliver(listener) &&
          kin__listener_queue_pop(&listener->queue, &notification)) {
     call(listener, &notification);
+    if (notification.type == KIN_EVENT_SYNCED) {
+      kin__sync_watches_tell(&listener->sync_watches, 0);
+    }
     kin__notification_unref(&notification, listener->queue.allocator);
     delivered++;
   }
   return delivered;
+}
+
+/* PL-10, in batches, so that it costs one comparison: a slow handler's batches
+ * end after its first slow callback, because that ends the slice. */
+static void log_slow(kin_listener *listener, uint32_t delivered,
+                     uint64_t took_ns, uint64_t now_ns) {
+  size_t pending = kin__listener_queue_count(&listener->queue);
+  if (pending <= SLOW_PENDING || listener->is_closed ||
+      now_ns < listener->quiet_until_ns) {
+    return;
+  }
+  listener->quiet_until_ns = now_ns + SLOW_QUIET_NS;
+  kin__log_write(listener->dispatcher->log, KIN_LOG_WARN,
+                 "%s is slow: %u of its callbacks took %llu ms, "
+                 "%zu notifications wait",
+                 listener->name, (unsigned)delivered,
+                 (unsigned long long)(took_ns / 1000000u), pending);
 }
 
 /* Feeds and delivers for one slice. */
@@ -210,6 +283,12 @@ static void run_slice(kin_listener *listener) {
     now = kin__clock_ns(dispatcher->clock);
     if (delivered > 0) {
       *dispatcher->handler_ns += now - then;
+      dispatcher->delivered += delivered;
+      kin__histogram_add(&dispatcher->handler_us,
+                         (now - then) / 1000u / delivered, delivered);
+      if (now - then > SLOW_NS) {
+        log_slow(listener, delivered, now - then, now);
+      }
     }
     work += delivered;
     batch = batch < MAX_BATCH ? batch * 2 : MAX_BATCH;
@@ -264,6 +343,10 @@ void kin_listener_resume(kin_listener *listener) {
 
 bool kin_listener_has_synced(const kin_listener *listener) {
   return listener->has_synced;
+}
+
+const char *kin_listener_name(const kin_listener *listener) {
+  return listener->name;
 }
 
 size_t kin_listener_pending(const kin_listener *listener) {

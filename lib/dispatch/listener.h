@@ -29,6 +29,7 @@ struct kin_listener {
   bool is_relist_updates;
   bool is_synced_queued; /* synced was pushed */
   bool has_synced;       /* synced was delivered */
+  kin__list sync_watches;
 
   kin__task task;
   kin_event_cb callbacks[KIN_EVENT_RELISTED + 1]; /* by event type */
@@ -41,10 +42,13 @@ struct kin_listener {
   uint32_t resync_end; /* slots at or beyond came after it had begun */
   kin__timer resync_timer;
   kin__timer retry_timer; /* runs while a feed waits for memory */
+
+  uint64_t quiet_until_ns; /* it was logged as slow, and is not before this */
+  char name[];
 };
 
 /* Makes a listener from complete options, at the end of the dispatcher's list.
- * Errors: KIN_ENOMEM. */
+ * Errors: KIN_EINVAL (name), KIN_ENOMEM. */
 int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
                       const kin_listener_options *options);
 

@@ -39,7 +39,11 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    if (kin__scope_push(scope, KIN__DELTA_REPLACED, object, false) != 0) {
+    bool is_deleted =
+        kin__stage_type(&scope->feed.stage) == KIN__DECODED_DELETED;
+    kin__delta_type type =
+        is_deleted ? KIN__DELTA_DELETED : KIN__DELTA_REPLACED;
+    if (kin__scope_push(scope, type, object, false) != 0) {
       try_later(scope);
       return false;
     }

@@ -8,25 +8,29 @@
 
 #include <kin/error.h>
 #include <kin/informer.h>
+#include <kin/metrics.h>
 #include <kin/version.h>
 
 #include "base/alloc.h"
 #include "base/options.h"
 #include "config/token.h"
 #include "informer/env.h"
+#include "informer/host.h"
 #include "informer/informer.h"
 #include "informer/loop.h"
 #include "transport/tls_context.h"
 #include "transport/transport.h"
 
-/* A client closes in order: its informers, each in bounded steps; the
- * transport, with its connections and resolver; the token; the loop's handles.
- * The last handle's close callback frees it. */
+/* A client closes in order: its members (informers, reflectors, waits, ...), each
+ * in bounded steps; the transport, with its connections and resolver; the token;
+ * the loop's handles. The last handle's close callback frees it. */
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
 #define MAX_TIMEOUT_MS 3600000u
 #define DEFAULT_BUDGET_US 500u
+#define DEFAULT_MAX_LISTS 4u
+#define MAX_LISTS 65536u
 #define MAX_BUDGET_US 1000000u
 #define MAX_USER_AGENT 256u
 #define MAX_IDLE_CONNECTIONS 4u
@@ -34,7 +38,7 @@
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
 
-static_assert(offsetof(kin_client_options, token_file) + sizeof(char *) ==
+static_assert(offsetof(kin_client_options, max_lists) + sizeof(size_t) ==
                   sizeof(kin_client_options),
               "a field appended later must not lie in old padding");
 
@@ -47,10 +51,12 @@ struct kin_client {
   kin__transport *transport; /* NULL once it is closed */
   kin__transport_stats last_stats;
   kin__env env;
-  kin__list informers;
+  kin__host host;
   char *user_agent;
-  bool is_closing;
+  bool is_alone; /* closing, and all members are gone */
   bool is_unref;
+  kin__gate lists;
+  bool stream_refused; /* by the server; see kin__reflector_use_streams */
   kin_client_close_cb close_cb;
   void *close_data;
 };
@@ -79,7 +85,7 @@ static void source_resume(void *exchange) {
   kin__exchange_resume(exchange);
 }
 
-static void fill_env(kin_client *client) {
+static void fill_env(kin_client *client, uint32_t mutation_check_ms) {
   client->env =
       (kin__env){.allocator = &client->memory->allocator,
                  .memory = client->memory,
@@ -88,14 +94,43 @@ static void fill_env(kin_client *client) {
                  .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
                  .random = &client->random,
                  .log = &client->log,
+                 .mutation_check_ms = mutation_check_ms,
                  .source = {.start = source_start,
                             .cancel = source_cancel,
                             .pause = source_pause,
                             .resume = source_resume,
                             .ctx = client->transport},
+                 .handler_ns = &client->loop.handler_ns,
+                 .lists = &client->lists,
+                 .stream_refused = &client->stream_refused,
                  .deferred = &client->loop.deferred,
                  .wake = kin__loop_wake,
                  .wake_ctx = &client->loop};
+}
+
+static int open_informer(kin__host *host, kin_informer **out,
+                         const kin_informer_options *options) {
+  kin_client *client = KIN__CONTAINER_OF(host, kin_client, host);
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  int err =
+      kin__informer_open(out, host->env, options, &client->loop.handler_ns);
+  if (err == 0) {
+    kin__informer_join(*out, &host->members);
+  }
+  return err;
+}
+
+static void on_member_left(kin__members *members);
+
+static void fill_host(kin_client *client) {
+  client->host.env = &client->env;
+  client->host.handler_ns = &client->loop.handler_ns;
+  client->host.open_informer = open_informer;
+  kin__members_init(&client->host.members);
+  client->host.members.left = on_member_left;
 }
 
 /* --- Open ------------------------------------------------------------------ */
@@ -104,7 +139,11 @@ static bool are_valid(const kin_client_options *options) {
   return options->server != NULL &&
          options->connect_timeout_ms <= MAX_TIMEOUT_MS &&
          options->response_timeout_ms <= MAX_TIMEOUT_MS &&
-         options->budget_us <= MAX_BUDGET_US;
+         options->budget_us <= MAX_BUDGET_US &&
+         options->mutation_check >= KIN_MUTATION_CHECK_OFF &&
+         options->mutation_check <= KIN_MUTATION_CHECK_PROTECT &&
+         options->mutation_check_ms <= MAX_TIMEOUT_MS &&
+         options->max_lists <= MAX_LISTS;
 }
 
 /* A user agent goes into a request head as it is. */
@@ -215,6 +254,14 @@ static void free_client(kin_client *client) {
   kin__memory_unref(memory);
 }
 
+static int make_arena(kin__memory *memory, const kin_client_options *options) {
+  if (options->mutation_check == KIN_MUTATION_CHECK_OFF) {
+    return kin__memory_use_slabs(memory);
+  }
+  kin__memory_use_seals(memory, options->mutation_check);
+  return 0;
+}
+
 static int make_client(kin_client **out, const kin_client_options *options) {
   const char *user_agent = options->user_agent != NULL
                                ? options->user_agent
@@ -233,7 +280,7 @@ static int make_client(kin_client **out, const kin_client_options *options) {
   }
   client->memory = memory;
   client->user_agent = kin__strdup(&memory->allocator, user_agent);
-  if (client->user_agent == NULL || kin__memory_use_slabs(memory) != 0) {
+  if (client->user_agent == NULL || make_arena(memory, options) != 0) {
     free_client(client);
     return KIN_ENOMEM;
   }
@@ -241,7 +288,6 @@ static int make_client(kin_client **out, const kin_client_options *options) {
       options->log_level != 0 ? options->log_level : KIN_LOG_WARN;
   client->log = (kin__log){options->log, options->log_data, level};
   client->random.state = make_seed(options);
-  kin__list_init(&client->informers);
   *out = client;
   return 0;
 }
@@ -270,23 +316,21 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
     return err;
   }
   kin__loop_start(&client->loop);
-  fill_env(client);
+  kin__gate_init(&client->lists, &client->loop.sched,
+                 or_default((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS));
+  fill_env(client, copy.mutation_check_ms);
+  fill_host(client);
   *out = client;
   return 0;
 }
 
+kin__host *kin__client_host(kin_client *client) {
+  return &client->host;
+}
+
 int kin_informer_open(kin_informer **out, kin_client *client,
                       const kin_informer_options *options) {
-  *out = NULL;
-  if (client->is_closing) {
-    return KIN_ECLOSED;
-  }
-  int err =
-      kin__informer_open(out, &client->env, options, &client->loop.handler_ns);
-  if (err == 0) {
-    kin__list_push(&client->informers, &(*out)->node);
-  }
-  return err;
+  return client->host.open_informer(&client->host, out, options);
 }
 
 /* --- Close ----------------------------------------------------------------- */
@@ -304,6 +348,7 @@ static void on_loop_closed(void *ctx) {
 static void on_token_closed(void *ctx) {
   kin_client *client = ctx;
   client->token = NULL;
+  kin__gate_finish(&client->lists);
   kin__loop_close(&client->loop, on_loop_closed, client);
 }
 
@@ -317,29 +362,29 @@ static void on_transport_closed(void *ctx) {
   }
 }
 
-static void close_transport_when_alone(void *ctx) {
-  kin_client *client = ctx;
-  if (client->is_closing && kin__list_is_empty(&client->informers)) {
+static void close_transport_when_alone(kin_client *client) {
+  const kin__members *members = &client->host.members;
+  if (members->is_closing && kin__members_is_empty(members) &&
+      !client->is_alone) {
+    client->is_alone = true;
     client->last_stats = *kin__transport_get_stats(client->transport);
     kin__transport_close(client->transport, on_transport_closed, client);
   }
 }
 
+static void on_member_left(kin__members *members) {
+  close_transport_when_alone(
+      KIN__CONTAINER_OF(members, kin_client, host.members));
+}
+
 int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
-  if (client->is_closing) {
+  if (client->host.members.is_closing) {
     return KIN_EALREADY;
   }
   kin_client_ref(client); /* closing completes */
-  client->is_closing = true;
   client->close_cb = cb;
   client->close_data = data;
-  for (kin__list *node = client->informers.next; node != &client->informers;
-       node = node->next) {
-    kin_informer *informer = KIN__CONTAINER_OF(node, kin_informer, node);
-    informer->on_gone = close_transport_when_alone;
-    informer->on_gone_ctx = client;
-    (void)kin_informer_close(informer, NULL, NULL); /* closing already: fine */
-  }
+  kin__members_close(&client->host.members);
   close_transport_when_alone(client);
   return 0;
 }
@@ -347,7 +392,7 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
 /* --- Use ------------------------------------------------------------------- */
 
 static void set_ref(kin_client *client, bool is_ref) {
-  if (client->is_closing || client->is_unref == !is_ref) {
+  if (client->host.members.is_closing || client->is_unref == !is_ref) {
     return;
   }
   client->is_unref = !is_ref;
@@ -380,6 +425,11 @@ void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                               .requests = transport->requests,
                               .connections = transport->connections,
                               .open_connections = transport->open_connections};
+}
+
+void kin_client_get_iterations(const kin_client *client,
+                               kin_histogram *iteration_us) {
+  *iteration_us = client->loop.iteration_us;
 }
 
 const char *kin_version_string(void) {

@@ -5,6 +5,7 @@
 #include <kin/allocator.h>
 
 #include "base/clock.h"
+#include "base/gate.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -42,10 +43,14 @@ typedef struct kin__env {
   kin__clock clock;
   kin__random *random;
   const kin__log *log;
+  uint32_t mutation_check_ms; /* between two passes; 0: 1 s */
   kin__source source;
+  uint64_t *handler_ns;    /* time spent in handlers is added; may be NULL */
   kin__list *deferred;     /* whoever runs the scheduler runs these first */
   void (*wake)(void *ctx); /* so that it does so soon */
   void *wake_ctx;
+  kin__gate *lists;     /* through which lists are made; NULL: none */
+  bool *stream_refused; /* see kin__reflector_use_streams; NULL: no streams */
 } kin__env;
 
 static inline uint64_t kin__env_now_ms(const kin__env *env) {

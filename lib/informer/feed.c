@@ -3,25 +3,58 @@
 
 #include <stdio.h>
 
+#include "base/histogram.h"
+
 #define STALE_AFTER_MS 60000u
+#define SHORT_WATCH_US 1000000u /* RW-07 */
 #define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
+
+static bool is_watch(kin__reflector_request request) {
+  return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
+}
 
 void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
   const kin__resource *resource = feed->resource;
   bool has_namespace = feed->namespace_[0] != '\0';
   snprintf(buffer, size, "%s of %s%s%s%s%s",
-           feed->request == KIN__REQUEST_WATCH ? "watch" : "list",
-           resource->plural, resource->group[0] != '\0' ? "." : "",
-           resource->group, has_namespace ? " in " : "",
-           has_namespace ? feed->namespace_ : "");
+           is_watch(feed->request) ? "watch" : "list", resource->plural,
+           resource->group[0] != '\0' ? "." : "", resource->group,
+           has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
 }
 
 /* --- Requests --------------------------------------------------------------- */
 
+static uint64_t request_age_us(const kin_feed *feed) {
+  uint64_t now_ns = kin__clock_ns(&feed->env->clock);
+  return (now_ns - feed->metrics.request_began_ns) / 1000u;
+}
+
+static void measure_watch(kin_feed *feed) {
+  kin__feed_metrics *metrics = &feed->metrics;
+  uint64_t age_us = request_age_us(feed);
+  kin__histogram_add(&metrics->watch_us, age_us, 1);
+  kin__histogram_add(&metrics->watch_items, metrics->request_items, 1);
+  metrics->short_watches +=
+      metrics->request_items == 0 && age_us < SHORT_WATCH_US;
+}
+
+static void drop_held(kin_feed *feed) {
+  kin__stage_discard(&feed->held);
+  (void)kin__stage_free_step(&feed->held, SIZE_MAX);
+}
+
 static void request_ended(kin_feed *feed) {
+  if (feed->request == KIN__REQUEST_WATCH && feed->is_granted) {
+    measure_watch(feed);
+  }
   feed->request = KIN__REQUEST_NONE;
   feed->answer = NULL;
   kin__list_remove(&feed->paused_node);
+  if (feed->is_held) {
+    /* It comes again with the next watch. */
+    feed->is_held = false;
+    drop_held(feed);
+  }
 }
 
 /* The source may feed nothing from inside cancel. */
@@ -33,20 +66,29 @@ static void drop_request(kin_feed *feed) {
   }
 }
 
+static const char *or_empty(const char *s) {
+  return s != NULL ? s : "";
+}
+
 static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
   const kin__resource *resource = feed->resource;
-  kin_feed_request request = {.is_watch =
-                                  actions->request == KIN__REQUEST_WATCH,
-                              .namespace_ = feed->namespace_,
-                              .label_selector = resource->label_selector,
-                              .field_selector = resource->field_selector,
-                              .resource_version = actions->version,
-                              .resource_version_match = actions->version_match,
-                              .continue_token = actions->token,
-                              .limit = actions->limit,
-                              .timeout_s = actions->timeout_s};
+  kin_feed_request request = {
+      .is_watch = is_watch(actions->request),
+      .send_initial_events = actions->request == KIN__REQUEST_STREAM,
+      .namespace_ = feed->namespace_,
+      .label_selector = resource->label_selector,
+      .field_selector = resource->field_selector,
+      .resource_version = or_empty(actions->version),
+      .resource_version_match = or_empty(actions->version_match),
+      .continue_token = or_empty(actions->token),
+      .limit = actions->limit,
+      .timeout_s = actions->timeout_s};
   feed->request = actions->request;
   feed->is_granted = false;
+  if (request.continue_token[0] == '\0') {
+    feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
+    feed->metrics.request_items = 0;
+  }
   feed->is_opening = true;
   int err = feed->source.open(feed->source.ctx, &request, feed, &feed->answer);
   feed->is_opening = false;
@@ -60,13 +102,62 @@ void kin__feed_pause(kin_feed *feed, kin__list *list) {
   if (kin__feed_is_open(feed) && feed->source.pause != NULL &&
       kin__list_is_empty(&feed->paused_node)) {
     kin__list_push(list, &feed->paused_node);
-    feed->source.pause(feed->source.ctx, feed->answer);
+    if (!feed->is_held) {
+      feed->source.pause(feed->source.ctx, feed->answer);
+    }
   }
 }
 
 void kin__feed_resume(kin_feed *feed) {
   kin__list_remove(&feed->paused_node);
-  feed->source.resume(feed->source.ctx, feed->answer);
+  if (!feed->is_held) {
+    feed->source.resume(feed->source.ctx, feed->answer);
+  }
+}
+
+/* Reading stops while a list that came as a watch is applied, so that nothing
+ * overtakes it. */
+static void hold(kin_feed *feed) {
+  feed->is_held = true;
+  if (kin__list_is_empty(&feed->paused_node)) {
+    feed->source.pause(feed->source.ctx, feed->answer);
+  }
+}
+
+static void unhold(kin_feed *feed) {
+  feed->is_held = false;
+  feed->request = KIN__REQUEST_WATCH;
+  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
+  feed->metrics.request_items = 0;
+  int err = kin__feed_take_held(feed);
+  if (err != 0) {
+    drop_held(feed);
+    kin__feed_give_up(feed, err, "");
+  } else if (kin__list_is_empty(&feed->paused_node)) {
+    feed->source.resume(feed->source.ctx, feed->answer);
+  }
+}
+
+/* Lists, and streams until they are complete, are made a few at a time per
+ * client, so that many informers that start together do not ask the server, and
+ * stage, everything at once. */
+static bool must_wait(kin_feed *feed, const kin__reflector_actions *actions) {
+  bool is_list = actions->request == KIN__REQUEST_LIST ||
+                 actions->request == KIN__REQUEST_STREAM;
+  if (!is_list || feed->env->lists == NULL ||
+      kin__gate_enter(feed->env->lists, &feed->lists)) {
+    return false;
+  }
+  feed->list_wait = *actions;
+  return true;
+}
+
+static void leave_lists(kin_feed *feed) {
+  kin__reflector_state state = feed->reflector.state;
+  if (feed->env->lists != NULL && state != KIN__REFLECTOR_LISTING &&
+      state != KIN__REFLECTOR_STREAMING) {
+    kin__gate_leave(feed->env->lists, &feed->lists);
+  }
 }
 
 /* --- Carrying out the reflector's actions ----------------------------------- */
@@ -84,10 +175,20 @@ static void step_simple(kin_feed *feed, kin__reflector_input_type type) {
   step(feed, &input);
 }
 
+static void request(kin_feed *feed, const kin__reflector_actions *actions) {
+  int err = send_request(feed, actions);
+  if (err != 0) {
+    kin__failure cause;
+    kin__failure_from_code(&cause, err, "sending a request", "");
+    step_failed(feed, KIN__INPUT_FAILED, &cause);
+  }
+}
+
 static void report(kin_feed *feed, const kin__failure *failure,
                    uint64_t retry_in_ms) {
   feed->last_error_class = failure->error_class;
   feed->last_error_status = failure->status;
+  feed->metrics.failures[failure->error_class]++;
   kin__feed_notice_failure(feed, failure, retry_in_ms);
   kin__log_write(feed->env->log, KIN_LOG_WARN,
                  "%s %s%s%s: %s; next attempt in %llu ms",
@@ -107,9 +208,17 @@ static void act(kin_feed *feed, const kin__reflector_actions *actions,
   }
   if (actions->drop_stage) {
     kin__stage_discard(&feed->stage);
-    feed->owner->discarded(feed);
+    if (feed->owner->discarded != NULL) {
+      feed->owner->discarded(feed);
+    }
+  }
+  if (actions->hold_request) {
+    hold(feed);
   }
   if (actions->apply_stage) {
+    kin__histogram_add(&feed->metrics.list_us, request_age_us(feed), 1);
+    kin__histogram_add(&feed->metrics.list_items,
+                       kin__stage_count(&feed->stage), 1);
     feed->owner->apply(feed);
   }
   if (actions->start_timer) {
@@ -119,15 +228,22 @@ static void act(kin_feed *feed, const kin__reflector_actions *actions,
   if (actions->report) {
     report(feed, failure, actions->retry_in_ms);
   }
-  kin__feed_update_state(feed);
-  if (actions->request != KIN__REQUEST_NONE) {
-    int err = send_request(feed, actions);
-    if (err != 0) {
-      kin__failure cause;
-      kin__failure_from_code(&cause, err, "sending a request", "");
-      step_failed(feed, KIN__INPUT_FAILED, &cause);
-    }
+  if (actions->ended) {
+    feed->owner->ended(feed, failure);
   }
+  kin__feed_update_state(feed);
+  if (actions->continue_request) {
+    unhold(feed);
+  }
+  leave_lists(feed);
+  if (actions->request != KIN__REQUEST_NONE && !must_wait(feed, actions)) {
+    request(feed, actions);
+  }
+}
+
+static void on_list_turn(kin__gate_visitor *visitor) {
+  kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
+  request(feed, &feed->list_wait);
 }
 
 static void step(kin_feed *feed, const kin__reflector_input *input) {
@@ -169,6 +285,10 @@ void kin__feed_applied(kin_feed *feed) {
   step_simple(feed, KIN__INPUT_APPLIED);
 }
 
+void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {
+  step_failed(feed, KIN__INPUT_APPLY_FAILED, failure);
+}
+
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms) {
   kin__notice_failure(feed, failure, retry_in_ms);
@@ -190,8 +310,11 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
 
 void kin__feed_opened(kin_feed *feed) {
   feed->is_granted = true;
-  if (feed->request == KIN__REQUEST_WATCH) {
+  if (is_watch(feed->request)) {
     feed->counters.watches++;
+  }
+  if (feed->reflector.is_watch_only) {
+    feed->has_synced = true;
   }
   step_simple(feed, KIN__INPUT_HEAD);
 }
@@ -221,6 +344,12 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
   request_ended(feed);
   kin__reflector_input input = {
       .type = KIN__INPUT_PAGE, .version = version, .token = token};
+  step(feed, &input);
+}
+
+void kin__feed_streamed(kin_feed *feed, const char *version) {
+  kin__reflector_input input = {.type = KIN__INPUT_STREAMED,
+                                .version = version};
   step(feed, &input);
 }
 
@@ -327,8 +456,19 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .last_bookmark_ms = UINT64_MAX};
   kin__reflector_init(&feed->reflector, env->allocator, env->random,
                       options->page_size, kin__env_now_ms(env));
+  if (options->watch_after != NULL) {
+    kin__reflector_watch_only(&feed->reflector, options->watch_after,
+                              options->watch_timeout_s,
+                              options->is_single_watch);
+  }
+  if (options->use_streams && feed->source.watch_list &&
+      feed->source.pause != NULL) {
+    kin__reflector_use_streams(&feed->reflector, env->stream_refused);
+  }
+  kin__gate_visitor_init(&feed->lists, on_list_turn);
   kin__timer_init(&feed->timer, on_timer);
   kin__stage_init(&feed->stage, env->allocator);
+  kin__stage_init(&feed->held, env->allocator);
   kin__notice_init(&feed->notice);
   kin__list_init(&feed->paused_node);
 }

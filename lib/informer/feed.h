@@ -7,6 +7,7 @@
 
 #include <kin/informer.h>
 #include <kin/lister_watcher.h>
+#include <kin/metrics.h>
 
 #include "decode/sink.h"
 #include "informer/env.h"
@@ -20,21 +21,43 @@
  * gathers lists in a stage, and gives its owner whole lists and single events. It
  * does not know what becomes of them. */
 
+/* Numbers for kin_informer_metrics; see there. */
+typedef struct kin__feed_metrics {
+  uint64_t events[3]; /* added, modified, deleted */
+  uint64_t short_watches;
+  uint64_t failures[KIN_ERROR_CLASSES];
+  kin_histogram list_us;
+  kin_histogram list_items;
+  kin_histogram watch_us;
+  kin_histogram watch_items;
+  uint64_t request_began_ns; /* of a list: its first page's */
+  uint64_t request_items;    /* of a watch */
+} kin__feed_metrics;
+
 /* What the owner does; all but event and apply may be NULL. */
 typedef struct kin__feed_owner {
   /* The object that is cached exactly so, borrowed, or NULL. */
   const kin_object *(*cached)(kin_feed *feed, kin_str key, kin_str uid,
                               kin_str version);
+  /* What is kept of an object that is not cached, before it is staged or given to
+   * event: may put another reference into the place of *object, with the same key,
+   * uid and version. A negative result gives the answer up. */
+  int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
   /* A change. A negative result gives the watch up. */
   int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
-  /* A cached object came again, unchanged. */
-  void (*unchanged)(kin_feed *feed);
+  /* Nothing has changed up to this version. The same. */
   int (*bookmark)(kin_feed *feed, kin_str version);
+  /* The watch has come to this version, after the change or bookmark. */
+  void (*advanced)(kin_feed *feed, kin_str version);
   /* The stage is a complete list. Until kin__feed_applied nothing is
    * requested. */
   void (*apply)(kin_feed *feed);
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
+  /* A feed that only watches has stopped by itself, inside a call of its source or
+   * of its own; `failure` as for kin__reflector_actions.ended. May note and
+   * schedule only. */
+  void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* To be told to the program, from a task. Both may close the feed. */
   void (*failed)(kin_feed *feed, kin_error_event *event);
   void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
@@ -50,6 +73,9 @@ struct kin_feed {
   kin__reflector reflector;
   kin__timer timer; /* the reflector's */
   kin__stage stage;
+  kin__stage held; /* what a stream brought after its list: at most what was
+                    * read before reading could be stopped */
+  bool is_held;    /* the stream is not read, for its list is being applied */
   bool has_synced; /* its first list has been applied; set by the owner */
   bool is_closed;  /* nothing is told any more */
 
@@ -57,6 +83,9 @@ struct kin_feed {
   void *answer;                   /* what the source calls it */
   bool is_opening;                /* inside source.open */
   bool is_granted;                /* kin__feed_opened was called for it */
+  kin__gate_visitor lists;        /* at env->lists, while it lists */
+  kin__reflector_actions
+      list_wait;         /* while it waits there: what is to be done */
   kin__list paused_node; /* in a list of the owner's iff it is not to read */
 
   kin__notice notice;
@@ -67,6 +96,7 @@ struct kin_feed {
   uint64_t last_event_ms;
   uint64_t last_bookmark_ms;
   kin_status counters; /* only the counters are used */
+  kin__feed_metrics metrics;
 };
 
 /* All pointers are kept and must outlive the feed; `source` is copied. */
@@ -77,6 +107,13 @@ typedef struct kin__feed_options {
   const kin__resource *resource;
   const char *namespace_;
   uint32_t page_size;
+  /* Only to watch, after this version: see kin__reflector_watch_only for these
+   * three. NULL: to list and watch. */
+  const char *watch_after;
+  uint32_t watch_timeout_s;
+  bool is_single_watch;
+  bool use_streams; /* lists may come as watches; needs owners that take a stage
+                     * with changes in it */
 } kin__feed_options;
 
 /* Copies and checks a program's own. Errors: KIN_EINVAL, KIN_ENOTSUP. */
@@ -96,6 +133,8 @@ void kin__feed_close(kin_feed *feed);
 
 /* The stage has been applied. */
 void kin__feed_applied(kin_feed *feed);
+/* It cannot be applied: it is discarded, and listed again after a wait. */
+void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure);
 /* Something of the owner's failed, and is tried again then. */
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms);
@@ -135,7 +174,13 @@ const kin_object *kin__feed_cached(kin_feed *feed,
  * answer: give it up. Errors: KIN_ENOMEM, the owner's. */
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached);
-int kin__feed_take_bookmark(kin_feed *feed, kin_str version);
+int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
+                            bool is_initial_end);
+/* The events that were held, oldest first. On an error the one that failed and
+ * those after it stay held. Errors: as for kin__feed_take. */
+int kin__feed_take_held(kin_feed *feed);
+/* The stream has brought what there is, as of `version`. */
+void kin__feed_streamed(kin_feed *feed, const char *version);
 
 /* Cancels the answer and has it failed: with a code, `key` names the object in
  * hand, "" if unknown. */

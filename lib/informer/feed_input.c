@@ -19,7 +19,8 @@ const kin_object *kin__feed_cached(kin_feed *feed,
   kin_str namespace_ = identity->namespace_;
   kin_str name = identity->name;
   /* A key that does not fit is no valid one. */
-  if (identity->uid.length == 0 || identity->version.length == 0 ||
+  if (feed->owner->cached == NULL || identity->uid.length == 0 ||
+      identity->version.length == 0 ||
       namespace_.length + 1 + name.length > sizeof buffer) {
     return NULL;
   }
@@ -34,9 +35,20 @@ const kin_object *kin__feed_cached(kin_feed *feed,
                              identity->uid, identity->version);
 }
 
+/* The owner is told if that is where the watch has come to (RW-09). */
+static void saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
+  kin__reflector_saw(&feed->reflector, type, version);
+  if (feed->owner->advanced != NULL &&
+      kin__str_equal(version, kin__cstr(feed->reflector.version))) {
+    feed->owner->advanced(feed, version);
+  }
+}
+
 static int take_event(kin_feed *feed, kin__decoded_type type,
                       kin_object *object, bool is_cached) {
   feed->counters.events++;
+  feed->metrics.events[type - KIN__DECODED_ADDED]++;
+  feed->metrics.request_items++;
   feed->last_event_ms = feed->last_byte_ms;
   int err = 0;
   if (is_cached) {
@@ -45,8 +57,7 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
     err = feed->owner->event(feed, type, object);
   }
   if (err == 0) {
-    kin__reflector_saw(&feed->reflector, type,
-                       kin_object_resource_version(object));
+    saw(feed, type, kin_object_resource_version(object));
   }
   kin_object_unref(object);
   return err;
@@ -54,18 +65,69 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
 
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached) {
+  if (feed->owner->keep != NULL && !is_cached) {
+    int err = feed->owner->keep(feed, type, &take_object);
+    if (err != 0) {
+      kin_object_unref(take_object);
+      return err;
+    }
+  }
+  if (feed->is_held) {
+    return kin__stage_push(&feed->held, type, take_object);
+  }
+  if (feed->request == KIN__REQUEST_STREAM) {
+    feed->reflector.saw_anything = true;
+    return kin__stage_push(&feed->stage, type, take_object);
+  }
   return type == KIN__DECODED_LISTED
-             ? kin__stage_push(&feed->stage, take_object)
+             ? kin__stage_push(&feed->stage, type, take_object)
              : take_event(feed, type, take_object, is_cached);
 }
 
-int kin__feed_take_bookmark(kin_feed *feed, kin_str version) {
+int kin__feed_take_held(kin_feed *feed) {
+  for (kin_object *object; (object = kin__stage_peek(&feed->held)) != NULL;) {
+    int err = take_event(feed, kin__stage_type(&feed->held),
+                         kin_object_ref(object), false);
+    if (err != 0) {
+      return err;
+    }
+    kin__stage_pop(&feed->held);
+  }
+  return 0;
+}
+
+static int take_stream_bookmark(kin_feed *feed, kin_str version,
+                                bool is_initial_end) {
+  feed->reflector.saw_anything = true;
+  if (!is_initial_end) {
+    return 0; /* WL-03 */
+  }
+  char text[KIN__VERSION_SIZE];
+  if (version.length >= sizeof text) {
+    return KIN_ETOOBIG;
+  }
+  snprintf(text, sizeof text, "%.*s", (int)version.length,
+           version.length > 0 ? version.data : "");
+  kin__feed_streamed(feed, text);
+  return 0;
+}
+
+int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
+                            bool is_initial_end) {
+  if (feed->is_held) {
+    return 0; /* of no use before what is held, and another will come */
+  }
+  if (feed->request == KIN__REQUEST_STREAM) {
+    feed->counters.bookmarks++;
+    return take_stream_bookmark(feed, version, is_initial_end);
+  }
   feed->counters.bookmarks++;
+  feed->metrics.request_items++;
   feed->last_bookmark_ms = feed->last_byte_ms;
   int err =
       feed->owner->bookmark != NULL ? feed->owner->bookmark(feed, version) : 0;
   if (err == 0) {
-    kin__reflector_saw(&feed->reflector, (kin__decoded_type)0, version);
+    saw(feed, (kin__decoded_type)0, version);
   }
   return err;
 }
@@ -88,7 +150,8 @@ static void touch(kin_feed *feed) {
 }
 
 static bool is_watch(const kin_feed *feed) {
-  return feed->request == KIN__REQUEST_WATCH;
+  return feed->request == KIN__REQUEST_WATCH ||
+         feed->request == KIN__REQUEST_STREAM;
 }
 
 int kin_feed_open(kin_feed *feed) {
@@ -126,7 +189,9 @@ static int take(kin_feed *feed, kin__decoded_type type,
   kin_str uid = kin_object_uid(object);
   kin_str version = kin_object_resource_version(object);
   const kin_object *cached = NULL;
-  if (type != KIN__DECODED_DELETED && uid.length > 0 && version.length > 0) {
+  bool is_cacheable =
+      type != KIN__DECODED_DELETED && feed->owner->cached != NULL;
+  if (is_cacheable && uid.length > 0 && version.length > 0) {
     cached = feed->owner->cached(feed, kin_object_key(object), uid, version);
   }
   const kin_object *taken = cached != NULL ? cached : object;
@@ -172,18 +237,19 @@ int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
     return take(feed, KIN__DECODED_MODIFIED, object);
   case KIN_WATCH_DELETED:
     return take(feed, KIN__DECODED_DELETED, object);
+  default:
+    break;
   }
   kin__feed_give_up(feed, KIN_EINVAL, "");
   return KIN_EINVAL;
 }
 
 int kin_feed_bookmark(kin_feed *feed, kin_str version, bool is_initial_end) {
-  (void)is_initial_end;
   int err = enter(feed, true);
   if (err != 0) {
     return err;
   }
-  err = kin__feed_take_bookmark(feed, version);
+  err = kin__feed_take_bookmark(feed, version, is_initial_end);
   if (err != 0) {
     kin__feed_give_up(feed, err, "");
   }

@@ -26,8 +26,13 @@ static void forget_request(kin__http_source *source) {
 
 /* --- The decoders' sink ------------------------------------------------------- */
 
+/* Of a watch's events those that change nothing are rare, and found when they are
+ * processed, by a look-up that is needed anyway. */
 static bool sink_known(void *ctx, const kin__object_parts *identity) {
   kin__http_source *source = ctx;
+  if (source->is_watch && source->feed->request != KIN__REQUEST_STREAM) {
+    return false;
+  }
   const kin_object *cached = kin__feed_cached(source->feed, identity);
   if (cached == NULL) {
     return false;
@@ -37,11 +42,12 @@ static bool sink_known(void *ctx, const kin__object_parts *identity) {
   return true;
 }
 
-static bool lacks_kind(const kin__object_parts *parts) {
+size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
   static const char start[] = "{\"metadata\"";
   size_t length = sizeof start - 1;
-  return parts->body.length >= length &&
-         memcmp(parts->body.data, start, length) == 0;
+  bool lacks_kind = type == KIN__DECODED_LISTED && body.length >= length &&
+                    memcmp(body.data, start, length) == 0;
+  return lacks_kind ? KIND_BYTES : 0;
 }
 
 /* The object of a sink call, with a reference: the cached one if it is known. */
@@ -53,9 +59,8 @@ static int take_object(kin__http_source *source, kin__decoded_type type,
     return 0;
   }
   kin__object_parts sized = *parts;
-  bool will_grow = type == KIN__DECODED_LISTED && lacks_kind(parts);
-  sized.headroom = will_grow ? KIND_BYTES : 0;
-  return kin__object_new(object, source->env->memory, &sized);
+  sized.headroom = kin__http_source_headroom(type, parts->body);
+  return kin__object_new(object, source->memory, &sized);
 }
 
 static int sink_object(void *ctx, kin__decoded_type type,
@@ -72,8 +77,7 @@ static int sink_object(void *ctx, kin__decoded_type type,
 
 static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
   kin__http_source *source = ctx;
-  (void)initial_events_end;
-  return kin__feed_take_bookmark(source->feed, version);
+  return kin__feed_take_bookmark(source->feed, version, initial_events_end);
 }
 
 static int sink_error(void *ctx, const kin__status *status) {
@@ -210,12 +214,10 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
 
 /* --- The lister-watcher ----------------------------------------------------------- */
 
-/* Makes the decoder for the coming response, or readies it. A watch's decoder
- * does not ask what is known: events that change nothing are rare, and found when
- * they are processed, by a look-up that is needed anyway. */
+/* Makes the decoder for the coming response, or readies it. */
 static int ready_decoder(kin__http_source *source) {
   kin__decode_sink sink = {.ctx = source,
-                           .known = source->is_watch ? NULL : sink_known,
+                           .known = sink_known,
                            .object = sink_object,
                            .bookmark = sink_bookmark,
                            .error = sink_error};
@@ -246,6 +248,7 @@ static int open_request(void *ctx, const kin_feed_request *request,
                       .token = request->continue_token,
                       .limit = request->limit,
                       .is_watch = request->is_watch,
+                      .sends_initial_events = request->send_initial_events,
                       .timeout_s = request->timeout_s};
   source->feed = feed;
   source->is_watch = request->is_watch;
@@ -295,7 +298,8 @@ kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source) {
                               .cancel = cancel_request,
                               .pause = pause_request,
                               .resume = resume_request,
-                              .ctx = source};
+                              .ctx = source,
+                              .watch_list = true};
 }
 
 void kin__http_source_init(kin__http_source *source, const kin__env *env,
@@ -303,6 +307,7 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
                            const kin__decode_limits *limits,
                            const kin__projection *projection) {
   *source = (kin__http_source){.env = env,
+                               .memory = env->memory,
                                .resource = resource,
                                .limits = limits,
                                .projection = projection};

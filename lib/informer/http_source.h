@@ -19,6 +19,7 @@
  * hands what comes out of that to the feed. */
 typedef struct kin__http_source {
   const kin__env *env;
+  kin__memory *memory; /* of the objects: env's, unless its owner sets another */
   const kin__resource *resource;
   const kin__decode_limits *limits;
   const kin__projection *projection;
@@ -46,5 +47,9 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
 void kin__http_source_finish(kin__http_source *source);
 
 kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source);
+
+/* By how much the next state of an object is likely to be larger, because it is
+ * not from a list: see kin__object_parts. */
+size_t kin__http_source_headroom(kin__decoded_type type, kin_str body);
 
 #endif /* KIN_INFORMER_HTTP_SOURCE_H */

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "informer/process.h"
 #include "informer/scope.h"
+#include "informer/transform.h"
 
 /* An informer's life: open, listen, start, close. Closing stops everything at
  * once, frees what was kept in bounded steps, and ends in a deferred call, when
@@ -71,6 +72,7 @@ static void free_informer(kin_informer *informer) {
     kin__scope_finish(&informer->scopes[i]);
   }
   kin__free(env->allocator, informer->scopes);
+  kin__informer_transform_free(informer);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
   kin__store_finish(&informer->store);
@@ -81,16 +83,25 @@ static void free_informer(kin_informer *informer) {
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
   kin_informer last = *informer;
-  kin__list_remove(&informer->node);
+  kin__list watches;
+  kin__list_init(&watches);
+  kin__list_splice(&watches, &informer->gone_watches);
+  kin__member_leave(&informer->member);
   free_informer(informer);
+  while (!kin__list_is_empty(&watches)) {
+    kin__gone_watch *watch =
+        KIN__CONTAINER_OF(watches.next, kin__gone_watch, node);
+    kin__list_remove(&watch->node);
+    watch->gone(watch);
+  }
   if (last.close_cb != NULL) {
     last.close_cb(last.close_data);
   }
   if (last.settings.options.on_closed != NULL) {
     last.settings.options.on_closed(last.settings.options.data);
   }
-  if (last.on_gone != NULL) {
-    last.on_gone(last.on_gone_ctx);
+  if (last.members != NULL) {
+    kin__members_left(last.members);
   }
 }
 
@@ -109,6 +120,8 @@ static bool close_step(kin__task *task) {
   if (kin__dispatcher_close_step(&informer->dispatcher, CLOSE_ITEMS_PER_STEP) ||
       kin__delta_fifo_clear_step(&informer->fifo, CLOSE_ITEMS_PER_STEP) ||
       free_scopes_step(informer) ||
+      kin__mutation_check_free_step(&informer->mutation_check,
+                                    CLOSE_ITEMS_PER_STEP) ||
       kin__store_clear_step(&informer->store, CLOSE_ITEMS_PER_STEP) ||
       kin__arena_collect(informer->env->memory->arena, CLOSE_CELLS_PER_STEP)) {
     return true;
@@ -124,18 +137,32 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
   }
   const kin__env *env = informer->env;
   informer->is_closing = true;
+  informer->store.index_refusal = KIN_ECLOSED;
   informer->close_cb = cb;
   informer->close_data = data;
   for (size_t i = 0; i < informer->scope_count; i++) {
     kin__scope_close(&informer->scopes[i]);
   }
+  kin__informer_transform_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->process_timer);
   kin__timer_stop(env->timers, &informer->index_timer);
+  kin__mutation_check_stop(&informer->mutation_check);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_add(env->sched, &informer->close_task);
   return 0;
+}
+
+static void close_member(kin__member *member) {
+  kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
+  (void)kin_informer_close(informer, NULL, NULL); /* closing already: fine */
+}
+
+void kin__informer_join(kin_informer *informer, kin__members *members) {
+  informer->members = members;
+  informer->member.close = close_member;
+  kin__members_join(members, &informer->member);
 }
 
 /* --- Open ------------------------------------------------------------------ */
@@ -180,11 +207,14 @@ static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
                         .seed = seed,
                         .default_resync_ms = options->resync_ms,
                         .handler_ns = handler_ns,
+                        .log = env->log,
                         .synced_version = synced_version,
                         .ctx = informer};
   kin__dispatcher_init(&informer->dispatcher);
+  kin__mutation_check_init(&informer->mutation_check, informer);
 
-  kin__list_init(&informer->node);
+  kin__list_init(&informer->member.node);
+  kin__list_init(&informer->gone_watches);
   kin__list_init(&informer->applying);
   kin__list_init(&informer->paused);
   kin__task_init(&informer->process_task, kin__process_step);
@@ -211,7 +241,10 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
     return err;
   }
   init_parts(informer, handler_ns);
-  err = make_scopes(informer);
+  err = kin__informer_transform_open(informer);
+  if (err == 0) {
+    err = make_scopes(informer);
+  }
   if (err != 0) {
     free_informer(informer);
     return err;
@@ -230,6 +263,10 @@ int kin_informer_start(kin_informer *informer) {
     return KIN_EALREADY;
   }
   informer->is_started = true;
+  if (informer->settings.options.fixed_indices) {
+    informer->store.index_refusal = KIN_EALREADY;
+  }
+  kin__mutation_check_start(&informer->mutation_check);
   for (size_t i = 0; i < informer->scope_count; i++) {
     kin__feed_start(&informer->scopes[i].feed);
   }
@@ -256,14 +293,23 @@ bool kin_informer_has_synced(const kin_informer *informer) {
   return informer->synced_scopes == informer->scope_count;
 }
 
-int kin_informer_get_status(const kin_informer *informer,
-                            const char *namespace_, kin_status *status) {
+const kin_feed *kin__informer_feed(const kin_informer *informer,
+                                   const char *namespace_) {
   const char *name = namespace_ != NULL ? namespace_ : "";
   for (size_t i = 0; i < informer->scope_count; i++) {
     if (strcmp(informer->scopes[i].feed.namespace_, name) == 0) {
-      kin__feed_get_status(&informer->scopes[i].feed, status);
-      return 0;
+      return &informer->scopes[i].feed;
     }
   }
-  return KIN_ENOENT;
+  return NULL;
+}
+
+int kin_informer_get_status(const kin_informer *informer,
+                            const char *namespace_, kin_status *status) {
+  const kin_feed *feed = kin__informer_feed(informer, namespace_);
+  if (feed == NULL) {
+    return KIN_ENOENT;
+  }
+  kin__feed_get_status(feed, status);
+  return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kin/histogram.h>
 #include <kin/informer.h>
 
 #include "base/list.h"
@@ -13,11 +14,21 @@
 #include "decode/sink.h"
 #include "dispatch/dispatcher.h"
 #include "informer/env.h"
+#include "informer/mutation_check.h"
+#include "informer/member.h"
 #include "informer/settings.h"
 #include "queue/delta_fifo.h"
 #include "store/store.h"
 
 struct kin__scope;
+struct kin__informer_transform;
+
+/* Told when an informer is gone, before its close callbacks: the pointer is dead.
+ * It is in no list then. May note and schedule only. */
+typedef struct kin__gone_watch {
+  kin__list node; /* in the informer's gone_watches */
+  void (*gone)(struct kin__gone_watch *watch);
+} kin__gone_watch;
 
 /* Work of an informer is done by scheduler tasks, so that no call of the user
  * and no callback of the transport does more than note what is to be done:
@@ -30,17 +41,21 @@ struct kin__scope;
  *   each listener's task           listener's queue -> handlers
  *   a feed's notice task           on_error and on_state
  *   the index task                 builds indices added to a filled store
+ *   the mutation check's task      looks for objects that were written to
  *   the close task                 takes everything down
  */
 struct kin_informer {
   const kin__env *env;
-  kin__list node; /* in the client's informers until it is gone */
+  kin__member member;
+  kin__members *members; /* the client's; NULL in a test */
   kin__settings settings;
   kin__decode_limits limits;
+  struct kin__informer_transform *transform; /* NULL: none */
 
   kin_store store;
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
+  kin__mutation_check mutation_check;
 
   struct kin__scope *scopes;
   size_t scope_count;
@@ -54,14 +69,15 @@ struct kin_informer {
   kin__timer process_timer; /* memory was out: process again */
   kin__timer index_timer;
   uint64_t processed_keys; /* popped from fifo so far */
+  uint32_t applied; /* of the oldest key's deltas: memory ran out after them */
+  kin_histogram process_us;
 
   bool is_started;
   bool is_closing;
   kin__deferred gone;
   kin_informer_close_cb close_cb;
   void *close_data;
-  void (*on_gone)(void *ctx); /* the client's */
-  void *on_gone_ctx;
+  kin__list gone_watches;
 };
 
 /* Opens an informer in any surroundings; kin_informer_open does it in a
@@ -69,6 +85,13 @@ struct kin_informer {
 int kin__informer_open(kin_informer **out, const kin__env *env,
                        const kin_informer_options *options,
                        uint64_t *handler_ns);
+
+/* Makes it a member of its client. */
+void kin__informer_join(kin_informer *informer, kin__members *members);
+
+/* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is "". */
+const kin_feed *kin__informer_feed(const kin_informer *informer,
+                                   const char *namespace_);
 
 /* How long to wait before trying again what failed for want of memory. */
 #define KIN__MEMORY_RETRY_MS 100u

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/loop.h"
 
+#include "base/histogram.h"
 #include "base/list.h"
 #include "informer/env.h"
 
@@ -41,6 +42,7 @@ static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
   uint64_t handlers_ns = loop->handler_ns - handler_ns;
   uint64_t own_ns = spent_ns > handlers_ns ? spent_ns - handlers_ns : 0;
   loop->busy_ns += own_ns;
+  kin__histogram_add(&loop->iteration_us, own_ns / 1000u, 1);
   if (own_ns > loop->longest_ns) {
     loop->longest_ns = own_ns;
   }

@@ -7,6 +7,8 @@
 
 #include <uv.h>
 
+#include <kin/histogram.h>
+
 #include "base/sched.h"
 #include "base/timers.h"
 
@@ -31,6 +33,7 @@ typedef struct kin__loop {
   uint64_t iterations;
   uint64_t busy_ns;
   uint64_t longest_ns;
+  kin_histogram iteration_us;
   unsigned open_handles;
   void (*closed)(void *ctx);
   void *closed_ctx;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/process.h"
 
+#include "base/histogram.h"
 #include "informer/scope.h"
+#include "informer/transform.h"
 
 #define KEYS_PER_STEP 64u
 #define KEYS_WARMED 16u
@@ -26,8 +28,27 @@ static void mark(const change *c, uint32_t slot) {
   place->scope = c->delta->scope;
 }
 
+/* `last` is what its listeners are given; NULL: the cached state. */
+static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
+                     kin_object *last) {
+  int err = kin__dispatcher_reserve(&c->informer->dispatcher);
+  if (err != 0) {
+    return err;
+  }
+  kin_object *cached = kin__store_remove(&c->informer->store, slot);
+  kin__notification gone = {.type = KIN_EVENT_DELETE,
+                            .reason = reason,
+                            .object = last != NULL ? last : cached,
+                            .cached = cached};
+  notify(c->informer, slot, &gone);
+  kin__mutation_check_leaving(&c->informer->mutation_check, cached);
+  kin_object_unref(cached);
+  return 0;
+}
+
 /* A tombstone is void if the object was seen again after the sweep. The watch's
- * own last state is passed on rather than the cached one (PD-02). */
+ * own last state is passed on rather than the cached one (PD-02), unless the
+ * transform failed on it. */
 static int apply_delete(const change *c, uint32_t slot) {
   const kin__delta *delta = c->delta;
   if (slot == KIN__NO_SLOT) {
@@ -38,22 +59,15 @@ static int apply_delete(const change *c, uint32_t slot) {
           delta->generation) {
     return 0;
   }
-  int err = kin__dispatcher_reserve(&c->informer->dispatcher);
-  if (err != 0) {
-    return err;
-  }
-  kin_object *cached = kin__store_remove(&c->informer->store, slot);
-  kin__notification gone = {.type = KIN_EVENT_DELETE,
-                            .reason = delta->reason,
-                            .object =
-                                delta->is_tombstone ? cached : delta->object,
-                            .cached = cached};
-  notify(c->informer, slot, &gone);
-  kin_object_unref(cached);
-  return 0;
+  bool is_cached_last =
+      delta->is_tombstone || (c->informer->transform != NULL &&
+                              kin__informer_is_refused(delta->object));
+  return take_away(c, slot, delta->reason,
+                   is_cached_last ? NULL : delta->object);
 }
 
-static bool is_same(const kin_object *a, const kin_object *b) {
+static bool is_same(const change *c, const kin_object *a) {
+  const kin_object *b = c->delta->object;
   if (a == b) {
     return true;
   }
@@ -61,7 +75,9 @@ static bool is_same(const kin_object *a, const kin_object *b) {
   kin_str version = kin_object_resource_version(a);
   return uid.length > 0 && version.length > 0 &&
          kin__str_equal(uid, kin_object_uid(b)) &&
-         kin__str_equal(version, kin_object_resource_version(b));
+         kin__str_equal(version, kin_object_resource_version(b)) &&
+         (!c->scope->feed.reflector.versions_repeat ||
+          kin__str_equal(kin__object_body(a), kin__object_body(b)));
 }
 
 static bool is_recreated(const kin_object *old, const kin_object *object) {
@@ -117,7 +133,24 @@ static int apply_upsert(const change *c) {
     change_.old_object = old;
   }
   notify(informer, slot, &change_);
+  kin__mutation_check_leaving(&informer->mutation_check, old);
   kin_object_unref(old);
+  return 0;
+}
+
+/* There is an object, but not its state: the transform failed on it. The state
+ * before stays, unless it is of another object of that name. */
+static int apply_refused(const change *c, uint32_t slot) {
+  if (slot == KIN__NO_SLOT) {
+    return 0;
+  }
+  const kin_object *cached = kin__store_at(&c->informer->store, slot)->object;
+  if (is_recreated(cached, c->delta->object)) {
+    bool is_listed = c->delta->type == KIN__DELTA_REPLACED;
+    return take_away(c, slot, is_listed ? KIN_DELETE_RELIST : KIN_DELETE_WATCH,
+                     NULL);
+  }
+  mark(c, slot);
   return 0;
 }
 
@@ -128,18 +161,23 @@ static int apply_delta(const change *c) {
   if (c->delta->type == KIN__DELTA_DELETED) {
     return apply_delete(c, slot);
   }
-  if (slot != KIN__NO_SLOT &&
-      is_same(kin__store_at(store, slot)->object, c->delta->object)) {
+  if (c->informer->transform != NULL &&
+      kin__informer_is_refused(c->delta->object)) {
+    return apply_refused(c, slot);
+  }
+  if (slot != KIN__NO_SLOT && is_same(c, kin__store_at(store, slot)->object)) {
     return apply_unchanged(c, slot);
   }
   return apply_upsert(c);
 }
 
-/* All deltas of the oldest key. What was applied before memory ran out is found
- * unchanged, or gone, when the key is processed again. */
+/* All deltas of the oldest key. If memory runs out after some of them, the rest
+ * is applied later: a deletion that was applied again would hit the object that
+ * was added after it. What has been applied stays in front until then, since a
+ * queue only appends to a key's deltas or replaces the last. */
 static int process_key(kin_informer *informer, const kin__deltas *deltas) {
-  for (uint32_t i = 0; i < deltas->count; i++) {
-    const kin__delta *delta = &deltas->items[i];
+  for (; informer->applied < deltas->count; informer->applied++) {
+    const kin__delta *delta = &deltas->items[informer->applied];
     change c = {.informer = informer,
                 .scope = &informer->scopes[delta->scope],
                 .delta = delta,
@@ -153,6 +191,7 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
       return err;
     }
   }
+  informer->applied = 0;
   return 0;
 }
 
@@ -187,25 +226,34 @@ static void warm(const kin_informer *informer) {
   }
 }
 
-bool kin__process_step(kin__task *task) {
-  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
+/* Up to KEYS_PER_STEP keys. Errors: KIN_ENOMEM. */
+static int process_keys(kin_informer *informer) {
   kin__deltas deltas;
-  bool is_out_of_memory = false;
-  for (unsigned i = 0; i < KEYS_PER_STEP && !is_out_of_memory; i++) {
+  for (unsigned i = 0; i < KEYS_PER_STEP; i++) {
     if (i % KEYS_WARMED == 0) {
       warm(informer);
     }
     if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
       break;
     }
-    is_out_of_memory = process_key(informer, &deltas) != 0;
-    if (!is_out_of_memory) {
-      kin__delta_fifo_drop(&informer->fifo);
-      informer->processed_keys++;
+    int err = process_key(informer, &deltas);
+    if (err != 0) {
+      return err;
     }
+    kin__delta_fifo_drop(&informer->fifo);
+    informer->processed_keys++;
   }
-  if (is_out_of_memory) {
-    const kin__env *env = informer->env;
+  return 0;
+}
+
+bool kin__process_step(kin__task *task) {
+  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
+  const kin__env *env = informer->env;
+  uint64_t began_ns = kin__clock_ns(&env->clock);
+  int err = process_keys(informer);
+  kin__histogram_add(&informer->process_us,
+                     (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
+  if (err != 0) {
     kin__timer_start(env->timers, &informer->process_timer,
                      kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
     return false;
@@ -214,6 +262,6 @@ bool kin__process_step(kin__task *task) {
     wake_waiters(informer);
   }
   /* What was deleted gives its memory back also when nothing is added. */
-  (void)kin__arena_collect(informer->env->memory->arena, KEYS_PER_STEP);
+  (void)kin__arena_collect(env->memory->arena, KEYS_PER_STEP);
   return informer->fifo.depth > 0;
 }

@@ -2,6 +2,7 @@
 #include "informer/scope.h"
 
 #include "informer/process.h"
+#include "informer/transform.h"
 
 int kin__scope_push(kin__scope *scope, kin__delta_type type,
                     const kin_object *object, bool is_tombstone) {
@@ -34,7 +35,8 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   kin_informer *informer = kin__scope_of(feed)->informer;
   const kin_object *cached = kin_store_get(&informer->store, key);
-  if (cached == NULL || !kin__str_equal(uid, kin_object_uid(cached)) ||
+  if (cached == NULL || feed->reflector.versions_repeat ||
+      !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
     return NULL;
@@ -90,6 +92,14 @@ static const kin__feed_owner owner = {.cached = on_cached,
                                       .failed = on_failed,
                                       .state_changed = on_state};
 
+static const kin__feed_owner transforming_owner = {.cached = on_cached,
+                                                   .keep = kin__informer_keep,
+                                                   .event = on_event,
+                                                   .apply = on_apply,
+                                                   .discarded = on_discarded,
+                                                   .failed = on_failed,
+                                                   .state_changed = on_state};
+
 /* --- Life ------------------------------------------------------------------------ */
 
 void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
@@ -98,14 +108,17 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   *scope = (kin__scope){.informer = informer, .index = index};
   kin__http_source_init(&scope->http, informer->env, &settings->resource,
                         &informer->limits, settings->projection);
+  scope->http.memory = kin__informer_raw_memory(informer);
   kin_lister_watcher http = kin__http_source_lister_watcher(&scope->http);
   bool is_own = settings->source.open != NULL;
-  kin__feed_options options = {.env = informer->env,
-                               .owner = &owner,
-                               .source = is_own ? &settings->source : &http,
-                               .resource = &settings->resource,
-                               .namespace_ = namespace_,
-                               .page_size = settings->options.page_size};
+  kin__feed_options options = {
+      .env = informer->env,
+      .owner = informer->transform != NULL ? &transforming_owner : &owner,
+      .source = is_own ? &settings->source : &http,
+      .resource = &settings->resource,
+      .namespace_ = namespace_,
+      .page_size = settings->options.page_size,
+      .use_streams = !settings->options.no_watch_list};
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
 }

@@ -21,15 +21,13 @@ static bool is_unique(const char *const *names, size_t count, size_t i) {
   return true;
 }
 
-static bool are_namespaces_valid(const kin_informer_options *options) {
-  if (options->namespace_count > MAX_NAMESPACES ||
-      (options->namespace_count > 0 && options->namespaces == NULL)) {
+bool kin__namespaces_are_valid(const char *const *names, size_t count) {
+  if (count > MAX_NAMESPACES || (count > 0 && names == NULL)) {
     return false;
   }
-  for (size_t i = 0; i < options->namespace_count; i++) {
-    const char *name = options->namespaces[i];
-    if (name == NULL || !kin__segment_is_valid(name) ||
-        !is_unique(options->namespaces, options->namespace_count, i)) {
+  for (size_t i = 0; i < count; i++) {
+    if (names[i] == NULL || !kin__segment_is_valid(names[i]) ||
+        !is_unique(names, count, i)) {
       return false;
     }
   }
@@ -51,7 +49,8 @@ static bool are_valid(const kin_informer_options *options) {
          is_selector_valid(options->field_selector) &&
          options->max_object_bytes <= MAX_OBJECT_BYTES &&
          (options->field_count == 0 || options->fields != NULL) &&
-         are_namespaces_valid(options);
+         kin__namespaces_are_valid(options->namespaces,
+                                   options->namespace_count);
 }
 
 /* Appends a copy of `s` to the block at *next. */
@@ -141,6 +140,14 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
     kin__settings_finish(settings, allocator);
   }
   return err;
+}
+
+bool kin__settings_are_of_resource(const kin__settings *settings) {
+  const kin_informer_options *options = &settings->options;
+  return options->resync_ms == 0 && !options->fixed_indices &&
+         options->on_error == NULL && options->on_state == NULL &&
+         options->on_closed == NULL && options->on_mutation == NULL &&
+         options->transform == NULL;
 }
 
 void kin__settings_finish(kin__settings *settings,

@@ -2,6 +2,8 @@
 #ifndef KIN_INFORMER_SETTINGS_H
 #define KIN_INFORMER_SETTINGS_H
 
+#include <stdbool.h>
+
 #include <kin/informer.h>
 
 #include "decode/projection.h"
@@ -19,10 +21,18 @@ typedef struct kin__settings {
   char *strings;             /* all of the above in one block */
 } kin__settings;
 
+/* Whether these can be the namespaces of an informer: valid, each named once, and
+ * not too many. */
+bool kin__namespaces_are_valid(const char *const *names, size_t count);
+
 /* Errors: see kin_informer_open. On an error there is nothing to finish. */
 int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
                        const kin_informer_options *options);
 void kin__settings_finish(kin__settings *settings,
                           const kin_allocator *allocator);
+
+/* Whether the options only say what is listed and watched: nothing is set that
+ * needs an informer's store or listeners, or would tell somebody of it. */
+bool kin__settings_are_of_resource(const kin__settings *settings);
 
 #endif /* KIN_INFORMER_SETTINGS_H */

@@ -67,3 +67,8 @@ void kin__failure_from_code(kin__failure *failure, int code, const char *what,
   snprintf(failure->message, sizeof failure->message, "%s: %s%s%s", what,
            kin_strerror(code), key[0] != '\0' ? ", object " : "", key);
 }
+
+bool kin__failure_is_misplaced(const kin__failure *failure) {
+  return failure->code == KIN_EUNEXPECTED || failure->code == KIN_EKEY ||
+         failure->code == KIN_EINVAL;
+}

@@ -32,6 +32,10 @@ void kin__failure_from_exchange(kin__failure *failure,
 void kin__failure_from_status(kin__failure *failure, const kin__status *status,
                               int64_t retry_after_s, const char *what);
 
+/* Whether it was an event that has no place in the order of versions: without a
+ * version or a name, of an unknown type, or no event at all. */
+bool kin__failure_is_misplaced(const kin__failure *failure);
+
 /* Of a body that cannot be read, or of memory: `code` is KIN_EJSON,
  * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; `key` names the object in hand, ""
  * if unknown. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "reflector/reflector.h"
+#include "reflector/reflector_core.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,56 +8,7 @@
 /* Each input has one handler below; each handler leaves through one of the
  * `to_` functions, which say what holds in the new state. */
 
-#define DEFAULT_PAGE_SIZE 500u
 #define MAX_TOKEN (16u << 10)
-#define VERY_SHORT_WATCH_MS 1000u
-#define WATCH_MIN_S 300u
-#define WATCH_SPREAD_S 300u
-#define WATCH_MARGIN_MS 30000u
-#define MAX_RETRY_AFTER_S 3600
-
-#define BIT(state) (1u << (state))
-
-static const unsigned transitions[] = {
-    [KIN__REFLECTOR_IDLE] =
-        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_LISTING] =
-        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_APPLYING) |
-        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_APPLYING] =
-        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_OPENING] = BIT(KIN__REFLECTOR_WATCHING) |
-                               BIT(KIN__REFLECTOR_WAITING) |
-                               BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_WATCHING] =
-        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_VERIFYING) |
-        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_VERIFYING] = BIT(KIN__REFLECTOR_OPENING) |
-                                 BIT(KIN__REFLECTOR_WAITING) |
-                                 BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_WAITING] =
-        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_OPENING) |
-        BIT(KIN__REFLECTOR_VERIFYING) | BIT(KIN__REFLECTOR_STOPPED),
-    [KIN__REFLECTOR_STOPPED] = 0,
-};
-
-bool kin__reflector_may(kin__reflector_state from, kin__reflector_state to) {
-  return (transitions[from] & BIT(to)) != 0;
-}
-
-const char *kin__reflector_state_name(kin__reflector_state state) {
-  static const char *const names[] = {
-      [KIN__REFLECTOR_IDLE] = "IDLE",
-      [KIN__REFLECTOR_LISTING] = "LISTING",
-      [KIN__REFLECTOR_APPLYING] = "APPLYING",
-      [KIN__REFLECTOR_OPENING] = "OPENING",
-      [KIN__REFLECTOR_WATCHING] = "WATCHING",
-      [KIN__REFLECTOR_VERIFYING] = "VERIFYING",
-      [KIN__REFLECTOR_WAITING] = "WAITING",
-      [KIN__REFLECTOR_STOPPED] = "STOPPED",
-  };
-  return names[state];
-}
 
 void kin__reflector_init(kin__reflector *reflector,
                          const kin_allocator *allocator, kin__random *random,
@@ -65,6 +16,10 @@ void kin__reflector_init(kin__reflector *reflector,
   *reflector = (kin__reflector){.random = random, .page_size = page_size};
   kin__backoff_init(&reflector->backoff, now_ms);
   kin__buf_init(&reflector->token, allocator, MAX_TOKEN);
+}
+
+void kin__reflector_use_streams(kin__reflector *reflector, bool *refused) {
+  reflector->stream_refused = refused;
 }
 
 void kin__reflector_finish(kin__reflector *reflector) {
@@ -81,156 +36,42 @@ static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
   return true;
 }
 
-static void copy_version(char to[KIN__VERSION_SIZE], const char *from) {
-  snprintf(to, KIN__VERSION_SIZE, "%s", from);
-}
-
-static void to_state(kin__reflector *reflector, kin__reflector_state state) {
-  assert(kin__reflector_may(reflector->state, state));
-  reflector->state = state;
-}
-
-/* --- LISTING ------------------------------------------------------------- */
-
-static bool is_any_version(const char *version) {
-  return version[0] == '\0' || strcmp(version, "0") == 0;
-}
-
-/* RL-02. */
-static uint32_t choose_limit(const kin__reflector *reflector) {
-  if (reflector->page_size != 0) {
-    return reflector->page_size == UINT32_MAX ? 0 : reflector->page_size;
+/* Versions are compared as decimal numbers, if they are such. */
+static bool is_before(const char *a, const char *b) {
+  size_t length = strlen(a);
+  if (length == 0 || strspn(a, "0123456789") != length ||
+      strspn(b, "0123456789") != strlen(b)) {
+    return false;
   }
-  bool is_paged =
-      reflector->is_paginated || is_any_version(reflector->list_version);
-  return is_paged ? DEFAULT_PAGE_SIZE : 0;
+  return length != strlen(b) ? length < strlen(b) : strcmp(a, b) < 0;
 }
 
-static void request_page(kin__reflector *reflector,
-                         kin__reflector_actions *actions) {
-  to_state(reflector, KIN__REFLECTOR_LISTING);
-  actions->request = KIN__REQUEST_LIST;
-  actions->limit = reflector->list_limit;
-  if (reflector->token.length > 0) {
-    actions->token = reflector->token.data;
-  } else {
-    actions->version = reflector->list_version;
+bool kin__list_goes_back(kin__reflector *reflector) {
+  if (reflector->versions_repeat ||
+      !is_before(reflector->found_version, reflector->version)) {
+    return false;
   }
-}
-
-/* Discards what was staged and asks for the first page again. */
-static void restart_list(kin__reflector *reflector,
-                         kin__reflector_actions *actions) {
-  reflector->pages = 0;
-  kin__buf_reset(&reflector->token, 0);
-  actions->drop_stage = true;
-  request_page(reflector, actions);
-}
-
-/* RF-14: never back in time, unless the version is known to be unavailable. */
-static void to_listing(kin__reflector *reflector,
-                       kin__reflector_actions *actions) {
-  const char *version =
-      reflector->version[0] != '\0' ? reflector->version : "0";
-  copy_version(reflector->list_version,
-               reflector->version_unavailable ? "" : version);
-  reflector->list_limit = choose_limit(reflector);
-  reflector->fell_back_to_full = false;
-  reflector->fell_back_to_current = false;
-  restart_list(reflector, actions);
-}
-
-/* --- OPENING, VERIFYING, WAITING ----------------------------------------- */
-
-static void to_opening(kin__reflector *reflector, uint64_t now_ms,
-                       kin__reflector_actions *actions) {
-  to_state(reflector, KIN__REFLECTOR_OPENING);
-  reflector->watch_began_ms = now_ms;
-  reflector->saw_anything = false;
-  reflector->version_is_ordered = !is_any_version(reflector->version);
-  actions->request = KIN__REQUEST_WATCH;
-  actions->version = reflector->version;
-  reflector->watch_timeout_s =
-      WATCH_MIN_S +
-      (uint32_t)kin__random_below(reflector->random, WATCH_SPREAD_S);
-  actions->timeout_s = reflector->watch_timeout_s;
-}
-
-static void to_verifying(kin__reflector *reflector,
-                         kin__reflector_actions *actions) {
-  to_state(reflector, KIN__REFLECTOR_VERIFYING);
-  actions->request = KIN__REQUEST_VERIFY;
-  actions->version = reflector->version;
-  actions->version_match =
-      is_any_version(reflector->version) ? "" : "NotOlderThan";
-  actions->limit = 1;
-}
-
-static void enter(kin__reflector *reflector, kin__reflector_state state,
-                  uint64_t now_ms, kin__reflector_actions *actions) {
-  switch (state) {
-  case KIN__REFLECTOR_LISTING:
-    to_listing(reflector, actions);
-    break;
-  case KIN__REFLECTOR_VERIFYING:
-    to_verifying(reflector, actions);
-    break;
-  default:
-    to_opening(reflector, now_ms, actions);
-    break;
-  }
-}
-
-static void to_waiting(kin__reflector *reflector, kin__reflector_state after,
-                       uint64_t delay_ms, kin__reflector_actions *actions) {
-  to_state(reflector, KIN__REFLECTOR_WAITING);
-  reflector->after_wait = after;
-  actions->start_timer = true;
-  actions->timer_ms = delay_ms;
-  actions->retry_in_ms = delay_ms;
-}
-
-static uint64_t next_delay_ms(kin__reflector *reflector, int64_t retry_after_s,
-                              uint64_t now_ms) {
-  uint64_t delay_ms =
-      kin__backoff_next_ms(&reflector->backoff, now_ms, reflector->random);
-  if (retry_after_s > MAX_RETRY_AFTER_S) {
-    retry_after_s = MAX_RETRY_AFTER_S;
-  }
-  if (retry_after_s > 0 && delay_ms < (uint64_t)retry_after_s * 1000) {
-    delay_ms = (uint64_t)retry_after_s * 1000;
-  }
-  return delay_ms;
-}
-
-static void count_failure(kin__reflector *reflector, uint64_t now_ms,
-                          kin__reflector_actions *actions) {
-  if (reflector->failures++ == 0) {
-    reflector->failing_since_ms = now_ms;
-  }
-  actions->report = true;
-}
-
-static void fail(kin__reflector *reflector, const kin__failure *failure,
-                 kin__reflector_state after, uint64_t now_ms,
-                 kin__reflector_actions *actions) {
-  count_failure(reflector, now_ms, actions);
-  to_waiting(reflector, after,
-             next_delay_ms(reflector, failure->retry_after_s, now_ms), actions);
+  reflector->versions_repeat = true;
+  reflector->version_unavailable = true;
+  return true;
 }
 
 /* --- Inputs --------------------------------------------------------------- */
 
-static void on_head(kin__reflector *reflector,
+static void on_head(kin__reflector *reflector, uint64_t now_ms,
                     kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_STREAMING) {
+    kin__on_stream_head(reflector, now_ms, actions);
+    return;
+  }
   if (reflector->state != KIN__REFLECTOR_OPENING) {
     return;
   }
-  to_state(reflector, KIN__REFLECTOR_WATCHING);
+  kin__to_state(reflector, KIN__REFLECTOR_WATCHING);
   reflector->failures = 0;
-  actions->start_timer = true;
+  actions->start_timer = reflector->watch_timeout_s > 0;
   actions->timer_ms =
-      reflector->watch_timeout_s * UINT64_C(1000) + WATCH_MARGIN_MS;
+      reflector->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
 }
 
 static void on_complete_list(kin__reflector *reflector,
@@ -239,7 +80,7 @@ static void on_complete_list(kin__reflector *reflector,
     reflector->is_paginated = true;
   }
   reflector->failures = 0;
-  to_state(reflector, KIN__REFLECTOR_APPLYING);
+  kin__to_state(reflector, KIN__REFLECTOR_APPLYING);
   actions->apply_stage = true;
 }
 
@@ -248,30 +89,34 @@ static void on_page(kin__reflector *reflector,
                     kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_VERIFYING) {
     reflector->failures = 0;
-    to_opening(reflector, now_ms, actions);
+    kin__to_opening(reflector, now_ms, actions);
     return;
   }
   if (reflector->state != KIN__REFLECTOR_LISTING) {
     return;
   }
   if (reflector->pages++ == 0) {
-    copy_version(reflector->found_version, input->version);
+    kin__copy_version(reflector->found_version, input->version);
   }
   kin__buf_reset(&reflector->token, MAX_TOKEN);
   if (input->token[0] == '\0') {
-    on_complete_list(reflector, actions);
+    if (kin__list_goes_back(reflector)) {
+      kin__restart_list(reflector, actions);
+    } else {
+      on_complete_list(reflector, actions);
+    }
     return;
   }
   int err = kin__buf_append(&reflector->token, input->token,
                             strlen(input->token) + 1);
   if (err == 0) {
-    request_page(reflector, actions);
+    kin__request_page(reflector, actions);
     return;
   }
   kin__buf_reset(&reflector->token, 0);
   actions->drop_stage = true;
-  to_waiting(reflector, KIN__REFLECTOR_LISTING,
-             next_delay_ms(reflector, -1, now_ms), actions);
+  kin__to_waiting(reflector, KIN__REFLECTOR_LISTING,
+                  kin__next_delay_ms(reflector, -1, now_ms), actions);
 }
 
 /* RF-13: the position moves when the store has the list. */
@@ -280,25 +125,49 @@ static void on_applied(kin__reflector *reflector, uint64_t now_ms,
   if (reflector->state != KIN__REFLECTOR_APPLYING) {
     return;
   }
-  copy_version(reflector->version, reflector->found_version);
+  kin__copy_version(reflector->version, reflector->found_version);
   reflector->version_unavailable = false;
-  to_opening(reflector, now_ms, actions);
+  reflector->versions_repeat = false;
+  reflector->streams_given_up = 0;
+  if (reflector->is_stream_open) {
+    kin__on_stream_applied(reflector, now_ms, actions);
+  } else {
+    kin__to_opening(reflector, now_ms, actions);
+  }
 }
 
-static bool is_position_lost(const kin__failure *failure) {
-  return failure->is_expired || failure->is_rv_too_large ||
-         failure->error_class == KIN_CLASS_DECODE || failure->status == 400 ||
-         failure->status == 422 ||
-         strcmp(failure->reason, "StorageReadError") == 0;
+/* KIN__LOST_REASONS if the position is kept. */
+static kin__lost_reason lost_reason(const kin__failure *failure) {
+  if (failure->is_rv_too_large) {
+    return KIN__LOST_TOO_LARGE;
+  }
+  if (failure->is_expired) {
+    return KIN__LOST_EXPIRED;
+  }
+  if (failure->error_class == KIN_CLASS_DECODE) {
+    return KIN__LOST_DECODE;
+  }
+  if (failure->status == 400 || failure->status == 422) {
+    return KIN__LOST_REFUSED;
+  }
+  return strcmp(failure->reason, "StorageReadError") == 0 ? KIN__LOST_STORAGE
+                                                          : KIN__LOST_REASONS;
 }
 
-/* The same, noting that a list at the last version would be refused too. */
+/* Whether a failure loses the position, noting if a list at the last version
+ * would be refused, too. */
 static bool loses_position(kin__reflector *reflector,
                            const kin__failure *failure) {
-  if (failure->is_rv_too_large) {
-    reflector->version_unavailable = true;
+  kin__lost_reason reason = lost_reason(failure);
+  if (reason == KIN__LOST_REASONS) {
+    return false;
   }
-  return is_position_lost(failure);
+  if (reason == KIN__LOST_TOO_LARGE) {
+    reflector->version_unavailable = true;
+    reflector->versions_repeat = true;
+  }
+  reflector->lost_positions[reason]++;
+  return true;
 }
 
 /* RL-05, PG-03: what can be had at once is asked for at once. */
@@ -310,19 +179,20 @@ static bool list_falls_back(kin__reflector *reflector,
   if (is_page_expired && !reflector->fell_back_to_full) {
     reflector->fell_back_to_full = true;
     reflector->list_limit = 0;
-    restart_list(reflector, actions);
+    kin__restart_list(reflector, actions);
     return true;
   }
   if (!failure->is_expired && !failure->is_rv_too_large) {
     return false;
   }
   reflector->version_unavailable = true;
+  reflector->versions_repeat |= failure->is_rv_too_large;
   if (reflector->fell_back_to_current) {
     return false;
   }
   reflector->fell_back_to_current = true;
-  copy_version(reflector->list_version, "");
-  restart_list(reflector, actions);
+  kin__copy_version(reflector->list_version, "");
+  kin__restart_list(reflector, actions);
   return true;
 }
 
@@ -330,12 +200,13 @@ static void on_list_failed(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions) {
   if (list_falls_back(reflector, failure, actions)) {
-    count_failure(reflector, now_ms, actions);
+    kin__count_failure(reflector, now_ms, actions);
     return;
   }
   kin__buf_reset(&reflector->token, 0);
   actions->drop_stage = true;
-  fail(reflector, failure, KIN__REFLECTOR_LISTING, now_ms, actions);
+  kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
+                     actions);
 }
 
 /* Where to go on after a watch: a silent one proves nothing about the
@@ -351,25 +222,39 @@ static void on_watch_broke(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions) {
   if (loses_position(reflector, failure)) {
-    fail(reflector, failure, KIN__REFLECTOR_LISTING, now_ms, actions);
+    kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
+                       actions);
     return;
   }
-  bool was_dropped = failure->status == 0 &&
-                     failure->error_class != KIN_CLASS_MEMORY &&
-                     now_ms - reflector->watch_began_ms >= VERY_SHORT_WATCH_MS;
+  bool was_dropped =
+      failure->status == 0 && failure->error_class != KIN_CLASS_MEMORY &&
+      now_ms - reflector->watch_began_ms >= KIN__VERY_SHORT_WATCH_MS;
   if (!was_dropped) {
-    fail(reflector, failure, after_watch(reflector), now_ms, actions);
+    kin__fail_and_wait(reflector, failure, after_watch(reflector), now_ms,
+                       actions);
     return;
   }
-  count_failure(reflector, now_ms, actions);
-  enter(reflector, after_watch(reflector), now_ms, actions);
+  kin__count_failure(reflector, now_ms, actions);
+  kin__enter(reflector, after_watch(reflector), now_ms, actions);
 }
 
 static void on_failed(kin__reflector *reflector, const kin__failure *failure,
                       uint64_t now_ms, kin__reflector_actions *actions) {
+  bool is_request = reflector->state == KIN__REFLECTOR_OPENING ||
+                    reflector->state == KIN__REFLECTOR_WATCHING;
+  if (reflector->is_watch_only && is_request) {
+    kin__on_only_watch_failed(reflector, failure, now_ms, actions);
+    return;
+  }
   switch (reflector->state) {
   case KIN__REFLECTOR_LISTING:
     on_list_failed(reflector, failure, now_ms, actions);
+    break;
+  case KIN__REFLECTOR_STREAMING:
+    kin__on_stream_failed(reflector, failure, now_ms, actions);
+    break;
+  case KIN__REFLECTOR_APPLYING:
+    reflector->is_stream_open = false;
     break;
   case KIN__REFLECTOR_WATCHING:
     actions->stop_timer = true;
@@ -378,8 +263,9 @@ static void on_failed(kin__reflector *reflector, const kin__failure *failure,
   case KIN__REFLECTOR_OPENING:
   case KIN__REFLECTOR_VERIFYING: {
     bool is_lost = loses_position(reflector, failure);
-    fail(reflector, failure,
-         is_lost ? KIN__REFLECTOR_LISTING : reflector->state, now_ms, actions);
+    kin__fail_and_wait(reflector, failure,
+                       is_lost ? KIN__REFLECTOR_LISTING : reflector->state,
+                       now_ms, actions);
     break;
   }
   default:
@@ -387,41 +273,79 @@ static void on_failed(kin__reflector *reflector, const kin__failure *failure,
   }
 }
 
+static void on_apply_failed(kin__reflector *reflector,
+                            const kin__failure *failure, uint64_t now_ms,
+                            kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_APPLYING) {
+    reflector->is_stream_open = false;
+    actions->cancel_request = true;
+    actions->drop_stage = true;
+    kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
+                       actions);
+  }
+}
+
 static void on_error_event(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_STREAMING ||
+      reflector->state == KIN__REFLECTOR_APPLYING) {
+    actions->cancel_request = true;
+    on_failed(reflector, failure, now_ms, actions);
+    return;
+  }
   if (reflector->state != KIN__REFLECTOR_WATCHING) {
     return;
   }
   actions->cancel_request = true;
   actions->stop_timer = true;
-  on_watch_broke(reflector, failure, now_ms, actions);
+  if (reflector->is_watch_only) {
+    kin__on_only_watch_failed(reflector, failure, now_ms, actions);
+  } else {
+    on_watch_broke(reflector, failure, now_ms, actions);
+  }
 }
 
 /* RW-02, RW-07: a watch that ended as it should says nothing and is opened
  * again. */
 static void on_watch_ended(kin__reflector *reflector, uint64_t now_ms,
                            kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_STREAMING) {
+    kin__on_stream_ended(reflector, now_ms, actions);
+    return;
+  }
+  if (reflector->state == KIN__REFLECTOR_APPLYING) {
+    reflector->is_stream_open = false;
+    return;
+  }
   if (reflector->state != KIN__REFLECTOR_WATCHING) {
     return;
   }
   actions->stop_timer = true;
-  if (now_ms - reflector->watch_began_ms < VERY_SHORT_WATCH_MS) {
-    to_waiting(reflector, after_watch(reflector),
-               next_delay_ms(reflector, -1, now_ms), actions);
+  if (reflector->is_watch_only) {
+    kin__on_only_watch_ended(reflector, now_ms, actions);
+  } else if (now_ms - reflector->watch_began_ms < KIN__VERY_SHORT_WATCH_MS) {
+    kin__to_waiting(reflector, after_watch(reflector),
+                    kin__next_delay_ms(reflector, -1, now_ms), actions);
   } else {
-    enter(reflector, after_watch(reflector), now_ms, actions);
+    kin__enter(reflector, after_watch(reflector), now_ms, actions);
   }
 }
 
 static void on_timer(kin__reflector *reflector, uint64_t now_ms,
                      kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_WAITING) {
-    enter(reflector, reflector->after_wait, now_ms, actions);
+    kin__enter(reflector, reflector->after_wait, now_ms, actions);
+  } else if (reflector->state == KIN__REFLECTOR_STREAMING) {
+    kin__on_stream_timer(reflector, actions);
   } else if (reflector->state == KIN__REFLECTOR_WATCHING) {
     /* The server did not end the watch when it was asked to (RW-15). */
     actions->cancel_request = true;
-    enter(reflector, after_watch(reflector), now_ms, actions);
+    if (reflector->is_watch_only) {
+      kin__on_only_watch_ended(reflector, now_ms, actions);
+    } else {
+      kin__enter(reflector, after_watch(reflector), now_ms, actions);
+    }
   }
 }
 
@@ -430,7 +354,7 @@ static void on_stop(kin__reflector *reflector,
   if (reflector->state == KIN__REFLECTOR_STOPPED) {
     return;
   }
-  to_state(reflector, KIN__REFLECTOR_STOPPED);
+  kin__to_state(reflector, KIN__REFLECTOR_STOPPED);
   kin__buf_reset(&reflector->token, 0);
   actions->cancel_request = true;
   actions->stop_timer = true;
@@ -444,20 +368,31 @@ void kin__reflector_step(kin__reflector *reflector,
   switch (input->type) {
   case KIN__INPUT_START:
     if (reflector->state == KIN__REFLECTOR_IDLE) {
-      to_listing(reflector, actions);
+      kin__enter(reflector,
+                 reflector->is_watch_only ? KIN__REFLECTOR_OPENING
+                                          : KIN__REFLECTOR_LISTING,
+                 now_ms, actions);
     }
     break;
   case KIN__INPUT_STOP:
     on_stop(reflector, actions);
     break;
   case KIN__INPUT_HEAD:
-    on_head(reflector, actions);
+    on_head(reflector, now_ms, actions);
     break;
   case KIN__INPUT_PAGE:
     on_page(reflector, input, now_ms, actions);
     break;
+  case KIN__INPUT_STREAMED:
+    if (reflector->state == KIN__REFLECTOR_STREAMING) {
+      kin__on_stream_complete(reflector, input->version, actions);
+    }
+    break;
   case KIN__INPUT_APPLIED:
     on_applied(reflector, now_ms, actions);
+    break;
+  case KIN__INPUT_APPLY_FAILED:
+    on_apply_failed(reflector, input->failure, now_ms, actions);
     break;
   case KIN__INPUT_WATCH_ENDED:
     on_watch_ended(reflector, now_ms, actions);
@@ -484,6 +419,9 @@ void kin__reflector_step(kin__reflector *reflector,
 void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
                         kin_str version) {
   reflector->saw_anything = true;
+  if (reflector->state == KIN__REFLECTOR_STREAMING) {
+    return; /* WL-05 */
+  }
   if (type != KIN__DECODED_ADDED) {
     reflector->version_is_ordered = true;
   }

@@ -31,6 +31,9 @@
  *               WAITING   OPENING                        VERIFYING --+
  *                                                          position ok
  *
+ * STREAMING stands for LISTING wherever a list can come as a watch; from it,
+ * APPLYING leads to WATCHING on the same response, if that is still open.
+ *
  * WAITING is entered on a failure and left by the timer to `after_wait`: to
  * LISTING when the position is lost, else to where the failure happened. STOPPED
  * is entered from everywhere and never left.
@@ -39,12 +42,20 @@
  * is made again, by: 410 on a watch (response or event), a version that is too
  * large for the server, StorageReadError, a body that cannot be decoded, and a
  * watch request refused as malformed (400, 422). Any other failure resumes from
- * the last version. */
+ * the last version.
+ *
+ * A reflector that only watches (kin__reflector_watch_only) has its first version
+ * from its owner and can make no list. It goes from IDLE to OPENING, resumes after
+ * every end and failure, a second after the last watch began or later, and is
+ * STOPPED by what no other attempt can mend: 401 and 403 in answer to the request;
+ * later 410, and an event that has no place in the order of versions. */
 typedef enum kin__reflector_state {
   KIN__REFLECTOR_IDLE = 0,  /* not started; no request, no timer */
   KIN__REFLECTOR_LISTING,   /* a page is requested; the stage fills */
+  KIN__REFLECTOR_STREAMING, /* a watch is requested that begins with what
+                             * there is; the stage fills; timer: progress */
   KIN__REFLECTOR_APPLYING,  /* the stage is complete and being applied; no
-                             * request, no timer */
+                             * timer; no request, or the stream's, held */
   KIN__REFLECTOR_OPENING,   /* a watch is requested; timer: none */
   KIN__REFLECTOR_WATCHING,  /* its head was 200; timer: the watch's deadline */
   KIN__REFLECTOR_VERIFYING, /* one item is listed at the last version, because
@@ -56,14 +67,16 @@ typedef enum kin__reflector_state {
 typedef enum kin__reflector_input_type {
   KIN__INPUT_START,
   KIN__INPUT_STOP,
-  KIN__INPUT_HEAD,        /* the request was answered with 200 */
-  KIN__INPUT_PAGE,        /* a list body ended: version, token */
-  KIN__INPUT_APPLIED,     /* the stage is in the store */
-  KIN__INPUT_WATCH_ENDED, /* the watch's body ended between two frames */
-  KIN__INPUT_ERROR_EVENT, /* the watch sent ERROR: failure */
-  KIN__INPUT_FAILED,      /* the request or its body failed: failure */
-  KIN__INPUT_TIMER,       /* the timer that was asked for */
-  KIN__INPUT_RETRY_AFTER  /* the program answered a failure: delay_ms */
+  KIN__INPUT_HEAD,         /* the request was answered with 200 */
+  KIN__INPUT_PAGE,         /* a list body ended: version, token */
+  KIN__INPUT_STREAMED,     /* the stream has brought everything: version */
+  KIN__INPUT_APPLIED,      /* the stage is in the store */
+  KIN__INPUT_WATCH_ENDED,  /* the watch's body ended between two frames */
+  KIN__INPUT_ERROR_EVENT,  /* the watch sent ERROR: failure */
+  KIN__INPUT_FAILED,       /* the request or its body failed: failure */
+  KIN__INPUT_APPLY_FAILED, /* the stage cannot be applied: failure */
+  KIN__INPUT_TIMER,        /* the timer that was asked for */
+  KIN__INPUT_RETRY_AFTER   /* the program answered a failure: delay_ms */
 } kin__reflector_input_type;
 
 typedef struct kin__reflector_input {
@@ -78,7 +91,8 @@ typedef enum kin__reflector_request {
   KIN__REQUEST_NONE = 0,
   KIN__REQUEST_LIST,
   KIN__REQUEST_WATCH,
-  KIN__REQUEST_VERIFY
+  KIN__REQUEST_VERIFY,
+  KIN__REQUEST_STREAM /* a watch with sendInitialEvents; becomes WATCH */
 } kin__reflector_request;
 
 /* What is to be done, in this order. Strings are the reflector's, valid until
@@ -87,7 +101,9 @@ typedef struct kin__reflector_actions {
   bool cancel_request; /* it is still open */
   bool stop_timer;
   bool drop_stage;
+  bool hold_request; /* the stream's: read no further */
   bool apply_stage;
+  bool continue_request; /* read on; it is a watch now */
   kin__reflector_request request;
   const char *version; /* of the request: resourceVersion */
   const char *version_match;
@@ -98,9 +114,21 @@ typedef struct kin__reflector_actions {
   uint64_t timer_ms; /* from now */
   bool report;       /* tell about `input.failure` */
   uint64_t retry_in_ms;
+  bool ended; /* it has stopped by itself; `input.failure` says why, NULL for
+               * the end of a single watch */
 } kin__reflector_actions;
 
 #define KIN__VERSION_SIZE 64u
+
+/* Why a position was lost: kin_relist_reason, with the same numbers. */
+typedef enum kin__lost_reason {
+  KIN__LOST_EXPIRED = 0,
+  KIN__LOST_TOO_LARGE,
+  KIN__LOST_STORAGE,
+  KIN__LOST_DECODE,
+  KIN__LOST_REFUSED,
+  KIN__LOST_REASONS
+} kin__lost_reason;
 
 typedef struct kin__reflector {
   kin__reflector_state state;
@@ -108,10 +136,18 @@ typedef struct kin__reflector {
   kin__random *random;
   kin__backoff backoff;
   uint32_t page_size; /* 0: by RL-02; UINT32_MAX: unlimited */
+  bool is_watch_only;
+  bool is_single;          /* watch only, and once */
+  uint32_t only_timeout_s; /* watch only: of each watch; 0: none */
+  bool *stream_refused;    /* remembered for this server; NULL: never stream */
 
   char version[KIN__VERSION_SIZE]; /* last one seen; "" before the first list */
   bool version_unavailable;        /* RF-15: list without a version */
-  bool is_paginated; /* RL-03: the cache does not serve version 0 */
+  bool versions_repeat; /* the server's versions have gone back, as after a
+                         * restore from a backup, so it may give one twice: until
+                         * the next list has been applied, the same uid and
+                         * version do not mean the same object */
+  bool is_paginated;    /* RL-03: the cache does not serve version 0 */
 
   /* The list that is being made. */
   char list_version[KIN__VERSION_SIZE];  /* as requested */
@@ -120,7 +156,10 @@ typedef struct kin__reflector {
   uint32_t list_limit;
   uint32_t pages;
   bool fell_back_to_full;    /* PG-03 */
-  bool fell_back_to_current; /* RL-05 */
+  bool fell_back_to_current; /* RL-05, WL-07 */
+  uint32_t streams_given_up; /* since the last complete list */
+  bool is_stream_granted;    /* STREAMING: its head was 200 */
+  bool is_stream_open;       /* APPLYING: the stream has not ended */
 
   /* The watch that is open, or was last. */
   uint64_t watch_began_ms;
@@ -131,6 +170,7 @@ typedef struct kin__reflector {
 
   uint32_t failures; /* in a row */
   uint64_t failing_since_ms;
+  uint64_t lost_positions[KIN__LOST_REASONS];
 } kin__reflector;
 
 /* Allocates nothing. `random` and the allocator must outlive it. */
@@ -138,6 +178,16 @@ void kin__reflector_init(kin__reflector *reflector,
                          const kin_allocator *allocator, kin__random *random,
                          uint32_t page_size, uint64_t now_ms);
 void kin__reflector_finish(kin__reflector *reflector);
+
+/* Before the start: lists come as watches, unless the server is known to refuse
+ * that. *refused must outlive the reflector, which also sets it. */
+void kin__reflector_use_streams(kin__reflector *reflector, bool *refused);
+
+/* Before the start: it only watches, after `version`, which must be shorter than
+ * KIN__VERSION_SIZE and not "" or "0". Each watch is to end after `timeout_s`, 0
+ * for never. `is_single`: the first one to end, or to fail, is the last. */
+void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
+                               uint32_t timeout_s, bool is_single);
 
 /* The one way in. An input that does not fit the state (a late answer to
  * something that was given up) changes nothing and gives no action. */

@@ -71,7 +71,7 @@ int kin__request_target(kin__buf *out, const kin__resource *resource,
   if (query->limit > 0) {
     snprintf(limit, sizeof limit, "%" PRIu32, query->limit);
   }
-  if (query->is_watch) {
+  if (query->timeout_s > 0) {
     snprintf(timeout_s, sizeof timeout_s, "%" PRIu32, query->timeout_s);
   }
   const char *is_watch = query->is_watch ? "true" : "";
@@ -86,6 +86,7 @@ int kin__request_target(kin__buf *out, const kin__resource *resource,
       {"limit", limit},
       {"resourceVersion", query->version},
       {"resourceVersionMatch", query->version_match},
+      {"sendInitialEvents", query->sends_initial_events ? "true" : ""},
       {"timeoutSeconds", timeout_s},
       {"watch", is_watch},
   };

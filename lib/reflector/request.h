@@ -27,7 +27,8 @@ typedef struct kin__query {
   const char *token; /* continue */
   uint32_t limit;
   bool is_watch;
-  uint32_t timeout_s; /* watches; sent with allowWatchBookmarks (RW-01) */
+  bool sends_initial_events; /* of a watch: WL-02 */
+  uint32_t timeout_s; /* of a watch (RW-01); 0: as long as the server likes */
 } kin__query;
 
 /* Writes the request target (path, and query with its keys sorted and values

@@ -7,28 +7,43 @@
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
   stage->stale = 0;
-  kin__chunkq_init(&stage->objects, allocator, sizeof(kin_object *));
+  kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
 }
 
-int kin__stage_push(kin__stage *stage, kin_object *take_object) {
-  kin_object **place = kin__chunkq_push(&stage->objects);
+#define TYPE_BITS ((uintptr_t)3)
+static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
+              "a type must fit into the bits that alignment leaves");
+
+static kin_object *object_in(uintptr_t entry) {
+  return (kin_object *)(entry & ~TYPE_BITS);
+}
+
+int kin__stage_push(kin__stage *stage, kin__decoded_type type,
+                    kin_object *take_object) {
+  uintptr_t *place = kin__chunkq_push(&stage->objects);
   if (place == NULL) {
     kin_object_unref(take_object);
     return KIN_ENOMEM;
   }
-  *place = take_object;
+  assert(((uintptr_t)take_object & TYPE_BITS) == 0);
+  *place = (uintptr_t)take_object | (uintptr_t)(type - KIN__DECODED_LISTED);
   return 0;
 }
 
 kin_object *kin__stage_peek(const kin__stage *stage) {
   assert(stage->stale == 0);
-  kin_object **place = kin__chunkq_peek(&stage->objects);
-  return place != NULL ? *place : NULL;
+  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  return place != NULL ? object_in(*place) : NULL;
+}
+
+kin__decoded_type kin__stage_type(const kin__stage *stage) {
+  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  return (kin__decoded_type)((*place & TYPE_BITS) + KIN__DECODED_LISTED);
 }
 
 static void pop(kin__stage *stage) {
-  kin_object **place = kin__chunkq_peek(&stage->objects);
-  kin_object_unref(*place);
+  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  kin_object_unref(object_in(*place));
   kin__chunkq_pop(&stage->objects);
   if (stage->objects.count == 0) {
     kin__chunkq_finish(&stage->objects);

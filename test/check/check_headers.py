@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Compiles each public header alone, as C11 and as C++17, and the initializer
-macros in both. Usage: check_headers.py SOURCE_DIR BUILD_INCLUDE_DIR CC CXX
+macros in both. In no struct that begins with its size is there padding at the
+end: a field that is appended later would lie in it, where older callers have
+left anything. Usage: check_headers.py SOURCE_DIR BUILD_INCLUDE_DIR CC CXX
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 INITIALIZERS = """
 #include <kin/kin.h>
+#include <kin/testing/fake_source.h>
 kin_client_options a(void); kin_client_options a(void)
 { kin_client_options o = KIN_CLIENT_OPTIONS_INIT; return o; }
 kin_informer_options b(void); kin_informer_options b(void)
@@ -41,7 +45,39 @@ kin_process_handlers x(void); kin_process_handlers x(void)
 { kin_process_handlers o = KIN_PROCESS_HANDLERS_INIT; return o; }
 kin_queue_options q(void); kin_queue_options q(void)
 { kin_queue_options o = KIN_QUEUE_OPTIONS_INIT; return o; }
+kin_reflector_options ro(void); kin_reflector_options ro(void)
+{ kin_reflector_options o = KIN_REFLECTOR_OPTIONS_INIT; return o; }
+kin_reflector_store rs(void); kin_reflector_store rs(void)
+{ kin_reflector_store o = KIN_REFLECTOR_STORE_INIT; return o; }
+kin_fake_source_options fs(void); kin_fake_source_options fs(void)
+{ kin_fake_source_options o = KIN_FAKE_SOURCE_OPTIONS_INIT; return o; }
 """
+
+
+def sized_structs(text):
+    """Yields name and last field of the structs that begin with their size."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for match in re.finditer(r"typedef struct (kin_\w+) \{(.*?)\n\} \1;", text,
+                             re.S):
+        fields = [field.strip() for field in match[2].split(";")][:-1]
+        if fields[0] == "size_t size":
+            last = re.search(r"\(\*(\w+)\)|(\w+)(?:\[\w+\])?$", fields[-1])
+            yield match[1], last[1] or last[2]
+
+
+def padding_checks(include):
+    structs = [struct for path in sorted(include.rglob("*.h"))
+               for struct in sized_structs(path.read_text())]
+    assert len(structs) > 10, structs
+    lines = ["#include <assert.h>", "#include <stddef.h>",
+             "#include <kin/kin.h>", "#include <kin/testing/fake_source.h>"]
+    for name, last in structs:
+        lines += [f"static {name} one_{name};",
+                  f"static_assert(offsetof({name}, {last}) +",
+                  f"  sizeof one_{name}.{last} == sizeof one_{name},",
+                  f'  "padding after {last}");',
+                  f"const void *of_{name} = &one_{name};"]
+    return "\n".join(lines) + "\n"
 
 
 def compiles(compiler, language, includes, text):
@@ -64,6 +100,7 @@ def main():
                         "extern int unused;\n"
              for path in include.rglob("*.h")}
     texts["initializers"] = INITIALIZERS
+    texts["padding"] = padding_checks(include)
     passed = failed = 0
     for compiler, language in languages:
         for name, text in sorted(texts.items()):

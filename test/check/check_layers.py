@@ -13,6 +13,7 @@ import sys
 STAGES = ["base", "object", "transport", "config", "decode", "reflector",
           "queue", "store", "dispatch", "informer", "toolkit"]
 MAY_USE_UV = {"transport", "config", "informer", "toolkit"}
+FOLDERS = ("lib", "testing", "include", "tools", "test", "bench", "examples")
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80
 BARE_ALLOCATION = re.compile(
@@ -85,7 +86,7 @@ def check_allocation(root, problems):
 
 
 def check_sizes(root, problems):
-    for folder in ("lib", "include", "tools", "test", "bench", "examples"):
+    for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             text = path.read_text()
             lines = text.count("\n")
@@ -98,7 +99,7 @@ def check_sizes(root, problems):
 
 
 def check_licence(root, problems):
-    for folder in ("lib", "include", "tools", "test", "bench", "examples"):
+    for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             if "SPDX-License-Identifier: MIT" not in path.read_text()[:80]:
                 problems.append(f"{path}: no licence line")

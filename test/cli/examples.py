@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The examples do what their first comment says."""
 
+import json
+import pathlib
 import re
 import signal
 import socket
+import tempfile
 
 from harness import Program, Scripted, check, check_equal, pod, pod_list, until
 
@@ -60,3 +63,151 @@ def test_embed(programs):
             p.send(signal.SIGINT)
             p.expect_end(0)
             check_equal(stream.readline(), b"")
+
+
+def test_controller(programs):
+    nodes = "/api/v1/nodes"
+    items = [pod("a", 5, spec={"nodeName": "n2"}), pod("b", 6),
+             pod("c", 7, spec={"nodeName": "n1"})]
+    node = {"metadata": {"name": "n1", "uid": "n1", "resourceVersion": "3"}}
+    late = {"metadata": {"name": "n2", "uid": "n2", "resourceVersion": "11"}}
+    with Scripted({PODS: [pod_list(items, 10)],
+                   nodes: [pod_list([node], 10)]}) as server, \
+            Program([programs.controller, server.url]) as p:
+        check_equal(sorted(p.next_line() for _ in range(3)),
+                    [b"node n1", b"pod default/b waits",
+                     b"pod default/c is on n1"])
+        server.push("ADDED", late, path=nodes)
+        check_equal(p.next_line(), b"node n2")
+        check_equal(p.next_line(), b"pod default/a is on n2")
+        p.send(signal.SIGINT)
+        tries = int(p.next_line().split()[0])
+        check(4 <= tries < 40, f"{tries} tries")
+        p.expect_end(0)
+
+
+def test_directory(programs):
+    """A folder of files is the source: what is written there is told."""
+    with tempfile.TemporaryDirectory(prefix="kinformer-cli-") as name:
+        folder = pathlib.Path(name)
+
+        def write(key, **more):
+            """The file appears or changes at once."""
+            content = {"metadata": {"namespace": "ns", "name": key}, **more}
+            new = folder / f".{key}.new"
+            new.write_text(json.dumps(content))
+            new.rename(folder / f"{key}.json")
+
+        write("a")
+        (folder / "ignored.txt").write_text("{")
+        with Program([programs.directory, name]) as p:
+            check_equal(p.next_line(), b"added   ns/a")
+            check_equal(p.next_line(), b"in sync: 1 objects")
+            write("b")
+            check_equal(p.next_line(), b"added   ns/b")
+            write("a", spec={"replicas": 3})
+            check_equal(p.next_line(), b"changed ns/a")
+            (folder / "b.json").unlink()
+            check_equal(p.next_line(), b"deleted ns/b")
+            # What cannot be understood stays as it was.
+            (folder / "a.json").write_text('{"metadata":')
+            write("b")
+            check_equal(p.next_line(), b"added   ns/b")
+            p.send(signal.SIGINT)
+            p.expect_end(0, None)
+            check(b"a.json: " in p.said(), "the broken file is not named")
+        with Program([programs.directory, str(folder / "absent")]) as p:
+            p.expect_end(1, None)
+
+
+def test_factory(programs):
+    base = "/namespaces/shop/"
+    pods, maps = "/api/v1" + base + "pods", "/api/v1" + base + "configmaps"
+    deployments = "/apis/apps/v1" + base + "deployments"
+    lists = {pods: [pod_list([pod("a", 5, "shop"), pod("b", 6, "shop")], 10)],
+             maps: [pod_list([pod("m", 7, "shop")], 10)],
+             deployments: [pod_list([], 10)]}
+    with Scripted(lists) as server, \
+            Program([programs.factory, server.url, "shop"]) as p:
+        check_equal(sorted(p.next_line() for _ in range(3)),
+                    [b"configmap shop/m", b"pod shop/a", b"pod shop/b"])
+        server.push("ADDED", pod("d", 11, "shop"), path=deployments)
+        check_equal(p.next_line(),
+                    b"deployment shop/d added, 2 pods are cached")
+        # Shared: both parts of it asked for pods, and no request came twice.
+        requests = [(path, "watch" in query, "sendInitialEvents" in query)
+                    for path, query, _ in server.requests]
+        check_equal(sorted(requests), sorted(set(requests)))
+        check_equal({path for path, _, _ in requests},
+                    {pods, maps, deployments})
+        partial = {path for path, _, headers in server.requests
+                   if "PartialObjectMetadata" in headers["Accept"]}
+        check_equal(partial, {maps})
+        p.send(signal.SIGINT)
+        p.expect_end(0)
+
+
+def test_factory_does_not_sync(programs):
+    """What is missing is named; SIGINT ends it at any time."""
+    with Scripted({}) as server, Program([programs.factory, server.url]) as p:
+        until(lambda: len(server.requests) >= 3, "three lists")
+        p.send(signal.SIGINT)
+        p.expect_end(0)
+
+
+def test_wait_for_pod(programs):
+    path = "/api/v1/namespaces/shop/pods"
+
+    def web(version, phase):
+        return pod("web", version, "shop", status={"phase": phase})
+
+    with Scripted({path: [pod_list([], 10)]}) as server, \
+            Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
+        server.push("ADDED", web(11, "Pending"), path=path)
+        check_equal(p.next_line(), b"Pending")
+        server.push("MODIFIED", web(12, "Running"), path=path)
+        check_equal(p.next_line(), b"Running")
+        p.expect_end(0)
+        check_equal({query["fieldSelector"] for _, query, _ in server.requests},
+                    {"metadata.name=web"})
+
+
+def test_wait_for_pod_that_never_runs(programs):
+    path = "/api/v1/namespaces/shop/pods"
+    failed = pod("web", 9, "shop", status={"phase": "Failed"})
+    with Scripted({path: [pod_list([failed], 10)]}) as server, \
+            Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
+        check_equal(p.next_line(), b"Failed")
+        p.expect_end(1, None)
+    with Scripted({path: [pod_list([pod("web", 9, "shop")], 10)]}) as server, \
+            Program([programs.wait_for_pod, server.url, "shop/web"]) as p:
+        check_equal(p.next_line(), b"Unknown")
+        server.push("DELETED", pod("web", 11, "shop"), path=path)
+        check_equal(p.next_line(), b"deleted")
+        p.expect_end(1, None)
+    with Scripted({path: [pod_list([], 10)]}) as server, \
+            Program([programs.wait_for_pod, server.url, "shop/web", "1"]) as p:
+        p.expect_end(3, b"wait_for_pod: shop/web: timed out\n")
+    with Program([programs.wait_for_pod, "http://127.0.0.1:1"]) as p:
+        p.expect_end(2, None)
+
+
+def test_transform(programs):
+    def web(name, version, *ids):
+        statuses = [{"containerID": i, "ready": True, "image": "x" * 1000}
+                    for i in ids]
+        return pod(name, version, spec={"nodeName": "n1", "containers": []},
+                   metadata={"labels": {"app": "web",
+                                        "pod-template-hash": "7d9"}},
+                   status={"phase": "Running", "containerStatuses": statuses})
+
+    with Scripted({PODS: [pod_list([web("a", 5, "c://1", "c://2")], 10)]}) \
+            as server, Program([programs.transform, server.url]) as p:
+        check_equal(p.next_line(), b"c://1 default/a n1 web")
+        check_equal(p.next_line(), b"c://2 default/a n1 web")
+        pods, size = re.fullmatch(rb"in sync: (\d+) pods in (\d+) bytes",
+                                  p.next_line()).groups()
+        check_equal(pods, b"1")
+        check(int(size) < 500, f"{size} bytes are kept")
+        server.push("ADDED", web("b", 11, "c://3"), path=PODS)
+        check_equal(p.next_line(), b"c://3 default/b n1 web")

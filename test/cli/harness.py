@@ -203,13 +203,15 @@ class Scripted:
 
     `lists` maps a path to what its lists answer, one after another, the last one
     for ever: bytes, or (status, bytes), or a callable that gets the handler and
-    does it itself. `push()` sends a watch frame to the watch of a path. With an
+    does it itself. A watch that is to begin with what there is (WatchList) is
+    refused, so that a list follows. `push()` sends a watch frame to the watch of a path. With an
     ssl.SSLContext it speaks TLS.
     """
 
     def __init__(self, lists, context=None):
         self.lists = {path: list(answers) for path, answers in lists.items()}
         self.requests = []  # (path, query as a dict, headers)
+        self.refused = []   # the same, of refused WatchLists
         self._frames = {}
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -275,7 +277,13 @@ class Scripted:
     def _answer(self, handler):
         url = urllib.parse.urlsplit(handler.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
-        self.requests.append((url.path, query, dict(handler.headers)))
+        request = (url.path, query, dict(handler.headers))
+        if "sendInitialEvents" in query:
+            self.refused.append(request)
+            handler.answer(422, status_body(
+                422, "Invalid", "sendInitialEvents: Forbidden"))
+            return
+        self.requests.append(request)
         if query.get("watch") in ("true", "1"):
             self._watch(handler, url.path)
             return

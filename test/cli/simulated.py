@@ -57,9 +57,10 @@ def test_churn_is_legal(programs):
 
 def test_show_object_is_the_one_listed(programs):
     with Simulator(programs.apisim, "--pods", "3") as server:
+        # A watch's objects have kind and apiVersion, too.
         with Program([programs.kinformer, "pods", "-A", "--once",
-                      "--show-object", "--keep-managed-fields", "--server",
-                      server.url]) as p:
+                      "--show-object", "--keep-managed-fields",
+                      "--no-watch-list", "--server", server.url]) as p:
             lines = [json.loads(l) for l in p.expect_end(0).splitlines()]
         with urllib.request.urlopen(server.url + "/api/v1/pods") as response:
             items = json.load(response)["items"]
@@ -80,3 +81,41 @@ def test_namespaces(programs):
     check_equal(state, {key: version for key, version in truth.items()
                         if key.split("/")[0] in names})
     check_equal(sorted(json.loads(lines[-1])["resourceVersions"]), names)
+
+
+def test_watch_list(programs):
+    """WL-04: one request brings everything and goes on; with --no-watch-list it
+    is two, and the objects are the same."""
+    with Simulator(programs.apisim, "--pods", "50", "--churn", "200") as server:
+        for more, requests in (([], 1), (["--no-watch-list"], 2)):
+            with Program([programs.kinformer, "pods", "-A", "--server",
+                          server.url, "--exit-after", "20", "--stats",
+                          *more]) as p:
+                p.until("synced")
+                status, _, error = p.wait()
+            check_equal(status, 0)
+            stats = json.loads(error)
+            check_equal(stats["client"]["requests"], requests, f"with {more}")
+            check_equal(stats["lines"]["error"], 0)
+
+
+def mappings(pid):
+    with open(f"/proc/{pid}/maps") as lines:
+        return sum(1 for _ in lines)
+
+
+def test_mutation_detector_by_environment(programs):
+    """FG-04: the values of a Go bool, and protect, where an object is about two
+    mappings of the process."""
+    with Simulator(programs.apisim, "--pods", "200") as server:
+        counts = {}
+        for value in ("", "false", "1", "true", "protect"):
+            with Program([programs.kinformer, "pods", "-A", "--server",
+                          server.url],
+                         env={"KUBE_CACHE_MUTATION_DETECTOR": value}) as p:
+                check_equal(p.until("synced")["objects"], 200)
+                counts[value] = mappings(p.pid)
+                p.interrupt()
+    check(counts["protect"] >= counts["false"] + 300, f"mappings: {counts}")
+    for value in ("", "1", "true"):
+        check(abs(counts[value] - counts["false"]) < 200, f"mappings: {counts}")

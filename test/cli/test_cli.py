@@ -3,6 +3,8 @@
 """Tests of the kinformer program and the examples, as a user runs them.
 
 usage: test_cli.py KINFORMER KIN_APISIM [--watch-pods PROGRAM] [--embed PROGRAM]
+                   [--directory PROGRAM] [--factory PROGRAM] [--wait-for-pod PROGRAM]
+                   [--controller PROGRAM] [--transform PROGRAM]
                    [--only NAME...]
 
 Runs every test, or those whose name contains one of the NAMEs, and ends with a
@@ -30,7 +32,12 @@ def parse_arguments():
     parser.add_argument("kinformer")
     parser.add_argument("apisim")
     parser.add_argument("--watch-pods")
+    parser.add_argument("--directory")
     parser.add_argument("--embed")
+    parser.add_argument("--factory")
+    parser.add_argument("--wait-for-pod")
+    parser.add_argument("--controller")
+    parser.add_argument("--transform")
     parser.add_argument("--only", nargs="+", default=[""])
     return parser.parse_args()
 
@@ -39,7 +46,12 @@ def main():
     programs = parse_arguments()
     passed = failed = 0
     for module in MODULES:
-        if module is examples and not (programs.watch_pods and programs.embed):
+        if module is examples and not (programs.watch_pods and
+                                       programs.directory and
+                                       programs.embed and programs.factory and
+                                       programs.wait_for_pod and
+                                       programs.controller and
+                                       programs.transform):
             continue
         for name, test in list(vars(module).items()):
             full = f"{module.__name__}.{name}"

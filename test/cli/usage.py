@@ -82,6 +82,26 @@ def test_help_and_version(programs):
         check(p.expect_end(0).startswith(b"kinformer 0."), "--version")
 
 
+def test_watch_list(programs):
+    """WL-01, WL-02, WL-07: asked for once, unless it is switched off."""
+    path = "/api/v1/pods"
+    with Scripted({path: [EMPTY]}) as server:
+        def once(*more):
+            with Program([programs.kinformer, "pods", "-A", "--once", "--server",
+                          server.url, *more]) as p:
+                p.expect_end(0)
+        once("--no-watch-list")
+        check_equal(server.refused, [])
+        once()
+        [(asked, query, _)] = server.refused
+        check_equal(asked, path)
+        check(300 <= int(query.pop("timeoutSeconds")) <= 600, "timeoutSeconds")
+        check_equal(query, {
+            "watch": "true", "allowWatchBookmarks": "true",
+            "sendInitialEvents": "true",
+            "resourceVersionMatch": "NotOlderThan"})
+
+
 def requests_of(programs, path, *arguments):
     """What `--once` asks a server that has nothing at that path."""
     with Scripted({path: [EMPTY]}) as server:
@@ -125,7 +145,6 @@ def test_request_options(programs):
     check_equal(query.get("labelSelector"), "app=a b,tier!=c&d")
     check_equal(query.get("fieldSelector"), "spec.nodeName=n/1")
     check_equal(query.get("limit"), "7")
-    check("sendInitialEvents" not in query, "this version has no WatchList")
     check(headers["User-Agent"].startswith("kinformer/"), "User-Agent")
     _, query, _ = requests_of(programs, path, "pods", "-A")[0]
     check_equal(query.get("limit"), "500")

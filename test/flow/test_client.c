@@ -127,6 +127,7 @@ static int open_all(bench *b) {
   co.seed = 1;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "pods";
+  io.no_watch_list = true; /* the server knows lists only */
   io.on_error = on_error;
   io.on_state = on_state;
   io.on_closed = on_informer_closed;
@@ -158,6 +159,7 @@ static void test_open_and_close(void **state) {
                    KIN_EALREADY);
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "pods";
+  io.no_watch_list = true; /* the server knows lists only */
   kin_informer *informer;
   assert_int_equal(kin_informer_open(&informer, b.client, &io), KIN_ECLOSED);
   assert_int_equal(b.clients_closed, 0); /* never inside the call */
@@ -328,6 +330,7 @@ static void test_children_are_closed_first(void **state) {
   kin_informer *first = b.informer;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "nodes";
+  io.no_watch_list = true; /* the server knows lists only */
   io.on_closed = on_informer_closed;
   io.data = &b;
   kin_informer *second;

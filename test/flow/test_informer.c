@@ -202,7 +202,8 @@ static void test_failed_list_changes_nothing(void **state) {
 }
 
 /* Each kind of bad answer: one error with its class and status, nothing in the
- * store, and recovery by itself. */
+ * store, and recovery by itself. client-go TestIsUnsupportedTableObject; RL-10: a
+ * Table is one of them. */
 static void test_bad_answers(void **state) {
   (void)state;
   static const struct {
@@ -390,6 +391,8 @@ static void retry_soon(kin_informer *informer, kin_error_event *event,
   event->retry_after_ms = 3;
 }
 
+/* client-go TestNewReflectorWithCustomBackoff; RF-01, CN-01: the program's own
+ * backoff is its answer to an error. */
 static void test_answer_retry_after(void **state) {
   (void)state;
   iw_world w;

@@ -38,7 +38,7 @@ typedef struct simulation {
   bool is_paused[LISTENERS];
 } simulation;
 
-static unsigned long seed_count = 300;
+static unsigned long seed_count = 1000;
 static unsigned long first_seed = 1;
 
 static uint64_t below(simulation *s, uint64_t bound) {

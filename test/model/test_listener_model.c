@@ -50,7 +50,7 @@ static watcher watchers[WATCHERS];
 static uint64_t last_delete[KEYS]; /* version at which a key was last deleted */
 static snapshot relists[RELISTS];
 static unsigned relist_count;
-static uint64_t seeds = 300;
+static uint64_t seeds = 1000;
 static uint64_t first_seed = 1;
 static uint64_t current_seed;
 static uint64_t total_events;
@@ -270,6 +270,7 @@ static void relist(void) {
   for (size_t i = 0; i < WATCHERS; i++) {
     watcher *w = &watchers[i];
     w->relists_due += w->handle != NULL && wants(w, KIN_EVENT_RELISTED) &&
+                      rig.dispatcher.has_synced &&
                       w->handle->replay == KIN__NO_SLOT;
   }
   char version[8];

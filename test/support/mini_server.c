@@ -133,8 +133,56 @@ static void send_gone(script_request *request) {
   }
 }
 
+static void refuse_stream(script_request *request) {
+  if (script_request_head(request, 422) &&
+      put(request, "{\"kind\":\"Status\",\"status\":\"Failure\","
+                   "\"reason\":\"Invalid\",\"code\":422,"
+                   "\"message\":\"sendInitialEvents is forbidden\"}")) {
+    script_request_end(request);
+  }
+}
+
+/* All there is now, as ADDED. */
+static void begin_stream(mini_server *server, script_request *request) {
+  request->position = server->version;
+  request->is_streaming = true;
+  server->streams++;
+  server->watches++;
+  bool is_open = script_request_head(request, 200);
+  for (int i = 0; i < MINI_OBJECTS && is_open; i++) {
+    mini_event event = {'A', i, server->incarnations[i], server->versions[i]};
+    if (server->versions[i] != 0 && is_in_scope(request, i)) {
+      is_open = send_event(request, &event);
+    }
+  }
+}
+
+static bool end_stream(mini_server *server, script_request *request) {
+  if (!request->is_streaming || server->holds_bookmark) {
+    return false;
+  }
+  char frame[256];
+  snprintf(frame, sizeof frame,
+           "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
+           "\"resourceVersion\":\"%" PRIu64 "\",\"annotations\":{"
+           "\"k8s.io/initial-events-end\":\"true\"}}}}\n",
+           request->position);
+  request->is_streaming = false;
+  put(request, frame);
+  return true;
+}
+
 /* Returns whether anything was sent. */
 static bool serve_watch(mini_server *server, script_request *request) {
+  bool is_stream = strstr(request->target, "sendInitialEvents=true") != NULL;
+  if (request->position == 0 && is_stream) {
+    if (server->refuses_streams) {
+      refuse_stream(request);
+    } else {
+      begin_stream(server, request);
+    }
+    return true;
+  }
   if (request->position == 0) {
     request->position = parameter(request, "resourceVersion=");
     server->watches++;
@@ -154,7 +202,7 @@ static bool serve_watch(mini_server *server, script_request *request) {
       }
     }
   }
-  return false;
+  return end_stream(server, request);
 }
 
 static bool serve_one(mini_server *server) {
@@ -201,11 +249,24 @@ static int open_watches(mini_server *server, script_request **watches) {
   return count;
 }
 
+/* The end of one may close the others. */
+static bool is_open_watch(const mini_server *server,
+                          const script_request *watch) {
+  for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    if (server->script->requests[i] == watch) {
+      return watch->is_watch && watch->position != 0;
+    }
+  }
+  return false;
+}
+
 void mini_end_watches(mini_server *server) {
   script_request *watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    script_request_end(watches[i]);
+    if (is_open_watch(server, watches[i])) {
+      script_request_end(watches[i]);
+    }
   }
 }
 
@@ -213,7 +274,9 @@ void mini_break_watches(mini_server *server) {
   script_request *watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    script_break_request(watches[i], KIN_EEOF, KIN_CLASS_CONNECT);
+    if (is_open_watch(server, watches[i])) {
+      script_break_request(watches[i], KIN_EEOF, KIN_CLASS_CONNECT);
+    }
   }
 }
 

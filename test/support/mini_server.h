@@ -30,9 +30,12 @@ typedef struct mini_server {
   int incarnations[MINI_OBJECTS];  /* part of the uid */
   mini_event events[MINI_EVENTS];
   int event_count;
-  bool honours_limit; /* pages; off as with the watch cache and version 0 */
+  bool honours_limit;   /* pages; off as with the watch cache and version 0 */
+  bool refuses_streams; /* a watch with sendInitialEvents: 422 */
+  bool holds_bookmark;  /* the initial events do not end yet */
   int lists;
-  int watches;
+  int watches; /* streams included */
+  int streams;
 } mini_server;
 
 /* Object i is "even/p<i>" or "odd/p<i>". */

@@ -117,7 +117,7 @@ static void on_event(kin_informer *informer, const kin_event *event,
   }
 }
 
-int recorder_listen(recorder *rec, kin_informer *informer) {
+kin_listener_options recorder_options(recorder *rec) {
   kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
   options.on_add = on_event;
   options.on_update = on_event;
@@ -125,6 +125,11 @@ int recorder_listen(recorder *rec, kin_informer *informer) {
   options.on_synced = on_event;
   options.on_relisted = on_event;
   options.data = rec;
+  return options;
+}
+
+int recorder_listen(recorder *rec, kin_informer *informer) {
+  kin_listener_options options = recorder_options(rec);
   return kin_informer_listen(informer, &options, &rec->listener);
 }
 

@@ -36,6 +36,8 @@ typedef struct recorder {
 } recorder;
 
 void recorder_init(recorder *rec);
+/* All callbacks are the recorder's; the rest may be changed. */
+kin_listener_options recorder_options(recorder *rec);
 /* 0 or the error of kin_informer_listen. */
 int recorder_listen(recorder *rec, kin_informer *informer);
 /* Fails the test unless the fold equals the store. */

@@ -89,6 +89,7 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
                                       .pause = source_pause,
                                       .resume = source_resume,
                                       .ctx = script},
+                           .handler_ns = &script->handler_ns,
                            .deferred = &script->deferred,
                            .wake = script_wake};
 }

@@ -27,6 +27,7 @@ typedef struct script_request {
   bool is_open;
   bool is_paused;
   uint64_t position; /* for whoever serves it; 0 at first */
+  bool is_streaming; /* the same: the end of initial events is to come */
   const kin__exchange_callbacks *callbacks;
   void *ctx;
 } script_request;

@@ -121,7 +121,8 @@ static void test_empty_slots_are_skipped(void **state) {
   }
 }
 
-/* SI-07: every registration is independent. */
+/* client-go TestSharedInformerMultipleRegistration; SI-07: every registration is
+ * independent. */
 static void test_registrations_are_independent(void **state) {
   (void)state;
   kin_listener_options a = rig_logging(&log_a);
@@ -215,6 +216,7 @@ static void test_relisted_tells_scope_and_version(void **state) {
   rig_listen(&rig, &a);
   b.on_relisted = NULL;
   rig_listen(&rig, &b);
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
   char version[] = "17";
   assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("ns"),
                                             kin__cstr(version), 3),
@@ -222,8 +224,23 @@ static void test_relisted_tells_scope_and_version(void **state) {
   version[0] = 'x'; /* it was copied */
   put("a");
   rig_run(&rig);
-  event_log_expect(&log_a, "R:ns@17#0 +a1!");
-  event_log_expect(&log_b, "+a1!");
+  event_log_expect(&log_a, "S:1#0 R:ns@17#0 +a1");
+  event_log_expect(&log_b, "S:1#0 +a1");
+}
+
+/* One scope lists for the second time before another has listed at all: who
+ * still waits for synced is not told of a relist (SY-01). */
+static void test_relisted_does_not_come_before_synced(void **state) {
+  (void)state;
+  kin_listener_options a = rig_logging(&log_a);
+  rig_listen(&rig, &a);
+  put("a");
+  assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("ns"),
+                                            KIN__LIT("17"), 1),
+                   0);
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! S:1#1");
 }
 
 /* SI-14: what a relist found unchanged goes to those who asked. */
@@ -449,6 +466,7 @@ int main(void) {
       TEST(test_synced_latches_when_delivered),
       TEST(test_synced_without_version),
       TEST(test_relisted_tells_scope_and_version),
+      TEST(test_relisted_does_not_come_before_synced),
       TEST(test_unchanged_only_for_who_asked),
       TEST(test_pause_coalesces),
       TEST(test_exact_limit),

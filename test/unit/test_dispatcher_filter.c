@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners that see only some objects. Proves EH-03
- * (TestTypedFilteringResourceEventHandler) and SI-20 for them. */
+/* Listeners that see only some objects. Proves EH-03, and SI-20 for them. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -47,7 +46,8 @@ static kin_listener_options odd_only(event_log *log) {
   return options;
 }
 
-/* Each pair of old and new, accepted or not. */
+/* client-go TestTypedFilteringResourceEventHandler; EH-03: each pair of old and
+ * new, accepted or not. */
 static void test_updates(void **state) {
   (void)state;
   kin_listener_options options = odd_only(&log_a);

@@ -300,7 +300,8 @@ static void test_paused_replay_waits(void **state) {
   expect_view_is_store();
 }
 
-/* PL-01, PL-04..06 */
+/* client-go TestReflectorResyncChan; RF-11, PL-01, PL-04..06: when its time has
+ * come, and again. */
 static void test_resync_comes_every_period(void **state) {
   (void)state;
   kin_listener_options options = rig_logging(&log_a);

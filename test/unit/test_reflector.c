@@ -131,7 +131,7 @@ static void saw(kin__decoded_type type, const char *version) {
   kin__reflector_saw(&f.reflector, type, kin__cstr(version));
 }
 
-/* RL-01, RF-13, RW-01: TestReflectorListAndWatch. */
+/* client-go TestReflectorListAndWatch; RL-01, RF-13, RW-01. */
 static void test_first_list_then_watch(void **state) {
   (void)state;
   input(KIN__INPUT_START);
@@ -145,7 +145,7 @@ static void test_first_list_then_watch(void **state) {
   assert_watch("10");
 }
 
-/* CN-02, RW-15: TestWatchTimeout. */
+/* client-go TestWatchTimeout; CN-02, RW-15. */
 static void test_watch_timeout_is_random_and_guarded(void **state) {
   (void)state;
   list_and_open("1");
@@ -161,7 +161,8 @@ static void test_watch_timeout_is_random_and_guarded(void **state) {
   assert_watch("2");
 }
 
-/* PG-02: the version is the first page's; TestListPager_List. */
+/* client-go TestListPager_List; PG-02: the version is the first page's. And
+ * TestReflectorPaginatingNonConsistentReadsIfWatchCacheDisabled; RL-02, RL-03. */
 static void test_pages(void **state) {
   (void)state;
   input(KIN__INPUT_START);
@@ -182,7 +183,9 @@ static void test_pages(void **state) {
   assert_list("10", 500);
 }
 
-/* RL-02: TestReflectorNotPaginatingNotConsistentReads. */
+/* client-go TestReflectorNotPaginatingNotConsistentReads; RL-02. And
+ * TestReflectorResyncWithResourceVersion; RF-13, RF-14, RL-04: at the version last
+ * seen, so that data never go back in time. */
 static void test_relist_is_not_paged(void **state) {
   (void)state;
   list_and_watch("10");
@@ -194,7 +197,7 @@ static void test_relist_is_not_paged(void **state) {
   assert_list("10", 0);
 }
 
-/* RL-02: TestReflectorWatchListPageSize. */
+/* client-go TestReflectorWatchListPageSize; RL-02. */
 static void test_page_size_option(void **state) {
   (void)state;
   kin__reflector_finish(&f.reflector);
@@ -207,7 +210,7 @@ static void test_page_size_option(void **state) {
   assert_list("0", 0);
 }
 
-/* RL-06, PG-03: TestReflectorFullListIfExpired. */
+/* client-go TestReflectorFullListIfExpired; RL-06, PG-03. */
 static void test_expired_page_falls_back_to_a_full_list(void **state) {
   (void)state;
   input(KIN__INPUT_START);
@@ -221,7 +224,8 @@ static void test_expired_page_falls_back_to_a_full_list(void **state) {
   assert_watch("11");
 }
 
-/* RL-05, RF-15: TestReflectorExpiredExactResourceVersion; versions 0, 10, "". */
+/* client-go TestReflectorExpiredExactResourceVersion; RL-05, RF-15: versions 0,
+ * 10, "". */
 static void test_expired_relist_falls_back_to_current(void **state) {
   (void)state;
   list_and_watch("10");
@@ -240,7 +244,7 @@ static void test_expired_relist_falls_back_to_current(void **state) {
   assert_false(f.reflector.version_unavailable);
 }
 
-/* RL-05: TestReflectorFullListIfTooLarge. */
+/* client-go TestReflectorFullListIfTooLarge; RL-05. */
 static void test_too_large_version_moves_on_at_once(void **state) {
   (void)state;
   list_and_watch("20");
@@ -272,7 +276,9 @@ static void test_watch_end_rewatches_at_once(void **state) {
   assert_watch("13");
 }
 
-/* RW-07: a very short watch waits, and does not relist. */
+/* client-go TestReflectorHandleWatchResultChanClosedBefore,
+ * TestReflectorHandleWatchResultChanClosedAfter; RW-07: a very short watch waits,
+ * and does not relist; one in which nothing came is verified, too. */
 static void test_short_watch_backs_off(void **state) {
   (void)state;
   list_and_watch("10");
@@ -282,6 +288,10 @@ static void test_short_watch_backs_off(void **state) {
   assert_wait(KIN__REFLECTOR_OPENING, 800);
   input(KIN__INPUT_TIMER);
   assert_watch("12");
+  input(KIN__INPUT_HEAD);
+  f.now_ms += 999;
+  input(KIN__INPUT_WATCH_ENDED);
+  assert_wait(KIN__REFLECTOR_VERIFYING, 1600);
 }
 
 static void test_silent_watch_is_verified(void **state) {
@@ -322,7 +332,9 @@ static void test_verify_that_cannot_be_made_is_repeated(void **state) {
   assert_int_equal(f.actions.request, KIN__REQUEST_VERIFY);
 }
 
-/* RW-03, RW-06: only a lost position makes a list. */
+/* client-go TestRetryInternalError, TestNoRelistOnTooManyRequests; RW-03, RW-06,
+ * RD-01: only a lost position makes a list. An internal error is tried again with
+ * backoff for as long as it lasts, so no deadline is needed. */
 static void test_what_loses_the_position(void **state) {
   (void)state;
   static const struct {
@@ -375,7 +387,7 @@ static void test_what_loses_the_position(void **state) {
   }
 }
 
-/* CN-01, RF-05, RF-06: TestBackoffOnTooManyRequests and friends. */
+/* client-go TestBackoffOnTooManyRequests; CN-01, RF-05, RF-06. */
 static void test_backoff_series(void **state) {
   (void)state;
   static const uint64_t series[] = {800,   1600,  3200,  6400,
@@ -422,7 +434,8 @@ static void test_answer_changes_the_wait(void **state) {
   assert_int_equal(f.actions.timer_ms, 5);
 }
 
-/* RW-09: initial ADDED events are not in order. */
+/* client-go TestReflectorResourceVersionUpdate; RF-16, RW-09, RW-11: events and
+ * bookmarks advance the version. */
 static void test_version_follows_events(void **state) {
   (void)state;
   list_and_watch("10");
@@ -452,7 +465,9 @@ static void test_unversioned_watch_waits_for_order(void **state) {
   assert_string_equal(f.reflector.version, "41");
 }
 
-/* RF-10, RL-11: stop from every state, and nothing afterwards. */
+/* client-go TestRunUntil, TestReflectorHandleWatchStoppedBefore,
+ * TestReflectorHandleWatchStoppedAfter; RF-10, RL-11, RW-12: stop from every state
+ * cancels what is open, and nothing happens afterwards. */
 static void test_stop_from_every_state(void **state) {
   (void)state;
   for (int depth = 0; depth < 7; depth++) {

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -125,6 +127,33 @@ static int start_handles(app *a) {
   return status;
 }
 
+/* As client-go: what it takes for true is, everything else is not. */
+static kin_mutation_check mutation_check(void) {
+  static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+  const char *value = getenv("KUBE_CACHE_MUTATION_DETECTOR");
+  if (!value) {
+    return KIN_MUTATION_CHECK_OFF;
+  }
+  if (strcmp(value, "protect") == 0) {
+    return KIN_MUTATION_CHECK_PROTECT;
+  }
+  for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+    if (strcmp(value, yes[i]) == 0) {
+      return KIN_MUTATION_CHECK_CHECKSUM;
+    }
+  }
+  return KIN_MUTATION_CHECK_OFF;
+}
+
+/* Nothing that is printed from here on could be relied upon. Which object it is
+ * the library logs. */
+static void on_mutation(kin_informer *informer, const kin_mutation *mutation,
+                        void *data) {
+  (void)informer;
+  (void)mutation;
+  app_end(data, EXIT_FAILED, "the cache has been damaged", 0);
+}
+
 static int open_informer(app *a) {
   const options *o = a->options;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
@@ -136,12 +165,14 @@ static int open_informer(app *a) {
   io.label_selector = o->label_selector;
   io.field_selector = o->field_selector;
   io.page_size = o->page_size;
+  io.no_watch_list = o->no_watch_list;
   io.resync_ms = o->resync_ms;
   io.keep_managed_fields = o->keep_managed_fields;
   io.fields = o->fields;
   io.field_count = o->field_count;
   io.metadata_only = o->metadata_only;
   io.on_error = app_on_error;
+  io.on_mutation = on_mutation;
   io.data = a;
   return kin_informer_open(&a->informer, a->client, &io);
 }
@@ -184,6 +215,7 @@ static void begin(app *a) {
     co.server = a->options->server;
     co.log = on_log;
     co.log_level = KIN_LOG_ERROR;
+    co.mutation_check = mutation_check();
     security_apply(&a->options->security, &co);
     status = kin_client_open(&a->client, &a->loop, &co);
   }

@@ -323,6 +323,7 @@ static outcome take(options *o, int c, const char *name) {
   case OPT_PAGE_SIZE:
     return set_page_size(o, optarg);
   case OPT_NO_WATCH_LIST:
+    o->no_watch_list = true;
     return GO_ON;
   case OPT_METADATA_ONLY:
     o->metadata_only = true;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_HISTOGRAM_H
+#define KIN_HISTOGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Values by magnitude: the n-th bucket counts those up to 4 to the power n that
+ * are in no smaller one, the last all others. */
+#define KIN_HISTOGRAM_BUCKETS 16
+typedef struct kin_histogram {
+  uint64_t count;
+  uint64_t sum;
+  uint64_t buckets[KIN_HISTOGRAM_BUCKETS]; /* not cumulative */
+} kin_histogram;
+
+/* The largest value of bucket n, UINT64_MAX for the last. */
+KIN_EXTERN uint64_t kin_histogram_bound(size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_HISTOGRAM_H */

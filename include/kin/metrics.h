@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_METRICS_H
+#define KIN_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/client.h>
+#include <kin/error.h>
+#include <kin/export.h>
+#include <kin/histogram.h>
+#include <kin/informer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What an informer has done, as plain numbers that are always kept: whoever
+ * collects metrics reads them when it likes, and a program that does not pays
+ * some additions. client-go's metrics providers (IM-03, IM-04, NR-12). */
+
+/* Why a position was given up, and the list made again. */
+typedef enum kin_relist_reason {
+  KIN_RELIST_EXPIRED = 0, /* 410: the server no longer has the version */
+  KIN_RELIST_TOO_LARGE,   /* it does not have the version yet, or any more */
+  KIN_RELIST_STORAGE,     /* StorageReadError: it cannot read an object */
+  KIN_RELIST_DECODE,      /* a frame could not be read, or was over the limit */
+  KIN_RELIST_REFUSED      /* it takes the request for malformed (400, 422) */
+} kin_relist_reason;
+#define KIN_RELIST_REASONS 5
+/* Returns "expired", "too_large", ... Static. */
+KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
+
+#define KIN_ERROR_CLASSES (KIN_CLASS_MEMORY + 1)
+
+/* Of all scopes of an informer together, since it was opened. */
+typedef struct kin_informer_metrics {
+  /* Lists and watches. */
+  uint64_t lists;         /* complete and applied, the first ones included */
+  uint64_t watches;       /* opened */
+  uint64_t short_watches; /* ended within a second, with nothing said (RW-07) */
+  uint64_t added_events;  /* received */
+  uint64_t modified_events;
+  uint64_t deleted_events;
+  uint64_t bookmarks;
+  uint64_t unchanged;      /* objects received that were cached as they were */
+  uint64_t received_bytes; /* of response bodies */
+  uint64_t lost_positions[KIN_RELIST_REASONS];
+  uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error */
+  kin_histogram list_us;     /* from the first request to the last byte */
+  kin_histogram list_items;  /* of complete lists */
+  kin_histogram watch_us;    /* from the request to its end */
+  kin_histogram watch_items; /* events of a watch, bookmarks included */
+
+  /* Queue and store. */
+  size_t queue_depth;       /* keys waiting now */
+  kin_histogram process_us; /* of up to 64 keys: queue to listeners' queues */
+  size_t objects;           /* cached now */
+  uint64_t object_bytes;    /* of these, see kin_store_bytes */
+
+  /* Listeners; closed ones included but in the last two. */
+  uint64_t delivered;       /* notifications, synced and relisted included */
+  uint64_t coalesced;       /* notifications merged into others */
+  kin_histogram handler_us; /* a callback, averaged over up to 64 in a row */
+  size_t listeners;
+  size_t pending; /* undelivered notifications */
+} kin_informer_metrics;
+
+/* Copies an informer's numbers, any time before its close callback. Cost:
+ * O(scopes + listeners). */
+KIN_EXTERN void kin_informer_get_metrics(const kin_informer *informer,
+                                         kin_informer_metrics *metrics);
+
+/* The last version of a scope as a number for a gauge (TS-13): its last 15
+ * digits. `namespace_` "" (or NULL) is the scope of all namespaces. Returns
+ * false, and leaves *value alone, if there is no such scope, or the version is
+ * no number. */
+KIN_EXTERN bool kin_informer_version_gauge(const kin_informer *informer,
+                                           const char *namespace_,
+                                           double *value);
+
+/* How long loop iterations in which the client had work took, handlers
+ * excluded. */
+KIN_EXTERN void kin_client_get_iterations(const kin_client *client,
+                                          kin_histogram *iteration_us);
+
+/* Takes a piece of text, of at most 4 KiB; `text` is not NUL-terminated. A
+ * non-zero result ends the writing. */
+typedef int (*kin_metrics_write_cb)(const char *text, size_t length,
+                                    void *data);
+
+/* One informer whose metrics are written, and what they are called. */
+typedef struct kin_metrics_source {
+  const kin_informer *informer;
+
+  /* The label `informer`: letters, digits, '.', '-', '_', '/', at most 255.
+   * NULL: the plural of its resource. Two of one name would be the same time
+   * series: it is the program's to tell them apart, with kin_informer_id for
+   * example. */
+  const char *name;
+} kin_metrics_source;
+
+/* Writes metrics in Prometheus' text format: those of the client, unless it is
+ * NULL, and of each of the informers, which need not be this client's. Nothing
+ * is allocated. `data` is passed to `write`, which is called inside this call
+ * only, and is pure: it may not call what would change an informer.
+ * Errors: KIN_EINVAL (a name; nothing has been written), what `write` returned.
+ * Cost: O(informers), some 150 lines for each. */
+KIN_EXTERN int kin_metrics_write(const kin_client *client,
+                                 const kin_metrics_source *sources,
+                                 size_t count, kin_metrics_write_cb write,
+                                 void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_METRICS_H */

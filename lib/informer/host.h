@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_HOST_H
+#define KIN_INFORMER_HOST_H
+
+#include <stdint.h>
+
+#include <kin/client.h>
+#include <kin/informer.h>
+
+#include "informer/env.h"
+#include "informer/member.h"
+
+/* What a client is to the things that live on it: surroundings, informers, and a
+ * life that they end with. A test is another one, without a loop. */
+typedef struct kin__host {
+  const kin__env *env;
+  kin__members members;
+  uint64_t *handler_ns; /* time spent in callbacks is added here; may be NULL */
+  int (*open_informer)(struct kin__host *host, kin_informer **out,
+                       const kin_informer_options *options);
+} kin__host;
+
+/* The host in a client; lives as long. */
+kin__host *kin__client_host(kin_client *client);
+
+#endif /* KIN_INFORMER_HOST_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/metrics.h>
+
+#include <assert.h>
+#include <string.h>
+
+#include "dispatch/listener.h"
+#include "informer/informer.h"
+#include "informer/scope.h"
+
+/* Gathers what feeds, queue and dispatcher count by themselves. */
+
+static_assert((int)KIN__LOST_EXPIRED == KIN_RELIST_EXPIRED &&
+                  (int)KIN__LOST_TOO_LARGE == KIN_RELIST_TOO_LARGE &&
+                  (int)KIN__LOST_STORAGE == KIN_RELIST_STORAGE &&
+                  (int)KIN__LOST_DECODE == KIN_RELIST_DECODE &&
+                  (int)KIN__LOST_REFUSED == KIN_RELIST_REFUSED &&
+                  (int)KIN__LOST_REASONS == KIN_RELIST_REASONS,
+              "the reflector's reasons are the public ones");
+
+uint64_t kin_histogram_bound(size_t n) {
+  return n < KIN_HISTOGRAM_BUCKETS - 1 ? UINT64_C(1) << (2 * n) : UINT64_MAX;
+}
+
+const char *kin_relist_reason_name(kin_relist_reason reason) {
+  static const char *const names[] = {
+      [KIN_RELIST_EXPIRED] = "expired", [KIN_RELIST_TOO_LARGE] = "too_large",
+      [KIN_RELIST_STORAGE] = "storage", [KIN_RELIST_DECODE] = "decode",
+      [KIN_RELIST_REFUSED] = "refused",
+  };
+  size_t i = (size_t)reason;
+  return i < KIN_RELIST_REASONS ? names[i] : "unknown";
+}
+
+static void merge(kin_histogram *to, const kin_histogram *from) {
+  to->count += from->count;
+  to->sum += from->sum;
+  for (size_t i = 0; i < KIN_HISTOGRAM_BUCKETS; i++) {
+    to->buckets[i] += from->buckets[i];
+  }
+}
+
+static void add_feed(kin_informer_metrics *to, const kin_feed *feed) {
+  const kin_status *counters = &feed->counters;
+  const kin__feed_metrics *from = &feed->metrics;
+  to->lists += counters->lists;
+  to->watches += counters->watches;
+  to->bookmarks += counters->bookmarks;
+  to->unchanged += counters->unchanged;
+  to->received_bytes += counters->received_bytes;
+  to->added_events += from->events[0];
+  to->modified_events += from->events[1];
+  to->deleted_events += from->events[2];
+  to->short_watches += from->short_watches;
+  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+    to->lost_positions[i] += feed->reflector.lost_positions[i];
+  }
+  for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
+    to->failures[i] += from->failures[i];
+  }
+  merge(&to->list_us, &from->list_us);
+  merge(&to->list_items, &from->list_items);
+  merge(&to->watch_us, &from->watch_us);
+  merge(&to->watch_items, &from->watch_items);
+}
+
+void kin_informer_get_metrics(const kin_informer *informer,
+                              kin_informer_metrics *metrics) {
+  const kin__dispatcher *dispatcher = &informer->dispatcher;
+  *metrics =
+      (kin_informer_metrics){.queue_depth = informer->fifo.depth,
+                             .process_us = informer->process_us,
+                             .objects = kin_store_count(&informer->store),
+                             .object_bytes = kin_store_bytes(&informer->store),
+                             .delivered = dispatcher->delivered,
+                             .coalesced = dispatcher->coalesced,
+                             .handler_us = dispatcher->handler_us};
+  for (size_t i = 0; i < informer->scope_count; i++) {
+    add_feed(metrics, &informer->scopes[i].feed);
+  }
+  for (const kin__list *node = dispatcher->listeners.next;
+       node != &dispatcher->listeners; node = node->next) {
+    const kin_listener *listener =
+        KIN__CONTAINER_OF(node, const kin_listener, node);
+    if (!listener->is_closed) {
+      metrics->listeners++;
+      metrics->pending += kin_listener_pending(listener);
+    }
+  }
+}
+
+bool kin_informer_version_gauge(const kin_informer *informer,
+                                const char *namespace_, double *value) {
+  const kin_feed *feed = kin__informer_feed(informer, namespace_);
+  return feed != NULL &&
+         kin__version_gauge(kin__cstr(feed->reflector.version), value);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/reflector_store.h>
+
+/* The reflector stores that are stores and queues of this library. */
+
+static int store_put(void *ctx, const kin_object *object) {
+  return kin_store_put(ctx, object);
+}
+
+static int store_delete(void *ctx, const kin_object *object) {
+  return kin_store_delete_object(ctx, object);
+}
+
+static int store_replace(void *ctx, const kin_object *const *objects,
+                         size_t count, kin_str version) {
+  return kin_store_replace(ctx, objects, count, version);
+}
+
+static int store_bookmark(void *ctx, kin_str version) {
+  return kin_store_bookmark(ctx, version);
+}
+
+kin_reflector_store kin_store_reflector_store(kin_store *store) {
+  return (kin_reflector_store){.size = sizeof(kin_reflector_store),
+                               .add = store_put,
+                               .update = store_put,
+                               .delete_ = store_delete,
+                               .replace = store_replace,
+                               .bookmark = store_bookmark,
+                               .ctx = store};
+}
+
+static int queue_add(void *ctx, const kin_object *object) {
+  return kin_queue_add(ctx, object);
+}
+
+static int queue_update(void *ctx, const kin_object *object) {
+  return kin_queue_update(ctx, object);
+}
+
+static int queue_delete(void *ctx, const kin_object *object) {
+  return kin_queue_delete(ctx, object);
+}
+
+static int queue_replace(void *ctx, const kin_object *const *objects,
+                         size_t count, kin_str version) {
+  return kin_queue_replace(ctx, objects, count, version);
+}
+
+static int queue_resync(void *ctx) {
+  return kin_queue_resync(ctx);
+}
+
+static int queue_bookmark(void *ctx, kin_str version) {
+  return kin_queue_bookmark(ctx, version);
+}
+
+static bool queue_is_full(void *ctx) {
+  return kin_queue_is_full(ctx);
+}
+
+kin_reflector_store kin_queue_reflector_store(kin_queue *queue) {
+  return (kin_reflector_store){.size = sizeof(kin_reflector_store),
+                               .add = queue_add,
+                               .update = queue_update,
+                               .delete_ = queue_delete,
+                               .replace = queue_replace,
+                               .resync = queue_resync,
+                               .bookmark = queue_bookmark,
+                               .is_full = queue_is_full,
+                               .ctx = queue};
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/transform.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "informer/scope.h"
+#include "object/transform.h"
+
+typedef struct kin__informer_transform {
+  kin_informer *informer;
+  kin__transform run;
+  kin__memory *raw;  /* without slabs */
+  uint64_t *refused; /* fingerprints, at their value modulo the table's size; 0:
+                      * none. NULL before the first */
+
+  kin__task task; /* tells */
+  kin__scope *scope;
+  kin__failure failure; /* the first that has not been told */
+  uint32_t untold;      /* how many there are */
+} kin__informer_transform;
+
+/* --- What has been refused
+ * --------------------------------------------------- */
+
+/* 0 for an object that cannot be told from its other versions. */
+static uint64_t fingerprint(const kin_informer *informer,
+                            const kin_object *object) {
+  const kin__hash_seed *seed = &informer->store.seed;
+  kin_str uid = kin_object_uid(object);
+  kin_str version = kin_object_resource_version(object);
+  if (uid.length == 0 || version.length == 0) {
+    return 0;
+  }
+  uint64_t print = kin__hash(seed, kin_object_key(object));
+  print = print << 32 | kin__hash(seed, version);
+  print ^= kin__hash(seed, uid) * UINT64_C(0x9e3779b97f4a7c15);
+  return print != 0 ? print : 1;
+}
+
+static bool was_refused(const kin__informer_transform *t, uint64_t print) {
+  return print != 0 && t->refused != NULL &&
+         t->refused[print % KIN__TRANSFORM_TABLE] == print;
+}
+
+/* Without memory it is told again when it comes again. */
+static void note_refused(kin__informer_transform *t, uint64_t print) {
+  if (t->refused == NULL) {
+    t->refused = kin__calloc(t->informer->env->allocator, KIN__TRANSFORM_TABLE,
+                             sizeof *t->refused);
+  }
+  if (t->refused != NULL && print != 0) {
+    t->refused[print % KIN__TRANSFORM_TABLE] = print;
+  }
+}
+
+/* --- Telling
+ * ----------------------------------------------------------------- */
+
+static void note_failure(kin__informer_transform *t, kin__scope *scope,
+                         const kin_object *object, int err) {
+  const kin__env *env = t->informer->env;
+  const char *plural = t->informer->settings.resource.plural;
+  kin__failure failure;
+  char what[256];
+  snprintf(what, sizeof what, "transform of %s", plural);
+  kin__failure_from_code(&failure, err, what, kin_object_key(object).data);
+  failure.error_class = KIN_CLASS_DECODE;
+  kin__log_write(env->log, KIN_LOG_WARN, "%s", failure.message);
+  scope->feed.counters.transform_failures++;
+  if (t->untold++ == 0) {
+    t->scope = scope;
+    t->failure = failure;
+    kin__sched_add(env->sched, &t->task);
+  }
+}
+
+static bool tell_step(kin__task *task) {
+  kin__informer_transform *t =
+      KIN__CONTAINER_OF(task, kin__informer_transform, task);
+  kin_feed *feed = &t->scope->feed;
+  char message[sizeof t->failure.message + 32];
+  int length = snprintf(message, sizeof message, "%s", t->failure.message);
+  if (t->untold > 1) {
+    snprintf(message + length, sizeof message - (size_t)length, " and %u more",
+             t->untold - 1);
+  }
+  t->untold = 0;
+  kin_error_event event = {.code = t->failure.code,
+                           .error_class = t->failure.error_class,
+                           .reason = "",
+                           .message = message,
+                           .namespace_ = feed->namespace_,
+                           .attempt = 1,
+                           .answer = KIN_RETRY};
+  feed->owner->failed(feed, &event);
+  if (!feed->is_closed && event.answer == KIN_STOP) {
+    kin__feed_answer(feed, KIN_STOP, 0);
+  }
+  return false;
+}
+
+/* --- Running
+ * ----------------------------------------------------------------- */
+
+bool kin__informer_is_refused(const kin_object *object) {
+  return kin__object_body(object).length == 0;
+}
+
+/* Without its text. */
+static int make_refused(kin__informer_transform *t, const kin_object *object,
+                        kin_object **out) {
+  kin__object_parts parts = {.namespace_ = kin_object_namespace(object),
+                             .name = kin_object_name(object),
+                             .uid = kin_object_uid(object),
+                             .version = kin_object_resource_version(object)};
+  return kin__object_new(out, t->informer->env->memory, &parts);
+}
+
+/* What the program has of this very state has been transformed. */
+static const kin_object *find_cached(kin_feed *feed, kin__decoded_type type,
+                                     const kin_object *object) {
+  kin_str uid = kin_object_uid(object);
+  kin_str version = kin_object_resource_version(object);
+  bool is_cacheable =
+      (type == KIN__DECODED_ADDED || type == KIN__DECODED_MODIFIED) &&
+      uid.length > 0 && version.length > 0;
+  return is_cacheable
+             ? feed->owner->cached(feed, kin_object_key(object), uid, version)
+             : NULL;
+}
+
+/* Of one that changes nothing, what is in memory of its own has to move. */
+static int run(kin__informer_transform *t, kin__decoded_type type,
+               const kin_object *object, kin_object **made) {
+  size_t headroom = kin__http_source_headroom(type, kin__object_body(object));
+  int err = kin__transform_run(&t->run, object, headroom, made);
+  if (err != 0 || *made != object ||
+      kin__object_allocator(object) != &t->raw->allocator) {
+    return err;
+  }
+  kin_object_unref(*made);
+  return kin__object_copy(made, t->informer->env->memory, object, headroom);
+}
+
+static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
+                         const kin_object *object, kin_object **made) {
+  kin__informer_transform *t = scope->informer->transform;
+  uint64_t print = t->refused != NULL ? fingerprint(t->informer, object) : 0;
+  if (!scope->feed.reflector.versions_repeat && was_refused(t, print)) {
+    return make_refused(t, object, made);
+  }
+  int err = run(t, type, object, made);
+  if (err == 0 || err == KIN_ENOMEM) {
+    return err;
+  }
+  int refused_err = make_refused(t, object, made);
+  if (refused_err != 0) {
+    return refused_err;
+  }
+  note_failure(t, scope, object, err);
+  note_refused(t, fingerprint(t->informer, object));
+  return 0;
+}
+
+int kin__informer_keep(kin_feed *feed, kin__decoded_type type,
+                       kin_object **object) {
+  const kin_object *cached = find_cached(feed, type, *object);
+  kin_object *kept = NULL;
+  int err = 0;
+  if (cached != NULL) {
+    kept = kin_object_ref(cached);
+  } else {
+    err = run_or_refuse(kin__scope_of(feed), type, *object, &kept);
+  }
+  if (err == 0) {
+    kin_object_unref(*object);
+    *object = kept;
+  }
+  return err;
+}
+
+kin__memory *kin__informer_raw_memory(const kin_informer *informer) {
+  return informer->transform != NULL ? informer->transform->raw
+                                     : informer->env->memory;
+}
+
+/* --- Life
+ * --------------------------------------------------------------------- */
+
+int kin__informer_transform_open(kin_informer *informer) {
+  const kin_informer_options *options = &informer->settings.options;
+  const kin__env *env = informer->env;
+  if (options->transform == NULL) {
+    return 0;
+  }
+  kin__informer_transform *t = kin__calloc(env->allocator, 1, sizeof *t);
+  if (t == NULL) {
+    return KIN_ENOMEM;
+  }
+  t->informer = informer;
+  kin__task_init(&t->task, tell_step);
+  informer->transform = t;
+  t->raw = kin__memory_new(env->allocator);
+  int err = t->raw != NULL
+                ? kin__transform_init(&t->run, env->memory, options->transform,
+                                      options->transform_data)
+                : KIN_ENOMEM;
+  if (err != 0) {
+    kin__informer_transform_free(informer);
+  }
+  return err;
+}
+
+void kin__informer_transform_close(kin_informer *informer) {
+  if (informer->transform != NULL) {
+    kin__sched_cancel(informer->env->sched, &informer->transform->task);
+  }
+}
+
+void kin__informer_transform_free(kin_informer *informer) {
+  kin__informer_transform *t = informer->transform;
+  if (t == NULL) {
+    return;
+  }
+  kin__transform_finish(&t->run);
+  kin__memory_unref(t->raw);
+  kin__free(informer->env->allocator, t->refused);
+  kin__free(informer->env->allocator, t);
+  informer->transform = NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "reflector/reflector.h"
+
+/* The table of the state machine, and its names. */
+
+#define BIT(state) (1u << (state))
+
+static const unsigned transitions[] = {
+    [KIN__REFLECTOR_IDLE] =
+        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_STREAMING) |
+        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_LISTING] =
+        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_APPLYING) |
+        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_STREAMING] =
+        BIT(KIN__REFLECTOR_STREAMING) | BIT(KIN__REFLECTOR_LISTING) |
+        BIT(KIN__REFLECTOR_APPLYING) | BIT(KIN__REFLECTOR_WAITING) |
+        BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_APPLYING] =
+        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_WATCHING) |
+        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_OPENING] =
+        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_WATCHING) |
+        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_WATCHING] =
+        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_VERIFYING) |
+        BIT(KIN__REFLECTOR_WAITING) | BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_VERIFYING] = BIT(KIN__REFLECTOR_OPENING) |
+                                 BIT(KIN__REFLECTOR_WAITING) |
+                                 BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_WAITING] =
+        BIT(KIN__REFLECTOR_LISTING) | BIT(KIN__REFLECTOR_STREAMING) |
+        BIT(KIN__REFLECTOR_OPENING) | BIT(KIN__REFLECTOR_VERIFYING) |
+        BIT(KIN__REFLECTOR_STOPPED),
+    [KIN__REFLECTOR_STOPPED] = 0,
+};
+
+bool kin__reflector_may(kin__reflector_state from, kin__reflector_state to) {
+  return (transitions[from] & BIT(to)) != 0;
+}
+
+const char *kin__reflector_state_name(kin__reflector_state state) {
+  static const char *const names[] = {
+      [KIN__REFLECTOR_IDLE] = "IDLE",
+      [KIN__REFLECTOR_LISTING] = "LISTING",
+      [KIN__REFLECTOR_STREAMING] = "STREAMING",
+      [KIN__REFLECTOR_APPLYING] = "APPLYING",
+      [KIN__REFLECTOR_OPENING] = "OPENING",
+      [KIN__REFLECTOR_WATCHING] = "WATCHING",
+      [KIN__REFLECTOR_VERIFYING] = "VERIFYING",
+      [KIN__REFLECTOR_WAITING] = "WAITING",
+      [KIN__REFLECTOR_STOPPED] = "STOPPED",
+  };
+  return names[state];
+}

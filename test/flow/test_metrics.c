@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What an informer counts, and how it is written. Proves IM-03, IM-04 (better:
+ * they are reported), NR-12, TS-13, RW-07's short watches. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/metrics.h>
+
+#include "base/histogram.h"
+#include "support/informer_world.h"
+
+static kin_informer_metrics metrics_of(const iw_world *w) {
+  kin_informer_metrics metrics;
+  kin_informer_get_metrics(w->informer, &metrics);
+  return metrics;
+}
+
+static void open_world(iw_world *w, int objects) {
+  iw_init(w, 0);
+  for (int i = 0; i < objects; i++) {
+    mini_put(&w->server, i);
+  }
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
+}
+
+static void test_buckets(void **state) {
+  (void)state;
+  kin_histogram histogram = {0};
+  kin__histogram_add(&histogram, 0, 1);
+  kin__histogram_add(&histogram, 1, 1);
+  kin__histogram_add(&histogram, 2, 1);
+  kin__histogram_add(&histogram, 4, 3);
+  kin__histogram_add(&histogram, 5, 1);
+  kin__histogram_add(&histogram, UINT64_MAX, 1);
+  assert_int_equal(histogram.count, 8);
+  assert_int_equal(histogram.buckets[0], 2);
+  assert_int_equal(histogram.buckets[1], 4);
+  assert_int_equal(histogram.buckets[2], 1);
+  assert_int_equal(histogram.buckets[KIN_HISTOGRAM_BUCKETS - 1], 1);
+  /* Each bound is the last value of its own bucket. */
+  for (size_t i = 0; i + 1 < KIN_HISTOGRAM_BUCKETS; i++) {
+    uint64_t bound = kin_histogram_bound(i);
+    assert_int_equal(kin__histogram_bucket(bound), i);
+    assert_int_equal(kin__histogram_bucket(bound + 1), i + 1);
+  }
+  assert_true(kin_histogram_bound(KIN_HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
+}
+
+static void test_lists_and_events(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 3);
+  kin_informer_metrics metrics = metrics_of(&w);
+  assert_int_equal(metrics.lists, 0);
+  assert_int_equal(metrics.listeners, 1);
+  mini_serve(&w.server);
+  mini_put(&w.server, 3);
+  mini_put(&w.server, 3);
+  mini_delete(&w.server, 0);
+  mini_serve(&w.server);
+  mini_bookmark(&w.server);
+  mini_serve(&w.server);
+  metrics = metrics_of(&w);
+  assert_int_equal(metrics.lists, 1);
+  assert_int_equal(metrics.list_us.count, 1);
+  assert_int_equal(metrics.list_items.sum, 3);
+  assert_int_equal(metrics.watches, 1);
+  assert_int_equal(metrics.watch_us.count, 0); /* it goes on */
+  assert_int_equal(metrics.added_events, 1);
+  assert_int_equal(metrics.modified_events, 1);
+  assert_int_equal(metrics.deleted_events, 1);
+  assert_int_equal(metrics.bookmarks, 1);
+  assert_int_equal(metrics.objects, 3);
+  assert_true(metrics.object_bytes > 0);
+  assert_int_equal(metrics.queue_depth, 0);
+  assert_true(metrics.process_us.count >= 2);
+  assert_int_equal(metrics.delivered, w.rec.calls);
+  assert_int_equal(metrics.handler_us.count, w.rec.calls);
+  assert_int_equal(metrics.coalesced, 0);
+  assert_int_equal(metrics.pending, 0);
+  double version;
+  assert_true(kin_informer_version_gauge(w.informer, NULL, &version));
+  assert_true(version == (double)w.server.version);
+  assert_false(kin_informer_version_gauge(w.informer, "none", &version));
+  iw_finish(&w);
+}
+
+static void test_watches_and_failures(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 2);
+  mini_serve(&w.server);
+  mini_end_watches(&w.server); /* at once, and silent */
+  mini_pass(&w.server, 5000);
+  kin_informer_metrics metrics = metrics_of(&w);
+  assert_int_equal(metrics.short_watches, 1);
+  assert_int_equal(metrics.watch_us.count, 1);
+  mini_put(&w.server, 1);
+  mini_serve(&w.server);
+  mini_put(&w.server, 0);
+  mini_compact(&w.server);
+  mini_break_watches(&w.server);
+  mini_pass(&w.server, 60000);
+  metrics = metrics_of(&w);
+  assert_int_equal(metrics.lists, 2);
+  assert_int_equal(metrics.lost_positions[KIN_RELIST_EXPIRED], 1);
+  assert_int_equal(metrics.lost_positions[KIN_RELIST_DECODE], 0);
+  uint64_t failures = 0;
+  for (int i = 0; i < KIN_ERROR_CLASSES; i++) {
+    failures += metrics.failures[i];
+  }
+  assert_int_equal(failures, w.errors);
+  assert_int_equal(metrics.watch_items.sum, 1);
+  iw_finish(&w);
+}
+
+static void test_coalesced(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 2);
+  mini_serve(&w.server);
+  kin_listener_pause(w.rec.listener);
+  for (int i = 0; i < 4; i++) {
+    mini_put(&w.server, 1);
+    mini_serve(&w.server);
+  }
+  kin_informer_metrics metrics = metrics_of(&w);
+  assert_int_equal(metrics.pending, 1);
+  assert_int_equal(metrics.coalesced, 3);
+  mini_put(&w.server, 2);
+  mini_serve(&w.server);
+  mini_delete(&w.server, 2);
+  mini_serve(&w.server);
+  metrics = metrics_of(&w);
+  assert_int_equal(metrics.coalesced, 5); /* the add and the delete are gone */
+  kin_listener_resume(w.rec.listener);
+  script_run(&w.script);
+  assert_int_equal(metrics_of(&w).pending, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+/* --- Text ---------------------------------------------------------------------- */
+
+typedef struct page {
+  char text[64 << 10];
+  size_t length;
+  int fail_after; /* pieces; -1: never */
+} page;
+
+static int write_page(const char *text, size_t length, void *data) {
+  page *p = data;
+  if (p->fail_after-- == 0) {
+    return -42;
+  }
+  assert_true(length <= 4096);
+  assert_true(p->length + length < sizeof p->text);
+  memcpy(p->text + p->length, text, length);
+  p->length += length;
+  p->text[p->length] = '\0';
+  return 0;
+}
+
+static void assert_has(const page *p, const char *line) {
+  if (strstr(p->text, line) == NULL) {
+    fail_msg("no line \"%s\" in\n%s", line, p->text);
+  }
+}
+
+/* Every sample belongs to the metric announced last, and no metric is announced
+ * twice; buckets grow up to the count. */
+static void assert_well_formed(page *p) {
+  char family[128] = "";
+  double last_bucket = 0;
+  int families = 0;
+  char *rest = p->text;
+  for (char *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL;) {
+    if (strncmp(line, "# TYPE ", 7) == 0) {
+      char type[16];
+      assert_int_equal(sscanf(line + 7, "%127s %15s", family, type), 2);
+      families++;
+      continue;
+    }
+    if (line[0] == '#') {
+      assert_int_equal(strncmp(line, "# HELP ", 7), 0);
+      continue;
+    }
+    assert_int_equal(strncmp(line, family, strlen(family)), 0);
+    const char *space = strrchr(line, ' ');
+    assert_non_null(space);
+    char *end;
+    double value = strtod(space + 1, &end);
+    assert_true(*end == '\0' && value >= 0);
+    if (strstr(line, "_bucket{") != NULL) {
+      bool is_first = strstr(line, "le=\"1\"") != NULL ||
+                      strstr(line, "le=\"1e-06\"") != NULL;
+      assert_true(is_first || value >= last_bucket);
+      last_bucket = value;
+    } else if (strstr(line, "_count{") != NULL) {
+      assert_true(value == last_bucket);
+    }
+  }
+  assert_true(families >= 20);
+}
+
+static void test_text(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 3);
+  mini_serve(&w.server);
+  mini_put(&w.server, 1);
+  mini_serve(&w.server);
+  static page p;
+  p = (page){.fail_after = -1};
+  kin_metrics_source sources[] = {{w.informer, NULL}, {w.informer, "app/pods"}};
+  assert_int_equal(kin_metrics_write(NULL, sources, 2, write_page, &p), 0);
+  assert_has(&p, "\nkinformer_lists_total{informer=\"pods\"} 1\n");
+  assert_has(&p, "\nkinformer_lists_total{informer=\"app/pods\"} 1\n");
+  assert_has(&p,
+             "\nkinformer_events_total{informer=\"pods\",type=\"modified\"} 1");
+  assert_has(&p, "\nkinformer_list_items_sum{informer=\"pods\"} 3\n");
+  assert_has(&p, "\nkinformer_objects{informer=\"pods\"} 3\n");
+  assert_has(&p, "reason=\"expired\"} 0\n");
+  assert_has(&p, "class=\"forbidden\"} 0\n");
+  assert_has(&p, "le=\"+Inf\"}");
+  assert_has(&p, "le=\"1.048576\"}"); /* not rounded */
+  assert_well_formed(&p);
+  iw_finish(&w);
+}
+
+static void test_text_fails(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 1);
+  static page p;
+  kin_metrics_source source = {w.informer, "bad\"name"};
+  p = (page){.fail_after = -1};
+  assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p),
+                   KIN_EINVAL);
+  assert_int_equal(p.length, 0);
+  source.name = "";
+  assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p),
+                   KIN_EINVAL);
+  source.name = NULL;
+  for (int i = 0; i < 5; i++) {
+    p = (page){.fail_after = i};
+    assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p), -42);
+    assert_int_equal(p.fail_after, -1); /* not called again */
+  }
+  iw_finish(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_buckets),
+      cmocka_unit_test(test_lists_and_events),
+      cmocka_unit_test(test_watches_and_failures),
+      cmocka_unit_test(test_coalesced),
+      cmocka_unit_test(test_text),
+      cmocka_unit_test(test_text_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Lists that come as watches. Proves WL-01 to WL-07, WL-11, RF-07, RF-14,
+ * RF-15, FG-05, LW-04, CN-03 (a fall-back instead of a warning). */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/informer_world.h"
+
+typedef struct stream_world {
+  iw_world w;
+  bool refused;
+} stream_world;
+
+static void init_world(stream_world *s, size_t fail_at, int objects) {
+  iw_init(&s->w, fail_at);
+  s->refused = false;
+  s->w.script.env.stream_refused = &s->refused;
+  for (int i = 0; i < objects; i++) {
+    mini_put(&s->w.server, i);
+  }
+}
+
+static void open_world(stream_world *s, int objects) {
+  init_world(s, 0, objects);
+  kin_informer_options options = iw_options(&s->w);
+  assert_int_equal(iw_open(&s->w, &options), 0);
+}
+
+static kin_status status_of(const iw_world *w) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  return status;
+}
+
+static void assert_target(const iw_world *w, const char *part, bool is_there) {
+  bool is_found = strstr(w->script.last_target, part) != NULL;
+  if (is_found != is_there) {
+    fail_msg("%s is%s in %s", part, is_there ? " not" : "",
+             w->script.last_target);
+  }
+}
+
+/* WL-02, WL-03, WL-04, WL-05: one request brings the list and goes on as the
+ * watch. TestWatchList, TestWatchListResourceVersion. */
+static void test_one_request(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  assert_target(w, "allowWatchBookmarks=true", true);
+  assert_target(w, "resourceVersionMatch=NotOlderThan", true);
+  assert_target(w, "sendInitialEvents=true", true);
+  assert_target(w, "watch=true", true);
+  assert_target(w, "resourceVersion=", false);
+  w->server.holds_bookmark = true;
+  mini_serve(&w->server);
+  assert_int_equal(kin_store_count(kin_informer_store(w->informer)), 0);
+  assert_int_equal(w->rec.calls, 0);
+  assert_int_equal(status_of(w).staged, 3);
+  assert_string_equal(status_of(w).resource_version, "");
+  w->server.holds_bookmark = false;
+  mini_serve(&w->server);
+  assert_true(kin_informer_has_synced(w->informer));
+  assert_int_equal(w->state, KIN_STATE_LIVE);
+  assert_string_equal(status_of(w).resource_version, "103");
+  mini_put(&w->server, 1);
+  mini_delete(&w->server, 0);
+  mini_serve(&w->server);
+  assert_string_equal(w->rec.log, "add even/p0 101 initial\n"
+                                  "add odd/p1 102 initial\n"
+                                  "add even/p2 103 initial\n"
+                                  "synced 3\n"
+                                  "update odd/p1 102 -> 104\n"
+                                  "delete even/p0 watch\n");
+  assert_int_equal(w->script.request_count, 1);
+  assert_int_equal(w->server.lists, 0);
+  assert_int_equal(w->errors, 0);
+  assert_int_equal(status_of(w).lists, 1);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* WL-03: what changes before the end is part of it. */
+static void test_changes_before_the_end(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 4);
+  iw_world *w = &s.w;
+  w->server.holds_bookmark = true;
+  mini_serve(&w->server);
+  mini_put(&w->server, 1);
+  mini_delete(&w->server, 2);
+  mini_recreate(&w->server, 3);
+  mini_put(&w->server, 5);
+  mini_serve(&w->server);
+  assert_int_equal(w->rec.calls, 0);
+  w->server.holds_bookmark = false;
+  mini_serve(&w->server);
+  iw_assert_truth(w);
+  assert_int_equal(w->rec.synced, 1);
+  assert_int_equal(w->script.request_count, 1);
+  iw_finish(w);
+}
+
+/* What follows the bookmark in the same piece waits until the list is in. */
+static void test_events_behind_the_bookmark(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 1);
+  iw_world *w = &s.w;
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n"
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"6\",\"annotations\":{"
+      "\"k8s.io/initial-events-end\":\"true\"}}}}\n"
+      "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"7\"}}}\n"
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"8\"}}}\n"
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\","
+      "\"uid\":\"v\",\"resourceVersion\":\"9\"}}}\n";
+  assert_true(script_head(&w->script, "sendInitialEvents", 200));
+  assert_true(
+      script_body(&w->script, "sendInitialEvents", text, sizeof text - 1));
+  assert_string_equal(w->rec.log, "add a 5 initial\n"
+                                  "synced 1\n"
+                                  "update a 5 -> 7\n"
+                                  "add b 9\n");
+  assert_string_equal(status_of(w).resource_version, "9");
+  assert_false(script_expect(&w->script, "sendInitialEvents")->is_paused);
+  iw_finish(w);
+}
+
+/* The same, split at each byte: held or not, in this piece or the next. */
+static void test_split_everywhere(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n"
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"6\",\"annotations\":{"
+      "\"k8s.io/initial-events-end\":\"true\"}}}}\n"
+      "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"7\"}}}\n";
+  for (size_t split = 1; split < sizeof text - 1; split++) {
+    stream_world s;
+    open_world(&s, 1);
+    iw_world *w = &s.w;
+    script_head(&w->script, "sendInitialEvents", 200);
+    script_body(&w->script, "sendInitialEvents", text, split);
+    script_body(&w->script, "sendInitialEvents", text + split,
+                sizeof text - 1 - split);
+    assert_string_equal(w->rec.log, "add a 5 initial\n"
+                                    "synced 1\n"
+                                    "delete a watch\n");
+    iw_finish(w);
+  }
+}
+
+/* WL-01, WL-07: refused at once: a list, no error, and never asked again. */
+static void test_refused(void **state) {
+  (void)state;
+  stream_world s;
+  init_world(&s, 0, 2);
+  iw_world *w = &s.w;
+  w->server.refuses_streams = true;
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
+  mini_serve(&w->server);
+  assert_true(s.refused);
+  assert_true(kin_informer_has_synced(w->informer));
+  assert_int_equal(w->server.lists, 1);
+  assert_int_equal(w->errors, 0);
+  mini_put(&w->server, 0);
+  mini_serve(&w->server); /* a watch that says nothing would be verified */
+  mini_break_watches(&w->server);
+  mini_put(&w->server, 1);
+  mini_compact(&w->server);
+  mini_pass(&w->server, 60000);
+  assert_int_equal(w->server.lists, 2);
+  assert_int_equal(w->server.streams, 0);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* FG-05, LW-04: TestNewReflectorWithDisablementWatchList. */
+static void test_switched_off(void **state) {
+  (void)state;
+  stream_world s;
+  init_world(&s, 0, 2);
+  kin_informer_options options = iw_options(&s.w);
+  options.no_watch_list = true;
+  assert_int_equal(iw_open(&s.w, &options), 0);
+  assert_target(&s.w, "limit=500&resourceVersion=0", true);
+  mini_serve(&s.w.server);
+  assert_int_equal(s.w.server.streams, 0);
+  iw_assert_truth(&s.w);
+  iw_finish(&s.w);
+}
+
+/* client-go TestInitialEventsEndBookmarkTicker; WL-09: a server that says 200
+ * and then nothing, or no end. client-go only warns about it. */
+static void test_no_progress(void **state) {
+  (void)state;
+  for (int objects = 0; objects < 3; objects += 2) {
+    stream_world s;
+    open_world(&s, objects);
+    iw_world *w = &s.w;
+    w->server.holds_bookmark = true;
+    mini_pass(&w->server, 9900);
+    assert_int_equal(w->server.lists, 0);
+    mini_pass(&w->server, 10200);
+    assert_int_equal(w->server.lists, 1);
+    assert_true(s.refused);
+    assert_true(kin_informer_has_synced(w->informer));
+    iw_assert_truth(w);
+    iw_finish(w);
+  }
+}
+
+/* As long as anything comes, it is waited for. */
+static void test_slow_progress(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 2);
+  iw_world *w = &s.w;
+  w->server.holds_bookmark = true;
+  for (int i = 0; i < 5; i++) {
+    mini_pass(&w->server, 8000);
+    mini_put(&w->server, 1);
+  }
+  assert_int_equal(w->server.lists, 0);
+  w->server.holds_bookmark = false;
+  mini_serve(&w->server);
+  assert_true(kin_informer_has_synced(w->informer));
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* WL-06: what came is not used; the second time it is a list. */
+static void test_ends_early(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  w->server.holds_bookmark = true;
+  mini_serve(&w->server);
+  script_advance(&w->script, 1500);
+  mini_end_watches(&w->server);
+  assert_int_equal(w->rec.calls, 0);
+  assert_target(w, "sendInitialEvents", true);
+  mini_serve(&w->server);
+  assert_int_equal(w->server.streams, 2);
+  mini_end_watches(&w->server);
+  mini_serve(&w->server);
+  assert_int_equal(w->server.lists, 1);
+  assert_false(s.refused);
+  assert_int_equal(w->errors, 0);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* WL-07: a broken stream is an error, and begins again after a backoff. */
+static void test_breaks(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  w->server.holds_bookmark = true;
+  mini_serve(&w->server);
+  mini_break_watches(&w->server);
+  script_run(&w->script);
+  assert_int_equal(w->errors, 1);
+  assert_int_equal(w->last_class, KIN_CLASS_CONNECT);
+  w->server.holds_bookmark = false;
+  mini_pass(&w->server, 3000);
+  assert_int_equal(w->server.streams, 2);
+  assert_int_equal(w->server.lists, 0);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* WL-07, RF-15: a stream at a version that the server does not have is asked
+ * for at once without one. */
+static void test_version_is_too_large(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  mini_serve(&w->server);
+  mini_put(&w->server, 4);
+  mini_serve(&w->server);
+  mini_compact(&w->server);
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_advance(&w->script, 3000);
+  assert_target(w, "resourceVersion=104&", true);
+  assert_target(w, "sendInitialEvents=true", true);
+  unsigned count = w->script.request_count;
+  script_respond(&w->script, "sendInitialEvents", 504,
+                 "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
+                 "\"Timeout\",\"message\":\"Too large resource version\","
+                 "\"details\":{\"causes\":[{\"reason\":"
+                 "\"ResourceVersionTooLarge\"}]},\"code\":504}");
+  assert_int_equal(w->script.request_count, count + 1);
+  assert_target(w, "resourceVersion=", false);
+  assert_int_equal(w->errors, 2);
+  mini_serve(&w->server);
+  assert_int_equal(w->server.lists, 0);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* RF-14, SI-21: a lost position is found again by a stream at the last version,
+ * and only what changed is told. */
+static void test_relist(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 5);
+  iw_world *w = &s.w;
+  mini_serve(&w->server);
+  mini_put(&w->server, 4);
+  mini_serve(&w->server); /* a watch that says nothing would be verified */
+  mini_break_watches(&w->server);
+  mini_put(&w->server, 1);
+  mini_delete(&w->server, 2);
+  mini_recreate(&w->server, 3);
+  mini_compact(&w->server);
+  mini_pass(&w->server, 60000);
+  assert_int_equal(w->server.streams, 2);
+  assert_int_equal(w->server.lists, 0);
+  assert_int_equal(w->rec.relisted, 1);
+  assert_int_equal(w->rec.updates, 2);
+  assert_int_equal(status_of(w).relists, 1);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* WL-11: closing at any point leaves nothing; iw_finish checks. */
+static void test_closed_anywhere(void **state) {
+  (void)state;
+  for (int steps = 0; steps < 12; steps++) {
+    stream_world s;
+    open_world(&s, 4);
+    iw_world *w = &s.w;
+    w->server.holds_bookmark = steps % 2 == 0;
+    if (steps > 1) {
+      mini_serve(&w->server);
+    }
+    if (steps > 3) {
+      mini_put(&w->server, 1);
+      mini_serve(&w->server);
+    }
+    if (steps > 5) {
+      mini_break_watches(&w->server);
+    }
+    if (steps > 7) {
+      mini_pass(&w->server, 1000);
+    }
+    if (steps > 9) {
+      w->server.refuses_streams = true;
+      mini_compact(&w->server);
+      mini_pass(&w->server, 3000);
+    }
+    iw_close(w);
+    iw_finish(w);
+  }
+}
+
+/* Runs a whole story in which allocation n fails; returns whether it came to
+ * that. Whatever fails, it ends with the truth. */
+static bool story_without_memory(size_t n) {
+  stream_world s;
+  init_world(&s, n, 4);
+  iw_world *w = &s.w;
+  kin_informer_options options = iw_options(w);
+  if (iw_open(w, &options) == 0) {
+    w->server.holds_bookmark = true;
+    mini_serve(&w->server);
+    mini_put(&w->server, 1);
+    mini_delete(&w->server, 2);
+    mini_serve(&w->server);
+    w->server.holds_bookmark = false;
+    mini_pass(&w->server, 5000);
+    mini_put(&w->server, 6);
+    mini_compact(&w->server);
+    mini_break_watches(&w->server);
+    mini_pass(&w->server, 90000);
+    assert_true(kin_informer_has_synced(w->informer));
+    iw_assert_truth(w);
+  }
+  bool has_failed = fail_alloc_has_failed(&w->memory);
+  iw_finish(w);
+  return has_failed;
+}
+
+static void test_each_allocation_fails(void **state) {
+  (void)state;
+  size_t n = 1;
+  while (story_without_memory(n)) {
+    n++;
+  }
+  assert_true(n > 20);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_request),
+      cmocka_unit_test(test_changes_before_the_end),
+      cmocka_unit_test(test_events_behind_the_bookmark),
+      cmocka_unit_test(test_split_everywhere),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_switched_off),
+      cmocka_unit_test(test_no_progress),
+      cmocka_unit_test(test_slow_progress),
+      cmocka_unit_test(test_ends_early),
+      cmocka_unit_test(test_breaks),
+      cmocka_unit_test(test_version_is_too_large),
+      cmocka_unit_test(test_relist),
+      cmocka_unit_test(test_closed_anywhere),
+      cmocka_unit_test(test_each_allocation_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

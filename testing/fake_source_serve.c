@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "source_state.h"
+
+/* A fake source as a lister-watcher. Feeding may cancel the answer that is being
+ * fed, and open others: `current` is the one in hand, NULL once it is gone, and is
+ * looked at after each call. An answer that is about to end is forgotten first. */
+
+#define MAX_VERSION_DIGITS 19u
+
+/* --- Answers -------------------------------------------------------------------- */
+
+void kin__fake_forget(kin__fake_answer *gone) {
+  kin_fake_source *source = gone->source;
+  *(gone->prev != NULL ? &gone->prev->next : &source->first) = gone->next;
+  *(gone->next != NULL ? &gone->next->prev : &source->last) = gone->prev;
+  if (source->current == gone) {
+    source->current = NULL;
+  }
+  kin__fake_release(&source->allocator, gone);
+}
+
+static void fail_with(kin__fake_answer *a, int status, const char *reason,
+                      const char *message) {
+  kin_feed_error error = KIN_FEED_ERROR_INIT;
+  error.status = status;
+  error.reason = reason;
+  error.message = message;
+  kin_feed *feed = a->feed;
+  kin__fake_forget(a);
+  (void)kin_feed_fail(feed, &error, false);
+}
+
+static void fail_expired(kin__fake_answer *a) {
+  fail_with(a, 410, "Expired",
+            "The provided continue parameter or version is "
+            "too old.");
+}
+
+static void fail_too_large(kin__fake_answer *a) {
+  char message[128];
+  snprintf(message, sizeof message,
+           "Too large resource version: %s, current: %" PRIu64, a->version,
+           a->source->version);
+  fail_with(a, 504, "Timeout", message);
+}
+
+static bool parse_version(const char *text, uint64_t *version) {
+  size_t length = strspn(text, "0123456789");
+  if (length == 0 || length > MAX_VERSION_DIGITS || text[length] != '\0') {
+    return false;
+  }
+  *version = strtoull(text, NULL, 10);
+  return true;
+}
+
+/* --- Lists ------------------------------------------------------------------------ */
+
+/* Feeds the page and ends it. */
+static void feed_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
+  kin_fake_source *source = a->source;
+  kin_feed *feed = a->feed;
+  size_t rest = list->list->count - a->list_place;
+  size_t count = a->limit > 0 && a->limit < rest ? a->limit : rest;
+  uint64_t id = list->id;
+  uint64_t end = a->list_place + count;
+  bool is_last = count == rest;
+  int err = kin_feed_open(feed);
+  for (uint64_t i = a->list_place; i < end && err == 0; i++) {
+    err = kin_feed_item(feed, list->list->objects[i]);
+  }
+  if (err != 0 || source->current != a) {
+    return;
+  }
+  char version[24];
+  char token[48] = "";
+  snprintf(version, sizeof version, "%" PRIu64, list->version);
+  if (is_last) {
+    kin__fake_drop_snapshot(source, kin__fake_find_snapshot(source, id));
+  } else {
+    snprintf(token, sizeof token, "%" PRIu64 ":%" PRIu64, id, end);
+  }
+  kin__fake_forget(a);
+  (void)kin_feed_list_end(feed, version, token);
+}
+
+static bool is_version_there(kin__fake_answer *a) {
+  uint64_t version = 0;
+  if (a->version[0] != '\0' && !parse_version(a->version, &version)) {
+    fail_with(a, 400, "BadRequest", "the version is no number");
+    return false;
+  }
+  if (version > a->source->version) {
+    fail_too_large(a);
+    return false;
+  }
+  if (strcmp(a->match, "Exact") == 0 && version != a->source->version) {
+    fail_expired(a);
+    return false;
+  }
+  return true;
+}
+
+static void answer_list(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  if (source->is_failing) {
+    kin_feed *feed = a->feed;
+    kin__fake_forget(a);
+    (void)kin_feed_fail(feed, &source->list_error, false);
+    return;
+  }
+  if (a->list_id == 0) {
+    if (!is_version_there(a)) {
+      return;
+    }
+    int err = kin__fake_take_snapshot(source, a->namespace_);
+    if (err != 0) {
+      kin_feed *feed = a->feed;
+      kin_feed_error error = KIN_FEED_ERROR_INIT;
+      error.code = err;
+      kin__fake_forget(a);
+      (void)kin_feed_fail(feed, &error, false);
+      return;
+    }
+    a->list_id = source->snapshot_ids;
+  }
+  kin__fake_snapshot **list = kin__fake_find_snapshot(source, a->list_id);
+  if (list == NULL || a->list_place > (*list)->list->count) {
+    fail_expired(a);
+    return;
+  }
+  feed_page(a, *list);
+}
+
+/* --- Watches ---------------------------------------------------------------------- */
+
+static void grant_watch(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  uint64_t version;
+  if (!parse_version(a->version, &version)) {
+    fail_with(a, 400, "BadRequest", "a watch needs a version");
+    return;
+  }
+  if (version > source->version) {
+    fail_too_large(a);
+    return;
+  }
+  if (version < source->first_version) {
+    fail_expired(a);
+    return;
+  }
+  a->place = (size_t)(version - source->first_version);
+  a->replay_end = source->change_count;
+  a->is_granted = true;
+  (void)kin_feed_open(a->feed);
+}
+
+static bool concerns(const kin__fake_answer *a, const kin__fake_change *c) {
+  if (c->is_dropped && a->place >= a->replay_end) {
+    return false;
+  }
+  kin_str namespace_ = kin_object_namespace(c->object);
+  size_t length = strlen(a->namespace_);
+  return length == 0 || (namespace_.length == length &&
+                         memcmp(namespace_.data, a->namespace_, length) == 0);
+}
+
+static void feed_changes(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  while (source->current == a && !a->is_paused &&
+         a->place < source->change_count) {
+    const kin__fake_change *c = &source->changes[a->place];
+    bool is_fed = concerns(a, c);
+    a->place++;
+    if (is_fed) {
+      (void)kin_feed_event(a->feed, c->type, c->object);
+    }
+  }
+}
+
+static void answer_watch(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  kin_feed *feed = a->feed;
+  if (!a->is_granted) {
+    grant_watch(a);
+    return;
+  }
+  if (!a->is_reset) {
+    feed_changes(a);
+  }
+  if (source->current != a || a->is_paused) {
+    return;
+  }
+  if (a->is_ending) {
+    kin__fake_forget(a);
+    (void)kin_feed_watch_end(feed);
+  } else if (a->owes_bookmark) {
+    char version[24];
+    int length = snprintf(version, sizeof version, "%" PRIu64, source->version);
+    a->owes_bookmark = false;
+    (void)kin_feed_bookmark(feed, (kin_str){version, (size_t)length}, false);
+  }
+}
+
+static bool has_work(const kin__fake_answer *a) {
+  if (a->is_paused) {
+    return false;
+  }
+  return !a->is_watch || !a->is_granted || a->is_ending || a->owes_bookmark ||
+         a->place < a->source->change_count;
+}
+
+bool kin_fake_source_step(kin_fake_source *source) {
+  kin__fake_answer *a = source->first;
+  while (a != NULL && !has_work(a)) {
+    a = a->next;
+  }
+  if (a == NULL) {
+    return false;
+  }
+  source->current = a;
+  if (a->is_watch) {
+    answer_watch(a);
+  } else {
+    answer_list(a);
+  }
+  source->current = NULL;
+  return true;
+}
+
+size_t kin_fake_source_run(kin_fake_source *source) {
+  size_t count = 0;
+  while (kin_fake_source_step(source)) {
+    count++;
+  }
+  return count;
+}
+
+/* --- The lister-watcher ------------------------------------------------------------ */
+
+static int open_answer(void *ctx, const kin_feed_request *request,
+                       kin_feed *feed, void **out) {
+  kin_fake_source *source = ctx;
+  size_t size = strlen(request->namespace_) + 1;
+  kin__fake_answer *a =
+      kin__fake_allocate(&source->allocator, sizeof *a + size);
+  if (a == NULL) {
+    return KIN_ENOMEM;
+  }
+  a->source = source;
+  a->feed = feed;
+  a->is_watch = request->is_watch;
+  a->limit = request->limit;
+  memcpy(a->namespace_, request->namespace_, size);
+  snprintf(a->version, sizeof a->version, "%s", request->resource_version);
+  snprintf(a->match, sizeof a->match, "%s", request->resource_version_match);
+  if (request->continue_token[0] != '\0') {
+    char *end;
+    a->list_id = strtoull(request->continue_token, &end, 10);
+    a->list_place = *end == ':' ? strtoull(end + 1, NULL, 10) : UINT64_MAX;
+  }
+  a->prev = source->last;
+  *(source->last != NULL ? &source->last->next : &source->first) = a;
+  source->last = a;
+  *(a->is_watch ? &source->watches : &source->lists) += 1;
+  *out = a;
+  kin__fake_wake(source);
+  return 0;
+}
+
+static void cancel_answer(void *ctx, void *given) {
+  (void)ctx;
+  kin__fake_forget(given);
+}
+
+static void pause_answer(void *ctx, void *given) {
+  (void)ctx;
+  ((kin__fake_answer *)given)->is_paused = true;
+}
+
+static void resume_answer(void *ctx, void *given) {
+  ((kin__fake_answer *)given)->is_paused = false;
+  kin__fake_wake(ctx);
+}
+
+kin_lister_watcher kin_fake_source_lister_watcher(kin_fake_source *source) {
+  kin_lister_watcher lister_watcher = KIN_LISTER_WATCHER_INIT;
+  lister_watcher.open = open_answer;
+  lister_watcher.cancel = cancel_answer;
+  lister_watcher.pause = pause_answer;
+  lister_watcher.resume = resume_answer;
+  lister_watcher.ctx = source;
+  return lister_watcher;
+}
