@@ -7,6 +7,7 @@
 
 #include <kin/allocator.h>
 #include <kin/client.h>
+#include <kin/controller.h>
 #include <kin/delta.h>
 #include <kin/error.h>
 #include <kin/expiring_store.h>

@@ -43,6 +43,8 @@ kin_feed_error l(void); kin_feed_error l(void)
 { kin_feed_error o = KIN_FEED_ERROR_INIT; return o; }
 kin_process_handlers x(void); kin_process_handlers x(void)
 { kin_process_handlers o = KIN_PROCESS_HANDLERS_INIT; return o; }
+kin_controller_options y(void); kin_controller_options y(void)
+{ kin_controller_options o = KIN_CONTROLLER_OPTIONS_INIT; return o; }
 kin_queue_options q(void); kin_queue_options q(void)
 { kin_queue_options o = KIN_QUEUE_OPTIONS_INIT; return o; }
 kin_reflector_options ro(void); kin_reflector_options ro(void)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "support/controller_world.h"
+
+/* A story in which everything happens to a controller, of each kind: every
+ * allocation fails once, memory stays out for a while, every callback
+ * closes. */
+
+static int run_story(cw_world *w) {
+  mini_server *server = &w->vh.server;
+  for (int i = 0; i < 9; i++) {
+    mini_put(server, i);
+  }
+  server->honours_limit = true;
+  w->resource.page_size = 4;
+  w->options.resync_ms = 1500;
+  w->failing_key = "even/p2";
+  w->failures_left = w->options.retry_on_error ? 3 : 0;
+  int err = cw_open(w);
+  if (err != 0 || w->vh.host.members.is_closing) {
+    return err;
+  }
+  mini_serve(server);
+  for (int round = 0; round < 2; round++) {
+    mini_put(server, 2);
+    mini_put(server, 10 + round);
+    mini_serve(server);
+    mini_recreate(server, 4);
+    mini_break_watches(server);
+    mini_delete(server, round);
+    mini_pass(server, 2000);
+    mini_bookmark(server);
+    mini_end_watches(server);
+    mini_pass(server, 1000);
+  }
+  mini_break_watches(server);
+  mini_put(server, 5);
+  mini_delete(server, 6);
+  mini_compact(server);
+  mini_pass(server, 120000);
+  return 0;
+}
+
+static void check_end(const cw_world *w) {
+  if (w->kind != CW_QUEUE_FIFO) {
+    cw_assert_truth(w);
+  }
+  assert_int_equal(w->synced, 1);
+  assert_true(kin_controller_has_synced(w->controller));
+}
+
+/* Any one allocation may fail: opening fails cleanly, or the end is the
+ * truth. */
+static void test_controller_sweep_allocations(void **state) {
+  (void)state;
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t n = 1;; n++) {
+      cw_world w;
+      cw_init(&w, kind, n);
+      w.log.is_terse = true;
+      w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
+      int err = run_story(&w);
+      bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+      if (err != 0) {
+        assert_int_equal(err, KIN_ENOMEM);
+      } else {
+        check_end(&w);
+      }
+      cw_finish(&w);
+      if (!has_failed) {
+        print_message("kind %d: %zu allocations\n", (int)kind, n - 1);
+        assert_true(n > 40);
+        break;
+      }
+    }
+  }
+}
+
+/* Memory that stays out for a while: nothing is lost for it. */
+static void test_controller_sweep_outages(void **state) {
+  (void)state;
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t n = 1; n < 300; n += 7) {
+      cw_world w;
+      cw_init(&w, kind, 0);
+      w.log.is_terse = true;
+      mini_put(&w.vh.server, 0);
+      assert_int_equal(cw_open(&w), 0);
+      atomic_store(&w.vh.memory.calls, 0);
+      w.vh.memory.fail_at = n;
+      w.vh.memory.keeps_failing = true;
+      for (int i = 0; i < 12; i++) {
+        mini_put(&w.vh.server, i);
+        mini_pass(&w.vh.server, 500);
+      }
+      w.vh.memory.fail_at = 0;
+      w.vh.memory.keeps_failing = false;
+      mini_put(&w.vh.server, 20);
+      mini_pass(&w.vh.server, 150000);
+      check_end(&w);
+      cw_finish(&w);
+    }
+  }
+}
+
+/* CO-10, CO-03: the controller, or what it lives in, is closed in each
+ * callback, handlers, process functions and errors among them: no other comes,
+ * and all is gone. */
+static void test_controller_sweep_closes(void **state) {
+  (void)state;
+  static void (*const acts[])(cw_world *) = {cw_close, cw_close_host};
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t act = 0; act < 2; act++) {
+      unsigned at = 1;
+      for (bool was_called = true; was_called; at++) {
+        cw_world w;
+        cw_init(&w, kind, 0);
+        w.log.is_terse = true;
+        w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
+        w.act_at = at;
+        w.act = acts[act];
+        (void)run_story(&w);
+        was_called = w.calls >= at;
+        assert_true(!was_called || w.calls == at);
+        assert_true(!was_called || w.on_closed == 1);
+        cw_finish(&w);
+      }
+      assert_true(at > 20);
+    }
+  }
+}
+
+/* Closed between any two steps, at once or with its host, before and after the
+ * start. */
+static void test_controller_sweep_closes_between_steps(void **state) {
+  (void)state;
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (unsigned steps = 0; steps < 60; steps++) {
+      cw_world w;
+      cw_init(&w, kind, 0);
+      w.log.is_terse = true;
+      for (int i = 0; i < 20; i++) {
+        mini_put(&w.vh.server, i);
+      }
+      assert_int_equal(cw_open(&w), 0);
+      script_request *list = script_expect(&w.vh.script, "limit=");
+      static const char head[] = "{\"kind\":\"PodList\",\"metadata\":{"
+                                 "\"resourceVersion\":\"9\"},\"items\":[";
+      char body[4096];
+      size_t length = (size_t)snprintf(body, sizeof body, "%s", head);
+      for (int i = 0; i < 20; i++) {
+        length += (size_t)snprintf(
+            body + length, sizeof body - length,
+            "%s{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"x\",\"uid\":"
+            "\"u\",\"resourceVersion\":\"%d\"}}",
+            i > 0 ? "," : "", i, i + 1);
+      }
+      length += (size_t)snprintf(body + length, sizeof body - length, "]}");
+      kin__response_head ok = {.status = 200,
+                               .content_type = {"application/json", 16},
+                               .retry_after_s = -1,
+                               .is_identity = true};
+      list->callbacks->on_head(list->ctx, &ok);
+      list->callbacks->on_body(list->ctx, body, length);
+      const kin__exchange_callbacks *callbacks = list->callbacks;
+      void *ctx = list->ctx;
+      for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+        if (w.vh.script.requests[i] == list) {
+          w.vh.script.requests[i] = NULL;
+        }
+      }
+      free(list);
+      callbacks->on_end(ctx, NULL);
+      for (unsigned i = 0; i < steps; i++) {
+        kin__sched_run(&w.vh.script.sched, 0); /* one step */
+      }
+      if (steps % 2 == 0) {
+        cw_close_host(&w);
+        w.act_at = UINT32_MAX;
+      }
+      cw_finish(&w);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_controller_sweep_allocations),
+      cmocka_unit_test(test_controller_sweep_outages),
+      cmocka_unit_test(test_controller_sweep_closes),
+      cmocka_unit_test(test_controller_sweep_closes_between_steps),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

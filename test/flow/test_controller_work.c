@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+#include <kin/lister_watcher.h>
+
+#include "base/str.h"
+#include "support/controller_world.h"
+#include "support/objects.h"
+#include "toolkit/controller.h"
+
+/* How a controller works: items that fail, too much to do at once, a slow
+ * handler's time; and what it refuses. */
+
+/* --- Failures ------------------------------------------------------------- */
+
+/* CO-03, but not silently: without retry_on_error an item that fails is lost,
+ * counted, told of and in the log. */
+static void test_controller_item_is_lost(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_QUEUE_FIFO; kind <= CW_QUEUE_IN_ORDER; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    w.failing_key = "even/p0";
+    w.failures_left = 1;
+    mini_put(&w.vh.server, 0);
+    mini_put(&w.vh.server, 1);
+    mini_pass(&w.vh.server, 60000);
+    change_log_expect(&w.log, "A:odd/p1@102");
+    assert_int_equal(w.process_errors, 1);
+    assert_int_equal(w.process_error, KIN_ETYPE);
+    assert_false(w.was_retried);
+    assert_string_equal(w.error_key, "even/p0");
+    assert_non_null(strstr(w.vh.text, "E "));
+    assert_non_null(strstr(w.vh.text, "processing even/p0: "));
+    kin_controller_stats stats;
+    kin_controller_get_stats(w.controller, &stats);
+    assert_int_equal(stats.failures, 1);
+    assert_int_equal(stats.retries, 0);
+    cw_finish(&w);
+  }
+}
+
+/* OQ-03: with it the item comes again, after the others; in order it comes
+ * before them. */
+static void test_controller_item_is_retried(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_QUEUE_FIFO; kind <= CW_QUEUE_IN_ORDER; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.options.retry_on_error = true;
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    w.failing_key = "even/p0";
+    w.failures_left = 3;
+    static const char *const keys[] = {"even/p0", "odd/p1", "even/p2"};
+    for (unsigned i = 0; i < 3; i++) {
+      kin_object *object = object_keyed(NULL, keys[i], 1);
+      assert_int_equal(kin_queue_add(w.queue, object), 0);
+      kin_object_unref(object);
+    }
+    script_advance(&w.vh.script, 60000);
+    change_log_expect(&w.log, kind == CW_QUEUE_IN_ORDER
+                                  ? "A:even/p0@1 A:odd/p1@1 A:even/p2@1"
+                                  : "A:odd/p1@1 A:even/p2@1 A:even/p0@1");
+    assert_int_equal(w.process_errors, 3);
+    assert_true(w.was_retried);
+    kin_controller_stats stats;
+    kin_controller_get_stats(w.controller, &stats);
+    assert_int_equal(stats.failures, 3);
+    assert_int_equal(stats.retries, 3);
+    cw_finish(&w);
+  }
+}
+
+/* OQ-01: what is newer wins over what failed. */
+static void test_controller_newer_item_wins(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_FIFO, 0);
+  w.options.retry_on_error = true;
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  w.failing_key = "foo";
+  w.failures_left = 1;
+  kin_object *first = object_keyed(NULL, "foo", 1);
+  kin_object *second = object_keyed(NULL, "foo", 2);
+  assert_int_equal(kin_queue_add(w.queue, first), 0);
+  script_run(&w.vh.script);
+  assert_int_equal(w.process_errors, 1);
+  assert_int_equal(kin_queue_add(w.queue, second), 0);
+  script_run(&w.vh.script);
+  change_log_expect(&w.log, "A:foo@2");
+  kin_object_unref(first);
+  kin_object_unref(second);
+  cw_finish(&w);
+}
+
+/* An item that always fails costs a try now and then: after 0.1, 0.2, 0.4 s and
+ * so on, up to 6.4 s. Something else is processed at once all the same. */
+static void test_controller_hopeless_item(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_DELTA, 0);
+  w.options.retry_on_error = true;
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  w.failing_key = "bad";
+  w.failures_left = UINT32_MAX;
+  kin_object *bad = object_keyed(NULL, "bad", 1);
+  kin_object *good = object_keyed(NULL, "good", 1);
+  assert_int_equal(kin_queue_add(w.queue, bad), 0);
+  static const struct {
+    uint64_t ms;
+    unsigned tries;
+  } waits[] = {{0, 1},    {99, 1},  {1, 2},    {199, 2},  {1, 3},
+               {400, 4},  {800, 5}, {1600, 6}, {3200, 7}, {6400, 8},
+               {6399, 8}, {1, 9},   {6400, 10}};
+  for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+    script_advance(&w.vh.script, waits[i].ms);
+    assert_int_equal(w.process_errors, waits[i].tries);
+  }
+  assert_int_equal(kin_queue_add(w.queue, good), 0);
+  script_run(&w.vh.script);
+  change_log_expect(&w.log, "A:good@1");
+  kin_object_unref(bad);
+  kin_object_unref(good);
+  cw_finish(&w);
+}
+
+/* OQ-02: an item that its function puts back without a failure does not make
+ * the loop spin, either. */
+static int put_back(kin_queue *queue, kin_queue_item *item, void *data) {
+  cw_world *w = data;
+  (void)queue;
+  item->requeue = ++w->log.calls < 3;
+  return 0;
+}
+
+static void test_controller_item_is_put_back(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_FIFO, 0);
+  w.options.process = put_back;
+  mini_put(&w.vh.server, 0);
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  assert_int_equal(w.log.calls, 1);
+  mini_pass(&w.vh.server, 60000);
+  assert_int_equal(w.log.calls, 3);
+  assert_int_equal(w.process_errors, 0);
+  assert_int_equal(kin_queue_count(w.queue), 0);
+  cw_finish(&w);
+}
+
+/* --- Too much at once ----------------------------------------------------- */
+
+typedef struct pressure {
+  bool was_paused;
+  size_t most;
+} pressure;
+
+static pressure seen_pressure;
+
+static void look_at_pressure(change_log *log) {
+  cw_world *w = log->data;
+  const kin_queue *queue = kin_controller_queue(w->controller);
+  script_request *watch = script_find(&w->vh.script, "watch=");
+  seen_pressure.was_paused |= watch != NULL && watch->is_paused;
+  size_t count = kin_queue_count(queue);
+  seen_pressure.most = count > seen_pressure.most ? count : seen_pressure.most;
+}
+
+/* QF-16, CN-06: a queue that is full stops the reading, which goes on when
+ * there is room. */
+static void test_controller_back_pressure(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_IN_ORDER, 0);
+  w.queue_options.pending_limit = 4;
+  w.log.during = look_at_pressure;
+  seen_pressure = (pressure){0};
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  script_request *watch = script_expect(&w.vh.script, "watch=");
+  char body[8192];
+  size_t length = 0;
+  for (int i = 0; i < 20; i++) {
+    length += (size_t)snprintf(
+        body + length, sizeof body - length,
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+        "\"uid\":\"u\",\"resourceVersion\":\"%d\"}}}\n",
+        i, 200 + i);
+  }
+  assert_true(script_request_body(watch, body, length));
+  assert_int_equal(w.log.adds, 20);
+  assert_true(seen_pressure.was_paused);
+  assert_int_equal(seen_pressure.most, 19); /* had been read already */
+  assert_false(watch->is_paused);
+  cw_finish(&w);
+}
+
+/* A source whose list is as long as the test wants. */
+typedef struct big_source {
+  kin_feed *feed;
+  bool is_list_open;
+} big_source;
+
+static int big_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
+                    void **out) {
+  big_source *source = ctx;
+  source->feed = feed;
+  source->is_list_open = !request->is_watch;
+  *out = source;
+  return 0;
+}
+
+static void big_cancel(void *ctx, void *answer) {
+  (void)answer;
+  ((big_source *)ctx)->is_list_open = false;
+}
+
+static void feed_list(cw_world *w, big_source *source, unsigned from,
+                      unsigned to, unsigned version) {
+  script_advance(&w->vh.script, 60000);
+  assert_true(source->is_list_open);
+  for (unsigned i = from; i < to; i++) {
+    char key[32];
+    snprintf(key, sizeof key, "n/p%u", i);
+    kin_object *object =
+        object_keyed(&w->vh.memory.allocator, key, version + i % 2);
+    assert_int_equal(kin_feed_item(source->feed, object), 0);
+    kin_object_unref(object);
+  }
+  char text[16];
+  snprintf(text, sizeof text, "%u", version);
+  assert_int_equal(kin_feed_list_end(source->feed, text, NULL), 0);
+}
+
+/* Runs all there is to do, and asserts that no step tells more than a slice. */
+static unsigned run_in_steps(cw_world *w) {
+  unsigned steps = 0;
+  for (; kin__sched_has_work(&w->vh.script.sched); steps++) {
+    unsigned calls = w->log.adds + w->log.updates + w->log.deletes;
+    kin__sched_run(&w->vh.script.sched, 0); /* one step */
+    assert_true(w->log.adds + w->log.updates + w->log.deletes - calls <= 1024);
+  }
+  return steps;
+}
+
+enum { BIG = 100000 };
+
+static void check_big_lists(cw_kind kind) {
+  cw_world w;
+  cw_init(&w, kind, 0);
+  big_source source = {0};
+  kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
+  lister.open = big_open;
+  lister.cancel = big_cancel;
+  lister.ctx = &source;
+  w.resource.source = &lister;
+  w.options.resync_ms = 600000;
+  w.log.is_terse = true;
+  w.log.during = NULL;
+  assert_int_equal(cw_open(&w), 0);
+  feed_list(&w, &source, 0, BIG, 10);
+  assert_true(run_in_steps(&w) > 200);
+  assert_int_equal(w.log.adds, BIG);
+  assert_int_equal(w.synced, 1);
+
+  static uint8_t met[2 * BIG];
+  memset(met, 0, sizeof met);
+  kin_cursor cursor = {0};
+  for (unsigned i = 0; i < BIG / 2; i++) {
+    met[cw_number(kin_store_next(w.store, &cursor))]++;
+  }
+  assert_int_equal(kin_feed_watch_end(source.feed), 0);
+  kin_feed_error gone = KIN_FEED_ERROR_INIT;
+  gone.status = 410;
+  gone.reason = "Expired";
+  script_advance(&w.vh.script, 60000);
+  (void)kin_feed_fail(source.feed, &gone, false);
+  feed_list(&w, &source, BIG / 10, BIG + BIG / 10, 11);
+  size_t before = kin_store_count(w.store);
+  assert_int_equal(before, BIG);
+  assert_true(run_in_steps(&w) > 200);
+  assert_int_equal(w.log.deletes, BIG / 10);
+  assert_int_equal(w.log.updates, BIG - BIG / 10);
+  assert_int_equal(w.log.adds, BIG + BIG / 10);
+  const kin_object *object;
+  while ((object = kin_store_next(w.store, &cursor)) != NULL) {
+    met[cw_number(object)]++;
+  }
+  for (unsigned i = BIG / 10; i < BIG; i++) {
+    assert_int_equal(met[i], 1);
+  }
+  change_log_assert_folds_to(&w.log, w.store);
+
+  script_advance(&w.vh.script, 650000);
+  assert_int_equal(w.log.updates, BIG - BIG / 10 + BIG);
+  cw_close(&w);
+  assert_true(run_in_steps(&w) > 100);
+  assert_int_equal(w.closed, 0);
+  w.act_at = UINT32_MAX;
+  cw_finish(&w);
+}
+
+/* PD-06, PD-04: a list of 100,000 objects, another one after it, and a resync,
+ * all in steps; a scan that began before the second list meets each object that
+ * stays once, and so does look-up: the content is the old one or the new
+ * one. */
+static void test_controller_big_lists(void **state) {
+  (void)state;
+  check_big_lists(CW_IN_ORDER);
+  check_big_lists(CW_DELTA);
+}
+
+/* Handlers' time is not the library's: it is accounted for. */
+static void take_a_millisecond(change_log *log) {
+  cw_world *w = log->data;
+  w->vh.script.now_ns += 1000000;
+}
+
+static void test_controller_handlers_time(void **state) {
+  (void)state;
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.log.during = take_a_millisecond;
+    for (int i = 0; i < 5; i++) {
+      mini_put(&w.vh.server, i);
+    }
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    assert_int_equal(w.vh.script.handler_ns, 5 * 1000000);
+    cw_finish(&w);
+  }
+}
+
+/* --- Input ---------------------------------------------------------------- */
+
+static int change_nothing(const kin_object *in, kin_object_builder *out,
+                          void *data) {
+  (void)in;
+  (void)out;
+  (void)data;
+  return 0;
+}
+
+/* CO-01: options that contradict each other, and what comes out of turn. */
+static void test_controller_bad_options(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_DELTA, 0);
+  kin_queue *queue;
+  assert_int_equal(kin_queue_new_delta(&queue, NULL), 0);
+  kin_controller *controller;
+  kin_process_handlers handlers = KIN_PROCESS_HANDLERS_INIT;
+  static const char *const namespaces[] = {"a", "b"};
+  kin_controller_options good = w.options;
+  good.queue = queue;
+  for (int i = 0; i < 11; i++) {
+    kin_controller_options o = good;
+    int expected = KIN_EINVAL;
+    switch (i) {
+    case 0:
+      o.resource = NULL;
+      break;
+    case 1:
+      o.process = NULL;
+      break;
+    case 2:
+      o.queue = NULL;
+      break;
+    case 3:
+      o.handlers = &handlers;
+      break;
+    case 4:
+      o.queue_kind = KIN_CONTROLLER_DELTA;
+      break;
+    case 5:
+      o.transform = change_nothing;
+      break;
+    case 6:
+      o.size = 8;
+      break;
+    case 7:
+      o.queue = NULL;
+      o.process = NULL;
+      o.retry_on_error = true;
+      break;
+    case 8:
+      o.queue = NULL;
+      o.process = NULL;
+      o.queue_kind = (kin_controller_queue_kind)2;
+      break;
+    case 9:
+      w.resource.plural = "a/b";
+      break;
+    default:
+      w.resource.plural = "pods";
+      w.resource.namespaces = namespaces;
+      w.resource.namespace_count = 2;
+    }
+    controller = (kin_controller *)&w;
+    assert_int_equal(kin__controller_open(&controller, &w.vh.host, &o),
+                     expected);
+    assert_null(controller);
+  }
+  w.resource.namespace_count = 0;
+  assert_int_equal(kin__controller_open(&controller, &w.vh.host, &good), 0);
+  kin_controller *second;
+  assert_int_equal(kin__controller_open(&second, &w.vh.host, &good),
+                   KIN_EINVAL); /* one consumer a queue */
+  assert_int_equal(kin_controller_start(controller), 0);
+  assert_int_equal(kin_controller_start(controller), KIN_EALREADY);
+  vh_close(&w.vh);
+  assert_int_equal(kin_controller_start(controller), KIN_ECLOSED);
+  assert_int_equal(kin__controller_open(&second, &w.vh.host, &good),
+                   KIN_ECLOSED);
+  script_run(&w.vh.script);
+  assert_int_equal(w.on_closed, 1);
+  kin_queue_free(queue);
+  kin_store_free(w.store);
+  change_log_finish(&w.log);
+  vh_finish(&w.vh);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_controller_item_is_lost),
+      cmocka_unit_test(test_controller_item_is_retried),
+      cmocka_unit_test(test_controller_newer_item_wins),
+      cmocka_unit_test(test_controller_hopeless_item),
+      cmocka_unit_test(test_controller_item_is_put_back),
+      cmocka_unit_test(test_controller_back_pressure),
+      cmocka_unit_test(test_controller_big_lists),
+      cmocka_unit_test(test_controller_handlers_time),
+      cmocka_unit_test(test_controller_bad_options),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_CONTROLLER_WORLD_H
+#define KIN_TEST_CONTROLLER_WORLD_H
+
+#include <kin/controller.h>
+
+#include "support/change_log.h"
+#include "support/virtual_host.h"
+
+/* A controller in a virtual host, and what it told. */
+typedef enum cw_kind {
+  CW_IN_ORDER, /* only handlers; its own queue and store */
+  CW_DELTA,
+  CW_QUEUE_FIFO, /* a queue, and kin_process_deltas into the test's store */
+  CW_QUEUE_DELTA,
+  CW_QUEUE_IN_ORDER,
+  CW_QUEUE_BATCHES,
+  CW_KINDS
+} cw_kind;
+
+typedef struct cw_world {
+  cw_kind kind;
+  virtual_host vh;
+  kin_controller *controller; /* NULL before and after */
+  kin_controller_options options;
+  kin_informer_options resource;
+  kin_queue_options queue_options; /* of CW_QUEUE_ kinds */
+  kin_queue *queue;
+  kin_store *store; /* the controller's or the test's */
+  change_log log;
+
+  bool is_closing; /* cw_close or cw_close_host has been called */
+  unsigned calls;  /* of anything of the program's but pure functions */
+  unsigned act_at; /* the call that does `act`; 0: none */
+  void (*act)(struct cw_world *w);
+
+  unsigned errors;
+  int last_status;
+  unsigned process_errors;
+  int process_error;
+  bool was_retried;
+  char error_key[64];
+  unsigned synced;
+  unsigned closed; /* by the callback of kin_controller_close */
+  unsigned on_closed;
+  /* Makes the processing of each key that begins so fail, so often. */
+  const char *failing_key;
+  unsigned failures_left;
+} cw_world;
+
+/* Fills in the options, which may be changed before it is opened. `fail_at`:
+ * see fail_alloc; 0 for never. */
+void cw_init(cw_world *w, cw_kind kind, size_t fail_at);
+/* Opens it and starts it. */
+int cw_open(cw_world *w);
+/* Closes whatever is open, and fails the test if anything is left. */
+void cw_finish(cw_world *w);
+
+/* Things to do in a callback. */
+void cw_close(cw_world *w);
+void cw_close_host(cw_world *w);
+
+/* The store is what the server has, and so is what handlers were told. */
+void cw_assert_truth(const cw_world *w);
+
+/* The number in the name "p<number>" of an object of the server. */
+int cw_number(const kin_object *object);
+
+#endif /* KIN_TEST_CONTROLLER_WORLD_H */
