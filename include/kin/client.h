@@ -167,6 +167,7 @@ typedef struct kin_client_stats {
   uint32_t open_connections; /* now, idle ones included */
 } kin_client_stats;
 
+/* Reads them, any time before the close callback. Cost: O(1). */
 KIN_EXTERN void kin_client_get_stats(const kin_client *client,
                                      kin_client_stats *stats);
 

@@ -17,9 +17,9 @@ extern "C" {
 #endif
 
 /* Objects by key that are forgotten after a while: client-go's ExpirationCache
- * (EX-01). Nothing runs in the background: an object is found to be expired, and
- * removed, when it is asked for. Memory of what nobody asks for is given back by
- * a scan with kin_expiring_store_next, in as small steps as one likes.
+ * (EX-01). Nothing runs in the background: an object is found to be expired,
+ * and removed, when it is asked for. Memory of what nobody asks for is given
+ * back by a scan with kin_expiring_store_next, in as small steps as one likes.
  *
  * It uses no loop; the clock is the caller's, and need not be monotonic: an
  * object from the future has age 0. One thread at a time. */
@@ -57,9 +57,9 @@ kin_expiring_store_new(kin_expiring_store **out,
 /* NULL is allowed. Cost: O(objects). */
 KIN_EXTERN void kin_expiring_store_free(kin_expiring_store *store);
 
-/* As kin_store_put, kin_store_delete, kin_store_delete_object, kin_store_replace
- * and kin_store_bookmark, errors included. Putting and replacing begin a new
- * life of the objects. */
+/* As kin_store_put, kin_store_delete, kin_store_delete_object,
+ * kin_store_replace and kin_store_bookmark, errors included. Putting and
+ * replacing begin a new life of the objects. */
 KIN_EXTERN int kin_expiring_store_put(kin_expiring_store *store,
                                       const kin_object *object);
 KIN_EXTERN int kin_expiring_store_delete(kin_expiring_store *store,

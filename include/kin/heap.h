@@ -58,8 +58,8 @@ typedef struct kin_heap_entry {
 } kin_heap_entry;
 
 /* Puts several items in, in order, as by kin_heap_put, up to the first error,
- * which is the result. *done, unless NULL, gets the number of those that are in.
- * Items that are replaced are not told: use kin_heap_put to own them. */
+ * which is the result. *done, unless NULL, gets the number of those that are
+ * in. Items that are replaced are not told: use kin_heap_put to own them. */
 KIN_EXTERN int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
                                 size_t count, size_t *done);
 
@@ -77,11 +77,13 @@ KIN_EXTERN void *kin_heap_peek(const kin_heap *heap);
 /* The item with that key, or NULL. */
 KIN_EXTERN void *kin_heap_get(const kin_heap *heap, kin_str key);
 
+/* Number of items. */
 KIN_EXTERN size_t kin_heap_count(const kin_heap *heap);
 
-/* Scans all items, in no particular order; begin with a zero-initialized cursor,
- * which may be paused like one of kin_store_next. Returns false at the end; else
- * *key, borrowed until its item is taken out, and *item; both may be NULL. */
+/* Scans all items, in no particular order; begin with a zero-initialized
+ * cursor, which may be paused like one of kin_store_next. Returns false at the
+ * end; else *key, borrowed until its item is taken out, and *item; both may be
+ * NULL. */
 KIN_EXTERN bool kin_heap_next(const kin_heap *heap, kin_cursor *cursor,
                               kin_str *key, void **item);
 

@@ -33,9 +33,9 @@ extern "C" {
 KIN_EXTERN int kin_key_make(char *to, size_t size, kin_str namespace_,
                             kin_str name, kin_str *key);
 
-/* Takes a key apart: slices of `key`, *namespace_ empty if there is none. Either
- * may be NULL. Errors: KIN_EKEY (empty, an empty part, or more than one slash);
- * *namespace_ and *name are left alone. */
+/* Takes a key apart: slices of `key`, *namespace_ empty if there is none.
+ * Either may be NULL. Errors: KIN_EKEY (empty, an empty part, or more than one
+ * slash); *namespace_ and *name are left alone. */
 KIN_EXTERN int kin_key_split(kin_str key, kin_str *namespace_, kin_str *name);
 
 #ifdef __cplusplus

@@ -45,11 +45,11 @@ typedef struct kin_lister_scan {
   bool is_over;
 } kin_lister_scan;
 
-/* Begins a scan; `selector` is borrowed for as long as it lasts, and NULL matches
- * everything. One namespace is found by the store's index of
- * "/metadata/namespace", whatever that is called, if there is one and it is ready
- * (kin_store_index_ready); without one all objects are looked at. A selector that
- * matches nothing looks at none. */
+/* Begins a scan; `selector` is borrowed for as long as it lasts, and NULL
+ * matches everything. One namespace is found by the store's index of
+ * "/metadata/namespace", whatever that is called, if there is one and it is
+ * ready (kin_store_index_ready); without one all objects are looked at. A
+ * selector that matches nothing looks at none. */
 KIN_EXTERN kin_lister_scan kin_lister_list(const kin_lister *lister,
                                            const kin_selector *selector);
 

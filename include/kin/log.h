@@ -18,7 +18,8 @@ typedef enum kin_log_level {
 
 /* Receives one line without a newline, valid during the call. Lines never hold
  * object bodies or credentials. The library writes nowhere by itself. A log
- * callback is pure: it may be called inside a kin_ call and may not call one. */
+ * callback is pure: it may be called inside a kin_ call and may not call
+ * one. */
 typedef void (*kin_log_cb)(kin_log_level level, const char *line, void *data);
 
 #ifdef __cplusplus

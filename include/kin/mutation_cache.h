@@ -69,16 +69,16 @@ KIN_EXTERN void kin_mutation_cache_free(kin_mutation_cache *cache);
 KIN_EXTERN int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                            const kin_object *object);
 
-/* To be called when an object has come into the store: a write that is not newer
- * is forgotten (MC-05). Calling it is optional; it saves memory. NULL, and an
- * object whose version is no number, do nothing. */
+/* To be called when an object has come into the store: a write that is not
+ * newer is forgotten (MC-05). Calling it is optional; it saves memory. NULL,
+ * and an object whose version is no number, do nothing. */
 KIN_EXTERN void kin_mutation_cache_on_put(kin_mutation_cache *cache,
                                           const kin_object *object);
 
 /* To be called with the last state of what was deleted: a write of the same
  * object, or one that is not newer, is forgotten, and later ones of the same
- * object are ignored for ttl_ms (MC-06). With include_adds it is needed; without,
- * it is optional. Errors: as kin_mutation_cache_mutation. */
+ * object are ignored for ttl_ms (MC-06). With include_adds it is needed;
+ * without, it is optional. Errors: as kin_mutation_cache_mutation. */
 KIN_EXTERN int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
                                             const kin_object *object);
 
@@ -90,10 +90,10 @@ KIN_EXTERN const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
                                                     kin_str key);
 
 /* What kin_mutation_cache_get gives for each object that the store finds by its
- * index; with include_adds also written objects that have the value, but are not
- * among those and are newer than what the store has (MC-03). By key in ascending
- * order; free the list with kin_object_list_free. A written object that the
- * index function fails on is left out.
+ * index; with include_adds also written objects that have the value, but are
+ * not among those and are newer than what the store has (MC-03). By key in
+ * ascending order; free the list with kin_object_list_free. A written object
+ * that the index function fails on is left out.
  * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
  * Cost: O(n log n) for n objects found, and O(max_entries). */
 KIN_EXTERN int kin_mutation_cache_by_index(kin_mutation_cache *cache,
@@ -103,8 +103,9 @@ KIN_EXTERN int kin_mutation_cache_by_index(kin_mutation_cache *cache,
 /* Number of writes and deletions remembered, those out of date included. */
 KIN_EXTERN size_t kin_mutation_cache_count(const kin_mutation_cache *cache);
 
-/* Compares two resource versions of one object as decimal numbers of any length:
- * *order becomes -1, 0 or 1. "" is 0. Errors: KIN_EINVAL (one is no number). */
+/* Compares two resource versions of one object as decimal numbers of any
+ * length: *order becomes -1, 0 or 1. "" is 0. Errors: KIN_EINVAL (one is no
+ * number). */
 KIN_EXTERN int kin_resource_version_compare(kin_str a, kin_str b, int *order);
 
 #ifdef __cplusplus

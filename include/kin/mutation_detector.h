@@ -15,10 +15,11 @@
 extern "C" {
 #endif
 
-/* Cached objects are shared by everybody who reads them, and must not be written
- * to (TS-14). C lets a program do it all the same, through a cast or a wild
- * pointer, and what it breaks is found much later. What follows finds it sooner;
- * it is meant for tests and for hunting, and costs nothing where it is off. */
+/* Cached objects are shared by everybody who reads them, and must not be
+ * written to (TS-14). C lets a program do it all the same, through a cast or a
+ * wild pointer, and what it breaks is found much later. What follows finds it
+ * sooner; it is meant for tests and for hunting, and costs nothing where it is
+ * off. */
 
 /* What a client does about it: see kin_client_options.mutation_check. */
 typedef enum kin_mutation_check {
@@ -50,9 +51,9 @@ typedef struct kin_mutation {
 } kin_mutation;
 
 /* Remembers objects and tells which of them have been written to since: client-
- * go's CacheMutationDetector (MD-01, MD-02). It is for objects of any origin and
- * in any hands; what an informer has in its store is checked with less effort by
- * the option mutation_check of its client.
+ * go's CacheMutationDetector (MD-01, MD-02). It is for objects of any origin
+ * and in any hands; what an informer has in its store is checked with less
+ * effort by the option mutation_check of its client.
  *
  * An object costs a reference, 40 bytes, and one byte for each 8 of its own
  * unless it is sealed already. It is forgotten two to four minutes after it was
@@ -81,8 +82,8 @@ typedef struct kin_mutation_detector_options {
   kin_mutation_cb on_mutation; /* required */
   void *data;                  /* passed to on_mutation */
 
-  /* Objects are forgotten after this long, at least, and twice that, at most, if
-   * they are checked often; 0: 2 minutes (CN-07). */
+  /* Objects are forgotten after this long, at least, and twice that, at most,
+   * if they are checked often; 0: 2 minutes (CN-07). */
   uint64_t retain_ms;
 } kin_mutation_detector_options;
 #define KIN_MUTATION_DETECTOR_OPTIONS_INIT                                     \

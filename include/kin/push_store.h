@@ -48,9 +48,9 @@ KIN_EXTERN int kin_push_store_new(kin_push_store **out,
 KIN_EXTERN void kin_push_store_free(kin_push_store *store);
 
 /* As kin_store_put, kin_store_delete, kin_store_delete_object and
- * kin_store_replace, errors included, and KIN_EALREADY inside this store's push.
- * On an error, be it that the key to delete is absent, nothing has changed and
- * nothing is pushed. */
+ * kin_store_replace, errors included, and KIN_EALREADY inside this store's
+ * push. On an error, be it that the key to delete is absent, nothing has
+ * changed and nothing is pushed. */
 KIN_EXTERN int kin_push_store_put(kin_push_store *store,
                                   const kin_object *object);
 KIN_EXTERN int kin_push_store_delete(kin_push_store *store, kin_str key);

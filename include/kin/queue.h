@@ -31,8 +31,8 @@ extern "C" {
  * - delta (client-go's DeltaFIFO): every change of a key since its last turn,
  *   deletions too. Keys take turns in the order of their first change.
  * - in order (client-go's RealFIFO): every change by itself, in the one order
- * in   which they happened over all keys. Lists, resyncs and bookmarks have a
- * place   in that order. Changes can be taken in batches.
+ *   in which they happened over all keys. Lists, resyncs and bookmarks have a
+ *   place in that order. Changes can be taken in batches.
  *
  * A queue belongs to one thread and never waits: taking from an empty one is
  * KIN_EAGAIN. Every operation on a key is O(1) expected. What is put in is

@@ -47,8 +47,8 @@ typedef struct kin_reflector_options {
   /* What is listed and watched, and what is kept of it; required, copied. Used
    * are group, version, plural, namespaces (at most one), label_selector,
    * field_selector, page_size, max_object_bytes, keep_managed_fields, fields,
-   * metadata_only and source; no_watch_list does not matter; the rest must be
-   * as KIN_INFORMER_OPTIONS_INIT has it. */
+   * metadata_only and source; the rest must be as KIN_INFORMER_OPTIONS_INIT
+   * has it, but for no_watch_list: a reflector asks for lists anyway. */
   const kin_informer_options *resource;
 
   /* What it is written to; required, the struct is copied. What its ctx points

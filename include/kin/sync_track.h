@@ -15,9 +15,9 @@ extern "C" {
 #endif
 
 /* For handlers that work on: they hand objects to something slower and want to
- * know when all of the initial state has gone through that, too. client-go calls
- * it synctrack (SY-03 to SY-06). A tracker is synced when upstream is and nothing
- * of the initial state is still under way; then it stays synced.
+ * know when all of the initial state has gone through that, too. client-go
+ * calls it synctrack (SY-03 to SY-06). A tracker is synced when upstream is and
+ * nothing of the initial state is still under way; then it stays synced.
  *
  * Say "upstream has synced" only when the whole initial state has been handed
  * over: the synced event of a listener is that moment. Earlier, nothing may be
@@ -40,6 +40,8 @@ KIN_EXTERN void kin_sync_counter_start(kin_sync_counter *counter);
 /* One is done. Errors: KIN_EINVAL (none is under way): nothing has changed. */
 KIN_EXTERN int kin_sync_counter_finish(kin_sync_counter *counter);
 
+/* Everything has been started: call it from the handler's on_synced. From then
+ * on it has synced as soon as nothing is under way. */
 KIN_EXTERN void kin_sync_counter_upstream_synced(kin_sync_counter *counter);
 KIN_EXTERN bool kin_sync_counter_has_synced(const kin_sync_counter *counter);
 
@@ -60,14 +62,15 @@ KIN_EXTERN int kin_sync_set_start(kin_sync_set *set, kin_str key);
 /* That key is done, if it was under way. */
 KIN_EXTERN void kin_sync_set_finish(kin_sync_set *set, kin_str key);
 
+/* As for a counter. */
 KIN_EXTERN void kin_sync_set_upstream_synced(kin_sync_set *set);
 KIN_EXTERN bool kin_sync_set_has_synced(const kin_sync_set *set);
 
 /* Number of keys under way. */
 KIN_EXTERN size_t kin_sync_set_count(const kin_sync_set *set);
 
-/* A value that is made when it is asked for, and again when it is asked for after
- * a notice that it has changed (SY-06). */
+/* A value that is made when it is asked for, and again when it is asked for
+ * after a notice that it has changed (SY-06). */
 typedef struct kin_lazy kin_lazy;
 
 /* Makes the value: sets *value, which becomes the lazy value's. It may call
@@ -106,9 +109,9 @@ KIN_EXTERN void kin_lazy_notify(kin_lazy *lazy);
 
 /* For values that are made elsewhere and arrive later, by a thread pool for
  * instance: remember the generation when the work begins, and offer the result
- * with it. It becomes the current value, and the lazy value's, if there has been
- * no notice since and there is no current value yet: returns true then, else the
- * value stays the caller's. */
+ * with it. It becomes the current value, and the lazy value's, if there has
+ * been no notice since and there is no current value yet: returns true then,
+ * else the value stays the caller's. */
 KIN_EXTERN uint64_t kin_lazy_generation(const kin_lazy *lazy);
 KIN_EXTERN bool kin_lazy_offer(kin_lazy *lazy, uint64_t generation,
                                void *value);

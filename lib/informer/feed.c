@@ -57,12 +57,15 @@ static void request_ended(kin_feed *feed) {
   }
 }
 
-/* The source may feed nothing from inside cancel. */
+/* The source may feed nothing from inside cancel. Inside open there is nothing to
+ * cancel yet: send_request does it. */
 static void drop_request(kin_feed *feed) {
   if (feed->request != KIN__REQUEST_NONE) {
     void *answer = feed->answer;
     request_ended(feed);
-    feed->source.cancel(feed->source.ctx, answer);
+    if (!feed->is_opening) {
+      feed->source.cancel(feed->source.ctx, answer);
+    }
   }
 }
 
@@ -94,6 +97,9 @@ static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
   feed->is_opening = false;
   if (err != 0) {
     request_ended(feed);
+  } else if (feed->request == KIN__REQUEST_NONE) {
+    feed->source.cancel(feed->source.ctx, feed->answer); /* closed by open */
+    feed->answer = NULL;
   }
   return err;
 }
@@ -188,7 +194,6 @@ static void report(kin_feed *feed, const kin__failure *failure,
                    uint64_t retry_in_ms) {
   feed->last_error_class = failure->error_class;
   feed->last_error_status = failure->status;
-  feed->metrics.failures[failure->error_class]++;
   kin__feed_notice_failure(feed, failure, retry_in_ms);
   kin__log_write(feed->env->log, KIN_LOG_WARN,
                  "%s %s%s%s: %s; next attempt in %llu ms",
@@ -291,6 +296,7 @@ void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {
 
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms) {
+  feed->metrics.failures[failure->error_class]++;
   kin__notice_failure(feed, failure, retry_in_ms);
 }
 
@@ -326,6 +332,9 @@ void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
 }
 
 void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
+  if (code == KIN_ECLOSED) {
+    return; /* it is over; what is open now is another one */
+  }
   kin__failure failure;
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
@@ -342,8 +351,13 @@ void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
 void kin__feed_end_list(kin_feed *feed, const char *version,
                         const char *token) {
   request_ended(feed);
-  kin__reflector_input input = {
-      .type = KIN__INPUT_PAGE, .version = version, .token = token};
+  kin__failure no_memory;
+  kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
+                         "");
+  kin__reflector_input input = {.type = KIN__INPUT_PAGE,
+                                .version = version,
+                                .token = token,
+                                .failure = &no_memory};
   step(feed, &input);
 }
 
@@ -461,9 +475,8 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                               options->watch_timeout_s,
                               options->is_single_watch);
   }
-  if (options->use_streams && feed->source.watch_list &&
-      feed->source.pause != NULL) {
-    kin__reflector_use_streams(&feed->reflector, env->stream_refused);
+  if (feed->source.watch_list && feed->source.pause != NULL) {
+    kin__reflector_use_streams(&feed->reflector, options->stream_refused);
   }
   kin__gate_visitor_init(&feed->lists, on_list_turn);
   kin__timer_init(&feed->timer, on_timer);

@@ -112,8 +112,9 @@ typedef struct kin__feed_options {
   const char *watch_after;
   uint32_t watch_timeout_s;
   bool is_single_watch;
-  bool use_streams; /* lists may come as watches; needs owners that take a stage
-                     * with changes in it */
+  /* Lists may come as watches, until it is set: see kin__reflector_use_streams.
+   * Needs an owner that takes a stage with changes in it. NULL: they may not. */
+  bool *stream_refused;
 } kin__feed_options;
 
 /* Copies and checks a program's own. Errors: KIN_EINVAL, KIN_ENOTSUP. */
@@ -171,7 +172,8 @@ const kin_object *kin__feed_cached(kin_feed *feed,
 
 /* An object of a list or a watch; takes the reference over, also on failure.
  * `is_cached`: it is the cached object itself. A failure does not end the
- * answer: give it up. Errors: KIN_ENOMEM, the owner's. */
+ * answer: give it up. Errors: KIN_ENOMEM, the owner's; KIN_ECLOSED (the answer is
+ * over: the owner has closed the feed, or asks for something else). */
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached);
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
@@ -179,11 +181,14 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
 /* The events that were held, oldest first. On an error the one that failed and
  * those after it stay held. Errors: as for kin__feed_take. */
 int kin__feed_take_held(kin_feed *feed);
-/* The stream has brought what there is, as of `version`. */
+/* Bytes have come in. */
+void kin__feed_received(kin_feed *feed, size_t bytes);
+/* The stream has brought what there is, as of `version`: it is held, or dropped for
+ * another request. */
 void kin__feed_streamed(kin_feed *feed, const char *version);
 
 /* Cancels the answer and has it failed: with a code, `key` names the object in
- * hand, "" if unknown. */
+ * hand, "" if unknown. Does nothing with KIN_ECLOSED. */
 void kin__feed_give_up(kin_feed *feed, int code, const char *key);
 /* The same with a failure in hand. */
 void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,

@@ -35,13 +35,15 @@ const kin_object *kin__feed_cached(kin_feed *feed,
                              identity->uid, identity->version);
 }
 
-/* The owner is told if that is where the watch has come to (RW-09). */
-static void saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
+/* The owner is told if that is where the watch has come to (RW-09); it may close
+ * the feed. Errors: KIN_ECLOSED. */
+static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
   kin__reflector_saw(&feed->reflector, type, version);
   if (feed->owner->advanced != NULL &&
       kin__str_equal(version, kin__cstr(feed->reflector.version))) {
     feed->owner->advanced(feed, version);
   }
+  return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
 }
 
 static int take_event(kin_feed *feed, kin__decoded_type type,
@@ -57,7 +59,7 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
     err = feed->owner->event(feed, type, object);
   }
   if (err == 0) {
-    saw(feed, type, kin_object_resource_version(object));
+    err = saw(feed, type, kin_object_resource_version(object));
   }
   kin_object_unref(object);
   return err;
@@ -109,27 +111,24 @@ static int take_stream_bookmark(kin_feed *feed, kin_str version,
   snprintf(text, sizeof text, "%.*s", (int)version.length,
            version.length > 0 ? version.data : "");
   kin__feed_streamed(feed, text);
-  return 0;
+  /* It goes on, unless what it brought is of no use. */
+  return feed->is_held ? 0 : KIN_ECLOSED;
 }
 
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
                             bool is_initial_end) {
+  feed->counters.bookmarks++;
   if (feed->is_held) {
     return 0; /* of no use before what is held, and another will come */
   }
   if (feed->request == KIN__REQUEST_STREAM) {
-    feed->counters.bookmarks++;
     return take_stream_bookmark(feed, version, is_initial_end);
   }
-  feed->counters.bookmarks++;
   feed->metrics.request_items++;
   feed->last_bookmark_ms = feed->last_byte_ms;
   int err =
       feed->owner->bookmark != NULL ? feed->owner->bookmark(feed, version) : 0;
-  if (err == 0) {
-    saw(feed, (kin__decoded_type)0, version);
-  }
-  return err;
+  return err == 0 ? saw(feed, (kin__decoded_type)0, version) : err;
 }
 
 /* --- Sources of the program's own ---------------------------------------------- */
@@ -143,6 +142,10 @@ int kin__lister_watcher_copy(kin_lister_watcher *to,
   bool is_valid = to->open != NULL && to->cancel != NULL &&
                   (to->pause == NULL) == (to->resume == NULL);
   return is_valid ? 0 : KIN_EINVAL;
+}
+
+static const char *or_empty(const char *s) {
+  return s != NULL ? s : "";
 }
 
 static void touch(kin_feed *feed) {
@@ -171,12 +174,20 @@ static int enter(kin_feed *feed, bool is_for_watch) {
   return is_watch(feed) == is_for_watch ? kin_feed_open(feed) : KIN_ECLOSED;
 }
 
+/* A stream makes progress also while an object is not complete. */
+void kin__feed_received(kin_feed *feed, size_t bytes) {
+  touch(feed);
+  feed->counters.received_bytes += bytes;
+  if (feed->request == KIN__REQUEST_STREAM) {
+    feed->reflector.saw_anything = true;
+  }
+}
+
 int kin_feed_received(kin_feed *feed, size_t bytes) {
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }
-  touch(feed);
-  feed->counters.received_bytes += bytes;
+  kin__feed_received(feed, bytes);
   return 0;
 }
 
@@ -219,8 +230,14 @@ int kin_feed_list_end(kin_feed *feed, const char *version,
   if (err != 0) {
     return err;
   }
-  kin__feed_end_list(feed, version != NULL ? version : "",
-                     continue_token != NULL ? continue_token : "");
+  version = or_empty(version);
+  continue_token = or_empty(continue_token);
+  if (strlen(version) >= KIN__VERSION_SIZE ||
+      strlen(continue_token) >= KIN__TOKEN_SIZE) {
+    kin__feed_give_up(feed, KIN_ETOOBIG, "");
+    return KIN_ETOOBIG;
+  }
+  kin__feed_end_list(feed, version, continue_token);
   return 0;
 }
 
@@ -265,10 +282,6 @@ int kin_feed_watch_end(kin_feed *feed) {
   return 0;
 }
 
-static const char *or_empty(const char *s) {
-  return s != NULL ? s : "";
-}
-
 /* With a status it is judged as a response of an API server would be. */
 static void make_failure(const kin_feed *feed, const kin_feed_error *error,
                          kin__failure *failure) {
@@ -294,13 +307,22 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
   }
 }
 
+static int copy_error(kin_feed_error *to, const kin_feed_error *from) {
+  int err = kin__options_copy(to, sizeof *to, from, sizeof(kin_feed_error));
+  if (err != 0) {
+    return err;
+  }
+  bool is_class =
+      to->error_class >= KIN_CLASS_NONE && to->error_class < KIN_ERROR_CLASSES;
+  return is_class ? 0 : KIN_EINVAL;
+}
+
 int kin_feed_fail(kin_feed *feed, const kin_feed_error *error, bool is_event) {
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }
   kin_feed_error copy;
-  int err =
-      kin__options_copy(&copy, sizeof copy, error, sizeof(kin_feed_error));
+  int err = copy_error(&copy, error);
   if (err != 0) {
     copy = (kin_feed_error){.code = err};
   }

@@ -131,8 +131,7 @@ static void on_error_event(kin__http_source *source) {
 static void on_body(void *ctx, const char *bytes, size_t length) {
   kin__http_source *source = ctx;
   kin_feed *feed = source->feed;
-  feed->last_byte_ms = kin__env_now_ms(source->env);
-  feed->counters.received_bytes += length;
+  kin__feed_received(feed, length);
   if (source->http_status != 200) {
     size_t room = MAX_ERROR_BODY - source->error_body.length;
     /* Without memory the message stays short. */

@@ -111,6 +111,10 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   scope->http.memory = kin__informer_raw_memory(informer);
   kin_lister_watcher http = kin__http_source_lister_watcher(&scope->http);
   bool is_own = settings->source.open != NULL;
+  bool *refused = informer->env->stream_refused;
+  if (is_own && refused != NULL) {
+    refused = &scope->stream_refused; /* which is not the server's business */
+  }
   kin__feed_options options = {
       .env = informer->env,
       .owner = informer->transform != NULL ? &transforming_owner : &owner,
@@ -118,7 +122,7 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
       .resource = &settings->resource,
       .namespace_ = namespace_,
       .page_size = settings->options.page_size,
-      .use_streams = !settings->options.no_watch_list};
+      .stream_refused = settings->options.no_watch_list ? NULL : refused};
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
 }

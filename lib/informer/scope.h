@@ -18,6 +18,7 @@ typedef struct kin__scope {
   uint32_t index;      /* in informer->scopes; slots of the store remember it */
   uint32_t generation; /* of the last list; slots remember it */
   kin__http_source http;
+  bool stream_refused; /* by a source of the program's own */
   kin__apply apply;
 } kin__scope;
 

@@ -43,6 +43,12 @@ static bool was_refused(const kin__informer_transform *t, uint64_t print) {
          t->refused[print % KIN__TRANSFORM_TABLE] == print;
 }
 
+/* Versions are given a second time: none of them tells a state any more. */
+static void forget_refused(kin__informer_transform *t) {
+  kin__free(t->informer->env->allocator, t->refused);
+  t->refused = NULL;
+}
+
 /* Without memory it is told again when it comes again. */
 static void note_refused(kin__informer_transform *t, uint64_t print) {
   if (t->refused == NULL) {
@@ -146,8 +152,11 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
 static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
+  if (scope->feed.reflector.versions_repeat) {
+    forget_refused(t);
+  }
   uint64_t print = t->refused != NULL ? fingerprint(t->informer, object) : 0;
-  if (!scope->feed.reflector.versions_repeat && was_refused(t, print)) {
+  if (was_refused(t, print)) {
     return make_refused(t, object, made);
   }
   int err = run(t, type, object, made);

@@ -8,14 +8,12 @@
 /* Each input has one handler below; each handler leaves through one of the
  * `to_` functions, which say what holds in the new state. */
 
-#define MAX_TOKEN (16u << 10)
-
 void kin__reflector_init(kin__reflector *reflector,
                          const kin_allocator *allocator, kin__random *random,
                          uint32_t page_size, uint64_t now_ms) {
   *reflector = (kin__reflector){.random = random, .page_size = page_size};
   kin__backoff_init(&reflector->backoff, now_ms);
-  kin__buf_init(&reflector->token, allocator, MAX_TOKEN);
+  kin__buf_init(&reflector->token, allocator, KIN__TOKEN_SIZE);
 }
 
 void kin__reflector_use_streams(kin__reflector *reflector, bool *refused) {
@@ -98,7 +96,7 @@ static void on_page(kin__reflector *reflector,
   if (reflector->pages++ == 0) {
     kin__copy_version(reflector->found_version, input->version);
   }
-  kin__buf_reset(&reflector->token, MAX_TOKEN);
+  kin__buf_reset(&reflector->token, KIN__TOKEN_SIZE);
   if (input->token[0] == '\0') {
     if (kin__list_goes_back(reflector)) {
       kin__restart_list(reflector, actions);
@@ -115,8 +113,8 @@ static void on_page(kin__reflector *reflector,
   }
   kin__buf_reset(&reflector->token, 0);
   actions->drop_stage = true;
-  kin__to_waiting(reflector, KIN__REFLECTOR_LISTING,
-                  kin__next_delay_ms(reflector, -1, now_ms), actions);
+  kin__fail_and_wait(reflector, input->failure, KIN__REFLECTOR_LISTING, now_ms,
+                     actions);
 }
 
 /* RF-13: the position moves when the store has the list. */

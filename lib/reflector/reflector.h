@@ -68,7 +68,8 @@ typedef enum kin__reflector_input_type {
   KIN__INPUT_START,
   KIN__INPUT_STOP,
   KIN__INPUT_HEAD,         /* the request was answered with 200 */
-  KIN__INPUT_PAGE,         /* a list body ended: version, token */
+  KIN__INPUT_PAGE,         /* a list body ended: version, token; failure: what
+                            * to tell if the token cannot be kept */
   KIN__INPUT_STREAMED,     /* the stream has brought everything: version */
   KIN__INPUT_APPLIED,      /* the stage is in the store */
   KIN__INPUT_WATCH_ENDED,  /* the watch's body ended between two frames */
@@ -119,6 +120,8 @@ typedef struct kin__reflector_actions {
 } kin__reflector_actions;
 
 #define KIN__VERSION_SIZE 64u
+/* Of a continue token, with its NUL; as the list decoder has it. */
+#define KIN__TOKEN_SIZE ((16u << 10) + 1)
 
 /* Why a position was lost: kin_relist_reason, with the same numbers. */
 typedef enum kin__lost_reason {

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "informer/informer.h"
 #include "informer/process.h"
+#include "reflector/reflector.h"
 #include "support/event_log.h"
 #include "support/hand_source.h"
 #include "support/virtual_host.h"
@@ -310,6 +311,96 @@ static void test_feeding_out_of_turn(void **state) {
   close_rig(&f);
 }
 
+static void close_inside_open(hand_source *source) {
+  rig *f = KIN__CONTAINER_OF(source, rig, source);
+  source->inside_open = NULL;
+  assert_int_equal(kin_informer_close(f->informer, NULL, NULL), 0);
+  hand_source_expect(source, "L:0/500 W:5"); /* not before there is an answer */
+}
+
+/* A source that closes the informer while it opens an answer: that is cancelled as
+ * soon as it has a name. */
+static void test_closed_inside_open(void **state) {
+  (void)state;
+  rig f;
+  open_rig(&f, 0);
+  f.source.inside_open = close_inside_open;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "x");
+  close_rig(&f);
+
+  open_rig(&f, 0);
+  f.source.inside_open = close_inside_open;
+  f.source.fail_opens = 1;
+  f.source.open_error = KIN_ENOMEM;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "");
+  assert_int_equal(f.errors, 0);
+  close_rig(&f);
+}
+
+/* A class that there is not is nonsense. */
+static void test_classes_are_checked(void **state) {
+  (void)state;
+  static const int classes[] = {-1, KIN_CLASS_MEMORY + 1, 1000000};
+  for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+    rig f;
+    open_rig(&f, 0);
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.code = KIN_EEOF;
+    error.error_class = (kin_error_class)classes[i];
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, false), KIN_EINVAL);
+    script_run(&f.vh.script);
+    assert_int_equal(f.errors, 1);
+    assert_int_equal(f.error.code, KIN_EINVAL);
+    close_rig(&f);
+  }
+}
+
+/* What cannot be asked for again is refused and told, not cut off. */
+static void test_long_versions_and_tokens(void **state) {
+  (void)state;
+  static char text[KIN__TOKEN_SIZE + 1];
+  memset(text, '7', sizeof text - 1);
+  rig f;
+  open_rig(&f, 0);
+  hand_source_expect(&f.source, "L:0/500");
+  assert_int_equal(kin_feed_list_end(f.source.feed, "5", text), KIN_ETOOBIG);
+  hand_source_expect(&f.source, "x");
+  script_advance(&f.vh.script, 2000);
+  assert_int_equal(f.errors, 1);
+  assert_int_equal(f.error.code, KIN_ETOOBIG);
+  hand_source_expect(&f.source, "L:0/500");
+  text[KIN__VERSION_SIZE] = '\0';
+  assert_int_equal(kin_feed_list_end(f.source.feed, text, ""), KIN_ETOOBIG);
+  script_advance(&f.vh.script, 4000);
+  assert_int_equal(f.errors, 2);
+  hand_source_expect(&f.source, "x L:0/500");
+  text[KIN__VERSION_SIZE - 1] = '\0';
+  hand_source_list(&f.source, "a@1", text);
+  assert_string_equal(get_status(&f).resource_version, text);
+  close_rig(&f);
+}
+
+/* WL-01: that a source of the program's own refuses streams says nothing about
+ * the API server, nor the other way round. */
+static void test_refusals_stay_apart(void **state) {
+  (void)state;
+  rig f;
+  open_rig_with(&f, 0, true);
+  hand_source_expect(&f.source, "I:>");
+  hand_source_fail(&f.source, 400, "BadRequest", false);
+  hand_source_expect(&f.source, "L:0/500");
+  assert_false(f.is_refused);
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_event(&f.source, KIN_WATCH_MODIFIED, "a@6");
+  hand_source_fail(&f.source, 410, "Expired", true);
+  script_advance(&f.vh.script, 3000);
+  hand_source_expect(&f.source, "W:5 L:6"); /* it is remembered */
+  close_rig(&f);
+}
+
 /* NULL and other nonsense ends the answer, which is cancelled inside the call; it
  * is told, and the request is made again. */
 static void test_nonsense_is_refused(void **state) {
@@ -487,6 +578,10 @@ int main(void) {
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_open_fails),
       cmocka_unit_test(test_feeding_out_of_turn),
+      cmocka_unit_test(test_closed_inside_open),
+      cmocka_unit_test(test_classes_are_checked),
+      cmocka_unit_test(test_long_versions_and_tokens),
+      cmocka_unit_test(test_refusals_stay_apart),
       cmocka_unit_test(test_nonsense_is_refused),
       cmocka_unit_test(test_pause),
       cmocka_unit_test(test_unchanged_objects_are_kept),

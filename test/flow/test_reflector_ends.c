@@ -247,6 +247,62 @@ static void test_close_inside_the_store(void **state) {
   reflector_rig_finish(&f);
 }
 
+static void close_at_version(reflector_rig *f) {
+  if (strchr(f->log, 'V') != NULL) {
+    close_now(f);
+  }
+}
+
+/* The same for the last function that a change is told to. */
+static void test_close_inside_update_version(void **state) {
+  (void)state;
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  reflector_rig_open_watching(&f);
+  f.during = close_at_version;
+  kin_object *object = hand_source_object("b@6");
+  assert_int_equal(kin_feed_event(f.source.feed, KIN_WATCH_ADDED, object),
+                   KIN_ECLOSED);
+  kin_object_unref(object);
+  reflector_rig_expect(&f, "+b@6 V6");
+  hand_source_expect(&f.source, "x");
+  reflector_rig_finish(&f);
+
+  reflector_rig_init(&f, 0);
+  reflector_rig_open_watching(&f);
+  f.during = close_at_version;
+  assert_int_equal(kin_feed_bookmark(f.source.feed, kin__cstr("7"), false),
+                   KIN_ECLOSED);
+  reflector_rig_expect(&f, "B7 V7");
+  hand_source_expect(&f.source, "x");
+  reflector_rig_finish(&f);
+}
+
+/* Over HTTP nothing is passed on of what came in the same piece. */
+static void test_close_inside_a_piece(void **state) {
+  (void)state;
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  f.resource.source = NULL;
+  f.resource.no_watch_list = true;
+  assert_int_equal(reflector_rig_open(&f), 0);
+  script_respond(&f.vh.script, "/pods", 200,
+                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"6\"}}}\n"
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\","
+      "\"uid\":\"v\",\"resourceVersion\":\"7\"}}}\n"
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"8\"}}}\n";
+  assert_true(script_head(&f.vh.script, "watch=true", 200));
+  f.log[0] = '\0';
+  f.during = close_at_version;
+  assert_false(script_body(&f.vh.script, "watch=true", text, sizeof text - 1));
+  reflector_rig_expect(&f, "+a@6 V6");
+  reflector_rig_finish(&f);
+}
+
 /* --- Sweeps ------------------------------------------------------------------------------ */
 
 typedef struct sweep {
@@ -445,6 +501,8 @@ int main(void) {
       cmocka_unit_test(test_host_closes),
       cmocka_unit_test(test_client_closes),
       cmocka_unit_test(test_close_inside_the_store),
+      cmocka_unit_test(test_close_inside_update_version),
+      cmocka_unit_test(test_close_inside_a_piece),
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_sweep_closes),
   };

@@ -135,6 +135,7 @@ static void test_events_behind_the_bookmark(void **state) {
                                   "update a 5 -> 7\n"
                                   "add b 9\n");
   assert_string_equal(status_of(w).resource_version, "9");
+  assert_int_equal(status_of(w).bookmarks, 2);
   assert_false(script_expect(&w->script, "sendInitialEvents")->is_paused);
   iw_finish(w);
 }
@@ -241,6 +242,62 @@ static void test_slow_progress(void **state) {
   w->server.holds_bookmark = false;
   mini_serve(&w->server);
   assert_true(kin_informer_has_synced(w->informer));
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* A byte is progress: an object may be large, and a line slow. */
+static void test_large_object(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 0);
+  iw_world *w = &s.w;
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n";
+  assert_true(script_head(&w->script, "sendInitialEvents", 200));
+  for (size_t at = 0; at < 8; at++) {
+    script_body(&w->script, "sendInitialEvents", text + at, 1);
+    script_advance(&w->script, 9000);
+  }
+  assert_false(s.refused);
+  script_body(&w->script, "sendInitialEvents", text + 8, sizeof text - 9);
+  assert_int_equal(status_of(w).staged, 1);
+  iw_finish(w);
+}
+
+/* A list that is older than the position is made again; nothing that follows in
+ * the same piece is taken for news. */
+static void test_list_goes_back(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 2);
+  iw_world *w = &s.w;
+  mini_serve(&w->server);
+  mini_put(&w->server, 4);
+  mini_serve(&w->server);
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_advance(&w->script, 3000);
+  size_t calls = w->rec.calls;
+  static const char old[] =
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"6\",\"annotations\":{"
+      "\"k8s.io/initial-events-end\":\"true\"}}}}\n"
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"z\","
+      "\"uid\":\"z\",\"resourceVersion\":\"9\"}}}\n"
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"12\"}}}\n";
+  script_head(&w->script, "sendInitialEvents", 200);
+  script_body(&w->script, "sendInitialEvents", old, sizeof old - 1);
+  assert_int_equal(w->rec.calls, calls);
+  assert_string_equal(status_of(w).resource_version, "103");
+  assert_target(w, "sendInitialEvents", false);
+  assert_int_equal(script_open_requests(&w->script), 1);
+  mini_serve(&w->server);
+  assert_int_equal(w->server.lists, 1);
   iw_assert_truth(w);
   iw_finish(w);
 }
@@ -423,6 +480,8 @@ int main(void) {
       cmocka_unit_test(test_switched_off),
       cmocka_unit_test(test_no_progress),
       cmocka_unit_test(test_slow_progress),
+      cmocka_unit_test(test_large_object),
+      cmocka_unit_test(test_list_goes_back),
       cmocka_unit_test(test_ends_early),
       cmocka_unit_test(test_breaks),
       cmocka_unit_test(test_version_is_too_large),
