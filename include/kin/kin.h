@@ -12,10 +12,13 @@
 #include <kin/error.h>
 #include <kin/expiring_store.h>
 #include <kin/export.h>
+#include <kin/factory.h>
+#include <kin/features.h>
 #include <kin/handler.h>
 #include <kin/heap.h>
 #include <kin/histogram.h>
 #include <kin/informer.h>
+#include <kin/informer_name.h>
 #include <kin/key.h>
 #include <kin/lister.h>
 #include <kin/lister_watcher.h>
@@ -35,6 +38,9 @@
 #include <kin/store.h>
 #include <kin/str.h>
 #include <kin/sync_track.h>
+#include <kin/until.h>
 #include <kin/version.h>
+#include <kin/wait.h>
+#include <kin/watch.h>
 
 #endif /* KIN_KIN_H */

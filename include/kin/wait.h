@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_WAIT_H
+#define KIN_WAIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/client.h>
+#include <kin/export.h>
+#include <kin/handler.h>
+#include <kin/informer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Waits until any number of things are done, and then calls back once:
+ * informers and listeners that are to sync, and whatever else the program can
+ * ask for. Informers and listeners tell when they have synced; only what is the
+ * program's own is polled. */
+typedef struct kin_wait kin_wait;
+
+/* Whether something of the program's own is done; once it is, it is not asked
+ * again. Called by the loop, at once and then every 100 ms, never inside a kin_
+ * call. */
+typedef bool (*kin_wait_check_cb)(void *data);
+
+/* One thing to wait for: exactly one of informer, listener and check is set. */
+typedef struct kin_wait_for {
+  /* Shown in log and error text. NULL, but not for a check: what it is, such as
+   * "deployments.v1.apps". At most 1,024 bytes; copied. */
+  const char *name;
+
+  /* Done when it has synced (kin_informer_has_synced, kin_listener_has_synced).
+   * One that is closed before that never will be. */
+  kin_informer *informer;
+  kin_listener *listener;
+
+  kin_wait_check_cb check;
+  void *data; /* passed to check */
+} kin_wait_for;
+
+/* How it ended for one thing. */
+typedef struct kin_wait_item {
+  const char *name; /* never NULL */
+  bool is_done;
+  bool is_closed; /* it was closed before it was done */
+} kin_wait_item;
+
+/* How a wait ended; valid during the callback. */
+typedef struct kin_wait_result {
+  /* 0: all are done. KIN_ETIMEDOUT. KIN_ECLOSED: the client was closed, or all
+   * that is not done was. Else what kin_wait_cancel was given. */
+  int code;
+  const kin_wait_item *items; /* in the order they were given in */
+  size_t count;
+  /* "failed to wait for all: NAMES: CAUSE", with the names of what is not done,
+   * sorted, separated by ", "; "" if all are done. */
+  const char *error;
+} kin_wait_result;
+
+/* An event callback. When it returns, the wait is gone. */
+typedef void (*kin_wait_cb)(const kin_wait_result *result, void *data);
+
+typedef struct kin_wait_options {
+  size_t size;
+  const kin_wait_for *things; /* at most 4,096; copied; none: done at once */
+  size_t count;
+  uint64_t timeout_ms; /* 0: none */
+  kin_wait_cb cb;      /* required */
+  void *data;          /* passed to cb */
+
+  /* What is waited for, such as "my controller's caches": then the client's log
+   * says at level INFO that it waits, when each is done, and what was not when
+   * the wait ended. NULL or "": nothing is logged. At most 1,024 bytes;
+   * copied. */
+  const char *what;
+} kin_wait_options;
+#define KIN_WAIT_OPTIONS_INIT                                                  \
+  { sizeof(kin_wait_options), NULL, 0, 0, NULL, NULL, NULL }
+
+/* Begins to wait. cb comes exactly once, from a later loop iteration, even if
+ * everything is done already; the wait ends by itself then. If the client is
+ * closed it comes before the client's close callback. `out` may be NULL if
+ * there is no need to cancel. Errors: KIN_EINVAL (options, no cb, a thing that
+ * is none or several), KIN_ETOOBIG (things, names), KIN_ENOTSUP (options of a
+ * newer version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. Cost:
+ * O(n log n). */
+KIN_EXTERN int kin_wait_open(kin_wait **out, kin_client *client,
+                             const kin_wait_options *options);
+
+/* Gives up: cb comes from a later loop iteration with `code`, a negative code
+ * that says why (UV_ECANCELED, for instance), or with 0 if everything is done
+ * by then. Not to be called once cb has returned; legal in every event
+ * callback. Errors: KIN_EINVAL (code), KIN_EALREADY (given up before, or timed
+ * out). */
+KIN_EXTERN int kin_wait_cancel(kin_wait *wait, int code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_WAIT_H */

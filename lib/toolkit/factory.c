@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+#include "toolkit/factory.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "informer/informer.h"
+#include "toolkit/wait.h"
+
+/* A factory is a list of informers and what to open the next one with. An
+ * informer's resource is read from the informer itself, so the list is all
+ * there is to keep.
+ *
+ * An informer may be closed by anybody, at any time. From then on it is not
+ * found any more, but it stays in the list until it is gone, because the
+ * factory ends after it.
+ *
+ * Invariants: every informer of the list exists; the factory ends, in a
+ * deferred call, when it is closing and the list is empty. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_factory_options, on_closed) + sizeof(kin_factory_close_cb))
+#define MAX_INFORMERS KIN__WAIT_MAX
+#define MAX_RESYNCS 4096u
+#define NAMESPACE_POINTER "/metadata/namespace"
+
+typedef struct entry {
+  kin__list node;
+  kin__gone_watch watch;
+  kin_factory *factory;
+  kin_informer *informer;
+  kin_informer_id *id; /* NULL if the factory has no name */
+} entry;
+
+struct kin_factory {
+  kin__member member;
+  kin__host *host;
+  kin_factory_options options; /* its pointers are to what follows */
+  const char **namespaces;
+  kin_factory_resync *resyncs;
+  char *strings; /* of both */
+  kin__list entries;
+  size_t entry_count;
+  kin__deferred gone;
+  bool is_closing;
+  kin_factory_close_cb close_cb;
+  void *close_data;
+};
+
+static entry *entry_of(kin__list *node) {
+  return KIN__CONTAINER_OF(node, entry, node);
+}
+
+/* No user code runs while the list is walked, so it cannot change. */
+#define FOR_EACH(node, factory)                                                \
+  for (kin__list *node = (factory)->entries.next; node != &(factory)->entries; \
+       node = node->next)
+
+static const char *or_default(const char *s, const char *fallback) {
+  return s != NULL ? s : fallback;
+}
+
+/* --- Close ----------------------------------------------------------------- */
+
+static void free_factory(kin_factory *factory) {
+  const kin_allocator *allocator = factory->host->env->allocator;
+  kin_informer_name_unref(factory->options.name);
+  kin__free(allocator, factory->namespaces);
+  kin__free(allocator, factory->resyncs);
+  kin__free(allocator, factory->strings);
+  kin__free(allocator, factory);
+}
+
+static void on_factory_gone(kin__deferred *deferred) {
+  kin_factory *factory = KIN__CONTAINER_OF(deferred, kin_factory, gone);
+  kin__host *host = factory->host;
+  kin_factory_close_cb cb = factory->close_cb;
+  void *data = factory->close_data;
+  kin_factory_close_cb on_closed = factory->options.on_closed;
+  void *options_data = factory->options.data;
+  kin_informer_name_release(factory->options.name);
+  kin__member_leave(&factory->member);
+  free_factory(factory);
+  if (cb != NULL) {
+    cb(data);
+  }
+  if (on_closed != NULL) {
+    on_closed(options_data);
+  }
+  kin__members_left(&host->members);
+}
+
+static void end_when_empty(kin_factory *factory) {
+  if (factory->is_closing && factory->entry_count == 0) {
+    kin__env_defer(factory->host->env, &factory->gone);
+  }
+}
+
+static void free_entry(entry *e) {
+  kin_informer_id_free(e->id);
+  kin__free(e->factory->host->env->allocator, e);
+}
+
+static void on_informer_gone(kin__gone_watch *watch) {
+  entry *e = KIN__CONTAINER_OF(watch, entry, watch);
+  kin_factory *factory = e->factory;
+  kin__list_remove(&e->node);
+  factory->entry_count--;
+  free_entry(e);
+  end_when_empty(factory);
+}
+
+int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
+                      void *data) {
+  if (factory->is_closing) {
+    return KIN_EALREADY;
+  }
+  factory->is_closing = true;
+  factory->close_cb = cb;
+  factory->close_data = data;
+  FOR_EACH(node, factory) {
+    /* One that is closing already is as good. */
+    (void)kin_informer_close(entry_of(node)->informer, NULL, NULL);
+  }
+  end_when_empty(factory);
+  return 0;
+}
+
+static void on_client_closing(kin__member *member) {
+  (void)kin_factory_close(KIN__CONTAINER_OF(member, kin_factory, member), NULL,
+                          NULL);
+}
+
+/* --- Open
+ * ------------------------------------------------------------------ */
+
+static int check_options(const kin_factory_options *options) {
+  if (options->resync_count > MAX_RESYNCS) {
+    return KIN_ETOOBIG;
+  }
+  if (!kin__namespaces_are_valid(options->namespaces,
+                                 options->namespace_count) ||
+      (options->resync_count > 0 && options->resyncs == NULL)) {
+    return KIN_EINVAL;
+  }
+  for (size_t i = 0; i < options->resync_count; i++) {
+    const kin_factory_resync *resync = &options->resyncs[i];
+    const char *group = or_default(resync->group, "");
+    if (resync->plural == NULL || !kin__segment_is_valid(resync->plural) ||
+        !kin__segment_is_valid(or_default(resync->version, "v1")) ||
+        (group[0] != '\0' && !kin__segment_is_valid(group))) {
+      return KIN_EINVAL;
+    }
+  }
+  return 0;
+}
+
+static size_t measure_strings(const kin_factory_options *options) {
+  size_t total = 1;
+  for (size_t i = 0; i < options->namespace_count; i++) {
+    total += strlen(options->namespaces[i]) + 1;
+  }
+  for (size_t i = 0; i < options->resync_count; i++) {
+    const kin_factory_resync *resync = &options->resyncs[i];
+    total += strlen(or_default(resync->group, "")) + 1;
+    total += strlen(or_default(resync->version, "v1")) + 1;
+    total += strlen(resync->plural) + 1;
+  }
+  return total;
+}
+
+/* Appends a copy of `s` to the block at *next. */
+static const char *put(char **next, const char *s) {
+  size_t size = strlen(s) + 1;
+  const char *copy = memcpy(*next, s, size);
+  *next += size;
+  return copy;
+}
+
+static int copy_options(kin_factory *factory,
+                        const kin_factory_options *options) {
+  const kin_allocator *allocator = factory->host->env->allocator;
+  factory->options = *options;
+  factory->options.name = kin_informer_name_ref(options->name);
+  factory->namespaces = kin__calloc(allocator, options->namespace_count,
+                                    sizeof *factory->namespaces);
+  factory->resyncs =
+      kin__calloc(allocator, options->resync_count, sizeof *factory->resyncs);
+  factory->strings = kin__malloc(allocator, measure_strings(options));
+  if (factory->namespaces == NULL || factory->resyncs == NULL ||
+      factory->strings == NULL) {
+    return KIN_ENOMEM;
+  }
+  char *next = factory->strings;
+  for (size_t i = 0; i < options->namespace_count; i++) {
+    factory->namespaces[i] = put(&next, options->namespaces[i]);
+  }
+  for (size_t i = 0; i < options->resync_count; i++) {
+    const kin_factory_resync *resync = &options->resyncs[i];
+    factory->resyncs[i] = (kin_factory_resync){
+        .group = put(&next, or_default(resync->group, "")),
+        .version = put(&next, or_default(resync->version, "v1")),
+        .plural = put(&next, resync->plural),
+        .resync_ms = resync->resync_ms};
+  }
+  factory->options.namespaces = factory->namespaces;
+  factory->options.resyncs = factory->resyncs;
+  return 0;
+}
+
+int kin__factory_open(kin_factory **out, kin__host *host,
+                      const kin_factory_options *options) {
+  *out = NULL;
+  int err = host->members.is_closing ? KIN_ECLOSED : check_options(options);
+  if (err != 0) {
+    return err;
+  }
+  kin_factory *factory = kin__calloc(host->env->allocator, 1, sizeof *factory);
+  if (factory == NULL) {
+    return KIN_ENOMEM;
+  }
+  factory->host = host;
+  err = copy_options(factory, options);
+  if (err != 0) {
+    free_factory(factory);
+    return err;
+  }
+  kin__list_init(&factory->entries);
+  kin__list_init(&factory->gone.node);
+  factory->gone.cb = on_factory_gone;
+  factory->member.close = on_client_closing;
+  kin__members_join(&host->members, &factory->member);
+  *out = factory;
+  return 0;
+}
+
+int kin_factory_open(kin_factory **out, kin_client *client,
+                     const kin_factory_options *options) {
+  *out = NULL;
+  kin_factory_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  return err == 0 ? kin__factory_open(out, kin__client_host(client), &copy)
+                  : err;
+}
+
+/* --- Informers ------------------------------------------------------------- */
+
+static bool is_of(const kin_informer *informer,
+                  const kin_informer_options *options) {
+  const kin__resource *resource = &informer->settings.resource;
+  return strcmp(resource->plural, options->plural) == 0 &&
+         strcmp(resource->version, options->version) == 0 &&
+         strcmp(resource->group, options->group) == 0 &&
+         resource->metadata_only == options->metadata_only;
+}
+
+/* Sets what of the factory's options is not set, and lets tweak change it. */
+static void complete(const kin_factory *factory,
+                     kin_informer_options *options) {
+  const kin_factory_options *defaults = &factory->options;
+  if (options->namespace_count == 0) {
+    options->namespaces = defaults->namespaces;
+    options->namespace_count = defaults->namespace_count;
+  }
+  if (options->on_error == NULL && options->on_state == NULL &&
+      options->on_closed == NULL && options->on_mutation == NULL &&
+      options->data == NULL) {
+    options->on_error = defaults->on_error;
+    options->on_state = defaults->on_state;
+    options->data = defaults->data;
+  }
+  if (options->transform == NULL) {
+    options->transform = defaults->transform;
+    options->transform_data = defaults->transform_data;
+  }
+  if (options->resync_ms == 0) {
+    options->resync_ms = defaults->resync_ms;
+    for (size_t i = 0; i < defaults->resync_count; i++) {
+      const kin_factory_resync *resync = &defaults->resyncs[i];
+      if (strcmp(resync->plural, options->plural) == 0 &&
+          strcmp(resync->version, options->version) == 0 &&
+          strcmp(resync->group, options->group) == 0) {
+        options->resync_ms = resync->resync_ms;
+        break;
+      }
+    }
+  }
+  if (defaults->tweak != NULL) {
+    kin_informer_options asked = *options;
+    defaults->tweak(options, defaults->data);
+    options->size = asked.size;
+    options->group = asked.group;
+    options->version = asked.version;
+    options->plural = asked.plural;
+    options->metadata_only = asked.metadata_only;
+  }
+}
+
+static int add_namespace_index(const kin_factory *factory,
+                               const kin_informer_options *options,
+                               kin_informer *informer) {
+  if (factory->options.no_namespace_index || options->namespace_count == 1) {
+    return 0;
+  }
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "namespace";
+  index.pointer = NAMESPACE_POINTER;
+  return kin_store_add_index(kin_informer_store(informer), &index);
+}
+
+static void warn_if_not_reserved(const entry *e) {
+  if (e->id != NULL && !kin_informer_id_is_reserved(e->id)) {
+    char name[KIN__INFORMER_NAME_SIZE];
+    kin__informer_name(e->informer, name, sizeof name);
+    kin__log_write(e->factory->host->env->log, KIN_LOG_WARN,
+                   "%.300s is not the first informer of its resource under the "
+                   "name %.100s, or the name was released",
+                   name, kin_informer_id_name(e->id));
+  }
+}
+
+/* Opens the informer of a new entry. After a failure with an informer, that is
+ * closing, and the entry goes with it; otherwise it is the caller's. */
+static int open_informer(entry *e, const kin_informer_options *options) {
+  kin_factory *factory = e->factory;
+  if (factory->options.name != NULL) {
+    int err = kin_informer_id_new(&e->id, factory->options.name, options->group,
+                                  options->version, options->plural);
+    if (err != 0) {
+      return err;
+    }
+  }
+  kin__host *host = factory->host;
+  int err = host->open_informer(host, &e->informer, options);
+  if (err != 0) {
+    return err;
+  }
+  kin__list_push(&factory->entries, &e->node);
+  factory->entry_count++;
+  e->watch.gone = on_informer_gone;
+  kin__list_push(&e->informer->gone_watches, &e->watch.node);
+  err = add_namespace_index(factory, options, e->informer);
+  if (err != 0) {
+    /* Nobody has seen it, so nobody is told of its end. */
+    e->informer->settings.options.on_closed = NULL;
+    (void)kin_informer_close(e->informer, NULL, NULL);
+    return err;
+  }
+  warn_if_not_reserved(e);
+  return 0;
+}
+
+static int add(kin_factory *factory, kin_informer_options *options,
+               kin_informer **out) {
+  if (factory->entry_count >= MAX_INFORMERS) {
+    return KIN_ETOOBIG;
+  }
+  const kin_allocator *allocator = factory->host->env->allocator;
+  entry *e = kin__calloc(allocator, 1, sizeof *e);
+  if (e == NULL) {
+    return KIN_ENOMEM;
+  }
+  e->factory = factory;
+  complete(factory, options);
+  int err = open_informer(e, options);
+  if (err == 0) {
+    *out = e->informer;
+  } else if (e->informer == NULL) {
+    free_entry(e);
+  }
+  return err;
+}
+
+int kin_factory_informer_with(kin_factory *factory,
+                              const kin_informer_options *options,
+                              kin_informer **out) {
+  *out = NULL;
+  kin_informer_options o;
+  int err = kin__options_copy(&o, sizeof o, options, sizeof o);
+  if (err == 0 && factory->is_closing) {
+    err = KIN_ECLOSED;
+  }
+  if (err == 0 && o.plural == NULL) {
+    err = KIN_EINVAL;
+  }
+  if (err != 0) {
+    return err;
+  }
+  o.group = or_default(o.group, "");
+  o.version = or_default(o.version, "v1");
+  FOR_EACH(node, factory) {
+    kin_informer *informer = entry_of(node)->informer;
+    if (!informer->is_closing && is_of(informer, &o)) {
+      *out = informer;
+      return 0;
+    }
+  }
+  return add(factory, &o, out);
+}
+
+int kin_factory_informer(kin_factory *factory, const char *group,
+                         const char *version, const char *plural,
+                         kin_informer **out) {
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.group = group;
+  options.version = version;
+  options.plural = plural;
+  options.metadata_only = factory->options.metadata_only;
+  return kin_factory_informer_with(factory, &options, out);
+}
+
+const kin_informer_id *kin_factory_informer_id(const kin_factory *factory,
+                                               const kin_informer *informer) {
+  FOR_EACH(node, factory) {
+    if (entry_of(node)->informer == informer) {
+      return entry_of(node)->id;
+    }
+  }
+  return NULL;
+}
+
+/* --- All of them
+ * ------------------------------------------------------------ */
+
+int kin_factory_start(kin_factory *factory) {
+  if (factory->is_closing) {
+    return KIN_ECLOSED;
+  }
+  FOR_EACH(node, factory) {
+    /* Started before, or closed by itself: nothing to do. */
+    (void)kin_informer_start(entry_of(node)->informer);
+  }
+  return 0;
+}
+
+int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
+                     void *data, kin_wait **out) {
+  if (out != NULL) {
+    *out = NULL;
+  }
+  if (factory->is_closing) {
+    return KIN_ECLOSED;
+  }
+  const kin_allocator *allocator = factory->host->env->allocator;
+  kin_wait_for *things =
+      kin__calloc(allocator, factory->entry_count, sizeof *things);
+  if (things == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin_wait_options options = KIN_WAIT_OPTIONS_INIT;
+  options.things = things;
+  options.timeout_ms = timeout_ms;
+  options.cb = cb;
+  options.data = data;
+  FOR_EACH(node, factory) {
+    kin_informer *informer = entry_of(node)->informer;
+    if (informer->is_started && !informer->is_closing) {
+      things[options.count++].informer = informer;
+    }
+  }
+  kin_wait *wait;
+  int err = kin__wait_open(&wait, factory->host, &options,
+                           "failed to sync all caches");
+  kin__free(allocator, things);
+  if (out != NULL) {
+    *out = wait;
+  }
+  return err;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/watch.h>
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "informer/informer.h"
+#include "toolkit/watch.h"
+
+/* An informer and one listener, whose events are given other names. Buffering,
+ * order, coalescing and pausing are the listener's, and what survives which failure
+ * is the informer's business: there is nothing of that here.
+ *
+ * It ends with its informer, whoever closes that: told that the informer is gone,
+ * it goes in a deferred call. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_informer_watcher_options, data) + sizeof(void *))
+
+struct kin_informer_watcher {
+  kin__member member;
+  kin__host *host;
+  kin_informer *informer; /* NULL once it is gone */
+  kin_listener *listener;
+  kin__gone_watch watch;
+  kin_watch_event_cb on_event;
+  kin_watch_close_cb on_closed; /* NULL, too, if it could not be opened */
+  void *data;
+
+  bool is_closing;
+  bool has_failed; /* to open; nobody knows it */
+  kin__deferred gone;
+  kin_watch_close_cb close_cb;
+  void *close_data;
+};
+
+/* --- Events ------------------------------------------------------------------ */
+
+static void give(const kin_informer_watcher *watcher, kin_watch_event_type type,
+                 const kin_object *object) {
+  kin_watch_event event = {.type = type,
+                           .object = object,
+                           .resource_version =
+                               kin_object_resource_version(object),
+                           .reason = "",
+                           .message = ""};
+  watcher->on_event(&event, watcher->data);
+}
+
+static void on_add(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  give(data, KIN_WATCH_ADDED, event->object);
+}
+
+static void on_update(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  give(data, KIN_WATCH_MODIFIED, event->object);
+}
+
+static void on_delete(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  give(data, KIN_WATCH_DELETED, event->object);
+}
+
+/* --- Life -------------------------------------------------------------------- */
+
+static void on_gone(kin__deferred *deferred) {
+  kin_informer_watcher *watcher =
+      KIN__CONTAINER_OF(deferred, kin_informer_watcher, gone);
+  kin_informer_watcher last = *watcher;
+  kin__member_leave(&watcher->member);
+  kin__free(last.host->env->allocator, watcher);
+  if (last.close_cb != NULL) {
+    last.close_cb(last.close_data);
+  }
+  if (last.on_closed != NULL && !last.has_failed) {
+    last.on_closed(last.data);
+  }
+  kin__members_left(&last.host->members);
+}
+
+static void on_informer_gone(kin__gone_watch *watch) {
+  kin_informer_watcher *watcher =
+      KIN__CONTAINER_OF(watch, kin_informer_watcher, watch);
+  watcher->is_closing = true;
+  watcher->informer = NULL;
+  watcher->listener = NULL;
+  kin__env_defer(watcher->host->env, &watcher->gone);
+}
+
+int kin_informer_watcher_close(kin_informer_watcher *watcher,
+                               kin_watch_close_cb cb, void *data) {
+  if (watcher->is_closing) {
+    return KIN_EALREADY;
+  }
+  watcher->is_closing = true;
+  watcher->close_cb = cb;
+  watcher->close_data = data;
+  /* The program may have closed it before. */
+  (void)kin_informer_close(watcher->informer, NULL, NULL);
+  return 0;
+}
+
+static void on_host_closing(kin__member *member) {
+  (void)kin_informer_watcher_close(
+      KIN__CONTAINER_OF(member, kin_informer_watcher, member), NULL, NULL);
+}
+
+static int add_listener(kin_informer_watcher *watcher, uint32_t exact_limit) {
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_add = on_add;
+  options.on_update = on_update;
+  options.on_delete = on_delete;
+  options.data = watcher;
+  options.exact_limit = exact_limit;
+  options.name = "informer watcher";
+  return kin_informer_listen(watcher->informer, &options, &watcher->listener);
+}
+
+static int check(const kin_informer_watcher_options *options) {
+  if (options->on_event == NULL) {
+    return KIN_EINVAL;
+  }
+  kin_informer_options resource;
+  int err = kin__options_copy(&resource, sizeof resource, options->resource,
+                              sizeof resource.size);
+  if (err != 0) {
+    return err;
+  }
+  bool is_plain = resource.resync_ms == 0 && resource.on_closed == NULL;
+  return is_plain ? 0 : KIN_EINVAL;
+}
+
+static int make(kin_informer_watcher **out, kin__host *host,
+                const kin_informer_watcher_options *options) {
+  const kin_allocator *allocator = host->env->allocator;
+  kin_informer_watcher *watcher = kin__calloc(allocator, 1, sizeof *watcher);
+  if (watcher == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = host->open_informer(host, &watcher->informer, options->resource);
+  if (err != 0) {
+    kin__free(allocator, watcher);
+    return err;
+  }
+  watcher->host = host;
+  watcher->on_event = options->on_event;
+  watcher->on_closed = options->on_closed;
+  watcher->data = options->data;
+  watcher->watch.gone = on_informer_gone;
+  kin__list_push(&watcher->informer->gone_watches, &watcher->watch.node);
+  kin__list_init(&watcher->gone.node);
+  watcher->gone.cb = on_gone;
+  watcher->member.close = on_host_closing;
+  kin__members_join(&host->members, &watcher->member);
+  *out = watcher;
+  return 0;
+}
+
+int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
+                               const kin_informer_watcher_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin_informer_watcher_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  if (err == 0) {
+    err = check(&copy);
+  }
+  kin_informer_watcher *watcher;
+  if (err == 0) {
+    err = make(&watcher, host, &copy);
+  }
+  if (err != 0) {
+    return err;
+  }
+  err = add_listener(watcher, copy.exact_limit);
+  if (err == 0) {
+    err = kin_informer_start(watcher->informer);
+  }
+  if (err != 0) {
+    watcher->has_failed = true;
+    (void)kin_informer_watcher_close(watcher, NULL, NULL);
+    return err;
+  }
+  *out = watcher;
+  return 0;
+}
+
+int kin_informer_watcher_open(kin_informer_watcher **out, kin_client *client,
+                              const kin_informer_watcher_options *options) {
+  return kin__informer_watcher_open(out, kin__client_host(client), options);
+}
+
+/* --- Use ---------------------------------------------------------------------- */
+
+void kin_informer_watcher_pause(kin_informer_watcher *watcher) {
+  if (!watcher->is_closing) {
+    kin_listener_pause(watcher->listener);
+  }
+}
+
+void kin_informer_watcher_resume(kin_informer_watcher *watcher) {
+  if (!watcher->is_closing) {
+    kin_listener_resume(watcher->listener);
+  }
+}
+
+kin_informer *
+kin_informer_watcher_informer(const kin_informer_watcher *watcher) {
+  return watcher->informer;
+}

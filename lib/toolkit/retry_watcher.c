@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/watch.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/chunkq.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "informer/feed.h"
+#include "informer/http_source.h"
+#include "informer/settings.h"
+#include "toolkit/watch.h"
+
+/* A feed that only watches, a queue, and a task that shows what is in it. When
+ * to watch again and what ends it all is decided by the reflector in the feed.
+ *
+ * What comes in is queued, because it may come inside a call of the program's
+ * source, and callbacks are the loop's. So the position of the feed is that of
+ * what has been received; that of what has been shown is kept besides. The queue
+ * is bounded by pausing the feed.
+ *
+ * Why it ended is kept in place, so that it can be told without memory; it comes
+ * after everything in the queue.
+ *
+ * Invariants: while it is not closing, the task is scheduled iff there is
+ * something to show; once it is, the task empties the queue, and then the deferred
+ * call `gone` is the last that knows it. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
+#define QUEUE_HIGH 256u /* reading stops */
+#define QUEUE_LOW 64u   /* and goes on */
+#define MAX_TIMEOUT_S 86400u
+#define MAX_DEPTH 512u
+#define STEP_EVENTS 64u /* bounds a step whose clock does not move */
+#define DROP_COUNT 256u
+
+typedef struct waiting {
+  kin_watch_event_type type;
+  kin_object *object;              /* one reference; NULL for a bookmark */
+  char version[KIN__VERSION_SIZE]; /* of a bookmark */
+} waiting;
+
+struct kin_retry_watcher {
+  kin__member member;
+  kin__host *host;
+  const kin__env *env;
+  kin_retry_watcher_options
+      options; /* pointers to strings are not to be used */
+  kin__settings settings;
+  kin__decode_limits limits;
+  kin__http_source http;
+  kin_feed feed;
+  kin__list paused; /* the feed, if it is not to read */
+
+  kin__chunkq events; /* of waiting */
+  kin__task task;
+  char version[KIN__VERSION_SIZE]; /* of what has been shown */
+
+  bool is_paused;
+  bool has_ended;
+  bool is_error_due; /* the end has an ERROR event that is not shown yet */
+  bool is_end_due;
+  kin__failure end; /* code 0: it ended as it should */
+
+  bool is_closing;
+  kin__deferred gone;
+  kin_watch_close_cb close_cb;
+  void *close_data;
+};
+
+static kin_retry_watcher *watcher_of(kin_feed *feed) {
+  return KIN__CONTAINER_OF(feed, kin_retry_watcher, feed);
+}
+
+/* --- What comes in ----------------------------------------------------------- */
+
+static bool has_something(const kin_retry_watcher *watcher) {
+  return !watcher->is_paused &&
+         (watcher->events.count > 0 || watcher->is_end_due);
+}
+
+static void wake(kin_retry_watcher *watcher) {
+  if (!watcher->is_closing && has_something(watcher)) {
+    kin__sched_add(watcher->env->sched, &watcher->task);
+  }
+}
+
+/* TW-04: what has no version cannot be resumed after. */
+static bool is_position(kin_str version) {
+  return version.length > 0 && version.length < KIN__VERSION_SIZE;
+}
+
+static int put(kin_retry_watcher *watcher, const waiting *event) {
+  waiting *place = kin__chunkq_push(&watcher->events);
+  if (place == NULL) {
+    return KIN_ENOMEM;
+  }
+  *place = *event;
+  kin_object_ref(event->object);
+  if (watcher->events.count >= QUEUE_HIGH) {
+    kin__feed_pause(&watcher->feed, &watcher->paused);
+  }
+  wake(watcher);
+  return 0;
+}
+
+static int on_event(kin_feed *feed, kin__decoded_type type,
+                    kin_object *object) {
+  static const kin_watch_event_type types[] = {
+      [KIN__DECODED_ADDED] = KIN_WATCH_ADDED,
+      [KIN__DECODED_MODIFIED] = KIN_WATCH_MODIFIED,
+      [KIN__DECODED_DELETED] = KIN_WATCH_DELETED};
+  if (!is_position(kin_object_resource_version(object))) {
+    return KIN_EUNEXPECTED;
+  }
+  waiting event = {.type = types[type], .object = object};
+  return put(watcher_of(feed), &event);
+}
+
+static int on_bookmark(kin_feed *feed, kin_str version) {
+  if (!is_position(version)) {
+    return KIN_EUNEXPECTED;
+  }
+  waiting event = {.type = KIN_WATCH_BOOKMARK};
+  memcpy(event.version, version.data, version.length);
+  return put(watcher_of(feed), &event);
+}
+
+/* --- Failures and the end ------------------------------------------------------ */
+
+static void end(kin_retry_watcher *watcher, const kin__failure *failure,
+                bool has_error_event) {
+  watcher->has_ended = true;
+  watcher->is_end_due = true;
+  watcher->is_error_due = has_error_event;
+  if (failure != NULL) {
+    watcher->end = *failure;
+    kin__log_write(watcher->env->log, KIN_LOG_WARN, "%s %s: %s; it is over",
+                   watcher->settings.resource.plural, failure->reason,
+                   failure->message);
+  }
+  wake(watcher);
+}
+
+static void on_ended(kin_feed *feed, const kin__failure *failure) {
+  kin_retry_watcher *watcher = watcher_of(feed);
+  if (failure == NULL || !kin__failure_is_misplaced(failure)) {
+    end(watcher, failure, failure != NULL);
+    return;
+  }
+  kin__failure internal = *failure;
+  internal.status = 500;
+  snprintf(internal.reason, sizeof internal.reason, "InternalError");
+  end(watcher, &internal, true);
+}
+
+/* Told by a task of its own, so it may come late. */
+static void on_failed(kin_feed *feed, kin_error_event *event) {
+  kin_retry_watcher *watcher = watcher_of(feed);
+  bool is_over = watcher->has_ended && !watcher->is_end_due;
+  if (watcher->options.on_error == NULL || is_over) {
+    return;
+  }
+  watcher->options.on_error(event, watcher->options.data);
+  bool is_stopped = event->answer == KIN_STOP && !watcher->is_closing;
+  if (is_stopped && !watcher->has_ended) {
+    kin__failure failure = {.code = event->code};
+    snprintf(failure.message, sizeof failure.message, "on_error stopped it");
+    end(watcher, &failure, false);
+  }
+}
+
+static const kin__feed_owner owner = {.event = on_event,
+                                      .bookmark = on_bookmark,
+                                      .ended = on_ended,
+                                      .failed = on_failed};
+
+/* --- What is shown --------------------------------------------------------------- */
+
+/* Handlers' time is the program's, not ours. */
+static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
+  const kin__clock *clock = &watcher->env->clock;
+  uint64_t *handler_ns = watcher->host->handler_ns;
+  uint64_t start_ns = kin__clock_ns(clock);
+  watcher->options.on_event(event, watcher->options.data);
+  if (handler_ns != NULL) {
+    *handler_ns += kin__clock_ns(clock) - start_ns;
+  }
+}
+
+static void show_error(kin_retry_watcher *watcher) {
+  const kin__failure *end = &watcher->end;
+  kin_watch_event event = {.type = KIN_WATCH_ERROR,
+                           .resource_version = kin__cstr(""),
+                           .code = end->code,
+                           .error_class = end->error_class,
+                           .status = end->status,
+                           .reason = end->reason,
+                           .message = end->message};
+  watcher->is_error_due = false;
+  show(watcher, &event);
+}
+
+static void show_end(kin_retry_watcher *watcher) {
+  watcher->is_end_due = false;
+  if (watcher->options.on_end != NULL) {
+    watcher->options.on_end(watcher->end.code, watcher->options.data);
+  }
+}
+
+static void show_next(kin_retry_watcher *watcher) {
+  waiting next = *(waiting *)kin__chunkq_peek(&watcher->events);
+  kin__chunkq_pop(&watcher->events);
+  bool is_bookmark = next.type == KIN_WATCH_BOOKMARK;
+  kin_str version = is_bookmark ? kin__cstr(next.version)
+                                : kin_object_resource_version(next.object);
+  memcpy(watcher->version, version.data, version.length);
+  watcher->version[version.length] = '\0';
+  kin_watch_event event = {.type = next.type,
+                           .object = next.object,
+                           .resource_version = version,
+                           .reason = "",
+                           .message = ""};
+  if (!is_bookmark || watcher->options.forward_bookmarks) {
+    show(watcher, &event);
+  }
+  kin_object_unref(next.object);
+}
+
+/* Returns whether the queue is not empty yet; then the deferred call follows. */
+static bool drop_step(kin_retry_watcher *watcher) {
+  for (unsigned i = 0; i < DROP_COUNT && watcher->events.count > 0; i++) {
+    waiting *next = kin__chunkq_peek(&watcher->events);
+    kin_object_unref(next->object);
+    kin__chunkq_pop(&watcher->events);
+  }
+  if (watcher->events.count > 0) {
+    return true;
+  }
+  kin__env_defer(watcher->env, &watcher->gone);
+  return false;
+}
+
+/* A callback may close or pause the watcher. */
+static bool step(kin__task *task) {
+  kin_retry_watcher *watcher = KIN__CONTAINER_OF(task, kin_retry_watcher, task);
+  if (watcher->is_closing) {
+    return drop_step(watcher);
+  }
+  const kin__clock *clock = &watcher->env->clock;
+  uint64_t start_ns = kin__clock_ns(clock);
+  for (unsigned i = 0; i < STEP_EVENTS && has_something(watcher); i++) {
+    if (watcher->events.count > 0) {
+      show_next(watcher);
+    } else if (watcher->is_error_due) {
+      show_error(watcher);
+    } else {
+      show_end(watcher);
+    }
+    if (watcher->is_closing) {
+      return true;
+    }
+    if (watcher->events.count <= QUEUE_LOW &&
+        !kin__list_is_empty(&watcher->paused)) {
+      kin__feed_resume(&watcher->feed);
+    }
+    if (kin__clock_ns(clock) - start_ns >= KIN__SLICE_NS) {
+      break;
+    }
+  }
+  return has_something(watcher);
+}
+
+/* --- Life -------------------------------------------------------------------------- */
+
+static void free_watcher(kin_retry_watcher *watcher) {
+  const kin_allocator *allocator = watcher->env->allocator;
+  kin__feed_finish(&watcher->feed);
+  kin__http_source_finish(&watcher->http);
+  kin__chunkq_finish(&watcher->events);
+  kin__settings_finish(&watcher->settings, allocator);
+  kin__free(allocator, watcher);
+}
+
+static void on_gone(kin__deferred *deferred) {
+  kin_retry_watcher *watcher =
+      KIN__CONTAINER_OF(deferred, kin_retry_watcher, gone);
+  kin__host *host = watcher->host;
+  kin_watch_close_cb close_cb = watcher->close_cb;
+  void *close_data = watcher->close_data;
+  kin_watch_close_cb on_closed = watcher->options.on_closed;
+  void *data = watcher->options.data;
+  kin__member_leave(&watcher->member);
+  free_watcher(watcher);
+  if (close_cb != NULL) {
+    close_cb(close_data);
+  }
+  if (on_closed != NULL) {
+    on_closed(data);
+  }
+  kin__members_left(&host->members);
+}
+
+int kin_retry_watcher_close(kin_retry_watcher *watcher, kin_watch_close_cb cb,
+                            void *data) {
+  if (watcher->is_closing) {
+    return KIN_EALREADY;
+  }
+  watcher->is_closing = true;
+  watcher->close_cb = cb;
+  watcher->close_data = data;
+  kin__feed_close(&watcher->feed);
+  kin__sched_add(watcher->env->sched, &watcher->task);
+  return 0;
+}
+
+static void on_host_closing(kin__member *member) {
+  (void)kin_retry_watcher_close(
+      KIN__CONTAINER_OF(member, kin_retry_watcher, member), NULL, NULL);
+}
+
+static bool are_valid(const kin_retry_watcher_options *options,
+                      const kin__settings *resource) {
+  const char *version = options->resource_version;
+  bool is_version_valid = version != NULL && is_position(kin__cstr(version)) &&
+                          strcmp(version, "0") != 0; /* TW-01 */
+  return is_version_valid && options->on_event != NULL &&
+         options->timeout_s <= MAX_TIMEOUT_S &&
+         resource->namespace_count == 1 && resource->options.page_size == 0 &&
+         kin__settings_are_of_resource(resource);
+}
+
+static void init_feed(kin_retry_watcher *watcher) {
+  const kin__settings *settings = &watcher->settings;
+  const kin_retry_watcher_options *options = &watcher->options;
+  watcher->limits = (kin__decode_limits){.max_object_bytes =
+                                             settings->options.max_object_bytes,
+                                         .max_depth = MAX_DEPTH};
+  kin__http_source_init(&watcher->http, watcher->env, &settings->resource,
+                        &watcher->limits, settings->projection);
+  kin_lister_watcher http = kin__http_source_lister_watcher(&watcher->http);
+  bool is_own = settings->source.open != NULL;
+  kin__feed_options feed = {.env = watcher->env,
+                            .owner = &owner,
+                            .source = is_own ? &settings->source : &http,
+                            .resource = &settings->resource,
+                            .namespace_ = settings->namespaces[0],
+                            .watch_after = options->resource_version,
+                            .watch_timeout_s = options->timeout_s,
+                            .is_single_watch = options->without_retry};
+  kin__feed_init(&watcher->feed, &feed);
+  kin__list_init(&watcher->paused);
+}
+
+static int make(kin_retry_watcher **out, kin__host *host,
+                const kin_retry_watcher_options *options) {
+  const kin_allocator *allocator = host->env->allocator;
+  kin_retry_watcher *watcher = kin__calloc(allocator, 1, sizeof *watcher);
+  if (watcher == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err =
+      kin__settings_init(&watcher->settings, allocator, options->resource);
+  if (err == 0 && !are_valid(options, &watcher->settings)) {
+    kin__settings_finish(&watcher->settings, allocator);
+    err = KIN_EINVAL;
+  }
+  if (err != 0) {
+    kin__free(allocator, watcher);
+    return err;
+  }
+  watcher->host = host;
+  watcher->env = host->env;
+  watcher->options = *options;
+  *out = watcher;
+  return 0;
+}
+
+int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
+                            const kin_retry_watcher_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin_retry_watcher_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  kin_retry_watcher *watcher = NULL;
+  if (err == 0) {
+    err = make(&watcher, host, &copy);
+  }
+  if (err != 0) {
+    return err;
+  }
+  init_feed(watcher);
+  snprintf(watcher->version, sizeof watcher->version, "%s",
+           copy.resource_version);
+  kin__chunkq_init(&watcher->events, watcher->env->allocator, sizeof(waiting));
+  kin__task_init(&watcher->task, step);
+  kin__list_init(&watcher->gone.node);
+  watcher->gone.cb = on_gone;
+  watcher->member.close = on_host_closing;
+  kin__members_join(&host->members, &watcher->member);
+  *out = watcher;
+  kin__feed_start(&watcher->feed);
+  return 0;
+}
+
+int kin_retry_watcher_open(kin_retry_watcher **out, kin_client *client,
+                           const kin_retry_watcher_options *options) {
+  return kin__retry_watcher_open(out, kin__client_host(client), options);
+}
+
+/* --- Use --------------------------------------------------------------------------- */
+
+void kin_retry_watcher_pause(kin_retry_watcher *watcher) {
+  watcher->is_paused = true;
+}
+
+void kin_retry_watcher_resume(kin_retry_watcher *watcher) {
+  watcher->is_paused = false;
+  wake(watcher);
+}
+
+const char *
+kin_retry_watcher_resource_version(const kin_retry_watcher *watcher) {
+  return watcher->version;
+}
+
+void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
+                                  kin_status *status) {
+  kin__feed_get_status(&watcher->feed, status);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/until.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "dispatch/sync_watch.h"
+#include "informer/informer.h"
+#include "reflector/failure.h"
+#include "toolkit/watch.h"
+
+/* A watcher of either kind, a time-out, and a number of conditions that held.
+ * Whatever ends the wait is noted and closes the watcher; when the watcher is gone
+ * a deferred step calls back. So that nothing can fail then, the last event is kept
+ * in place, with a reference to its object.
+ *
+ * With a precondition the informer watcher is paused until its informer has
+ * synced; the precondition is asked in the same deferred step.
+ *
+ * Invariants: has_ended says that `code` is the result, and that the watcher is
+ * closing or gone; the step is scheduled for the end only when it is gone. */
+
+#define OPTIONS_FIRST_SIZE                                                     \
+  (offsetof(kin_until_options, precondition_data) + sizeof(void *))
+#define MAX_CONDITIONS 256u
+
+struct kin_until {
+  kin__member member;
+  kin__host *host;
+  const kin__env *env;
+  kin_until_cb cb;
+  void *data;
+  kin_watch_error_cb on_error;
+  kin_until_precondition_cb precondition;
+  void *precondition_data;
+
+  kin_retry_watcher *retry; /* one of these two, until it is gone */
+  kin_informer_watcher *informer;
+  kin__sync_watch sync; /* in the informer's list until it has synced, if there
+                         * is a precondition */
+  kin__timer timeout;
+  kin__deferred step;
+
+  bool has_ended;
+  int code;
+
+  kin_watch_event event; /* type 0: there was none; see keep() */
+  char reason[sizeof((kin__failure *)0)->reason];
+  char message[sizeof((kin__failure *)0)->message];
+
+  size_t held;
+  size_t count;
+  kin_until_condition conditions[];
+};
+
+/* --- The end ------------------------------------------------------------------ */
+
+static void finish(kin_until *until, int code) {
+  if (until->has_ended) {
+    return;
+  }
+  until->has_ended = true;
+  until->code = code;
+  kin__timer_stop(until->env->timers, &until->timeout);
+  kin__list_remove(&until->sync.node);
+  kin__list_remove(&until->step.node);
+  /* Either is on its way already if it was closed by somebody else. */
+  if (until->retry != NULL) {
+    (void)kin_retry_watcher_close(until->retry, NULL, NULL);
+  } else if (until->informer != NULL) {
+    (void)kin_informer_watcher_close(until->informer, NULL, NULL);
+  }
+}
+
+/* Of the watcher; not the place to call back from, for there is more to come in
+ * the function that called this. */
+static void on_watcher_gone(void *data) {
+  kin_until *until = data;
+  until->retry = NULL;
+  until->informer = NULL;
+  finish(until, KIN_ECLOSED);
+  kin__env_defer(until->env, &until->step);
+}
+
+static void call_back(kin_until *until) {
+  kin_until_result result = {.code = until->code,
+                             .event =
+                                 until->event.type != 0 ? &until->event : NULL,
+                             .held = until->held};
+  until->cb(&result, until->data);
+  kin__host *host = until->host;
+  kin__member_leave(&until->member);
+  kin_object_unref(until->event.object);
+  kin__free(host->env->allocator, until);
+  kin__members_left(&host->members);
+}
+
+static void on_timeout(kin__timer *timer) {
+  finish(KIN__CONTAINER_OF(timer, kin_until, timeout), KIN_ETIMEDOUT);
+}
+
+static void on_host_closing(kin__member *member) {
+  finish(KIN__CONTAINER_OF(member, kin_until, member), KIN_ECLOSED);
+}
+
+int kin_until_cancel(kin_until *until, int code) {
+  if (code >= 0) {
+    return KIN_EINVAL;
+  }
+  if (until->has_ended) {
+    return KIN_EALREADY;
+  }
+  finish(until, code);
+  return 0;
+}
+
+/* --- Conditions ------------------------------------------------------------------ */
+
+static const char *copy_text(char *to, size_t size, const char *from) {
+  snprintf(to, size, "%s", from);
+  return to;
+}
+
+/* Its version is the object's, or none: bookmarks are not asked for. */
+static void keep(kin_until *until, const kin_watch_event *event) {
+  kin_object *object = kin_object_ref(event->object);
+  kin_object_unref(until->event.object);
+  until->event = *event;
+  until->event.object = object;
+  until->event.reason =
+      copy_text(until->reason, sizeof until->reason, event->reason);
+  until->event.message =
+      copy_text(until->message, sizeof until->message, event->message);
+  if (object == NULL) {
+    until->event.resource_version = kin__cstr("");
+  }
+}
+
+/* TW-06: one event may fulfil several conditions. */
+static void on_event(const kin_watch_event *event, void *data) {
+  kin_until *until = data;
+  keep(until, event);
+  while (!until->has_ended && until->held < until->count) {
+    const kin_until_condition *next = &until->conditions[until->held];
+    int answer = next->cb(event, next->data);
+    if (answer < 0) {
+      finish(until, answer);
+    }
+    if (answer <= 0) {
+      return;
+    }
+    until->held++;
+  }
+  finish(until, 0);
+}
+
+static void on_end(int code, void *data) {
+  finish(data, code != 0 ? code : KIN_EEOF);
+}
+
+static void on_error(kin_error_event *event, void *data) {
+  kin_until *until = data;
+  until->on_error(event, until->data);
+}
+
+/* --- The precondition -------------------------------------------------------------- */
+
+static void on_sync(kin__sync_watch *watch, int result) {
+  kin_until *until = KIN__CONTAINER_OF(watch, kin_until, sync);
+  if (result == 0) {
+    kin__env_defer(until->env, &until->step);
+  }
+}
+
+/* TW-07. It may cancel the wait, which is over then whatever it returns. */
+static void ask_precondition(kin_until *until) {
+  kin_informer *informer = kin_informer_watcher_informer(until->informer);
+  int answer = until->precondition(kin_informer_store(informer),
+                                   until->precondition_data);
+  if (answer != 0 || until->count == 0) {
+    finish(until, answer < 0 ? answer : 0);
+  } else if (!until->has_ended) {
+    kin_informer_watcher_resume(until->informer);
+  }
+}
+
+static void step(kin__deferred *deferred) {
+  kin_until *until = KIN__CONTAINER_OF(deferred, kin_until, step);
+  if (until->has_ended) {
+    call_back(until);
+  } else {
+    ask_precondition(until);
+  }
+}
+
+/* --- Begin --------------------------------------------------------------------------- */
+
+static int check(const kin_until_options *options, bool is_synced) {
+  bool fits_kind = is_synced ? options->resource_version == NULL &&
+                                   !options->without_retry &&
+                                   options->on_error == NULL
+                             : options->precondition == NULL;
+  if (options->cb == NULL || !fits_kind ||
+      (options->condition_count > 0 && options->conditions == NULL)) {
+    return KIN_EINVAL;
+  }
+  if (options->condition_count > MAX_CONDITIONS) {
+    return KIN_ETOOBIG;
+  }
+  for (size_t i = 0; i < options->condition_count; i++) {
+    if (options->conditions[i].cb == NULL) {
+      return KIN_EINVAL;
+    }
+  }
+  return 0;
+}
+
+static int open_retry(kin_until *until, const kin_until_options *options) {
+  kin_retry_watcher_options retry = KIN_RETRY_WATCHER_OPTIONS_INIT;
+  retry.resource = options->resource;
+  retry.resource_version = options->resource_version;
+  retry.without_retry = options->without_retry;
+  retry.on_event = on_event;
+  retry.on_error = options->on_error != NULL ? on_error : NULL;
+  retry.on_end = on_end;
+  retry.on_closed = on_watcher_gone;
+  retry.data = until;
+  return kin__retry_watcher_open(&until->retry, until->host, &retry);
+}
+
+static int open_informer(kin_until *until, const kin_until_options *options) {
+  kin_informer_watcher_options watcher = KIN_INFORMER_WATCHER_OPTIONS_INIT;
+  watcher.resource = options->resource;
+  watcher.on_event = on_event;
+  watcher.on_closed = on_watcher_gone;
+  watcher.data = until;
+  int err = kin__informer_watcher_open(&until->informer, until->host, &watcher);
+  if (err == 0 && until->precondition != NULL) {
+    kin_informer_watcher_pause(until->informer);
+    kin_informer *informer = kin_informer_watcher_informer(until->informer);
+    kin__list_push(&informer->dispatcher.sync_watches, &until->sync.node);
+  }
+  return err;
+}
+
+static int make(kin_until **out, kin__host *host,
+                const kin_until_options *options) {
+  size_t size = options->condition_count * sizeof *options->conditions;
+  kin_until *until = kin__calloc(host->env->allocator, 1, sizeof *until + size);
+  if (until == NULL) {
+    return KIN_ENOMEM;
+  }
+  until->host = host;
+  until->env = host->env;
+  until->cb = options->cb;
+  until->data = options->data;
+  until->on_error = options->on_error;
+  until->precondition = options->precondition;
+  until->precondition_data = options->precondition_data;
+  until->count = options->condition_count;
+  if (size > 0) {
+    memcpy(until->conditions, options->conditions, size);
+  }
+  kin__list_init(&until->sync.node);
+  until->sync.notify = on_sync;
+  kin__timer_init(&until->timeout, on_timeout);
+  kin__list_init(&until->step.node);
+  until->step.cb = step;
+  *out = until;
+  return 0;
+}
+
+static void begin(kin_until *until, uint64_t timeout_ms) {
+  until->member.close = on_host_closing;
+  kin__members_join(&until->host->members, &until->member);
+  if (timeout_ms > 0) {
+    uint64_t now_ms = kin__env_now_ms(until->env);
+    uint64_t longest_ms = UINT64_MAX - 1 - now_ms;
+    kin__timer_start(until->env->timers, &until->timeout,
+                     now_ms +
+                         (timeout_ms < longest_ms ? timeout_ms : longest_ms));
+  }
+  if (until->count == 0 && until->precondition == NULL) {
+    finish(until, 0);
+  }
+}
+
+int kin__until_open(kin_until **out, kin__host *host,
+                    const kin_until_options *options, bool is_synced) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  int err = check(options, is_synced);
+  if (err != 0) {
+    return err;
+  }
+  kin_until *until;
+  err = make(&until, host, options);
+  if (err != 0) {
+    return err;
+  }
+  err = is_synced ? open_informer(until, options) : open_retry(until, options);
+  if (err != 0) {
+    kin__free(host->env->allocator, until);
+    return err;
+  }
+  begin(until, options->timeout_ms);
+  *out = until;
+  return 0;
+}
+
+static int open_in_client(kin_until **out, kin_client *client,
+                          const kin_until_options *options, bool is_synced) {
+  kin_until *until = NULL;
+  kin_until_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  if (err == 0) {
+    err = kin__until_open(&until, kin__client_host(client), &copy, is_synced);
+  }
+  if (out != NULL) {
+    *out = until;
+  }
+  return err;
+}
+
+int kin_until_open(kin_until **out, kin_client *client,
+                   const kin_until_options *options) {
+  return open_in_client(out, client, options, false);
+}
+
+int kin_until_open_synced(kin_until **out, kin_client *client,
+                          const kin_until_options *options) {
+  return open_in_client(out, client, options, true);
+}

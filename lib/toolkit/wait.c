@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+#include "toolkit/wait.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "dispatch/listener.h"
+#include "informer/informer.h"
+
+/* A wait is a number of entries that are not done yet and one deferred step.
+ * Whatever happens (a thing syncs or is closed, time is up, somebody gives up)
+ * is only noted, and the step scheduled if it matters; the step asks the
+ * program's checks and ends the wait when nothing is open any more. So
+ * callbacks come from the loop, and all that a callback does to the wait finds
+ * it whole.
+ *
+ * All memory is taken when it begins, that of the error text included, so that
+ * it cannot fail to end.
+ *
+ * Invariants: an entry is open iff it is neither done nor closed; `open` counts
+ * those, `open_checks` those of them with a check; the step is in the
+ * surroundings' deferred calls iff is_step_due. */
+
+#define OPTIONS_FIRST_SIZE (offsetof(kin_wait_options, what) + sizeof(char *))
+#define POLL_MS 100u     /* CN-05 */
+#define CAUSE_BYTES 160u /* any text of kin_strerror */
+#define MAX_NAME_BYTES 1024u
+#define NAME_SIZE                                                              \
+  (KIN__INFORMER_NAME_SIZE + 300u) /* of an informer's listener */
+
+typedef struct entry {
+  kin__sync_watch watch; /* in a list iff it is open and no check */
+  kin_wait *wait;
+  kin_wait_check_cb check;
+  void *data;
+} entry;
+
+struct kin_wait {
+  kin__member member;
+  kin__host *host;
+  const kin__env *env;
+  const char *failure; /* how the error text begins */
+  char *what;          /* NULL: no log */
+  kin_wait_cb cb;
+  void *data;
+
+  entry *entries;
+  kin_wait_item *items;
+  uint32_t *order; /* the entries by name */
+  uint32_t count;
+  uint32_t open;
+  uint32_t open_checks;
+  char *names; /* of the items, one after the other */
+  char *error;
+  size_t error_size;
+
+  kin__timer timeout;
+  kin__timer poll;
+  kin__deferred step;
+  bool is_step_due;
+  int code; /* why it has been given up, 0 if it has not */
+};
+
+void kin__informer_name(const kin_informer *informer, char *buffer,
+                        size_t size) {
+  const kin__resource *resource = &informer->settings.resource;
+  snprintf(buffer, size, "%s.%s%s%s%s", resource->plural, resource->version,
+           resource->group[0] != '\0' ? "." : "", resource->group,
+           resource->metadata_only ? " (metadata)" : "");
+}
+
+/* --- Events
+ * ---------------------------------------------------------------- */
+
+static void schedule(kin_wait *wait) {
+  if (!wait->is_step_due) {
+    wait->is_step_due = true;
+    kin__env_defer(wait->env, &wait->step);
+  }
+}
+
+static void settle(kin_wait *wait, uint32_t i, bool is_done) {
+  wait->items[i].is_done = is_done;
+  wait->items[i].is_closed = !is_done;
+  wait->open--;
+  wait->open_checks -= wait->entries[i].check != NULL;
+  if (is_done && wait->what != NULL) {
+    kin__log_write(wait->env->log, KIN_LOG_INFO,
+                   "Done waiting for %.200s: %.200s", wait->what,
+                   wait->items[i].name);
+  }
+}
+
+static void on_notify(kin__sync_watch *watch, int result) {
+  entry *e = KIN__CONTAINER_OF(watch, entry, watch);
+  kin_wait *wait = e->wait;
+  settle(wait, (uint32_t)(e - wait->entries), result == 0);
+  if (wait->open == 0) {
+    schedule(wait);
+  }
+}
+
+static void give_up(kin_wait *wait, int code) {
+  if (wait->code == 0) {
+    wait->code = code;
+    schedule(wait);
+  }
+}
+
+static void on_timeout(kin__timer *timer) {
+  give_up(KIN__CONTAINER_OF(timer, kin_wait, timeout), KIN_ETIMEDOUT);
+}
+
+static void on_poll(kin__timer *timer) {
+  schedule(KIN__CONTAINER_OF(timer, kin_wait, poll));
+}
+
+static void on_host_closing(kin__member *member) {
+  give_up(KIN__CONTAINER_OF(member, kin_wait, member), KIN_ECLOSED);
+}
+
+/* --- The end
+ * --------------------------------------------------------------- */
+
+static void detach(kin_wait *wait) {
+  for (uint32_t i = 0; i < wait->count; i++) {
+    kin__list_remove(&wait->entries[i].watch.node);
+  }
+  kin__timer_stop(wait->env->timers, &wait->timeout);
+  kin__timer_stop(wait->env->timers, &wait->poll);
+}
+
+static void free_wait(kin_wait *wait) {
+  const kin_allocator *allocator = wait->env->allocator;
+  kin__free(allocator, wait->entries);
+  kin__free(allocator, wait->items);
+  kin__free(allocator, wait->order);
+  kin__free(allocator, wait->names);
+  kin__free(allocator, wait->error);
+  kin__free(allocator, wait->what);
+  kin__free(allocator, wait);
+}
+
+static size_t append(const kin_wait *wait, size_t length, const char *text) {
+  size_t added = strlen(text);
+  size_t room = wait->error_size - length - 1;
+  added = added < room ? added : room;
+  memcpy(wait->error + length, text, added);
+  wait->error[length + added] = '\0';
+  return length + added;
+}
+
+static void write_error(const kin_wait *wait, int code) {
+  size_t length = append(wait, 0, wait->failure);
+  const char *separator = ": ";
+  for (uint32_t i = 0; i < wait->count; i++) {
+    const kin_wait_item *item = &wait->items[wait->order[i]];
+    if (!item->is_done) {
+      length = append(wait, length, separator);
+      length = append(wait, length, item->name);
+      separator = ", ";
+    }
+  }
+  length = append(wait, length, ": ");
+  append(wait, length, kin_strerror(code));
+  if (wait->what != NULL) {
+    kin__log_write(wait->env->log, KIN_LOG_INFO, "%s waiting for %.200s%s",
+                   code == KIN_ETIMEDOUT ? "Timed out" : "Stopped", wait->what,
+                   wait->error + strlen(wait->failure));
+  }
+}
+
+static bool are_all_done(const kin_wait *wait) {
+  for (uint32_t i = 0; i < wait->count; i++) {
+    if (!wait->items[i].is_done) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void end(kin_wait *wait) {
+  kin_wait_result result = {
+      .items = wait->items, .count = wait->count, .error = wait->error};
+  wait->error[0] = '\0';
+  if (!are_all_done(wait)) {
+    result.code = wait->code != 0 ? wait->code : KIN_ECLOSED;
+    write_error(wait, result.code);
+  }
+  /* Whatever the callback does, nothing reaches the wait any more; a cancel is
+   * one too many. */
+  detach(wait);
+  wait->code = KIN_ECLOSED;
+  wait->cb(&result, wait->data);
+  kin__host *host = wait->host;
+  kin__member_leave(&wait->member);
+  free_wait(wait);
+  kin__members_left(&host->members);
+}
+
+static void ask_checks(kin_wait *wait) {
+  for (uint32_t i = 0; i < wait->count && wait->open_checks > 0; i++) {
+    entry *e = &wait->entries[i];
+    if (e->check != NULL && !wait->items[i].is_done && e->check(e->data)) {
+      settle(wait, i, true);
+    }
+  }
+}
+
+static void step(kin__deferred *deferred) {
+  kin_wait *wait = KIN__CONTAINER_OF(deferred, kin_wait, step);
+  /* Whatever a check does, another step is not due before this one is over. */
+  ask_checks(wait);
+  wait->is_step_due = false;
+  if (wait->open == 0 || wait->code != 0) {
+    end(wait);
+  } else if (wait->open_checks > 0) {
+    kin__timer_start(wait->env->timers, &wait->poll,
+                     kin__env_now_ms(wait->env) + POLL_MS);
+  }
+}
+
+int kin_wait_cancel(kin_wait *wait, int code) {
+  if (code >= 0) {
+    return KIN_EINVAL;
+  }
+  if (wait->code != 0) {
+    return KIN_EALREADY;
+  }
+  give_up(wait, code);
+  return 0;
+}
+
+/* --- Begin
+ * ----------------------------------------------------------------- */
+
+static int check_things(const kin_wait_options *options) {
+  if (options->count > KIN__WAIT_MAX) {
+    return KIN_ETOOBIG;
+  }
+  if (options->cb == NULL || (options->count > 0 && options->things == NULL)) {
+    return KIN_EINVAL;
+  }
+  size_t longest = options->what != NULL ? strlen(options->what) : 0;
+  for (size_t i = 0; i < options->count; i++) {
+    const kin_wait_for *thing = &options->things[i];
+    int kinds = (thing->informer != NULL) + (thing->listener != NULL) +
+                (thing->check != NULL);
+    if (kinds != 1 || (thing->check != NULL && thing->name == NULL)) {
+      return KIN_EINVAL;
+    }
+    size_t length = thing->name != NULL ? strlen(thing->name) : 0;
+    longest = length > longest ? length : longest;
+  }
+  return longest <= MAX_NAME_BYTES ? 0 : KIN_ETOOBIG;
+}
+
+/* The name of a thing, in `buffer` if it has none of its own. */
+static const char *name_of(const kin_wait_for *thing, char *buffer,
+                           size_t size) {
+  if (thing->name != NULL) {
+    return thing->name;
+  }
+  if (thing->informer != NULL) {
+    kin__informer_name(thing->informer, buffer, size);
+    return buffer;
+  }
+  kin__informer_name(thing->listener->dispatcher->informer, buffer, size);
+  size_t length = strlen(buffer);
+  snprintf(buffer + length, size - length, " + event handler %s",
+           kin_listener_name(thing->listener));
+  return buffer;
+}
+
+static int copy_names(kin_wait *wait, const kin_wait_for *things) {
+  const kin_allocator *allocator = wait->env->allocator;
+  char buffer[NAME_SIZE];
+  size_t total = 0;
+  for (uint32_t i = 0; i < wait->count; i++) {
+    total += strlen(name_of(&things[i], buffer, sizeof buffer)) + 1;
+  }
+  wait->names = kin__malloc(allocator, total > 0 ? total : 1);
+  wait->error_size =
+      strlen(wait->failure) + total + 2 * (size_t)wait->count + CAUSE_BYTES;
+  wait->error = kin__malloc(allocator, wait->error_size);
+  if (wait->names == NULL || wait->error == NULL) {
+    return KIN_ENOMEM;
+  }
+  char *next = wait->names;
+  for (uint32_t i = 0; i < wait->count; i++) {
+    const char *name = name_of(&things[i], buffer, sizeof buffer);
+    size_t size = strlen(name) + 1;
+    wait->items[i].name = memcpy(next, name, size);
+    next += size;
+  }
+  return 0;
+}
+
+static bool is_before(const kin_wait *wait, uint32_t a, uint32_t b) {
+  return strcmp(wait->items[a].name, wait->items[b].name) < 0;
+}
+
+static void sift_down(kin_wait *wait, uint32_t top, uint32_t count) {
+  uint32_t *order = wait->order;
+  for (uint32_t child; (child = 2 * top + 1) < count; top = child) {
+    if (child + 1 < count && is_before(wait, order[child], order[child + 1])) {
+      child++;
+    }
+    if (!is_before(wait, order[top], order[child])) {
+      return;
+    }
+    uint32_t moved = order[top];
+    order[top] = order[child];
+    order[child] = moved;
+  }
+}
+
+/* Heapsort, because the C library's qsort may take memory of its own. */
+static void sort_names(kin_wait *wait) {
+  for (uint32_t i = 0; i < wait->count; i++) {
+    wait->order[i] = i;
+  }
+  for (uint32_t top = wait->count / 2; top > 0; top--) {
+    sift_down(wait, top - 1, wait->count);
+  }
+  for (uint32_t last = wait->count; last > 1; last--) {
+    uint32_t greatest = wait->order[0];
+    wait->order[0] = wait->order[last - 1];
+    wait->order[last - 1] = greatest;
+    sift_down(wait, 0, last - 1);
+  }
+}
+
+static int make(kin_wait **out, kin__host *host,
+                const kin_wait_options *options, const char *failure) {
+  const kin_allocator *allocator = host->env->allocator;
+  kin_wait *wait = kin__calloc(allocator, 1, sizeof *wait);
+  *out = wait;
+  if (wait == NULL) {
+    return KIN_ENOMEM;
+  }
+  wait->host = host;
+  wait->env = host->env;
+  wait->failure = failure;
+  wait->cb = options->cb;
+  wait->data = options->data;
+  wait->count = wait->open = (uint32_t)options->count;
+  bool is_logged = options->what != NULL && options->what[0] != '\0';
+  wait->what = is_logged ? kin__strdup(allocator, options->what) : NULL;
+  wait->entries = kin__calloc(allocator, options->count, sizeof *wait->entries);
+  wait->items = kin__calloc(allocator, options->count, sizeof *wait->items);
+  wait->order = kin__calloc(allocator, options->count, sizeof *wait->order);
+  if ((is_logged && wait->what == NULL) || wait->entries == NULL ||
+      wait->items == NULL || wait->order == NULL) {
+    return KIN_ENOMEM;
+  }
+  return copy_names(wait, options->things);
+}
+
+/* From here on nothing can fail. */
+static void watch(kin_wait *wait, uint32_t i, const kin_wait_for *thing) {
+  entry *e = &wait->entries[i];
+  e->wait = wait;
+  e->watch.notify = on_notify;
+  kin__list_init(&e->watch.node);
+  e->check = thing->check;
+  e->data = thing->data;
+  if (thing->check != NULL) {
+    wait->open_checks++;
+    return;
+  }
+  bool is_informer = thing->informer != NULL;
+  bool is_done = is_informer ? kin_informer_has_synced(thing->informer)
+                             : kin_listener_has_synced(thing->listener);
+  bool is_closed =
+      is_informer ? thing->informer->is_closing : thing->listener->is_closed;
+  if (is_done || is_closed) {
+    settle(wait, i, is_done);
+  } else {
+    kin__list_push(is_informer ? &thing->informer->dispatcher.sync_watches
+                               : &thing->listener->sync_watches,
+                   &e->watch.node);
+  }
+}
+
+static void begin(kin_wait *wait, const kin_wait_options *options) {
+  const kin__env *env = wait->env;
+  sort_names(wait);
+  kin__timer_init(&wait->timeout, on_timeout);
+  kin__timer_init(&wait->poll, on_poll);
+  wait->step.cb = step;
+  kin__list_init(&wait->step.node);
+  wait->member.close = on_host_closing;
+  kin__members_join(&wait->host->members, &wait->member);
+  if (wait->what != NULL) {
+    kin__log_write(env->log, KIN_LOG_INFO, "Waiting for %.200s", wait->what);
+  }
+  for (uint32_t i = 0; i < wait->count; i++) {
+    watch(wait, i, &options->things[i]);
+  }
+  uint64_t now_ms = kin__env_now_ms(env);
+  if (options->timeout_ms > 0) {
+    uint64_t longest_ms = UINT64_MAX - 1 - now_ms;
+    kin__timer_start(env->timers, &wait->timeout,
+                     now_ms + (options->timeout_ms < longest_ms
+                                   ? options->timeout_ms
+                                   : longest_ms));
+  }
+  if (wait->open == 0 || wait->open_checks > 0) {
+    schedule(wait);
+  }
+}
+
+int kin__wait_open(kin_wait **out, kin__host *host,
+                   const kin_wait_options *options, const char *failure) {
+  *out = NULL;
+  int err = host->members.is_closing ? KIN_ECLOSED : check_things(options);
+  if (err != 0) {
+    return err;
+  }
+  kin_wait *wait;
+  err = make(&wait, host, options, failure);
+  if (err != 0) {
+    if (wait != NULL) {
+      free_wait(wait);
+    }
+    return err;
+  }
+  begin(wait, options);
+  *out = wait;
+  return 0;
+}
+
+int kin_wait_open(kin_wait **out, kin_client *client,
+                  const kin_wait_options *options) {
+  kin_wait *wait = NULL;
+  kin_wait_options copy;
+  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  if (err == 0) {
+    err = kin__wait_open(&wait, kin__client_host(client), &copy,
+                         "failed to wait for all");
+  }
+  if (out != NULL) {
+    *out = wait;
+  }
+  return err;
+}
