@@ -23,7 +23,8 @@ extern "C" {
  *
  * Writing to an informer's own store is allowed and not undone: the next event
  * of that key overwrites it, and handlers are not told. It is wise only to show
- * one's own write early. */
+ * one's own write early. What is removed and put in again while a list is being
+ * applied is taken for what the list did not mention, and removed. */
 typedef struct kin_store kin_store;
 
 typedef struct kin_store_options {

@@ -45,8 +45,7 @@ static int marks_of(const kin_object *object) {
              : 0;
 }
 
-static int add_mark(const kin_object *in, kin_object_builder *out,
-                    void *data) {
+static int add_mark(const kin_object *in, kin_object_builder *out, void *data) {
   queue_rig *rig = data;
   rig->transforms++;
   if (rig->transform_error != 0) {

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "sim/world.h"
+
+#include <string.h>
+
+/* The other way round: a world is right, and something is spoiled on the way to
+ * an oracle, which must notice. Each mutation stands for a fault that the library
+ * could have. */
+
+#define FAR_MS UINT64_C(1000000000)
+
+const char *sim_mutation_name(sim_mutation mutation) {
+  static const char *const names[SIM_MUTATIONS] = {
+      [SIM_MUTATE_NOTHING] = "nothing",
+      [SIM_MUTATE_DROP_EVENT] = "a handler does not get an event",
+      [SIM_MUTATE_REPEAT_EVENT] = "a handler gets an event twice",
+      [SIM_MUTATE_SECOND_SYNCED] = "a handler is told synced twice",
+      [SIM_MUTATE_LATE_CALL] = "a handler is called after its end",
+      [SIM_MUTATE_STORE_DELETE] = "the cache loses an object",
+      [SIM_MUTATE_STORE_PUT] = "the cache gets an old state of an object",
+      [SIM_MUTATE_LOSE_FRAME] = "the network loses an event",
+      [SIM_MUTATE_INDEX] = "an index function changes its mind",
+      [SIM_MUTATE_STATUS] = "a counter goes back",
+      [SIM_MUTATE_HOLD_OBJECT] = "a reference is never dropped",
+      [SIM_MUTATE_LEAVE_TIMER] = "a timer is never stopped",
+  };
+  return names[mutation];
+}
+
+bool sim_is_witness(const sim_handler *handler) {
+  const sim_world *w = handler->actor->world;
+  return w->options.mutation != SIM_MUTATE_NOTHING &&
+         handler == &w->handlers[0];
+}
+
+static bool is_change(const kin_event *event) {
+  return event->object != NULL && !event->is_resync &&
+         event->object != event->old_object;
+}
+
+static bool is_due(sim_world *w, bool is_candidate) {
+  if (w->has_mutated || !is_candidate || --w->mutate_at > 0) {
+    return false;
+  }
+  sim_say(&w->trace, "mutation: %s", sim_mutation_name(w->options.mutation));
+  w->has_mutated = true;
+  return true;
+}
+
+bool sim_mutate_event(sim_handler *handler, const kin_event *event) {
+  sim_world *w = handler->actor->world;
+  if (!sim_is_witness(handler)) {
+    return true;
+  }
+  switch (w->options.mutation) {
+  case SIM_MUTATE_DROP_EVENT:
+    /* An update right before a delete is no loss, and need not be noticed. */
+    return !is_due(w, is_change(event) && event->type != KIN_EVENT_UPDATE);
+  case SIM_MUTATE_REPEAT_EVENT:
+    if (is_due(w, is_change(event))) {
+      sim_fold_take(&handler->fold, event);
+    }
+    return true;
+  case SIM_MUTATE_SECOND_SYNCED:
+    w->mutate_at = 1;
+    if (is_due(w, event->type == KIN_EVENT_SYNCED)) {
+      sim_fold_take(&handler->fold, event);
+    }
+    return true;
+  default:
+    return true;
+  }
+}
+
+/* An object that the witness's informer has for sure. */
+static const kin_object *any_cached(sim_world *w, kin_store **store) {
+  api_put(&w->api, API_NODES);
+  sim_net_wake(&w->net);
+  sim_pass(w, 100);
+  /* So that no watch is resumed from before it. */
+  sim_net_bookmark(&w->net);
+  sim_pass(w, 3000);
+  char key[16];
+  api_key(API_NODES, key);
+  *store = kin_informer_store(w->actors[0].informer);
+  return kin_store_get_key(*store, key);
+}
+
+static void lose_object(sim_world *w) {
+  kin_store *store;
+  const kin_object *object = any_cached(w, &store);
+  w->has_mutated =
+      object != NULL && kin_store_delete(store, kin_object_key(object)) == 0;
+}
+
+static void put_old_object(sim_world *w) {
+  kin_store *store;
+  kin_object *old = kin_object_ref(any_cached(w, &store));
+  (void)any_cached(w, &store);
+  w->has_mutated = old != NULL && kin_store_put(store, old) == 0;
+  kin_object_unref(old);
+}
+
+static void call_late(sim_world *w) {
+  unsigned next = w->handler_count;
+  sim_handler_join(&w->actors[0]);
+  if (w->handler_count == next) {
+    return;
+  }
+  sim_handler *handler = &w->handlers[next];
+  sim_pass(w, 3000);
+  sim_handler_leave(handler);
+  kin_event event = {.type = KIN_EVENT_RELISTED,
+                     .objects = handler->fold.count};
+  w->has_mutated = true;
+  sim_on_event(w->actors[0].informer, &event, handler);
+}
+
+void sim_mutate_calm(sim_world *w) {
+  kin_store *store;
+  switch (w->options.mutation) {
+  case SIM_MUTATE_STORE_DELETE:
+    lose_object(w);
+    break;
+  case SIM_MUTATE_STORE_PUT:
+    put_old_object(w);
+    break;
+  case SIM_MUTATE_LOSE_FRAME:
+    /* On whichever watch it comes first: all informers of such a world cover
+     * the object. */
+    w->net.swallows_next = true;
+    (void)any_cached(w, &store);
+    w->has_mutated = w->net.has_swallowed;
+    break;
+  case SIM_MUTATE_INDEX:
+    w->has_mutated = true;
+    (void)any_cached(w, &store);
+    break;
+  case SIM_MUTATE_STATUS:
+    sim_check_quiet(w);
+    w->has_mutated = true;
+    break;
+  case SIM_MUTATE_LATE_CALL:
+    call_late(w);
+    break;
+  default:
+    break;
+  }
+}
+
+static void on_left_timer(kin__timer *timer) {
+  (void)timer;
+}
+
+void sim_mutate_end(sim_world *w) {
+  if (w->options.mutation == SIM_MUTATE_HOLD_OBJECT) {
+    kin_store *store;
+    w->left_object = kin_object_ref(any_cached(w, &store));
+    w->has_mutated = w->left_object != NULL;
+  } else if (w->options.mutation == SIM_MUTATE_LEAVE_TIMER) {
+    kin__timer_init(&w->left_timer, on_left_timer);
+    kin__timer_start(&w->script.timers, &w->left_timer, sim_now_ms(w) + FAR_MS);
+    w->has_mutated = true;
+  }
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_SIM_NET_H
+#define KIN_SIM_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/api.h"
+#include "sim/text.h"
+#include "support/script_env.h"
+
+/* The network between the informers of a world and its API server. Each request
+ * is a connection of its own with delays of its own, so independent ones overtake
+ * each other; within one, bytes keep their order, arrive in pieces of any size,
+ * and may stop coming at any byte: cut, reset, or for ever silent.
+ *
+ * It stands where the transport stands: a response without a byte for 30 s is
+ * given up, a silent watch only if the world has a probe. */
+
+/* How likely what goes wrong is, in percent of the requests. */
+typedef struct sim_weather {
+  unsigned refused;    /* no connection, no name, no TLS */
+  unsigned denied;     /* an error status */
+  unsigned garbled;    /* a body that no server should send */
+  unsigned cut;        /* at any byte, sooner or later */
+  unsigned stalled;    /* at any byte, for ever */
+  uint32_t latency_us; /* of anything, at most */
+  uint32_t piece; /* bytes that arrive at once, at most; 0: all there are */
+  uint32_t lag;   /* revisions that a server's cache is behind, at most */
+  bool has_probe; /* a silent watch is noticed after 40 s */
+} sim_weather;
+
+typedef struct sim_query {
+  api_selection selection;
+  bool is_watch;
+  bool is_metadata;
+  bool is_any;      /* resourceVersion=0 */
+  bool is_at_least; /* resourceVersionMatch=NotOlderThan */
+  bool is_stream;   /* sendInitialEvents=true */
+  uint64_t version; /* 0: none, the newest is asked for */
+  uint64_t limit;
+  bool has_token;
+  uint64_t token_version; /* of the list's first page */
+  int token_object;       /* first one not given yet */
+  uint64_t timeout_s;
+} sim_query;
+
+typedef struct sim_conn {
+  uint64_t id; /* 0: free; else the request's position */
+  script_request *request;
+  sim_query query;
+  bool has_arrived; /* at the server, which has answered */
+  bool is_head_given;
+  int status;
+  const char *content_type;
+  int64_t retry_after_s;
+  bool is_compressed;
+  sim_text out;     /* what the server has sent */
+  size_t given;     /* of it, what has arrived */
+  bool is_complete; /* the server will send no more */
+  int break_code;   /* the connection breaks then; 0: a proper end */
+  kin_error_class break_class;
+  size_t cut_at;   /* bytes; SIZE_MAX: never */
+  size_t stall_at; /* bytes; SIZE_MAX: never */
+  uint64_t next_ns;
+  uint64_t silence_ns; /* given up then unless a byte comes */
+  /* Of a watch. */
+  uint64_t position; /* revision up to which events have been sent */
+  uint64_t ends_ns;
+  uint64_t bookmark_ns;
+  uint64_t stream_ns; /* the bookmark that ends the initial events; UINT64_MAX:
+                       * sent, or there are none */
+  unsigned error_after; /* events until an ERROR event; 0: none */
+} sim_conn;
+
+typedef struct sim_net {
+  script_env *script;
+  api *api;
+  kin__random *random;
+  sim_trace *trace;
+  sim_weather weather;
+  bool honours_limit;    /* as without a watch cache; RL-01 */
+  bool gone_is_a_status; /* a watch from too long ago gets 410, not an event */
+  bool items_have_kind;  /* a custom resource's do, a built-in type's do not */
+  bool knows_streams;    /* lists come as watches, too */
+  sim_conn conns[SCRIPT_MAX_REQUESTS];
+  uint64_t last_id;
+  uint64_t given_bytes; /* of bodies */
+  uint64_t requests;
+  uint64_t second;    /* in which .. */
+  unsigned in_second; /* .. so many requests began that are no next pages */
+  bool swallows_next; /* a mutation: the next watch event gets lost */
+  bool has_swallowed;
+} sim_net;
+
+void sim_net_init(sim_net *net, script_env *script, api *server,
+                  kin__random *random, sim_trace *trace);
+void sim_net_finish(sim_net *net);
+
+/* Takes notice of requests that were sent or cancelled; after anything of the
+ * library has run. */
+void sim_net_look(sim_net *net);
+/* When something happens next, UINT64_MAX if nothing will. */
+uint64_t sim_net_next_ns(const sim_net *net);
+/* Lets one thing happen that is due; false if nothing is. */
+bool sim_net_step(sim_net *net);
+
+/* The server has written: watches learn of it. */
+void sim_net_wake(sim_net *net);
+/* Breaks some open connection, or all of them at once. */
+void sim_net_break_one(sim_net *net);
+void sim_net_break_all(sim_net *net);
+/* The server ends some watch in good order. */
+void sim_net_end_one(sim_net *net);
+/* A bookmark is due on all watches. */
+void sim_net_bookmark(sim_net *net);
+
+/* serve.c: the server's answer to a request that has arrived, and what a watch
+ * has to send now; false if that is nothing. */
+void sim_serve(sim_net *net, sim_conn *conn);
+bool sim_serve_watch(sim_net *net, sim_conn *conn);
+bool sim_query_parse(sim_query *query, const script_request *request);
+
+#endif /* KIN_SIM_NET_H */

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_SIM_WORLD_H
+#define KIN_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/expiring_store.h>
+#include <kin/informer.h>
+
+#include "base/gate.h"
+#include "sim/api.h"
+#include "sim/fold.h"
+#include "sim/net.h"
+#include "sim/trace.h"
+#include "support/fail_alloc.h"
+#include "support/script_env.h"
+
+/* One simulated world, made of one seed: a server, a network, a memory that may
+ * run out, a monotonic and a wall clock, and a few informers with the handlers
+ * of a busy program on top of them. */
+
+#define SIM_ACTORS 3
+#define SIM_SCOPES API_NAMESPACES
+#define SIM_HANDLERS 48
+#define SIM_HELD 16
+#define SIM_INDICES 4
+
+/* What the self-test spoils, to see that an oracle notices. */
+typedef enum sim_mutation {
+  SIM_MUTATE_NOTHING,
+  SIM_MUTATE_DROP_EVENT,    /* a handler does not get an event */
+  SIM_MUTATE_REPEAT_EVENT,  /* a handler gets an event twice */
+  SIM_MUTATE_SECOND_SYNCED, /* a handler is told synced twice */
+  SIM_MUTATE_LATE_CALL,     /* a handler is called after its end */
+  SIM_MUTATE_STORE_DELETE,  /* the cache loses an object */
+  SIM_MUTATE_STORE_PUT,     /* the cache gets an old state of an object */
+  SIM_MUTATE_LOSE_FRAME,    /* the network loses an event */
+  SIM_MUTATE_INDEX,         /* an index function changes its mind */
+  SIM_MUTATE_STATUS,        /* a counter goes back */
+  SIM_MUTATE_HOLD_OBJECT,   /* a reference is never dropped */
+  SIM_MUTATE_LEAVE_TIMER,   /* a timer is never stopped */
+  SIM_MUTATIONS
+} sim_mutation;
+
+typedef struct sim_options {
+  bool is_traced;
+  bool is_hashed;
+  sim_mutation mutation;
+} sim_options;
+
+typedef struct sim_world sim_world;
+typedef struct sim_actor sim_actor;
+
+typedef struct sim_handler {
+  sim_actor *actor;
+  char name[16]; /* "2.h13" */
+  kin_listener *listener;
+  bool is_open; /* the handle may be used, and callbacks may come */
+  bool is_paused;
+  bool is_rowdy;      /* does things in its callbacks */
+  uint32_t slow_us;   /* a callback takes up to this long */
+  uint32_t resync_ms; /* 0: none */
+  sim_fold fold;
+} sim_handler;
+
+/* What was last seen of a scope. */
+typedef struct sim_scope {
+  kin_state state; /* as told by on_state */
+  bool is_stopped; /* by the answer to an error */
+  kin_status last;
+} sim_scope;
+
+/* A place for an informer; one after the other lives in it. */
+struct sim_actor {
+  sim_world *world;
+  unsigned number;
+  kin_informer *informer; /* NULL: none */
+  bool is_started;
+  bool is_closing;
+  unsigned closed;    /* close callbacks */
+  unsigned on_closed; /* of the option */
+  unsigned to_close;  /* how many of either there must be */
+  unsigned to_on_closed;
+  api_selection selection; /* namespace_ is each scope's own */
+  size_t scope_count;      /* 1 with namespace "" if all_namespaces */
+  bool all_namespaces;
+  int namespaces[SIM_SCOPES];
+  bool is_metadata;
+  bool is_node_only; /* keeps /spec/nodeName only */
+  bool keeps_managed;
+  bool transforms; /* drops /spec/text */
+  bool refuses;    /* its transform fails on some states */
+  bool has_index[SIM_INDICES];
+  sim_scope scopes[SIM_SCOPES];
+};
+
+/* Objects that were deleted not long ago, by the wall clock. */
+typedef struct sim_graves {
+  kin_expiring_store *store;
+  bool is_there[API_OBJECTS];
+  uint64_t put_ms[API_OBJECTS];
+} sim_graves;
+
+struct sim_world {
+  uint64_t seed;
+  sim_options options;
+  kin__random random;
+  sim_trace trace;
+  fail_alloc memory;
+  script_env script;
+  bool stream_refused; /* what informers of one client know of the server */
+  kin__gate lists;     /* through which they make their lists, in some worlds */
+  api api;
+  sim_net net;
+  sim_actor actors[SIM_ACTORS];
+  sim_handler handlers[SIM_HANDLERS];
+  unsigned handler_count; /* ever */
+  kin_object *held[SIM_HELD];
+  int64_t wall_offset_ms; /* wall clock - monotonic clock */
+  sim_graves graves;
+  bool is_large; /* thousands of objects */
+  bool is_rowdy;
+  bool is_calm;    /* no more mischief */
+  uint64_t work;   /* pieces of work done */
+  uint64_t events; /* delivered */
+  uint64_t quiet;  /* checks made while nothing was going on */
+  /* The mutation: when it happens, and whether it has. */
+  uint64_t mutate_at;
+  bool has_mutated;
+  kin__timer left_timer;
+  kin_object *left_object;
+};
+
+/* --- Chance ------------------------------------------------------------------ */
+
+uint64_t sim_below(sim_world *w, uint64_t bound);
+bool sim_chance(sim_world *w, unsigned percent);
+
+/* --- time.c: what happens by itself ------------------------------------------ */
+
+/* Lets everything happen that happens in the next `ms`. */
+void sim_pass(sim_world *w, uint64_t ms);
+/* Until no work is left for now. */
+void sim_settle(sim_world *w);
+bool sim_is_quiet(const sim_world *w);
+uint64_t sim_now_ms(const sim_world *w);
+uint64_t sim_wall_ms(const sim_world *w);
+
+/* --- actor.c: informers ------------------------------------------------------ */
+
+void sim_actor_open(sim_actor *actor);
+void sim_actor_start(sim_actor *actor);
+void sim_actor_close(sim_actor *actor);
+/* Legal use of it in any order. */
+void sim_actor_meddle(sim_actor *actor);
+static inline bool sim_actor_is_open(const sim_actor *actor) {
+  return actor->informer != NULL && !actor->is_closing;
+}
+/* Whether its transform fails on that write. */
+bool sim_is_refused(const sim_actor *actor, int write);
+/* "" or the namespace of a scope. */
+const char *sim_scope_name(const sim_actor *actor, size_t scope);
+api_selection sim_scope_selection(const sim_actor *actor, size_t scope);
+/* The highest resource version that any scope goes on from, above `revision`;
+ * UINT64_MAX if there is none. */
+uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision);
+
+/* --- handler.c --------------------------------------------------------------- */
+
+void sim_handler_join(sim_actor *actor);
+/* The callback of all events; `data` is the handler. */
+void sim_on_event(kin_informer *informer, const kin_event *event, void *data);
+void sim_handler_leave(sim_handler *handler);
+void sim_handler_pause(sim_handler *handler, bool is_paused);
+/* Any open handler of the world, or NULL. */
+sim_handler *sim_any_handler(sim_world *w);
+/* The informer is gone, and its handlers' handles with it. */
+void sim_handlers_gone(sim_actor *actor);
+/* Keeps an object for a while. */
+void sim_hold(sim_world *w, const kin_object *object);
+void sim_release(sim_world *w, unsigned place);
+
+/* --- index.c ----------------------------------------------------------------- */
+
+void sim_index_add(sim_actor *actor, unsigned which);
+/* Indices equal what the objects say. */
+void sim_check_indices(sim_actor *actor);
+
+/* --- graves.c ---------------------------------------------------------------- */
+
+void sim_graves_init(sim_world *w);
+void sim_graves_bury(sim_world *w, const kin_object *object);
+void sim_graves_check(sim_world *w);
+void sim_graves_finish(sim_world *w);
+
+/* --- oracle.c ---------------------------------------------------------------- */
+
+/* What must hold whenever nothing is going on. */
+void sim_check_quiet(sim_world *w);
+/* What must hold when the world has been calm for long. */
+void sim_check_truth(sim_world *w);
+void sim_check_resyncs(sim_world *w);
+/* A status counter may only grow; called with every status read. */
+void sim_check_status(sim_actor *actor, size_t scope);
+
+/* --- mutate.c ---------------------------------------------------------------- */
+
+const char *sim_mutation_name(sim_mutation mutation);
+/* The handler that is watched over: it never leaves, so that what is spoiled for
+ * it cannot be forgotten. */
+bool sim_is_witness(const sim_handler *handler);
+/* Between the library and a handler: spoils an event if it is time to. Returns
+ * whether the handler gets it. */
+bool sim_mutate_event(sim_handler *handler, const kin_event *event);
+/* In the calm, before the oracles look; at the very end. */
+void sim_mutate_calm(sim_world *w);
+void sim_mutate_end(sim_world *w);
+
+/* --- life.c ------------------------------------------------------------------ */
+
+/* Runs the world of a seed from its beginning to its end. */
+void sim_live(sim_world *w, uint64_t seed, const sim_options *options);
+
+#endif /* KIN_SIM_WORLD_H */
