@@ -126,11 +126,12 @@ typedef struct kin_client_options {
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
  * copied; the copies of keys and tokens are wiped when they are of no more use.
  * The loop must outlive the client.
- * Errors: KIN_EINVAL (also TLS options or credentials for an http server, or
- * ones that contradict each other; a log line says which), KIN_EURL (server),
- * KIN_ENOTSUP (options of a newer version), KIN_ENOMEM, and libuv's. *out is
- * NULL then. What is wrong with a file or with PEM data comes through on_error
- * of the informers, class KIN_CLASS_TLS or KIN_CLASS_AUTH. */
+ * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
+ * for an http server, or ones that contradict each other; a log line says
+ * which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version),
+ * KIN_ENOMEM, and libuv's. *out is NULL then. What is wrong with a file or with
+ * PEM data comes through on_error of the informers, class KIN_CLASS_TLS or
+ * KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 

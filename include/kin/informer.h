@@ -133,7 +133,7 @@ typedef struct kin_informer_options {
 
   kin_error_cb on_error; /* may be NULL: retried all the same */
   kin_state_cb on_state; /* may be NULL */
-  void *data;            /* passed to on_error, on_state and on_closed */
+  void *data;            /* passed to all callbacks but transform */
 
   /* Called once when the informer is gone, whoever closed it; may be NULL. */
   kin_informer_close_cb on_closed;

@@ -22,7 +22,8 @@ extern "C" {
  * positions and states are the same as over HTTP (client-go's ListerWatcher;
  * LW-01).
  *
- * A feed is what an answer is fed into. It belongs to the loop's thread. */
+ * A feed is what an answer is fed into. It belongs to the loop's thread, and is
+ * there until its informer (reflector, ...) tells that it is closed. */
 typedef struct kin_feed kin_feed;
 
 /* What is asked for. Strings are never NULL, "" for nothing, and valid during
@@ -55,10 +56,12 @@ typedef struct kin_feed_request {
  *
  * cancel says that the answer is not wanted any more: nothing may be fed after
  * it. It can come inside a call of kin_feed_*, which then returns KIN_ECLOSED,
- * as can open for the next request.
+ * as can open for the next request. If open itself closes what it is asked by,
+ * it comes when open has returned. Nobody else watches the time of a request: a
+ * source that neither feeds nor fails is waited for.
  *
  * pause and resume, both or none: do not feed objects until resume, for there
- * is no room. */
+ * is no room. pause can come inside a call of kin_feed_*. */
 typedef struct kin_lister_watcher {
   size_t size;
   int (*open)(void *ctx, const kin_feed_request *request, kin_feed *feed,
@@ -94,7 +97,8 @@ KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
 KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
 
 /* Ends the answer to a list: its version, and the token for the next page, or
- * NULL or "" if the list is complete. Returns 0. */
+ * NULL or "" if the list is complete. Returns 0, or KIN_ETOOBIG: a version of
+ * 64 bytes and more, a token over 16 KiB. */
 KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
                                  const char *continue_token);
 
@@ -131,7 +135,7 @@ typedef struct kin_feed_error {
   const char *message;
 
   /* Without a status: a negative code, 0 for KIN_ESTATUS, and its class, NONE
-   * for the one that fits the code. */
+   * for the one that fits the code. KIN_EGONE is the same as 410. */
   int code;
   kin_error_class error_class;
 } kin_feed_error;

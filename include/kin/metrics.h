@@ -47,11 +47,13 @@ typedef struct kin_informer_metrics {
   uint64_t unchanged;      /* objects received that were cached as they were */
   uint64_t received_bytes; /* of response bodies */
   uint64_t lost_positions[KIN_RELIST_REASONS];
-  uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error */
-  kin_histogram list_us;     /* from the first request to the last byte */
-  kin_histogram list_items;  /* of complete lists */
-  kin_histogram watch_us;    /* from the request to its end */
-  kin_histogram watch_items; /* events of a watch, bookmarks included */
+  uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error, but for the
+                                         * next */
+  uint64_t transform_failures; /* states that the transform failed on */
+  kin_histogram list_us;       /* from the first request to the last byte */
+  kin_histogram list_items;    /* of complete lists */
+  kin_histogram watch_us;      /* from the request to its end */
+  kin_histogram watch_items;   /* events of a watch, bookmarks included */
 
   /* Queue and store. */
   size_t queue_depth;       /* keys waiting now */

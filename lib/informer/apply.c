@@ -19,6 +19,9 @@ static uint64_t queue_end(const kin_informer *informer) {
 
 static void try_later(kin__scope *scope) {
   const kin__env *env = scope->informer->env;
+  kin__failure failure;
+  kin__failure_from_code(&failure, KIN_ENOMEM, "applying a list", "");
+  kin__feed_notice_failure(&scope->feed, &failure, KIN__MEMORY_RETRY_MS);
   kin__timer_start(env->timers, &scope->apply.timer,
                    kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
 }

@@ -131,11 +131,11 @@ static void hold(kin_feed *feed) {
 }
 
 static void unhold(kin_feed *feed) {
-  feed->is_held = false;
   feed->request = KIN__REQUEST_WATCH;
   feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
   feed->metrics.request_items = 0;
   int err = kin__feed_take_held(feed);
+  feed->is_held = false;
   if (err != 0) {
     drop_held(feed);
     kin__feed_give_up(feed, err, "");
@@ -248,7 +248,12 @@ static void act(kin_feed *feed, const kin__reflector_actions *actions,
 
 static void on_list_turn(kin__gate_visitor *visitor) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
-  request(feed, &feed->list_wait);
+  if (feed->list_wait.request == KIN__REQUEST_STREAM &&
+      *feed->reflector.stream_refused) {
+    step_simple(feed, KIN__INPUT_REFUSED);
+  } else {
+    request(feed, &feed->list_wait);
+  }
 }
 
 static void step(kin_feed *feed, const kin__reflector_input *input) {

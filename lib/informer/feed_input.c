@@ -301,6 +301,7 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
     snprintf(failure->message + length, sizeof failure->message - length,
              ": %s", or_empty(error->message));
     failure->retry_after_s = retry_after_s;
+    failure->is_expired = error->code == KIN_EGONE;
   }
   if (error->error_class != KIN_CLASS_NONE) {
     failure->error_class = error->error_class;

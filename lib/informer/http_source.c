@@ -142,6 +142,9 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   int err = source->is_watch
                 ? kin__watch_decoder_feed(source->watch_decoder, bytes, length)
                 : kin__list_decoder_feed(source->list_decoder, bytes, length);
+  if (err == KIN_ECLOSED) {
+    return; /* the source may be at the next request already */
+  }
   if (err == STOP_READING) {
     on_error_event(source);
   } else if (err != 0) {

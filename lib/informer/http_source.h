@@ -19,7 +19,8 @@
  * hands what comes out of that to the feed. */
 typedef struct kin__http_source {
   const kin__env *env;
-  kin__memory *memory; /* of the objects: env's, unless its owner sets another */
+  kin__memory
+      *memory; /* of the objects: env's, unless its owner sets another */
   const kin__resource *resource;
   const kin__decode_limits *limits;
   const kin__projection *projection;

@@ -52,6 +52,7 @@ static void add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->modified_events += from->events[1];
   to->deleted_events += from->events[2];
   to->short_watches += from->short_watches;
+  to->transform_failures += counters->transform_failures;
   for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
     to->lost_positions[i] += feed->reflector.lost_positions[i];
   }

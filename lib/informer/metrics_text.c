@@ -93,6 +93,8 @@ static const number counters[] = {
      AT(received_bytes)},
     {"delivered_total", "counter", "Notifications given to handlers.",
      AT(delivered)},
+    {"transform_failures_total", "counter",
+     "States that the transform failed on.", AT(transform_failures)},
     {"coalesced_total", "counter", "Notifications merged into others.",
      AT(coalesced)},
     {"object_bytes", "gauge", "Memory of cached objects.", AT(object_bytes)},
@@ -197,7 +199,7 @@ static void put_lost_positions(writer *w) {
 
 static void put_failures(writer *w) {
   kin_informer_metrics metrics;
-  put_head(w, "failures_total", "counter", "Failed requests, by class.");
+  put_head(w, "failures_total", "counter", "Failures, by class.");
   for (size_t i = 0; i < w->count; i++) {
     kin_informer_get_metrics(w->sources[i].informer, &metrics);
     for (size_t c = KIN_CLASS_NONE + 1; c < KIN_ERROR_CLASSES; c++) {

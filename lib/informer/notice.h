@@ -12,9 +12,9 @@
 #include "reflector/failure.h"
 
 /* What a feed has to tell the program: kept in place, so that it needs no memory
- * when there is none, and delivered from a task. A failure is always followed by
- * a wait or another request, so one place is enough; of more than four state
- * changes at once the middle ones are left out. */
+ * when there is none, and delivered from a task. Of several failures before that
+ * (a list cannot even be asked for in place of a stream) the last is told; of more
+ * than four state changes the middle ones are left out. */
 #define KIN__NOTICE_STATES 4u
 
 typedef struct kin__notice {

@@ -404,6 +404,9 @@ void kin__reflector_step(kin__reflector *reflector,
   case KIN__INPUT_TIMER:
     on_timer(reflector, now_ms, actions);
     break;
+  case KIN__INPUT_REFUSED:
+    kin__on_stream_refused(reflector, actions);
+    break;
   case KIN__INPUT_RETRY_AFTER:
     if (reflector->state == KIN__REFLECTOR_WAITING) {
       actions->stop_timer = true;

@@ -77,7 +77,9 @@ typedef enum kin__reflector_input_type {
   KIN__INPUT_FAILED,       /* the request or its body failed: failure */
   KIN__INPUT_APPLY_FAILED, /* the stage cannot be applied: failure */
   KIN__INPUT_TIMER,        /* the timer that was asked for */
-  KIN__INPUT_RETRY_AFTER   /* the program answered a failure: delay_ms */
+  KIN__INPUT_REFUSED,    /* while the request for a stream waited for its turn,
+                            * the server has refused another one's */
+  KIN__INPUT_RETRY_AFTER /* the program answered a failure: delay_ms */
 } kin__reflector_input_type;
 
 typedef struct kin__reflector_input {

@@ -69,6 +69,8 @@ void kin__on_stream_ended(kin__reflector *reflector, uint64_t now_ms,
 void kin__on_stream_failed(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions);
+void kin__on_stream_refused(kin__reflector *reflector,
+                            kin__reflector_actions *actions);
 void kin__on_stream_timer(kin__reflector *reflector,
                           kin__reflector_actions *actions);
 

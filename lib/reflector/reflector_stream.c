@@ -143,6 +143,13 @@ void kin__on_stream_failed(kin__reflector *reflector,
                      actions);
 }
 
+void kin__on_stream_refused(kin__reflector *reflector,
+                            kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_STREAMING) {
+    list_instead(reflector, actions);
+  }
+}
+
 void kin__on_stream_timer(kin__reflector *reflector,
                           kin__reflector_actions *actions) {
   if (reflector->saw_anything) {

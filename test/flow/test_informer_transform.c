@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <kin/metrics.h>
+
 #include "base/str.h"
 #include "object/object.h"
 #include "support/informer_world.h"
@@ -278,6 +280,9 @@ static void test_transform_fails_on_states(void **state) {
   kin_status status;
   assert_int_equal(kin_informer_get_status(t.w.informer, "", &status), 0);
   assert_int_equal(status.transform_failures, 3);
+  kin_informer_metrics metrics;
+  kin_informer_get_metrics(t.w.informer, &metrics);
+  assert_int_equal(metrics.transform_failures, 3);
   assert_int_equal(status.failures, 0);
   assert_int_equal(status.state, KIN_STATE_LIVE);
   assert_int_equal(t.run_count, 3 + 3 + 3 + 2);

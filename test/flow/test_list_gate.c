@@ -95,6 +95,21 @@ static void test_streams(void **state) {
   close_world(&g);
 }
 
+/* What the server refuses one it is not asked for by those that have waited: it may
+ * have taken ten seconds to do so. */
+static void test_refused_while_waiting(void **state) {
+  (void)state;
+  gate_world g;
+  open_world(&g, true);
+  g.w.server.refuses_streams = true;
+  mini_serve(&g.w.server);
+  assert_true(kin_informer_has_synced(g.w.informer));
+  assert_int_equal(g.w.script.request_count, LIMIT + 2 * SCOPES);
+  assert_int_equal(g.w.errors, 0);
+  iw_assert_truth(&g.w);
+  close_world(&g);
+}
+
 /* One that fails makes room while it waits for its next attempt. */
 static void test_failures_make_room(void **state) {
   (void)state;
@@ -123,6 +138,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_few_at_a_time),
       cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_refused_while_waiting),
       cmocka_unit_test(test_failures_make_room),
       cmocka_unit_test(test_closed_while_waiting),
   };

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <kin/metrics.h>
+
 #include "support/informer_world.h"
 
 typedef struct stream_world {
@@ -266,13 +268,10 @@ static void test_large_object(void **state) {
   iw_finish(w);
 }
 
-/* A list that is older than the position is made again; nothing that follows in
- * the same piece is taken for news. */
-static void test_list_goes_back(void **state) {
-  (void)state;
-  stream_world s;
-  open_world(&s, 2);
-  iw_world *w = &s.w;
+/* Up to a stream at version 103 that has not been answered. */
+static void open_relisting_world(stream_world *s) {
+  open_world(s, 2);
+  iw_world *w = &s->w;
   mini_serve(&w->server);
   mini_put(&w->server, 4);
   mini_serve(&w->server);
@@ -281,8 +280,12 @@ static void test_list_goes_back(void **state) {
       "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
   script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
   script_advance(&w->script, 3000);
-  size_t calls = w->rec.calls;
-  static const char old[] =
+  assert_target(w, "resourceVersion=103&", true);
+  script_head(&w->script, "sendInitialEvents", 200);
+}
+
+static void send_old_list(iw_world *w) {
+  static const char text[] =
       "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
       "\"resourceVersion\":\"6\",\"annotations\":{"
       "\"k8s.io/initial-events-end\":\"true\"}}}}\n"
@@ -290,8 +293,18 @@ static void test_list_goes_back(void **state) {
       "\"uid\":\"z\",\"resourceVersion\":\"9\"}}}\n"
       "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
       "\"resourceVersion\":\"12\"}}}\n";
-  script_head(&w->script, "sendInitialEvents", 200);
-  script_body(&w->script, "sendInitialEvents", old, sizeof old - 1);
+  script_body(&w->script, "sendInitialEvents", text, sizeof text - 1);
+}
+
+/* A list that is older than the position is made again; nothing that follows in
+ * the same piece is taken for news. */
+static void test_list_goes_back(void **state) {
+  (void)state;
+  stream_world s;
+  open_relisting_world(&s);
+  iw_world *w = &s.w;
+  int calls = (int)w->rec.calls;
+  send_old_list(w);
   assert_int_equal(w->rec.calls, calls);
   assert_string_equal(status_of(w).resource_version, "103");
   assert_target(w, "sendInitialEvents", false);
@@ -300,6 +313,27 @@ static void test_list_goes_back(void **state) {
   assert_int_equal(w->server.lists, 1);
   iw_assert_truth(w);
   iw_finish(w);
+}
+
+/* The same, when the list's request and decoder get no memory. */
+static void test_list_goes_back_without_memory(void **state) {
+  (void)state;
+  bool has_failed = true;
+  size_t n = 1;
+  for (; has_failed; n++) {
+    stream_world s;
+    open_relisting_world(&s);
+    iw_world *w = &s.w;
+    atomic_store(&w->memory.calls, 0);
+    w->memory.fail_at = n;
+    send_old_list(w);
+    has_failed = fail_alloc_has_failed(&w->memory);
+    w->memory.fail_at = 0;
+    mini_pass(&w->server, 60000);
+    iw_assert_truth(w);
+    iw_finish(w);
+  }
+  assert_true(n > 2);
 }
 
 /* WL-06: what came is not used; the second time it is a list. */
@@ -434,6 +468,17 @@ static void test_closed_anywhere(void **state) {
   }
 }
 
+/* As told to on_error, or more: of two at once the later one is told. */
+static void assert_errors_are_counted(const iw_world *w) {
+  kin_informer_metrics metrics;
+  kin_informer_get_metrics(w->informer, &metrics);
+  uint64_t failures = 0;
+  for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
+    failures += metrics.failures[i];
+  }
+  assert_true(failures >= (uint64_t)w->errors);
+}
+
 /* Runs a whole story in which allocation n fails; returns whether it came to
  * that. Whatever fails, it ends with the truth. */
 static bool story_without_memory(size_t n) {
@@ -455,6 +500,7 @@ static bool story_without_memory(size_t n) {
     mini_pass(&w->server, 90000);
     assert_true(kin_informer_has_synced(w->informer));
     iw_assert_truth(w);
+    assert_errors_are_counted(w);
   }
   bool has_failed = fail_alloc_has_failed(&w->memory);
   iw_finish(w);
@@ -482,6 +528,7 @@ int main(void) {
       cmocka_unit_test(test_slow_progress),
       cmocka_unit_test(test_large_object),
       cmocka_unit_test(test_list_goes_back),
+      cmocka_unit_test(test_list_goes_back_without_memory),
       cmocka_unit_test(test_ends_early),
       cmocka_unit_test(test_breaks),
       cmocka_unit_test(test_version_is_too_large),

@@ -282,6 +282,10 @@ static const row rows[] = {
     {GRANTED, KIN__INPUT_ERROR_EVENT, &refused_422, 0, LISTING,
      "cancel stop drop list@0", true},
 
+    /* To somebody else, while this one waited for its turn. */
+    {ASKED, KIN__INPUT_REFUSED, NULL, 0, LISTING, "drop list@0", false},
+    {HELD, KIN__INPUT_REFUSED, NULL, 0, APPLYING, "", false},
+
     /* The version is not to be had: at once without one, but once (RF-15). */
     {ASKED_AT_7, KIN__INPUT_FAILED, &expired, 0, STREAMING,
      "stop drop stream@ report", false},
@@ -416,6 +420,24 @@ static void test_short_counts_from_the_head(void **state) {
   finish();
 }
 
+/* A list that is older than the position is not applied, but made again, once. */
+static void test_list_goes_back(void **state) {
+  (void)state;
+  reach(ASKED_AT_7);
+  input(KIN__INPUT_HEAD);
+  kin__reflector_input old = {.type = KIN__INPUT_STREAMED, .version = "6"};
+  kin__reflector_step(&f.reflector, &old, f.now_ms, &f.actions);
+  assert_string_equal(describe(&f.actions), "cancel stop drop list@");
+  assert_string_equal(f.reflector.version, "7");
+  kin__reflector_input page = {
+      .type = KIN__INPUT_PAGE, .version = "6", .token = ""};
+  kin__reflector_step(&f.reflector, &page, f.now_ms, &f.actions);
+  assert_string_equal(describe(&f.actions), "apply");
+  input(KIN__INPUT_APPLIED);
+  assert_string_equal(describe(&f.actions), "watch@6");
+  finish();
+}
+
 /* A watch that goes on after its list and says nothing is verified, like any
  * other; its deadline never lies in the past. */
 static void test_silent_after_the_list(void **state) {
@@ -525,6 +547,7 @@ int main(void) {
       cmocka_unit_test(test_versions),
       cmocka_unit_test(test_deadline_counts_from_the_head),
       cmocka_unit_test(test_short_counts_from_the_head),
+      cmocka_unit_test(test_list_goes_back),
       cmocka_unit_test(test_silent_after_the_list),
       cmocka_unit_test(test_given_up_streams),
       cmocka_unit_test(test_random_inputs_never_hang),

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Sources of the program's own that feed out of turn, nonsense, or what is too
+ * large, that close what asks them, or that lack functions. Proves NR-10's bad
+ * ways: each call says so, nothing is changed by it, and nothing hangs. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "reflector/reflector.h"
+#include "support/source_rig.h"
+
+/* What does not belong to the request changes nothing. */
+static void assert_all_closed(const source_rig *f) {
+  kin_feed *feed = f->source.feed;
+  kin_feed_error error = KIN_FEED_ERROR_INIT;
+  kin_object *object = hand_source_object("z@9");
+  assert_int_equal(kin_feed_open(feed), KIN_ECLOSED);
+  assert_int_equal(kin_feed_received(feed, 1), KIN_ECLOSED);
+  assert_int_equal(kin_feed_item(feed, object), KIN_ECLOSED);
+  assert_int_equal(kin_feed_list_end(feed, "9", NULL), KIN_ECLOSED);
+  assert_int_equal(kin_feed_event(feed, KIN_WATCH_ADDED, object), KIN_ECLOSED);
+  assert_int_equal(kin_feed_bookmark(feed, kin__cstr("9"), false), KIN_ECLOSED);
+  assert_int_equal(kin_feed_watch_end(feed), KIN_ECLOSED);
+  assert_int_equal(kin_feed_fail(feed, &error, true), KIN_ECLOSED);
+  kin_object_unref(object);
+}
+
+static void feed_inside_open(hand_source *source) {
+  source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
+  assert_all_closed(f);
+}
+
+/* Feeding out of turn: before open has returned, of the other kind of request,
+ * after the end and after a close. KIN_ECLOSED, and nothing has changed. */
+static void test_feeding_out_of_turn(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  kin_object *object = hand_source_object("z@9");
+  kin_feed *feed = f.source.feed;
+  assert_int_equal(kin_feed_event(feed, KIN_WATCH_ADDED, object), KIN_ECLOSED);
+  assert_int_equal(kin_feed_bookmark(feed, kin__cstr("9"), false), KIN_ECLOSED);
+  assert_int_equal(kin_feed_watch_end(feed), KIN_ECLOSED);
+  f.source.inside_open = feed_inside_open;
+  hand_source_list(&f.source, "a@1", "5");
+  f.source.inside_open = NULL;
+  hand_source_expect(&f.source, "L:0/500 W:5");
+  event_log_expect(&f.log, "+a1! S:5#1");
+  assert_int_equal(kin_feed_item(feed, object), KIN_ECLOSED);
+  assert_int_equal(kin_feed_list_end(feed, "9", NULL), KIN_ECLOSED);
+  assert_int_equal(source_rig_status(&f).state, KIN_STATE_SYNCING);
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "b@6");
+  hand_source_fail(&f.source, 500, "InternalError", true);
+  assert_all_closed(&f); /* it waits */
+  assert_string_equal(source_rig_status(&f).resource_version, "6");
+  assert_int_equal(f.errors, 1);
+  event_log_expect(&f.log, "+b6");
+  script_advance(&f.vh.script, 3000);
+  hand_source_expect(&f.source, "W:6");
+  assert_int_equal(kin_informer_close(f.informer, NULL, NULL), 0);
+  hand_source_expect(&f.source, "x");
+  assert_all_closed(&f);
+  kin_object_unref(object);
+  source_rig_close(&f);
+}
+
+static void close_inside_open(hand_source *source) {
+  source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
+  source->inside_open = NULL;
+  assert_int_equal(kin_informer_close(f->informer, NULL, NULL), 0);
+  hand_source_expect(source, "L:0/500 W:5"); /* not before there is an answer */
+}
+
+/* A source that closes the informer while it opens an answer: that is cancelled as
+ * soon as it has a name. */
+static void test_closed_inside_open(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  f.source.inside_open = close_inside_open;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "x");
+  source_rig_close(&f);
+
+  source_rig_open(&f, 0);
+  f.source.inside_open = close_inside_open;
+  f.source.fail_opens = 1;
+  f.source.open_error = KIN_ENOMEM;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "");
+  assert_int_equal(f.errors, 0);
+  source_rig_close(&f);
+}
+
+/* A class that there is not is nonsense. */
+static void test_classes_are_checked(void **state) {
+  (void)state;
+  static const int classes[] = {-1, KIN_CLASS_MEMORY + 1, 1000000};
+  for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+    source_rig f;
+    source_rig_open(&f, 0);
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.code = KIN_EEOF;
+    error.error_class = (kin_error_class)classes[i];
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, false), KIN_EINVAL);
+    script_run(&f.vh.script);
+    assert_int_equal(f.errors, 1);
+    assert_int_equal(f.error.code, KIN_EINVAL);
+    source_rig_close(&f);
+  }
+}
+
+/* What cannot be asked for again is refused and told, not cut off. */
+static void test_long_versions_and_tokens(void **state) {
+  (void)state;
+  static char text[KIN__TOKEN_SIZE + 1];
+  memset(text, '7', sizeof text - 1);
+  source_rig f;
+  source_rig_open(&f, 0);
+  hand_source_expect(&f.source, "L:0/500");
+  assert_int_equal(kin_feed_list_end(f.source.feed, "5", text), KIN_ETOOBIG);
+  hand_source_expect(&f.source, "x");
+  script_advance(&f.vh.script, 2000);
+  assert_int_equal(f.errors, 1);
+  assert_int_equal(f.error.code, KIN_ETOOBIG);
+  hand_source_expect(&f.source, "L:0/500");
+  text[KIN__VERSION_SIZE] = '\0';
+  assert_int_equal(kin_feed_list_end(f.source.feed, text, ""), KIN_ETOOBIG);
+  script_advance(&f.vh.script, 4000);
+  assert_int_equal(f.errors, 2);
+  hand_source_expect(&f.source, "x L:0/500");
+  text[KIN__VERSION_SIZE - 1] = '\0';
+  hand_source_list(&f.source, "a@1", text);
+  assert_string_equal(source_rig_status(&f).resource_version, text);
+  source_rig_close(&f);
+}
+
+/* NULL and other nonsense ends the answer, which is cancelled inside the call; it
+ * is told, and the request is made again. */
+static void test_nonsense_is_refused(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  assert_int_equal(kin_feed_item(f.source.feed, NULL), KIN_EINVAL);
+  hand_source_expect(&f.source, "L:0/500 x");
+  assert_all_closed(&f);
+  script_advance(&f.vh.script, 2000);
+  assert_int_equal(f.errors, 1);
+  assert_int_equal(f.error.code, KIN_EINVAL);
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "L:0/500 W:5");
+  assert_int_equal(kin_feed_event(f.source.feed, KIN_WATCH_ADDED, NULL),
+                   KIN_EINVAL);
+  script_advance(&f.vh.script, 40000);
+  hand_source_expect(&f.source, "x L:5>/1");
+  hand_source_list_end(&f.source, "5", "");
+  kin_object *object = hand_source_object("a@9");
+  assert_int_equal(
+      kin_feed_event(f.source.feed, (kin_watch_event_type)99, object),
+      KIN_EINVAL);
+  kin_object_unref(object);
+  script_advance(&f.vh.script, 40000);
+  hand_source_expect(&f.source, "W:5 x L:5>/1");
+  hand_source_list_end(&f.source, NULL, NULL);
+  kin_feed_error error = KIN_FEED_ERROR_INIT;
+  error.size = 3;
+  f.source.is_open = false;
+  assert_int_equal(kin_feed_fail(f.source.feed, &error, false), KIN_EINVAL);
+  assert_all_closed(&f);
+  script_advance(&f.vh.script, 40000);
+  assert_int_equal(f.errors, 4);
+  hand_source_expect(&f.source, "W:5 W:5");
+  f.source.is_open = false;
+  assert_int_equal(kin_feed_fail(f.source.feed, NULL, false), KIN_EINVAL);
+  event_log_expect(&f.log, "+a1! S:5#1");
+  source_rig_close(&f);
+}
+
+static int open_nothing(void *ctx, const kin_feed_request *request,
+                        kin_feed *feed, void **out) {
+  (void)ctx;
+  (void)request;
+  (void)feed;
+  (void)out;
+  return KIN_ENOTSUP;
+}
+
+static void do_nothing(void *ctx, void *answer) {
+  (void)ctx;
+  (void)answer;
+}
+
+static void test_sources_that_lack_functions(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.source = &source;
+  kin_informer *informer;
+  kin__host *host = &vh.host;
+  assert_int_equal(host->open_informer(host, &informer, &options), KIN_EINVAL);
+  source.open = open_nothing;
+  assert_int_equal(host->open_informer(host, &informer, &options), KIN_EINVAL);
+  source.cancel = do_nothing;
+  source.pause = do_nothing;
+  assert_int_equal(host->open_informer(host, &informer, &options), KIN_EINVAL);
+  source.resume = do_nothing;
+  source.size = 8;
+  assert_int_equal(host->open_informer(host, &informer, &options), KIN_EINVAL);
+  assert_null(informer);
+  source.size = sizeof source;
+  assert_int_equal(host->open_informer(host, &informer, &options), 0);
+  vh_finish(&vh);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_feeding_out_of_turn),
+      cmocka_unit_test(test_closed_inside_open),
+      cmocka_unit_test(test_classes_are_checked),
+      cmocka_unit_test(test_long_versions_and_tokens),
+      cmocka_unit_test(test_nonsense_is_refused),
+      cmocka_unit_test(test_sources_that_lack_functions),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
