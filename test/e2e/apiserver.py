@@ -8,6 +8,7 @@ import socket
 import ssl
 
 from api import Api
+from asked import POLICY, asked_by_kinformer
 from pki import replace
 from process import Process
 from ready import await_answer, await_true, on_free_ports
@@ -22,8 +23,10 @@ class ApiServer:
     in the group system:masters may do everything.
     """
 
-    def __init__(self, name, program, directory, etcd_url, authority, tokens):
-        """tokens: token -> (user, group); the first is the harness's own."""
+    def __init__(self, name, program, directory, etcd_url, authority, tokens,
+                 options=()):
+        """tokens: token -> (user, group); the first is the harness's own.
+        options: more of the program's own."""
         self.name = name
         self.port = 0
         self._program = program
@@ -35,6 +38,10 @@ class ApiServer:
         self.certificate = self._directory / "server.crt"
         self._key = self._directory / "server.key"
         self._process = None
+        self._options = options
+        self._audit_policy = self._directory / "audit-policy.json"
+        self._audit_policy.write_text(json.dumps(POLICY), "ascii")
+        self._audit_log = directory / f"{name}-audit.log"
         self._token = next(iter(tokens))
         (self._directory / "tokens.csv").write_text(
             "".join(f"{token},{user},{user},{group}\n"
@@ -70,6 +77,11 @@ class ApiServer:
         """An Api for whoever has the token; by default the first one."""
         return Api(self.port, token or self._token, self.authority.certificate)
 
+    def asked(self, namespace):
+        """Each Asked of kinformer about the namespace, None for all of them
+        at once, in order, from the server's first start on."""
+        return asked_by_kinformer(self._audit_log.read_text("utf-8"), namespace)
+
     # ---- its process
 
     def start(self):
@@ -99,6 +111,9 @@ class ApiServer:
             f"--token-auth-file={own / 'tokens.csv'}",
             "--disable-admission-plugins=ServiceAccount",
             "--anonymous-auth=false",
+            f"--audit-policy-file={self._audit_policy}",
+            f"--audit-log-path={self._audit_log}",
+            *self._options,
             # Recorded, never connected to; without it a machine that has no
             # route to anywhere cannot start the server.
             "--advertise-address=192.0.2.1",

@@ -6,6 +6,7 @@ is what many scenarios are about. All files are in one temporary directory.
 """
 
 import base64
+import contextlib
 import json
 import pathlib
 import secrets
@@ -116,6 +117,25 @@ class Cluster:
         with urllib.request.urlopen(request, timeout=30) as response:
             return json.loads(response.read())
 
+    def back_up(self):
+        """Returns what restore() takes, while etcd goes on."""
+        self.etcd.kill()
+        backup = pathlib.Path(tempfile.mkdtemp(dir=self._directory)) / "etcd"
+        shutil.copytree(self._directory / "etcd", backup)
+        self.start_etcd()
+        return backup
+
+    def restore(self, backup):
+        """As after a disaster: all that was written since is gone, and its
+        versions are given once more."""
+        self.apiserver.kill()
+        self.etcd.kill()
+        shutil.rmtree(self._directory / "etcd")
+        shutil.move(backup, self._directory / "etcd")
+        self.start_etcd()
+        self.apiserver.start()
+        self.api.close()
+
     # ---- API servers and proxies
 
     def restart_apiserver(self):
@@ -129,16 +149,27 @@ class Cluster:
             self._spare.start()
         return self._spare
 
+    @contextlib.contextmanager
+    def special_apiserver(self, name, *options):
+        """One more, of the same objects, with options of its own."""
+        server = self._make_apiserver(f"apiserver-{name}", options)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.kill()
+
     def drop_spare(self):
         """The next who asks for it gets a new one."""
         self._spare.kill()
         self._spare = None
 
-    def _make_apiserver(self, name):
+    def _make_apiserver(self, name, options=()):
         return ApiServer(name, self._servers.apiserver, self._directory,
                          self._etcd_url, self.authority, {
                              self.token: ("e2e", MASTERS),
-                             self.nobody_token: ("nobody", "nobodies")})
+                             self.nobody_token: ("nobody", "nobodies")},
+                         options)
 
     def make_proxy(self, name, apiserver):
         """A KubectlProxy that is yet to be started."""

@@ -3,9 +3,10 @@
 
 It forwards bytes and knows nothing of them, so TLS goes through it from end to
 end. Its owner may, at any time, hold back the bytes of either direction or of
-new connections, end or forget the connections there are, refuse new ones, or
-send new ones elsewhere. What is held back is forwarded when it is released, as
-after a cut on the way, where TCP sends again what was not acknowledged.
+new connections, let only so many through, slow them down, end or forget the
+connections there are, refuse new ones, or send new ones elsewhere. What is
+held back is forwarded when it is released, as after a cut on the way, where TCP
+sends again what was not acknowledged.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import time
 
 CHUNK = 1 << 16
 CALL_TIMEOUT_S = 10
+PACE_S = 0.05  # between two pieces of what is slowed down
 
 
 class Relay:
@@ -30,6 +32,9 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._has_accepted = threading.Condition()
+        self._is_used_up = threading.Event()
+        self._allowance = None  # bytes that clients may still get, if limited
+        self._rate = None  # bytes a second
         self._connections = set()
         self._tasks = set()
         self._listener = None
@@ -64,6 +69,20 @@ class Relay:
     def hold_new(self):
         """Accepts new connections and forwards nothing of them."""
         self._call(self._new_gate_clear)
+
+    def hold_after(self, count):
+        """Forwards so many more bytes to clients, of all connections together,
+        then holds back the rest; see wait_held()."""
+        self._is_used_up.clear()
+        self._call(self._allow, count)
+
+    def wait_held(self, timeout_s):
+        """Waits until hold_after() holds back; False if it does not."""
+        return self._is_used_up.wait(timeout_s)
+
+    def slow_down(self, bytes_per_s):
+        """The bytes to each client come no faster than this, from now on."""
+        self._call(self._set_rate, bytes_per_s)
 
     def release(self):
         """Forwards everything again, and what was held back first."""
@@ -122,10 +141,17 @@ class Relay:
         if hold_to_client:
             self._to_client.clear()
 
+    def _allow(self, count):
+        self._allowance = count
+
+    def _set_rate(self, bytes_per_s):
+        self._rate = bytes_per_s
+
     def _new_gate_clear(self):
         self._new.clear()
 
     def _release(self):
+        self._allowance = None
         for gate in (self._to_server, self._to_client, self._new):
             gate.set()
 
@@ -186,14 +212,30 @@ class Relay:
 
     async def _pump(self, connection, reader, writer, gate):
         while data := await reader.read(CHUNK):
-            await gate.wait()
-            if connection.is_forgotten:
-                continue
-            writer.write(data)
-            await writer.drain()
+            while data:
+                await gate.wait()
+                if connection.is_dead():
+                    break
+                piece, data = await self._take_piece(gate, data)
+                writer.write(piece)
+                await writer.drain()
         await gate.wait()
-        if not connection.is_forgotten:
+        if not connection.is_dead():
             writer.write_eof()
+
+    async def _take_piece(self, gate, data):
+        """Returns what may be forwarded now, and the rest."""
+        size = len(data)
+        if gate is self._to_client and self._rate:
+            size = min(size, int(self._rate * PACE_S))
+            await asyncio.sleep(size / self._rate)
+        if gate is self._to_client and self._allowance is not None:
+            size = min(size, self._allowance)
+            self._allowance -= size
+            if self._allowance == 0:
+                gate.clear()
+                self._is_used_up.set()
+        return data[:size], data[size:]
 
 
 class _Connection:
@@ -201,6 +243,9 @@ class _Connection:
         self.writers = [writer]
         self.is_forgotten = False
         self.is_aborted = False
+
+    def is_dead(self):
+        return self.is_forgotten or self.is_aborted
 
     def abort(self):
         self.is_aborted = True

@@ -29,6 +29,8 @@ from scenario import SCENARIOS, Context
 # Imported for what they register, in the order of running.
 import scenarios_objects  # noqa: F401
 import scenarios_scopes  # noqa: F401
+import scenarios_lists  # noqa: F401
+import scenarios_watch_list  # noqa: F401
 import scenarios_faults  # noqa: F401
 import scenarios_tls  # noqa: F401
 import scenarios_refusals  # noqa: F401

@@ -129,6 +129,17 @@ class Context:
         if server.is_altered:
             self.cluster.drop_spare()
 
+    def asked(self, namespace, server=None):
+        """What kinformer has asked about the namespace, each an Asked."""
+        return (server or self.cluster.apiserver).asked(namespace)
+
+    def expect_asked(self, namespace, *kinds, server=None):
+        """Returns it; it has to be of these kinds."""
+        asked = self.asked(namespace, server)
+        self.expect([a.kind for a in asked] == list(kinds),
+                    f"asked {asked}, expected {kinds}")
+        return asked
+
     def measure(self, what, seconds, bound):
         """Notes a time for the record. bound: in words, or in seconds."""
         if not isinstance(bound, str):

@@ -141,21 +141,6 @@ def two_namespaces(context):
 
 
 @scenario
-def pages(context):
-    """A list in many pages is one list."""
-    api, space = context.api, context.namespace()
-    collection = CONFIG_MAPS.format(space)
-    for i in range(95):
-        api.create(collection, config_map(f"m-{i}"))
-    with context.informer("configmaps", "-n", space,
-                          "--page-size", "10") as kin:
-        kin.wait_synced()
-        context.expect(kin.fold.synced["objects"] == 95, f"{kin.fold.synced}")
-        context.sentinel(kin, space)
-        context.finish(kin, collection)
-
-
-@scenario
 def resync(context):
     """--resync repeats what is held, marked as such, among real changes."""
     api, space = context.api, context.namespace()

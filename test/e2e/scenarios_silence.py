@@ -15,6 +15,7 @@ from bounds import (ATTEMPT_S, RECOVERY_S, SILENCE_S, judge_notice,
                     judge_recovery, recovery_due)
 from objects import config_map
 from scenario import scenario
+from ways import STREAMS
 
 COUNT = 20
 # Far below the 30 s after which silence is suspicious.
@@ -127,23 +128,23 @@ def silent(context, stop):
         w.finish()
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def nothing_comes_from_the_server(context):
     silent(context, lambda relay: relay.hold(to_server=False))
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def nothing_goes_to_the_server(context):
     """What the watch brings still comes; questions are not answered."""
     silent(context, lambda relay: relay.hold(to_client=False))
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def nothing_goes_either_way(context):
     silent(context, lambda relay: relay.hold())
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def accepted_and_never_answered(context):
     """The connections end; new ones are accepted, and that is all."""
     with watched_through_relay(context) as (relay, w):
@@ -162,7 +163,7 @@ def accepted_and_never_answered(context):
         w.finish()
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def connections_forgotten(context):
     """All that is open stays open and dead, as behind a router that has lost
     its memory; new connections are answered.
@@ -184,7 +185,7 @@ def connections_forgotten(context):
         w.finish()
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def short_silence(context):
     """Shorter than what is suspicious: not an error, not a word."""
     with watched_through_relay(context) as (relay, w):
@@ -218,7 +219,7 @@ def long_silence(context):
         w.finish()
 
 
-@scenario(group="silence")
+@scenario(ways=STREAMS, group="silence")
 def long_refusal(context):
     """Nobody listens until the wait is among the longest, 25.6 s or more."""
     with watched_through_relay(context) as (relay, w):

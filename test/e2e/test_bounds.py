@@ -9,6 +9,7 @@ import pathlib
 import socket
 import sys
 import tempfile
+import time
 import unittest
 
 from bounds import (Refusal, Seen, attempts_of, judge_notice, judge_recovery,
@@ -235,6 +236,62 @@ class Relays(unittest.TestCase):
         self.silent(server)
         self.relay.release()
         self.assertEqual(server.recv(100), b"question")
+
+    def receive(self, receiver, count):
+        received = b""
+        while len(received) < count:
+            piece = receiver.recv(count - len(received))
+            self.assertTrue(piece)
+            received += piece
+        return received
+
+    def test_holds_after_some_bytes(self):
+        client = self.connect()
+        server = self.accept()
+        self.relay.hold_after(10)
+        server.sendall(b"0123456789")
+        self.assertEqual(self.receive(client, 10), b"0123456789")
+        self.assertTrue(self.relay.wait_held(10))
+        server.sendall(b"rest")
+        self.silent(client)
+        self.relay.release()
+        self.assertEqual(self.receive(client, 4), b"rest")
+
+    def test_holds_the_rest_of_a_piece(self):
+        client = self.connect()
+        server = self.accept()
+        self.relay.hold_after(4)
+        server.sendall(b"partrest")
+        self.assertTrue(self.relay.wait_held(10))
+        self.assertEqual(self.receive(client, 4), b"part")
+        self.silent(client)
+        self.relay.release()
+        self.assertEqual(self.receive(client, 4), b"rest")
+
+    def test_what_is_cut_while_it_is_held_is_lost(self):
+        client = self.connect()
+        server = self.accept()
+        self.relay.hold_after(4)
+        server.sendall(b"partrest")
+        self.assertTrue(self.relay.wait_held(10))
+        self.relay.cut()
+        self.relay.release()
+        self.relay.hold_after(6)
+        self.assertEqual(self.receive(client, 4), b"part")
+        with contextlib.suppress(ConnectionResetError):
+            self.assertEqual(client.recv(100), b"")
+        # All of the six are the new connection's.
+        self.exchange(self.connect(), self.accept())
+        self.assertTrue(self.relay.wait_held(10))
+
+    def test_slows_down(self):
+        client = self.connect()
+        server = self.accept()
+        self.relay.slow_down(20000)
+        began = time.monotonic()
+        server.sendall(bytes(6000))
+        self.receive(client, 6000)
+        self.assertGreaterEqual(time.monotonic() - began, 0.25)
 
     def test_holds_what_is_new(self):
         old = self.connect()

@@ -16,6 +16,7 @@ import pathlib
 import sys
 import unittest
 
+from asked import LIST, PAGE, STREAM, VERIFY, WATCH, asked_by_kinformer
 from conformance import Answer, Normaliser, judge
 from fold import Fold, difference, exact
 import test_bounds
@@ -288,6 +289,54 @@ class Recording(unittest.TestCase):
         self.lines[self.find("error", status=410)]["namespace"] = "other"
         self.expect("error of namespace other",
                     "although no position was lost", namespaces=spaces)
+
+
+class AuditLog(unittest.TestCase):
+    BASE = "watch=true&allowWatchBookmarks=true"
+
+    @staticmethod
+    def line(query, agent="kinformer/0.1", namespace="ns"):
+        reference = {"resource": "configmaps", "apiVersion": "v1"}
+        if namespace:
+            reference["namespace"] = namespace
+        return json.dumps({
+            "kind": "Event", "stage": "RequestReceived", "userAgent": agent,
+            "requestURI": f"/api/v1/namespaces/ns/configmaps?{query}",
+            "objectRef": reference,
+            "requestReceivedTimestamp": "2026-01-02T03:04:05.678901Z"}) + "\n"
+
+    def kinds(self, *lines, namespace="ns"):
+        return [a.kind for a in
+                asked_by_kinformer("".join(lines), namespace)]
+
+    def test_kinds(self):
+        stream = f"{self.BASE}&sendInitialEvents=true"
+        for query, kind in ((self.BASE, WATCH), (stream, STREAM),
+                            ("limit=500&resourceVersion=0", LIST),
+                            ("limit=1&resourceVersion=7", VERIFY),
+                            ("", LIST), ("limit=10&continue=x", PAGE)):
+            self.assertEqual(self.kinds(self.line(query)), [kind])
+
+    def test_order_and_parts(self):
+        asked = asked_by_kinformer(
+            self.line("limit=500&resourceVersion=")
+            + self.line(f"{self.BASE}&resourceVersion=5"), "ns")
+        self.assertEqual([(a.kind, a.version) for a in asked],
+                         [(LIST, ""), (WATCH, "5")])
+        self.assertAlmostEqual(asked[0].at % 60, 5.678901, 5)
+
+    def test_others(self):
+        self.assertEqual(self.kinds(
+            self.line("", namespace="other"), self.line("", namespace=None),
+            self.line("", agent="kube-apiserver/v1 kinformer/")), [])
+        self.assertEqual(self.kinds(
+            self.line(""), self.line("", namespace=None), namespace=None),
+            [LIST])
+
+    def test_line_that_is_being_written(self):
+        whole = self.line("")
+        self.assertEqual(self.kinds(whole, whole[:-20]), [LIST])
+        self.assertEqual(self.kinds(whole, whole[:-1]), [LIST])
 
 
 class Conformance(unittest.TestCase):

@@ -43,6 +43,14 @@ class Proxy:
         self._proxy.start()
 
 
+class Lists(Proxy):
+    """The same, and lists, in pages, in place of streams."""
+
+    @staticmethod
+    def access_at(port):
+        return Access(f"http://127.0.0.1:{port}", ("--no-watch-list",))
+
+
 class Direct:
     """TLS to the API server itself, with a token."""
 
@@ -71,4 +79,5 @@ class Direct:
         self._relay.accept()
 
 
-WAYS = {"proxy": Proxy, "tls": Direct}
+WAYS = {"proxy": Proxy, "tls": Direct, "lists": Lists}
+STREAMS = ("proxy", "tls")
