@@ -236,6 +236,19 @@ static void on_watch_broke(kin__reflector *reflector,
   kin__enter(reflector, after_watch(reflector), now_ms, actions);
 }
 
+/* A server that could not be reached may be another one when it can be, with a
+ * history of its own: one that was restored from a backup takes a watch from a
+ * version that is yet to come, and stays silent. */
+static kin__reflector_state after_opening(kin__reflector *reflector,
+                                          const kin__failure *failure) {
+  if (loses_position(reflector, failure)) {
+    return KIN__REFLECTOR_LISTING;
+  }
+  bool is_unreached =
+      failure->status == 0 && failure->error_class == KIN_CLASS_CONNECT;
+  return is_unreached ? KIN__REFLECTOR_VERIFYING : reflector->state;
+}
+
 static void on_failed(kin__reflector *reflector, const kin__failure *failure,
                       uint64_t now_ms, kin__reflector_actions *actions) {
   bool is_request = reflector->state == KIN__REFLECTOR_OPENING ||
@@ -259,13 +272,10 @@ static void on_failed(kin__reflector *reflector, const kin__failure *failure,
     on_watch_broke(reflector, failure, now_ms, actions);
     break;
   case KIN__REFLECTOR_OPENING:
-  case KIN__REFLECTOR_VERIFYING: {
-    bool is_lost = loses_position(reflector, failure);
-    kin__fail_and_wait(reflector, failure,
-                       is_lost ? KIN__REFLECTOR_LISTING : reflector->state,
+  case KIN__REFLECTOR_VERIFYING:
+    kin__fail_and_wait(reflector, failure, after_opening(reflector, failure),
                        now_ms, actions);
     break;
-  }
   default:
     break;
   }

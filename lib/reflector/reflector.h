@@ -164,6 +164,7 @@ typedef struct kin__reflector {
   bool fell_back_to_current; /* RL-05, WL-07 */
   uint32_t streams_given_up; /* since the last complete list */
   bool is_stream_granted;    /* STREAMING: its head was 200 */
+  uint32_t silent_ticks;     /* STREAMING: of its timer, in a row */
   bool is_stream_open;       /* APPLYING: the stream has not ended */
 
   /* The watch that is open, or was last. */

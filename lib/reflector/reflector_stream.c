@@ -12,7 +12,10 @@
  * asked for a list at once, and not for a stream again as long as the client
  * lives; one that breaks streams off, or cannot answer, after the second. */
 
-#define PROGRESS_MS 10000u
+/* Silent for two of these in a row: one alone may be a program that was stopped,
+ * whose timer comes before the bytes that wait. */
+#define PROGRESS_MS 5000u
+#define SILENT_TICKS 2u
 
 /* WL-07: what says that the server, or something before it, cannot do this; of
  * other failures a list would suffer as well. */
@@ -45,6 +48,7 @@ static void await_progress(kin__reflector_actions *actions) {
 void kin__on_stream_head(kin__reflector *reflector, uint64_t now_ms,
                          kin__reflector_actions *actions) {
   reflector->is_stream_granted = true;
+  reflector->silent_ticks = 0;
   reflector->watch_began_ms = now_ms;
   await_progress(actions);
 }
@@ -152,8 +156,10 @@ void kin__on_stream_refused(kin__reflector *reflector,
 
 void kin__on_stream_timer(kin__reflector *reflector,
                           kin__reflector_actions *actions) {
-  if (reflector->saw_anything) {
-    reflector->saw_anything = false;
+  reflector->silent_ticks =
+      reflector->saw_anything ? 0 : reflector->silent_ticks + 1;
+  reflector->saw_anything = false;
+  if (reflector->silent_ticks < SILENT_TICKS) {
     await_progress(actions);
     return;
   }
