@@ -42,8 +42,9 @@ KIN_EXTERN int kin_object_builder_new(kin_object_builder **out,
 
 /* Makes the object and ends the builder, also on an error. On success *out is a
  * new reference, to `from` itself if no edit has changed anything; else NULL.
- * Errors: the first edit's, KIN_EKEY (no metadata.name), KIN_ETYPE (the root is
- * no object), KIN_EINVAL (NULL, or the builder is a transform's).
+ * Errors: the first edit's, KIN_EKEY (no metadata.name; or it, namespace, uid
+ * or resourceVersion is over 65,535 bytes), KIN_ETYPE (the root is no object),
+ * KIN_EINVAL (NULL, or the builder is a transform's).
  * Cost: O(bytes of the object). */
 KIN_EXTERN int kin_object_builder_finish(kin_object_builder *builder,
                                          kin_object **out);

@@ -66,10 +66,11 @@ typedef struct kin_process_handlers {
  * what follows it in the same item is not looked at (PD-04).
  *
  * Errors: KIN_EINVAL (no store, no deltas, a type that is none, an object that
- * is missing, an informer's store), KIN_ENOTSUP (handlers of a newer version),
- * those of kin_store_put, kin_store_delete_object, kin_store_bookmark and
- * kin_store_replace. The first one ends it: the change that failed has changed
- * nothing and nobody is told of it (PD-03), those before it stay.
+ * is missing, an informer's store), KIN_EKEY (a deletion, or a change of a
+ * batch, whose key is not its object's), KIN_ENOTSUP (handlers of a newer
+ * version), those of kin_store_put, kin_store_delete_object, kin_store_bookmark
+ * and kin_store_replace. The first one ends it: the change that failed has
+ * changed nothing and nobody is told of it (PD-03), those before it stay.
  * Cost: the sum of the store's operations; REPLACED_ALL and SYNC_ALL O(objects)
  * at once, which a kin_controller does in steps. */
 KIN_EXTERN int kin_process_deltas(kin_store *store,

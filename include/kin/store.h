@@ -51,17 +51,20 @@ KIN_EXTERN void kin_store_free(kin_store *store);
  * Update are the same). The store's version becomes the object's.
  * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
  * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform
- * (see kin_object_transform; KIN_EALREADY if it is called by the transform);
- * the store and its indices are then unchanged. Cost: O(index values). */
+ * (see kin_object_transform); KIN_EALREADY (called by the transform or by an
+ * index callback); the store and its indices are then unchanged.
+ * Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /* Removes the object with that key. The store's version stays.
- * Errors: KIN_ENOENT (TS-09: no change). */
+ * Errors: KIN_ENOENT (TS-09: no change), KIN_EALREADY (called by an index
+ * callback). */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
 
 /* Removes the object with the key of `object`, if there is one, and takes the
  * version of `object` over in any case (TS-10): that of a delete event says how
- * far the store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM. */
+ * far the store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY
+ * (called by an index callback). */
 KIN_EXTERN int kin_store_delete_object(kin_store *store,
                                        const kin_object *object);
 
@@ -99,7 +102,7 @@ typedef struct kin_store_op {
  * failures.
  * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
  * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
- * KIN_EINDEX, KIN_ENOMEM. Cost: the sum of the operations'. */
+ * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY. Cost: the sum of the operations'. */
 KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
                                   size_t count, size_t *failed);
 
@@ -152,8 +155,9 @@ KIN_EXTERN int kin_store_list(const kin_store *store, kin_object_list **out);
 
 /* An index function: calls emit once for each value of the object, also not at
  * all. Values are bytes and are copied. Pure: may call kin_object_* only, and
- * must give the same values for the same object. A non-zero result means that
- * the object cannot be indexed: a store that is used alone refuses the object
+ * must give the same values for the same object; changing the store from here
+ * is refused with KIN_EALREADY. A non-zero result means that the object cannot
+ * be indexed: a store that is used alone refuses the object
  * (KIN_EINDEX), an informer's keeps it without values in that index. */
 typedef struct kin_index_values kin_index_values;
 typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
@@ -188,8 +192,9 @@ typedef struct kin_index_options {
  * look-ups answer with what has been indexed so far until
  * kin_store_index_ready.
  * Errors: KIN_EINVAL (name, pointer or options), KIN_ENOTSUP (options of a
- * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM; of an
- * informer's store KIN_ECLOSED (it is closing), KIN_EALREADY (it was started,
+ * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM,
+ * KIN_EALREADY (called by an index callback); of an informer's store
+ * KIN_ECLOSED (it is closing), KIN_EALREADY (it was started,
  * and has the option fixed_indices). Nothing is added then. */
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);

@@ -42,8 +42,9 @@ static void on_foreign(const kin_mutation *mutation, void *data) {
   check->foreign = *mutation;
 }
 
-/* If there is no memory the next pass tries again. */
-static void remember(kin__mutation_check *check, const kin_object *object) {
+/* If there is no memory the next pass tries again. Returns the blocks that a new
+ * one costs. */
+static size_t remember(kin__mutation_check *check, const kin_object *object) {
   if (check->detector == NULL) {
     kin_mutation_detector_options options = KIN_MUTATION_DETECTOR_OPTIONS_INIT;
     options.allocator = check->informer->env->allocator;
@@ -52,10 +53,18 @@ static void remember(kin__mutation_check *check, const kin_object *object) {
     options.on_mutation = on_foreign;
     options.data = check;
     if (kin_mutation_detector_new(&check->detector, &options) != 0) {
-      return;
+      return 0;
     }
   }
+  size_t count = kin_mutation_detector_count(check->detector);
   (void)kin_mutation_detector_add(check->detector, object);
+  return kin_mutation_detector_count(check->detector) > count
+             ? kin_object_memory(object) / KIN__SUM_BLOCK + 1
+             : 0;
+}
+
+static void spend(size_t *blocks, size_t spent) {
+  *blocks -= spent < *blocks ? spent : *blocks;
 }
 
 /* Compares some of the object in the slot at hand; returns whether that is to be
@@ -64,7 +73,7 @@ static bool compare_object(kin__mutation_check *check, const kin_object *object,
                            size_t *blocks) {
   const kin__seal *seal = kin__object_seal(object);
   if (seal == NULL) {
-    remember(check, object);
+    spend(blocks, remember(check, object));
     return false;
   }
   const uint64_t *sums = sums_of(seal);
@@ -81,8 +90,7 @@ static bool compare_object(kin__mutation_check *check, const kin_object *object,
   if (result == KIN__DIFFERENT) {
     keep(check, object, check->block);
   }
-  size_t spent = check->block > begin ? check->block - begin : 1;
-  *blocks -= spent < *blocks ? spent : *blocks;
+  spend(blocks, check->block > begin ? check->block - begin : 1);
   return result == KIN__UNFINISHED;
 }
 
@@ -104,12 +112,13 @@ static void compare_sealed(kin__mutation_check *check) {
 
 /* One at a time, as there is room for one that has changed. */
 static bool compare_foreign(kin__mutation_check *check) {
-  for (unsigned i = 0; i < FOREIGN_PER_STEP; i++) {
+  size_t bytes = BYTES_PER_STEP;
+  for (unsigned i = 0; i < FOREIGN_PER_STEP && bytes > 0; i++) {
     if (check->foreign.object != NULL) {
       return true;
     }
     if (check->detector == NULL ||
-        !kin_mutation_detector_check(check->detector, 1)) {
+        !kin__mutation_detector_check_some(check->detector, 1, &bytes)) {
       return false;
     }
   }

@@ -20,8 +20,7 @@ typedef struct kin__informer_transform {
   uint32_t untold;      /* how many there are */
 } kin__informer_transform;
 
-/* --- What has been refused
- * --------------------------------------------------- */
+/* --- What has been refused ----------------------------------------------- */
 
 /* 0 for an object that cannot be told from its other versions. */
 static uint64_t fingerprint(const kin_informer *informer,
@@ -60,8 +59,7 @@ static void note_refused(kin__informer_transform *t, uint64_t print) {
   }
 }
 
-/* --- Telling
- * ----------------------------------------------------------------- */
+/* --- Telling ------------------------------------------------------------- */
 
 static void note_failure(kin__informer_transform *t, kin__scope *scope,
                          const kin_object *object, int err) {
@@ -106,8 +104,7 @@ static bool tell_step(kin__task *task) {
   return false;
 }
 
-/* --- Running
- * ----------------------------------------------------------------- */
+/* --- Running ------------------------------------------------------------- */
 
 bool kin__informer_is_refused(const kin_object *object) {
   return kin__object_body(object).length == 0;
@@ -152,7 +149,8 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
 static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
-  if (scope->feed.reflector.versions_repeat) {
+  bool is_repeating = scope->feed.reflector.versions_repeat;
+  if (is_repeating) {
     forget_refused(t);
   }
   uint64_t print = t->refused != NULL ? fingerprint(t->informer, object) : 0;
@@ -168,7 +166,9 @@ static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
     return refused_err;
   }
   note_failure(t, scope, object, err);
-  note_refused(t, fingerprint(t->informer, object));
+  if (!is_repeating) {
+    note_refused(t, fingerprint(t->informer, object));
+  }
   return 0;
 }
 
@@ -194,8 +194,7 @@ kin__memory *kin__informer_raw_memory(const kin_informer *informer) {
                                      : informer->env->memory;
 }
 
-/* --- Life
- * --------------------------------------------------------------------- */
+/* --- Life ---------------------------------------------------------------- */
 
 int kin__informer_transform_open(kin_informer *informer) {
   const kin_informer_options *options = &informer->settings.options;

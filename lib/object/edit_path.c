@@ -165,14 +165,12 @@ static bool is_container(const node *n) {
   return kin__edit_is_object(n) || kin__edit_is_array(n);
 }
 
-/* None of the pointers is "". */
+/* None of the pointers is "". `rests` has room for them once for each token of
+ * the longest one: a container must not cost memory for each pointer that leads
+ * into it. */
 static int keep_below(kin__edit *edit, node *parent,
-                      const char *const *pointers, size_t pointer_count) {
-  const char **rests = (const char **)(void *)kin__edit_bytes(
-      edit, pointer_count * sizeof *rests);
-  if (rests == NULL) {
-    return KIN_ENOMEM;
-  }
+                      const char *const *pointers, size_t pointer_count,
+                      const char **rests) {
   walk w = walk_of(parent);
   int err;
   while ((err = walk_next(edit, &w)) == 0 && w.child != NULL) {
@@ -182,7 +180,7 @@ static int keep_below(kin__edit *edit, node *parent,
     if (!is_on_the_way || (count > 0 && !is_container(w.child))) {
       err = walk_remove(edit, &w);
     } else if (count > 0) {
-      err = keep_below(edit, w.child, rests, count);
+      err = keep_below(edit, w.child, rests, count, rests + count);
     }
     if (err != 0) {
       return err;
@@ -191,13 +189,27 @@ static int keep_below(kin__edit *edit, node *parent,
   return err;
 }
 
+static size_t count_tokens(const char *pointer) {
+  size_t count = 0;
+  for (; *pointer != '\0'; pointer = after_token(pointer)) {
+    count++;
+  }
+  return count;
+}
+
 int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
+  size_t longest = 0;
   for (size_t i = 0; i < count; i++) {
-    if (*pointers[i] == '\0') {
+    size_t tokens = count_tokens(pointers[i]);
+    if (tokens == 0) {
       return 0;
     }
+    longest = tokens > longest ? tokens : longest;
   }
-  return keep_below(edit, edit->root, pointers, count);
+  const char **rests = (const char **)(void *)kin__edit_bytes(
+      edit, longest * count * sizeof *rests);
+  return rests != NULL ? keep_below(edit, edit->root, pointers, count, rests)
+                       : KIN_ENOMEM;
 }
 
 /* Setting. */

@@ -110,6 +110,19 @@ void kin__queue_view_record(kin_delta *view, const kin__record *record) {
   }
 }
 
+static bool are_valid(const kin_deltas *deltas) {
+  if (deltas == NULL || (deltas->count > 0 && deltas->items == NULL)) {
+    return false;
+  }
+  for (size_t i = 0; i < deltas->count; i++) {
+    const kin_delta *delta = &deltas->items[i];
+    if (delta->object_count > 0 && delta->objects == NULL) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Adds count * size; false if that overflows. */
 static bool add_bytes(size_t *total, size_t count, size_t size) {
   if (count > (SIZE_MAX - *total) / size) {
@@ -162,7 +175,7 @@ static void copy_delta(kin_delta *to, const kin_delta *from,
 int kin_deltas_copy(kin_deltas **out, const kin_deltas *deltas,
                     const kin_allocator *allocator) {
   *out = NULL;
-  if (deltas == NULL || (deltas->count > 0 && deltas->items == NULL)) {
+  if (!are_valid(deltas)) {
     return KIN_EINVAL;
   }
   if (allocator == NULL) {

@@ -191,12 +191,13 @@ static const uint64_t *sums_of(const entry *e) {
   return e->sums != NULL ? e->sums : kin__object_seal(e->object)->sums;
 }
 
-/* The callback comes last: it may add objects. */
-static void check(kin_mutation_detector *detector, uint32_t id) {
+/* Returns the bytes compared. The callback comes last: it may add objects. */
+static size_t check(kin_mutation_detector *detector, uint32_t id) {
   entry *e = at(detector, id);
   kin_object *object = kin_object_ref(e->object);
   const uint64_t *sums = e->is_reported ? NULL : sums_of(e);
   size_t block = 0;
+  size_t compared = sums != NULL ? kin_object_memory(object) : 0;
   bool is_changed =
       sums != NULL &&
       kin__object_compare(object, sums, &block, SIZE_MAX) == KIN__DIFFERENT;
@@ -212,16 +213,19 @@ static void check(kin_mutation_detector *detector, uint32_t id) {
     detector->options.on_mutation(&mutation, detector->options.data);
   }
   kin_object_unref(object);
+  return compared;
 }
 
-bool kin_mutation_detector_check(kin_mutation_detector *detector,
-                                 size_t count) {
+bool kin__mutation_detector_check_some(kin_mutation_detector *detector,
+                                       size_t count, size_t *bytes) {
   pass_rounds(detector);
-  for (; count > 0 && detector->cursor < kin__slots_limit(&detector->entries);
+  for (; count > 0 && *bytes > 0 &&
+         detector->cursor < kin__slots_limit(&detector->entries);
        count--) {
     uint32_t id = detector->cursor++;
     if (at(detector, id)->object != NULL) {
-      check(detector, id);
+      size_t compared = check(detector, id);
+      *bytes -= compared < *bytes ? compared : *bytes;
     }
   }
   if (detector->cursor < kin__slots_limit(&detector->entries)) {
@@ -229,6 +233,12 @@ bool kin_mutation_detector_check(kin_mutation_detector *detector,
   }
   detector->cursor = 0;
   return false;
+}
+
+bool kin_mutation_detector_check(kin_mutation_detector *detector,
+                                 size_t count) {
+  size_t bytes = SIZE_MAX;
+  return kin__mutation_detector_check_some(detector, count, &bytes);
 }
 
 bool kin__mutation_detector_drop(kin_mutation_detector *detector,

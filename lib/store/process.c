@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "store/replacement.h"
 
 /* Changes into a store, and on to handlers. The object that a change replaces
@@ -24,6 +25,15 @@ int kin__process_handlers_copy(kin_process_handlers *to,
 
 static bool has_key(const kin_delta *delta) {
   return delta->type >= KIN_DELTA_ADDED && delta->type <= KIN_DELTA_SYNC;
+}
+
+/* The key of a change, which its object must have as well: what is deleted and
+ * what is told of are the same. */
+static int key_of(const kin_delta *delta, kin_str *key) {
+  int err = kin_delta_key(delta, key);
+  bool is_other = err == 0 && delta->object != NULL &&
+                  !kin__str_equal(kin_object_key(delta->object), *key);
+  return is_other ? KIN_EKEY : err;
 }
 
 /* --- One change ----------------------------------------------------------- */
@@ -70,9 +80,8 @@ static int put(kin_store *store, const kin_process_handlers *handlers,
 static int delete (kin_store *store, const kin_process_handlers *handlers,
                    const kin_delta *delta) {
   kin_str key;
-  int err = delta->object != NULL || delta->is_tombstone
-                ? kin_delta_key(delta, &key)
-                : KIN_EINVAL;
+  int err = delta->object != NULL || delta->is_tombstone ? key_of(delta, &key)
+                                                         : KIN_EINVAL;
   if (err != 0) {
     return err;
   }
@@ -199,7 +208,7 @@ static int make_op(const kin_delta *delta, kin_store_op *op) {
   if (!delta->is_tombstone) {
     op->object = delta->object;
   }
-  return kin_delta_key(delta, &op->key);
+  return key_of(delta, &op->key);
 }
 
 static int batch_make(batch *b, const kin_store *store,

@@ -55,11 +55,12 @@ static int take_step(kin__replacement *r, uint32_t *count) {
   return err;
 }
 
-/* The slot that the key has in the store, marked, or KIN__NO_SLOT. */
+/* The slot that the key has in the store, marked if anybody is going to be told,
+ * or KIN__NO_SLOT. */
 static uint32_t mark(const kin__replacement *r, const kin_store *store,
                      kin_str key, uint32_t hash) {
   uint32_t slot = kin__store_find(store, key, hash);
-  if (slot != KIN__NO_SLOT) {
+  if (slot != KIN__NO_SLOT && !r->is_silent) {
     kin__store_at(store, slot)->generation = r->number;
   }
   return slot;
@@ -137,6 +138,10 @@ static void show(kin__replacement *r) {
   r->is_scattered = r->is_scattered || r->writes != r->store->writes;
   kin__store_swap(r->store, &r->other);
   kin__store_set_version(r->store, r->version);
+  if (r->is_silent) {
+    enter(r, KIN__REPLACEMENT_TOLD);
+    return;
+  }
   enter(r,
         r->is_scattered ? KIN__REPLACEMENT_MARKING : KIN__REPLACEMENT_DELETING);
 }

@@ -15,11 +15,9 @@
  *
  * - Until it is shown nothing can be seen of it, and it can be given up.
  * - An object that stays keeps its slot, so a running scan meets it once. It
- *   may
- *   lose it if somebody else writes to the store in the meantime.
+ *   may lose it if somebody else writes to the store in the meantime.
  * - What others write before it is shown is lost, as if it had been written
- *   before
- *   a kin_store_replace; what they write afterwards stays.
+ *   before a kin_store_replace; what they write afterwards stays.
  * - Handlers may write to the store: what has changed was settled when it was
  *   shown.
  *
@@ -51,6 +49,9 @@ typedef struct kin__replacement {
   uint32_t number;
   uint32_t writes;   /* of the store when it began */
   bool is_scattered; /* others have written: slots and marks may be wrong */
+  /* To be set after begin: nobody is to be told. Then nothing is marked either,
+   * so that one that is given up leaves no trace. */
+  bool is_silent;
   /* To be set from a handler: tell nothing more. */
   bool is_stopped;
 } kin__replacement;

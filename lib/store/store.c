@@ -116,6 +116,7 @@ static int prepare_indices(kin_store *store, uint32_t slot,
   kin__index_reader reader;
   kin__index_reader_init(&reader, object);
   int err = 0;
+  store->is_indexing = true;
   for (kin__index *i = store->indices; i != NULL && err == 0; i = i->next) {
     if (kin__index_covers(i, slot)) {
       err = kin__index_prepare(i, slot, &reader);
@@ -124,6 +125,7 @@ static int prepare_indices(kin_store *store, uint32_t slot,
       }
     }
   }
+  store->is_indexing = false;
   kin__index_reader_finish(&reader);
   return err;
 }
@@ -275,6 +277,9 @@ int kin__store_put(kin_store *store, const kin_object *object,
                                 kin_object_name(object))) {
     return KIN_EKEY;
   }
+  if (store->is_indexing) {
+    return KIN_EALREADY;
+  }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
   return kin__store_upsert(store, object, hash, &slot, old);
@@ -318,6 +323,9 @@ int kin_store_put(kin_store *store, const kin_object *object) {
 }
 
 int kin_store_delete(kin_store *store, kin_str key) {
+  if (store->is_indexing) {
+    return KIN_EALREADY;
+  }
   uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
   if (slot == KIN__NO_SLOT) {
     return KIN_ENOENT;
@@ -331,7 +339,9 @@ int kin_store_delete_object(kin_store *store, const kin_object *object) {
     return KIN_EINVAL;
   }
   kin_str version = kin_object_resource_version(object);
-  int err = kin__store_reserve_version(store, version.length);
+  int err = store->is_indexing
+                ? KIN_EALREADY
+                : kin__store_reserve_version(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
     kin_store_delete(store, kin_object_key(object)); /* may be absent */

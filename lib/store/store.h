@@ -56,7 +56,8 @@ struct kin_store {
   void (*index_added)(void *ctx);
   void *index_ctx;
   kin__transform transform; /* what kin_store_put keeps */
-  char *version; /* NUL-terminated; NULL: "". Not used if is_managed */
+  bool is_indexing; /* an index callback may be running: nothing may change */
+  char *version;    /* NUL-terminated; NULL: "". Not used if is_managed */
   size_t version_length;
   size_t version_capacity; /* bytes allocated */
   uint32_t clear_left; /* slots that kin__store_clear_step has not yet passed;

@@ -20,15 +20,19 @@ int kin_store_replace(kin_store *store, const kin_object *const *objects,
   if (store->is_managed || (objects == NULL && count > 0)) {
     return KIN_EINVAL;
   }
+  if (store->is_indexing) {
+    return KIN_EALREADY;
+  }
   kin__replacement replacement;
   kin__replacement_begin(&replacement, store, objects, count, version, false);
+  replacement.is_silent = true; /* an expiring store keeps its marks */
   int err;
   do {
     err = kin__replacement_step(&replacement, UINT32_MAX, &nobody);
-  } while (err > 0 && !kin__replacement_is_shown(&replacement));
+  } while (err > 0);
   while (kin__replacement_clear_step(&replacement, UINT32_MAX)) {
   }
-  return err < 0 ? err : 0;
+  return err;
 }
 
 /* Transactions. */
@@ -37,9 +41,9 @@ static int delete_for(kin_store *store, const kin_store_op *op) {
   kin_str key = op->object != NULL ? kin_object_key(op->object) : op->key;
   int err = kin_key_split(key, NULL, NULL);
   if (err == 0) {
-    kin_store_delete(store, key); /* absent: nothing to do (TS-09) */
+    err = kin_store_delete(store, key);
   }
-  return err;
+  return err != KIN_ENOENT ? err : 0; /* nothing to do (TS-09) */
 }
 
 /* The same as the single operations, but for the version. */

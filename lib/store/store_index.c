@@ -34,14 +34,16 @@ const kin__index *kin__store_index(const kin_store *store, const char *name) {
 }
 
 /* Indexes the slots from `built` on, at most `*count`, which is reduced. */
-static int build(const kin_store *store, kin__index *index, uint32_t *count) {
+static int build(kin_store *store, kin__index *index, uint32_t *count) {
   uint32_t limit = kin__slots_limit(&store->slots);
   for (; index->built<limit && * count> 0; (*count)--) {
     const kin_object *object = kin__store_at(store, index->built)->object;
     if (object != NULL) {
       kin__index_reader reader;
       kin__index_reader_init(&reader, object);
+      store->is_indexing = true;
       int err = kin__index_prepare(index, index->built, &reader);
+      store->is_indexing = false;
       kin__index_reader_finish(&reader);
       if (err != 0) {
         return err;
@@ -95,6 +97,9 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   }
   if (store->index_refusal != 0) {
     return store->index_refusal;
+  }
+  if (store->is_indexing) {
+    return KIN_EALREADY;
   }
   if (find_index(store, o.name, NULL) != NULL) {
     return KIN_EEXIST;

@@ -363,6 +363,29 @@ static void test_mutation_check_bounded_steps(void **state) {
   iw_finish(&w.iw);
 }
 
+/* Nor do large objects of the program's own, neither when they are met first nor
+ * later on. */
+static void test_mutation_check_bounded_steps_of_foreign(void **state) {
+  (void)state;
+  enum { COUNT = 64, LARGE = 128 << 10 };
+  world w;
+  setup(&w, KIN_MUTATION_CHECK_CHECKSUM, 0);
+  for (unsigned i = 0; i < COUNT; i++) {
+    kin_object *object = object_format(
+        NULL, "{'metadata':{'name':'f%u'},'x':'%0*d'}", i, LARGE, 0);
+    assert_int_equal(kin_store_put(kin_informer_store(w.iw.informer), object),
+                     0);
+    kin_object_unref(object);
+  }
+  const unsigned pass = COUNT * LARGE / (256 << 10);
+  assert_in_range(count_steps(&w), 2 * pass, 2 * pass + COUNT + 4);
+  assert_in_range(count_steps(&w), pass, pass + COUNT + 4);
+  write_to(&w, "f63", LARGE);
+  count_steps(&w);
+  assert_int_equal(w.count, 1);
+  iw_finish(&w.iw);
+}
+
 /* An object is replaced while it is being compared: the new one is compared from
  * its beginning. */
 static void test_mutation_check_changes_between_steps(void **state) {
@@ -501,6 +524,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_check_off),
       cmocka_unit_test(test_mutation_check_protects),
       cmocka_unit_test(test_mutation_check_bounded_steps),
+      cmocka_unit_test(test_mutation_check_bounded_steps_of_foreign),
       cmocka_unit_test(test_mutation_check_changes_between_steps),
       cmocka_unit_test(test_mutation_check_sweep_closes),
       cmocka_unit_test(test_mutation_check_sweep_allocations),

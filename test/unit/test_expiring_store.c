@@ -287,6 +287,27 @@ static void test_expiring_store_fails_cleanly(void **state) {
   }
 }
 
+/* Of a list that is refused nothing is left, so what was there is as old
+ * as before. */
+static void test_expiring_store_refused_list(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, 1000, NULL);
+  assert_int_equal(put(&f, "a", 1), 0);
+  assert_int_equal(put(&f, "b", 1), 0);
+  kin_object *a = object_keyed(NULL, "a", 2);
+  const kin_object *list[] = {a, NULL};
+  assert_int_equal(kin_expiring_store_replace(f.store, list, 2, kin__cstr("9")),
+                   KIN_EINVAL);
+  f.now += 900;
+  assert_true(has(&f, "a"));
+  f.now += 200;
+  assert_false(has(&f, "a"));
+  assert_keys(&f, "b");
+  kin_object_unref(a);
+  teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_expiring_store_get_removes),
@@ -297,6 +318,7 @@ int main(void) {
       cmocka_unit_test(test_expiring_store_version),
       cmocka_unit_test(test_expiring_store_bad_input),
       cmocka_unit_test(test_expiring_store_fails_cleanly),
+      cmocka_unit_test(test_expiring_store_refused_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -468,6 +468,43 @@ static void test_builder_bounds(void **state) {
   free(text);
 }
 
+enum { MANY_POINTERS = 1000, MANY_ELEMENTS = 2000 };
+
+/* However many pointers lead into however many elements, an element costs no
+ * more than it does for one. */
+static void test_builder_keep_takes_little_memory(void **state) {
+  (void)state;
+  static char names[MANY_POINTERS][16];
+  const char *pointers[MANY_POINTERS];
+  for (size_t i = 0; i < MANY_POINTERS; i++) {
+    snprintf(names[i], sizeof names[i], "/a/*/x%zu", i);
+    pointers[i] = names[i];
+  }
+  char *elements = repeated(",{'x999':1,'b':2}", MANY_ELEMENTS);
+  size_t size = strlen(elements) + 64;
+  char *text = malloc(size);
+  assert_non_null(text);
+  snprintf(text, size, "{" M ",'a':[%s]}", elements + 1);
+  kin_object *from = object_of(NULL, text);
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin_object_builder *builder;
+  kin_object *made;
+  assert_int_equal(kin_object_builder_new(&builder, &memory.allocator, from),
+                   0);
+  assert_int_equal(kin_object_builder_keep(builder, pointers, MANY_POINTERS),
+                   0);
+  assert_int_equal(kin_object_builder_finish(builder, &made), 0);
+  assert_in_range(kin__object_body(made).length,
+                  MANY_ELEMENTS * strlen("{'x999':1}"), size);
+  assert_in_range(memory.peak_bytes, 0, 2 << 20);
+  kin_object_unref(made);
+  kin_object_unref(from);
+  assert_int_equal(memory.live_blocks, 0);
+  free(text);
+  free(elements);
+}
+
 /* Every allocation fails once. */
 static void test_builder_sweep(void **state) {
   (void)state;
@@ -511,6 +548,7 @@ int main(void) {
       cmocka_unit_test(test_builder_resident),
       cmocka_unit_test(test_builder_of_a_key),
       cmocka_unit_test(test_builder_bounds),
+      cmocka_unit_test(test_builder_keep_takes_little_memory),
       cmocka_unit_test(test_builder_sweep),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

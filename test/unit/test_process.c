@@ -469,6 +469,17 @@ static void test_process_bad_input(void **state) {
   assert_int_equal(kin_process_batch(r.store, NULL, &none, false), 0);
   assert_int_equal(kin_process_deltas(NULL, NULL, &none, false), KIN_EINVAL);
   assert_int_equal(kin_process_deltas(r.store, NULL, NULL, false), KIN_EINVAL);
+  kin_object *b = object_keyed(NULL, "b", 1);
+  kin_delta mixed = {.type = KIN_DELTA_DELETED,
+                     .is_tombstone = true,
+                     .key = kin__cstr("a"),
+                     .object = b};
+  kin_deltas two_keys = {&mixed, 1};
+  assert_int_equal(kin_process_deltas(r.store, NULL, &two_keys, false),
+                   KIN_EKEY);
+  assert_int_equal(kin_process_batch(r.store, NULL, &two_keys, false),
+                   KIN_EKEY);
+  kin_object_unref(b);
   kin_process_handlers newer = KIN_PROCESS_HANDLERS_INIT;
   newer.size = 1;
   assert_int_equal(kin_process_deltas(r.store, &newer, &none, false),

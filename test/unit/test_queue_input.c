@@ -374,6 +374,9 @@ static void test_queue_input_copies(void **state) {
                           .resource_version = {"", SIZE_MAX - 1}};
   const kin_deltas too_big = {&huge, 1};
   assert_int_equal(kin_deltas_copy(&copy, &too_big, NULL), KIN_ENOMEM);
+  const kin_delta missing = {.type = KIN_DELTA_REPLACED_ALL, .object_count = 1};
+  const kin_deltas without_objects = {&missing, 1};
+  assert_int_equal(kin_deltas_copy(&copy, &without_objects, NULL), KIN_EINVAL);
 }
 
 int main(void) {

@@ -439,6 +439,62 @@ static void test_store_put_fails_cleanly(void **state) {
   }
 }
 
+/* What an index callback tries while its store is in the middle of a change,
+ * and what it was told. */
+typedef struct meddler {
+  kin_store *store;
+  const kin_object *other;
+  unsigned calls;
+} meddler;
+
+static int meddle(const kin_object *object, kin_index_values *values,
+                  void *data) {
+  meddler *m = data;
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "late";
+  index.pointer = "/metadata/name";
+  kin_store_op ops[] = {{.type = KIN_STORE_PUT, .object = m->other},
+                        {.type = KIN_STORE_DELETE, .key = kin__cstr("ns/a")}};
+  m->calls++;
+  assert_int_equal(kin_index_emit(values, kin_object_name(object)), 0);
+  assert_int_equal(kin_store_put(m->store, m->other), KIN_EALREADY);
+  assert_int_equal(kin_store_delete(m->store, kin__cstr("ns/a")), KIN_EALREADY);
+  assert_int_equal(kin_store_delete_object(m->store, object), KIN_EALREADY);
+  assert_int_equal(kin_store_replace(m->store, NULL, 0, kin__cstr("9")),
+                   KIN_EALREADY);
+  assert_int_equal(kin_store_add_index(m->store, &index), KIN_EALREADY);
+  assert_int_equal(kin_store_transact(m->store, ops, 2, NULL), KIN_EALREADY);
+  assert_int_equal(ops[1].error, KIN_EALREADY);
+  return kin_index_emit(values, kin__cstr("all"));
+}
+
+/* A callback that changes its store would pull the change it is part of away
+ * from under it. */
+static void test_store_index_callback_changes_nothing(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f);
+  kin_object *other = object_keyed(NULL, "ns/other", 1);
+  meddler m = {f.store, other, 0};
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "meddled";
+  index.cb = meddle;
+  index.data = &m;
+  put(&f, "ns/a", 1);
+  assert_int_equal(kin_store_add_index(f.store, &index), 0);
+  put(&f, "ns/b", 1);
+  put(&f, "ns/a", 2);
+  assert_int_equal(m.calls, 3);
+  assert_int_equal(kin_store_count(f.store), 2);
+  assert_true(str_is(kin_store_resource_version(f.store), "2"));
+  assert_int_equal(kin_store_index_count(f.store, "meddled", kin__cstr("all")),
+                   2);
+  assert_int_equal(kin_store_put(f.store, other), 0);
+  assert_int_equal(remove_key(&f, "ns/other"), 0);
+  kin_object_unref(other);
+  teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_store_put_get_delete),
@@ -457,6 +513,7 @@ int main(void) {
       cmocka_unit_test(test_store_finish_completes_clearing),
       cmocka_unit_test(test_store_new_fails_cleanly),
       cmocka_unit_test(test_store_put_fails_cleanly),
+      cmocka_unit_test(test_store_index_callback_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
