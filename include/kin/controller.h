@@ -32,7 +32,8 @@ extern "C" {
  *   more: several listeners, any time, each at its own pace.
  *
  * It belongs to the loop's thread. Work is done in small steps, between which
- * the loop goes on, lists of any size included. */
+ * the loop goes on, lists of any size included; only into a queue of the
+ * program's a list is put at once, as kin_queue_replace does it. */
 typedef struct kin_controller kin_controller;
 
 /* Asked when a resync is due; an event callback. */
@@ -121,7 +122,7 @@ typedef struct kin_controller_options {
  * Errors: KIN_EINVAL (the resource, see kin_reflector_open; a mixture of the
  * two ways, or half of the first; a queue of another controller), KIN_ETOOBIG
  * (name), KIN_ENOTSUP (options or handlers of a newer version), KIN_ECLOSED
- * (client), KIN_ENOMEM. *out is NULL then. */
+ * (client, queue), KIN_ENOMEM. *out is NULL then. */
 KIN_EXTERN int kin_controller_open(kin_controller **out, kin_client *client,
                                    const kin_controller_options *options);
 
@@ -149,7 +150,8 @@ KIN_EXTERN const char *
 kin_controller_last_sync_version(const kin_controller *controller);
 
 /* The store, or NULL if there is a queue of the program's. It lives until the
- * close callback and must not be freed. It may be written to, which is wise
+ * close callback, though empty soon after kin_controller_close, and must not be
+ * freed. It may be written to, which is wise
  * only to show one's own write early: the next event of the key overwrites it,
  * and a list all.
  *

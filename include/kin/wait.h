@@ -90,9 +90,9 @@ typedef struct kin_wait_options {
 KIN_EXTERN int kin_wait_open(kin_wait **out, kin_client *client,
                              const kin_wait_options *options);
 
-/* Gives up: cb comes from a later loop iteration with `code`, a negative code
- * that says why (UV_ECANCELED, for instance), or with 0 if everything is done
- * by then. Not to be called once cb has returned; legal in every event
+/* Gives up: cb comes, not inside this call, with `code`, a negative code that
+ * says why (UV_ECANCELED, for instance), or with 0 if everything is done by
+ * then. Not to be called once cb has returned; legal in every event
  * callback. Errors: KIN_EINVAL (code), KIN_EALREADY (given up before, or timed
  * out). */
 KIN_EXTERN int kin_wait_cancel(kin_wait *wait, int code);

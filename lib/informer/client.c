@@ -127,7 +127,6 @@ static void on_member_left(kin__members *members);
 
 static void fill_host(kin_client *client) {
   client->host.env = &client->env;
-  client->host.handler_ns = &client->loop.handler_ns;
   client->host.open_informer = open_informer;
   kin__members_init(&client->host.members);
   client->host.members.left = on_member_left;

@@ -57,6 +57,14 @@ static inline uint64_t kin__env_now_ms(const kin__env *env) {
   return kin__clock_ms(&env->clock);
 }
 
+/* Time since then was spent in a callback: it is the program's, not ours. */
+static inline void kin__env_add_handler_time(const kin__env *env,
+                                             uint64_t start_ns) {
+  if (env->handler_ns != NULL) {
+    *env->handler_ns += kin__clock_ns(&env->clock) - start_ns;
+  }
+}
+
 static inline void kin__env_defer(const kin__env *env,
                                   kin__deferred *deferred) {
   kin__list_push(env->deferred, &deferred->node);

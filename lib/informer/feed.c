@@ -92,14 +92,16 @@ static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
     feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
     feed->metrics.request_items = 0;
   }
+  void *answer = NULL;
   feed->is_opening = true;
-  int err = feed->source.open(feed->source.ctx, &request, feed, &feed->answer);
+  int err = feed->source.open(feed->source.ctx, &request, feed, &answer);
   feed->is_opening = false;
   if (err != 0) {
     request_ended(feed);
   } else if (feed->request == KIN__REQUEST_NONE) {
-    feed->source.cancel(feed->source.ctx, feed->answer); /* closed by open */
-    feed->answer = NULL;
+    feed->source.cancel(feed->source.ctx, answer); /* closed by open */
+  } else {
+    feed->answer = answer;
   }
   return err;
 }

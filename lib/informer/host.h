@@ -15,7 +15,6 @@
 typedef struct kin__host {
   const kin__env *env;
   kin__members members;
-  uint64_t *handler_ns; /* time spent in callbacks is added here; may be NULL */
   int (*open_informer)(struct kin__host *host, kin_informer **out,
                        const kin_informer_options *options);
 } kin__host;

@@ -115,14 +115,27 @@ static bool free_scopes_step(kin_informer *informer) {
   return false;
 }
 
+/* The program may read the store until the end, so what is freed in steps is
+ * not in it any more. Not done by the call that closes: that may be made where a
+ * slot of the store is in hand. */
+static void empty_store(kin_informer *informer) {
+  if (!informer->is_emptied) {
+    informer->is_emptied = true;
+    kin__store_init(&informer->doomed, informer->env->memory,
+                    informer->store.seed, true);
+    kin__store_swap(&informer->store, &informer->doomed);
+  }
+}
+
 static bool close_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, close_task);
+  empty_store(informer);
   if (kin__dispatcher_close_step(&informer->dispatcher, CLOSE_ITEMS_PER_STEP) ||
       kin__delta_fifo_clear_step(&informer->fifo, CLOSE_ITEMS_PER_STEP) ||
       free_scopes_step(informer) ||
       kin__mutation_check_free_step(&informer->mutation_check,
                                     CLOSE_ITEMS_PER_STEP) ||
-      kin__store_clear_step(&informer->store, CLOSE_ITEMS_PER_STEP) ||
+      kin__store_clear_step(&informer->doomed, CLOSE_ITEMS_PER_STEP) ||
       kin__arena_collect(informer->env->memory->arena, CLOSE_CELLS_PER_STEP)) {
     return true;
   }

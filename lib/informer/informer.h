@@ -53,6 +53,7 @@ struct kin_informer {
   struct kin__informer_transform *transform; /* NULL: none */
 
   kin_store store;
+  kin_store doomed; /* what it held, once that is being freed */
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
   kin__mutation_check mutation_check;
@@ -74,6 +75,7 @@ struct kin_informer {
 
   bool is_started;
   bool is_closing;
+  bool is_emptied; /* the store: see doomed */
   kin__deferred gone;
   kin_informer_close_cb close_cb;
   void *close_data;

@@ -35,8 +35,10 @@ static void tell_states(kin_feed *feed) {
   kin__notice told = feed->notice;
   feed->notice.state_count = 0;
   for (uint8_t i = 0; i < told.state_count && !feed->is_closed; i++) {
+    uint64_t start_ns = kin__clock_ns(&feed->env->clock);
     feed->owner->state_changed(feed, (kin_state)told.states[i].from,
                                (kin_state)told.states[i].to);
+    kin__env_add_handler_time(feed->env, start_ns);
   }
 }
 
@@ -55,7 +57,9 @@ static void tell_failure(kin_feed *feed) {
                            .attempt = told.attempt,
                            .retry_in_ms = told.retry_in_ms,
                            .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
   feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(feed->env, start_ns);
   if (!feed->is_closed && event.answer != KIN_RETRY) {
     kin__feed_answer(feed, event.answer, event.retry_after_ms);
   }

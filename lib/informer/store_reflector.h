@@ -15,11 +15,11 @@ int kin__store_reflector_open(kin_reflector **out, kin__host *host,
  * over many tasks. The functions are called in this order, for each list anew;
  * what an earlier one that did not come to its end has left is void. Errors are
  * those of replace: after KIN_ENOMEM the same call is made again, any other ends
- * the list. */
+ * the list. After KIN_EAGAIN from begin or end, too: there is more to do. */
 typedef struct kin__list_taker {
   int (*begin)(void *ctx, size_t count, kin_str version);
   int (*add)(void *ctx, const kin_object *object);
-  int (*end)(void *ctx); /* KIN_EAGAIN: call it again, there is more to do */
+  int (*end)(void *ctx);
   /* What the store has under exactly these, borrowed, or NULL: it is listed
    * instead. */
   const kin_object *(*cached)(void *ctx, kin_str key, kin_str uid,

@@ -65,16 +65,13 @@ static bool is_delta(const kin_controller *c) {
   return c->options.queue_kind == KIN_CONTROLLER_DELTA;
 }
 
-static void drop_list(kin_controller *c) {
-  while (c->list != NULL &&
-         kin__payload_free_step(c->list, c->queue->allocator, SIZE_MAX)) {
-  }
-  c->list = NULL;
-}
-
 static int begin_list(void *ctx, size_t count, kin_str version) {
   kin_controller *c = ctx;
-  drop_list(c); /* of a list that was given up */
+  if (c->list != NULL && kin__payload_free_step(c->list, c->queue->allocator,
+                                                KIN__CONTROLLER_LIST_STEP)) {
+    return KIN_EAGAIN; /* a list that was given up */
+  }
+  c->list = NULL;
   if (is_delta(c)) {
     kin__delta_begin_list(c->queue);
     return 0;
@@ -144,10 +141,9 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
 
 /* --- Close ---------------------------------------------------------------- */
 
-/* What is left of the queue and the store is empty. */
+/* What is left of the queue and the store is empty, and there is no list. */
 static void free_controller(kin_controller *c) {
   const kin_allocator *allocator = c->env->allocator;
-  drop_list(c);
   if (c->owns_queue) {
     kin_queue_free(c->queue);
     kin__store_finish(&c->store);
@@ -194,6 +190,7 @@ int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
   c->is_closing = true;
   c->close_cb = cb;
   c->close_data = data;
+  c->store.index_refusal = KIN_ECLOSED;
   c->queue->changed = NULL;
   kin_queue_close(c->queue);
   (void)kin_reflector_close(c->reflector, on_reflector_closed, c);
@@ -295,6 +292,10 @@ static int init(kin_controller *c, const kin_controller_options *options) {
                               sizeof(kin_controller_options));
   if (err == 0 && !are_valid(&c->options)) {
     err = KIN_EINVAL;
+  }
+  if (err == 0 && c->options.queue != NULL &&
+      kin_queue_is_closed(c->options.queue)) {
+    err = KIN_ECLOSED;
   }
   if (err == 0) {
     err = make_parts(c);

@@ -47,6 +47,7 @@ struct kin_controller {
   kin_queue *queue;
   bool owns_queue;          /* and the store, which else is not in use */
   kin_store store;          /* .memory NULL: none */
+  kin_store doomed;         /* what it held, once it is being freed */
   kin_reflector *reflector; /* NULL once it is gone */
   kin__list_taker taker;    /* the reflector's, if the queue is ours */
 
@@ -77,6 +78,7 @@ struct kin_controller {
   bool is_started;
   bool is_synced_told;
   bool is_closing;
+  bool is_emptied; /* the store: see doomed */
   kin__deferred gone;
   kin_controller_close_cb close_cb;
   void *close_data;

@@ -73,12 +73,14 @@ static void tell_failure(kin_controller *c, int err, bool is_retried) {
   c->stats.failures++;
   c->stats.retries += is_retried ? 1 : 0;
   kin__log_write(c->env->log, is_retried ? KIN_LOG_WARN : KIN_LOG_ERROR,
-                 "%s: processing %s: %s; %s", kin_queue_name(c->queue),
+                 "%s: processing %s: %s; %s", kin_reflector_name(c->reflector),
                  c->key_length > 0 ? c->key : "everything", kin_strerror(err),
                  is_retried ? "put back" : "lost");
   if (c->options.on_process_error != NULL) {
     kin_str key = {c->key, c->key_length};
+    uint64_t start_ns = look(c);
     c->options.on_process_error(c, err, key, is_retried, c->options.data);
+    add_handler_time(c, start_ns);
   }
 }
 
@@ -214,7 +216,9 @@ static bool tell_synced(kin_controller *c) {
   if (!c->is_synced_told && kin_queue_has_synced(c->queue)) {
     c->is_synced_told = true;
     if (c->options.on_synced != NULL) {
+      uint64_t start_ns = look(c);
       c->options.on_synced(c, c->options.data);
+      add_handler_time(c, start_ns);
     }
   }
   return !c->is_closing;
@@ -303,6 +307,7 @@ static bool replace_step(kin_controller *c) {
       return true;
     }
     if (more == KIN_ENOMEM) {
+      c->stats.items++; /* as if put back and popped again */
       pause_for(c, RETRY_MS);
       tell_failure(c, more, true);
       return c->is_closing;
@@ -380,11 +385,23 @@ static bool free_all_some(kin_controller *c) {
   }
   c->list = NULL;
   return c->owns_queue && (kin__queue_clear_step(c->queue, PIECES) ||
-                           kin__store_clear_step(&c->store, PIECES) ||
+                           kin__store_clear_step(&c->doomed, PIECES) ||
                            kin__arena_collect(c->env->memory->arena, PIECES));
 }
 
+/* The program may read the store until the end, so what is freed in steps is
+ * not in it any more. Not done by the call that closes: that may be a handler's,
+ * with a slot of the store in hand. */
+static void empty_store(kin_controller *c) {
+  if (c->owns_queue && !c->is_emptied) {
+    c->is_emptied = true;
+    kin__store_init(&c->doomed, c->store.memory, c->store.seed, false);
+    kin__store_swap(&c->store, &c->doomed);
+  }
+}
+
 static bool close_step(kin_controller *c) {
+  empty_store(c);
   if (free_slice(c, free_all_some)) {
     return true;
   }

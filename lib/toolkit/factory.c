@@ -56,7 +56,8 @@ static entry *entry_of(kin__list *node) {
   return KIN__CONTAINER_OF(node, entry, node);
 }
 
-/* No user code runs while the list is walked, so it cannot change. */
+/* What user code may run meanwhile, a source's, can add to the list only: an
+ * informer leaves it in a deferred call. */
 #define FOR_EACH(node, factory)                                                \
   for (kin__list *node = (factory)->entries.next; node != &(factory)->entries; \
        node = node->next)
@@ -324,11 +325,23 @@ static void warn_if_not_reserved(const entry *e) {
   }
 }
 
+/* Informers that are closing publish nothing any more. */
+static void free_closed_ids(const kin_factory *factory) {
+  FOR_EACH(node, factory) {
+    entry *e = entry_of(node);
+    if (e->informer->is_closing) {
+      kin_informer_id_free(e->id);
+      e->id = NULL;
+    }
+  }
+}
+
 /* Opens the informer of a new entry. After a failure with an informer, that is
  * closing, and the entry goes with it; otherwise it is the caller's. */
 static int open_informer(entry *e, const kin_informer_options *options) {
   kin_factory *factory = e->factory;
   if (factory->options.name != NULL) {
+    free_closed_ids(factory);
     int err = kin_informer_id_new(&e->id, factory->options.name, options->group,
                                   options->version, options->plural);
     if (err != 0) {

@@ -125,14 +125,15 @@ static bool parse_bool(const char *text, bool *value) {
 static void read_gate(kin_features *features, size_t i, const char *text,
                       const kin__log *log) {
   const kin_feature_info *gate = &gates[i];
+  bool is_enabled = kin_features_is_enabled(features, (kin_feature)i);
   bool value;
   if (!parse_bool(text, &value)) {
     kin__log_write(log, KIN_LOG_ERROR,
                    "feature %s is left %s: KUBE_FEATURE_%s is not a boolean",
-                   gate->name, gate->is_enabled ? "on" : "off", gate->name);
+                   gate->name, is_enabled ? "on" : "off", gate->name);
   } else if (gate->is_locked && value != gate->is_enabled) {
     kin__log_write(log, KIN_LOG_ERROR, "feature %s is locked, it is left %s",
-                   gate->name, gate->is_enabled ? "on" : "off");
+                   gate->name, is_enabled ? "on" : "off");
   } else {
     note(&features->is_in_env, &features->env_says, i, value);
   }

@@ -180,15 +180,10 @@ static const kin__feed_owner owner = {.event = on_event,
 
 /* --- What is shown --------------------------------------------------------------- */
 
-/* Handlers' time is the program's, not ours. */
 static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
-  const kin__clock *clock = &watcher->env->clock;
-  uint64_t *handler_ns = watcher->host->handler_ns;
-  uint64_t start_ns = kin__clock_ns(clock);
+  uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
   watcher->options.on_event(event, watcher->options.data);
-  if (handler_ns != NULL) {
-    *handler_ns += kin__clock_ns(clock) - start_ns;
-  }
+  kin__env_add_handler_time(watcher->env, start_ns);
 }
 
 static void show_error(kin_retry_watcher *watcher) {
@@ -207,7 +202,9 @@ static void show_error(kin_retry_watcher *watcher) {
 static void show_end(kin_retry_watcher *watcher) {
   watcher->is_end_due = false;
   if (watcher->options.on_end != NULL) {
+    uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
     watcher->options.on_end(watcher->end.code, watcher->options.data);
+    kin__env_add_handler_time(watcher->env, start_ns);
   }
 }
 

@@ -175,9 +175,13 @@ static void on_sync(kin__sync_watch *watch, int result) {
   }
 }
 
-/* TW-07. It may cancel the wait, which is over then whatever it returns. */
+/* TW-07. It may cancel the wait, which is over then whatever it returns. A cache
+ * that has been closed since is not complete: the end is on its way. */
 static void ask_precondition(kin_until *until) {
   kin_informer *informer = kin_informer_watcher_informer(until->informer);
+  if (informer->is_closing) {
+    return;
+  }
   int answer = until->precondition(kin_informer_store(informer),
                                    until->precondition_data);
   if (answer != 0 || until->count == 0) {
@@ -241,7 +245,11 @@ static int open_informer(kin_until *until, const kin_until_options *options) {
   if (err == 0 && until->precondition != NULL) {
     kin_informer_watcher_pause(until->informer);
     kin_informer *informer = kin_informer_watcher_informer(until->informer);
-    kin__list_push(&informer->dispatcher.sync_watches, &until->sync.node);
+    /* Its source may have closed the client when it was asked; then nobody is
+     * told any more. */
+    if (!informer->is_closing) {
+      kin__list_push(&informer->dispatcher.sync_watches, &until->sync.node);
+    }
   }
   return err;
 }

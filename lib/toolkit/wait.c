@@ -204,8 +204,11 @@ static void end(kin_wait *wait) {
   kin__members_left(&host->members);
 }
 
+/* When one gives the wait up, what the others look at may be gone. */
 static void ask_checks(kin_wait *wait) {
-  for (uint32_t i = 0; i < wait->count && wait->open_checks > 0; i++) {
+  int code = wait->code;
+  for (uint32_t i = 0;
+       i < wait->count && wait->open_checks > 0 && wait->code == code; i++) {
     entry *e = &wait->entries[i];
     if (e->check != NULL && !wait->items[i].is_done && e->check(e->data)) {
       settle(wait, i, true);

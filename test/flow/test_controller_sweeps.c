@@ -12,6 +12,7 @@
 #include <kin/error.h>
 
 #include "support/controller_world.h"
+#include "support/objects.h"
 
 /* A story in which everything happens to a controller, of each kind: every
  * allocation fails once, memory stays out for a while, every callback
@@ -58,6 +59,10 @@ static void check_end(const cw_world *w) {
   }
   assert_int_equal(w->synced, 1);
   assert_true(kin_controller_has_synced(w->controller));
+  kin_controller_stats stats;
+  kin_controller_get_stats(w->controller, &stats);
+  assert_true(stats.retries <= stats.failures);
+  assert_true(stats.failures <= stats.items);
 }
 
 /* Any one allocation may fail: opening fails cleanly, or the end is the
@@ -194,12 +199,57 @@ static void test_controller_sweep_closes_between_steps(void **state) {
   }
 }
 
+/* The store lives until the close callback: while it is closing it may be read,
+ * written to and indexed. It has all it had, or nothing. */
+static void test_controller_store_while_closing(void **state) {
+  (void)state;
+  enum { COUNT = 5000 };
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    w.log.is_terse = true;
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    for (unsigned i = 0; i < COUNT; i++) {
+      char key[16];
+      snprintf(key, sizeof key, "x/p%u", i);
+      kin_object *object = object_keyed(NULL, key, 1);
+      assert_int_equal(kin_store_put(w.store, object), 0);
+      kin_object_unref(object);
+    }
+    cw_close(&w);
+    kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+    index.name = "late";
+    index.pointer = "/metadata/namespace";
+    assert_int_equal(kin_store_add_index(w.store, &index), KIN_ECLOSED);
+    kin_object *mine = object_keyed(NULL, "x/mine", 1);
+    for (bool has_more = true; has_more;) {
+      size_t count = kin_store_count(w.store);
+      assert_true(count == COUNT || count <= 1);
+      size_t seen = 0;
+      kin_cursor cursor = {0};
+      for (const kin_object *o;
+           (o = kin_store_next(w.store, &cursor)) != NULL;) {
+        assert_ptr_equal(kin_store_get(w.store, kin_object_key(o)), o);
+        seen++;
+      }
+      assert_int_equal(seen, count);
+      has_more = kin__sched_run(&w.vh.script.sched, 0); /* one step */
+    }
+    assert_int_equal(kin_store_put(w.store, mine), 0);
+    kin_object_unref(mine);
+    w.act_at = UINT32_MAX; /* it is closed */
+    cw_finish(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_controller_sweep_allocations),
       cmocka_unit_test(test_controller_sweep_outages),
       cmocka_unit_test(test_controller_sweep_closes),
       cmocka_unit_test(test_controller_sweep_closes_between_steps),
+      cmocka_unit_test(test_controller_store_while_closing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

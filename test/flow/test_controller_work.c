@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static void test_controller_item_is_lost(void **state) {
     assert_false(w.was_retried);
     assert_string_equal(w.error_key, "even/p0");
     assert_non_null(strstr(w.vh.text, "E "));
-    assert_non_null(strstr(w.vh.text, "processing even/p0: "));
+    assert_non_null(strstr(w.vh.text, "pods.v1: processing even/p0: "));
     kin_controller_stats stats;
     kin_controller_get_stats(w.controller, &stats);
     assert_int_equal(stats.failures, 1);
@@ -325,6 +326,39 @@ static void test_controller_big_lists(void **state) {
   check_big_lists(CW_DELTA);
 }
 
+static int refuse_last(const kin_object *in, kin_object_builder *out,
+                       void *data) {
+  (void)out;
+  (void)data;
+  return cw_number(in) == BIG - 1 ? KIN_ETYPE : 0;
+}
+
+/* A list that is given up near its end is freed in steps, too. */
+static void test_controller_big_list_given_up(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_IN_ORDER, 0);
+  big_source source = {0};
+  kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
+  lister.open = big_open;
+  lister.cancel = big_cancel;
+  lister.ctx = &source;
+  w.resource.source = &lister;
+  w.options.transform = refuse_last;
+  w.log.is_terse = true;
+  assert_int_equal(cw_open(&w), 0);
+  for (int round = 0; round < 2; round++) {
+    feed_list(&w, &source, round == 0 ? 0 : BIG - 1, BIG, 10);
+    while (kin__sched_has_work(&w.vh.script.sched)) {
+      size_t before = atomic_load(&w.vh.memory.live_blocks);
+      kin__sched_run(&w.vh.script.sched, 0); /* one step */
+      assert_true(before < atomic_load(&w.vh.memory.live_blocks) + 1200);
+    }
+  }
+  assert_int_equal(w.errors, 2);
+  cw_finish(&w);
+}
+
 /* Handlers' time is not the library's: it is accounted for. */
 static void take_a_millisecond(change_log *log) {
   cw_world *w = log->data;
@@ -345,6 +379,31 @@ static void test_controller_handlers_time(void **state) {
     assert_int_equal(w.vh.script.handler_ns, 5 * 1000000);
     cw_finish(&w);
   }
+}
+
+static void take_some_time(cw_world *w) {
+  w->vh.script.now_ns += 1000000;
+}
+
+/* The time of what else is called is the program's, too. */
+static void test_controller_callbacks_time(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_FIFO, 0);
+  w.act = take_some_time;
+  w.act_at = 1;
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  assert_int_equal(w.synced, 1);
+  assert_int_equal(w.vh.script.handler_ns, 1000000);
+  w.failing_key = "odd/p1";
+  w.failures_left = 1;
+  w.act_at = w.calls + 2; /* the second: on_process_error */
+  mini_put(&w.vh.server, 1);
+  mini_pass(&w.vh.server, 1000);
+  assert_int_equal(w.process_errors, 1);
+  assert_int_equal(w.vh.script.handler_ns, 2000000);
+  cw_finish(&w);
 }
 
 /* --- Input ---------------------------------------------------------------- */
@@ -430,6 +489,11 @@ static void test_controller_bad_options(void **state) {
                    KIN_ECLOSED);
   script_run(&w.vh.script);
   assert_int_equal(w.on_closed, 1);
+  virtual_host other;
+  vh_init(&other, 0);
+  assert_int_equal(kin__controller_open(&second, &other.host, &good),
+                   KIN_ECLOSED); /* the queue, with the first controller */
+  vh_finish(&other);
   kin_queue_free(queue);
   kin_store_free(w.store);
   change_log_finish(&w.log);
@@ -445,7 +509,9 @@ int main(void) {
       cmocka_unit_test(test_controller_item_is_put_back),
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_big_lists),
+      cmocka_unit_test(test_controller_big_list_given_up),
       cmocka_unit_test(test_controller_handlers_time),
+      cmocka_unit_test(test_controller_callbacks_time),
       cmocka_unit_test(test_controller_bad_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

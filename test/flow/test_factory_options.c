@@ -241,6 +241,13 @@ static void test_factory_names(void **state) {
   assert_true(
       kin_informer_id_is_reserved(kin_factory_informer_id(w.factory, pods)));
 
+  /* It need not be gone: who asks while it is closing gets a new one. */
+  assert_int_equal(kin_informer_close(pods, NULL, NULL), 0);
+  kin_informer *again = fw_informer(&w, "pods");
+  assert_ptr_not_equal(again, pods);
+  assert_true(
+      kin_informer_id_is_reserved(kin_factory_informer_id(w.factory, again)));
+
   /* FA-04: after a close the name is free. */
   kin_informer_name *next;
   assert_int_equal(kin_informer_name_new(&next, names, "mine"), KIN_EEXIST);

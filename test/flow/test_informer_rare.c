@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "support/indices.h"
 #include "support/informer_world.h"
+#include "support/objects.h"
 
 #define OBJECT(name, uid, version, node)                                       \
   "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"n\",\"uid\":\"" uid    \
@@ -184,12 +185,50 @@ static void test_a_scope_lists_twice_before_another(void **state) {
   iw_finish(&w);
 }
 
+/* The store may be read until the close callback: from the first step on, in which
+ * its content goes, it is empty, and nothing that is freed can be met. */
+static void test_store_is_read_while_closing(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = list_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  script_respond(&w.script, "/pods?", 200, LIST("7", ""));
+  kin_store *store = kin_informer_store(w.informer);
+  for (int i = 0; i < 2000; i++) {
+    kin_object *object =
+        object_format(NULL, "{'metadata':{'name':'p%d','uid':'u'}}", i);
+    assert_int_equal(kin_store_put(store, object), 0);
+    kin_object_unref(object);
+  }
+  assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+  unsigned steps = 0;
+  while (kin__sched_has_work(&w.script.sched)) {
+    kin_cursor cursor = {0};
+    size_t bytes = 0;
+    for (const kin_object *object;
+         (object = kin_store_next(store, &cursor)) != NULL;) {
+      bytes += kin_object_memory(object);
+    }
+    const kin_object *first = kin_store_get_key(store, "p0");
+    assert_true(steps == 0 ? first != NULL && bytes > 0
+                           : first == NULL && bytes == 0);
+    (void)kin__sched_run(&w.script.sched, 0);
+    steps++;
+  }
+  assert_true(steps > 4);
+  script_run(&w.script);
+  assert_int_equal(w.closed, 1);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory_runs_out_between_two_changes_of_a_key),
       cmocka_unit_test(test_versions_are_given_twice),
       cmocka_unit_test(test_a_list_goes_back),
       cmocka_unit_test(test_a_scope_lists_twice_before_another),
+      cmocka_unit_test(test_store_is_read_while_closing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 
 #include <uv.h>
 
+#include "informer/informer.h"
 #include "support/loop_server.h"
 #include "support/virtual_host.h"
 #include "support/watch_log.h"
@@ -457,6 +458,122 @@ static void test_informer_watcher_in_a_client(void **state) {
   assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* --- In an until ------------------------------------------------------------------- */
+
+/* Closes the informer as soon as it has synced, in the same iteration. */
+typedef struct spoiler {
+  kin__sync_watch sync;
+  kin__task task;
+  kin__sched *sched;
+  kin_informer *informer;
+  int asked;
+  int code;
+} spoiler;
+
+static bool close_informer(kin__task *task) {
+  spoiler *c = KIN__CONTAINER_OF(task, spoiler, task);
+  assert_int_equal(kin_informer_close(c->informer, NULL, NULL), 0);
+  return false;
+}
+
+static void on_sync(kin__sync_watch *watch, int result) {
+  spoiler *c = KIN__CONTAINER_OF(watch, spoiler, sync);
+  assert_int_equal(result, 0);
+  kin__sched_add(c->sched, &c->task);
+}
+
+static void watch_informer(kin_informer *informer, const char *namespace_,
+                           kin_state from, kin_state to, void *data) {
+  (void)namespace_;
+  (void)from;
+  (void)to;
+  spoiler *c = data;
+  if (c->informer == NULL) {
+    c->informer = informer;
+    kin__list_push(&informer->dispatcher.sync_watches, &c->sync.node);
+  }
+}
+
+static int ask_store(kin_store *store, void *data) {
+  ((spoiler *)data)->asked++;
+  return kin_store_count(store) == 0;
+}
+
+static void note_result(const kin_until_result *result, void *data) {
+  ((spoiler *)data)->code = result->code;
+}
+
+/* TW-07: the precondition is asked about a cache that is complete, so not of one
+ * whose informer is being taken down. */
+static void test_until_precondition_of_a_closed_informer(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  spoiler c = {.sync.notify = on_sync, .sched = &vh.script.sched, .code = 1};
+  kin__task_init(&c.task, close_informer);
+  kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
+  resource.plural = "pods";
+  resource.on_state = watch_informer;
+  resource.data = &c;
+  kin_until_options options = KIN_UNTIL_OPTIONS_INIT;
+  options.resource = &resource;
+  options.precondition = ask_store;
+  options.precondition_data = &c;
+  options.cb = note_result;
+  options.data = &c;
+  mini_put(&vh.server, 1);
+  kin_until *until;
+  assert_int_equal(kin__until_open(&until, &vh.host, &options, true), 0);
+  script_run(&vh.script);
+  assert_non_null(c.informer);
+  mini_serve(&vh.server);
+  assert_int_equal(c.asked, 0);
+  assert_int_equal(c.code, KIN_ECLOSED);
+  vh_finish(&vh);
+}
+
+static int close_host_in_open(void *ctx, const kin_feed_request *request,
+                              kin_feed *feed, void **out) {
+  (void)request;
+  (void)feed;
+  vh_close(ctx);
+  *out = ctx;
+  return 0;
+}
+
+static void cancel_nothing(void *ctx, void *answer) {
+  assert_ptr_equal(ctx, answer);
+}
+
+/* A source that closes the client as soon as it is asked: inside the call that
+ * opens. */
+static void test_until_client_closes_in_open(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  spoiler c = {.code = 1};
+  kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
+  source.open = close_host_in_open;
+  source.cancel = cancel_nothing;
+  source.ctx = &vh;
+  kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
+  resource.plural = "pods";
+  resource.source = &source;
+  kin_until_options options = KIN_UNTIL_OPTIONS_INIT;
+  options.resource = &resource;
+  options.precondition = ask_store;
+  options.precondition_data = &c;
+  options.cb = note_result;
+  options.data = &c;
+  kin_until *until;
+  assert_int_equal(kin__until_open(&until, &vh.host, &options, true), 0);
+  assert_int_equal(c.code, 1); /* from a later iteration */
+  script_run(&vh.script);
+  assert_int_equal(c.code, KIN_ECLOSED);
+  assert_int_equal(c.asked, 0);
+  vh_finish(&vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_informer_watcher_events),
@@ -472,6 +589,8 @@ int main(void) {
       cmocka_unit_test(test_informer_watcher_errors_of_the_informer),
       cmocka_unit_test(test_informer_watcher_fails_cleanly),
       cmocka_unit_test(test_informer_watcher_in_a_client),
+      cmocka_unit_test(test_until_precondition_of_a_closed_informer),
+      cmocka_unit_test(test_until_client_closes_in_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,9 +145,8 @@ static bool count_step(kin__task *task) {
 static void test_retry_watcher_slow_callback(void **state) {
   (void)state;
   retry_world w;
-  uint64_t handler_ns = 0;
   rw_open(&w, "5");
-  w.vh.host.handler_ns = &handler_ns;
+  const uint64_t *handler_ns = &w.vh.script.handler_ns;
   w.log.then = take_a_millisecond;
   w.log.data = &w.vh.script;
   other_task other = {.log = &w.log};
@@ -162,7 +161,17 @@ static void test_retry_watcher_slow_callback(void **state) {
   run(&w);
   assert_int_equal(other.steps, 5);
   assert_int_equal(w.log.events, 5);
-  assert_int_equal(handler_ns, 5000000);
+  assert_int_equal(*handler_ns, 5000000);
+  /* So does that of on_error and on_end. */
+  script_advance(&w.vh.script, 5000);
+  rw_break(&w);
+  run(&w);
+  assert_int_equal(*handler_ns, 6000000);
+  script_advance(&w.vh.script, 5000);
+  rw_head(&w);
+  rw_send(&w, RW_FRAME("ERROR", RW_STATUS("410", "Expired")));
+  run(&w);
+  assert_int_equal(*handler_ns, 8000000);
   rw_finish(&w);
 }
 

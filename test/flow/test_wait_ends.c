@@ -92,6 +92,29 @@ static void test_wait_check_meddles(void **state) {
   }
 }
 
+/* Once a check has given up, the others are not asked any more: what they look
+ * at may be gone. */
+static void test_wait_check_gives_up(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how += 2) {
+    virtual_host vh;
+    vh_init(&vh, 0);
+    meddler m = {.vh = &vh, .how = how};
+    wait_timed other = {.vh = &vh};
+    const kin_wait_for things[] = {
+        {.name = "x", .check = meddle, .data = &m},
+        {.name = "y", .check = wait_timed_is_due, .data = &other}};
+    wait_ending e = {0};
+    assert_int_equal(wait_rig_open(&vh, &m.wait, things, 2, NULL, 0, &e), 0);
+    script_advance(&vh.script, 1000);
+    assert_int_equal(e.calls, 1);
+    assert_string_equal(e.done, "nn");
+    assert_int_equal(m.asked, 1);
+    assert_int_equal(other.asked, 0);
+    vh_finish(&vh);
+  }
+}
+
 /* One event of the story below closes everything, whichever. */
 static int close_at;
 static int events;
@@ -297,6 +320,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wait_callback_does_anything),
       cmocka_unit_test(test_wait_check_meddles),
+      cmocka_unit_test(test_wait_check_gives_up),
       cmocka_unit_test(test_wait_sweep_closes),
       cmocka_unit_test(test_wait_sweep_allocations),
       cmocka_unit_test(test_wait_bad_input),

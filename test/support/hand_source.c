@@ -54,6 +54,7 @@ static int on_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
     assert_int_not_equal(request->timeout_s, 0);
   }
   source->feed = feed;
+  *out = source; /* before open returns, which is as good as after */
   if (source->inside_open != NULL) {
     source->inside_open(source);
   }
@@ -63,7 +64,6 @@ static int on_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
   }
   source->is_open = true;
   source->is_watch = request->is_watch;
-  *out = source;
   return 0;
 }
 

@@ -157,6 +157,22 @@ static void test_features_env(void **state) {
   }
 }
 
+/* The log says how a gate is left, which the program may have set before. */
+static void test_features_env_log_is_true(void **state) {
+  (void)state;
+  world w = {.variable = "KUBE_FEATURE_WatchListClient", .value = "maybe"};
+  kin_features features = {0};
+  assert_int_equal(kin_features_set(&features, "WatchListClient", false), 0);
+  assert_int_equal(kin_features_read_env(&features, get, log_line, &w), 0);
+  assert_non_null(strstr(w.last_line, "left off"));
+  w = (world){.variable = "KUBE_FEATURE_AtomicFIFO", .value = "true"};
+  features = (kin_features){0};
+  assert_int_equal(kin_features_set_for_testing(&features, "AtomicFIFO", true),
+                   0);
+  assert_int_equal(kin_features_read_env(&features, get, log_line, &w), 0);
+  assert_non_null(strstr(w.last_line, "left on"));
+}
+
 /* FG-02: what a boolean looks like. */
 static void test_features_boolean(void **state) {
   (void)state;
@@ -264,6 +280,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_features_are_known),
       cmocka_unit_test(test_features_env),
+      cmocka_unit_test(test_features_env_log_is_true),
       cmocka_unit_test(test_features_boolean),
       cmocka_unit_test(test_features_env_is_read_once),
       cmocka_unit_test(test_features_set_fails),
