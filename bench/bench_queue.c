@@ -3,15 +3,15 @@
  * at several sizes, to be compared with each other: nothing may depend on the
  * number of keys but by the processor's caches.
  *
- * Prints `name value unit` lines. Times are means over all keys, which are random
- * to the hash table, with objects that lie in memory in the order in which they
- * are used, as a decoder makes them. `add` fills an empty queue, `pop` empties
- * it; `add_pop` is one of each while the queue holds all keys. `update` is a
- * second change of each key while it waits, `replace` a list of all keys, for
- * each, and `resync` a resync of a store with all of them, for each. The process
- * callback does nothing. Memory is what the allocator set aside, without the
- * objects. Not measured: making objects, what a consumer does with them, a queue
- * that is inside an informer.
+ * Prints `name value unit` lines. Times are means over all keys, which are
+ * random to the hash table, with objects that lie in memory in the order in
+ * which they are used, as a decoder makes them. `add` fills an empty queue,
+ * `pop` empties it; `add_pop` is one of each while the queue holds all keys.
+ * `update` is a second change of each key while it waits, `replace` a list of
+ * all keys, for each, and `resync` a resync of a store with all of them, for
+ * each. The process callback does nothing. Memory is what the allocator set
+ * aside, without the objects. Not measured: making objects, what a consumer
+ * does with them, a queue that is inside an informer.
  *
  * usage: bench_queue [KEYS...] */
 #include <errno.h>

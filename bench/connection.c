@@ -15,8 +15,8 @@
 #include <openssl/x509_vfy.h>
 
 /* OpenSSL by itself reads the five bytes of a record's head and then the
- * record. Reading ahead takes several records with one system call; of 17 KiB to
- * 1 MiB this needs the least CPU. */
+ * record. Reading ahead takes several records with one system call; of 17 KiB
+ * to 1 MiB this needs the least CPU. */
 enum { READ_AHEAD_BYTES = 64 * 1024 };
 
 void die(const char *what) {

@@ -7,11 +7,12 @@
 /* How long an event takes from the return of poll to its handler.
  *
  * When bytes became readable is known to the kernel only. After a poll that has
- * waited it was no later than the poll's return; after one that has not, because
- * something was readable or left to do already, it may have been at any time
- * since the last one that did. So the time is counted from the return of the
- * last poll that has waited: never too little, but for the time the kernel took
- * to wake the program, and too much when turns follow each other without rest.
+ * waited it was no later than the poll's return; after one that has not,
+ * because something was readable or left to do already, it may have been at any
+ * time since the last one that did. So the time is counted from the return of
+ * the last poll that has waited: never too little, but for the time the kernel
+ * took to wake the program, and too much when turns follow each other without
+ * rest.
  *
  * libuv counts the time it spends waiting: a poll has returned that long after
  * it was entered, and it is entered when the prepare phase ends. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The limit that an informer is measured against: gets the same bytes from the
- * same server, in a blocking loop of recv (or SSL_read) and memchr for newlines,
- * and does nothing else with them. First the list, until its body ends; then a
- * watch, until `--events` frames have come. Prints one JSON object.
+ * same server, in a blocking loop of recv (or SSL_read) and memchr for
+ * newlines, and does nothing else with them. First the list, until its body
+ * ends; then a watch, until `--events` frames have come. Prints one JSON
+ * object.
  *
  * The little it must know of HTTP: a body ends after Content-Length bytes, with
  * the last chunk, or with the connection. Compact JSON holds no CR, so a

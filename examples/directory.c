@@ -7,10 +7,10 @@
  *     directory ./objects &
  *     echo '{"metadata":{"name":"a"}}' >objects/a.json
  *
- * What to look at: the lister-watcher at the end of the first part. The informer
- * asks it for a list, then for a watch from the list's version; scan_done() feeds
- * what it has. All of the reading is asynchronous, and a kin_feed_ function is
- * only called from a callback of the loop.
+ * What to look at: the lister-watcher at the end of the first part. The
+ * informer asks it for a list, then for a watch from the list's version;
+ * scan_done() feeds what it has. All of the reading is asynchronous, and a
+ * kin_feed_ function is only called from a callback of the loop.
  *
  * A version is counted up for each change that is found. A watch is never ended
  * here: the informer does that after a while, and asks again. */

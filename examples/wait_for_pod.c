@@ -5,12 +5,14 @@
  *     kubectl proxy --port=8001 &
  *     wait_for_pod http://127.0.0.1:8001 default/web 30
  *
- * The pod may run already, or not even exist yet. It exits with 0 when it runs, 1
- * when it never will (it has failed, or was deleted), 3 after so many seconds.
+ * The pod may run already, or not even exist yet. It exits with 0 when it runs,
+ * 1 when it never will (it has failed, or was deleted), 3 after so many
+ * seconds.
  *
- * What to look at: is_running() judges the state, not what has changed, so it does
- * not matter how many changes it is shown; and until() is all that it takes, for
- * lists, retries, lost positions and time are kin_until_open_synced's business. */
+ * What to look at: is_running() judges the state, not what has changed, so it
+ * does not matter how many changes it is shown; and until() is all that it
+ * takes, for lists, retries, lost positions and time are
+ * kin_until_open_synced's business. */
 
 #include <stdio.h>
 #include <stdlib.h>

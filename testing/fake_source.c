@@ -14,7 +14,7 @@
 
 #define MAX_SNAPSHOTS 64u
 
-/* --- Memory ------------------------------------------------------------------- */
+/* --- Memory --------------------------------------------------------------- */
 
 static void *libc_malloc(void *ctx, size_t size) {
   (void)ctx;
@@ -49,7 +49,7 @@ void kin__fake_wake(const kin_fake_source *source) {
   }
 }
 
-/* --- Snapshots ------------------------------------------------------------------ */
+/* --- Snapshots ------------------------------------------------------------ */
 
 void kin__fake_drop_snapshot(kin_fake_source *source,
                              kin__fake_snapshot **place) {
@@ -100,7 +100,7 @@ int kin__fake_take_snapshot(kin_fake_source *source, const char *namespace_) {
   return 0;
 }
 
-/* --- Changes ------------------------------------------------------------------------- */
+/* --- Changes -------------------------------------------------------------- */
 
 static int make_room(kin_fake_source *source) {
   if (source->change_count < source->change_capacity) {
@@ -227,7 +227,7 @@ int kin_fake_source_fail_lists(kin_fake_source *source,
   return 0;
 }
 
-/* --- Life ------------------------------------------------------------------------------ */
+/* --- Life ----------------------------------------------------------------- */
 
 static int emit_nothing(const kin_object *object, kin_index_values *values,
                         void *data) {
@@ -295,7 +295,7 @@ void kin_fake_source_free(kin_fake_source *source) {
   kin__fake_release(&allocator, source);
 }
 
-/* --- Use ------------------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 const kin_object *kin_fake_source_get(const kin_fake_source *source,
                                       const char *key) {

@@ -8,13 +8,14 @@
 
 #include "source_state.h"
 
-/* A fake source as a lister-watcher. Feeding may cancel the answer that is being
- * fed, and open others: `current` is the one in hand, NULL once it is gone, and is
- * looked at after each call. An answer that is about to end is forgotten first. */
+/* A fake source as a lister-watcher. Feeding may cancel the answer that is
+ * being fed, and open others: `current` is the one in hand, NULL once it is
+ * gone, and is looked at after each call. An answer that is about to end is
+ * forgotten first. */
 
 #define MAX_VERSION_DIGITS 19u
 
-/* --- Answers -------------------------------------------------------------------- */
+/* --- Answers -------------------------------------------------------------- */
 
 void kin__fake_forget(kin__fake_answer *gone) {
   kin_fake_source *source = gone->source;
@@ -60,7 +61,7 @@ static bool parse_version(const char *text, uint64_t *version) {
   return true;
 }
 
-/* --- Lists ------------------------------------------------------------------------ */
+/* --- Lists ---------------------------------------------------------------- */
 
 /* Feeds the page and ends it. */
 static void feed_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
@@ -138,7 +139,7 @@ static void answer_list(kin__fake_answer *a) {
   feed_page(a, *list);
 }
 
-/* --- Watches ---------------------------------------------------------------------- */
+/* --- Watches -------------------------------------------------------------- */
 
 static void grant_watch(kin__fake_answer *a) {
   kin_fake_source *source = a->source;
@@ -242,7 +243,7 @@ size_t kin_fake_source_run(kin_fake_source *source) {
   return count;
 }
 
-/* --- The lister-watcher ------------------------------------------------------------ */
+/* --- The lister-watcher --------------------------------------------------- */
 
 static int open_answer(void *ctx, const kin_feed_request *request,
                        kin_feed *feed, void **out) {

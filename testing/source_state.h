@@ -10,8 +10,8 @@
 #include <kin/testing/fake_source.h>
 
 /* What a fake source is made of. Objects lie in a store; all changes since the
- * last reset in an array, where each open watch has a place. A list in pages is a
- * copy of the content that lives until its last page. */
+ * last reset in an array, where each open watch has a place. A list in pages is
+ * a copy of the content that lives until its last page. */
 
 #define KIN__FAKE_TEXT_MAX 255u
 

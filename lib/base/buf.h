@@ -29,8 +29,8 @@ int kin__buf_reserve(kin__buf *buf, size_t extra);
 int kin__buf_append(kin__buf *buf, const char *data, size_t length);
 int kin__buf_append_str(kin__buf *buf, kin_str s);
 int kin__buf_append_cstr(kin__buf *buf, const char *s);
-/* printf into the buffer; no NUL is kept. Errors as kin__buf_reserve, KIN_EINVAL
- * (format). */
+/* printf into the buffer; no NUL is kept. Errors as kin__buf_reserve,
+ * KIN_EINVAL (format). */
 int kin__buf_printf(kin__buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -9,9 +9,9 @@
 
 /* A hash table of the elements of a kin__slots: hash -> chain of ids. Growth is
  * by linear hashing: each insert splits at most one chain and each removal
- * merges at most one, so no operation is ever O(n), and a segment of 1,024 heads
- * is the largest single allocation. Costs 4 bytes an element, besides the head
- * that each element has anyway.
+ * merges at most one, so no operation is ever O(n), and a segment of 1,024
+ * heads is the largest single allocation. Costs 4 bytes an element, besides the
+ * head that each element has anyway.
  *
  * Equality is the caller's: it walks kin__map_first .. kin__map_next over the
  * elements with the same hash. */

@@ -23,7 +23,8 @@ typedef struct kin__memory {
   atomic_size_t refs;
 } kin__memory;
 
-/* One reference; allocator NULL means the C library's. NULL if out of memory. */
+/* One reference; allocator NULL means the C library's. NULL if out of
+ * memory. */
 kin__memory *kin__memory_new(const kin_allocator *allocator);
 kin__memory *kin__memory_ref(kin__memory *memory);
 /* Objects made from now on, by one thread, share slabs. Errors: KIN_ENOMEM. */

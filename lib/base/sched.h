@@ -8,9 +8,9 @@
 #include "base/list.h"
 
 /* Shares the loop's time among tasks, round robin. A task is a small piece of
- * work that can go on: a socket with bytes to read, a queue with items to pop, a
- * listener with notifications to deliver, a sweep. Nothing runs when a task is
- * scheduled, only in kin__sched_run, so work never nests.
+ * work that can go on: a socket with bytes to read, a queue with items to pop,
+ * a listener with notifications to deliver, a sweep. Nothing runs when a task
+ * is scheduled, only in kin__sched_run, so work never nests.
  *
  * The clock is injected. Who calls handlers adds their time to `handler_ns`, so
  * that it can be told from ours. */

@@ -12,18 +12,18 @@
  * chosen by kin__memory_use_seals. Each is a block of its own.
  *
  * Either the cell has room for checksums behind it, which whoever filled it
- * computes and compares; or it lies on pages of its own that nobody can write to
- * once it is closed:
+ * computes and compares; or it lies on pages of its own that nobody can write
+ * to once it is closed:
  *
  *   | ...... seal, head, 16 bytes | the rest of the cell .......... |
  *   | a page that stays writable  | pages that become read-only     |
  *
- * so what changes for as long as an object lives, its count of references, is in
- * its usual place: neither mode costs anything where it is off. The kernel calls
- * each such cell two mappings, of which a process may have 65,530 by default,
- * the program's own included. So no more than KIN__MAX_PROTECTED cells are
- * protected at a time; the others, and those for which the system has no pages,
- * get checksums. */
+ * so what changes for as long as an object lives, its count of references, is
+ * in its usual place: neither mode costs anything where it is off. The kernel
+ * calls each such cell two mappings, of which a process may have 65,530 by
+ * default, the program's own included. So no more than KIN__MAX_PROTECTED cells
+ * are protected at a time; the others, and those for which the system has no
+ * pages, get checksums. */
 
 /* What stays writable of a protected cell. */
 #define KIN__CELL_OPEN_BYTES 16u

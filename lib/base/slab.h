@@ -12,15 +12,15 @@
  * Why not one block of the allocator for each object: a cache replaces objects
  * by others of nearly the same size for as long as it lives. A general
  * allocator merges and splits their blocks, which costs a quarter more memory
- * after 100,000 updates (measured with glibc), and gives half a gigabyte back to
- * the system in one call when the last block at its end is freed, which stalls
- * the loop for 10 ms. Here a freed cell serves the next object of its class, and
- * memory goes back one slab at a time.
+ * after 100,000 updates (measured with glibc), and gives half a gigabyte back
+ * to the system in one call when the last block at its end is freed, which
+ * stalls the loop for 10 ms. Here a freed cell serves the next object of its
+ * class, and memory goes back one slab at a time.
  *
- * Taking belongs to the owner's thread. Giving back is allowed on any thread: it
- * pushes the cell onto a stack, and the owner sorts the stack out a few cells at
- * a time. Cells over 8 KiB, and those of an arena without slabs, are blocks of
- * their own. */
+ * Taking belongs to the owner's thread. Giving back is allowed on any thread:
+ * it pushes the cell onto a stack, and the owner sorts the stack out a few
+ * cells at a time. Cells over 8 KiB, and those of an arena without slabs, are
+ * blocks of their own. */
 typedef struct kin__arena kin__arena;
 
 /* The head of every cell; whoever takes one leaves `slab` alone. */

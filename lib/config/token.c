@@ -44,7 +44,7 @@ struct kin__token {
   void *close_ctx;
 };
 
-/* --- The value ------------------------------------------------------------- */
+/* --- The value ------------------------------------------------------------ */
 
 static bool is_token(kin_str text) {
   for (size_t i = 0; i < text.length; i++) {
@@ -104,7 +104,7 @@ static int set_value(kin__token *token, kin_str text) {
   return 0;
 }
 
-/* --- The file -------------------------------------------------------------- */
+/* --- The file ------------------------------------------------------------- */
 
 /* `why` is not NULL; the content of the file never is part of it. */
 static void fail(kin__token *token, int code, const char *why) {
@@ -166,7 +166,7 @@ static int start_reading(kin__token *token) {
   return 0;
 }
 
-/* --- For the transport ----------------------------------------------------- */
+/* --- For the transport ---------------------------------------------------- */
 
 static bool is_due(const kin__token *token) {
   return token->file != NULL &&
@@ -204,7 +204,7 @@ kin__credentials kin__token_credentials(kin__token *token) {
   return (kin__credentials){.get = get, .rejected = rejected, .ctx = token};
 }
 
-/* --- Life ------------------------------------------------------------------ */
+/* --- Life ----------------------------------------------------------------- */
 
 void kin__token_free(kin__token *token) {
   assert(!token->is_reading);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Frames {"type": .., "object": ..} one after the other. Servers send `type`
- * first; then it is known from the start what is wanted of the object. If `object`
- * comes first, everything is taken from it, and what it was decides when the
- * frame ends. Either way the object is given when its frame ends. */
+ * first; then it is known from the start what is wanted of the object. If
+ * `object` comes first, everything is taken from it, and what it was decides
+ * when the frame ends. Either way the object is given when its frame ends. */
 #include "decode/watch.h"
 
 #include <string.h>

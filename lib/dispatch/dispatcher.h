@@ -53,10 +53,11 @@ typedef struct kin__dispatcher {
  * before or after. */
 void kin__dispatcher_init(kin__dispatcher *dispatcher);
 
-/* Ends all listeners; their pending notifications are dropped. Bounded: drops up
- * to `count` notifications and returns whether work is left. From the first call
- * on no callback comes. Legal inside a callback, but work is left until that has
- * returned. Afterwards listeners do nothing, but their handles stay valid. */
+/* Ends all listeners; their pending notifications are dropped. Bounded: drops
+ * up to `count` notifications and returns whether work is left. From the first
+ * call on no callback comes. Legal inside a callback, but work is left until
+ * that has returned. Afterwards listeners do nothing, but their handles stay
+ * valid. */
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count);
 
 /* Frees the listeners, O(listeners); after close_step has returned false. To be
@@ -65,10 +66,10 @@ bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count);
 void kin__dispatcher_finish(kin__dispatcher *dispatcher);
 
 /* Errors: KIN_EINVAL, KIN_ENOTSUP, KIN_ECLOSED (after the first close_step),
- * KIN_ENOMEM; *out is NULL then. out may be NULL. A listener that is added after
- * objects are in the store replays them: a cursor feeds its queue while that is
- * short; changes to slots at or beyond the cursor are not sent to it, because
- * the replay will show them. */
+ * KIN_ENOMEM; *out is NULL then. out may be NULL. A listener that is added
+ * after objects are in the store replays them: a cursor feeds its queue while
+ * that is short; changes to slots at or beyond the cursor are not sent to it,
+ * because the replay will show them. */
 int kin__dispatcher_add(kin__dispatcher *dispatcher,
                         const kin_listener_options *options,
                         kin_listener **out);
@@ -84,7 +85,8 @@ typedef enum kin__audience {
 } kin__audience;
 
 /* Queues one notification for every listener that wants it; `slot` is where the
- * object is or was. Objects are referenced, not taken. Must follow a reserve. */
+ * object is or was. Objects are referenced, not taken. Must follow a
+ * reserve. */
 void kin__dispatcher_send(kin__dispatcher *dispatcher, uint32_t slot,
                           kin__audience audience,
                           const kin__notification *notification);
@@ -98,8 +100,8 @@ int kin__dispatcher_synced(kin__dispatcher *dispatcher);
 
 /* A later list of a scope has been applied. Whose synced is still to come hears
  * nothing of it: nobody before the informer has synced, which takes the first
- * lists of all its scopes, and no listener whose replay has not ended. Errors as
- * above. */
+ * lists of all its scopes, and no listener whose replay has not ended. Errors
+ * as above. */
 int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
                              kin_str version, size_t objects);
 

@@ -24,7 +24,8 @@ typedef struct kin__notification {
   union {
     kin_object *old_object;   /* update */
     const kin_object *cached; /* delete: what was stored, if it is not `object`;
-                               * borrowed, and only looked at while it is sent */
+                               * borrowed, and only looked at while it is
+                               * sent */
     kin__marker *marker;      /* synced, relisted; may be NULL for synced */
   };
   uint8_t type;   /* kin_event_type */

@@ -21,9 +21,9 @@
 #include "transport/tls_context.h"
 #include "transport/transport.h"
 
-/* A client closes in order: its members (informers, reflectors, waits, ...), each
- * in bounded steps; the transport, with its connections and resolver; the token;
- * the loop's handles. The last handle's close callback frees it. */
+/* A client closes in order: its members (informers, reflectors, waits, ...),
+ * each in bounded steps; the transport, with its connections and resolver; the
+ * token; the loop's handles. The last handle's close callback frees it. */
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
@@ -61,7 +61,7 @@ struct kin_client {
   void *close_data;
 };
 
-/* --- The environment of informers ------------------------------------------ */
+/* --- The environment of informers ----------------------------------------- */
 
 static int source_start(void *ctx, const kin__request *request,
                         const kin__exchange_callbacks *callbacks,
@@ -132,7 +132,7 @@ static void fill_host(kin_client *client) {
   client->host.members.left = on_member_left;
 }
 
-/* --- Open ------------------------------------------------------------------ */
+/* --- Open ----------------------------------------------------------------- */
 
 static bool are_valid(const kin_client_options *options) {
   return options->server != NULL &&
@@ -332,7 +332,7 @@ int kin_informer_open(kin_informer **out, kin_client *client,
   return client->host.open_informer(&client->host, out, options);
 }
 
-/* --- Close ----------------------------------------------------------------- */
+/* --- Close ---------------------------------------------------------------- */
 
 static void on_loop_closed(void *ctx) {
   kin_client *client = ctx;
@@ -388,7 +388,7 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
   return 0;
 }
 
-/* --- Use ------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 static void set_ref(kin_client *client, bool is_ref) {
   if (client->host.members.is_closing || client->is_unref == !is_ref) {

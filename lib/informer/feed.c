@@ -22,7 +22,7 @@ void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
            has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
 }
 
-/* --- Requests --------------------------------------------------------------- */
+/* --- Requests ------------------------------------------------------------- */
 
 static uint64_t request_age_us(const kin_feed *feed) {
   uint64_t now_ns = kin__clock_ns(&feed->env->clock);
@@ -57,8 +57,8 @@ static void request_ended(kin_feed *feed) {
   }
 }
 
-/* The source may feed nothing from inside cancel. Inside open there is nothing to
- * cancel yet: send_request does it. */
+/* The source may feed nothing from inside cancel. Inside open there is nothing
+ * to cancel yet: send_request does it. */
 static void drop_request(kin_feed *feed) {
   if (feed->request != KIN__REQUEST_NONE) {
     void *answer = feed->answer;
@@ -168,7 +168,7 @@ static void leave_lists(kin_feed *feed) {
   }
 }
 
-/* --- Carrying out the reflector's actions ----------------------------------- */
+/* --- Carrying out the reflector's actions --------------------------------- */
 
 static void step(kin_feed *feed, const kin__reflector_input *input);
 
@@ -319,7 +319,7 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
   step(feed, &input);
 }
 
-/* --- What the source feeds --------------------------------------------------- */
+/* --- What the source feeds ------------------------------------------------ */
 
 void kin__feed_opened(kin_feed *feed) {
   feed->is_granted = true;
@@ -379,7 +379,7 @@ void kin__feed_end_watch(kin_feed *feed) {
   step_simple(feed, KIN__INPUT_WATCH_ENDED);
 }
 
-/* --- State and status -------------------------------------------------------- */
+/* --- State and status ----------------------------------------------------- */
 
 static bool is_failing_long(const kin_feed *feed) {
   const kin__reflector *reflector = &feed->reflector;
@@ -463,7 +463,7 @@ const char *kin_state_name(kin_state state) {
   return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
 }
 
-/* --- Life --------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------- */
 
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   const kin__env *env = options->env;

@@ -18,8 +18,8 @@
 
 /* One position in one resource: a reflector, and the hands that carry its
  * actions out. A feed asks a lister-watcher, over HTTP or the program's own,
- * gathers lists in a stage, and gives its owner whole lists and single events. It
- * does not know what becomes of them. */
+ * gathers lists in a stage, and gives its owner whole lists and single events.
+ * It does not know what becomes of them. */
 
 /* Numbers for kin_informer_metrics; see there. */
 typedef struct kin__feed_metrics {
@@ -39,9 +39,9 @@ typedef struct kin__feed_owner {
   /* The object that is cached exactly so, borrowed, or NULL. */
   const kin_object *(*cached)(kin_feed *feed, kin_str key, kin_str uid,
                               kin_str version);
-  /* What is kept of an object that is not cached, before it is staged or given to
-   * event: may put another reference into the place of *object, with the same key,
-   * uid and version. A negative result gives the answer up. */
+  /* What is kept of an object that is not cached, before it is staged or given
+   * to event: may put another reference into the place of *object, with the
+   * same key, uid and version. A negative result gives the answer up. */
   int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
   /* A change. A negative result gives the watch up. */
   int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
@@ -54,8 +54,8 @@ typedef struct kin__feed_owner {
   void (*apply)(kin_feed *feed);
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
-  /* A feed that only watches has stopped by itself, inside a call of its source or
-   * of its own; `failure` as for kin__reflector_actions.ended. May note and
+  /* A feed that only watches has stopped by itself, inside a call of its source
+   * or of its own; `failure` as for kin__reflector_actions.ended. May note and
    * schedule only. */
   void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* To be told to the program, from a task. Both may close the feed. */
@@ -113,7 +113,8 @@ typedef struct kin__feed_options {
   uint32_t watch_timeout_s;
   bool is_single_watch;
   /* Lists may come as watches, until it is set: see kin__reflector_use_streams.
-   * Needs an owner that takes a stage with changes in it. NULL: they may not. */
+   * Needs an owner that takes a stage with changes in it. NULL: they may
+   * not. */
   bool *stream_refused;
 } kin__feed_options;
 
@@ -172,8 +173,8 @@ const kin_object *kin__feed_cached(kin_feed *feed,
 
 /* An object of a list or a watch; takes the reference over, also on failure.
  * `is_cached`: it is the cached object itself. A failure does not end the
- * answer: give it up. Errors: KIN_ENOMEM, the owner's; KIN_ECLOSED (the answer is
- * over: the owner has closed the feed, or asks for something else). */
+ * answer: give it up. Errors: KIN_ENOMEM, the owner's; KIN_ECLOSED (the answer
+ * is over: the owner has closed the feed, or asks for something else). */
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached);
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
@@ -183,8 +184,8 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
 int kin__feed_take_held(kin_feed *feed);
 /* Bytes have come in. */
 void kin__feed_received(kin_feed *feed, size_t bytes);
-/* The stream has brought what there is, as of `version`: it is held, or dropped for
- * another request. */
+/* The stream has brought what there is, as of `version`: it is held, or dropped
+ * for another request. */
 void kin__feed_streamed(kin_feed *feed, const char *version);
 
 /* Cancels the answer and has it failed: with a code, `key` names the object in

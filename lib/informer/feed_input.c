@@ -8,10 +8,10 @@
 #include "base/str.h"
 
 /* What comes in: objects and bookmarks, from any source, and the public
- * functions for sources of the program's own. A call after an answer is over, or
- * out of turn, changes nothing. */
+ * functions for sources of the program's own. A call after an answer is over,
+ * or out of turn, changes nothing. */
 
-/* --- Objects ------------------------------------------------------------------ */
+/* --- Objects -------------------------------------------------------------- */
 
 const kin_object *kin__feed_cached(kin_feed *feed,
                                    const kin__object_parts *identity) {
@@ -35,8 +35,8 @@ const kin_object *kin__feed_cached(kin_feed *feed,
                              identity->uid, identity->version);
 }
 
-/* The owner is told if that is where the watch has come to (RW-09); it may close
- * the feed. Errors: KIN_ECLOSED. */
+/* The owner is told if that is where the watch has come to (RW-09); it may
+ * close the feed. Errors: KIN_ECLOSED. */
 static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
   kin__reflector_saw(&feed->reflector, type, version);
   if (feed->owner->advanced != NULL &&
@@ -131,7 +131,7 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
   return err == 0 ? saw(feed, (kin__decoded_type)0, version) : err;
 }
 
-/* --- Sources of the program's own ---------------------------------------------- */
+/* --- Sources of the program's own ----------------------------------------- */
 
 int kin__lister_watcher_copy(kin_lister_watcher *to,
                              const kin_lister_watcher *from) {

@@ -10,8 +10,8 @@
 #include "informer/env.h"
 #include "informer/member.h"
 
-/* What a client is to the things that live on it: surroundings, informers, and a
- * life that they end with. A test is another one, without a loop. */
+/* What a client is to the things that live on it: surroundings, informers, and
+ * a life that they end with. A test is another one, without a loop. */
 typedef struct kin__host {
   const kin__env *env;
   kin__members members;

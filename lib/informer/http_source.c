@@ -24,10 +24,10 @@ static void forget_request(kin__http_source *source) {
   source->known = NULL;
 }
 
-/* --- The decoders' sink ------------------------------------------------------- */
+/* --- The decoders' sink --------------------------------------------------- */
 
-/* Of a watch's events those that change nothing are rare, and found when they are
- * processed, by a look-up that is needed anyway. */
+/* Of a watch's events those that change nothing are rare, and found when they
+ * are processed, by a look-up that is needed anyway. */
 static bool sink_known(void *ctx, const kin__object_parts *identity) {
   kin__http_source *source = ctx;
   if (source->is_watch && source->feed->request != KIN__REQUEST_STREAM) {
@@ -50,7 +50,8 @@ size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
   return lacks_kind ? KIND_BYTES : 0;
 }
 
-/* The object of a sink call, with a reference: the cached one if it is known. */
+/* The object of a sink call, with a reference: the cached one if it is
+ * known. */
 static int take_object(kin__http_source *source, kin__decoded_type type,
                        const kin__object_parts *parts, kin_object **object) {
   if (parts->body.data == NULL) {
@@ -86,7 +87,7 @@ static int sink_error(void *ctx, const kin__status *status) {
   return STOP_READING;
 }
 
-/* --- The response --------------------------------------------------------------- */
+/* --- The response --------------------------------------------------------- */
 
 static bool is_json(kin_str content_type) {
   static const char json[] = "application/json";
@@ -214,7 +215,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   }
 }
 
-/* --- The lister-watcher ----------------------------------------------------------- */
+/* --- The lister-watcher --------------------------------------------------- */
 
 /* Makes the decoder for the coming response, or readies it. */
 static int ready_decoder(kin__http_source *source) {

@@ -116,8 +116,8 @@ static bool free_scopes_step(kin_informer *informer) {
 }
 
 /* The program may read the store until the end, so what is freed in steps is
- * not in it any more. Not done by the call that closes: that may be made where a
- * slot of the store is in hand. */
+ * not in it any more. Not done by the call that closes: that may be made where
+ * a slot of the store is in hand. */
 static void empty_store(kin_informer *informer) {
   if (!informer->is_emptied) {
     informer->is_emptied = true;
@@ -178,7 +178,7 @@ void kin__informer_join(kin_informer *informer, kin__members *members) {
   kin__members_join(members, &informer->member);
 }
 
-/* --- Open ------------------------------------------------------------------ */
+/* --- Open ----------------------------------------------------------------- */
 
 static int make_scopes(kin_informer *informer) {
   const kin__settings *settings = &informer->settings;
@@ -266,7 +266,7 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   return 0;
 }
 
-/* --- Use ------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 int kin_informer_start(kin_informer *informer) {
   if (informer->is_closing) {

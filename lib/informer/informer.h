@@ -23,8 +23,8 @@
 struct kin__scope;
 struct kin__informer_transform;
 
-/* Told when an informer is gone, before its close callbacks: the pointer is dead.
- * It is in no list then. May note and schedule only. */
+/* Told when an informer is gone, before its close callbacks: the pointer is
+ * dead. It is in no list then. May note and schedule only. */
 typedef struct kin__gone_watch {
   kin__list node; /* in the informer's gone_watches */
   void (*gone)(struct kin__gone_watch *watch);
@@ -91,7 +91,8 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
 /* Makes it a member of its client. */
 void kin__informer_join(kin_informer *informer, kin__members *members);
 
-/* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is "". */
+/* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is
+ * "". */
 const kin_feed *kin__informer_feed(const kin_informer *informer,
                                    const char *namespace_);
 

@@ -91,8 +91,8 @@ static void arm(kin__loop *loop) {
   if (next_ms >= loop->armed_ms) {
     return; /* moved when there is nothing else to do, see settle_timer */
   }
-  /* The loop's own time is what uv_timer_start counts from. It lags behind ours,
-   * so the timer never goes off early. */
+  /* The loop's own time is what uv_timer_start counts from. It lags behind
+   * ours, so the timer never goes off early. */
   uint64_t now = uv_now(loop->uv);
   loop->armed_ms = next_ms;
   uv_timer_start(&loop->timer, on_timer, next_ms > now ? next_ms - now : 0, 0);

@@ -15,10 +15,10 @@
 /* The libuv side of a client's scheduler and timers.
  *
  * Work runs in a uv_check_t, right after the loop has polled: a socket's
- * readiness and what follows from it happen in the same iteration. While work is
- * left a uv_idle_t keeps the loop from blocking; otherwise it is stopped and the
- * program sleeps. One uv_timer_t stands for all timers: it is only moved when
- * something becomes due earlier than it is set for. */
+ * readiness and what follows from it happen in the same iteration. While work
+ * is left a uv_idle_t keeps the loop from blocking; otherwise it is stopped and
+ * the program sleeps. One uv_timer_t stands for all timers: it is only moved
+ * when something becomes due earlier than it is set for. */
 typedef struct kin__loop {
   uv_loop_t *uv;
   uv_check_t check;

@@ -7,9 +7,10 @@
 #include "base/list.h"
 
 /* What is open on a client: informers, reflectors, controllers, watches, waits,
- * factories. They all end with it, and before it: each with its own callback, and
- * the transport closes when the last one is gone. A member is embedded in what it
- * stands for and joins once that is open, so it needs no memory of its own. */
+ * factories. They all end with it, and before it: each with its own callback,
+ * and the transport closes when the last one is gone. A member is embedded in
+ * what it stands for and joins once that is open, so it needs no memory of its
+ * own. */
 typedef struct kin__member {
   kin__list node; /* in the members' list from join to leave */
 
@@ -56,8 +57,8 @@ static inline void kin__members_left(kin__members *members) {
   }
 }
 
-/* Closes all, the newest first, so that what is made of other members takes them
- * down itself. To be called once. */
+/* Closes all, the newest first, so that what is made of other members takes
+ * them down itself. To be called once. */
 static inline void kin__members_close(kin__members *members) {
   members->is_closing = true;
   for (kin__list *node = members->list.prev; node != &members->list;

@@ -8,9 +8,9 @@
 
 #include "informer/informer.h"
 
-/* Prometheus' text format, version 0.0.4. All lines of one metric stand together,
- * so the informers are gone through once for each. Every piece is a few lines,
- * made in a buffer on the stack and handed on. */
+/* Prometheus' text format, version 0.0.4. All lines of one metric stand
+ * together, so the informers are gone through once for each. Every piece is a
+ * few lines, made in a buffer on the stack and handed on. */
 
 #define MAX_NAME 255u
 
@@ -46,7 +46,7 @@ static void put_head(writer *w, const char *name, const char *type,
       type);
 }
 
-/* --- Histograms ------------------------------------------------------------------ */
+/* --- Histograms ----------------------------------------------------------- */
 
 /* `labels` is empty or `informer="pods"`. Values are multiplied by 1/`divisor`:
  * times are shown in seconds. */
@@ -69,7 +69,7 @@ static void put_histogram(writer *w, const char *name, const char *labels,
       histogram->count);
 }
 
-/* --- What there is ----------------------------------------------------------------- */
+/* --- What there is -------------------------------------------------------- */
 
 typedef struct number {
   const char *name;

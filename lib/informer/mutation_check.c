@@ -13,7 +13,7 @@
 #define FOREIGN_PER_STEP 32u
 #define MAX_LOGGED_KEY 320u
 
-/* --- Finding --------------------------------------------------------------- */
+/* --- Finding -------------------------------------------------------------- */
 
 static void keep(kin__mutation_check *check, const kin_object *object,
                  size_t block) {
@@ -42,8 +42,8 @@ static void on_foreign(const kin_mutation *mutation, void *data) {
   check->foreign = *mutation;
 }
 
-/* If there is no memory the next pass tries again. Returns the blocks that a new
- * one costs. */
+/* If there is no memory the next pass tries again. Returns the blocks that a
+ * new one costs. */
 static size_t remember(kin__mutation_check *check, const kin_object *object) {
   if (check->detector == NULL) {
     kin_mutation_detector_options options = KIN_MUTATION_DETECTOR_OPTIONS_INIT;
@@ -67,8 +67,8 @@ static void spend(size_t *blocks, size_t spent) {
   *blocks -= spent < *blocks ? spent : *blocks;
 }
 
-/* Compares some of the object in the slot at hand; returns whether that is to be
- * gone on with. */
+/* Compares some of the object in the slot at hand; returns whether that is to
+ * be gone on with. */
 static bool compare_object(kin__mutation_check *check, const kin_object *object,
                            size_t *blocks) {
   const kin__seal *seal = kin__object_seal(object);
@@ -137,7 +137,7 @@ void kin__mutation_check_look(kin__mutation_check *check,
   }
 }
 
-/* --- Telling --------------------------------------------------------------- */
+/* --- Telling -------------------------------------------------------------- */
 
 /* A key that was written to may hold anything. */
 static void copy_printable(char *to, size_t capacity, kin_str key) {
@@ -191,7 +191,7 @@ static void tell_foreign(kin__mutation_check *check) {
   kin_object_unref(mutation.object);
 }
 
-/* --- The task -------------------------------------------------------------- */
+/* --- The task ------------------------------------------------------------- */
 
 static void wait(kin__mutation_check *check) {
   const kin__env *env = check->informer->env;

@@ -13,14 +13,15 @@
 #include "base/timers.h"
 #include "informer/env.h"
 
-/* Finds out whether somebody has written to an informer's objects, if the client
- * asked for that (MD rows). A timer starts a pass over the slots of the store; a
- * task compares in steps bounded in slots and in bytes, so that neither a million
- * objects nor a large one keeps the loop; the end of a pass starts the timer.
+/* Finds out whether somebody has written to an informer's objects, if the
+ * client asked for that (MD rows). A timer starts a pass over the slots of the
+ * store; a task compares in steps bounded in slots and in bytes, so that
+ * neither a million objects nor a large one keeps the loop; the end of a pass
+ * starts the timer.
  *
- * Objects that were not made by the client (somebody put them into the store, or
- * a source of the program's own delivered them) have no seal. They are given to
- * a detector when a pass first meets them, which then compares them as well.
+ * Objects that were not made by the client (somebody put them into the store,
+ * or a source of the program's own delivered them) have no seal. They are given
+ * to a detector when a pass first meets them, which then compares them as well.
  *
  * What is found is told by the task, once per object, never from where it was
  * found: the callback may close the informer. */

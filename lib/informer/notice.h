@@ -11,10 +11,10 @@
 #include "base/sched.h"
 #include "reflector/failure.h"
 
-/* What a feed has to tell the program: kept in place, so that it needs no memory
- * when there is none, and delivered from a task. Of several failures before that
- * (a list cannot even be asked for in place of a stream) the last is told; of more
- * than four state changes the middle ones are left out. */
+/* What a feed has to tell the program: kept in place, so that it needs no
+ * memory when there is none, and delivered from a task. Of several failures
+ * before that (a list cannot even be asked for in place of a stream) the last
+ * is told; of more than four state changes the middle ones are left out. */
 #define KIN__NOTICE_STATES 4u
 
 typedef struct kin__notice {

@@ -27,10 +27,10 @@ int kin__scope_push(kin__scope *scope, kin__delta_type type,
   return 0;
 }
 
-/* --- The feed's owner --------------------------------------------------------- */
+/* --- The feed's owner ----------------------------------------------------- */
 
-/* What is still in the queue comes first, so an object with changes there is not
- * the one that is cached. */
+/* What is still in the queue comes first, so an object with changes there is
+ * not the one that is cached. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   kin_informer *informer = kin__scope_of(feed)->informer;
@@ -100,7 +100,7 @@ static const kin__feed_owner transforming_owner = {.cached = on_cached,
                                                    .failed = on_failed,
                                                    .state_changed = on_state};
 
-/* --- Life ------------------------------------------------------------------------ */
+/* --- Life ----------------------------------------------------------------- */
 
 void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
                      const char *namespace_) {

@@ -21,8 +21,8 @@ typedef struct kin__settings {
   char *strings;             /* all of the above in one block */
 } kin__settings;
 
-/* Whether these can be the namespaces of an informer: valid, each named once, and
- * not too many. */
+/* Whether these can be the namespaces of an informer: valid, each named once,
+ * and not too many. */
 bool kin__namespaces_are_valid(const char *const *names, size_t count);
 
 /* Errors: see kin_informer_open. On an error there is nothing to finish. */

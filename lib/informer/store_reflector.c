@@ -12,8 +12,8 @@
 /* The public reflector: a feed whose owner is a store of the program's. Changes
  * are passed on as they come, lists by store_reflector_list.c.
  *
- * A function of the store may close the reflector, so whoever calls one looks at
- * is_closing afterwards. The memory lives on until a deferred call. */
+ * A function of the store may close the reflector, so whoever calls one looks
+ * at is_closing afterwards. The memory lives on until a deferred call. */
 
 #define MAX_NAME_BYTES 255u
 #define MAX_DEPTH 512u
@@ -26,7 +26,7 @@ static kin_reflector *reflector_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin_reflector, feed);
 }
 
-/* --- Changes ---------------------------------------------------------------- */
+/* --- Changes -------------------------------------------------------------- */
 
 /* What a function of the store has returned, for the feed: 0 goes on. */
 static int judge(kin_reflector *reflector, int result, const char *what,
@@ -91,7 +91,7 @@ static void resume(kin_reflector *reflector) {
   }
 }
 
-/* --- The task ------------------------------------------------------------------ */
+/* --- The task ------------------------------------------------------------- */
 
 static void on_apply(kin_feed *feed) {
   kin_reflector *reflector = reflector_of(feed);
@@ -127,7 +127,7 @@ static bool step(kin__task *task) {
   return kin__store_reflector_list_step(reflector);
 }
 
-/* --- What the program is told ------------------------------------------------------ */
+/* --- What the program is told --------------------------------------------- */
 
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin_reflector *reflector = reflector_of(feed);
@@ -171,7 +171,7 @@ static const kin__feed_owner owner = {.cached = on_cached,
                                       .failed = on_failed,
                                       .state_changed = on_state};
 
-/* --- Close -------------------------------------------------------------------------- */
+/* --- Close ---------------------------------------------------------------- */
 
 static void free_reflector(kin_reflector *reflector) {
   const kin_allocator *allocator = reflector->env->allocator;
@@ -219,7 +219,7 @@ static void close_member(kin__member *member) {
   (void)kin_reflector_close(reflector, NULL, NULL); /* closing already: fine */
 }
 
-/* --- Open ---------------------------------------------------------------------------- */
+/* --- Open ----------------------------------------------------------------- */
 
 static int copy_store(kin_reflector_store *to,
                       const kin_reflector_store *from) {
@@ -332,7 +332,7 @@ int kin_reflector_open(kin_reflector **out, kin_client *client,
   return kin__store_reflector_open(out, kin__client_host(client), options);
 }
 
-/* --- Use ------------------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 void kin__store_reflector_use_taker(kin_reflector *reflector,
                                     const kin__list_taker *taker) {

@@ -11,11 +11,12 @@
 int kin__store_reflector_open(kin_reflector **out, kin__host *host,
                               const kin_reflector_options *options);
 
-/* Another way to take a list than kin_reflector_store.replace: object by object,
- * over many tasks. The functions are called in this order, for each list anew;
- * what an earlier one that did not come to its end has left is void. Errors are
- * those of replace: after KIN_ENOMEM the same call is made again, any other ends
- * the list. After KIN_EAGAIN from begin or end, too: there is more to do. */
+/* Another way to take a list than kin_reflector_store.replace: object by
+ * object, over many tasks. The functions are called in this order, for each
+ * list anew; what an earlier one that did not come to its end has left is void.
+ * Errors are those of replace: after KIN_ENOMEM the same call is made again,
+ * any other ends the list. After KIN_EAGAIN from begin or end, too: there is
+ * more to do. */
 typedef struct kin__list_taker {
   int (*begin)(void *ctx, size_t count, kin_str version);
   int (*add)(void *ctx, const kin_object *object);

@@ -7,8 +7,9 @@
 #include "informer/settings.h"
 #include "informer/store_reflector.h"
 
-/* What the two files of the public reflector share: changes, life and the public
- * functions are in store_reflector.c, lists and resyncs in store_reflector_list.c.
+/* What the two files of the public reflector share: changes, life and the
+ * public functions are in store_reflector.c, lists and resyncs in
+ * store_reflector_list.c.
  */
 
 #define KIN__LIST_STEP 64u /* objects */
@@ -57,8 +58,8 @@ static inline void kin__store_reflector_wake(kin_reflector *reflector) {
   kin__sched_add(reflector->env->sched, &reflector->task);
 }
 
-/* The next part of the list that is being applied. Returns whether there is more
- * to do at once. */
+/* The next part of the list that is being applied. Returns whether there is
+ * more to do at once. */
 bool kin__store_reflector_list_step(kin_reflector *reflector);
 
 /* Frees part of the gathered list. Returns whether there is more. */

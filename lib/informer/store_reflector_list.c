@@ -4,14 +4,14 @@
 #include "informer/store_reflector_core.h"
 
 /* A complete list on its way from the stage to the program's store, in bounded
- * steps: gathered into an array, since the store takes it as one, and dropped; or
- * given to a taker one by one. What the store does with it takes as long as it
- * takes. Its functions may close the reflector, so whoever calls one looks at
- * is_closing afterwards. */
+ * steps: gathered into an array, since the store takes it as one, and dropped;
+ * or given to a taker one by one. What the store does with it takes as long as
+ * it takes. Its functions may close the reflector, so whoever calls one looks
+ * at is_closing afterwards. */
 
 #define RETRY_MS 100u /* memory was out */
 
-/* --- Resync ------------------------------------------------------------------ */
+/* --- Resync --------------------------------------------------------------- */
 
 static void arm_resync(kin_reflector *reflector) {
   if (reflector->options.resync_ms > 0) {
@@ -67,7 +67,7 @@ void kin__store_reflector_on_resync(kin__timer *timer) {
   }
 }
 
-/* --- Lists ------------------------------------------------------------------ */
+/* --- Lists ---------------------------------------------------------------- */
 
 static void try_later(kin_reflector *reflector) {
   const kin__env *env = reflector->env;

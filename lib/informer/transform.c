@@ -20,7 +20,7 @@ typedef struct kin__informer_transform {
   uint32_t untold;      /* how many there are */
 } kin__informer_transform;
 
-/* --- What has been refused ----------------------------------------------- */
+/* --- What has been refused ------------------------------------------------ */
 
 /* 0 for an object that cannot be told from its other versions. */
 static uint64_t fingerprint(const kin_informer *informer,
@@ -59,7 +59,7 @@ static void note_refused(kin__informer_transform *t, uint64_t print) {
   }
 }
 
-/* --- Telling ------------------------------------------------------------- */
+/* --- Telling -------------------------------------------------------------- */
 
 static void note_failure(kin__informer_transform *t, kin__scope *scope,
                          const kin_object *object, int err) {
@@ -104,7 +104,7 @@ static bool tell_step(kin__task *task) {
   return false;
 }
 
-/* --- Running ------------------------------------------------------------- */
+/* --- Running -------------------------------------------------------------- */
 
 bool kin__informer_is_refused(const kin_object *object) {
   return kin__object_body(object).length == 0;
@@ -194,7 +194,7 @@ kin__memory *kin__informer_raw_memory(const kin_informer *informer) {
                                      : informer->env->memory;
 }
 
-/* --- Life ---------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------- */
 
 int kin__informer_transform_open(kin_informer *informer) {
   const kin_informer_options *options = &informer->settings.options;

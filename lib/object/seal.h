@@ -10,12 +10,13 @@
 
 #include "base/sealed.h"
 
-/* Checksums of what must not change of an object, one for each 64 bytes, so that
- * a difference says where it is, at an eighth of the object's memory.
+/* Checksums of what must not change of an object, one for each 64 bytes, so
+ * that a difference says where it is, at an eighth of the object's memory.
  *
  * Block 0 is the header; then come the blocks of the strings, then those of the
- * body. Each of the three parts begins a block, and the header is compared first
- * whenever anything is: only then are the extents of the others to be trusted.
+ * body. Each of the three parts begins a block, and the header is compared
+ * first whenever anything is: only then are the extents of the others to be
+ * trusted.
  *
  * A checksum is a chain of bijections of 64 bits, one for each 8 bytes: what
  * changes within 8 bytes changes it for certain, anything else but for one

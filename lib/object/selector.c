@@ -9,9 +9,9 @@
 #include "base/str.h"
 
 /* One allocation: the selector, its requirements and values, and a copy of the
- * text, into which keys and values point. Parsing ends each key with a NUL where
- * it stands, and so walks the text twice: first to see that it is well formed
- * and to count, then to cut. */
+ * text, into which keys and values point. Parsing ends each key with a NUL
+ * where it stands, and so walks the text twice: first to see that it is well
+ * formed and to count, then to cut. */
 
 enum {
   TEXT_MAX = 64 * 1024,

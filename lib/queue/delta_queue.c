@@ -7,8 +7,9 @@
  *
  * Replace needs to know which keys the list mentioned. They are the queued ones
  * whose newest delta has the number of this Replace as its generation: every
- * listed key has just been queued. So no set of keys is made, and what is left to
- * delete is found by one walk over the queue and one over the known objects. */
+ * listed key has just been queued. So no set of keys is made, and what is left
+ * to delete is found by one walk over the queue and one over the known
+ * objects. */
 
 static int append(kin_queue *queue, kin_delta_type type, kin_object *object,
                   uint32_t generation) {
@@ -153,8 +154,8 @@ int kin__delta_delete_unlisted(kin_queue *queue, size_t count) {
   return result == 0 ? delete_known(queue, &count) : result;
 }
 
-/* Afterwards every key in the queue is listed or deleted by this Replace, so all
- * of them together are what DF-07 counts. */
+/* Afterwards every key in the queue is listed or deleted by this Replace, so
+ * all of them together are what DF-07 counts. */
 static int delta_replace(kin_queue *queue, const kin_object *const *objects,
                          size_t count, kin_str version, size_t *initial) {
   (void)version;

@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "queue/queue.h"
 
-/* A kin_delta is a view of what a queue holds in a smaller form. A copy of views
- * is one block:
+/* A kin_delta is a view of what a queue holds in a smaller form. A copy of
+ * views is one block:
  *
  *   deltas_copy | a kin_delta each | listed objects | strings
  *

@@ -6,11 +6,11 @@
 /* client-go's FIFO (FF rows): each key has one delta, the newest.
  *
  * What is deleted before its turn leaves its key in the queue, in its place,
- * with a deletion that is never shown (a skipped key): added again, it takes that
- * place (FF-02). client-go gets there by queueing the key twice and skipping the
- * second, so adding and deleting in turns makes its queue as long as one likes,
- * and the second place may be taken later by a change that came after others.
- * Here a key is queued once. */
+ * with a deletion that is never shown (a skipped key): added again, it takes
+ * that place (FF-02). client-go gets there by queueing the key twice and
+ * skipping the second, so adding and deleting in turns makes its queue as long
+ * as one likes, and the second place may be taken later by a change that came
+ * after others. Here a key is queued once. */
 
 static bool is_skipped(const kin__deltas *deltas) {
   return deltas->items[0].type == KIN__DELTA_DELETED;

@@ -10,9 +10,9 @@
 /* client-go's RealFIFO (QF rows): a record for each change, in one order.
  *
  * While records are processed they stay where they are, the first `in_flight`
- * ones, and everything else begins behind them; end removes them, or lets them be
- * the first again. So an item that is put back cannot be overtaken, and putting
- * it back cannot fail.
+ * ones, and everything else begins behind them; end removes them, or lets them
+ * be the first again. So an item that is put back cannot be overtaken, and
+ * putting it back cannot fail.
  *
  * A key is checked when it is put in, not when it comes out, so a batch has no
  * place for one that cannot be computed (QF-10). */

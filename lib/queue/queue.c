@@ -15,12 +15,13 @@
 
 /* What all kinds of queue have in common.
  *
- * Calls may nest: a process callback may add, and on_synced may do anything. Each
- * mutating function is between enter and leave, which counts them; the outermost
- * leave tells on_synced and carries out a kin_queue_free that came in between. So
- * an operation never finds the queue gone or changed under its hands, except at
- * the one place that is made for it: while a process callback runs, its item is
- * out of the queue, and everything else is as between two calls. */
+ * Calls may nest: a process callback may add, and on_synced may do anything.
+ * Each mutating function is between enter and leave, which counts them; the
+ * outermost leave tells on_synced and carries out a kin_queue_free that came in
+ * between. So an operation never finds the queue gone or changed under its
+ * hands, except at the one place that is made for it: while a process callback
+ * runs, its item is out of the queue, and everything else is as between two
+ * calls. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_queue_options, pending_limit) + sizeof(uint32_t))

@@ -82,7 +82,8 @@ typedef struct kin__queue_ops {
   int (*remove)(kin_queue *queue, kin_str key, const kin_object *object,
                 bool is_tombstone);
   /* The objects have been checked by none. Sets *initial to the number of items
-   * that are to be popped until the queue has synced, should it be the first. */
+   * that are to be popped until the queue has synced, should it be the
+   * first. */
   int (*replace)(kin_queue *queue, const kin_object *const *objects,
                  size_t count, kin_str version, size_t *initial);
   int (*resync)(kin_queue *queue);
@@ -210,9 +211,9 @@ kin_str kin__record_key(const kin__record *record);
  * begin, add each object, delete, each as often as it takes, then
  * kin__queue_end_list with NULL. Nothing may be popped in between; a list that
  * is given up clears has_list. kin__delta_delete_unlisted and
- * kin__delta_resync_step, whose *place is 0 at first, look at up to `count` keys
- * and return 1 if more are left. Errors: those of kin_queue_replace; the call
- * may be repeated. */
+ * kin__delta_resync_step, whose *place is 0 at first, look at up to `count`
+ * keys and return 1 if more are left. Errors: those of kin_queue_replace; the
+ * call may be repeated. */
 void kin__delta_begin_list(kin_queue *queue);
 int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
                            bool is_ready);

@@ -7,9 +7,9 @@
 #include "base/random.h"
 
 /* client-go's reflector backoff (CN-01, RF-05, RF-06): 800 ms, doubled up to
- * 30 s, each delay uniform in [d, 2d). The series begins again when a step comes
- * more than two minutes after it last began, so a long outage is probed quickly
- * every two minutes. Pure: time and randomness are arguments. */
+ * 30 s, each delay uniform in [d, 2d). The series begins again when a step
+ * comes more than two minutes after it last began, so a long outage is probed
+ * quickly every two minutes. Pure: time and randomness are arguments. */
 typedef struct kin__backoff {
   uint64_t began_ms; /* of the current series */
   uint32_t base_ms;  /* next delay without jitter */

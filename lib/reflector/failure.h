@@ -27,8 +27,8 @@ typedef struct kin__failure {
 void kin__failure_from_exchange(kin__failure *failure,
                                 const kin__exchange_error *error);
 
-/* Of a Status: from a response (`retry_after_s` from its head, or -1) or from an
- * ERROR event. `what` says what was asked for: "list of /api/v1/pods". */
+/* Of a Status: from a response (`retry_after_s` from its head, or -1) or from
+ * an ERROR event. `what` says what was asked for: "list of /api/v1/pods". */
 void kin__failure_from_status(kin__failure *failure, const kin__status *status,
                               int64_t retry_after_s, const char *what);
 
@@ -37,8 +37,8 @@ void kin__failure_from_status(kin__failure *failure, const kin__status *status,
 bool kin__failure_is_misplaced(const kin__failure *failure);
 
 /* Of a body that cannot be read, or of memory: `code` is KIN_EJSON,
- * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; `key` names the object in hand, ""
- * if unknown. */
+ * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; `key` names the object in hand,
+ * "" if unknown. */
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
 

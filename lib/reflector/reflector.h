@@ -35,8 +35,8 @@
  * APPLYING leads to WATCHING on the same response, if that is still open.
  *
  * WAITING is entered on a failure and left by the timer to `after_wait`: to
- * LISTING when the position is lost, else to where the failure happened. STOPPED
- * is entered from everywhere and never left.
+ * LISTING when the position is lost, else to where the failure happened.
+ * STOPPED is entered from everywhere and never left.
  *
  * The position is the last resource version. It is lost, and only then a list
  * is made again, by: 410 on a watch (response or event), a version that is too
@@ -44,11 +44,12 @@
  * watch request refused as malformed (400, 422). Any other failure resumes from
  * the last version.
  *
- * A reflector that only watches (kin__reflector_watch_only) has its first version
- * from its owner and can make no list. It goes from IDLE to OPENING, resumes after
- * every end and failure, a second after the last watch began or later, and is
- * STOPPED by what no other attempt can mend: 401 and 403 in answer to the request;
- * later 410, and an event that has no place in the order of versions. */
+ * A reflector that only watches (kin__reflector_watch_only) has its first
+ * version from its owner and can make no list. It goes from IDLE to OPENING,
+ * resumes after every end and failure, a second after the last watch began or
+ * later, and is STOPPED by what no other attempt can mend: 401 and 403 in
+ * answer to the request; later 410, and an event that has no place in the order
+ * of versions. */
 typedef enum kin__reflector_state {
   KIN__REFLECTOR_IDLE = 0,  /* not started; no request, no timer */
   KIN__REFLECTOR_LISTING,   /* a page is requested; the stage fills */
@@ -149,9 +150,9 @@ typedef struct kin__reflector {
   char version[KIN__VERSION_SIZE]; /* last one seen; "" before the first list */
   bool version_unavailable;        /* RF-15: list without a version */
   bool versions_repeat; /* the server's versions have gone back, as after a
-                         * restore from a backup, so it may give one twice: until
-                         * the next list has been applied, the same uid and
-                         * version do not mean the same object */
+                         * restore from a backup, so it may give one twice:
+                         * until the next list has been applied, the same uid
+                         * and version do not mean the same object */
   bool is_paginated;    /* RL-03: the cache does not serve version 0 */
 
   /* The list that is being made. */
@@ -189,9 +190,10 @@ void kin__reflector_finish(kin__reflector *reflector);
  * that. *refused must outlive the reflector, which also sets it. */
 void kin__reflector_use_streams(kin__reflector *reflector, bool *refused);
 
-/* Before the start: it only watches, after `version`, which must be shorter than
- * KIN__VERSION_SIZE and not "" or "0". Each watch is to end after `timeout_s`, 0
- * for never. `is_single`: the first one to end, or to fail, is the last. */
+/* Before the start: it only watches, after `version`, which must be shorter
+ * than KIN__VERSION_SIZE and not "" or "0". Each watch is to end after
+ * `timeout_s`, 0 for never. `is_single`: the first one to end, or to fail, is
+ * the last. */
 void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
                                uint32_t timeout_s, bool is_single);
 

@@ -17,12 +17,13 @@
 void kin__copy_version(char to[KIN__VERSION_SIZE], const char *from);
 /* The list that has been found is older than the position, which only a server
  * gives whose versions have gone back: what was told by uid and version to be
- * cached may be something else. True once for each lost position; such a list has
- * to be made again. */
+ * cached may be something else. True once for each lost position; such a list
+ * has to be made again. */
 bool kin__list_goes_back(kin__reflector *reflector);
 void kin__to_state(kin__reflector *reflector, kin__reflector_state state);
 
-/* LISTING: the first page of a new list, of the same one again, the next page. */
+/* LISTING: the first page of a new list, of the same one again, the next
+ * page. */
 void kin__to_listing(kin__reflector *reflector,
                      kin__reflector_actions *actions);
 void kin__restart_list(kin__reflector *reflector,

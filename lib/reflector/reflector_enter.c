@@ -21,7 +21,7 @@ void kin__to_state(kin__reflector *reflector, kin__reflector_state state) {
   reflector->state = state;
 }
 
-/* --- LISTING ------------------------------------------------------------- */
+/* --- LISTING -------------------------------------------------------------- */
 
 static bool is_any_version(const char *version) {
   return version[0] == '\0' || strcmp(version, "0") == 0;
@@ -70,7 +70,7 @@ void kin__to_listing(kin__reflector *reflector,
   kin__restart_list(reflector, actions);
 }
 
-/* --- STREAMING ------------------------------------------------------------- */
+/* --- STREAMING ------------------------------------------------------------ */
 
 static uint32_t choose_timeout_s(const kin__reflector *reflector) {
   return WATCH_MIN_S +
@@ -99,7 +99,7 @@ void kin__to_streaming(kin__reflector *reflector, uint64_t now_ms,
   actions->timeout_s = reflector->watch_timeout_s;
 }
 
-/* --- OPENING, VERIFYING, WAITING ----------------------------------------- */
+/* --- OPENING, VERIFYING, WAITING ------------------------------------------ */
 
 void kin__to_opening(kin__reflector *reflector, uint64_t now_ms,
                      kin__reflector_actions *actions) {

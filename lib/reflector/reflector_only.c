@@ -18,8 +18,8 @@ void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
   reflector->only_timeout_s = timeout_s;
 }
 
-/* TW-03, TW-04. A 410 in answer to the request itself may come from one server of
- * several, and is tried again. */
+/* TW-03, TW-04. A 410 in answer to the request itself may come from one server
+ * of several, and is tried again. */
 static bool ends_watching(const kin__reflector *reflector,
                           const kin__failure *failure) {
   if (reflector->is_single) {
@@ -38,8 +38,8 @@ static void end_watching(kin__reflector *reflector,
   actions->ended = true;
 }
 
-/* TW-02: a second between two beginnings, so that a watch that has lasted longer
- * is resumed at once. */
+/* TW-02: a second between two beginnings, so that a watch that has lasted
+ * longer is resumed at once. */
 static void rewatch(kin__reflector *reflector, int64_t retry_after_s,
                     uint64_t now_ms, kin__reflector_actions *actions) {
   uint64_t age_ms = now_ms - reflector->watch_began_ms;

@@ -3,17 +3,17 @@
 
 #include <string.h>
 
-/* A list that comes as a watch (WatchList, WL rows): the server sends each object
- * as an event, marks their end with a bookmark, and goes on with changes on the
- * same response. It is not older than any earlier state, costs the server no
- * list, and here it fills the same stage as a list would.
+/* A list that comes as a watch (WatchList, WL rows): the server sends each
+ * object as an event, marks their end with a bookmark, and goes on with changes
+ * on the same response. It is not older than any earlier state, costs the
+ * server no list, and here it fills the same stage as a list would.
  *
- * It cannot hang: a server that refuses it, or has nothing to say for a while, is
- * asked for a list at once, and not for a stream again as long as the client
+ * It cannot hang: a server that refuses it, or has nothing to say for a while,
+ * is asked for a list at once, and not for a stream again as long as the client
  * lives; one that breaks streams off, or cannot answer, after the second. */
 
-/* Silent for two of these in a row: one alone may be a program that was stopped,
- * whose timer comes before the bytes that wait. */
+/* Silent for two of these in a row: one alone may be a program that was
+ * stopped, whose timer comes before the bytes that wait. */
 #define PROGRESS_MS 5000u
 #define SILENT_TICKS 2u
 

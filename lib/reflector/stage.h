@@ -28,8 +28,8 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 /* The oldest object that is not stale, borrowed, or NULL. Stale ones must have
  * been freed. */
 kin_object *kin__stage_peek(const kin__stage *stage);
-/* Its type; there must be one. A list that came as a watch may have changed while
- * it came, so that it has objects twice, and deleted ones. */
+/* Its type; there must be one. A list that came as a watch may have changed
+ * while it came, so that it has objects twice, and deleted ones. */
 kin__decoded_type kin__stage_type(const kin__stage *stage);
 /* Drops that object. */
 void kin__stage_pop(kin__stage *stage);
@@ -37,8 +37,8 @@ void kin__stage_pop(kin__stage *stage);
 /* Discards all objects: O(1), kin__stage_free_step frees them. What is pushed
  * from now on is another list. */
 void kin__stage_discard(kin__stage *stage);
-/* Frees up to `count` stale objects. Returns whether any is left. When the stage
- * is empty nothing is allocated. */
+/* Frees up to `count` stale objects. Returns whether any is left. When the
+ * stage is empty nothing is allocated. */
 bool kin__stage_free_step(kin__stage *stage, size_t count);
 
 /* Number of objects that are not stale. */

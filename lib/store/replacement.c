@@ -55,8 +55,8 @@ static int take_step(kin__replacement *r, uint32_t *count) {
   return err;
 }
 
-/* The slot that the key has in the store, marked if anybody is going to be told,
- * or KIN__NO_SLOT. */
+/* The slot that the key has in the store, marked if anybody is going to be
+ * told, or KIN__NO_SLOT. */
 static uint32_t mark(const kin__replacement *r, const kin_store *store,
                      kin_str key, uint32_t hash) {
   uint32_t slot = kin__store_find(store, key, hash);

@@ -122,8 +122,8 @@ const struct kin__index *kin__store_index(const kin_store *store,
 /* Appends all objects. Errors: KIN_ENOMEM; some may have been appended. */
 int kin__store_fill_list(const kin_store *store, struct kin__object_list *list);
 
-/* Makes sure that a version of that length can be set. Nothing for an informer's
- * store. Errors: KIN_ENOMEM. */
+/* Makes sure that a version of that length can be set. Nothing for an
+ * informer's store. Errors: KIN_ENOMEM. */
 int kin__store_reserve_version(kin_store *store, size_t length);
 /* Sets a version for which there is room; it may be the present one. */
 void kin__store_set_version(kin_store *store, kin_str version);

@@ -390,8 +390,8 @@ static bool free_all_some(kin_controller *c) {
 }
 
 /* The program may read the store until the end, so what is freed in steps is
- * not in it any more. Not done by the call that closes: that may be a handler's,
- * with a slot of the store in hand. */
+ * not in it any more. Not done by the call that closes: that may be a
+ * handler's, with a slot of the store in hand. */
 static void empty_store(kin_controller *c) {
   if (c->owns_queue && !c->is_emptied) {
     c->is_emptied = true;

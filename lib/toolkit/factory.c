@@ -66,7 +66,7 @@ static const char *or_default(const char *s, const char *fallback) {
   return s != NULL ? s : fallback;
 }
 
-/* --- Close ----------------------------------------------------------------- */
+/* --- Close ---------------------------------------------------------------- */
 
 static void free_factory(kin_factory *factory) {
   const kin_allocator *allocator = factory->host->env->allocator;
@@ -249,7 +249,7 @@ int kin_factory_open(kin_factory **out, kin_client *client,
                   : err;
 }
 
-/* --- Informers ------------------------------------------------------------- */
+/* --- Informers ------------------------------------------------------------ */
 
 static bool is_of(const kin_informer *informer,
                   const kin_informer_options *options) {

@@ -9,11 +9,11 @@
 #include "toolkit/watch.h"
 
 /* An informer and one listener, whose events are given other names. Buffering,
- * order, coalescing and pausing are the listener's, and what survives which failure
- * is the informer's business: there is nothing of that here.
+ * order, coalescing and pausing are the listener's, and what survives which
+ * failure is the informer's business: there is nothing of that here.
  *
- * It ends with its informer, whoever closes that: told that the informer is gone,
- * it goes in a deferred call. */
+ * It ends with its informer, whoever closes that: told that the informer is
+ * gone, it goes in a deferred call. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_informer_watcher_options, data) + sizeof(void *))
@@ -35,7 +35,7 @@ struct kin_informer_watcher {
   void *close_data;
 };
 
-/* --- Events ------------------------------------------------------------------ */
+/* --- Events --------------------------------------------------------------- */
 
 static void give(const kin_informer_watcher *watcher, kin_watch_event_type type,
                  const kin_object *object) {
@@ -65,7 +65,7 @@ static void on_delete(kin_informer *informer, const kin_event *event,
   give(data, KIN_WATCH_DELETED, event->object);
 }
 
-/* --- Life -------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------- */
 
 static void on_gone(kin__deferred *deferred) {
   kin_informer_watcher *watcher =
@@ -196,7 +196,7 @@ int kin_informer_watcher_open(kin_informer_watcher **out, kin_client *client,
   return kin__informer_watcher_open(out, kin__client_host(client), options);
 }
 
-/* --- Use ---------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 void kin_informer_watcher_pause(kin_informer_watcher *watcher) {
   if (!watcher->is_closing) {

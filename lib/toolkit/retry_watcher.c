@@ -18,15 +18,15 @@
  *
  * What comes in is queued, because it may come inside a call of the program's
  * source, and callbacks are the loop's. So the position of the feed is that of
- * what has been received; that of what has been shown is kept besides. The queue
- * is bounded by pausing the feed.
+ * what has been received; that of what has been shown is kept besides. The
+ * queue is bounded by pausing the feed.
  *
- * Why it ended is kept in place, so that it can be told without memory; it comes
- * after everything in the queue.
+ * Why it ended is kept in place, so that it can be told without memory; it
+ * comes after everything in the queue.
  *
  * Invariants: while it is not closing, the task is scheduled iff there is
- * something to show; once it is, the task empties the queue, and then the deferred
- * call `gone` is the last that knows it. */
+ * something to show; once it is, the task empties the queue, and then the
+ * deferred call `gone` is the last that knows it. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
@@ -75,7 +75,7 @@ static kin_retry_watcher *watcher_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin_retry_watcher, feed);
 }
 
-/* --- What comes in ----------------------------------------------------------- */
+/* --- What comes in -------------------------------------------------------- */
 
 static bool has_something(const kin_retry_watcher *watcher) {
   return !watcher->is_paused &&
@@ -129,7 +129,7 @@ static int on_bookmark(kin_feed *feed, kin_str version) {
   return put(watcher_of(feed), &event);
 }
 
-/* --- Failures and the end ------------------------------------------------------ */
+/* --- Failures and the end ------------------------------------------------- */
 
 static void end(kin_retry_watcher *watcher, const kin__failure *failure,
                 bool has_error_event) {
@@ -178,7 +178,7 @@ static const kin__feed_owner owner = {.event = on_event,
                                       .ended = on_ended,
                                       .failed = on_failed};
 
-/* --- What is shown --------------------------------------------------------------- */
+/* --- What is shown -------------------------------------------------------- */
 
 static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
   uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
@@ -227,7 +227,8 @@ static void show_next(kin_retry_watcher *watcher) {
   kin_object_unref(next.object);
 }
 
-/* Returns whether the queue is not empty yet; then the deferred call follows. */
+/* Returns whether the queue is not empty yet; then the deferred call
+ * follows. */
 static bool drop_step(kin_retry_watcher *watcher) {
   for (unsigned i = 0; i < DROP_COUNT && watcher->events.count > 0; i++) {
     waiting *next = kin__chunkq_peek(&watcher->events);
@@ -271,7 +272,7 @@ static bool step(kin__task *task) {
   return has_something(watcher);
 }
 
-/* --- Life -------------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------- */
 
 static void free_watcher(kin_retry_watcher *watcher) {
   const kin_allocator *allocator = watcher->env->allocator;
@@ -410,7 +411,7 @@ int kin_retry_watcher_open(kin_retry_watcher **out, kin_client *client,
   return kin__retry_watcher_open(out, kin__client_host(client), options);
 }
 
-/* --- Use --------------------------------------------------------------------------- */
+/* --- Use ------------------------------------------------------------------ */
 
 void kin_retry_watcher_pause(kin_retry_watcher *watcher) {
   watcher->is_paused = true;

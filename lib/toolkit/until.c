@@ -13,9 +13,9 @@
 #include "toolkit/watch.h"
 
 /* A watcher of either kind, a time-out, and a number of conditions that held.
- * Whatever ends the wait is noted and closes the watcher; when the watcher is gone
- * a deferred step calls back. So that nothing can fail then, the last event is kept
- * in place, with a reference to its object.
+ * Whatever ends the wait is noted and closes the watcher; when the watcher is
+ * gone a deferred step calls back. So that nothing can fail then, the last
+ * event is kept in place, with a reference to its object.
  *
  * With a precondition the informer watcher is paused until its informer has
  * synced; the precondition is asked in the same deferred step.
@@ -56,7 +56,7 @@ struct kin_until {
   kin_until_condition conditions[];
 };
 
-/* --- The end ------------------------------------------------------------------ */
+/* --- The end -------------------------------------------------------------- */
 
 static void finish(kin_until *until, int code) {
   if (until->has_ended) {
@@ -117,7 +117,7 @@ int kin_until_cancel(kin_until *until, int code) {
   return 0;
 }
 
-/* --- Conditions ------------------------------------------------------------------ */
+/* --- Conditions ----------------------------------------------------------- */
 
 static const char *copy_text(char *to, size_t size, const char *from) {
   snprintf(to, size, "%s", from);
@@ -166,7 +166,7 @@ static void on_error(kin_error_event *event, void *data) {
   until->on_error(event, until->data);
 }
 
-/* --- The precondition -------------------------------------------------------------- */
+/* --- The precondition ----------------------------------------------------- */
 
 static void on_sync(kin__sync_watch *watch, int result) {
   kin_until *until = KIN__CONTAINER_OF(watch, kin_until, sync);
@@ -175,8 +175,8 @@ static void on_sync(kin__sync_watch *watch, int result) {
   }
 }
 
-/* TW-07. It may cancel the wait, which is over then whatever it returns. A cache
- * that has been closed since is not complete: the end is on its way. */
+/* TW-07. It may cancel the wait, which is over then whatever it returns. A
+ * cache that has been closed since is not complete: the end is on its way. */
 static void ask_precondition(kin_until *until) {
   kin_informer *informer = kin_informer_watcher_informer(until->informer);
   if (informer->is_closing) {
@@ -200,7 +200,7 @@ static void step(kin__deferred *deferred) {
   }
 }
 
-/* --- Begin --------------------------------------------------------------------------- */
+/* --- Begin ---------------------------------------------------------------- */
 
 static int check(const kin_until_options *options, bool is_synced) {
   bool fits_kind = is_synced ? options->resource_version == NULL &&

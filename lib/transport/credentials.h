@@ -17,8 +17,8 @@ typedef struct kin__credential {
  * can, keeps no copy, and wipes the bytes of the request that held it. */
 typedef struct kin__credentials {
   /* 0, and *out is borrowed until the next call; KIN__PENDING; or a negative
-   * code, and out->reason is borrowed likewise. With a NULL waiter the answer is
-   * what there is, without waiting. */
+   * code, and out->reason is borrowed likewise. With a NULL waiter the answer
+   * is what there is, without waiting. */
   int (*get)(void *ctx, kin__waiter *waiter, kin__credential *out);
   /* A request that carried the credential of this serial was answered 401. */
   void (*rejected)(void *ctx, uint64_t serial);

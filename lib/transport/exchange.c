@@ -2,10 +2,10 @@
 /* From a request to its response's first byte, and the life of an exchange; the
  * states are in exchange_core.h.
  *
- * A request needs a credential and, for a new connection, certificates. Both may
- * have to be read from files first; whoever reads them puts the exchange back to
- * QUEUED, and it asks again. The credential is asked for once more when the
- * request is sent, since dialling takes time. */
+ * A request needs a credential and, for a new connection, certificates. Both
+ * may have to be read from files first; whoever reads them puts the exchange
+ * back to QUEUED, and it asks again. The credential is asked for once more when
+ * the request is sent, since dialling takes time. */
 #include "transport/exchange.h"
 
 #include <assert.h>

@@ -12,13 +12,13 @@
 /* Is a server that says nothing still there? A watch may be silent for minutes,
  * and TCP notices only a peer whose kernel is gone.
  *
- * When no exchange of the transport has got a byte for silence_ms and a watch is
- * open, the server is asked for its version, on an idle connection if there is
- * one. Any HTTP answer will do. If there is none within answer_ms, or no
+ * When no exchange of the transport has got a byte for silence_ms and a watch
+ * is open, the server is asked for its version, on an idle connection if there
+ * is one. Any HTTP answer will do. If there is none within answer_ms, or no
  * connection, every watch that has been silent since is broken with
- * KIN_ETIMEDOUT. One question at a time, one timer, and nothing of it runs while
- * no watch is open. A proxy that answers for a server behind it that is dead is
- * not seen through. */
+ * KIN_ETIMEDOUT. One question at a time, one timer, and nothing of it runs
+ * while no watch is open. A proxy that answers for a server behind it that is
+ * dead is not seen through. */
 typedef struct kin__probe {
   struct kin__transport *transport;
   uint32_t silence_ms; /* 0: never asks */

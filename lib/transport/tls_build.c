@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What is trusted: an authority, if one is given, is the only one (TR-01); an
  * empty file trusts nothing (TR-02). Any certificate of an authority ends a
- * chain, be it self-signed or not, as in Go. A server must be named by a subject
- * alternative name; the common name does not count.
+ * chain, be it self-signed or not, as in Go. A server must be named by a
+ * subject alternative name; the common name does not count.
  *
  * What is given must be understood as a whole: a certificate that cannot be
- * parsed, a key without its certificate or one that does not fit is refused, not
- * skipped. Only in the system's bundle, which is nobody's input, broken entries
- * are passed over.
+ * parsed, a key without its certificate or one that does not fit is refused,
+ * not skipped. Only in the system's bundle, which is nobody's input, broken
+ * entries are passed over.
  *
- * The system's certificates come from one file, as on every distribution that is
- * still alive, read here at once. OpenSSL's default would look single files up
- * in a directory in the middle of a handshake, on the loop. */
+ * The system's certificates come from one file, as on every distribution that
+ * is still alive, read here at once. OpenSSL's default would look single files
+ * up in a directory in the middle of a handshake, on the loop. */
 #include "transport/tls_build.h"
 
 #include <stdarg.h>
@@ -42,7 +42,7 @@ typedef struct pem {
   char *scratch;
 } pem;
 
-/* --- Failing --------------------------------------------------------------- */
+/* --- Failing -------------------------------------------------------------- */
 
 static bool refuse(kin__tls_build *build, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -76,7 +76,7 @@ static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
   return false;
 }
 
-/* --- Reading --------------------------------------------------------------- */
+/* --- Reading -------------------------------------------------------------- */
 
 static bool read_file(kin__tls_build *build, kin__tls_part part,
                       const char *path, pem *text) {
@@ -118,7 +118,7 @@ static void wipe(pem *text) {
   text->length = 0;
 }
 
-/* --- Parsing --------------------------------------------------------------- */
+/* --- Parsing -------------------------------------------------------------- */
 
 /* Instead of OpenSSL's own, which asks the terminal. */
 static int on_passphrase(char *buffer, int size, int is_writing, void *asked) {
@@ -184,7 +184,8 @@ static bool load_authority(kin__tls_build *build, X509_STORE *store,
          refuse_part(build, KIN__TLS_AUTHORITY, "no certificate in it");
 }
 
-/* The first that exists: SSL_CERT_FILE, OpenSSL's own, those of distributions. */
+/* The first that exists: SSL_CERT_FILE, OpenSSL's own, those of
+ * distributions. */
 static const char *system_bundle(const kin__tls_settings *settings,
                                  kin__file_id *id) {
   if (settings->system_file != NULL) {
@@ -285,7 +286,7 @@ static bool load_key(kin__tls_build *build, SSL_CTX *context, pem *text) {
              : refuse_openssl(build, KIN__TLS_KEY);
 }
 
-/* --- The context ----------------------------------------------------------- */
+/* --- The context ---------------------------------------------------------- */
 
 static bool set_name(SSL_CTX *context, const kin__tls_settings *settings) {
   X509_VERIFY_PARAM *param = SSL_CTX_get0_param(context);
@@ -346,7 +347,7 @@ static bool load(kin__tls_build *build, SSL_CTX *context, pem *text) {
   return is_good;
 }
 
-/* --- Change ---------------------------------------------------------------- */
+/* --- Change --------------------------------------------------------------- */
 
 /* The path whose changes matter for a part, or NULL. */
 static const char *path_of(const kin__tls_settings *settings,

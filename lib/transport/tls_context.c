@@ -21,7 +21,7 @@
 #define CHECK_INTERVAL_MS 1000u
 #define MAX_NAME_LENGTH 253u
 
-/* --- Options --------------------------------------------------------------- */
+/* --- Options -------------------------------------------------------------- */
 
 static bool is_address(const char *name) {
   unsigned char bytes[16];
@@ -78,7 +78,7 @@ const char *kin__tls_options_check(const kin__tls_options *options) {
   return NULL;
 }
 
-/* --- Life ------------------------------------------------------------------ */
+/* --- Life ----------------------------------------------------------------- */
 
 static bool copy(kin__net *net, char **to, const char *from) {
   *to = kin__strdup(net->allocator, from);
@@ -189,7 +189,7 @@ void kin__tls_context_free(kin__tls_context *context) {
   ERR_clear_error();
 }
 
-/* --- Sessions -------------------------------------------------------------- */
+/* --- Sessions ------------------------------------------------------------- */
 
 /* OpenSSL has a session for us. With TLS 1.3 several may come, any time after
  * the handshake. Returns whether the reference was taken. */
@@ -204,7 +204,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session) {
   return 1;
 }
 
-/* --- Building -------------------------------------------------------------- */
+/* --- Building ------------------------------------------------------------- */
 
 static void on_work(uv_work_t *work) {
   kin__tls_context *context = KIN__CONTAINER_OF(work, kin__tls_context, work);
@@ -308,9 +308,9 @@ static void start_work(kin__tls_context *context, bool is_forced) {
 }
 
 /* A context that failed to be made is made again for each connection; one that
- * is there is looked at once a second. If it is under suspicion, even if no file
- * can have changed: short of memory, OpenSSL may have taken a certificate for
- * unusable without saying so. */
+ * is there is looked at once a second. If it is under suspicion, even if no
+ * file can have changed: short of memory, OpenSSL may have taken a certificate
+ * for unusable without saying so. */
 static bool is_due(const kin__tls_context *context) {
   if (context->ctx == NULL) {
     return true;

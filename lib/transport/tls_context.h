@@ -19,8 +19,8 @@
  *
  * The SSL_CTX is made in libuv's pool when the first connection asks for it.
  * Before later connections, at most once a second, the files it came from are
- * looked at, also in the pool; it is made anew if one of them has changed, or if
- * the connection before has failed. So a replaced certificate or authority
+ * looked at, also in the pool; it is made anew if one of them has changed, or
+ * if the connection before has failed. So a replaced certificate or authority
  * heals without a restart. What cannot be read then changes nothing. Open
  * connections keep the SSL_CTX they began with (AU-03, AU-04). */
 

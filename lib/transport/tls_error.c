@@ -24,7 +24,7 @@
 #define LAST_CONTENT_TYPE 0x18
 #define CONTENT_HANDSHAKE 0x16
 
-/* --- The queue ------------------------------------------------------------- */
+/* --- The queue ------------------------------------------------------------ */
 
 /* The oldest error; 0 if there was none. */
 static unsigned long take_errors(bool *is_memory) {
@@ -68,7 +68,7 @@ int kin__tls_take_error(char *reason, size_t size) {
   return KIN_ETLS;
 }
 
-/* --- Certificates ---------------------------------------------------------- */
+/* --- Certificates --------------------------------------------------------- */
 
 /* "CN=kubernetes"; RFC 2253's escapes leave printable ASCII only. */
 static void format_name(const X509_NAME *name, char *text, size_t size) {
@@ -219,7 +219,7 @@ void kin__tls_describe_refusal(X509_STORE_CTX *store, const char *wanted,
   }
 }
 
-/* --- Connections ----------------------------------------------------------- */
+/* --- Connections ---------------------------------------------------------- */
 
 static bool is_record(const kin__tls_failure *failure) {
   return failure->first_length == 0 ||

@@ -55,7 +55,7 @@ static tls_stream *self(kin__stream *stream) {
   return KIN__CONTAINER_OF(stream, tls_stream, base);
 }
 
-/* --- The BIO --------------------------------------------------------------- */
+/* --- The BIO -------------------------------------------------------------- */
 
 static int bio_create(BIO *bio) {
   BIO_set_init(bio, 1);
@@ -110,7 +110,7 @@ BIO_METHOD *kin__tls_stream_new_bio_method(void) {
   return method;
 }
 
-/* --- Failing --------------------------------------------------------------- */
+/* --- Failing -------------------------------------------------------------- */
 
 static int set_error(tls_stream *stream, int code, const char *reason) {
   char text[sizeof PREFIX + KIN__TLS_REASON_SIZE];
@@ -151,7 +151,7 @@ static int on_verify(int is_good, X509_STORE_CTX *store) {
   return is_good;
 }
 
-/* --- The handshake --------------------------------------------------------- */
+/* --- The handshake -------------------------------------------------------- */
 
 static int check_protocol(tls_stream *stream) {
   const unsigned char *protocol;
@@ -188,7 +188,7 @@ static int shake_hands(tls_stream *stream) {
   return err;
 }
 
-/* --- Records --------------------------------------------------------------- */
+/* --- Records -------------------------------------------------------------- */
 
 /* Fills the shared buffer as far as it goes. *result: 0, the bytes are used up;
  * MORE, there may be more; KIN__STREAM_ENDED; or a negative code. */
@@ -237,7 +237,7 @@ static void note_first(tls_stream *stream, const char *bytes, size_t length) {
   stream->first_length += count;
 }
 
-/* --- The stream ------------------------------------------------------------ */
+/* --- The stream ----------------------------------------------------------- */
 
 static int tls_open(kin__stream *base) {
   int err = shake_hands(self(base)); /* begins it */
@@ -312,7 +312,7 @@ static const kin__stream_ops tls_ops = {
     .free = tls_free,
 };
 
-/* --- Making one ------------------------------------------------------------ */
+/* --- Making one ----------------------------------------------------------- */
 
 static bool set_up(tls_stream *stream) {
   kin__tls_context *context = stream->context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Clients on a real loop with real sockets: opening, closing from everywhere,
- * keeping the loop alive or not, sleeping when idle. Proves TD-04, SI-18, and the
- * promises of client.h and informer.h about closing. */
+ * keeping the loop alive or not, sleeping when idle. Proves TD-04, SI-18, and
+ * the promises of client.h and informer.h about closing. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -39,7 +39,7 @@ static void delete (kin_fake_source *source, const char *key) {
   change(source, KIN_WATCH_DELETED, key, false);
 }
 
-/* --- One watch ------------------------------------------------------------------ */
+/* --- One watch ------------------------------------------------------------ */
 
 /* Sees a watch from a version until its first end: "A1 M2 D3 B3", and how it
  * ended, as "end" or the reason of the failure. */
@@ -107,8 +107,8 @@ static void unwatch(watcher *w, const char *seen) {
   kin__feed_finish(&w->feed);
 }
 
-/* client-go TestRCNumber; TD-01, TD-02, NR-15: the version counts the changes, is
- * that of a list, and a watch is told what came after the one it names. */
+/* client-go TestRCNumber; TD-01, TD-02, NR-15: the version counts the changes,
+ * is that of a list, and a watch is told what came after the one it names. */
 static void test_versions_count_changes(void **state) {
   (void)state;
   virtual_host vh;
@@ -144,8 +144,8 @@ static void test_versions_count_changes(void **state) {
   vh_finish(&vh);
 }
 
-/* client-go TestResetWatch; TD-02: who watches from before the reset is told that
- * the version has expired; watches that were open end. */
+/* client-go TestResetWatch; TD-02: who watches from before the reset is told
+ * that the version has expired; watches that were open end. */
 static void test_reset_forgets_the_past(void **state) {
   (void)state;
   virtual_host vh;
@@ -210,7 +210,7 @@ static void test_dropped_changes_and_namespaces(void **state) {
   vh_finish(&vh);
 }
 
-/* --- Informers over it ------------------------------------------------------------ */
+/* --- Informers over it ---------------------------------------------------- */
 
 typedef struct rig {
   virtual_host vh;
@@ -328,8 +328,8 @@ static void close_rig(rig *f) {
 }
 
 /* TD-01: lists in pages, failing lists, a watch that goes on, a relist after a
- * reset finds what was dropped. PG-03: a list whose next page has expired is made
- * in one piece. */
+ * reset finds what was dropped. PG-03: a list whose next page has expired is
+ * made in one piece. */
 static void test_informer(void **state) {
   (void)state;
   rig f;
@@ -394,7 +394,8 @@ static void test_scopes(void **state) {
   close_rig(&f);
 }
 
-/* RL-06, PG-03: a list whose next page has expired is made again in one piece. */
+/* RL-06, PG-03: a list whose next page has expired is made again in one
+ * piece. */
 static void test_expired_page(void **state) {
   (void)state;
   rig f;
@@ -413,7 +414,7 @@ static void test_expired_page(void **state) {
   close_rig(&f);
 }
 
-/* --- Sweeps -------------------------------------------------------------------------- */
+/* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(rig *f) {
   static const char *const namespaces[] = {"even", "odd"};
@@ -443,8 +444,8 @@ static int run_story(rig *f) {
   return 0;
 }
 
-/* Any one allocation of the informer's may fail: opening fails cleanly, or it ends
- * with the truth all the same. */
+/* Any one allocation of the informer's may fail: opening fails cleanly, or it
+ * ends with the truth all the same. */
 static void test_sweep_allocations(void **state) {
   (void)state;
   for (size_t n = 1;; n++) {
@@ -507,8 +508,8 @@ static void test_sweep_source_allocations(void **state) {
   }
 }
 
-/* The client is closed in the k-th callback: none comes after it, and nothing is
- * left, neither here nor in the source. */
+/* The client is closed in the k-th callback: none comes after it, and nothing
+ * is left, neither here nor in the source. */
 static void test_sweep_closes(void **state) {
   (void)state;
   for (int close_at = 0;; close_at++) {

@@ -2,15 +2,15 @@
 
 /* A handler cannot harm the others. A story with everything in it (two
  * informers, a first list, changes, a resync, an error, an expired watch and a
- * relist) is told once to count its callbacks: those of listeners with all kinds
- * of options, on_error and on_state. Then it is told again and again; each time
- * one of them does one thing that a program might do: closes, adds, pauses, writes,
- * keeps. What must hold in the end: who is closed heard nothing more (SI-09),
- * who is open knows exactly what is cached, through its filter (SI-20, SI-23,
- * EH-03), who was added late was told everything once and then synced (SI-11,
- * SY-01), close callbacks came once (SI-08, SI-18), a store may be written to in
- * a callback (CO-10), and nothing is left. test_handler_sweep_client.c does the
- * same to a client on a real loop. */
+ * relist) is told once to count its callbacks: those of listeners with all
+ * kinds of options, on_error and on_state. Then it is told again and again;
+ * each time one of them does one thing that a program might do: closes, adds,
+ * pauses, writes, keeps. What must hold in the end: who is closed heard nothing
+ * more (SI-09), who is open knows exactly what is cached, through its filter
+ * (SI-20, SI-23, EH-03), who was added late was told everything once and then
+ * synced (SI-11, SY-01), close callbacks came once (SI-08, SI-18), a store may
+ * be written to in a callback (CO-10), and nothing is left.
+ * test_handler_sweep_client.c does the same to a client on a real loop. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static struct {
   bool is_finished;
 } s;
 
-/* --- Actions ------------------------------------------------------------------ */
+/* --- Actions -------------------------------------------------------------- */
 
 static void on_other_closed(void *data) {
   (void)data;
@@ -237,7 +237,7 @@ static void act(int self) {
   }
 }
 
-/* --- Callbacks ---------------------------------------------------------------- */
+/* --- Callbacks ------------------------------------------------------------ */
 
 static void count(int self) {
   if (++s.calls == s.act_at) {
@@ -269,7 +269,7 @@ static void on_state(kin_informer *informer, const char *namespace_,
   count(PLAIN);
 }
 
-/* --- The story ---------------------------------------------------------------- */
+/* --- The story ------------------------------------------------------------ */
 
 static void begin(action what, int at) {
   memset(&s, 0, sizeof s);
@@ -316,7 +316,7 @@ static void tell(void) {
   mini_serve(server);
 }
 
-/* --- What must hold ----------------------------------------------------------- */
+/* --- What must hold ------------------------------------------------------- */
 
 static void assert_truth(const char *namespace_, kin_informer *informer) {
   const kin_store *store = kin_informer_store(informer);
@@ -428,7 +428,7 @@ static int run(action what, int at) {
   return calls;
 }
 
-/* --- Tests -------------------------------------------------------------------- */
+/* --- Tests ---------------------------------------------------------------- */
 
 static void test_the_story_has_everything(void **state) {
   (void)state;

@@ -2,11 +2,11 @@
 
 /* test_handler_sweep.c's question put to clients on a real loop: two of them,
  * each with its server, an informer and two listeners. In each callback of the
- * first one, in turn, something is closed, added or opened; it may be the client
- * itself, or the other one. Who is still open in the end has been told
- * everything, close callbacks come once and children before their client (SI-08,
- * SI-18), nothing is called after its close (SI-09), and when the loop has run dry
- * nothing is left on it or in memory. */
+ * first one, in turn, something is closed, added or opened; it may be the
+ * client itself, or the other one. Who is still open in the end has been told
+ * everything, close callbacks come once and children before their client
+ * (SI-08, SI-18), nothing is called after its close (SI-09), and when the loop
+ * has run dry nothing is left on it or in memory. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static struct {
   bool has_acted;
 } s;
 
-/* --- Closing ------------------------------------------------------------------ */
+/* --- Closing -------------------------------------------------------------- */
 
 static void on_client_closed(void *data) {
   side *x = data;
@@ -135,7 +135,7 @@ static bool is_open(const side *x) {
   return !x->is_client_closing && !x->is_informer_closing;
 }
 
-/* --- Actions ------------------------------------------------------------------ */
+/* --- Actions -------------------------------------------------------------- */
 
 static void on_event(kin_informer *informer, const kin_event *event,
                      void *data);
@@ -213,7 +213,7 @@ static void act(side *x, ear *self) {
   }
 }
 
-/* --- Callbacks ---------------------------------------------------------------- */
+/* --- Callbacks ------------------------------------------------------------ */
 
 static void count(side *x, ear *self) {
   assert_true(is_open(x));
@@ -252,7 +252,7 @@ static void on_state(kin_informer *informer, const char *namespace_,
   count(x, &x->ears[0]);
 }
 
-/* --- The story ---------------------------------------------------------------- */
+/* --- The story ------------------------------------------------------------ */
 
 static void open_side(side *x, const loop_reply *replies) {
   loop_server_open(&x->server, &s.loop, replies, 2);

@@ -202,8 +202,8 @@ static void test_failed_list_changes_nothing(void **state) {
 }
 
 /* Each kind of bad answer: one error with its class and status, nothing in the
- * store, and recovery by itself. client-go TestIsUnsupportedTableObject; RL-10: a
- * Table is one of them. */
+ * store, and recovery by itself. client-go TestIsUnsupportedTableObject; RL-10:
+ * a Table is one of them. */
 static void test_bad_answers(void **state) {
   (void)state;
   static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* An informer under pressure: more events at once than the queue takes, memory
- * that is out when they are stored, indices added to a filled cache, and relists
- * for those who want to hear of everything. Proves QF-16, TS-07, PD-03 (better:
- * nothing is lost), RW-14. */
+ * that is out when they are stored, indices added to a filled cache, and
+ * relists for those who want to hear of everything. Proves QF-16, TS-07, PD-03
+ * (better: nothing is lost), RW-14. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Rare courses of events, each of which the simulation (doc/simulation.md) has
- * found to be gone through wrongly: memory that runs out in the middle of a key's
- * changes (PD-01), versions that a server gives a second time after a restore
- * from a backup (RE-07, RF-15), and a scope that lists twice before another has
- * listed once (SI-16, SY-01). */
+ * found to be gone through wrongly: memory that runs out in the middle of a
+ * key's changes (PD-01), versions that a server gives a second time after a
+ * restore from a backup (RE-07, RF-15), and a scope that lists twice before
+ * another has listed once (SI-16, SY-01). */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,9 +132,9 @@ static void test_versions_are_given_twice(void **state) {
   iw_finish(&w);
 }
 
-/* The same, when the server does not say that the position is too large, because
- * it is not asked for it: a list that is older than the position says so as
- * well, and is made again. */
+/* The same, when the server does not say that the position is too large,
+ * because it is not asked for it: a list that is older than the position says
+ * so as well, and is made again. */
 static void test_a_list_goes_back(void **state) {
   (void)state;
   static const char list[] = LIST("8", OBJECT("a", "u1", "7", "n2"));
@@ -185,8 +185,8 @@ static void test_a_scope_lists_twice_before_another(void **state) {
   iw_finish(&w);
 }
 
-/* The store may be read until the close callback: from the first step on, in which
- * its content goes, it is empty, and nothing that is freed can be met. */
+/* The store may be read until the close callback: from the first step on, in
+ * which its content goes, it is empty, and nothing that is freed can be met. */
 static void test_store_is_read_while_closing(void **state) {
   (void)state;
   iw_world w;

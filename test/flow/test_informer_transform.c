@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An informer's transform: where it runs, how often, and what becomes of objects
- * on which it fails. Proves CO-08, DF-10, QF-14, RF-16 and WL-10 for informers, and
- * that none of it loses an object or lists again. */
+/* An informer's transform: where it runs, how often, and what becomes of
+ * objects on which it fails. Proves CO-08, DF-10, QF-14, RF-16 and WL-10 for
+ * informers, and that none of it loses an object or lists again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,9 +130,9 @@ static void see_transformed(kin_informer *informer, const kin_event *event,
 }
 
 /* client-go TestSharedInformerTransformer, TestTransformingInformer,
- * TestTransformingInformerRace; SI-04, CO-08: handlers see nothing else, in lists,
- * adds, updates, the last state of what is deleted. Neither a resync nor a list of
- * what is cached transforms again. */
+ * TestTransformingInformerRace; SI-04, CO-08: handlers see nothing else, in
+ * lists, adds, updates, the last state of what is deleted. Neither a resync nor
+ * a list of what is cached transforms again. */
 static void test_transform_comes_before_all(void **state) {
   (void)state;
   tw_world t;
@@ -231,9 +231,10 @@ static void test_transform_that_changes_nothing(void **state) {
   iw_finish(&w);
 }
 
-/* --- Failures ------------------------------------------------------------------ */
+/* --- Failures ------------------------------------------------------------- */
 
-/* The state before stays, or there is none; told once; nothing is asked again. */
+/* The state before stays, or there is none; told once; nothing is asked
+ * again. */
 static void test_transform_fails_on_states(void **state) {
   (void)state;
   tw_world t;
@@ -291,8 +292,8 @@ static void test_transform_fails_on_states(void **state) {
   iw_finish(&t.w);
 }
 
-/* Of what is deleted the cached state is the last one; what never was there goes
- * unnoticed. */
+/* Of what is deleted the cached state is the last one; what never was there
+ * goes unnoticed. */
 static void test_transform_fails_on_deletions(void **state) {
   (void)state;
   tw_world t;
@@ -415,7 +416,7 @@ static void test_transform_failure_can_stop(void **state) {
   iw_finish(&t.w);
 }
 
-/* --- Sources of the program's own ---------------------------------------------- */
+/* --- Sources of the program's own ----------------------------------------- */
 
 typedef struct own_source {
   kin_feed *feed;
@@ -509,7 +510,7 @@ static void test_transform_of_streams(void **state) {
   iw_finish(&t.w);
 }
 
-/* --- Sweeps ---------------------------------------------------------------------- */
+/* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(tw_world *t, size_t fail_at) {
   kin_informer_options options = tw_init(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The informer watcher on a virtual clock. Proves TW-08. What an informer survives
- * and in which order its listeners are told is proved by the informer's and the
- * listeners' own tests. */
+/* The informer watcher on a virtual clock. Proves TW-08. What an informer
+ * survives and in which order its listeners are told is proved by the
+ * informer's and the listeners' own tests. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,11 +55,11 @@ static void finish(world *w) {
   assert_string_equal(w->log.text, was_open ? "closed " : "");
 }
 
-/* --- Events --------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------- */
 
-/* TW-08. client-go TestNewInformerWatcher: the list comes as ADDED events, changes
- * follow, and it may be closed while more of them have not been read. There are no
- * bookmarks, and here also none that ends a list. */
+/* TW-08. client-go TestNewInformerWatcher: the list comes as ADDED events,
+ * changes follow, and it may be closed while more of them have not been read.
+ * There are no bookmarks, and here also none that ends a list. */
 static void test_informer_watcher_events(void **state) {
   (void)state;
   world w;
@@ -94,8 +94,8 @@ static void test_informer_watcher_events(void **state) {
   finish(&w);
 }
 
-/* TW-08. client-go TestInformerWatcherDeletedFinalStateUnknown: what a later list
- * lacks is deleted, with the object as it was last seen. */
+/* TW-08. client-go TestInformerWatcherDeletedFinalStateUnknown: what a later
+ * list lacks is deleted, with the object as it was last seen. */
 static void test_informer_watcher_final_state_unknown(void **state) {
   (void)state;
   world w;
@@ -129,7 +129,7 @@ static void test_informer_watcher_recreated(void **state) {
   finish(&w);
 }
 
-/* --- Order and bounds --------------------------------------------------------------- */
+/* --- Order and bounds ----------------------------------------------------- */
 
 /* Sends versions of one object, in one piece or one by one. */
 static void send_versions(world *w, unsigned first, unsigned count,
@@ -167,8 +167,8 @@ static void open_with_list(world *w) {
   assert_true(script_head(&w->vh.script, "watch=true", 200));
 }
 
-/* TW-08. client-go TestEventProcessorOrdersEvents: a thousand events, all of them, in
- * order, whether they can be shown as they come or pile up. */
+/* TW-08. client-go TestEventProcessorOrdersEvents: a thousand events, all of
+ * them, in order, whether they can be shown as they come or pile up. */
 static void test_informer_watcher_orders_events(void **state) {
   (void)state;
   for (int piles_up = 0; piles_up < 2; piles_up++) {
@@ -181,8 +181,8 @@ static void test_informer_watcher_orders_events(void **state) {
   }
 }
 
-/* Where client-go's buffer grows without a bound, of what piles up beyond a limit
- * each object's changes become one; there need not be a limit. */
+/* Where client-go's buffer grows without a bound, of what piles up beyond a
+ * limit each object's changes become one; there need not be a limit. */
 static void test_informer_watcher_is_bounded(void **state) {
   (void)state;
   world w;
@@ -217,10 +217,10 @@ static void test_informer_watcher_pause(void **state) {
   finish(&w);
 }
 
-/* --- The end ------------------------------------------------------------------------- */
+/* --- The end -------------------------------------------------------------- */
 
-/* TW-08. client-go TestEventProcessorExit: it ends although events wait, one or two,
- * and shows none of them. */
+/* TW-08. client-go TestEventProcessorExit: it ends although events wait, one or
+ * two, and shows none of them. */
 static void test_informer_watcher_exit(void **state) {
   (void)state;
   for (unsigned waiting = 1; waiting <= 2; waiting++) {
@@ -324,7 +324,7 @@ static void test_informer_watcher_close_in_each_callback(void **state) {
   }
 }
 
-/* --- Bad input and memory ---------------------------------------------------------- */
+/* --- Bad input and memory ------------------------------------------------- */
 
 static void test_informer_watcher_refuses(void **state) {
   (void)state;
@@ -376,8 +376,8 @@ static void test_informer_watcher_errors_of_the_informer(void **state) {
   finish(&w);
 }
 
-/* Whichever allocation fails, what is shown in the end is the truth; if it cannot
- * be opened, nothing is left and nobody is told. */
+/* Whichever allocation fails, what is shown in the end is the truth; if it
+ * cannot be opened, nothing is left and nobody is told. */
 static void test_informer_watcher_fails_cleanly(void **state) {
   (void)state;
   bool has_failed = true;
@@ -405,7 +405,7 @@ static void test_informer_watcher_fails_cleanly(void **state) {
   assert_in_range(refused, 3, 20);
 }
 
-/* --- A real client -------------------------------------------------------------------- */
+/* --- A real client -------------------------------------------------------- */
 
 typedef struct client_world {
   loop_server server;
@@ -458,7 +458,7 @@ static void test_informer_watcher_in_a_client(void **state) {
   assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-/* --- In an until ------------------------------------------------------------------- */
+/* --- In an until ---------------------------------------------------------- */
 
 /* Closes the informer as soon as it has synced, in the same iteration. */
 typedef struct spoiler {
@@ -503,8 +503,8 @@ static void note_result(const kin_until_result *result, void *data) {
   ((spoiler *)data)->code = result->code;
 }
 
-/* TW-07: the precondition is asked about a cache that is complete, so not of one
- * whose informer is being taken down. */
+/* TW-07: the precondition is asked about a cache that is complete, so not of
+ * one whose informer is being taken down. */
 static void test_until_precondition_of_a_closed_informer(void **state) {
   (void)state;
   virtual_host vh;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A few lists at a time, whoever makes them: here the scopes of one informer. */
+/* A few lists at a time, whoever makes them: here the scopes of one
+ * informer. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,8 +96,8 @@ static void test_streams(void **state) {
   close_world(&g);
 }
 
-/* What the server refuses one it is not asked for by those that have waited: it may
- * have taken ten seconds to do so. */
+/* What the server refuses one it is not asked for by those that have waited: it
+ * may have taken ten seconds to do so. */
 static void test_refused_while_waiting(void **state) {
   (void)state;
   gate_world g;

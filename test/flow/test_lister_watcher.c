@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An informer over a source of the program's own: the same protocol as over HTTP,
- * fed object by object. The source is the test's hands, which note what is asked;
- * see support/source_rig.h. Sources that misbehave: test_lister_watcher_abuse.c. */
+/* An informer over a source of the program's own: the same protocol as over
+ * HTTP, fed object by object. The source is the test's hands, which note what
+ * is asked; see support/source_rig.h. Sources that misbehave:
+ * test_lister_watcher_abuse.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +17,9 @@
 #include "informer/process.h"
 #include "support/source_rig.h"
 
-/* client-go TestReflectorListAndWatch; LW-01, NR-10, RW-01, PG-01, PG-02, PG-04,
- * RF-07: a list in pages, then a watch from the version of its first page. Nothing
- * is cached before the list is complete. */
+/* client-go TestReflectorListAndWatch; LW-01, NR-10, RW-01, PG-01, PG-02,
+ * PG-04, RF-07: a list in pages, then a watch from the version of its first
+ * page. Nothing is cached before the list is complete. */
 static void test_list_then_watch(void **state) {
   (void)state;
   source_rig f;
@@ -47,8 +48,8 @@ static void test_list_then_watch(void **state) {
 }
 
 /* RW-02, RW-11: a watch that ends is opened again where it was; a bookmark is
- * where it was. One that was silent is verified first, by a list of one item that
- * is not taken. */
+ * where it was. One that was silent is verified first, by a list of one item
+ * that is not taken. */
 static void test_watch_ends(void **state) {
   (void)state;
   source_rig f;
@@ -70,8 +71,9 @@ static void test_watch_ends(void **state) {
   source_rig_close(&f);
 }
 
-/* client-go TestCloseWatchChannelOnError; RF-08, RW-05, RW-12: an ERROR event ends
- * the watch; that its version has expired makes a list, anything else resumes. */
+/* client-go TestCloseWatchChannelOnError; RF-08, RW-05, RW-12: an ERROR event
+ * ends the watch; that its version has expired makes a list, anything else
+ * resumes. */
 static void test_error_events(void **state) {
   (void)state;
   static const struct {
@@ -114,8 +116,8 @@ static void test_expired_by_code(void **state) {
 }
 
 /* client-go TestReflectorListAndWatchWithErrors; RL-07, RL-11, RW-04, LW-03: a
- * request fails with a status, a code or a class of the program's, which are told
- * as they are; it is repeated, not before the time that was asked for. */
+ * request fails with a status, a code or a class of the program's, which are
+ * told as they are; it is repeated, not before the time that was asked for. */
 static void test_failures(void **state) {
   (void)state;
   static const struct {
@@ -211,8 +213,8 @@ static void test_refusals_stay_apart(void **state) {
   source_rig_close(&f);
 }
 
-/* QF-16, RW-14: when the queue is full the source is paused, and resumed when it
- * has room; what comes all the same is taken. */
+/* QF-16, RW-14: when the queue is full the source is paused, and resumed when
+ * it has room; what comes all the same is taken. */
 static void test_pause(void **state) {
   (void)state;
   source_rig f;
@@ -289,8 +291,8 @@ static void test_received_bytes(void **state) {
 }
 
 /* client-go TestToListWatcherWithWatchListSemantics,
- * TestDoesClientNotSupportWatchListSemantics; LW-04, WL-01: only a source that says
- * that it knows how is asked for a list in the form of a watch. */
+ * TestDoesClientNotSupportWatchListSemantics; LW-04, WL-01: only a source that
+ * says that it knows how is asked for a list in the form of a watch. */
 static void test_watch_list(void **state) {
   (void)state;
   source_rig f;

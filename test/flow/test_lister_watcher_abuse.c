@@ -78,8 +78,8 @@ static void close_inside_open(hand_source *source) {
   hand_source_expect(source, "L:0/500 W:5"); /* not before there is an answer */
 }
 
-/* A source that closes the informer while it opens an answer: that is cancelled as
- * soon as it has a name. */
+/* A source that closes the informer while it opens an answer: that is cancelled
+ * as soon as it has a name. */
 static void test_closed_inside_open(void **state) {
   (void)state;
   source_rig f;
@@ -143,8 +143,8 @@ static void test_long_versions_and_tokens(void **state) {
   source_rig_close(&f);
 }
 
-/* NULL and other nonsense ends the answer, which is cancelled inside the call; it
- * is told, and the request is made again. */
+/* NULL and other nonsense ends the answer, which is cancelled inside the call;
+ * it is told, and the request is made again. */
 static void test_nonsense_is_refused(void **state) {
   (void)state;
   source_rig f;

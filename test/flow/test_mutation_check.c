@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An informer that looks for writes to its objects: by the timer, when an object
- * leaves, for objects of others, and by pages that cannot be written to. Proves
- * TS-14, MD-01, MD-02, CN-07. */
+/* An informer that looks for writes to its objects: by the timer, when an
+ * object leaves, for objects of others, and by pages that cannot be written to.
+ * Proves TS-14, MD-01, MD-02, CN-07. */
 
 #include <setjmp.h>
 #include <signal.h>
@@ -146,8 +146,8 @@ static void test_mutation_check_damage(void **state) {
   iw_finish(&w.iw);
 }
 
-/* An object that is replaced or deleted before the timer comes is looked at when
- * it goes, by itself. */
+/* An object that is replaced or deleted before the timer comes is looked at
+ * when it goes, by itself. */
 static void test_mutation_check_of_what_leaves(void **state) {
   (void)state;
   world w;
@@ -363,8 +363,8 @@ static void test_mutation_check_bounded_steps(void **state) {
   iw_finish(&w.iw);
 }
 
-/* Nor do large objects of the program's own, neither when they are met first nor
- * later on. */
+/* Nor do large objects of the program's own, neither when they are met first
+ * nor later on. */
 static void test_mutation_check_bounded_steps_of_foreign(void **state) {
   (void)state;
   enum { COUNT = 64, LARGE = 128 << 10 };
@@ -386,8 +386,8 @@ static void test_mutation_check_bounded_steps_of_foreign(void **state) {
   iw_finish(&w.iw);
 }
 
-/* An object is replaced while it is being compared: the new one is compared from
- * its beginning. */
+/* An object is replaced while it is being compared: the new one is compared
+ * from its beginning. */
 static void test_mutation_check_changes_between_steps(void **state) {
   (void)state;
   world w;

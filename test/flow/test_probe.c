@@ -21,8 +21,8 @@
 
 static const tls_reply silence = {.bytes = NULL};
 
-/* A world in which `count` watches (1 or 2) are open and have got a byte each. Replies to
- * what comes next are the last of `replies`. */
+/* A world in which `count` watches (1 or 2) are open and have got a byte each.
+ * Replies to what comes next are the last of `replies`. */
 static void open_watches(tls_world *t, fetch *watches, size_t count,
                          const tls_reply *replies) {
   tls_world_init(t, replies + 2 - count, count + 1, 0);

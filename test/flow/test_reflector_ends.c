@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a public reflector ends: in every state, from every callback, also from the
- * functions of its store, and with any allocation failing before. */
+/* How a public reflector ends: in every state, from every callback, also from
+ * the functions of its store, and with any allocation failing before. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "support/objects.h"
 #include "support/reflector_rig.h"
 
-/* --- In every state -------------------------------------------------------------- */
+/* --- In every state ------------------------------------------------------- */
 
 static void close_now(reflector_rig *f) {
   f->during = NULL;
@@ -116,7 +116,7 @@ static void test_host_closes(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* --- On a client -------------------------------------------------------------------- */
+/* --- On a client ---------------------------------------------------------- */
 
 static char ends[64]; /* who has ended, in order */
 
@@ -135,9 +135,9 @@ static void on_client_closed(void *data) {
   strcat(ends, "client ");
 }
 
-/* A reflector and an informer on a real loop, over one source. The client closes
- * both, each with its own callback, before itself; TD-04: nothing is left on the
- * loop. */
+/* A reflector and an informer on a real loop, over one source. The client
+ * closes both, each with its own callback, before itself; TD-04: nothing is
+ * left on the loop. */
 static void test_client_closes(void **state) {
   (void)state;
   uv_loop_t loop;
@@ -191,11 +191,11 @@ static void test_client_closes(void **state) {
   kin_store_free(store);
 }
 
-/* --- From the functions of the store -------------------------------------------------- */
+/* --- From the functions of the store -------------------------------------- */
 
 /* client-go TestReflectorStopWatch; RW-12, RW-13: closed by a function of its
- * store in the middle of what is being fed, which ends with KIN_ECLOSED; nothing
- * is passed on after it. */
+ * store in the middle of what is being fed, which ends with KIN_ECLOSED;
+ * nothing is passed on after it. */
 static void test_close_inside_the_store(void **state) {
   (void)state;
   reflector_rig f;
@@ -303,7 +303,7 @@ static void test_close_inside_a_piece(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* --- Sweeps ------------------------------------------------------------------------------ */
+/* --- Sweeps --------------------------------------------------------------- */
 
 typedef struct sweep {
   reflector_rig rig; /* first: its functions get the rig */
@@ -477,9 +477,9 @@ static void test_sweep_allocations(void **state) {
   }
 }
 
-/* The host is closed in the k-th call of anything of the program's: a function of
- * the store, on_error or on_state. No other follows but the close callbacks, and
- * nothing is left. */
+/* The host is closed in the k-th call of anything of the program's: a function
+ * of the store, on_error or on_state. No other follows but the close callbacks,
+ * and nothing is left. */
 static void test_sweep_closes(void **state) {
   (void)state;
   for (int close_at = 0;; close_at++) {

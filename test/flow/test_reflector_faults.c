@@ -21,10 +21,10 @@ static void pass(reflector_rig *f, uint64_t ms) {
   script_advance(&f->vh.script, ms);
 }
 
-/* --- Stores that fail -------------------------------------------------------------- */
+/* --- Stores that fail ----------------------------------------------------- */
 
-/* RW-10: what a store refuses is logged and lost until the next list; the version
- * moves on. */
+/* RW-10: what a store refuses is logged and lost until the next list; the
+ * version moves on. */
 static void test_refused_changes(void **state) {
   (void)state;
   static const int results[] = {KIN_EKEY, KIN_EINDEX, 1};
@@ -48,8 +48,8 @@ static void test_refused_changes(void **state) {
   }
 }
 
-/* A store without memory loses nothing: the watch is given up and resumed at the
- * change that it did not take. */
+/* A store without memory loses nothing: the watch is given up and resumed at
+ * the change that it did not take. */
 static void test_changes_without_memory(void **state) {
   (void)state;
   reflector_rig f;
@@ -106,8 +106,9 @@ static void test_list_without_memory(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* client-go TestReflectorListAndWatchWithErrors; RF-08, RL-07, RL-08: a list that
- * the store refuses is told, and made again after a wait; the version stays. */
+/* client-go TestReflectorListAndWatchWithErrors; RF-08, RL-07, RL-08: a list
+ * that the store refuses is told, and made again after a wait; the version
+ * stays. */
 static void test_refused_list(void **state) {
   (void)state;
   reflector_rig f;
@@ -176,7 +177,7 @@ static void test_retry_after_answer(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* --- Resync -------------------------------------------------------------------------- */
+/* --- Resync --------------------------------------------------------------- */
 
 static int should_calls;
 static bool should_answer;
@@ -191,9 +192,9 @@ static bool on_should_resync(kin_reflector *reflector, void *data) {
   return should_answer;
 }
 
-/* client-go TestReflectorResyncChan; RF-11: due once a period after a list, armed
- * anew each time; asked for first, if the program wants to be asked. A relist
- * begins the period again. */
+/* client-go TestReflectorResyncChan; RF-11: due once a period after a list,
+ * armed anew each time; asked for first, if the program wants to be asked. A
+ * relist begins the period again. */
 static void test_resync_period(void **state) {
   (void)state;
   reflector_rig f;
@@ -226,9 +227,9 @@ static void test_resync_period(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* client-go TestReflectorResync; RF-11, RF-12, TD-03: a resync that fails is told
- * and comes again. Different on purpose: it says nothing about the position, so
- * the watch goes on and no list is made. */
+/* client-go TestReflectorResync; RF-11, RF-12, TD-03: a resync that fails is
+ * told and comes again. Different on purpose: it says nothing about the
+ * position, so the watch goes on and no list is made. */
 static void test_resync_fails(void **state) {
   (void)state;
   reflector_rig f;

@@ -24,7 +24,7 @@ static void pass(reflector_rig *f, uint64_t ms) {
   script_advance(&f->vh.script, ms);
 }
 
-/* --- What is passed on ------------------------------------------------------------ */
+/* --- What is passed on ---------------------------------------------------- */
 
 /* client-go TestReflectorListAndWatch, TestReflectorWatchHandler; RF-07, RF-13,
  * RW-10, RW-11, LW-01, NR-03, NR-10: a list becomes the content of a store, and
@@ -121,9 +121,9 @@ static void test_into_queues(void **state) {
   }
 }
 
-/* client-go TestReflectorRespectStoreTransformer; RF-16, DF-10, DF-15, NR-03: what
- * is listed and what is watched goes through the transform of the store or queue,
- * each object once. */
+/* client-go TestReflectorRespectStoreTransformer; RF-16, DF-10, DF-15, NR-03:
+ * what is listed and what is watched goes through the transform of the store or
+ * queue, each object once. */
 static void test_into_a_transforming_queue(void **state) {
   (void)state;
   queue_rig q;
@@ -145,8 +145,8 @@ static void test_into_a_transforming_queue(void **state) {
 }
 
 /* client-go TestReflectorResourceVersionUpdate; RF-16, RW-09, RW-11, TD-03: a
- * store that wants it is told the version after each event and bookmark; one that
- * does not care leaves the functions out. */
+ * store that wants it is told the version after each event and bookmark; one
+ * that does not care leaves the functions out. */
 static void test_version_updates(void **state) {
   (void)state;
   for (int has_them = 1; has_them >= 0; has_them--) {
@@ -170,7 +170,8 @@ static void test_version_updates(void **state) {
   }
 }
 
-/* RW-09: after a list without a version the initial ADDED events do not count. */
+/* RW-09: after a list without a version the initial ADDED events do not
+ * count. */
 static void test_unordered_versions(void **state) {
   (void)state;
   reflector_rig f;
@@ -187,10 +188,10 @@ static void test_unordered_versions(void **state) {
   reflector_rig_finish(&f);
 }
 
-/* --- Full stores ---------------------------------------------------------------------- */
+/* --- Full stores ---------------------------------------------------------- */
 
-/* RW-14, QF-16: a store that is full pauses the source until it is told that there
- * is room, and there is. */
+/* RW-14, QF-16: a store that is full pauses the source until it is told that
+ * there is room, and there is. */
 static void test_full_store(void **state) {
   (void)state;
   reflector_rig f;
@@ -247,13 +248,13 @@ static void test_full_queue(void **state) {
   queue_rig_close(&q);
 }
 
-/* --- Versions that are gone ------------------------------------------------------------- */
+/* --- Versions that are gone ----------------------------------------------- */
 
 /* client-go TestReflectorExpiredExactResourceVersion,
- * TestReflectorFullListIfTooLarge, TestReflectorResyncWithResourceVersion; RF-13,
- * RF-14, RF-15, RL-04, RL-05, RE-07: a list at the last version that has expired
- * is made anew at once without one, and the version counts as unavailable until a
- * list is there. */
+ * TestReflectorFullListIfTooLarge, TestReflectorResyncWithResourceVersion;
+ * RF-13, RF-14, RF-15, RL-04, RL-05, RE-07: a list at the last version that has
+ * expired is made anew at once without one, and the version counts as
+ * unavailable until a list is there. */
 static void test_unavailable_versions(void **state) {
   (void)state;
   static const struct {
@@ -293,7 +294,7 @@ static void test_unavailable_versions(void **state) {
   }
 }
 
-/* --- Options ------------------------------------------------------------------------------ */
+/* --- Options -------------------------------------------------------------- */
 
 /* RF-01, RF-02, RF-17: a name for the
  * log, and what the resource is called. */

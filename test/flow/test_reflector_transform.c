@@ -31,9 +31,9 @@ static void run_reflector(kin_reflector_store store) {
   reflector_rig_finish(&f);
 }
 
-/* client-go TestReflectorRespectStoreTransformer; DF-10, DF-15, RF-16, WL-10, NR-03:
- * what it writes has been transformed by the store once, since nothing is gathered
- * in a store of its own before. */
+/* client-go TestReflectorRespectStoreTransformer; DF-10, DF-15, RF-16, WL-10,
+ * NR-03: what it writes has been transformed by the store once, since nothing
+ * is gathered in a store of its own before. */
 static void test_into_a_transforming_store(void **state) {
   (void)state;
   unsigned calls = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The retry watcher on a virtual clock: what is asked for and when, what is shown
- * and what ends it. Proves TW-01 to TW-04. Pausing, closing and sources of the
- * program's own are in test_retry_watcher_close.c, the decisions alone in
- * test_reflector.c. */
+/* The retry watcher on a virtual clock: what is asked for and when, what is
+ * shown and what ends it. Proves TW-01 to TW-04. Pausing, closing and sources
+ * of the program's own are in test_retry_watcher_close.c, the decisions alone
+ * in test_reflector.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,10 +16,10 @@
 
 #include "support/retry_world.h"
 
-/* --- What is asked for ------------------------------------------------------- */
+/* --- What is asked for ---------------------------------------------------- */
 
-/* TW-01. client-go TestNewRetryWatcher: the versions "" and "0" are refused. So is
- * what would have no effect. */
+/* TW-01. client-go TestNewRetryWatcher: the versions "" and "0" are refused. So
+ * is what would have no effect. */
 static void test_retry_watcher_refuses(void **state) {
   (void)state;
   static const char *const versions[] = {
@@ -110,7 +110,7 @@ static void test_retry_watcher_time_limit(void **state) {
   rw_finish(&w);
 }
 
-/* --- client-go's table --------------------------------------------------------- */
+/* --- client-go's table ---------------------------------------------------- */
 
 typedef struct scenario {
   const char *name;
@@ -298,7 +298,7 @@ static void test_retry_watcher_scenarios(void **state) {
   }
 }
 
-/* --- When ----------------------------------------------------------------------- */
+/* --- When ----------------------------------------------------------------- */
 
 /* TW-02: a second between two beginnings, whatever came in between. */
 static void test_retry_watcher_restarts(void **state) {
@@ -367,7 +367,7 @@ static void test_retry_watcher_retry_after(void **state) {
   rw_finish(&w);
 }
 
-/* --- Bookmarks and versions -------------------------------------------------------- */
+/* --- Bookmarks and versions ----------------------------------------------- */
 
 /* TW-01: they move the position, and are shown if that is wanted. */
 static void test_retry_watcher_bookmarks(void **state) {
@@ -394,8 +394,8 @@ static void test_retry_watcher_bookmarks(void **state) {
   }
 }
 
-/* TW-04: an event without a version, or of an unknown type, is the end: to skip it
- * might skip data. What came before it is shown. */
+/* TW-04: an event without a version, or of an unknown type, is the end: to skip
+ * it might skip data. What came before it is shown. */
 static void test_retry_watcher_misplaced_events(void **state) {
   (void)state;
   static const char *const frames[] = {
@@ -448,7 +448,7 @@ static void test_retry_watcher_garbage(void **state) {
   rw_finish(&w);
 }
 
-/* --- Other ends ---------------------------------------------------------------------- */
+/* --- Other ends ----------------------------------------------------------- */
 
 /* The program may end it, too; what it knows then is no event. */
 static void test_retry_watcher_stopped_by_on_error(void **state) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The retry watcher under pressure: paused, closed from everywhere, without memory,
- * fed by a source of the program's own, in a real client. Proves TW-05, and TW-03
- * and TW-04 for such sources. */
+/* The retry watcher under pressure: paused, closed from everywhere, without
+ * memory, fed by a source of the program's own, in a real client. Proves TW-05,
+ * and TW-03 and TW-04 for such sources. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static bool send_version(retry_world *w, unsigned version) {
   return rw_send(w, frame);
 }
 
-/* --- Pausing -------------------------------------------------------------------- */
+/* --- Pausing -------------------------------------------------------------- */
 
 typedef struct counter {
   unsigned next;
@@ -140,8 +140,8 @@ static bool count_step(kin__task *task) {
   return ++other->steps < 5;
 }
 
-/* A slow callback delays nobody longer than it takes: what else is to be done comes
- * between two of them. Its time counts as the program's. */
+/* A slow callback delays nobody longer than it takes: what else is to be done
+ * comes between two of them. Its time counts as the program's. */
 static void test_retry_watcher_slow_callback(void **state) {
   (void)state;
   retry_world w;
@@ -175,7 +175,7 @@ static void test_retry_watcher_slow_callback(void **state) {
   rw_finish(&w);
 }
 
-/* --- Closing --------------------------------------------------------------------- */
+/* --- Closing -------------------------------------------------------------- */
 
 static void on_close(void *data) {
   watch_log *log = data;
@@ -183,8 +183,8 @@ static void on_close(void *data) {
   log->calls += 1000;
 }
 
-/* TW-05. client-go TestRetryWatcherToFinishWithUnreadEvents: closing with events
- * that nobody has read, twice. */
+/* TW-05. client-go TestRetryWatcherToFinishWithUnreadEvents: closing with
+ * events that nobody has read, twice. */
 static void test_retry_watcher_close_with_unread_events(void **state) {
   (void)state;
   retry_world w;
@@ -276,10 +276,10 @@ static void test_retry_watcher_close_in_each_callback(void **state) {
   }
 }
 
-/* --- Memory ---------------------------------------------------------------------- */
+/* --- Memory --------------------------------------------------------------- */
 
-/* Each event comes once, in order, whichever allocation fails: after a failure the
- * watch is resumed where it was. */
+/* Each event comes once, in order, whichever allocation fails: after a failure
+ * the watch is resumed where it was. */
 static void serve(retry_world *w) {
   static const char *const frames[] = {RW_FRAME("ADDED", RW_OBJECT("6")),
                                        RW_FRAME("MODIFIED", RW_OBJECT("7")),
@@ -335,7 +335,7 @@ static void test_retry_watcher_fails_cleanly(void **state) {
   assert_in_range(refused, 1, 8);
 }
 
-/* --- Sources of the program's own ------------------------------------------------- */
+/* --- Sources of the program's own ----------------------------------------- */
 
 typedef struct source {
   kin_lister_watcher vtable;
@@ -390,8 +390,8 @@ static int feed(retry_world *w, source *s, kin_watch_event_type type,
   return err;
 }
 
-/* TW-03, TW-04: what such a source gives is shown, and what it does wrong is the
- * end, or another attempt. */
+/* TW-03, TW-04: what such a source gives is shown, and what it does wrong is
+ * the end, or another attempt. */
 static void test_retry_watcher_own_source(void **state) {
   (void)state;
   retry_world w;
@@ -471,7 +471,7 @@ static void test_retry_watcher_source_without_pause(void **state) {
   rw_finish(&w); /* which drops them, in steps */
 }
 
-/* --- A real client ------------------------------------------------------------------ */
+/* --- A real client -------------------------------------------------------- */
 
 typedef struct client_world {
   uv_loop_t loop;

@@ -101,8 +101,8 @@ static void test_indices_at_any_time(void **state) {
   iw_finish(&w);
 }
 
-/* OQ-08, SI-05: with the option, before the start or not at all. And never to an
- * informer that is closing. */
+/* OQ-08, SI-05: with the option, before the start or not at all. And never to
+ * an informer that is closing. */
 static void test_fixed_indices(void **state) {
   (void)state;
   for (int is_fixed = 0; is_fixed < 2; is_fixed++) {

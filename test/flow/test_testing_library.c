@@ -56,7 +56,8 @@ static void on_synced(kin_informer *informer, const kin_event *event,
   assert_int_equal(kin_fake_source_delete(p->source, object), 0);
 }
 
-/* The source says when there is something to do, and the loop ends by itself. */
+/* The source says when there is something to do, and the loop ends by
+ * itself. */
 static void test_informer_on_a_loop(void **state) {
   (void)state;
   static const char text[] =

@@ -221,7 +221,7 @@ static void test_tls_files_unchanged(void **state) {
   tls_world_close(&t);
 }
 
-/* --- The pool -------------------------------------------------------------- */
+/* --- The pool ------------------------------------------------------------- */
 
 /* Its threads are held up, so that nothing begins. */
 typedef struct plug {

@@ -332,7 +332,7 @@ static void test_tls_refused_silence(void **state) {
   tls_world_close(&t);
 }
 
-/* --- http:// to a server that speaks TLS ----------------------------------- */
+/* --- http:// to a server that speaks TLS ---------------------------------- */
 
 static void check_plain(const loop_reply *reply, const char *words) {
   world w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Proves TR-01, TR-02 and TR-04 as far as settings go: what cannot be understood
- * is refused in words, and what is trusted is what was asked for. */
+/* Proves TR-01, TR-02 and TR-04 as far as settings go: what cannot be
+ * understood is refused in words, and what is trusted is what was asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 static const tls_reply hello = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};
 
-/* --- Options --------------------------------------------------------------- */
+/* --- Options -------------------------------------------------------------- */
 
 static void check_options(kin__tls_options options, const char *words) {
   tls_world t;
@@ -55,7 +55,7 @@ static void test_tls_settings_options(void **state) {
   free(large);
 }
 
-/* --- What cannot be understood --------------------------------------------- */
+/* --- What cannot be understood -------------------------------------------- */
 
 /* The text as a file and as data; %s in `words` is what it is called. */
 static void check_part(const char *kind, const char *text, const char *words) {
@@ -186,7 +186,7 @@ static void test_tls_settings_unreadable(void **state) {
   assert_int_equal(rmdir(name), 0);
 }
 
-/* --- What is trusted ------------------------------------------------------- */
+/* --- What is trusted ------------------------------------------------------ */
 
 /* An intermediate alone ends a chain, as does the server's own certificate. */
 static void test_tls_settings_partial_chain(void **state) {

@@ -24,7 +24,7 @@
 
 static const tls_reply hello = {.bytes = HELLO};
 
-/* --- An allocator that looks at what is given back ------------------------- */
+/* --- An allocator that looks at what is given back ------------------------ */
 
 static const char *const secrets[] = {"t0ken-", "PRIVATE KEY"};
 
@@ -68,7 +68,7 @@ static void *checked_realloc(void *ctx, void *ptr, size_t old_size,
   return moved;
 }
 
-/* --- Helpers --------------------------------------------------------------- */
+/* --- Helpers -------------------------------------------------------------- */
 
 typedef struct rig {
   tls_world t;
@@ -125,7 +125,7 @@ static void assert_sent(const rig *r, const char *token) {
   assert_int_equal(strlen(found), strlen(field)); /* at the end, once */
 }
 
-/* --- Tests ----------------------------------------------------------------- */
+/* --- Tests ---------------------------------------------------------------- */
 
 static void test_token_flow_request(void **state) {
   (void)state;

@@ -21,10 +21,10 @@
 #define DELETED RW_FRAME("DELETED", RW_OBJECT("8"))
 #define GONE RW_FRAME("ERROR", RW_STATUS("410", "Gone"))
 
-/* --- Conditions ----------------------------------------------------------------- */
+/* --- Conditions ----------------------------------------------------------- */
 
-/* TW-06. client-go TestUntil: one after the other; what comes later is not asked
- * about. */
+/* TW-06. client-go TestUntil: one after the other; what comes later is not
+ * asked about. */
 static void test_until(void **state) {
   (void)state;
   until_world w;
@@ -36,7 +36,8 @@ static void test_until(void **state) {
   uw_finish(&w);
 }
 
-/* TW-06. client-go TestUntilMultipleConditions: one event may be enough for all. */
+/* TW-06. client-go TestUntilMultipleConditions: one event may be enough for
+ * all. */
 static void test_until_one_event_for_two_conditions(void **state) {
   (void)state;
   until_world w;
@@ -48,8 +49,8 @@ static void test_until_one_event_for_two_conditions(void **state) {
   uw_finish(&w);
 }
 
-/* TW-06. client-go TestUntilMultipleConditionsFail: a time-out tells the last event,
- * and how far it has come. */
+/* TW-06. client-go TestUntilMultipleConditionsFail: a time-out tells the last
+ * event, and how far it has come. */
 static void test_until_times_out(void **state) {
   (void)state;
   until_world w;
@@ -88,8 +89,8 @@ static void test_until_without_timeout(void **state) {
   }
 }
 
-/* TW-06. client-go TestUntilErrorCondition: a condition's error is the result, with
- * the event it was asked about. */
+/* TW-06. client-go TestUntilErrorCondition: a condition's error is the result,
+ * with the event it was asked about. */
 static void test_until_condition_fails(void **state) {
   (void)state;
   until_world w;
@@ -114,10 +115,10 @@ static void test_until_without_conditions(void **state) {
   }
 }
 
-/* --- The watch ends or fails -------------------------------------------------------- */
+/* --- The watch ends or fails ---------------------------------------------- */
 
-/* TW-06: without retries the end of the watch is the end, and what it failed with
- * is an event before that. */
+/* TW-06: without retries the end of the watch is the end, and what it failed
+ * with is an event before that. */
 static void test_until_watch_closed(void **state) {
   (void)state;
   static const struct {
@@ -189,11 +190,11 @@ static void test_until_survives_failures(void **state) {
   }
 }
 
-/* --- With a cache ----------------------------------------------------------------------- */
+/* --- With a cache --------------------------------------------------------- */
 
-/* TW-07. client-go TestUntilWithSync, "doesn't wait for sync with no precondition"
- * and "waits indefinitely with precondition if it can't sync": the list never
- * comes. */
+/* TW-07. client-go TestUntilWithSync, "doesn't wait for sync with no
+ * precondition" and "waits indefinitely with precondition if it can't sync":
+ * the list never comes. */
 static void test_until_synced_cannot_sync(void **state) {
   (void)state;
   until_world w;
@@ -213,8 +214,8 @@ static void test_until_synced_cannot_sync(void **state) {
   uw_finish(&w);
 }
 
-/* Without a precondition conditions are asked before all lists are there: the other
- * namespace never answers. */
+/* Without a precondition conditions are asked before all lists are there: the
+ * other namespace never answers. */
 static void test_until_synced_does_not_wait_for_sync(void **state) {
   (void)state;
   static const char *const namespaces[] = {"even", "odd"};
@@ -231,8 +232,8 @@ static void test_until_synced_does_not_wait_for_sync(void **state) {
 }
 
 /* TW-07. client-go TestUntilWithSync, "precondition can stop the loop" and
- * "precondition lets it proceed to regular condition"; it is asked once, and may
- * fail. */
+ * "precondition lets it proceed to regular condition"; it is asked once, and
+ * may fail. */
 static void test_until_synced_precondition(void **state) {
   (void)state;
   static const struct {
@@ -260,7 +261,8 @@ static void test_until_synced_precondition(void **state) {
   }
 }
 
-/* TW-07: it outlives a lost position, which may hide a state but not the last. */
+/* TW-07: it outlives a lost position, which may hide a state but not the
+ * last. */
 static void test_until_synced_survives_410(void **state) {
   (void)state;
   until_world w;
@@ -277,7 +279,7 @@ static void test_until_synced_survives_410(void **state) {
   uw_finish(&w);
 }
 
-/* --- Giving up -------------------------------------------------------------------------- */
+/* --- Giving up ------------------------------------------------------------ */
 
 static void test_until_cancel(void **state) {
   (void)state;
@@ -322,8 +324,8 @@ static void give_up_at(until_world *w) {
   assert_int_equal(kin_until_cancel(w->until, UV_ECANCELED), KIN_EALREADY);
 }
 
-/* Whatever a callback returns after it has given up, that is the result, and nothing
- * is asked any more. */
+/* Whatever a callback returns after it has given up, that is the result, and
+ * nothing is asked any more. */
 static void test_until_give_up_in_each_callback(void **state) {
   (void)state;
   for (int how = 0; how < 2; how++) {
@@ -382,7 +384,7 @@ static void test_until_synced_give_up_in_each_callback(void **state) {
   }
 }
 
-/* --- Bad input and memory -------------------------------------------------------------- */
+/* --- Bad input and memory ------------------------------------------------- */
 
 static void test_until_refuses(void **state) {
   (void)state;
@@ -452,7 +454,7 @@ static void test_until_fails_cleanly(void **state) {
   sweep(true);
 }
 
-/* --- A real client ------------------------------------------------------------------------ */
+/* --- A real client -------------------------------------------------------- */
 
 typedef struct client_world {
   loop_server server;

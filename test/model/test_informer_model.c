@@ -200,8 +200,9 @@ static void calm_down(simulation *s) {
       kin_listener_resume(s->listeners[i].listener);
     }
   }
-  /* A backoff may take a minute, and its request may fail once more; a watch that
-   * was left in the middle of a frame is given up when its time is over. */
+  /* A backoff may take a minute, and its request may fail once more; a watch
+   * that was left in the middle of a frame is given up when its time is
+   * over. */
   for (int i = 0; i < 16; i++) {
     script_advance(&s->w.script, 50000);
     mini_serve(&s->w.server);

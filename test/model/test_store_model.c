@@ -243,8 +243,8 @@ static void end_run(void) {
 static void run_seed(void) {
   begin_run();
   bool is_large = naive.keys == NAIVE_KEYS;
-  /* Checking takes most of the time: some runs check after each step, which says
-   * exactly where it went wrong; the others get further. */
+  /* Checking takes most of the time: some runs check after each step, which
+   * says exactly where it went wrong; the others get further. */
   unsigned often = is_large ? 10 : naive_chance(20) ? 100 : 20;
   unsigned steps = is_large ? 100 : 40 + naive_below(160);
   for (unsigned step = 0; step < steps; step++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A preloaded malloc that fails once, at a call that is chosen from inside: every
- * allocation of a process is in reach, also those of libuv, OpenSSL and the C
- * library, which the injected allocator does not cover. glibc only. */
+/* A preloaded malloc that fails once, at a call that is chosen from inside:
+ * every allocation of a process is in reach, also those of libuv, OpenSSL and
+ * the C library, which the injected allocator does not cover. glibc only. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

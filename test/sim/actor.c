@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "informer/informer.h"
 
-/* --- Options ------------------------------------------------------------------ */
+/* --- Options -------------------------------------------------------------- */
 
 static void choose_scopes(sim_actor *actor) {
   sim_world *w = actor->world;
@@ -69,7 +69,7 @@ static sim_scope *scope_of(sim_actor *actor, const char *namespace_) {
   return &actor->scopes[0];
 }
 
-/* --- Callbacks ---------------------------------------------------------------- */
+/* --- Callbacks ------------------------------------------------------------ */
 
 static void check_caller(sim_actor *actor, const kin_informer *informer,
                          const char *what) {
@@ -157,7 +157,7 @@ static void on_close(void *data) {
   sim_handlers_gone(actor);
 }
 
-/* --- Life --------------------------------------------------------------------- */
+/* --- Life ----------------------------------------------------------------- */
 
 static kin_informer_options make_options(sim_actor *actor,
                                          const char *names[SIM_SCOPES]) {

@@ -12,9 +12,9 @@
 
 /* What a simulated API server stores: two resources (pods in three namespaces,
  * nodes without one) behind one revision, as in etcd. Every write is kept for
- * ever, so that an oracle can ask whether an object that a handler was shown has
- * ever been one; `timeline` is the history that holds now, which a restore from
- * a backup cuts back. Nothing here knows of requests. */
+ * ever, so that an oracle can ask whether an object that a handler was shown
+ * has ever been one; `timeline` is the history that holds now, which a restore
+ * from a backup cuts back. Nothing here knows of requests. */
 
 #define API_NAMESPACES 3
 #define API_NODES 5 /* objects 0 to 4; the others are pods */

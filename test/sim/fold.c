@@ -30,7 +30,7 @@ bool sim_filter_accepts(sim_filter filter, const kin_object *object) {
   }
 }
 
-/* --- Objects ----------------------------------------------------------------- */
+/* --- Objects -------------------------------------------------------------- */
 
 static bool is_write(const api *server, int number, const kin_object *object,
                      bool is_last_state) {
@@ -71,7 +71,7 @@ int sim_write_of(const api *server, sim_trace *trace, const kin_object *object,
   return API_NONE;
 }
 
-/* --- Events ------------------------------------------------------------------ */
+/* --- Events --------------------------------------------------------------- */
 
 static void on_add(sim_fold *fold, const kin_event *event, int object,
                    int write) {

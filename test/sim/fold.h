@@ -14,8 +14,9 @@
  * event must obey (SI-11 to SI-13, SI-20, SY-01, EH-03): no add of what is
  * there, no update or delete of what is not, the old object of an update is the
  * one that was delivered last, initial adds come before synced and synced comes
- * once, a resync changes nothing, an object is one that the server once had, and
- * time does not go backwards for a key as long as it does not for the server. */
+ * once, a resync changes nothing, an object is one that the server once had,
+ * and time does not go backwards for a key as long as it does not for the
+ * server. */
 
 typedef enum sim_filter {
   SIM_FILTER_NONE,
@@ -55,8 +56,8 @@ void sim_fold_take(sim_fold *fold, const kin_event *event);
 bool sim_filter_accepts(sim_filter filter, const kin_object *object);
 
 /* The write an object shows; API_NONE, and a failure, unless the server has
- * ever had it just so. `is_last_state`: a deleted one, whose version may be that
- * of its deletion. */
+ * ever had it just so. `is_last_state`: a deleted one, whose version may be
+ * that of its deletion. */
 int sim_write_of(const api *server, sim_trace *trace, const kin_object *object,
                  bool is_last_state);
 

@@ -12,12 +12,12 @@
 #define ACTIONS_MIN 40u
 #define ACTIONS_SPREAD 100u
 #define LARGE_EVERY 64u /* of so many worlds one is large */
-/* The longest way to the truth: a watch that fell silent when it began ends 30 s
- * after the ten minutes it may last; then comes a backoff of up to a minute, and
- * another after a request that was refused just before the calm. */
+/* The longest way to the truth: a watch that fell silent when it began ends 30
+ * s after the ten minutes it may last; then comes a backoff of up to a minute,
+ * and another after a request that was refused just before the calm. */
 #define CALM_MS (15u * 60u * 1000u)
 
-/* --- Weather ------------------------------------------------------------------ */
+/* --- Weather -------------------------------------------------------------- */
 
 static void change_weather(sim_world *w) {
   static const sim_weather weathers[] = {
@@ -52,7 +52,7 @@ static void change_weather(sim_world *w) {
   sim_say(&w->trace, "weather %d", (int)i);
 }
 
-/* --- The server --------------------------------------------------------------- */
+/* --- The server ----------------------------------------------------------- */
 
 /* After a restore, versions are given a second time. Who still goes on from one
  * that is yet to come would miss what is written before it comes: nobody can
@@ -104,8 +104,8 @@ static bool is_anything_staged(const sim_world *w) {
 }
 
 /* A list that is already on its way into a cache would bring a version that is
- * lost: that is let pass first. And raised revisions hide an earlier restore from
- * whoever has not noticed that yet. */
+ * lost: that is let pass first. And raised revisions hide an earlier restore
+ * from whoever has not noticed that yet. */
 static void restore(sim_world *w) {
   if (w->api.length == 0 || w->memory.fail_at != 0 || !sim_is_quiet(w) ||
       is_anything_staged(w)) {
@@ -145,7 +145,7 @@ static void mistreat_server(sim_world *w) {
   }
 }
 
-/* --- The program and its machine ---------------------------------------------- */
+/* --- The program and its machine ------------------------------------------ */
 
 static void change_clock(sim_world *w) {
   int64_t jump = (int64_t)sim_below(w, 120000) - 60000;
@@ -206,7 +206,7 @@ static void act(sim_world *w) {
   }
 }
 
-/* --- Beginning and end -------------------------------------------------------- */
+/* --- Beginning and end ---------------------------------------------------- */
 
 static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   memset(w, 0, sizeof *w);

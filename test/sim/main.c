@@ -9,9 +9,10 @@
  *   --seeds N     run N worlds (200)
  *   --from S      beginning with this seed (1)
  *   --seed S      run this one world
- *   --trace       print everything that happens, byte for byte the same each time
- *   --mutate K    spoil each world in the K-th way of the self-test
- *   --self-test   spoil worlds in every way we know, and see that each is noticed;
+ *   --trace       print everything that happens, byte for byte the same each
+ * time   --mutate K    spoil each world in the K-th way of the self-test
+ *   --self-test   spoil worlds in every way we know, and see that each is
+ * noticed;
  *                 and that a world happens the same way twice
  *
  * Ends with a line `N passed, N failed`; status 0 only if nothing failed. */
@@ -32,7 +33,7 @@
 
 static sim_world world;
 
-/* --- A seed that takes the process down --------------------------------------- */
+/* --- A seed that takes the process down ----------------------------------- */
 
 static void tell_seed(void) {
   char line[96];
@@ -63,7 +64,7 @@ static void expect_the_worst(void) {
   }
 }
 
-/* --- Worlds -------------------------------------------------------------------- */
+/* --- Worlds --------------------------------------------------------------- */
 
 typedef struct totals {
   uint64_t passed;
@@ -96,7 +97,7 @@ static void run_seeds(uint64_t first, uint64_t count,
   }
 }
 
-/* --- The self-test ------------------------------------------------------------- */
+/* --- The self-test -------------------------------------------------------- */
 
 /* Every world in which the spoiling took place must be found out. */
 static void test_mutation(sim_mutation mutation, totals *sum) {
@@ -142,7 +143,7 @@ static void self_test(totals *sum) {
   test_replay(sum);
 }
 
-/* --- Command line --------------------------------------------------------------- */
+/* --- Command line --------------------------------------------------------- */
 
 static int usage(void) {
   fprintf(stderr, "usage: kin-sim [--seeds N] [--from S] [--seed S] [--trace] "

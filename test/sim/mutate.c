@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* The other way round: a world is right, and something is spoiled on the way to
- * an oracle, which must notice. Each mutation stands for a fault that the library
- * could have. */
+ * an oracle, which must notice. Each mutation stands for a fault that the
+ * library could have. */
 
 #define FAR_MS UINT64_C(1000000000)
 

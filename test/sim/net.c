@@ -54,7 +54,7 @@ void sim_net_finish(sim_net *net) {
   }
 }
 
-/* --- Requests come and go -------------------------------------------------- */
+/* --- Requests come and go ------------------------------------------------- */
 
 /* A cancelled request is gone, and its memory may be another one's by now. */
 static bool is_open(const sim_net *net, const sim_conn *conn) {
@@ -85,8 +85,8 @@ static void set_silence(sim_net *net, sim_conn *conn) {
   }
 }
 
-/* When a response is given up, unless a byte comes before. A watch that has only
- * nothing to say is not: a probe of it is answered. */
+/* When a response is given up, unless a byte comes before. A watch that has
+ * only nothing to say is not: a probe of it is answered. */
 static uint64_t given_up_ns(const sim_conn *conn) {
   bool is_idle = is_open_watch(conn) && !is_stalled(conn);
   return is_idle ? UINT64_MAX : conn->silence_ns;
@@ -151,7 +151,7 @@ void sim_net_look(sim_net *net) {
   }
 }
 
-/* --- What arrives ------------------------------------------------------------ */
+/* --- What arrives --------------------------------------------------------- */
 
 /* Ends the exchange, error NULL for a proper end. */
 static void end(sim_net *net, sim_conn *conn,
@@ -230,9 +230,9 @@ static void give_bytes(sim_net *net, sim_conn *conn) {
   set_silence(net, conn);
   net->given_bytes += count;
   sim_say(net->trace, "conn %" PRIu64 " %zu bytes", conn->id, count);
-  /* What was given is dropped first, so that a long watch stays small; the bytes
-   * in hand are a copy of exactly their length, so that reading beyond them is
-   * found. */
+  /* What was given is dropped first, so that a long watch stays small; the
+   * bytes in hand are a copy of exactly their length, so that reading beyond
+   * them is found. */
   char *copy = malloc(count > 0 ? count : 1);
   if (copy == NULL) {
     abort();
@@ -316,7 +316,7 @@ bool sim_net_step(sim_net *net) {
   return true;
 }
 
-/* --- What the world does to it ---------------------------------------------- */
+/* --- What the world does to it -------------------------------------------- */
 
 void sim_net_wake(sim_net *net) {
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {

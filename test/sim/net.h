@@ -11,9 +11,9 @@
 #include "support/script_env.h"
 
 /* The network between the informers of a world and its API server. Each request
- * is a connection of its own with delays of its own, so independent ones overtake
- * each other; within one, bytes keep their order, arrive in pieces of any size,
- * and may stop coming at any byte: cut, reset, or for ever silent.
+ * is a connection of its own with delays of its own, so independent ones
+ * overtake each other; within one, bytes keep their order, arrive in pieces of
+ * any size, and may stop coming at any byte: cut, reset, or for ever silent.
  *
  * It stands where the transport stands: a response without a byte for 30 s is
  * given up, a silent watch only if the world has a probe. */

@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-/* --- Status ------------------------------------------------------------------- */
+/* --- Status --------------------------------------------------------------- */
 
 static void check_counters(sim_actor *actor, const kin_status *before,
                            const kin_status *now) {
@@ -76,7 +76,7 @@ static void check_statuses(sim_actor *actor) {
             "%u: has_synced is not that of its scopes", actor->number);
 }
 
-/* --- Cache and folds ---------------------------------------------------------- */
+/* --- Cache and folds ------------------------------------------------------ */
 
 /* Every object is one that the server once had, and one that was asked for. */
 static void check_cache(sim_actor *actor) {
@@ -162,7 +162,7 @@ void sim_check_quiet(sim_world *w) {
   sim_graves_check(w);
 }
 
-/* --- Truth -------------------------------------------------------------------- */
+/* --- Truth ---------------------------------------------------------------- */
 
 static sim_form form_of(const sim_actor *actor) {
   if (actor->is_node_only) {
@@ -218,8 +218,8 @@ static void check_content(sim_actor *actor, const kin_object *object,
   sim_text_free(&expected);
 }
 
-/* Instead of a state that the transform refused, an older one of the same object
- * may be cached, or none. */
+/* Instead of a state that the transform refused, an older one of the same
+ * object may be cached, or none. */
 static bool is_stand_in(const sim_actor *actor, int cached, int truth) {
   const api_write *writes = actor->world->api.writes;
   return sim_is_refused(actor, truth) &&
@@ -333,7 +333,7 @@ void sim_check_truth(sim_world *w) {
   sim_check_quiet(w);
 }
 
-/* --- Resyncs ------------------------------------------------------------------ */
+/* --- Resyncs -------------------------------------------------------------- */
 
 static bool gets_resyncs(const sim_handler *handler) {
   return handler->is_open && handler->resync_ms > 0 &&

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the API server answers. Lists show one revision on all their pages, which
- * need not be the newest; watches send what came after a version, translated by
- * the selector. The rules are those of the real one's watch cache and etcd. */
+/* What the API server answers. Lists show one revision on all their pages,
+ * which need not be the newest; watches send what came after a version,
+ * translated by the selector. The rules are those of the real one's watch cache
+ * and etcd. */
 
 #define SECOND UINT64_C(1000000000)
 #define BOOKMARK_NS (60 * SECOND)
@@ -21,7 +22,7 @@ static bool chance(sim_net *net, unsigned percent) {
   return below(net, 100) < percent;
 }
 
-/* --- Requests ---------------------------------------------------------------- */
+/* --- Requests ------------------------------------------------------------- */
 
 static const char *parameter(const char *target, const char *name) {
   const char *at = strstr(target, name);
@@ -87,7 +88,7 @@ bool sim_query_parse(sim_query *query, const script_request *request) {
   return (strstr(target, "watch=true") != NULL) == request->is_watch;
 }
 
-/* --- Errors ------------------------------------------------------------------ */
+/* --- Errors --------------------------------------------------------------- */
 
 static void answer_status(sim_net *net, sim_conn *conn, int code,
                           const char *reason, const char *message,
@@ -167,7 +168,7 @@ static void answer_gone(sim_net *net, sim_conn *conn) {
                 "The provided continue parameter is too old", "");
 }
 
-/* --- Lists ------------------------------------------------------------------- */
+/* --- Lists ---------------------------------------------------------------- */
 
 /* Which revision a list shows; false if it has been answered with an error. */
 static bool choose_revision(sim_net *net, sim_conn *conn, uint64_t *revision) {
@@ -264,7 +265,7 @@ static void answer_list(sim_net *net, sim_conn *conn) {
   sim_text_free(&items);
 }
 
-/* --- Watches ----------------------------------------------------------------- */
+/* --- Watches -------------------------------------------------------------- */
 
 static void send_error(sim_conn *conn, int code, const char *reason,
                        const char *message) {

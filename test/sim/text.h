@@ -8,9 +8,10 @@
 
 #include "sim/api.h"
 
-/* Bytes as an API server writes them. A write has one style for ever: compact or
- * indented, with its members in this order or that, plain or with escapes; so
- * whoever watches and whoever lists get the same object in the same words. */
+/* Bytes as an API server writes them. A write has one style for ever: compact
+ * or indented, with its members in this order or that, plain or with escapes;
+ * so whoever watches and whoever lists get the same object in the same
+ * words. */
 
 typedef struct sim_text {
   char *data;

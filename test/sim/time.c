@@ -5,8 +5,9 @@
 
 /* The loop. Each turn does what a turn of a real one does: timers that are due,
  * something on the network, calls that were put off, and a few scheduler steps,
- * each of which takes a little virtual time. So work, deliveries and timers mix in
- * any order, and a step may find that the world has changed since the last. */
+ * each of which takes a little virtual time. So work, deliveries and timers mix
+ * in any order, and a step may find that the world has changed since the
+ * last. */
 
 #define MS UINT64_C(1000000)
 #define STEP_NS 20000u /* what a scheduler step takes, at most */

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a simulated world writes down: one line for everything that happens, with
- * the virtual time. Nothing in it depends on an address, on the real time or on
- * the machine, so the same seed gives the same bytes; their hash is what the
- * self-test compares.
+/* What a simulated world writes down: one line for everything that happens,
+ * with the virtual time. Nothing in it depends on an address, on the real time
+ * or on the machine, so the same seed gives the same bytes; their hash is what
+ * the self-test compares.
  *
- * Also the place where an oracle's finding is kept: the first one counts, and the
- * world ends in an orderly way after it. */
+ * Also the place where an oracle's finding is kept: the first one counts, and
+ * the world ends in an orderly way after it. */
 typedef struct sim_trace {
   const uint64_t *now_ns;
   bool is_printed; /* to standard output */

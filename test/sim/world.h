@@ -132,12 +132,12 @@ struct sim_world {
   kin_object *left_object;
 };
 
-/* --- Chance ------------------------------------------------------------------ */
+/* --- Chance --------------------------------------------------------------- */
 
 uint64_t sim_below(sim_world *w, uint64_t bound);
 bool sim_chance(sim_world *w, unsigned percent);
 
-/* --- time.c: what happens by itself ------------------------------------------ */
+/* --- time.c: what happens by itself --------------------------------------- */
 
 /* Lets everything happen that happens in the next `ms`. */
 void sim_pass(sim_world *w, uint64_t ms);
@@ -147,7 +147,7 @@ bool sim_is_quiet(const sim_world *w);
 uint64_t sim_now_ms(const sim_world *w);
 uint64_t sim_wall_ms(const sim_world *w);
 
-/* --- actor.c: informers ------------------------------------------------------ */
+/* --- actor.c: informers --------------------------------------------------- */
 
 void sim_actor_open(sim_actor *actor);
 void sim_actor_start(sim_actor *actor);
@@ -166,7 +166,7 @@ api_selection sim_scope_selection(const sim_actor *actor, size_t scope);
  * UINT64_MAX if there is none. */
 uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision);
 
-/* --- handler.c --------------------------------------------------------------- */
+/* --- handler.c ------------------------------------------------------------ */
 
 void sim_handler_join(sim_actor *actor);
 /* The callback of all events; `data` is the handler. */
@@ -181,20 +181,20 @@ void sim_handlers_gone(sim_actor *actor);
 void sim_hold(sim_world *w, const kin_object *object);
 void sim_release(sim_world *w, unsigned place);
 
-/* --- index.c ----------------------------------------------------------------- */
+/* --- index.c -------------------------------------------------------------- */
 
 void sim_index_add(sim_actor *actor, unsigned which);
 /* Indices equal what the objects say. */
 void sim_check_indices(sim_actor *actor);
 
-/* --- graves.c ---------------------------------------------------------------- */
+/* --- graves.c ------------------------------------------------------------- */
 
 void sim_graves_init(sim_world *w);
 void sim_graves_bury(sim_world *w, const kin_object *object);
 void sim_graves_check(sim_world *w);
 void sim_graves_finish(sim_world *w);
 
-/* --- oracle.c ---------------------------------------------------------------- */
+/* --- oracle.c ------------------------------------------------------------- */
 
 /* What must hold whenever nothing is going on. */
 void sim_check_quiet(sim_world *w);
@@ -204,11 +204,11 @@ void sim_check_resyncs(sim_world *w);
 /* A status counter may only grow; called with every status read. */
 void sim_check_status(sim_actor *actor, size_t scope);
 
-/* --- mutate.c ---------------------------------------------------------------- */
+/* --- mutate.c ------------------------------------------------------------- */
 
 const char *sim_mutation_name(sim_mutation mutation);
-/* The handler that is watched over: it never leaves, so that what is spoiled for
- * it cannot be forgotten. */
+/* The handler that is watched over: it never leaves, so that what is spoiled
+ * for it cannot be forgotten. */
 bool sim_is_witness(const sim_handler *handler);
 /* Between the library and a handler: spoils an event if it is time to. Returns
  * whether the handler gets it. */
@@ -217,7 +217,7 @@ bool sim_mutate_event(sim_handler *handler, const kin_event *event);
 void sim_mutate_calm(sim_world *w);
 void sim_mutate_end(sim_world *w);
 
-/* --- life.c ------------------------------------------------------------------ */
+/* --- life.c --------------------------------------------------------------- */
 
 /* Runs the world of a seed from its beginning to its end. */
 void sim_live(sim_world *w, uint64_t seed, const sim_options *options);

@@ -19,9 +19,9 @@ typedef struct edit {
 /* Returns what the builder does. */
 int edit_apply(kin_object_builder *builder, const edit *e);
 
-/* The object that up to `count` edits make of `from`, with a builder of its own;
- * the first without `what` ends them. Returns what the finish does, and asserts
- * that the first error has stuck. */
+/* The object that up to `count` edits make of `from`, with a builder of its
+ * own; the first without `what` ends them. Returns what the finish does, and
+ * asserts that the first error has stuck. */
 int edit_build(kin_object **out, const kin_allocator *allocator,
                const kin_object *from, const edit *edits, size_t count);
 

@@ -6,8 +6,8 @@
 
 #include "support/script_env.h"
 
-/* A lister-watcher that the test feeds by hand. What is asked of it is noted, with
- * blanks in between:
+/* A lister-watcher that the test feeds by hand. What is asked of it is noted,
+ * with blanks in between:
  *
  *   L:0      list, resourceVersion 0       L:0/500   with a limit
  *   L=c1     continue token c1             L:7>/1    NotOlderThan 7, limit 1
@@ -15,8 +15,8 @@
  *   I:>      watch with initial events
  *   p r      pause, resume
  *
- * A feed function that is called with it fails the test unless it returns what is
- * expected. */
+ * A feed function that is called with it fails the test unless it returns what
+ * is expected. */
 typedef struct hand_source {
   kin_lister_watcher lister_watcher;
   script_env *script;

@@ -7,10 +7,10 @@
 
 #include "support/script_env.h"
 
-/* A tiny API server behind a script_env: objects with versions, a history, lists
- * with pages, watches that resume, 410 after compaction. It answers whatever is
- * asked, so a flow may take any turn (a failed allocation, a cut) and must still
- * end with the truth. */
+/* A tiny API server behind a script_env: objects with versions, a history,
+ * lists with pages, watches that resume, 410 after compaction. It answers
+ * whatever is asked, so a flow may take any turn (a failed allocation, a cut)
+ * and must still end with the truth. */
 
 #define MINI_OBJECTS 24
 #define MINI_EVENTS 256

@@ -11,8 +11,8 @@
 
 /* A store and, beside it, an array that is as simple as can be. Each operation
  * is random in what it does and in what fails meanwhile, does the same to both,
- * and asserts that the results agree. Whether the contents do is the caller's to
- * check. */
+ * and asserts that the results agree. Whether the contents do is the caller's
+ * to check. */
 
 #define NAIVE_KEYS 3000u
 #define TAGS 6u  /* "a" to "f": several values of one object */

@@ -8,8 +8,8 @@
 
 /* A public queue and a notation for what goes in and what comes out.
  *
- * An object is "key@version", such as "ns/foo@5"; a ' after it for each time that
- * the transform has seen it. A change is
+ * An object is "key@version", such as "ns/foo@5"; a ' after it for each time
+ * that the transform has seen it. A change is
  *
  *   A:foo@1 added      U:foo@1 updated    D:foo@1 deleted
  *   X:foo@1 tombstone  X:foo@- tombstone without an object
@@ -86,8 +86,8 @@ void queue_rig_do(queue_rig *rig, const char *operations);
 
 /* Pops one item and asserts that it is this one. */
 void queue_rig_expect(queue_rig *rig, const char *item);
-/* Pops everything, one by one or in batches, and asserts that this came. Asserts
- * that the queue is empty then. */
+/* Pops everything, one by one or in batches, and asserts that this came.
+ * Asserts that the queue is empty then. */
 void queue_rig_drain(queue_rig *rig, const char *items);
 void queue_rig_drain_batches(queue_rig *rig, const char *items);
 /* Asserts what a scan meets, separated by blanks. */

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "informer/store_reflector.h"
 
-/* --- The noting store ----------------------------------------------------------- */
+/* --- The noting store ----------------------------------------------------- */
 
 static int answer(reflector_rig *rig) {
   if (rig->during != NULL) {
@@ -96,7 +96,7 @@ static bool ask_is_full(void *ctx) {
   return ((reflector_rig *)ctx)->is_full;
 }
 
-/* --- Callbacks -------------------------------------------------------------------- */
+/* --- Callbacks ------------------------------------------------------------ */
 
 static void on_error(kin_reflector *reflector, kin_error_event *event,
                      void *data) {
@@ -136,7 +136,7 @@ void reflector_rig_on_close(void *data) {
   ((reflector_rig *)data)->closed += 10;
 }
 
-/* --- The rig ----------------------------------------------------------------------- */
+/* --- The rig -------------------------------------------------------------- */
 
 void reflector_rig_init(reflector_rig *rig, size_t fail_at) {
   memset(rig, 0, sizeof *rig);

@@ -7,8 +7,9 @@
 #include "support/hand_source.h"
 #include "support/virtual_host.h"
 
-/* A public reflector over a source that is fed by hand, into a store of functions
- * that note their calls (client-go's FakeCustomStore), or into another one:
+/* A public reflector over a source that is fed by hand, into a store of
+ * functions that note their calls (client-go's FakeCustomStore), or into
+ * another one:
  *
  *   R(a@1,b@2)#5 replace     +a@1 add   ~a@2 update   -a@2 delete
  *   S resync                 B7 bookmark              V7 update_version
@@ -36,13 +37,15 @@ typedef struct reflector_rig {
   int closed;       /* close callbacks: 1 of on_closed, 10 of close */
 } reflector_rig;
 
-/* Sets defaults: the noting store, the hand source, pods, callbacks that count. */
+/* Sets defaults: the noting store, the hand source, pods, callbacks that
+ * count. */
 void reflector_rig_init(reflector_rig *rig, size_t fail_at);
 /* Opens and starts. */
 int reflector_rig_open(reflector_rig *rig);
 /* Opens, lists "a@1" as of version 5, and grants the watch; expects that. */
 void reflector_rig_open_watching(reflector_rig *rig);
-/* Closes it with the host, if it is open, and fails the test if anything is left. */
+/* Closes it with the host, if it is open, and fails the test if anything is
+ * left. */
 void reflector_rig_finish(reflector_rig *rig);
 
 /* Asserts what the store was told since the last time. */

@@ -42,7 +42,8 @@ void rw_respond(retry_world *w, int status, const char *body);
 void rw_end(retry_world *w);
 void rw_break(retry_world *w);
 
-/* Fails the test unless a watch from this version is requested; or nothing is. */
+/* Fails the test unless a watch from this version is requested; or nothing
+ * is. */
 void rw_expect_request(retry_world *w, const char *version);
 void rw_expect_none(retry_world *w);
 

@@ -7,8 +7,8 @@
 #include "support/hand_source.h"
 #include "support/virtual_host.h"
 
-/* An informer over a source that is fed by hand, and a listener that notes what it
- * is told. */
+/* An informer over a source that is fed by hand, and a listener that notes what
+ * it is told. */
 typedef struct source_rig {
   virtual_host vh;
   hand_source source;

@@ -57,7 +57,7 @@ static void leave(void) {
   }
 }
 
-/* --- Connections ----------------------------------------------------------- */
+/* --- Connections ---------------------------------------------------------- */
 
 static void on_peer_closed(uv_handle_t *handle) {
   uv_poll_t *poll = (uv_poll_t *)handle;
@@ -320,7 +320,7 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
   leave();
 }
 
-/* --- The server ------------------------------------------------------------ */
+/* --- The server ----------------------------------------------------------- */
 
 static int select_protocol(SSL *ssl, const unsigned char **out,
                            unsigned char *length, const unsigned char *in,

@@ -52,8 +52,8 @@ const char *tls_world_path(const tls_world *t, const char *name, char *path,
 bool tls_world_has_line(const tls_world *t, const char *text);
 bool tls_world_leaks(const tls_world *t, const fetch *f, const char *secret);
 
-/* Runs one exchange. Returns "" if it is answered with 200 and "hello", else its
- * message, until the next call; then its class must be that of TLS. */
+/* Runs one exchange. Returns "" if it is answered with 200 and "hello", else
+ * its message, until the next call; then its class must be that of TLS. */
 const char *tls_world_try(tls_world *t);
 /* Fails the test, showing both, unless the words are in the message. */
 void tls_assert_words(const char *message, const char *words);

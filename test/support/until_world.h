@@ -49,8 +49,8 @@ void uw_send(until_world *w, const char *frames);
 
 /* It has ended, once, like this. */
 void uw_expect(const until_world *w, int code, size_t held, const char *event);
-/* Closes the host and all, and fails the test if anything is left, or if there was
- * not one result. */
+/* Closes the host and all, and fails the test if anything is left, or if there
+ * was not one result. */
 void uw_finish(until_world *w);
 
 #endif /* KIN_TEST_UNTIL_WORLD_H */

@@ -121,8 +121,8 @@ static void test_empty_slots_are_skipped(void **state) {
   }
 }
 
-/* client-go TestSharedInformerMultipleRegistration; SI-07: every registration is
- * independent. */
+/* client-go TestSharedInformerMultipleRegistration; SI-07: every registration
+ * is independent. */
 static void test_registrations_are_independent(void **state) {
   (void)state;
   kin_listener_options a = rig_logging(&log_a);

@@ -117,7 +117,8 @@ static void test_replay_and_resync(void **state) {
   assert_non_null(strstr(log_a.text, "c3"));
 }
 
-/* Others are not concerned, and coalescing works on what the filter let pass. */
+/* Others are not concerned, and coalescing works on what the filter let
+ * pass. */
 static void test_with_others_and_paused(void **state) {
   (void)state;
   kin_listener_options options = odd_only(&log_a);

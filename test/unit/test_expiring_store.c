@@ -195,8 +195,8 @@ static void test_expiring_store_refreshes(void **state) {
   teardown(&f);
 }
 
-/* EX-03, where client-go's does not follow puts: the version is that of the last
- * change. */
+/* EX-03, where client-go's does not follow puts: the version is that of the
+ * last change. */
 static void test_expiring_store_version(void **state) {
   (void)state;
   fixture f;

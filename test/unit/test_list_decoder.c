@@ -320,8 +320,8 @@ static void test_list_known_too_big(void **state) {
   }
 }
 
-/* client-go TestListPager_EachListItem; PG-05: items are handed over one by one,
- * in order, and the first that is refused ends it. */
+/* client-go TestListPager_EachListItem; PG-05: items are handed over one by
+ * one, in order, and the first that is refused ends it. */
 static void test_list_sink_ends_it(void **state) {
   (void)state;
   kin_str body = wire_body("list-pods.http");

@@ -211,8 +211,8 @@ static void test_synced_during_replay_waits(void **state) {
   expect_view_is_store();
 }
 
-/* SI-11: without gap and without duplicate, whatever happens meanwhile, and with
- * a queue that stays short. */
+/* SI-11: without gap and without duplicate, whatever happens meanwhile, and
+ * with a queue that stays short. */
 static void test_changes_during_replay(void **state) {
   (void)state;
   for (int i = 0; i < MANY; i++) {

@@ -282,8 +282,8 @@ static void test_mutation_detector_clock_goes_back(void **state) {
   teardown(&f);
 }
 
-/* An object counts once, however many informers tell of it, and is compared with
- * what it was at first. */
+/* An object counts once, however many informers tell of it, and is compared
+ * with what it was at first. */
 static void test_mutation_detector_adds_once(void **state) {
   (void)state;
   fixture f;

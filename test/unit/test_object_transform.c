@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Transforms by themselves: what they may do to an object, and what comes of their
- * results (NR-01). Stores, queues and informers have tests of their own. */
+/* Transforms by themselves: what they may do to an object, and what comes of
+ * their results (NR-01). Stores, queues and informers have tests of their
+ * own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

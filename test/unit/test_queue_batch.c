@@ -14,8 +14,8 @@
 #include "queue/queue.h"
 #include "support/queue_rig.h"
 
-/* Batches of queues that are in order, and putting back. See support/queue_rig.h
- * for the notation: what came as a batch is in brackets. */
+/* Batches of queues that are in order, and putting back. See
+ * support/queue_rig.h for the notation: what came as a batch is in brackets. */
 
 typedef struct batch_case {
   const char *known; /* NULL: lists are one change */
@@ -79,8 +79,8 @@ static void test_queue_batch_has_keys_only(void **state) {
   CHECK(cases);
 }
 
-/* QF-09: is_initial is true for a batch of the first list only, and the list has
- * been seen when its last batch is done (QF-08). */
+/* QF-09: is_initial is true for a batch of the first list only, and the list
+ * has been seen when its last batch is done (QF-08). */
 static void test_queue_batch_is_initial_or_not(void **state) {
   (void)state;
   queue_rig rig;
@@ -100,9 +100,9 @@ static void test_queue_batch_is_initial_or_not(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestRealFIFO_PopBrokenItemsInBatch; QF-10: there, an object whose key
- * cannot be computed comes out as the last of its batch. Here it does not get
- * in, and disturbs no batch. */
+/* client-go TestRealFIFO_PopBrokenItemsInBatch; QF-10: there, an object whose
+ * key cannot be computed comes out as the last of its batch. Here it does not
+ * get in, and disturbs no batch. */
 static void test_queue_batch_broken_items_do_not_get_in(void **state) {
   (void)state;
   static const struct {
@@ -241,8 +241,8 @@ static void test_queue_batch_add_if_not_present(void **state) {
   CHECK(cases);
 }
 
-/* Keys with one and the same hash are two keys, in a batch and in a list that is
- * taken apart. */
+/* Keys with one and the same hash are two keys, in a batch and in a list that
+ * is taken apart. */
 static void test_queue_batch_keys_that_collide(void **state) {
   (void)state;
   const kin__hash_seed seed = {1, 2};

@@ -168,8 +168,8 @@ static void test_queue_delta_knows_a_store(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestDeltaFIFO_DeleteExistingNonPropagated; DF-03: a deletion of what
- * is only queued is kept, though it is not known. */
+/* client-go TestDeltaFIFO_DeleteExistingNonPropagated; DF-03: a deletion of
+ * what is only queued is kept, though it is not known. */
 static void test_queue_delta_deletes_what_is_only_queued(void **state) {
   (void)state;
   queue_rig rig;
@@ -222,8 +222,8 @@ static void test_queue_delta_nobody_jumps_the_queue(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestDeltaFIFO_KeyOf; DF-11, DF-14: the key of what a queue deals in;
- * no delta is no key. */
+/* client-go TestDeltaFIFO_KeyOf; DF-11, DF-14: the key of what a queue deals
+ * in; no delta is no key. */
 static void test_queue_delta_key_of(void **state) {
   (void)state;
   kin_object *a = object_keyed(NULL, "ns/a", 1);

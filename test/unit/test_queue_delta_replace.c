@@ -92,8 +92,8 @@ static void test_queue_delta_add_then_replace(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestDeltaFIFO_ReplaceMakesDeletions; DF-04, DF-06, DF-14: what is not
- * listed is deleted, after what is listed. */
+/* client-go TestDeltaFIFO_ReplaceMakesDeletions; DF-04, DF-06, DF-14: what is
+ * not listed is deleted, after what is listed. */
 static void test_queue_delta_replace_makes_deletions(void **state) {
   (void)state;
   static const replace_case cases[] = {
@@ -157,8 +157,8 @@ static void test_queue_delta_resync(void **state) {
   CHECK(cases, true);
 }
 
-/* client-go TestDeltaFIFO_ResyncNonExisting; DF-09: a resync does not bring back
- * what is about to go. */
+/* client-go TestDeltaFIFO_ResyncNonExisting; DF-09: a resync does not bring
+ * back what is about to go. */
 static void test_queue_delta_resync_of_the_deleted(void **state) {
   (void)state;
   static const replace_case cases[] = {{"foo@5", "D:foo@10 S", "D:foo@10"}};
@@ -172,8 +172,8 @@ static void test_queue_delta_resync_after_an_update(void **state) {
   CHECK(cases, false);
 }
 
-/* client-go TestDeltaFIFO_HasSyncedCorrectOnDeletion; DF-07, DF-08: deletions of
- * the first list are part of it. */
+/* client-go TestDeltaFIFO_HasSyncedCorrectOnDeletion; DF-07, DF-08: deletions
+ * of the first list are part of it. */
 static void test_queue_delta_deletions_are_initial(void **state) {
   (void)state;
   queue_rig rig;

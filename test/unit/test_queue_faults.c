@@ -166,7 +166,8 @@ static void test_queue_faults_delta(void **state) {
   SWEEP(cases);
 }
 
-/* DF-07: a list that failed part-way can be repeated, and has synced nothing. */
+/* DF-07: a list that failed part-way can be repeated, and has synced
+ * nothing. */
 static void test_queue_faults_delta_replace(void **state) {
   (void)state;
   static const fault_case cases[] = {

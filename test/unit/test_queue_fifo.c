@@ -213,7 +213,8 @@ static void test_queue_fifo_pop_when_closed(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestFIFOCache; FF-01, FF-02, FF-03, OQ-05: what every store does. */
+/* client-go TestFIFOCache; FF-01, FF-02, FF-03, OQ-05: what every store
+ * does. */
 static void test_queue_fifo_is_a_store(void **state) {
   (void)state;
   queue_rig rig;
@@ -272,8 +273,8 @@ static void test_queue_fifo_delete(void **state) {
   }
 }
 
-/* FF-02: adding and deleting in turns does not make the queue longer, as it does
- * client-go's; the object's memory is given back at once. */
+/* FF-02: adding and deleting in turns does not make the queue longer, as it
+ * does client-go's; the object's memory is given back at once. */
 static void test_queue_fifo_is_bounded_by_keys(void **state) {
   (void)state;
   queue_rig rig;

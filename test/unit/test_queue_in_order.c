@@ -74,8 +74,8 @@ static void test_queue_in_order_replace_after_a_deletion(void **state) {
 }
 
 /* client-go TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue; QF-06,
- * QF-13: one deletion, with the newest object; none after a deletion. A bookmark
- * is ignored where lists are taken apart. */
+ * QF-13: one deletion, with the newest object; none after a deletion. A
+ * bookmark is ignored where lists are taken apart. */
 static void test_queue_in_order_replace_deletes_what_is_queued(void **state) {
   (void)state;
   static const order_case cases[] = {
@@ -223,8 +223,8 @@ static void test_queue_in_order_resync_after_an_update(void **state) {
   CHECK(cases);
 }
 
-/* client-go TestRealFIFO_HasSyncedCorrectOnDeletion; QF-07, QF-08: deletions are
- * initial, too, and the last one counts once it is processed. */
+/* client-go TestRealFIFO_HasSyncedCorrectOnDeletion; QF-07, QF-08: deletions
+ * are initial, too, and the last one counts once it is processed. */
 static void test_queue_in_order_deletions_are_initial(void **state) {
   (void)state;
   queue_rig rig;
@@ -286,9 +286,9 @@ static void test_queue_in_order_key_of(void **state) {
   queue_rig_close(&rig);
 }
 
-/* client-go TestRealFIFO_HasSynced; QF-07: everything that is queued at the first
- * list is initial, also what is listed twice and bookmarks before it. A list
- * that is one change is one. */
+/* client-go TestRealFIFO_HasSynced; QF-07: everything that is queued at the
+ * first list is initial, also what is listed twice and bookmarks before it. A
+ * list that is one change is one. */
 static void test_queue_in_order_has_synced(void **state) {
   (void)state;
   static const struct {

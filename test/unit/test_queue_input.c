@@ -15,7 +15,8 @@
 #include "support/objects.h"
 #include "support/queue_rig.h"
 
-/* What all queues do with bad input. See support/queue_rig.h for the notation. */
+/* What all queues do with bad input. See support/queue_rig.h for the
+ * notation. */
 
 static const rig_kind kinds[] = {RIG_FIFO, RIG_DELTA, RIG_IN_ORDER};
 #define KINDS (sizeof kinds / sizeof kinds[0])

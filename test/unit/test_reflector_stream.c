@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A list that comes as a watch, as a function: every input in STREAMING, and in
- * APPLYING while the stream is open, as a table of what follows. Proves WL-02 to
- * WL-07, WL-11, RF-14, RF-15, CN-03. */
+ * APPLYING while the stream is open, as a table of what follows. Proves WL-02
+ * to WL-07, WL-11, RF-14, RF-15, CN-03. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void finish(void) {
   kin__reflector_finish(&f.reflector);
 }
 
-/* --- Inputs --------------------------------------------------------------------- */
+/* --- Inputs --------------------------------------------------------------- */
 
 static const kin__failure refused_400 = {
     .status = 400, .error_class = KIN_CLASS_SERVER, .retry_after_s = -1};
@@ -93,7 +93,7 @@ static void saw_something(void) {
   kin__reflector_saw(&f.reflector, KIN__DECODED_ADDED, (kin_str){"6", 1});
 }
 
-/* --- States ---------------------------------------------------------------------- */
+/* --- States --------------------------------------------------------------- */
 
 typedef enum start {
   ASKED,         /* STREAMING: no head yet */
@@ -146,7 +146,7 @@ static void reach(start from) {
                                                    : KIN__REFLECTOR_STREAMING);
 }
 
-/* --- Actions as text -------------------------------------------------------------- */
+/* --- Actions as text ------------------------------------------------------ */
 
 static void add(char *text, const char *word) {
   size_t length = strlen(text);
@@ -166,8 +166,8 @@ static void add_request(char *text, const kin__reflector_actions *actions) {
   add(text, word);
 }
 
-/* In the order in which they are carried out. Of a wait's timer, "wait" and where
- * to: the delay is random. */
+/* In the order in which they are carried out. Of a wait's timer, "wait" and
+ * where to: the delay is random. */
 static const char *describe(const kin__reflector_actions *actions) {
   static char text[256];
   text[0] = '\0';
@@ -199,7 +199,7 @@ static const char *describe(const kin__reflector_actions *actions) {
   return text;
 }
 
-/* --- The table --------------------------------------------------------------------- */
+/* --- The table ------------------------------------------------------------ */
 
 typedef struct row {
   start from;
@@ -347,7 +347,8 @@ static void test_table(void **state) {
   }
 }
 
-/* The table has every input in STREAMING, and in APPLYING with the stream open. */
+/* The table has every input in STREAMING, and in APPLYING with the stream
+ * open. */
 static void test_table_is_complete(void **state) {
   (void)state;
   for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
@@ -364,8 +365,8 @@ static void test_table_is_complete(void **state) {
   }
 }
 
-/* A program that was stopped finds its timer before the bytes that wait: one silent
- * tick is not silence, two in a row are. */
+/* A program that was stopped finds its timer before the bytes that wait: one
+ * silent tick is not silence, two in a row are. */
 static void test_silence(void **state) {
   (void)state;
   begin();
@@ -387,10 +388,11 @@ static void test_silence(void **state) {
   assert_true(f.refused);
 }
 
-/* --- Versions, times, ends ------------------------------------------------------------ */
+/* --- Versions, times, ends ------------------------------------------------ */
 
-/* WL-02, WL-04, WL-05, RF-13: the stream is asked for without a version as long as
- * there is none; the position is its bookmark's, once the list is in the store. */
+/* WL-02, WL-04, WL-05, RF-13: the stream is asked for without a version as long
+ * as there is none; the position is its bookmark's, once the list is in the
+ * store. */
 static void test_versions(void **state) {
   (void)state;
   begin();
@@ -442,7 +444,8 @@ static void test_short_counts_from_the_head(void **state) {
   finish();
 }
 
-/* A list that is older than the position is not applied, but made again, once. */
+/* A list that is older than the position is not applied, but made again,
+ * once. */
 static void test_list_goes_back(void **state) {
   (void)state;
   reach(ASKED_AT_7);
@@ -497,8 +500,8 @@ static const char *third_request(const kin__failure *failure, bool is_granted,
   return f.reflector.state == KIN__REFLECTOR_LISTING ? "list" : "stream";
 }
 
-/* Whoever stands between may break off, or answer for, what lasts: it gets a list
- * the third time. What is no fault of streams is tried again as one. */
+/* Whoever stands between may break off, or answer for, what lasts: it gets a
+ * list the third time. What is no fault of streams is tried again as one. */
 static void test_given_up_streams(void **state) {
   (void)state;
   assert_string_equal(third_request(&broken, true, true), "list");
@@ -511,8 +514,8 @@ static void test_given_up_streams(void **state) {
   assert_string_equal(third_request(&no_memory, false, false), "stream");
 }
 
-/* Any inputs in any order: whoever waits has a timer, whoever asks a request that
- * is open, and an open stream belongs to STREAMING or APPLYING. */
+/* Any inputs in any order: whoever waits has a timer, whoever asks a request
+ * that is open, and an open stream belongs to STREAMING or APPLYING. */
 static void test_random_inputs_never_hang(void **state) {
   (void)state;
   kin__random random = {4711};

@@ -126,8 +126,8 @@ static void test_watch_only_deadline(void **state) {
   assert_watch("10");
 }
 
-/* TW-03, TW-04: what ends it, in answer to the request (r), as an ERROR event (e)
- * and by a body that cannot be read (b). */
+/* TW-03, TW-04: what ends it, in answer to the request (r), as an ERROR event
+ * (e) and by a body that cannot be read (b). */
 static void test_watch_only_ends(void **state) {
   (void)state;
   static const struct {
@@ -201,8 +201,8 @@ static void test_watch_only_single(void **state) {
   }
 }
 
-/* Any inputs in any order: it never lists, waits with a timer, and is over for good
- * when it says so. */
+/* Any inputs in any order: it never lists, waits with a timer, and is over for
+ * good when it says so. */
 static void test_watch_only_random_inputs(void **state) {
   (void)state;
   kin__random random = {99};

@@ -28,7 +28,7 @@
 #include "object/seal.h"
 #include "support/fail_alloc.h"
 
-/* --- A system that refuses, see test_link_args ----------------------------- */
+/* --- A system that refuses, see test_link_args ---------------------------- */
 
 static bool refuse_mmap;
 static bool refuse_mprotect;
@@ -82,7 +82,7 @@ int __wrap_munmap(void *address, size_t length) {
   return __real_munmap(address, length);
 }
 
-/* --- Objects --------------------------------------------------------------- */
+/* --- Objects -------------------------------------------------------------- */
 
 #define LABELS "{\"app\":\"a\\\"b\",\"tier\":\"web\"}"
 #define BODY                                                                   \
@@ -144,7 +144,7 @@ static kin__comparison compare(const kin_object *object, size_t *block) {
   return kin__object_compare(object, sums(object), block, SIZE_MAX);
 }
 
-/* --- Checksums ------------------------------------------------------------- */
+/* --- Checksums ------------------------------------------------------------ */
 
 /* An object has no byte more than without this, and what lies around it neither
  * if the check is off. */
@@ -288,7 +288,7 @@ static void test_seal_compares_in_steps(void **state) {
   teardown(&f);
 }
 
-/* --- Pages ----------------------------------------------------------------- */
+/* --- Pages ---------------------------------------------------------------- */
 
 /* Writes in a process of its own and returns the signal that ends that, or 0.
  * The sanitizer's handler would turn the signal into an exit. */

@@ -29,8 +29,8 @@ static void test_store_bulk_story(void **state) {
 }
 
 /* Counts its calls; objects called "bad" cannot be stored, "other" is to get
- * another key, "nested" is put once more inside. All others lose their labels but
- * for the users in capital letters. */
+ * another key, "nested" is put once more inside. All others lose their labels
+ * but for the users in capital letters. */
 typedef struct capitals_run {
   unsigned calls;
   kin_store *store; /* for "nested" */
@@ -136,8 +136,8 @@ static void test_store_bulk_transform_fails(void **state) {
   store_rig_teardown(&f);
 }
 
-/* KY-05, ST-01, ST-02; client-go TestKeyError: an object from whose key name and
- * namespace could not be told apart is refused everywhere. */
+/* KY-05, ST-01, ST-02; client-go TestKeyError: an object from whose key name
+ * and namespace could not be told apart is refused everywhere. */
 static void test_store_bulk_malformed_keys(void **state) {
   (void)state;
   store_rig f;

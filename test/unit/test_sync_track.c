@@ -102,8 +102,8 @@ static void test_sync_track_of_nothing(void **state) {
   kin_sync_set_free(NULL);
 }
 
-/* client-go TestSingleFileCounting; SY-03. One too many is an error, not the end
- * of the program, and the tracker stays synced. */
+/* client-go TestSingleFileCounting; SY-03. One too many is an error, not the
+ * end of the program, and the tracker stays synced. */
 static void test_sync_counter_counts(void **state) {
   (void)state;
   kin_sync_counter counter = {0};
@@ -244,8 +244,8 @@ static void assert_value(world *w, int expected, unsigned evaluated) {
   assert_int_equal(w->evaluated, evaluated);
 }
 
-/* client-go TestLazy, TestLazyThroughput; SY-06: after a notice nobody gets what
- * was before, and many notices cost one evaluation. */
+/* client-go TestLazy, TestLazyThroughput; SY-06: after a notice nobody gets
+ * what was before, and many notices cost one evaluation. */
 static void test_lazy_follows_notices(void **state) {
   (void)state;
   world w;
@@ -276,8 +276,8 @@ static void test_lazy_evaluates_once(void **state) {
   teardown(&w, 2);
 }
 
-/* client-go TestLazySlowEval; SY-06: the older of two evaluations ends last, and
- * is not taken. */
+/* client-go TestLazySlowEval; SY-06: the older of two evaluations ends last,
+ * and is not taken. */
 static void test_lazy_older_result_comes_late(void **state) {
   (void)state;
   world w;

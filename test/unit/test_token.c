@@ -173,7 +173,8 @@ static void test_token_options(void **state) {
   rig_finish(&r);
 }
 
-/* client-go TestCachingTokenSource; AU-01: read, reused for 50 s, read again. */
+/* client-go TestCachingTokenSource; AU-01: read, reused for 50 s, read
+ * again. */
 static void test_token_file_is_cached(void **state) {
   (void)state;
   rig r;

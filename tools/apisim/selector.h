@@ -4,8 +4,8 @@
 
 /* Label and field selectors.
  *
- * Labels: k, !k, k=v, k==v, k!=v, k in (a,b), k notin (a,b), k>1, k<1, joined by
- * commas.
+ * Labels: k, !k, k=v, k==v, k!=v, k in (a,b), k notin (a,b), k>1, k<1, joined
+ * by commas.
  * Fields: k=v, k==v, k!=v, joined by commas; metadata.name and
  * metadata.namespace for every resource, and what the resource adds. */
 

@@ -6,7 +6,8 @@
  *
  * Connections know only this interface, so that another layer (TLS) can be put
  * between HTTP and the socket: it implements stream_ops itself and owns the
- * stream below. stream_accept_tcp() makes the plain one, tls_stream.h the other.
+ * stream below. stream_accept_tcp() makes the plain one, tls_stream.h the
+ * other.
  *
  * Rules: one write at a time; after stream_close() no event comes but
  * on_closed, and the stream frees itself after it. */

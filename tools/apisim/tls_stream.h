@@ -9,8 +9,8 @@
  * that sends a plain HTTP request is told so, as Go's server tells it.
  *
  * stream_shutdown() sends close_notify and then FIN; stream_close() alone just
- * closes the socket, as somebody who cuts a connection does. A close right after
- * a shutdown waits for close_notify to go out, for half a second at most.
+ * closes the socket, as somebody who cuts a connection does. A close right
+ * after a shutdown waits for close_notify to go out, for half a second at most.
  *
  * After stream_set_reading(off) the rest of what one read of the socket brought
  * may still come. */

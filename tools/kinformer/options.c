@@ -366,8 +366,8 @@ static const char *name_of_value(int value) {
   return o->name ? o->name : "?";
 }
 
-/* Instead of getopt_long, which quotes `--tokn=SECRET` as a whole. `c` is '?' or
- * ':', and optopt 0 for a long name. */
+/* Instead of getopt_long, which quotes `--tokn=SECRET` as a whole. `c` is '?'
+ * or ':', and optopt 0 for a long name. */
 static outcome refuse_option(int c, const char *given) {
   if (c == ':') {
     return refuse("%.*s needs a value", (int)strcspn(given, "="), given);

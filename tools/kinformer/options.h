@@ -57,8 +57,9 @@ typedef struct options {
 
 /* Reads the command line; lists in argv's strings are cut in place, and a token
  * is overwritten. Nothing that is said ever quotes the value of an option that
- * may hold a secret, nor of one that is unknown. Returns true if the program is to run; otherwise *exit_status is set and whatever
- * there was to say has been said. options_finish is due in both cases. */
+ * may hold a secret, nor of one that is unknown. Returns true if the program is
+ * to run; otherwise *exit_status is set and whatever there was to say has been
+ * said. options_finish is due in both cases. */
 bool options_parse(options *out, int argc, char **argv, int *exit_status);
 
 void options_finish(options *o);
