@@ -6,8 +6,12 @@
  * into each queue, taken out and given to a callback that counts: four atomic
  * operations on reference counts. Steps are measured in CPU time of the thread.
  *
- * Not measured: the store's own update, cold objects in the fan-out (a thousand
- * objects are changed in turn), and what handlers do.
+ * The objects that are changed are a thousand, which stay in the caches, and ten
+ * and a hundred thousand and a million, in an order that is none. By default
+ * they have just been touched, outside of the time, as by a store's update;
+ * cold, their cache misses count, too.
+ *
+ * Not measured: the store's own update, and what handlers do.
  *
  * usage: bench_fanout [OBJECTS] */
 #include <inttypes.h>
@@ -24,7 +28,7 @@
 #include "measure.h"
 #include "store/store.h"
 
-#define CHANGED_OBJECTS 1000u
+#define STRIDE UINT64_C(7368787) /* a prime: visits every object in turn */
 #define CHANGES_IN_FLIGHT 64u
 #define DELIVERIES UINT64_C(20000000)
 #define MAX_LISTENERS 64u
@@ -157,42 +161,76 @@ static void run_measured(bench *b, const char *name, uint64_t objects) {
   free(h);
 }
 
-static void bench_fanout(unsigned listeners) {
+/* Both states of an object that is changed to and fro. */
+typedef struct changed {
+  kin_object *states[2];
+  uint32_t slot;
+} changed;
+
+static changed *make_changed(bench *b, uint32_t count) {
+  changed *all = calloc(count, sizeof *all);
+  check(all != NULL ? 0 : KIN_ENOMEM);
+  for (uint32_t i = 0; i < count; i++) {
+    all[i].states[0] = make_object(i, 1);
+    all[i].states[1] = make_object(i, 2);
+    all[i].slot = put(b, all[i].states[0]);
+  }
+  return all;
+}
+
+static void free_changed(changed *all, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    kin_object_unref(all[i].states[0]);
+    kin_object_unref(all[i].states[1]);
+  }
+  free(all);
+}
+
+static const changed *nth(const changed *all, uint32_t objects, uint64_t n) {
+  return &all[n * STRIDE % objects];
+}
+
+/* As the store's update leaves them. */
+static void touch(const changed *all, uint32_t objects, uint64_t first) {
+  for (uint64_t n = first; n < first + CHANGES_IN_FLIGHT; n++) {
+    const changed *one = nth(all, objects, n);
+    kin_object_unref(kin_object_ref(one->states[0]));
+    kin_object_unref(kin_object_ref(one->states[1]));
+  }
+}
+
+static void bench_fanout(unsigned listeners, uint32_t objects, bool is_cold) {
   bench b;
   begin(&b);
-  static kin_object *objects[CHANGED_OBJECTS][2];
-  static uint32_t slots[CHANGED_OBJECTS];
-  for (uint32_t i = 0; i < CHANGED_OBJECTS; i++) {
-    objects[i][0] = make_object(i, 1);
-    objects[i][1] = make_object(i, 2);
-    slots[i] = put(&b, objects[i][0]);
-  }
+  changed *all = make_changed(&b, objects);
   uint64_t counts[MAX_LISTENERS] = {0};
   for (unsigned i = 0; i < listeners; i++) {
     listen(&b, &counts[i]);
   }
   kin__sched_run(&b.sched, UINT64_MAX);
-  uint64_t changes = DELIVERIES / listeners;
-  uint64_t start = thread_cpu_ns();
-  for (uint64_t n = 0; n < changes; n++) {
-    uint32_t i = (uint32_t)(n % CHANGED_OBJECTS);
-    unsigned from = (unsigned)(n / CHANGED_OBJECTS % 2);
-    send_update(&b, slots[i], objects[i][from], objects[i][!from]);
-    if (n % CHANGES_IN_FLIGHT == 0) {
-      kin__sched_run(&b.sched, UINT64_MAX);
+  uint64_t blocks = DELIVERIES / listeners / CHANGES_IN_FLIGHT;
+  uint64_t changes = blocks * CHANGES_IN_FLIGHT;
+  uint64_t took = 0;
+  for (uint64_t block = 0; block < blocks; block++) {
+    uint64_t first = block * CHANGES_IN_FLIGHT;
+    if (!is_cold) {
+      touch(all, objects, first);
     }
+    uint64_t start = thread_cpu_ns();
+    for (uint64_t n = first; n < first + CHANGES_IN_FLIGHT; n++) {
+      const changed *one = nth(all, objects, n);
+      unsigned from = (unsigned)(n / objects % 2);
+      send_update(&b, one->slot, one->states[from], one->states[!from]);
+    }
+    kin__sched_run(&b.sched, UINT64_MAX);
+    took += thread_cpu_ns() - start;
   }
-  kin__sched_run(&b.sched, UINT64_MAX);
-  uint64_t took = thread_cpu_ns() - start;
   for (unsigned i = 0; i < listeners; i++) {
-    check(counts[i] == changes + CHANGED_OBJECTS ? 0 : KIN_EUNEXPECTED);
+    check(counts[i] == changes + objects ? 0 : KIN_EUNEXPECTED);
   }
-  printf("fanout_%u_listeners %.1f ns\n", listeners,
-         (double)took / (double)(changes * listeners));
-  for (uint32_t i = 0; i < CHANGED_OBJECTS; i++) {
-    kin_object_unref(objects[i][0]);
-    kin_object_unref(objects[i][1]);
-  }
+  printf("fanout%s.%" PRIu32 ".%u_listeners %.1f ns\n", is_cold ? "_cold" : "",
+         objects, listeners, (double)took / (double)(changes * listeners));
+  free_changed(all, objects);
   end(&b);
 }
 
@@ -234,8 +272,12 @@ static void bench_large(uint32_t count) {
 int main(int argc, char **argv) {
   uint64_t objects =
       argc > 1 ? number_argument(argv[0], "OBJECTS", argv[1]) : 1000000;
-  for (unsigned listeners = 1; listeners <= MAX_LISTENERS; listeners *= 4) {
-    bench_fanout(listeners);
+  static const uint32_t counts[] = {1000, 10000, 100000, 1000000};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+    for (unsigned listeners = 1; listeners <= MAX_LISTENERS; listeners *= 4) {
+      bench_fanout(listeners, counts[i], false);
+      bench_fanout(listeners, counts[i], true);
+    }
   }
   bench_large((uint32_t)objects);
   return 0;
