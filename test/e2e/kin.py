@@ -57,7 +57,6 @@ class Kinformer:
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
             **self._environment,
         })
-        self._log_start = self._process.log_path.stat().st_size
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         return self
@@ -189,7 +188,7 @@ class Kinformer:
 
     def standard_error(self):
         with open(self._process.log_path, "rb") as log:
-            log.seek(self._log_start)
+            log.seek(self._process.log_start)
             return log.read()
 
     def describe(self):

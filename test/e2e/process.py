@@ -27,6 +27,8 @@ class Process:
         self.name = name
         self.log_path = directory / f"{name}.log"
         self._log = open(self.log_path, "ab")
+        # Before it starts: it may write at once.
+        self.log_start = os.fstat(self._log.fileno()).st_size
         self._popen = subprocess.Popen(
             [str(a) for a in argv], stdin=subprocess.DEVNULL,
             stdout=stdout or self._log, stderr=self._log, cwd=directory,
