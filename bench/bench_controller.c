@@ -16,13 +16,11 @@
  * the C library's allocator does when much is freed.
  *
  * usage: bench_controller [OBJECTS...] */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include <kin/kin.h>
 
@@ -305,24 +303,5 @@ static void run(size_t count) {
 }
 
 int main(int argc, char **argv) {
-  struct utsname machine;
-  if (uname(&machine) == 0) {
-    printf("# %s %s %s, compiler %s\n", machine.sysname, machine.release,
-           machine.machine, __VERSION__);
-  }
-  static const size_t sizes[] = {10000, 100000, 1000000};
-  for (size_t i = 0; argc < 2 && i < sizeof sizes / sizeof sizes[0]; i++) {
-    run(sizes[i]);
-  }
-  for (int i = 1; i < argc; i++) {
-    char *end;
-    errno = 0;
-    unsigned long count = strtoul(argv[i], &end, 10);
-    if (errno != 0 || *end != '\0' || count == 0 || count > 100000000) {
-      fprintf(stderr, "usage: bench_controller [OBJECTS...]\n");
-      return 2;
-    }
-    run(count);
-  }
-  return 0;
+  return run_sizes(argc, argv, "bench_controller [OBJECTS...]", run);
 }

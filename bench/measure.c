@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 static uint64_t clock_ns(clockid_t id) {
@@ -90,4 +91,28 @@ uint64_t number_argument(const char *program, const char *name, const char *s) {
     exit(2);
   }
   return value;
+}
+
+int run_sizes(int argc, char **argv, const char *usage,
+              void (*run)(size_t size)) {
+  struct utsname machine;
+  if (uname(&machine) == 0) {
+    printf("# %s %s %s, compiler %s\n", machine.sysname, machine.release,
+           machine.machine, __VERSION__);
+  }
+  static const size_t sizes[] = {10000, 100000, 1000000};
+  for (size_t i = 0; argc < 2 && i < sizeof sizes / sizeof sizes[0]; i++) {
+    run(sizes[i]);
+  }
+  for (int i = 1; i < argc; i++) {
+    char *end;
+    errno = 0;
+    unsigned long count = strtoul(argv[i], &end, 10);
+    if (errno != 0 || *end != '\0' || count == 0 || count > 100000000) {
+      fprintf(stderr, "usage: %s\n", usage);
+      return 2;
+    }
+    run(count);
+  }
+  return 0;
 }

@@ -18,6 +18,11 @@ static inline kin_str kin__cstr(const char *s) {
   return kin__str(s, s != NULL ? strlen(s) : 0);
 }
 
+/* `s`, or `fallback` if it is NULL. */
+static inline const char *kin__or_default(const char *s, const char *fallback) {
+  return s != NULL ? s : fallback;
+}
+
 /* A string literal. */
 #define KIN__LIT(s) kin__str("" s, sizeof(s) - 1)
 

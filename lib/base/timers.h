@@ -27,6 +27,12 @@ void kin__timers_init(kin__timers *timers);
 
 /* The callback may start, stop and free any timer, itself included. */
 void kin__timer_init(kin__timer *timer, void (*cb)(kin__timer *timer));
+/* When a time from now on is over; never later than a timer can be due. */
+static inline uint64_t kin__deadline_ms(uint64_t now_ms, uint64_t timeout_ms) {
+  uint64_t longest_ms = UINT64_MAX - 1 - now_ms;
+  return now_ms + (timeout_ms < longest_ms ? timeout_ms : longest_ms);
+}
+
 /* (Re)starts: due at an absolute time. O(log n) amortized. */
 void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms);
 /* Does nothing if it is not active. */

@@ -167,15 +167,3 @@ int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
   kin__marker_unref(marker, dispatcher->allocator);
   return 0;
 }
-
-size_t kin__dispatcher_pending(const kin__dispatcher *dispatcher) {
-  size_t most = 0;
-  FOR_EACH(node, dispatcher) {
-    const kin_listener *listener = listener_of(node);
-    size_t pending = kin_listener_pending(listener);
-    if (!listener->is_closed && pending > most) {
-      most = pending;
-    }
-  }
-  return most;
-}

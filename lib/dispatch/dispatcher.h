@@ -105,7 +105,4 @@ int kin__dispatcher_synced(kin__dispatcher *dispatcher);
 int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
                              kin_str version, size_t objects);
 
-/* Undelivered notifications of the fullest listener. */
-size_t kin__dispatcher_pending(const kin__dispatcher *dispatcher);
-
 #endif /* KIN_DISPATCH_DISPATCHER_H */

@@ -108,26 +108,10 @@ static void fill_env(kin_client *client, uint32_t mutation_check_ms) {
                  .wake_ctx = &client->loop};
 }
 
-static int open_informer(kin__host *host, kin_informer **out,
-                         const kin_informer_options *options) {
-  kin_client *client = KIN__CONTAINER_OF(host, kin_client, host);
-  *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
-  }
-  int err =
-      kin__informer_open(out, host->env, options, &client->loop.handler_ns);
-  if (err == 0) {
-    kin__informer_join(*out, &host->members);
-  }
-  return err;
-}
-
 static void on_member_left(kin__members *members);
 
 static void fill_host(kin_client *client) {
   client->host.env = &client->env;
-  client->host.open_informer = open_informer;
   kin__members_init(&client->host.members);
   client->host.members.left = on_member_left;
 }
@@ -329,7 +313,7 @@ kin__host *kin__client_host(kin_client *client) {
 
 int kin_informer_open(kin_informer **out, kin_client *client,
                       const kin_informer_options *options) {
-  return client->host.open_informer(&client->host, out, options);
+  return kin__host_open_informer(&client->host, out, options);
 }
 
 /* --- Close ---------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/histogram.h"
+#include "base/str.h"
 
 #define STALE_AFTER_MS 60000u
 #define SHORT_WATCH_US 1000000u /* RW-07 */
@@ -69,10 +70,6 @@ static void drop_request(kin_feed *feed) {
   }
 }
 
-static const char *or_empty(const char *s) {
-  return s != NULL ? s : "";
-}
-
 static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
   const kin__resource *resource = feed->resource;
   kin_feed_request request = {
@@ -81,9 +78,9 @@ static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
       .namespace_ = feed->namespace_,
       .label_selector = resource->label_selector,
       .field_selector = resource->field_selector,
-      .resource_version = or_empty(actions->version),
-      .resource_version_match = or_empty(actions->version_match),
-      .continue_token = or_empty(actions->token),
+      .resource_version = kin__or_default(actions->version, ""),
+      .resource_version_match = kin__or_default(actions->version_match, ""),
+      .continue_token = kin__or_default(actions->token, ""),
       .limit = actions->limit,
       .timeout_s = actions->timeout_s};
   feed->request = actions->request;
@@ -438,7 +435,9 @@ static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms) {
 
 void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   uint64_t now_ms = kin__env_now_ms(feed->env);
+  const uint64_t *events = feed->metrics.events;
   *status = feed->counters;
+  status->events = events[0] + events[1] + events[2];
   status->state = compute_state(feed);
   status->has_synced = feed->has_synced;
   snprintf(status->resource_version, sizeof status->resource_version, "%s",

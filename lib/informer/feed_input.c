@@ -48,7 +48,6 @@ static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
 
 static int take_event(kin_feed *feed, kin__decoded_type type,
                       kin_object *object, bool is_cached) {
-  feed->counters.events++;
   feed->metrics.events[type - KIN__DECODED_ADDED]++;
   feed->metrics.request_items++;
   feed->last_event_ms = feed->last_byte_ms;
@@ -144,10 +143,6 @@ int kin__lister_watcher_copy(kin_lister_watcher *to,
   return is_valid ? 0 : KIN_EINVAL;
 }
 
-static const char *or_empty(const char *s) {
-  return s != NULL ? s : "";
-}
-
 static void touch(kin_feed *feed) {
   feed->last_byte_ms = kin__env_now_ms(feed->env);
 }
@@ -230,8 +225,8 @@ int kin_feed_list_end(kin_feed *feed, const char *version,
   if (err != 0) {
     return err;
   }
-  version = or_empty(version);
-  continue_token = or_empty(continue_token);
+  version = kin__or_default(version, "");
+  continue_token = kin__or_default(continue_token, "");
   if (strlen(version) >= KIN__VERSION_SIZE ||
       strlen(continue_token) >= KIN__TOKEN_SIZE) {
     kin__feed_give_up(feed, KIN_ETOOBIG, "");
@@ -289,17 +284,18 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
   kin__feed_describe(feed, what, sizeof what);
   int64_t retry_after_s =
       error->retry_after_s > 0 ? (int64_t)error->retry_after_s : -1;
-  bool has_status = error->status != 0 || or_empty(error->reason)[0] != '\0';
+  bool has_status =
+      error->status != 0 || kin__or_default(error->reason, "")[0] != '\0';
   if (has_status || error->code >= 0) {
     kin__status status = {0};
-    kin__status_make(&status, error->status, or_empty(error->reason),
-                     or_empty(error->message));
+    kin__status_make(&status, error->status, kin__or_default(error->reason, ""),
+                     kin__or_default(error->message, ""));
     kin__failure_from_status(failure, &status, retry_after_s, what);
   } else {
     kin__failure_from_code(failure, error->code, what, "");
     size_t length = strlen(failure->message);
     snprintf(failure->message + length, sizeof failure->message - length,
-             ": %s", or_empty(error->message));
+             ": %s", kin__or_default(error->message, ""));
     failure->retry_after_s = retry_after_s;
     failure->is_expired = error->code == KIN_EGONE;
   }

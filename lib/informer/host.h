@@ -15,9 +15,11 @@
 typedef struct kin__host {
   const kin__env *env;
   kin__members members;
-  int (*open_informer)(struct kin__host *host, kin_informer **out,
-                       const kin_informer_options *options);
 } kin__host;
+
+/* Opens an informer that ends with the host. Errors: see kin_informer_open. */
+int kin__host_open_informer(kin__host *host, kin_informer **out,
+                            const kin_informer_options *options);
 
 /* The host in a client; lives as long. */
 kin__host *kin__client_host(kin_client *client);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "informer/host.h"
 #include "informer/process.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
@@ -172,7 +173,7 @@ static void close_member(kin__member *member) {
   (void)kin_informer_close(informer, NULL, NULL); /* closing already: fine */
 }
 
-void kin__informer_join(kin_informer *informer, kin__members *members) {
+static void join(kin_informer *informer, kin__members *members) {
   informer->members = members;
   informer->member.close = close_member;
   kin__members_join(members, &informer->member);
@@ -196,7 +197,7 @@ static int make_scopes(kin_informer *informer) {
   return 0;
 }
 
-static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
+static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin_informer_options *options = &informer->settings.options;
   informer->limits = (kin__decode_limits){
@@ -219,7 +220,7 @@ static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
                         .informer = informer,
                         .seed = seed,
                         .default_resync_ms = options->resync_ms,
-                        .handler_ns = handler_ns,
+                        .handler_ns = env->handler_ns,
                         .log = env->log,
                         .synced_version = synced_version,
                         .ctx = informer};
@@ -240,8 +241,7 @@ static void init_parts(kin_informer *informer, uint64_t *handler_ns) {
 }
 
 int kin__informer_open(kin_informer **out, const kin__env *env,
-                       const kin_informer_options *options,
-                       uint64_t *handler_ns) {
+                       const kin_informer_options *options) {
   *out = NULL;
   kin_informer *informer = kin__calloc(env->allocator, 1, sizeof *informer);
   if (informer == NULL) {
@@ -253,7 +253,7 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
     kin__free(env->allocator, informer);
     return err;
   }
-  init_parts(informer, handler_ns);
+  init_parts(informer);
   err = kin__informer_transform_open(informer);
   if (err == 0) {
     err = make_scopes(informer);
@@ -264,6 +264,19 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   }
   *out = informer;
   return 0;
+}
+
+int kin__host_open_informer(kin__host *host, kin_informer **out,
+                            const kin_informer_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  int err = kin__informer_open(out, host->env, options);
+  if (err == 0) {
+    join(*out, &host->members);
+  }
+  return err;
 }
 
 /* --- Use ------------------------------------------------------------------ */

@@ -85,11 +85,7 @@ struct kin_informer {
 /* Opens an informer in any surroundings; kin_informer_open does it in a
  * client's. `env` and everything in it must outlive the informer. */
 int kin__informer_open(kin_informer **out, const kin__env *env,
-                       const kin_informer_options *options,
-                       uint64_t *handler_ns);
-
-/* Makes it a member of its client. */
-void kin__informer_join(kin_informer *informer, kin__members *members);
+                       const kin_informer_options *options);
 
 /* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is
  * "". */

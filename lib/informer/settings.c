@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "informer/feed.h"
 
 #define MAX_NAMESPACES 1024u
@@ -61,20 +62,17 @@ static char *put(char **next, const char *s) {
   return copy;
 }
 
-static const char *or_default(const char *s, const char *fallback) {
-  return s != NULL ? s : fallback;
-}
-
 static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
                         const kin_informer_options *options) {
   static const char *const all_namespaces[] = {""};
   bool is_all = options->namespace_count == 0;
   const char *const *names = is_all ? all_namespaces : options->namespaces;
   settings->namespace_count = is_all ? 1 : options->namespace_count;
-  const char *const strings[] = {
-      or_default(options->group, ""), or_default(options->version, "v1"),
-      options->plural, or_default(options->label_selector, ""),
-      or_default(options->field_selector, "")};
+  const char *const strings[] = {kin__or_default(options->group, ""),
+                                 kin__or_default(options->version, "v1"),
+                                 options->plural,
+                                 kin__or_default(options->label_selector, ""),
+                                 kin__or_default(options->field_selector, "")};
   size_t total = 0;
   for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
     total += strlen(strings[i]) + 1;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "informer/informer.h"
 #include "toolkit/wait.h"
 
@@ -61,10 +62,6 @@ static entry *entry_of(kin__list *node) {
 #define FOR_EACH(node, factory)                                                \
   for (kin__list *node = (factory)->entries.next; node != &(factory)->entries; \
        node = node->next)
-
-static const char *or_default(const char *s, const char *fallback) {
-  return s != NULL ? s : fallback;
-}
 
 /* --- Close ---------------------------------------------------------------- */
 
@@ -151,9 +148,9 @@ static int check_options(const kin_factory_options *options) {
   }
   for (size_t i = 0; i < options->resync_count; i++) {
     const kin_factory_resync *resync = &options->resyncs[i];
-    const char *group = or_default(resync->group, "");
+    const char *group = kin__or_default(resync->group, "");
     if (resync->plural == NULL || !kin__segment_is_valid(resync->plural) ||
-        !kin__segment_is_valid(or_default(resync->version, "v1")) ||
+        !kin__segment_is_valid(kin__or_default(resync->version, "v1")) ||
         (group[0] != '\0' && !kin__segment_is_valid(group))) {
       return KIN_EINVAL;
     }
@@ -168,8 +165,8 @@ static size_t measure_strings(const kin_factory_options *options) {
   }
   for (size_t i = 0; i < options->resync_count; i++) {
     const kin_factory_resync *resync = &options->resyncs[i];
-    total += strlen(or_default(resync->group, "")) + 1;
-    total += strlen(or_default(resync->version, "v1")) + 1;
+    total += strlen(kin__or_default(resync->group, "")) + 1;
+    total += strlen(kin__or_default(resync->version, "v1")) + 1;
     total += strlen(resync->plural) + 1;
   }
   return total;
@@ -204,8 +201,8 @@ static int copy_options(kin_factory *factory,
   for (size_t i = 0; i < options->resync_count; i++) {
     const kin_factory_resync *resync = &options->resyncs[i];
     factory->resyncs[i] = (kin_factory_resync){
-        .group = put(&next, or_default(resync->group, "")),
-        .version = put(&next, or_default(resync->version, "v1")),
+        .group = put(&next, kin__or_default(resync->group, "")),
+        .version = put(&next, kin__or_default(resync->version, "v1")),
         .plural = put(&next, resync->plural),
         .resync_ms = resync->resync_ms};
   }
@@ -349,7 +346,7 @@ static int open_informer(entry *e, const kin_informer_options *options) {
     }
   }
   kin__host *host = factory->host;
-  int err = host->open_informer(host, &e->informer, options);
+  int err = kin__host_open_informer(host, &e->informer, options);
   if (err != 0) {
     return err;
   }
@@ -404,8 +401,8 @@ int kin_factory_informer_with(kin_factory *factory,
   if (err != 0) {
     return err;
   }
-  o.group = or_default(o.group, "");
-  o.version = or_default(o.version, "v1");
+  o.group = kin__or_default(o.group, "");
+  o.version = kin__or_default(o.version, "v1");
   FOR_EACH(node, factory) {
     kin_informer *informer = entry_of(node)->informer;
     if (!informer->is_closing && is_of(informer, &o)) {

@@ -141,7 +141,8 @@ static int make(kin_informer_watcher **out, kin__host *host,
   if (watcher == NULL) {
     return KIN_ENOMEM;
   }
-  int err = host->open_informer(host, &watcher->informer, options->resource);
+  int err =
+      kin__host_open_informer(host, &watcher->informer, options->resource);
   if (err != 0) {
     kin__free(allocator, watcher);
     return err;

@@ -285,11 +285,8 @@ static void begin(kin_until *until, uint64_t timeout_ms) {
   until->member.close = on_host_closing;
   kin__members_join(&until->host->members, &until->member);
   if (timeout_ms > 0) {
-    uint64_t now_ms = kin__env_now_ms(until->env);
-    uint64_t longest_ms = UINT64_MAX - 1 - now_ms;
     kin__timer_start(until->env->timers, &until->timeout,
-                     now_ms +
-                         (timeout_ms < longest_ms ? timeout_ms : longest_ms));
+                     kin__deadline_ms(kin__env_now_ms(until->env), timeout_ms));
   }
   if (until->count == 0 && until->precondition == NULL) {
     finish(until, 0);

@@ -407,13 +407,10 @@ static void begin(kin_wait *wait, const kin_wait_options *options) {
   for (uint32_t i = 0; i < wait->count; i++) {
     watch(wait, i, &options->things[i]);
   }
-  uint64_t now_ms = kin__env_now_ms(env);
   if (options->timeout_ms > 0) {
-    uint64_t longest_ms = UINT64_MAX - 1 - now_ms;
-    kin__timer_start(env->timers, &wait->timeout,
-                     now_ms + (options->timeout_ms < longest_ms
-                                   ? options->timeout_ms
-                                   : longest_ms));
+    kin__timer_start(
+        env->timers, &wait->timeout,
+        kin__deadline_ms(kin__env_now_ms(env), options->timeout_ms));
   }
   if (wait->open == 0 || wait->open_checks > 0) {
     schedule(wait);

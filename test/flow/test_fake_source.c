@@ -288,7 +288,7 @@ static int start(rig *f, const char *const *namespaces, size_t count,
   options.on_state = on_state;
   options.data = f;
   kin__host *host = &f->vh.host;
-  int err = host->open_informer(host, &f->informer, &options);
+  int err = kin__host_open_informer(host, &f->informer, &options);
   if (err == 0) {
     err = recorder_listen(&f->rec, f->informer);
   }

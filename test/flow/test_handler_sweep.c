@@ -141,8 +141,7 @@ static int make_other(kin_informer **out) {
   options.namespaces = namespaces;
   options.namespace_count = 1;
   options.on_closed = on_other_closed;
-  return kin__informer_open(out, &s.w.script.env, &options,
-                            &s.w.script.handler_ns);
+  return kin__informer_open(out, &s.w.script.env, &options);
 }
 
 static void open_other(void) {
@@ -282,8 +281,7 @@ static void begin(action what, int at) {
   kin_informer_options options = iw_options(&s.w);
   options.on_error = on_error;
   options.on_state = on_state;
-  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options,
-                                      &s.w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options),
                    0);
   add_listener(PLAIN, s.w.informer);
   add_listener(RESYNCED, s.w.informer);

@@ -419,24 +419,20 @@ static void test_misuse_is_refused(void **state) {
   static const char *const bad[] = {"Not/Valid"};
   const kin_informer_options good = options;
   options.plural = NULL;
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
                    KIN_EINVAL);
   options = good;
   options.plural = "../secrets";
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
                    KIN_EINVAL);
   options = good;
   options.namespaces = twice;
   options.namespace_count = 2;
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
                    KIN_EINVAL);
   options.namespaces = bad;
   options.namespace_count = 1;
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
                    KIN_EINVAL);
   assert_null(informer);
   struct {
@@ -444,8 +440,7 @@ static void test_misuse_is_refused(void **state) {
     uint64_t unknown;
   } newer = {good, 0};
   newer.known.size = sizeof newer;
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &newer.known,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &newer.known),
                    0);
   assert_int_equal(kin_informer_start(informer), 0);
   assert_int_equal(kin_informer_start(informer), KIN_EALREADY);
@@ -457,8 +452,7 @@ static void test_misuse_is_refused(void **state) {
   script_run(&w.script);
   assert_int_equal(w.closed, 1);
   newer.unknown = 1;
-  assert_int_equal(kin__informer_open(&informer, &w.script.env, &newer.known,
-                                      &w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &newer.known),
                    KIN_ENOTSUP);
   iw_finish(&w);
 }

@@ -61,9 +61,7 @@ static void test_full_queue_pauses_reading(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
-                   0);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
   int adds = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = count_add;
@@ -248,9 +246,7 @@ static void test_long_relist(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
-                   0);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
   char *frames = make_frames(FRAMES, 200);

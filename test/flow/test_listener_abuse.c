@@ -85,8 +85,7 @@ static void begin(size_t listeners) {
   memset(&s, 0, sizeof s);
   iw_init(&s.w, 0);
   kin_informer_options options = iw_options(&s.w);
-  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options,
-                                      &s.w.script.handler_ns),
+  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options),
                    0);
   assert_int_equal(recorder_listen(&s.w.rec, s.w.informer), 0);
   for (size_t i = 0; i < listeners; i++) {

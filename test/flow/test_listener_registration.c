@@ -19,8 +19,7 @@
 #include "support/informer_world.h"
 
 static void open_only(iw_world *w, const kin_informer_options *options) {
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options,
-                                      &w->script.handler_ns),
+  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options),
                    0);
 }
 

@@ -20,8 +20,7 @@
 
 /* Opens without a listener and without starting. */
 static void open_only(iw_world *w, const kin_informer_options *options) {
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options,
-                                      &w->script.handler_ns),
+  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options),
                    0);
 }
 

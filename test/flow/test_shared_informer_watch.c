@@ -282,9 +282,7 @@ static void test_kept_object_does_not_keep_its_page(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options,
-                                      &w.script.handler_ns),
-                   0);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
   assert_int_equal(kin_informer_start(w.informer), 0);
   script_run(&w.script);
   answer_list(&w, page);

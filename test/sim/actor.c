@@ -216,8 +216,7 @@ void sim_actor_open(sim_actor *actor) {
   memset(actor->has_index, 0, sizeof actor->has_index);
   actor->is_started = false;
   kin_informer *informer;
-  int err = kin__informer_open(&informer, &w->script.env, &options,
-                               &w->script.handler_ns);
+  int err = kin__informer_open(&informer, &w->script.env, &options);
   sim_say(&w->trace, "%u open %s, %zu scopes, app %d, page %u -> %s",
           actor->number, options.plural, actor->scope_count,
           actor->selection.app, options.page_size, kin_err_name(err));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/dispatch_rig.h"
 
+#include "dispatch/listener.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -194,4 +196,19 @@ void rig_advance(dispatch_rig *rig, uint64_t ms) {
   rig->now_ns += ms * 1000000u;
   kin__timers_run(&rig->timers, rig->now_ns / 1000000u, UINT32_MAX);
   rig_run(rig);
+}
+
+size_t rig_pending(const dispatch_rig *rig) {
+  const kin__list *listeners = &rig->dispatcher.listeners;
+  size_t most = 0;
+  for (const kin__list *node = listeners->next; node != listeners;
+       node = node->next) {
+    const kin_listener *listener =
+        KIN__CONTAINER_OF(node, const kin_listener, node);
+    size_t pending = kin_listener_pending(listener);
+    if (!listener->is_closed && pending > most) {
+      most = pending;
+    }
+  }
+  return most;
 }

@@ -58,6 +58,9 @@ kin_listener_options rig_logging(event_log *log);
 kin_listener *rig_listen(dispatch_rig *rig,
                          const kin_listener_options *options);
 
+/* The most undelivered notifications of any listener. */
+size_t rig_pending(const dispatch_rig *rig);
+
 /* Runs one step; returns whether work is left. */
 bool rig_step(dispatch_rig *rig);
 /* Runs steps until none is scheduled. */

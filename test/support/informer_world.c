@@ -56,8 +56,7 @@ kin_informer_options iw_options(iw_world *w) {
 }
 
 int iw_open(iw_world *w, const kin_informer_options *options) {
-  int err = kin__informer_open(&w->informer, &w->script.env, options,
-                               &w->script.handler_ns);
+  int err = kin__informer_open(&w->informer, &w->script.env, options);
   if (err == 0) {
     err = recorder_listen(&w->rec, w->informer);
   }

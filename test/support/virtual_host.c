@@ -20,20 +20,6 @@ static void on_log(kin_log_level level, const char *line, void *data) {
            "?EWID"[level], line);
 }
 
-static int open_informer(kin__host *host, kin_informer **out,
-                         const kin_informer_options *options) {
-  virtual_host *vh = KIN__CONTAINER_OF(host, virtual_host, host);
-  *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
-  }
-  int err = kin__informer_open(out, host->env, options, &vh->script.handler_ns);
-  if (err == 0) {
-    kin__informer_join(*out, &host->members);
-  }
-  return err;
-}
-
 static void on_left(kin__members *members) {
   virtual_host *vh = KIN__CONTAINER_OF(members, virtual_host, host.members);
   if (members->is_closing && kin__members_is_empty(members)) {
@@ -50,7 +36,6 @@ void vh_init(virtual_host *vh, size_t fail_at) {
   vh->log = (kin__log){on_log, vh, KIN_LOG_INFO};
   vh->script.env.log = &vh->log;
   vh->host.env = &vh->script.env;
-  vh->host.open_informer = open_informer;
   kin__members_init(&vh->host.members);
   vh->host.members.left = on_left;
   /* What comes before is the test's own. */
@@ -81,5 +66,5 @@ int vh_open_informer(virtual_host *vh, kin_informer **out, const char *plural) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = plural;
   options.no_watch_list = true;
-  return open_informer(&vh->host, out, &options);
+  return kin__host_open_informer(&vh->host, out, &options);
 }

@@ -310,11 +310,10 @@ static void test_exact_limit(void **state) {
       put("a");
     }
     assert_int_equal(kin_listener_pending(listener), cases[i].pending);
-    assert_int_equal(kin__dispatcher_pending(&rig.dispatcher),
-                     cases[i].pending);
+    assert_int_equal(rig_pending(&rig), cases[i].pending);
     rig_run(&rig);
     assert_int_equal(p.calls, cases[i].pending);
-    assert_int_equal(kin__dispatcher_pending(&rig.dispatcher), 0);
+    assert_int_equal(rig_pending(&rig), 0);
     kin_listener_close(listener);
     rig_run(&rig);
   }

@@ -304,7 +304,7 @@ static void test_close_step_is_bounded(void **state) {
   }
   close_actor(&actors[0]); /* its step has not run */
   assert_true(kin__dispatcher_close_step(&rig.dispatcher, 10));
-  assert_int_equal(kin__dispatcher_pending(&rig.dispatcher), 0);
+  assert_int_equal(rig_pending(&rig), 0);
   int steps = 1;
   while (kin__dispatcher_close_step(&rig.dispatcher, 10)) {
     steps++;
