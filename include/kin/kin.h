@@ -41,6 +41,7 @@
 #include <kin/until.h>
 #include <kin/version.h>
 #include <kin/wait.h>
+#include <kin/warning.h>
 #include <kin/watch.h>
 
 #endif /* KIN_KIN_H */
