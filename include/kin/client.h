@@ -26,6 +26,13 @@ extern "C" {
  * watches are given up and opened anew. */
 typedef struct kin_client kin_client;
 
+/* One more thing that is said about who is impersonated. */
+typedef struct kin_impersonate_extra {
+  const char *key; /* any text but the empty one; sent in lower case or not, it
+                    * is the same to the server */
+  const char *value;
+} kin_impersonate_extra;
+
 typedef struct kin_client_options {
   size_t size;
 

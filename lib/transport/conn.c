@@ -163,7 +163,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   kin__list_push(&net->conns, &conn->node);
   kin__net_hold(net);
   kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);
-  net->stats.connections++;
+  conn->serial = ++net->stats.connections;
   net->stats.open_connections++;
   kin__sched_add(net->sched, &conn->task);
   *out = conn;

@@ -45,6 +45,7 @@ struct kin__conn {
   const kin__conn_events *events;
   void *owner;
   char peer[KIN__ADDRESS_TEXT_SIZE];
+  uint64_t serial; /* the net's first is 1 */
 
   /* The pool's. */
   kin__list idle_node;

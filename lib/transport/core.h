@@ -13,6 +13,8 @@ struct kin__transport {
   kin__net net;
   kin__url url;
   char *user_agent;
+  char *fields;                   /* header lines of every request */
+  struct kin__warnings *warnings; /* NULL: of no interest */
   kin__pool pool;
   kin__credentials credentials; /* get is NULL if there are none */
   kin__tls_context *tls;        /* NULL for http */
@@ -20,6 +22,7 @@ struct kin__transport {
   kin__probe probe;
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;
+  bool accept_gzip;
   bool is_closing;
   void (*close_cb)(void *ctx);
   void *close_ctx;

@@ -20,6 +20,7 @@
 #include "transport/exchange_core.h"
 #include "transport/request.h"
 #include "transport/tls_stream.h"
+#include "transport/warning.h"
 
 void kin__exchange_enter(kin__exchange *exchange) {
   exchange->frames++;
@@ -28,6 +29,8 @@ void kin__exchange_enter(kin__exchange *exchange) {
 static void free_if_done(kin__exchange *exchange) {
   if (exchange->state == KIN__EXCHANGE_ENDED && exchange->frames == 0) {
     kin__buf_finish(&exchange->request);
+    kin__buf_finish(&exchange->warnings);
+    kin__inflate_free(exchange->inflate);
     kin__free(exchange->transport->net.allocator, exchange);
   }
 }
@@ -69,8 +72,10 @@ void kin__exchange_become_ended(kin__exchange *exchange) {
 
 void kin__exchange_fail(kin__exchange *exchange, int code,
                         kin_error_class error_class, const char *format, ...) {
-  kin__exchange_error error = {
-      .code = code, .error_class = error_class, .had_head = exchange->had_head};
+  kin__exchange_error error = {.code = code,
+                               .error_class = error_class,
+                               .status = exchange->refused_status,
+                               .had_head = exchange->had_head};
   va_list args;
   va_start(args, format);
   vsnprintf(error.message, sizeof error.message, format, args);
@@ -79,6 +84,11 @@ void kin__exchange_fail(kin__exchange *exchange, int code,
                  "request failed: %s", error.message);
   kin__exchange_become_ended(exchange);
   exchange->callbacks.on_end(exchange->ctx, &error);
+}
+
+const char *kin__exchange_peer(const kin__exchange *exchange) {
+  return exchange->conn != NULL ? exchange->conn->peer
+                                : exchange->transport->url.host_header;
 }
 
 static kin_error_class class_of(int code, kin_error_class otherwise) {
@@ -284,10 +294,15 @@ static void begin(kin__exchange *exchange) {
 
 static bool step(kin__task *task) {
   kin__exchange *exchange = KIN__CONTAINER_OF(task, kin__exchange, task);
+  bool has_more = false;
   kin__exchange_enter(exchange);
-  begin(exchange);
+  if (exchange->state == KIN__EXCHANGE_BODY) {
+    has_more = kin__exchange_unpack(exchange);
+  } else {
+    begin(exchange);
+  }
   kin__exchange_leave(exchange);
-  return false;
+  return has_more;
 }
 
 static void time_out(kin__exchange *exchange) {
@@ -362,8 +377,10 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
     return KIN_ENOMEM;
   }
   kin__buf_init(&exchange->request, net->allocator, KIN__REQUEST_MAX_BYTES);
-  int err = kin__request_compose(&exchange->request, request, &transport->url,
-                                 transport->user_agent);
+  kin__request asked = *request;
+  asked.accepts_gzip = transport->accept_gzip && !request->is_watch;
+  int err = kin__request_compose(&exchange->request, &asked, &transport->url,
+                                 transport->user_agent, transport->fields);
   if (err != 0) {
     kin__buf_finish(&exchange->request);
     kin__free(net->allocator, exchange);
@@ -375,6 +392,10 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   exchange->ctx = ctx;
   exchange->is_watch = request->is_watch;
   kin__http1_init(&exchange->http1, &kin__exchange_http_events, exchange);
+  kin__buf_init(&exchange->warnings, net->allocator, KIN__WARNING_MAX_BYTES);
+  if (transport->warnings != NULL) {
+    exchange->http1.warnings = &exchange->warnings;
+  }
   kin__task_init(&exchange->task, step);
   kin__timer_init(&exchange->timer, on_timer);
   kin__waiter_init(&exchange->credential_waiter, on_credential);
@@ -410,8 +431,12 @@ void kin__exchange_pause(kin__exchange *exchange) {
   }
   exchange->is_paused = true;
   if (is_sent(exchange)) {
-    kin__timer_stop(kin__exchange_net(exchange)->timers, &exchange->timer);
-    kin__conn_pause(exchange->conn);
+    kin__net *net = kin__exchange_net(exchange);
+    kin__timer_stop(net->timers, &exchange->timer);
+    kin__sched_cancel(net->sched, &exchange->task);
+    if (exchange->conn != NULL) {
+      kin__conn_pause(exchange->conn);
+    }
   }
 }
 
@@ -423,11 +448,19 @@ void kin__exchange_resume(kin__exchange *exchange) {
   if (!is_sent(exchange)) {
     return;
   }
-  kin__conn_resume(exchange->conn);
-  exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  kin__net *net = kin__exchange_net(exchange);
+  exchange->last_read_ms = kin__net_now_ms(net);
   if (exchange->is_watch) {
     kin__probe_watch(&exchange->transport->probe);
   }
+  if (kin__exchange_has_packed(exchange)) {
+    kin__sched_add(net->sched, &exchange->task);
+    return;
+  }
+  if (exchange->is_received) {
+    return; /* in the callback that has got the last slice */
+  }
+  kin__conn_resume(exchange->conn);
   if (exchange->state == KIN__EXCHANGE_HEAD) {
     kin__exchange_start_timer(exchange,
                               exchange->transport->response_timeout_ms);
@@ -444,7 +477,8 @@ void kin__exchange_break(kin__exchange *exchange, int code,
 }
 
 bool kin__exchange_has_input(const kin__exchange *exchange) {
-  return exchange->conn != NULL && kin__conn_has_input(exchange->conn);
+  return kin__exchange_has_packed(exchange) ||
+         (exchange->conn != NULL && kin__conn_has_input(exchange->conn));
 }
 
 static bool is_open_watch(const kin__exchange *exchange) {

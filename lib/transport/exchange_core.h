@@ -7,6 +7,7 @@
 #include "transport/core.h"
 #include "transport/dial.h"
 #include "transport/http1.h"
+#include "transport/inflate.h"
 #include "transport/waiter.h"
 
 /* The exchange as exchange.c and exchange_response.c see it. One GET from start
@@ -27,14 +28,21 @@
  * function that libuv, the scheduler, a timer, a dial or a connection calls
  * brackets its work with enter() and leave(): memory is given back when the
  * exchange has ended and none of them is on the stack. After a callback nothing
- * but `state` is looked at. */
+ * but `state` is looked at.
+ *
+ * Unpacking. A gzip body is inflated a slice at a time: the first one where
+ * its bytes are read, the others in the task, and as long as bytes wait the
+ * connection is not read, so that there are never more than one recv of them.
+ * A response that has come to its end gives its connection away at once; only
+ * on_end waits. */
 typedef enum kin__exchange_state {
   KIN__EXCHANGE_QUEUED,  /* the task is scheduled; no dial, no conn, no timer */
   KIN__EXCHANGE_WAITING, /* one of the waiters is queued; timer: connect */
   KIN__EXCHANGE_DIALLING, /* dial is set */
   KIN__EXCHANGE_OPENING,  /* conn is set and not ready; timer: connect */
   KIN__EXCHANGE_HEAD, /* the request has been given to conn; timer: response */
-  KIN__EXCHANGE_BODY, /* on_head was called; timer, unless it is a watch: reads */
+  KIN__EXCHANGE_BODY, /* on_head was called; timer, unless it is a watch: reads;
+                       * no conn and no timer once it is_received */
   KIN__EXCHANGE_ENDED /* no dial, no conn, no timer; not in the list */
 } kin__exchange_state;
 
@@ -48,7 +56,8 @@ struct kin__exchange {
 
   kin__exchange_callbacks callbacks;
   void *ctx;
-  kin__buf request; /* kept until the response begins, to be sent again */
+  kin__buf request;  /* kept until the response's head, to be sent again */
+  kin__buf warnings; /* fields of the head, while it comes in */
   kin__waiter credential_waiter;
   kin__waiter context_waiter;
   uint64_t credential_serial; /* of what was sent */
@@ -57,11 +66,18 @@ struct kin__exchange {
   kin__http1 http1;
   uint64_t last_read_ms;
 
+  /* Of a gzip body: bytes wait here while conn is not read, and go on after
+   * conn is gone, in the task. NULL: it comes as it is. */
+  kin__inflate *inflate;
+  size_t unpack_left; /* bytes of it that on_body may still get */
+  int refused_status; /* of a redirect */
+
   bool is_watch;
   bool is_paused;
-  bool is_reused;    /* conn has carried a response before */
-  bool must_dial;    /* a connection of the pool has failed us */
-  bool is_late;      /* the timer was due, but there was input */
+  bool is_received; /* the whole response: conn is NULL, inflate has the rest */
+  bool is_reused;   /* conn has carried a response before */
+  bool must_dial;   /* a connection of the pool has failed us */
+  bool is_late;     /* the timer was due, but there was input */
   bool has_response; /* a byte of it */
   bool
       is_nobody; /* its certificate was answered with 401: conn is not reused */
@@ -87,6 +103,9 @@ void kin__exchange_drop_connection(kin__exchange *exchange);
 /* Everything goes; no callback. */
 void kin__exchange_become_ended(kin__exchange *exchange);
 
+/* The peer's address, or the server's name once conn is gone. */
+const char *kin__exchange_peer(const kin__exchange *exchange);
+
 /* Ends it with on_end. */
 void kin__exchange_fail(kin__exchange *exchange, int code,
                         kin_error_class error_class, const char *format, ...)
@@ -94,6 +113,21 @@ void kin__exchange_fail(kin__exchange *exchange, int code,
 /* The same with what the connection has to say about it. */
 void kin__exchange_fail_conn(kin__exchange *exchange,
                              const kin__conn_error *error);
+
+/* The head has come: what is to be told of it. Returns false if the exchange
+ * has failed. */
+bool kin__exchange_begin_body(kin__exchange *exchange,
+                              kin__response_head *head);
+/* Takes bytes of a gzip body; they wait. */
+void kin__exchange_pack(kin__exchange *exchange, const char *bytes,
+                        size_t length);
+/* Whether some wait. */
+bool kin__exchange_has_packed(const kin__exchange *exchange);
+/* The first slice of what has been read, and what follows from it: the task is
+ * scheduled, the connection goes on being read, or the exchange ends. */
+void kin__exchange_unpack_first(kin__exchange *exchange);
+/* Another slice: the task's step in BODY. */
+bool kin__exchange_unpack(kin__exchange *exchange);
 
 /* What the connection and the parser call; their owner is the exchange. */
 void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "transport/exchange_core.h"
+#include "transport/redirect.h"
+#include "transport/request.h"
+#include "transport/warning.h"
 
 /* What Go's servers say, in the clear, with a 400. */
 static const char https_hint[] =
@@ -21,13 +24,19 @@ static void fail_not_https(kin__exchange *exchange) {
 }
 
 /* The response is there. The connection is given away first, so that what the
- * callback starts can have it. */
+ * callbacks start can have it. */
 static void complete(kin__exchange *exchange) {
   kin__conn *conn = exchange->conn;
   if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn) &&
       !exchange->is_nobody) {
     exchange->conn = NULL;
     kin__pool_put(&exchange->transport->pool, conn);
+  }
+  if (exchange->inflate != NULL) {
+    kin__exchange_drop_connection(exchange);
+    exchange->is_received = true;
+    kin__exchange_unpack_first(exchange);
+    return;
   }
   kin__exchange_become_ended(exchange);
   exchange->callbacks.on_end(exchange->ctx, NULL);
@@ -76,19 +85,57 @@ static bool is_https_hint(kin__exchange *exchange, const char *bytes,
   return exchange->hint_length == whole;
 }
 
+/* A cached answer that is still good, which was not asked for, is none. */
+static bool is_redirect(int status) {
+  return status >= 300 && status < 400 && status != 304;
+}
+
+/* Whoever is redirected to would get the credentials. Not even said where to,
+ * but for the host: the rest may hold secrets. */
+static void fail_redirect(kin__exchange *exchange,
+                          const kin__response_head *head) {
+  char host[128];
+  kin__redirect_host(head->location, host, sizeof host);
+  exchange->refused_status = head->status;
+  kin__exchange_fail(exchange, KIN_ESTATUS, KIN_CLASS_SERVER,
+                     "%s answers %d, a redirect to %s; redirects are not "
+                     "followed",
+                     exchange->conn->peer, head->status, host);
+}
+
+static void hear_warnings(kin__exchange *exchange) {
+  kin__buf *fields = &exchange->warnings;
+  if (fields->length > 0) {
+    kin__warnings_hear(exchange->transport->warnings,
+                       kin__request_path(&exchange->request), fields->data,
+                       fields->length);
+  }
+  kin__buf_finish(fields);
+  kin__buf_finish(&exchange->request);
+}
+
 static void on_http_head(void *ctx, const kin__response_head *head) {
   kin__exchange *exchange = ctx;
   kin__net *net = kin__exchange_net(exchange);
   exchange->state = KIN__EXCHANGE_BODY;
-  exchange->had_head = true;
   kin__timer_stop(net->timers, &exchange->timer);
   note_status(exchange, head->status);
-  exchange->callbacks.on_head(exchange->ctx, head);
+  hear_warnings(exchange);
+  kin__response_head told = *head;
+  told.connection = exchange->conn->serial;
+  if (is_redirect(head->status)) {
+    fail_redirect(exchange, head);
+  } else if (kin__exchange_begin_body(exchange, &told)) {
+    exchange->had_head = true;
+    exchange->callbacks.on_head(exchange->ctx, &told);
+  }
 }
 
 static void on_http_body(void *ctx, const char *bytes, size_t length) {
   kin__exchange *exchange = ctx;
-  if (is_https_hint(exchange, bytes, length)) {
+  if (exchange->inflate != NULL) {
+    kin__exchange_pack(exchange, bytes, length);
+  } else if (is_https_hint(exchange, bytes, length)) {
     fail_not_https(exchange);
   } else {
     exchange->callbacks.on_body(exchange->ctx, bytes, length);
@@ -116,7 +163,6 @@ static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
   if (!exchange->has_response) {
     exchange->has_response = true;
     exchange->first_byte = (unsigned char)bytes[0];
-    kin__buf_finish(&exchange->request);
   }
   exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
   kin__probe_hear(&exchange->transport->probe, exchange->last_read_ms);
@@ -132,6 +178,8 @@ static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
                        kin__http1_reason(&exchange->http1));
   } else if (kin__http1_is_complete(&exchange->http1)) {
     complete(exchange);
+  } else if (exchange->inflate != NULL) {
+    kin__exchange_unpack_first(exchange);
   } else {
     kin__exchange_start_read_timer(exchange);
   }

@@ -53,12 +53,17 @@ static kin_str trim_end(const char *bytes, size_t length) {
 static void reset_head(kin__http1 *http1) {
   http1->head = (kin__response_head){.retry_after_s = -1, .is_identity = true};
   http1->head.content_type = kin__str(http1->content_type, 0);
+  http1->head.location = kin__str(http1->location, 0);
+  http1->head.encoding = kin__str(http1->encoding, 0);
 }
 
 static int on_message_begin(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
   http1->is_interim = false;
   reset_head(http1);
+  if (http1->warnings != NULL) {
+    http1->warnings->length = 0; /* a 1xx's */
+  }
   return 0;
 }
 
@@ -81,7 +86,7 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t length) {
   return 0;
 }
 
-/* Of several Content-Type or Retry-After lines the first counts. */
+/* Of several Content-Type, Location or Retry-After lines the first counts. */
 static kin__http1_field classify(const kin__http1 *http1) {
   kin_str name = kin__str(http1->name, http1->name_length);
   if (name.length > sizeof http1->name) {
@@ -101,6 +106,13 @@ static kin__http1_field classify(const kin__http1 *http1) {
   if (kin__str_equal_nocase(name, KIN__LIT("transfer-encoding"))) {
     return KIN__FIELD_TRANSFER_ENCODING;
   }
+  if (kin__str_equal_nocase(name, KIN__LIT("location"))) {
+    return http1->head.location.length == 0 ? KIN__FIELD_LOCATION
+                                            : KIN__FIELD_IGNORED;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("warning"))) {
+    return http1->warnings != NULL ? KIN__FIELD_WARNING : KIN__FIELD_IGNORED;
+  }
   return KIN__FIELD_IGNORED;
 }
 
@@ -114,6 +126,16 @@ static int on_header_field_complete(llhttp_t *parser) {
   return 0;
 }
 
+/* Without memory there are none. */
+static void collect_warning(kin__http1 *http1, const char *at, size_t length) {
+  kin__buf *to = http1->warnings;
+  size_t room = to->max_length - to->length;
+  if (kin__buf_append(to, at, length < room ? length : room) != 0) {
+    to->length = 0;
+    http1->field = KIN__FIELD_IGNORED;
+  }
+}
+
 static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   kin__http1 *http1 = self(parser);
   if (http1->is_head_done) {
@@ -122,6 +144,11 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   if (http1->field == KIN__FIELD_CONTENT_TYPE) {
     collect(http1->content_type, sizeof http1->content_type,
             &http1->value_length, at, length);
+  } else if (http1->field == KIN__FIELD_LOCATION) {
+    collect(http1->location, sizeof http1->location, &http1->value_length, at,
+            length);
+  } else if (http1->field == KIN__FIELD_WARNING) {
+    collect_warning(http1, at, length);
   } else if (http1->field != KIN__FIELD_IGNORED) {
     collect(http1->value, sizeof http1->value, &http1->value_length, at,
             length);
@@ -129,11 +156,42 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   return 0;
 }
 
-static void keep_content_type(kin__http1 *http1) {
-  size_t size = sizeof http1->content_type;
+/* What collect() has kept of a field that may be cut. */
+static kin_str kept(const kin__http1 *http1, const char *value, size_t size) {
   size_t length = http1->value_length;
-  http1->head.content_type =
-      trim_end(http1->content_type, length < size ? length : size);
+  return trim_end(value, length < size ? length : size);
+}
+
+/* Of a coding that was not understood, or is to be undone. */
+static void keep_encoding(kin__http1 *http1) {
+  kin_str value = kept(http1, http1->value, sizeof http1->value);
+  size_t size = sizeof http1->encoding;
+  size_t length = value.length < size ? value.length : size;
+  for (size_t i = 0; i < length; i++) {
+    char c = value.data[i];
+    http1->encoding[i] = (char)(c >= ' ' && c <= '~' ? c : '?');
+  }
+  http1->head.encoding.length = length;
+}
+
+/* One gzip, in one field, can be undone; a transfer coding never can. */
+static void note_coding(kin__http1 *http1) {
+  kin__response_head *head = &http1->head;
+  bool is_whole = http1->value_length <= sizeof http1->value;
+  kin_str value = kept(http1, http1->value, sizeof http1->value);
+  bool is_content = http1->field == KIN__FIELD_CONTENT_ENCODING;
+  bool is_chunked =
+      !is_content && kin__str_equal_nocase(value, KIN__LIT("chunked"));
+  if (is_whole && (value.length == 0 || is_chunked ||
+                   kin__str_equal_nocase(value, KIN__LIT("identity")))) {
+    return;
+  }
+  bool is_gzip = is_content && is_whole &&
+                 (kin__str_equal_nocase(value, KIN__LIT("gzip")) ||
+                  kin__str_equal_nocase(value, KIN__LIT("x-gzip")));
+  head->is_gzip = is_gzip && head->is_identity;
+  head->is_identity = false;
+  keep_encoding(http1);
 }
 
 static void keep_retry_after(kin__http1 *http1, kin_str value) {
@@ -146,24 +204,29 @@ static void keep_retry_after(kin__http1 *http1, kin_str value) {
 
 static int on_header_value_complete(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
-  if (http1->field == KIN__FIELD_IGNORED) {
-    return 0;
-  }
-  if (http1->field == KIN__FIELD_CONTENT_TYPE) {
-    keep_content_type(http1);
-    return 0;
-  }
-  bool is_whole = http1->value_length <= sizeof http1->value;
-  kin_str value = trim_end(http1->value, is_whole ? http1->value_length : 0);
-  if (http1->field == KIN__FIELD_RETRY_AFTER) {
-    keep_retry_after(http1, value);
-    return 0;
-  }
-  bool is_chunked = http1->field == KIN__FIELD_TRANSFER_ENCODING &&
-                    kin__str_equal_nocase(value, KIN__LIT("chunked"));
-  if (!is_whole || !(value.length == 0 || is_chunked ||
-                     kin__str_equal_nocase(value, KIN__LIT("identity")))) {
-    http1->head.is_identity = false;
+  kin__response_head *head = &http1->head;
+  switch (http1->field) {
+  case KIN__FIELD_IGNORED:
+    break;
+  case KIN__FIELD_CONTENT_TYPE:
+    head->content_type =
+        kept(http1, http1->content_type, sizeof http1->content_type);
+    break;
+  case KIN__FIELD_LOCATION:
+    head->location = kept(http1, http1->location, sizeof http1->location);
+    break;
+  case KIN__FIELD_WARNING:
+    collect_warning(http1, "\n", 1);
+    break;
+  case KIN__FIELD_RETRY_AFTER:
+    if (http1->value_length <= sizeof http1->value) {
+      keep_retry_after(http1, kept(http1, http1->value, sizeof http1->value));
+    }
+    break;
+  case KIN__FIELD_CONTENT_ENCODING:
+  case KIN__FIELD_TRANSFER_ENCODING:
+    note_coding(http1);
+    break;
   }
   return 0;
 }

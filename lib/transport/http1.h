@@ -7,6 +7,7 @@
 
 #include <llhttp.h>
 
+#include "base/buf.h"
 #include "transport/exchange.h"
 
 /* The response to one GET, from bytes. No I/O, no allocation: a head is bounded
@@ -32,7 +33,9 @@ typedef enum kin__http1_field {
   KIN__FIELD_CONTENT_TYPE,
   KIN__FIELD_CONTENT_ENCODING,
   KIN__FIELD_TRANSFER_ENCODING,
-  KIN__FIELD_RETRY_AFTER
+  KIN__FIELD_RETRY_AFTER,
+  KIN__FIELD_LOCATION,
+  KIN__FIELD_WARNING
 } kin__http1_field;
 
 typedef struct kin__http1 {
@@ -50,7 +53,12 @@ typedef struct kin__http1 {
   size_t value_length; /* seen; may exceed the array */
 
   char content_type[256];
+  char location[256];
+  char encoding[32];
   kin__response_head head;
+  kin__buf *warnings; /* set after init: where values of Warning go, each ended
+                       * by a newline; what does not fit does not. NULL:
+                       * nowhere */
 
   const char *reason; /* why the response was refused; static, or NULL */
   bool is_head_done;

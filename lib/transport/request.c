@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* No body, so a GET is its head. Compression is refused in so many words: what
- * is saved on the wire costs more on both ends, and bodies are decoded as they
- * come. */
+/* No body, so a GET is its head. Compression is refused in so many words unless
+ * it is wanted: what is saved on the wire costs more on both ends. */
 #include "transport/request.h"
 
 #include <assert.h>
@@ -9,6 +8,8 @@
 #include <string.h>
 
 #include <kin/error.h>
+
+#include "base/str.h"
 
 bool kin__request_is_field(const char *value) {
   for (const char *c = value; *c != '\0'; c++) {
@@ -32,22 +33,32 @@ static bool is_target(const char *target) {
 }
 
 int kin__request_compose(kin__buf *out, const kin__request *request,
-                         const kin__url *url, const char *user_agent) {
+                         const kin__url *url, const char *user_agent,
+                         const char *fields) {
   if (!is_target(request->target) || !kin__request_is_field(request->accept)) {
     return KIN_EINVAL;
   }
+  const char *encoding = request->accepts_gzip ? "gzip" : "identity";
   const char *const parts[] = {
       "GET ",           url->prefix,
       request->target,  " HTTP/1.1\r\nHost: ",
       url->host_header, "\r\nUser-Agent: ",
       user_agent,       "\r\nAccept: ",
-      request->accept,  "\r\nAccept-Encoding: identity\r\n\r\n",
+      request->accept,  "\r\n",
+      fields,           "Accept-Encoding: ",
+      encoding,         "\r\n\r\n",
   };
   int err = 0;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && err == 0; i++) {
     err = kin__buf_append_cstr(out, parts[i]);
   }
   return err;
+}
+
+kin_str kin__request_path(const kin__buf *request) {
+  static const char method[] = "GET ";
+  const char *path = request->data + sizeof method - 1;
+  return kin__str(path, strcspn(path, " ?"));
 }
 
 int kin__request_authorize(kin__buf *out, const kin__buf *request,

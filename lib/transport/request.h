@@ -15,12 +15,17 @@
  * tabs only, so that nobody can smuggle a line in. */
 bool kin__request_is_field(const char *value);
 
-/* Appends the request as it goes over the wire. Errors: KIN_EINVAL (a target
+/* Appends the request as it goes over the wire. `fields` are more header lines,
+ * each with its end. Errors: KIN_EINVAL (a target
  * that does not begin with '/' or holds bytes that must be percent-encoded, or
  * an accept that is no field value), KIN_ETOOBIG (as far as the buffer says),
  * KIN_ENOMEM. */
 int kin__request_compose(kin__buf *out, const kin__request *request,
-                         const kin__url *url, const char *user_agent);
+                         const kin__url *url, const char *user_agent,
+                         const char *fields);
+
+/* The path of a composed request, borrowed, without its query. */
+kin_str kin__request_path(const kin__buf *request);
 
 /* Appends a composed request with an Authorization field of this value. The
  * buffer, which must be empty, then holds a secret, and its memory has not

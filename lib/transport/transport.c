@@ -4,9 +4,11 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "transport/conn.h"
 #include "transport/core.h"
 #include "transport/dial.h"
+#include "transport/inflate.h"
 #include "transport/request.h"
 
 static bool are_valid(const kin__transport_options *options) {
@@ -59,6 +61,11 @@ int kin__transport_open(kin__transport **out,
   if (!are_valid(options)) {
     return KIN_EINVAL;
   }
+  if (options->accept_gzip && !kin__inflate_is_supported()) {
+    kin__log_write(options->log, KIN_LOG_ERROR,
+                   "accept_gzip needs a library that was built with zlib");
+    return KIN_ENOTSUP;
+  }
   kin__transport *transport = kin__calloc(allocator, 1, sizeof *transport);
   if (transport == NULL) {
     return KIN_ENOMEM;
@@ -68,6 +75,12 @@ int kin__transport_open(kin__transport **out,
   if (transport->user_agent == NULL) {
     goto fail_user_agent;
   }
+  transport->fields =
+      kin__strdup(allocator, kin__or_default(options->fields, ""));
+  if (transport->fields == NULL) {
+    goto fail_fields;
+  }
+  transport->warnings = options->warnings;
   transport->net.allocator = allocator;
   err = open_tls(transport, options);
   if (err != 0) {
@@ -88,12 +101,15 @@ int kin__transport_open(kin__transport **out,
   }
   transport->connect_timeout_ms = options->connect_timeout_ms;
   transport->response_timeout_ms = options->response_timeout_ms;
+  transport->accept_gzip = options->accept_gzip;
   *out = transport;
   return 0;
 
 fail_net:
   kin__tls_context_free(transport->tls);
 fail_tls:
+  kin__free(allocator, transport->fields);
+fail_fields:
   kin__free(allocator, transport->user_agent);
 fail_user_agent:
   kin__free(allocator, transport);
@@ -107,6 +123,7 @@ static void on_drained(kin__net *net) {
   void *ctx = transport->close_ctx;
   kin__tls_context_free(transport->tls);
   kin__url_finish(&transport->url, allocator);
+  kin__free(allocator, transport->fields);
   kin__free(allocator, transport->user_agent);
   kin__free(allocator, transport);
   if (cb != NULL) {

@@ -19,6 +19,7 @@
 #include "transport/url.h"
 
 struct kin__tls_options;
+struct kin__warnings;
 
 /* One API server as seen from one loop: name resolution, connections, the
  * keep-alive pool, and the exchanges that run on them.
@@ -38,10 +39,13 @@ typedef struct kin__transport_options {
   const kin__log *log;
   kin__url url; /* moved in */
   const char *user_agent;
+  const char *fields; /* more header lines for every request, each with its
+                       * end; NULL: none; copied */
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;
   uint32_t max_idle_connections; /* kept for reuse */
   uint32_t idle_timeout_ms;      /* how long */
+  bool accept_gzip;              /* of all but watches; needs zlib */
 
   /* Both for https only, and borrowed: what is copied of tls, the source of
    * credentials must outlive the transport. NULL: the system's certificates;
@@ -49,12 +53,16 @@ typedef struct kin__transport_options {
   const struct kin__tls_options *tls;
   const kin__credentials *credentials;
 
+  struct kin__warnings *warnings; /* told of what responses warn about; must
+                                   * outlive the transport. NULL: nobody */
+
   uint32_t probe_silence_ms; /* without a byte; 0: no probes, see probe.h */
   uint32_t probe_answer_ms;  /* in which the server must answer one */
 } kin__transport_options;
 
 /* Errors: KIN_ENOMEM, KIN_EINVAL (control characters in user_agent;
- * contradicting tls options; tls or credentials without https), and libuv's.
+ * contradicting tls options; tls or credentials without https), KIN_ENOTSUP
+ * (accept_gzip without zlib), and libuv's.
  * The url is only moved on success. */
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options);

@@ -40,13 +40,17 @@ static const kin__transport_stats *stats(world *w) {
   return kin__transport_get_stats(w->transport);
 }
 
-static void run_hello(world *w) {
+/* Returns the number of its connection. */
+static uint64_t run_hello(world *w) {
   fetch f = {.world = w};
   fetch_run(&f, w, "/x");
   assert_hello(&f);
+  uint64_t connection = f.connection;
   fetch_finish(&f);
+  return connection;
 }
 
+/* RR-06: a request has no body, so there is nothing to send again. */
 static void test_exchange_request(void **state) {
   (void)state;
   world w;
@@ -80,24 +84,18 @@ static void test_exchange_status_and_fields(void **state) {
   static const loop_reply replies[] = {
       {.bytes = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\n"
                 "Content-Type: text/plain\r\nContent-Length: 4\r\n\r\nslow"},
-      {.bytes = "HTTP/1.1 302 Found\r\nLocation: /y\r\n"
-                "Content-Length: 0\r\n\r\n"},
       {.bytes = "HTTP/1.1 204 No Content\r\n\r\n"},
       {.bytes = "HTTP/1.1 100 Continue\r\n\r\n" HELLO_CHUNKED},
-      {.bytes = OK "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nzz"},
+      {.bytes = OK "Content-Encoding: br\r\nContent-Length: 2\r\n\r\nzz"},
   };
   world w;
-  world_setup(&w, replies, 5);
+  world_setup(&w, replies, 4);
   fetch f = {.world = &w};
   fetch_run(&f, &w, "/x");
   assert_int_equal(f.status, 429);
   assert_int_equal(f.retry_after_s, 3);
   assert_string_equal(f.content_type, "text/plain");
   assert_string_equal(f.body, "slow");
-  fetch_finish(&f);
-  fetch_run(&f, &w, "/x");
-  assert_int_equal(f.status, 302); /* not followed */
-  assert_int_equal(f.body_length, 0);
   fetch_finish(&f);
   fetch_run(&f, &w, "/x");
   assert_int_equal(f.status, 204);
@@ -170,12 +168,12 @@ static void test_exchange_keep_alive(void **state) {
   world w;
   world_setup(&w, replies, 4);
   for (size_t i = 0; i < 3; i++) {
-    run_hello(&w);
+    assert_int_equal(run_hello(&w), 1);
     assert_int_equal(w.server.accepted, 1);
     assert_int_equal(stats(&w)->connections, 1);
   }
   assert_int_equal(stats(&w)->open_connections, 0);
-  run_hello(&w);
+  assert_int_equal(run_hello(&w), 2);
   assert_int_equal(w.server.accepted, 2);
   assert_int_equal(stats(&w)->connections, 2);
   assert_int_equal(stats(&w)->open_connections, 1);

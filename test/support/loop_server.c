@@ -219,8 +219,13 @@ void loop_server_drop(loop_server *server, loop_then then) {
 }
 
 void loop_server_push(loop_server *server, const char *bytes) {
+  loop_server_push_bytes(server, bytes, strlen(bytes));
+}
+
+void loop_server_push_bytes(loop_server *server, const char *bytes,
+                            size_t length) {
   for (loop_peer *peer = server->peers; peer != NULL; peer = peer->next) {
-    CHECK(send(peer->fd, bytes, strlen(bytes), MSG_NOSIGNAL) > 0);
+    CHECK(send(peer->fd, bytes, length, MSG_NOSIGNAL) > 0);
   }
 }
 

@@ -58,6 +58,8 @@ void loop_server_drop(loop_server *server, loop_then then);
 
 /* Sends bytes on all connections, asked for or not. */
 void loop_server_push(loop_server *server, const char *bytes);
+void loop_server_push_bytes(loop_server *server, const char *bytes,
+                            size_t length);
 
 /* A port of 127.0.0.1 on which nobody listens. */
 int loop_unused_port(void);

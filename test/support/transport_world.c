@@ -64,6 +64,11 @@ int world_open_at(world *w, const char *url) {
       .response_timeout_ms = WORLD_RESPONSE_MS,
       .max_idle_connections = w->max_idle,
       .idle_timeout_ms = WORLD_IDLE_MS,
+      .accept_gzip = w->accept_gzip,
+      .fields = w->fields,
+      .warnings = w->warnings,
+      .probe_silence_ms = w->probe_silence_ms,
+      .probe_answer_ms = WORLD_CONNECT_MS,
   };
   int err = kin__url_parse(&options.url, options.allocator, url);
   if (err != 0) {
@@ -142,6 +147,8 @@ static void on_head(void *ctx, const kin__response_head *head) {
   f->heads++;
   f->status = head->status;
   f->retry_after_s = head->retry_after_s;
+  f->connection = head->connection;
+  assert_int_not_equal(f->connection, 0);
   f->is_identity = head->is_identity;
   snprintf(f->content_type, sizeof f->content_type, KIN_STR_FORMAT,
            KIN_STR_ARG(head->content_type));

@@ -29,9 +29,13 @@ typedef struct world {
   fail_alloc memory;
   loop_server server;
   kin__transport *transport; /* NULL if it could not be opened, or is closed */
-  uint32_t max_idle;         /* for world_open_at */
-  bool is_closed; /* the transport's close callback has been called */
-  int fd_count;   /* before */
+  uint32_t max_idle;         /* these for world_open_at */
+  const char *fields;
+  struct kin__warnings *warnings;
+  uint32_t probe_silence_ms;
+  bool accept_gzip; /* the same */
+  bool is_closed;   /* the transport's close callback has been called */
+  int fd_count;     /* before */
 } world;
 
 /* One exchange as its owner sees it. */
@@ -41,6 +45,7 @@ typedef struct fetch {
   int status;
   char content_type[300];
   int64_t retry_after_s;
+  uint64_t connection;
   bool is_identity;
   char *body; /* NUL-terminated */
   size_t body_length;
