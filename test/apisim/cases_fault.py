@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Faults, each seen from the client's side."""
 
+import gzip
 import json
 import time
+import zlib
 
 from sim import Closed, Reader, request_bytes
 
@@ -225,6 +227,102 @@ def test_wrong_content_type(start):
                           "type": "application/vnd.kubernetes.protobuf"})
     assert sim.get(PODS).headers["content-type"].endswith("protobuf")
     assert sim.get(PODS).headers["content-type"] == "application/json"
+
+
+def test_warning(start):
+    sim = start("--pods", "3", "--fault",
+                "warning,verb=list,text=pods are old",
+                "--fault", "warning,verb=watch", "--fault",
+                "status,verb=get,code=404", "--fault", "warning,verb=get")
+    pods = sim.get(PODS)
+    assert pods.headers["warning"] == '299 - "pods are old"'
+    assert len(pods.json()["items"]) == 3
+    stream = sim.watch(WATCH)
+    assert ("Warning", '299 - "this version is deprecated"') in \
+        stream.header_list
+    assert len(stream.events(3)) == 3
+    stream.close()
+    absent = sim.get("/version")
+    assert absent.status == 404 and "warning" in absent.headers
+    sim.control("fault", method="DELETE")
+    assert "warning" not in sim.get(PODS).headers
+    assert sim.post("/sim/fault", {"kind": "warning",
+                                   "text": 'a"b'}).status == 400
+
+
+def test_redirect(start):
+    sim = start("--fault", "redirect,verb=list,count=1")
+    answer = sim.get(PODS)
+    assert answer.status == 302
+    assert answer.headers["location"] == "https://sso.example/login?token=secret"
+    sim.control("fault", {"kind": "redirect", "code": 307, "to": "/x",
+                          "count": 1})
+    answer = sim.get(PODS)
+    assert (answer.status, answer.headers["location"]) == (307, "/x")
+    assert sim.get(PODS).status == 200
+
+
+def until_close(sim, path):
+    """The head and the body of an answer that ends with its connection."""
+    with sim.connect() as sock:
+        sock.sendall(request_bytes("GET", path))
+        reader = Reader(sock)
+        head = reader.until(b"\r\n\r\n")
+        try:
+            while True:
+                reader.fill()
+        except Closed as closed:
+            assert str(closed) == "EOF"
+        return head, reader.buffer
+
+
+def test_until_close(start):
+    sim = start("--pods", "3")
+    plain = sim.get(PODS).body
+    for mode, version in (("1.0", b"HTTP/1.0 200"), ("1.1", b"HTTP/1.1 200")):
+        sim.control("fault", {"kind": "until-close", "mode": mode, "count": 1})
+        head, body = until_close(sim, PODS)
+        assert head.startswith(version) and b"\r\nConnection: close" in head
+        assert b"Content-Length" not in head and b"chunked" not in head
+        assert body == plain
+        sim.control("fault", {"kind": "until-close", "mode": mode, "count": 1})
+        head, body = until_close(sim, WATCH + "&timeoutSeconds=1")
+        assert head.startswith(version) and b"chunked" not in head
+        assert body.count(b'"ADDED"') == 3
+    small = start("--fault", "until-close")
+    head, body = until_close(small, PODS)
+    assert b"Content-Length" not in head and json.loads(body)["items"] == []
+
+
+def test_gzip_unasked(start):
+    sim = start("--pods", "3", "--fault", "gzip")
+    plain = start("--pods", "3").get(PODS).body
+    answer = sim.get(PODS)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(answer.body) == plain
+    error = sim.get("/api/v1/nowhere")
+    assert error.status == 404 and error.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(error.body)
+    stream = sim.watch(WATCH)
+    inflater = zlib.decompressobj(31)
+    text = b""
+    while text.count(b"\n") < 3:
+        text += inflater.decompress(stream.chunk())
+    sim.control("events", {"count": 1, "kind": "modify"})
+    while text.count(b"\n") < 4:
+        text += inflater.decompress(stream.chunk())
+    assert b'"MODIFIED"' in text
+    stream.close()
+
+
+def test_gzip_bomb(start):
+    sim = start("--pods", "3")
+    plain = sim.get(PODS).body
+    for count in (1, 257, 258, 259, 516, 10000000):
+        sim.control("fault", {"kind": "gzip", "bytes": count, "count": 1})
+        packed = sim.get(PODS).body
+        assert gzip.decompress(packed) == b" " * count + plain
+        assert len(packed) < len(plain) + count / 150 + 400
 
 
 def test_no_response(start):

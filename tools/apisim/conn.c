@@ -173,6 +173,12 @@ static void on_timer(uv_timer_t *timer) {
     conn_close(c, false);
     return;
   }
+  if (c->state == CONN_READING) {
+    if (c->plan.idle_close) {
+      conn_close(c, false);
+    }
+    return;
+  }
   c->stalled = false;
   conn_mark_dirty(c);
 }
@@ -214,6 +220,7 @@ static void start_answer(conn *c) {
   c->req.method = llhttp_get_method(&c->parser);
   c->head_only = c->req.method == HTTP_HEAD;
   c->uncounted = false;
+  uv_timer_stop(&c->timer); // of an idle connection
   memset(&c->plan, 0, sizeof c->plan);
   stream_set_pieces(c->stream, 0, 0);
   c->queued = c->out.bytes; // a 100 Continue may still be there
@@ -317,6 +324,9 @@ static void finish_request(conn *c) {
   clear_next_header(&c->req);
   llhttp_resume(&c->parser);
   c->state = CONN_READING;
+  if (c->plan.idle_close) {
+    uv_timer_start(&c->timer, on_timer, c->plan.idle_ms, 0);
+  }
   stream_set_reading(c->stream, true);
   parse_inbox(c);
 }

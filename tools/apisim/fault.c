@@ -7,6 +7,7 @@
 
 #include "conn.h"
 #include "mem.h"
+#include "odd.h"
 #include "sim.h"
 #include "status.h"
 
@@ -35,6 +36,9 @@ typedef struct rule {
   char mode[16];
   char body[16];
   char type[64];
+  char reason[32];
+  char to[128];
+  char text[200];
 } rule;
 
 struct faults {
@@ -111,6 +115,25 @@ static bool apply_content_type(conn *c, const rule *r) {
   return false;
 }
 
+static bool apply_warning(conn *c, const rule *r) {
+  snprintf(c->plan.warning, sizeof c->plan.warning, "%s",
+           *r->text != '\0' ? r->text : "this version is deprecated");
+  return false;
+}
+
+static bool apply_until_close(conn *c, const rule *r) {
+  c->http10 = true;
+  c->plan.until_close = true;
+  c->plan.old = strcmp(r->mode, "1.1") != 0;
+  return false;
+}
+
+static bool apply_gzip(conn *c, const rule *r) {
+  c->plan.gzip = true;
+  c->plan.gzip_blanks = (size_t)r->bytes;
+  return false;
+}
+
 static bool apply_drop_bookmarks(conn *c, const rule *r) {
   (void)r;
   c->plan.drop_bookmarks = true;
@@ -120,6 +143,60 @@ static bool apply_drop_bookmarks(conn *c, const rule *r) {
 static bool apply_duplicate_bookmarks(conn *c, const rule *r) {
   (void)r;
   c->plan.duplicate_bookmarks = true;
+  return false;
+}
+
+static bool apply_error(conn *c, const rule *r) {
+  fault_error *error = &c->plan.error;
+  error->is_set = true;
+  error->code = r->code != 0 ? (unsigned)r->code : 410;
+  error->retry_after = r->retry_after;
+  memcpy(error->reason, r->reason, sizeof error->reason);
+  memcpy(error->body, r->body, sizeof error->body);
+  c->plan.after_events = r->after_events;
+  return false;
+}
+
+static bool apply_end(conn *c, const rule *r) {
+  c->plan.end_watch = true;
+  c->plan.after_events = r->after_events;
+  return false;
+}
+
+static bool apply_deaf(conn *c, const rule *r) {
+  c->plan.deaf = true;
+  c->plan.after_events = r->after_events;
+  return false;
+}
+
+static bool apply_odd_object(conn *c, const rule *r) {
+  c->plan.odd_object = true;
+  c->plan.odd_bytes = r->bytes;
+  c->plan.after_events = r->after_events;
+  memcpy(c->plan.odd_mode, r->mode, sizeof c->plan.odd_mode);
+  return false;
+}
+
+static bool apply_duplicate_events(conn *c, const rule *r) {
+  (void)r;
+  c->plan.duplicate_events = true;
+  return false;
+}
+
+static bool apply_late_bookmarks(conn *c, const rule *r) {
+  c->plan.late_bookmark_ms = r->ms != 0 ? r->ms : 1000;
+  return false;
+}
+
+static bool apply_ignore_limit(conn *c, const rule *r) {
+  (void)r;
+  c->plan.ignore_limit = true;
+  return false;
+}
+
+static bool apply_idle_close(conn *c, const rule *r) {
+  c->plan.idle_close = true;
+  c->plan.idle_ms = r->ms;
   return false;
 }
 
@@ -150,47 +227,6 @@ static bool apply_header_bomb(conn *c, const rule *r) {
   return true;
 }
 
-static const struct {
-  unsigned code;
-  const char *reason;
-  const char *message;
-} STATUS_KINDS[] = {
-    {400, "BadRequest", "the request is invalid"},
-    {401, "Unauthorized", "Unauthorized"},
-    {403, "Forbidden", "access is forbidden"},
-    {404, "NotFound", "the server could not find the requested resource"},
-    {409, "Conflict", "the server reported a conflict"},
-    {410, "Expired", "The resourceVersion for the provided list is too old."},
-    {429, "TooManyRequests", "Too many requests, please try again later."},
-    {500, "InternalError", "Internal error occurred: injected fault"},
-    {503, "ServiceUnavailable",
-     "the server is currently unable to handle the request"},
-    {504, "Timeout",
-     "Timeout: request did not complete within the allotted "
-     "timeout"},
-};
-
-static void put_status_body(const rule *r, unsigned code, buf *out) {
-  const char *reason = NULL;
-  const char *message = "an injected fault";
-  for (size_t i = 0; i < sizeof STATUS_KINDS / sizeof STATUS_KINDS[0]; i++) {
-    if (STATUS_KINDS[i].code == code) {
-      reason = STATUS_KINDS[i].reason;
-      message = STATUS_KINDS[i].message;
-    }
-  }
-  if (strcmp(r->body, "text") == 0) {
-    buf_printf(out, "%s\n", message);
-    return;
-  }
-  char details[48];
-  snprintf(details, sizeof details, "{\"retryAfterSeconds\":%llu}",
-           (unsigned long long)r->retry_after);
-  status_put(out, (int)code, reason, message,
-             r->retry_after != 0 ? details : NULL);
-  buf_putc(out, '\n');
-}
-
 static bool apply_status(conn *c, const rule *r) {
   unsigned code = r->code != 0 ? (unsigned)r->code : 500;
   bool json = strcmp(r->body, "text") != 0;
@@ -204,10 +240,32 @@ static bool apply_status(conn *c, const rule *r) {
   }
   if (strcmp(r->body, "none") != 0) {
     buf body = {0};
-    put_status_body(r, code, &body);
+    if (json) {
+      odd_put_status(&body, code, r->reason, r->retry_after);
+    } else {
+      buf_puts(&body, odd_message(code));
+    }
+    buf_putc(&body, '\n');
     resp_write_copy(c, body.data, body.len);
     buf_free(&body);
   }
+  resp_end(c);
+  return true;
+}
+
+static bool apply_too_large(conn *c, const rule *r) {
+  (void)r;
+  uint64_t current = store_revision(c->sim->store);
+  status_version_too_large(c, current + 1, current);
+  return true;
+}
+
+static bool apply_redirect(conn *c, const rule *r) {
+  resp_begin(c, r->code != 0 ? (int)r->code : 302, "text/html; charset=utf-8");
+  resp_header(c, "Location",
+              *r->to != '\0' ? r->to
+                             : "https://sso.example/login?token=secret");
+  resp_write_copy(c, "elsewhere\n", 10);
   resp_end(c);
   return true;
 }
@@ -221,10 +279,23 @@ static const fault_kind KINDS[] = {
     {"garbage", apply_garbage},
     {"truncate", apply_truncate},
     {"wrong-content-type", apply_content_type},
+    {"until-close", apply_until_close},
+    {"gzip", apply_gzip},
+    {"warning", apply_warning},
     {"drop-bookmarks", apply_drop_bookmarks},
     {"duplicate-bookmarks", apply_duplicate_bookmarks},
+    {"duplicate-events", apply_duplicate_events},
+    {"late-bookmarks", apply_late_bookmarks},
+    {"error", apply_error},
+    {"end", apply_end},
+    {"deaf", apply_deaf},
+    {"odd-object", apply_odd_object},
+    {"ignore-limit", apply_ignore_limit},
+    {"idle-close", apply_idle_close},
     {"delay", apply_delay},
     {"status", apply_status, true},
+    {"redirect", apply_redirect, true},
+    {"too-large", apply_too_large, true},
     {"no-response", apply_no_response, true},
     {"header-bomb", apply_header_bomb, true},
     {"refuse", NULL},
@@ -272,6 +343,9 @@ static const member MEMBERS[] = {
     TEXT("mode", mode),
     TEXT("body", body),
     TEXT("type", type),
+    TEXT("reason", reason),
+    TEXT("to", to),
+    TEXT("text", text),
 };
 
 enum { MEMBER_COUNT = sizeof MEMBERS / sizeof MEMBERS[0] };
@@ -455,8 +529,21 @@ void faults_describe(const faults *f, buf *out) {
   buf_putc(out, ']');
 }
 
-static bool matches(const rule *r, const char *verb, const char *plural) {
-  if (strcmp(r->verb, "any") != 0 && strcmp(r->verb, verb) != 0) {
+/* Some requests of a verb have a name of their own, too. */
+static const char *second_verb(conn *c, const char *verb) {
+  if (strcmp(verb, "watch") == 0 &&
+      request_query_bool(&c->req, "sendInitialEvents")) {
+    return "watchlist";
+  }
+  const char *token = request_query(&c->req, "continue");
+  bool is_page = strcmp(verb, "list") == 0 && token != NULL && *token != '\0';
+  return is_page ? "page" : verb;
+}
+
+static bool matches(const rule *r, conn *c, const char *verb,
+                    const char *plural) {
+  if (strcmp(r->verb, "any") != 0 && strcmp(r->verb, verb) != 0 &&
+      strcmp(r->verb, second_verb(c, verb)) != 0) {
     return false;
   }
   return *r->plural == '\0' ||
@@ -484,7 +571,7 @@ static bool strikes(struct sim *s, rule *r) {
 static bool apply_all(conn *c, const char *verb, const char *plural,
                       bool answers) {
   for (rule *r = c->sim->faults->first; r != NULL; r = r->next) {
-    if (r->kind->answers == answers && matches(r, verb, plural) &&
+    if (r->kind->answers == answers && matches(r, c, verb, plural) &&
         strikes(c->sim, r) && r->kind->apply(c, r)) {
       return true;
     }

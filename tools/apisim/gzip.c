@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "gzip.h"
 
+#include <string.h>
+
 enum { BLOCK_MAX = 65535 };
 
 static uint32_t crc_of_byte(uint32_t value) {
@@ -49,6 +51,55 @@ void gzip_put(gzip *gz, segq *from, segq *to) {
     put_block_head(len, false, to);
     segq_move(to, from, len);
   }
+}
+
+/* Bits, the lowest of a byte first (RFC 1951, 3.1.1). */
+typedef struct bits {
+  blob *to;
+  size_t at;
+} bits;
+
+static void put_bits(bits *b, unsigned value, unsigned count) {
+  for (unsigned i = 0; i < count; i++, b->at++) {
+    b->to->data[b->at / 8] |= (char)((value >> i & 1) << b->at % 8);
+  }
+}
+
+/* A Huffman code: its highest bit first. */
+static void put_code(bits *b, unsigned code, unsigned count) {
+  while (count-- > 0) {
+    put_bits(b, code >> count & 1, 1);
+  }
+}
+
+enum { BLANK = 0x50, LONGEST = 0xc5, LONGEST_LEN = 258 };
+
+void gzip_put_blanks(gzip *gz, size_t count, segq *to) {
+  static const char blanks[] = "                                ";
+  for (size_t left = count; left != 0;) {
+    size_t len = left < sizeof blanks - 1 ? left : sizeof blanks - 1;
+    gz->crc = update_crc(gz->crc, blanks, len);
+    left -= len;
+  }
+  gz->size += (uint32_t)count;
+  size_t single = count != 0 ? 1 + (count - 1) % LONGEST_LEN : 0;
+  size_t most = (3 + single * 8 + count / LONGEST_LEN * 13 + 7 + 3) / 8 + 2;
+  bits b = {blob_new(most), 0};
+  memset(b.to->data, 0, most);
+  put_bits(&b, 2, 3); // not the last one, fixed codes
+  for (size_t i = 0; i < single; i++) {
+    put_code(&b, BLANK, 8);
+  }
+  for (size_t i = 0; i < (count - single) / LONGEST_LEN; i++) {
+    put_code(&b, LONGEST, 8);
+    put_code(&b, 0, 5); // one byte back
+  }
+  put_code(&b, 0, 7); // the block's end
+  put_bits(&b, 0, 3); // an empty stored one, which begins on the next byte
+  segq_push(to, b.to, b.to->data, (b.at + 7) / 8);
+  blob_unref(b.to);
+  static const char EMPTY[] = "\0\0\xff\xff";
+  segq_push(to, NULL, EMPTY, sizeof EMPTY - 1);
 }
 
 void gzip_end(const gzip *gz, segq *to) {

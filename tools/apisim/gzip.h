@@ -3,7 +3,8 @@
 #define APISIM_GZIP_H
 
 /* A gzip stream (RFC 1952) whose blocks are stored, not compressed: all a
- * client's inflating has to be tried with, without a compressor here. */
+ * client's inflating has to be tried with, without a compressor here. But for
+ * blanks, of which a few bytes may stand for many. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,8 @@ typedef struct gzip {
 void gzip_begin(gzip *gz, segq *to);
 /* Queues everything in from, which is left empty. */
 void gzip_put(gzip *gz, segq *from, segq *to);
+/* Queues a block that inflates to so many blanks, 158 to the byte. */
+void gzip_put_blanks(gzip *gz, size_t count, segq *to);
 /* Queues the last block and the trailer. */
 void gzip_end(const gzip *gz, segq *to);
 

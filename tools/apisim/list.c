@@ -9,6 +9,7 @@
 
 #include "conn.h"
 #include "mem.h"
+#include "odd.h"
 #include "render.h"
 #include "sim.h"
 #include "status.h"
@@ -218,6 +219,11 @@ static void answer(const api_call *call, const list_options *lo, snapshot items,
   buf head = {0};
   put_head_and_tail(&head, &job->tail, call->res, job->partial,
                     items.count == 0, &meta);
+  if (c->plan.odd_object && !(job->partial && items.count == 0)) {
+    odd_put_object(&head, call->res, c->plan.odd_mode, version,
+                   c->plan.odd_bytes);
+    buf_puts(&head, items.count > 0 ? "," : "");
+  }
   resp_begin(c, 200, "application/json");
   size_t size = size_of(job);
   if (size >= GZIP_FROM) {
@@ -335,7 +341,8 @@ void list_answer(const api_call *call) {
         .version = (uint64_t)from.version,
         .prefix = lo.filter.prefix,
         .start = from.start,
-        .limit = any_version ? 0 : (size_t)lo.limit,
+        .limit =
+            any_version || call->c->plan.ignore_limit ? 0 : (size_t)lo.limit,
         .match = filter_is_empty(&lo.filter) ? NULL : match_filter,
         .data = &lo.filter,
     };

@@ -406,7 +406,8 @@ bool replay_answer(const api_call *call) {
   bool list = strcmp(call->verb, "list") == 0;
   bool watch = strcmp(call->verb, "watch") == 0;
   if (rp == NULL || (!list && !watch) || call->ns != NULL ||
-      call->name != NULL || !call->res->has_pod_fields || c->http10) {
+      call->name != NULL || !call->res->has_pod_fields || c->http10 ||
+      c->plan.gzip) {
     return false;
   }
   media partial = list ? MEDIA_PARTIAL_LIST : MEDIA_PARTIAL;

@@ -66,12 +66,13 @@ const char *resp_status_text(int status) {
   return NULL;
 }
 
-static void put_status_line(buf *b, int status) {
+static void put_status_line(buf *b, int status, bool old) {
   const char *text = resp_status_text(status);
+  buf_puts(b, old ? "HTTP/1.0 " : "HTTP/1.1 ");
   if (text != NULL) {
-    buf_printf(b, "HTTP/1.1 %d %s\r\n", status, text);
+    buf_printf(b, "%d %s\r\n", status, text);
   } else {
-    buf_printf(b, "HTTP/1.1 %03d status code %d\r\n", status, status);
+    buf_printf(b, "%03d status code %d\r\n", status, status);
   }
 }
 
@@ -122,13 +123,21 @@ static void put_handler_headers(conn *c, buf *b) {
   }
 }
 
+static bool has_no_body(const conn *c) {
+  int status = c->resp.status;
+  return c->head_only || status == 204 || status == 304;
+}
+
 /* content_length < 0 = length not known. */
 static void send_head(conn *c, int64_t content_length) {
   resp *r = &c->resp;
   assert(!r->head_sent);
   r->head_sent = true;
   buf head = {0};
-  put_status_line(&head, r->status);
+  put_status_line(&head, r->status, c->plan.old);
+  if (c->plan.until_close && !has_no_body(c)) {
+    content_length = -1;
+  }
   put_handler_headers(c, &head);
   put_http_date(&head);
   if (content_length >= 0) {
@@ -229,6 +238,10 @@ static void write_body(conn *c, segq *parts, size_t len) {
   }
   if (r->compress) {
     segq framed = {0};
+    if (r->blanks != 0) {
+      gzip_put_blanks(&r->gzip, r->blanks, &framed);
+      r->blanks = 0;
+    }
     gzip_put(&r->gzip, &now, &framed);
     gather(c, &framed);
     segq_free(&framed);
@@ -336,6 +349,17 @@ static bool wants_indent(conn *c) {
   return false;
 }
 
+static void start_compressing(conn *c) {
+  resp *r = &c->resp;
+  resp_header(c, "Content-Encoding", "gzip");
+  resp_header(c, "Vary", "Accept-Encoding");
+  r->compress = true;
+  segq head = {0};
+  gzip_begin(&r->gzip, &head);
+  gather(c, &head);
+  segq_free(&head);
+}
+
 void resp_begin(conn *c, int status, const char *content_type) {
   resp *r = &c->resp;
   assert(!r->active);
@@ -353,6 +377,15 @@ void resp_begin(conn *c, int status, const char *content_type) {
       strncmp(content_type, "application/json", 16) == 0) {
     r->indent = wants_indent(c);
   }
+  if (c->plan.warning[0] != '\0') {
+    char value[sizeof c->plan.warning + 16];
+    snprintf(value, sizeof value, "299 - \"%s\"", c->plan.warning);
+    resp_header(c, "Warning", value);
+  }
+  if (c->plan.gzip && !has_no_body(c)) {
+    start_compressing(c);
+    r->blanks = c->plan.gzip_blanks;
+  }
   if (!c->uncounted) {
     stats_answered(&c->sim->stats, status);
   }
@@ -368,22 +401,11 @@ void resp_header(conn *c, const char *name, const char *value) {
 void resp_compress(conn *c) {
   resp *r = &c->resp;
   slice accepted = request_header(&c->req, "Accept-Encoding");
-  if (!c->sim->opts->gzip || accepted.ptr == NULL ||
+  if (r->compress || !c->sim->opts->gzip || accepted.ptr == NULL ||
       memmem(accepted.ptr, accepted.len, "gzip", 4) == NULL) {
     return;
   }
-  resp_header(c, "Content-Encoding", "gzip");
-  resp_header(c, "Vary", "Accept-Encoding");
-  r->compress = true;
-  segq head = {0};
-  gzip_begin(&r->gzip, &head);
-  gather(c, &head);
-  segq_free(&head);
-}
-
-static bool has_no_body(const conn *c) {
-  int status = c->resp.status;
-  return c->head_only || status == 204 || status == 304;
+  start_compressing(c);
 }
 
 static void end_body(conn *c) {

@@ -43,6 +43,7 @@ typedef struct resp {
   bool cut_short;      // a body fault ended the body; swallow the rest
   indenter indenter;
   bool compress;
+  size_t blanks; // compressed ones that come before the body
   gzip gzip;
 } resp;
 

@@ -6,6 +6,7 @@
 
 #include "conn.h"
 #include "mem.h"
+#include "odd.h"
 #include "render.h"
 #include "sim.h"
 #include "status.h"
@@ -36,6 +37,11 @@ typedef struct watch {
   uv_timer_t timer;
   uint64_t deadline_ms;
   uint64_t bookmark_ms;
+
+  bool fired;       // what the fault does at its event has been done
+  uint64_t late_ms; // when a bookmark comes that was held up; else UINT64_MAX
+  uint64_t late_version;
+  bool late_end;
 } watch;
 
 /* ------------------------------------------------------------ life cycle */
@@ -71,8 +77,13 @@ static void end_watch(watch *w) {
 
 /* ---------------------------------------------------------------- events */
 
-static void write_event(watch *w, const char *type, const rev *r,
-                        uint64_t version) {
+static bool is_deaf(const watch *w) {
+  const fault_plan *plan = &w->c->plan;
+  return plan->deaf && w->c->resp.events >= plan->after_events;
+}
+
+static void write_once(watch *w, const char *type, const rev *r,
+                       uint64_t version) {
   if (w->list_form) {
     w->lost = true; // an object cannot be sent as a list: the stream ends
     return;
@@ -92,6 +103,42 @@ static void write_event(watch *w, const char *type, const rev *r,
   resp_event_end(w->c);
 }
 
+static void write_event(watch *w, const char *type, const rev *r,
+                        uint64_t version) {
+  for (int i = w->c->plan.duplicate_events ? 2 : 1; i > 0 && !is_deaf(w); i--) {
+    write_once(w, type, r, version);
+  }
+}
+
+/* What a fault does between two events: once, when it is time. */
+static void fire_fault(watch *w) {
+  conn *c = w->c;
+  const fault_plan *plan = &c->plan;
+  bool has_any = plan->error.is_set || plan->end_watch || plan->odd_object;
+  if (w->fired || !has_any || c->resp.events < plan->after_events) {
+    return;
+  }
+  w->fired = true;
+  buf event = {0};
+  if (plan->odd_object) {
+    buf_puts(&event, "{\"type\":\"ADDED\",\"object\":");
+    odd_put_object(&event, w->res, plan->odd_mode,
+                   store_revision(c->sim->store), plan->odd_bytes);
+    buf_puts(&event, "}\n");
+  }
+  if (plan->error.is_set) {
+    odd_put_error(&event, plan->error.body, plan->error.code,
+                  plan->error.reason, plan->error.retry_after);
+  }
+  if (event.len != 0) {
+    resp_write_copy(c, event.data, event.len);
+    resp_event_end(c);
+    resp_flush(c);
+  }
+  buf_free(&event);
+  w->lost = w->lost || plan->error.is_set || plan->end_watch;
+}
+
 static void write_error(conn *c, const buf *status) {
   buf event = {0};
   buf_puts(&event, "{\"type\":\"ERROR\",\"object\":");
@@ -102,11 +149,10 @@ static void write_error(conn *c, const buf *status) {
   buf_free(&event);
 }
 
-static void write_bookmark(watch *w, uint64_t version, bool end) {
+static void start_timer(watch *w);
+
+static void write_bookmark_now(watch *w, uint64_t version, bool end) {
   conn *c = w->c;
-  if (c->plan.drop_bookmarks) {
-    return;
-  }
   buf event = {0};
   buf_puts(&event, "{\"type\":\"BOOKMARK\",\"object\":");
   render_bookmark(&event, w->res, w->partial, version, end);
@@ -117,6 +163,21 @@ static void write_bookmark(watch *w, uint64_t version, bool end) {
     resp_event_end(c);
   }
   buf_free(&event);
+}
+
+static void write_bookmark(watch *w, uint64_t version, bool end) {
+  const fault_plan *plan = &w->c->plan;
+  if (plan->drop_bookmarks || is_deaf(w)) {
+    return;
+  }
+  if (plan->late_bookmark_ms == 0) {
+    write_bookmark_now(w, version, end);
+  } else if (w->late_ms == UINT64_MAX) {
+    w->late_ms = uv_now(w->c->sim->loop) + plan->late_bookmark_ms;
+    w->late_version = version;
+    w->late_end = end;
+    start_timer(w);
+  }
 }
 
 /* Sends what one log entry means for this watch: with a selector, a change
@@ -158,6 +219,7 @@ static bool caught_up(const watch *w) {
 
 static void pump(watch *w) {
   bool wrote = false;
+  fire_fault(w);
   while (!caught_up(w) && !w->lost && conn_backlog(w->c) < CONN_HIGH_WATER) {
     if (w->in_initial) {
       step_initial(w);
@@ -165,6 +227,7 @@ static void pump(watch *w) {
       write_change(w, table_log_at(w->res->table, w->cursor++));
     }
     wrote = true;
+    fire_fault(w);
   }
   if (wrote) {
     resp_flush(w->c);
@@ -219,6 +282,7 @@ static void on_timer(uv_timer_t *timer);
 static void start_timer(watch *w) {
   uint64_t due =
       w->deadline_ms < w->bookmark_ms ? w->deadline_ms : w->bookmark_ms;
+  due = w->late_ms < due ? w->late_ms : due;
   uint64_t now = now_ms(w);
   uv_timer_start(&w->timer, on_timer, due > now ? due - now : 0, 0);
 }
@@ -229,6 +293,11 @@ static void on_timer(uv_timer_t *timer) {
   if (now >= w->deadline_ms) {
     end_watch(w);
     return;
+  }
+  if (now >= w->late_ms) {
+    w->late_ms = UINT64_MAX;
+    write_bookmark_now(w, w->late_version, w->late_end);
+    resp_flush(w->c);
   }
   if (now >= w->bookmark_ms) {
     send_bookmark(w);
@@ -315,6 +384,7 @@ static void start(const api_call *call, list_options *lo, bool initial) {
   w->list_form = call->media == MEDIA_PARTIAL_LIST;
   w->bookmarks = lo->bookmarks;
   w->end_initial = lo->send_initial;
+  w->late_ms = UINT64_MAX;
   table *t = call->res->table;
   w->cursor = initial ? table_log_end(t) : table_log_after(t, lo->version);
   w->min_version = initial ? 0 : lo->version;
