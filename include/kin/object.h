@@ -62,6 +62,13 @@ KIN_EXTERN kin_str kin_object_resource_version(const kin_object *object);
 KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
                                  kin_str *value);
 
+/* Whether the object was over the limit of what it was received by
+ * (kin_informer_options.max_object_bytes), so that only this much of it was
+ * kept: key, uid, resourceVersion and, up to 64 KiB of them, labels are right.
+ * Its JSON is made of these, and of apiVersion and kind if the server sent
+ * them; what else it has is not known here and has to be asked for. */
+KIN_EXTERN bool kin_object_is_key_only(const kin_object *object);
+
 /* Bytes of memory the object occupies, its header included. */
 KIN_EXTERN size_t kin_object_memory(const kin_object *object);
 

@@ -34,7 +34,8 @@ extern "C" {
 typedef struct kin_object_builder kin_object_builder;
 
 /* Begins with the content of `from`, which is kept as long as the builder, or
- * with `{}` if it is NULL. `allocator` may be NULL.
+ * with `{}` if it is NULL. What is made of an object with its key only has its
+ * key only (kin_object_is_key_only). `allocator` may be NULL.
  * Errors: KIN_ENOMEM; *out is NULL then. Cost: O(1). */
 KIN_EXTERN int kin_object_builder_new(kin_object_builder **out,
                                       const kin_allocator *allocator,
@@ -101,6 +102,9 @@ KIN_EXTERN int kin_object_builder_set_bool(kin_object_builder *builder,
  * KIN_EINVAL; where metadata or the whole is set, those that the new text lacks
  * are put in, and those that it has must be the same. `out` is the caller's:
  * neither to be finished nor freed, nor used after the callback.
+ *
+ * An object of which only the key is known (kin_object_is_key_only) is kept as
+ * it is; the callback is not called.
  *
  * Pure: may call kin_object_* only, and must do the same for the same object. A
  * result other than 0, or an edit that failed, means that the object cannot be

@@ -17,7 +17,10 @@
  * when nothing is left of it; see begin_member and end_member.
  *
  * A member that occurs twice: the first counts, here as in a parsed view. So
- * the sink can be asked before all of metadata has been seen. */
+ * the sink can be asked before all of metadata has been seen.
+ *
+ * The moment in which an object is found to be over the limit depends on how
+ * its bytes are cut; what is taken from it does not. */
 #include "decode/item.h"
 
 #include <assert.h>
@@ -27,13 +30,15 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "decode/item_core.h"
+#include "decode/key_only.h"
 
 enum {
   OBJECT_BYTES_DEFAULT = 16 << 20, /* WS-04 */
   OBJECT_BYTES_MAX = 1 << 30,
   DEPTH_DEFAULT = 512,
-  CARRY_KEPT = 64 * 1024, /* of the buffer, from object to object */
-  ALL_STRINGS = (1 << KIN__ITEM_STRINGS) - 1
+  WHOLE_IDENTITY = 1 << KIN__ITEM_NAMESPACE | 1 << KIN__ITEM_NAME |
+                   1 << KIN__ITEM_UID | 1 << KIN__ITEM_VERSION
 };
 
 kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
@@ -47,6 +52,10 @@ kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
   if (limits.max_depth == 0) {
     limits.max_depth = DEPTH_DEFAULT;
   }
+  if (limits.max_passed_bytes == 0 ||
+      limits.max_passed_bytes > OBJECT_BYTES_MAX) {
+    limits.max_passed_bytes = OBJECT_BYTES_MAX;
+  }
   return limits;
 }
 
@@ -56,10 +65,13 @@ void kin__item_init(kin__item *item, const kin_allocator *allocator,
                     const kin__decode_sink *sink) {
   *item = (kin__item){.sink = sink,
                       .root = kin__projection_root(projection),
-                      .max_bytes = limits->max_object_bytes};
+                      .max_bytes = limits->max_object_bytes,
+                      .max_passed = limits->max_passed_bytes};
   kin__buf_init(&item->carry, allocator, item->max_bytes);
-  kin__buf_init(&item->strings, allocator,
-                (size_t)KIN__ITEM_STRINGS * KIN__CURSOR_TEXT_MAX);
+  kin__buf_init(
+      &item->strings, allocator,
+      KIN__ITEM_TEXTS_MAX + KIN__ITEM_LABELS_MAX +
+          kin__key_only_bound(KIN__ITEM_TEXTS_MAX, KIN__ITEM_LABELS_MAX));
 }
 
 void kin__item_finish(kin__item *item) {
@@ -78,7 +90,9 @@ static void push(kin__item *item, kin__item_place place,
 void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->is_open = true;
   item->is_known = false;
+  item->is_over = false;
   item->is_initial_events_end = false;
+  item->bound = item->max_bytes;
   item->wanted = wanted;
   item->has_metadata = false;
   item->was_asked = false;
@@ -88,6 +102,9 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->field = KIN__ITEM_NO_FIELD;
   memset(item->texts, 0, sizeof item->texts);
   item->labels = (kin__span){0, 0};
+  item->labels_begin = UINT64_MAX;
+  item->labels_held = 0;
+  item->labels_are_passed = false;
   item->dropped_count = 0;
   item->depth = 0;
   push(item, KIN__ITEM_AT_ROOT, item->root);
@@ -98,17 +115,11 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
 
 void kin__item_close(kin__item *item) {
   item->is_open = false;
-  kin__buf_reset(&item->carry, CARRY_KEPT);
-  kin__buf_reset(&item->strings, CARRY_KEPT);
+  kin__buf_reset(&item->carry, KIN__ITEM_CARRY_KEPT);
+  kin__buf_reset(&item->strings, KIN__ITEM_CARRY_KEPT);
 }
 
 /* The object's bytes. */
-
-/* The object's length so far was checked against max_bytes, which an uint32_t
- * holds. */
-static kin__span span_of(const kin__item *item, uint64_t begin, uint64_t end) {
-  return (kin__span){(uint32_t)(begin - item->begin), (uint32_t)(end - begin)};
-}
 
 static int carry_to(kin__item *item, const kin__cursor *cursor, uint64_t end) {
   uint64_t from = item->begin + item->carry.length;
@@ -121,25 +132,19 @@ static int carry_to(kin__item *item, const kin__cursor *cursor, uint64_t end) {
 
 int kin__item_hold(kin__item *item, const kin__cursor *cursor) {
   uint64_t end = kin__cursor_span_end(cursor);
+  if (item->is_over) {
+    return kin__item_hold_labels(item, cursor, end);
+  }
   if (item->needed_end < end) {
     end = item->needed_end;
   }
   return carry_to(item, cursor, end);
 }
 
-static kin_str bytes_of(const kin__item *item, const kin__cursor *cursor,
-                        kin__span span) {
-  if (span.offset < item->carry.length) {
-    return kin__str(item->carry.data + span.offset, span.length);
-  }
-  return kin__str(kin__cursor_at(cursor, item->begin + span.offset),
-                  span.length);
-}
-
 /* Dropping. */
 
 static int add_dropped(kin__item *item, uint64_t begin, uint64_t end) {
-  kin__span span = span_of(item, begin, end);
+  kin__span span = kin__item_span_of(item, begin, end);
   if (item->dropped_count > 0) {
     kin__span *last = &item->dropped[item->dropped_count - 1];
     if (last->offset + last->length == span.offset) {
@@ -209,6 +214,28 @@ static kin__item_field field_named(kin_str name) {
   return KIN__ITEM_NO_FIELD;
 }
 
+static void begin_root_member(kin__item *item, kin__item_level *level,
+                              kin__cursor *cursor) {
+  if (kin__str_equal(cursor->text, KIN__LIT("metadata"))) {
+    if (!item->has_metadata) {
+      item->has_metadata = true;
+      level->child_place = KIN__ITEM_IN_METADATA;
+    }
+    return;
+  }
+  kin__item_field field = KIN__ITEM_NO_FIELD;
+  if (kin__str_equal(cursor->text, KIN__LIT("kind"))) {
+    field = KIN__ITEM_KIND;
+  } else if (kin__str_equal(cursor->text, KIN__LIT("apiVersion"))) {
+    field = KIN__ITEM_API_VERSION;
+  }
+  if (field != KIN__ITEM_NO_FIELD && (item->seen >> field & 1) == 0) {
+    item->seen |= 1u << field;
+    item->field = field;
+    kin__cursor_want_string(cursor);
+  }
+}
+
 static void begin_field(kin__item *item, kin__item_level *level,
                         kin__cursor *cursor) {
   kin__item_field field = field_named(cursor->text);
@@ -231,11 +258,7 @@ static void on_name(kin__item *item, kin__cursor *cursor) {
   item->field = KIN__ITEM_NO_FIELD;
   switch (level->place) {
   case KIN__ITEM_AT_ROOT:
-    if (!item->has_metadata &&
-        kin__str_equal(cursor->text, KIN__LIT("metadata"))) {
-      item->has_metadata = true;
-      level->child_place = KIN__ITEM_IN_METADATA;
-    }
+    begin_root_member(item, level, cursor);
     break;
   case KIN__ITEM_IN_METADATA:
     begin_field(item, level, cursor);
@@ -261,9 +284,9 @@ static int take_string(kin__item *item, const kin__cursor *cursor) {
     return 0;
   }
   kin__item_string text = {
-      .span = span_of(item, cursor->begin + 1, cursor->end - 1)};
+      .span = kin__item_span_of(item, cursor->begin + 1, cursor->end - 1)};
   int err = 0;
-  if (cursor->escaped) {
+  if (cursor->escaped || item->is_over) {
     text.is_unescaped = true;
     text.span = (kin__span){(uint32_t)item->strings.length,
                             (uint32_t)cursor->text.length};
@@ -277,24 +300,13 @@ static int take_string(kin__item *item, const kin__cursor *cursor) {
   return err;
 }
 
-static kin_str text_of(const kin__item *item, const kin__cursor *cursor,
-                       kin__item_field field) {
-  const kin__item_string *text = &item->texts[field];
-  if (text->span.length == 0) {
-    return kin__str(NULL, 0);
-  }
-  return text->is_unescaped ? kin__str(item->strings.data + text->span.offset,
-                                       text->span.length)
-                            : bytes_of(item, cursor, text->span);
-}
-
-static void identify(const kin__item *item, const kin__cursor *cursor,
-                     kin__object_parts *parts) {
-  *parts = (kin__object_parts){
-      .namespace_ = text_of(item, cursor, KIN__ITEM_NAMESPACE),
-      .name = text_of(item, cursor, KIN__ITEM_NAME),
-      .uid = text_of(item, cursor, KIN__ITEM_UID),
-      .version = text_of(item, cursor, KIN__ITEM_VERSION),
+void kin__item_identify(const kin__item *item, const kin__cursor *cursor,
+                        kin__object_parts *identity) {
+  *identity = (kin__object_parts){
+      .namespace_ = kin__item_text_of(item, cursor, KIN__ITEM_NAMESPACE),
+      .name = kin__item_text_of(item, cursor, KIN__ITEM_NAME),
+      .uid = kin__item_text_of(item, cursor, KIN__ITEM_UID),
+      .version = kin__item_text_of(item, cursor, KIN__ITEM_VERSION),
   };
 }
 
@@ -306,7 +318,7 @@ void kin__item_ask(kin__item *item, const kin__cursor *cursor) {
   }
   item->was_asked = true;
   kin__object_parts identity;
-  identify(item, cursor, &identity);
+  kin__item_identify(item, cursor, &identity);
   item->is_known = sink->known(sink->ctx, &identity);
 }
 
@@ -329,7 +341,7 @@ static int on_value_end(kin__item *item, kin__cursor *cursor) {
   kin__item_level *level = &item->levels[item->depth - 1];
   int err = end_member(item, level, cursor);
   if (err == 0 && level->place == KIN__ITEM_IN_METADATA && !item->was_asked &&
-      (item->seen & ALL_STRINGS) == ALL_STRINGS) {
+      (item->seen & WHOLE_IDENTITY) == WHOLE_IDENTITY) {
     ask_early(item, cursor);
   }
   return err;
@@ -344,6 +356,8 @@ static void on_container(kin__item *item, kin__cursor *cursor, int token) {
   }
   if (token == KIN__TOKEN_ARRAY) {
     item->field = KIN__ITEM_NO_FIELD;
+  } else if (item->field == KIN__ITEM_LABELS) {
+    item->labels_begin = cursor->begin;
   }
   kin__cursor_skip(cursor, 1);
 }
@@ -370,7 +384,12 @@ static int on_skipped(kin__item *item, kin__cursor *cursor) {
     return 1;
   }
   if (item->field == KIN__ITEM_LABELS) {
-    item->labels = span_of(item, cursor->begin, cursor->end);
+    if (item->is_over) {
+      int err = kin__item_end_labels(item, cursor);
+      return err == 0 ? on_value_end(item, cursor) : err;
+    }
+    item->labels = kin__item_span_of(item, cursor->begin, cursor->end);
+    item->labels_begin = UINT64_MAX;
   }
   return on_value_end(item, cursor);
 }
@@ -400,10 +419,12 @@ static int on_token(kin__item *item, kin__cursor *cursor, int token) {
 int kin__item_run(kin__item *item, kin__cursor *cursor) {
   int token;
   while ((token = kin__cursor_next(cursor)) > 0) {
-    if (cursor->end - item->begin > item->max_bytes) {
-      return KIN_ETOOBIG;
+    uint64_t length = cursor->end - item->begin;
+    int result =
+        length > item->bound ? kin__item_pass_bound(item, cursor, length) : 0;
+    if (result == 0) {
+      result = on_token(item, cursor, token);
     }
-    int result = on_token(item, cursor, token);
     if (result != 0) {
       return result;
     }
@@ -411,10 +432,10 @@ int kin__item_run(kin__item *item, kin__cursor *cursor) {
   if (token < 0) {
     return token;
   }
-  if (kin__cursor_span_end(cursor) - item->begin > item->max_bytes) {
-    return KIN_ETOOBIG;
-  }
-  return kin__item_hold(item, cursor);
+  uint64_t length = kin__cursor_span_end(cursor) - item->begin;
+  int err =
+      length > item->bound ? kin__item_pass_bound(item, cursor, length) : 0;
+  return err == 0 ? kin__item_hold(item, cursor) : err;
 }
 
 int kin__item_parts(kin__item *item, const kin__cursor *cursor,
@@ -423,12 +444,15 @@ int kin__item_parts(kin__item *item, const kin__cursor *cursor,
   if (item->carry.length > 0) {
     err = carry_to(item, cursor, item->needed_end);
   }
-  identify(item, cursor, parts);
+  kin__item_identify(item, cursor, parts);
   if (err != 0 || item->is_known) {
     return err;
   }
-  kin__span whole = span_of(item, item->begin, item->needed_end);
-  parts->body = bytes_of(item, cursor, whole);
+  if (item->is_over) {
+    return kin__item_over_parts(item, cursor, parts);
+  }
+  kin__span whole = kin__item_span_of(item, item->begin, item->needed_end);
+  parts->body = kin__item_bytes_of(item, cursor, whole);
   if (item->labels.length > 0) {
     parts->labels =
         kin__str(parts->body.data + item->labels.offset, item->labels.length);
@@ -436,26 +460,4 @@ int kin__item_parts(kin__item *item, const kin__cursor *cursor,
   parts->dropped = item->dropped;
   parts->dropped_count = item->dropped_count;
   return 0;
-}
-
-static size_t copy_cut(char *to, size_t room, kin_str s) {
-  size_t length = s.length < room ? s.length : room;
-  if (length > 0) {
-    memcpy(to, s.data, length);
-  }
-  return length;
-}
-
-void kin__item_note_key(kin__item *item, const kin__cursor *cursor) {
-  size_t room = sizeof item->key - 1;
-  size_t at = 0;
-  if (item->is_open) {
-    at = copy_cut(item->key, room, text_of(item, cursor, KIN__ITEM_NAMESPACE));
-    kin_str name = text_of(item, cursor, KIN__ITEM_NAME);
-    if (at > 0 && name.length > 0) {
-      at += copy_cut(item->key + at, room - at, KIN__LIT("/"));
-    }
-    at += copy_cut(item->key + at, room - at, name);
-  }
-  item->key[at] = '\0';
 }

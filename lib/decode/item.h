@@ -15,7 +15,11 @@
 
 /* Follows one API object through a cursor: takes its identity and labels out of
  * metadata, notes what the projection drops, and sees to it that its bytes are
- * in one piece when it ends. Shared by the list and the watch decoder. */
+ * in one piece when it ends. Shared by the list and the watch decoder.
+ *
+ * An object that turns out to be over the limit goes by without being held; the
+ * same strings are taken out of it, wherever they come, and what is given is a
+ * small object made of them. */
 
 enum { KIN__ITEM_LEVELS = 66, KIN__ITEM_KEY_SIZE = 512 };
 
@@ -26,12 +30,15 @@ enum {
   KIN__ITEM_OPAQUE = 4       /* nothing but the bytes */
 };
 
-/* The members of metadata that mean something; the first four are strings. */
+/* The members that mean something; first the strings: four of metadata, and two
+ * of the object. */
 typedef enum kin__item_field {
   KIN__ITEM_NAMESPACE,
   KIN__ITEM_NAME,
   KIN__ITEM_UID,
   KIN__ITEM_VERSION,
+  KIN__ITEM_API_VERSION,
+  KIN__ITEM_KIND,
   KIN__ITEM_STRINGS, /* how many strings there are */
   KIN__ITEM_LABELS = KIN__ITEM_STRINGS,
   KIN__ITEM_ANNOTATION_MAP,
@@ -71,12 +78,16 @@ typedef struct kin__item {
   /* What has been found; see also kin__item_parts. */
   bool is_open;  /* between begin and close: an object is in hand */
   bool is_known; /* the sink has it; its bytes are gone */
+  bool is_over;  /* the limit: neither carry nor dropped is used any more, all
+                  * strings are in `strings`, as are the labels */
   bool is_initial_events_end;
 
   /* The rest belongs to item.c. */
   const kin__decode_sink *sink;
   const struct kin__projection_node *root;
   uint32_t max_bytes;
+  uint32_t max_passed;
+  uint32_t bound;    /* that applies now: the first, then the second */
   unsigned wanted;   /* bits, see above */
   bool has_metadata; /* or is in it */
   bool was_asked;
@@ -87,18 +98,21 @@ typedef struct kin__item {
   kin__item_field field; /* of the member in hand */
   kin__item_string texts[KIN__ITEM_STRINGS];
   kin__span labels;
+  uint64_t labels_begin;  /* while they are skipped, else UINT64_MAX */
+  size_t labels_held;     /* is_over: bytes of them in `strings` so far */
+  bool labels_are_passed; /* is_over: they are too long */
   kin__item_level levels[KIN__ITEM_LEVELS];
   uint32_t depth; /* of levels in use */
   kin__span *dropped;
   size_t dropped_count;
   size_t dropped_capacity;
   kin__buf carry;   /* the object's bytes of spans that are gone */
-  kin__buf strings; /* those that had escapes */
+  kin__buf strings; /* those that had escapes; see is_over */
   char key[KIN__ITEM_KEY_SIZE];
 } kin__item;
 
-/* The limits with 0 replaced by the defaults, 16 MiB (WS-04) and 512 levels; an
- * object is at most 1 GiB. */
+/* The limits with 0 replaced by the defaults, 16 MiB (WS-04), 512 levels and
+ * 1 GiB. */
 kin__decode_limits kin__item_limits(const kin__decode_limits *given);
 
 /* Allocates nothing. Allocator, projection and sink must outlive the item. */
@@ -113,7 +127,8 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted);
 
 /* Takes tokens. Returns 1 when the object has ended, 0 when the cursor needs
  * more bytes (what is needed of the span has then been held), or an error of
- * the cursor, KIN_ETOOBIG or KIN_ENOMEM. */
+ * the cursor, KIN_ETOOBIG (over max_passed_bytes; over max_object_bytes if it
+ * is opaque) or KIN_ENOMEM. */
 int kin__item_run(kin__item *item, kin__cursor *cursor);
 
 /* Saves what is needed of the span in hand before it goes: for an object that
@@ -124,9 +139,22 @@ int kin__item_hold(kin__item *item, const kin__cursor *cursor);
 void kin__item_ask(kin__item *item, const kin__cursor *cursor);
 
 /* The parts of an object that has ended: borrowed until the next call of run,
- * hold or close. Errors: KIN_ENOMEM. */
+ * hold, parts or close. Errors: KIN_ENOMEM, KIN_ETOOBIG (it was over the limit
+ * and has no name). */
 int kin__item_parts(kin__item *item, const kin__cursor *cursor,
                     kin__object_parts *parts);
+
+/* Its namespace, name, uid and version alone; borrowed the same. */
+void kin__item_identify(const kin__item *item, const kin__cursor *cursor,
+                        kin__object_parts *identity);
+
+/* Whether an object that has ended is a Table of meta.k8s.io (RL-10, RW-08). */
+bool kin__item_is_table(const kin__item *item, const kin__cursor *cursor);
+
+/* Tells the sink of an object that cannot be given. Returns 0 if it is to be
+ * skipped, else `code` or what the sink returned. */
+int kin__item_refuse(const kin__item *item, const kin__cursor *cursor,
+                     int code);
 
 /* The object is done with. */
 void kin__item_close(kin__item *item);

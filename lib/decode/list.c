@@ -260,11 +260,10 @@ static int on_token(kin__list_decoder *d, int token) {
 static int give_item(kin__list_decoder *d) {
   kin__object_parts parts;
   int err = kin__item_parts(&d->item, &d->cursor, &parts);
-  if (err == 0 && parts.name.length == 0) {
-    err = KIN_EKEY;
-  }
   if (err == 0) {
-    err = d->sink.object(d->sink.ctx, KIN__DECODED_LISTED, &parts);
+    err = parts.name.length > 0
+              ? d->sink.object(d->sink.ctx, KIN__DECODED_LISTED, &parts)
+              : kin__item_refuse(&d->item, &d->cursor, KIN_EKEY);
   }
   if (err != 0) {
     return err;

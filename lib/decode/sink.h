@@ -33,14 +33,22 @@ typedef struct kin__decode_sink {
   /* Watches only. */
   int (*bookmark)(void *ctx, kin_str version, bool initial_events_end);
   int (*error)(void *ctx, const kin__status *status);
+
+  /* An object that is valid JSON, but no object of an API: KIN_EKEY (without
+   * metadata.name), KIN_EUNEXPECTED (a Table; RW-08). `identity` has what was
+   * found of the four strings. 0: it is skipped. NULL: it ends the decoder. */
+  int (*bad)(void *ctx, int code, const kin__object_parts *identity);
 } kin__decode_sink;
 
 /* Bounds on what a server may send. 0 means the default. */
 typedef struct kin__decode_limits {
-  uint32_t max_object_bytes; /* of one list item or watch frame as it came; at
-                              * most 1 GiB, default 16 MiB (WS-04) */
+  uint32_t max_object_bytes; /* of one object as it came, in a list or an
+                              * event; at most 1 GiB, default 16 MiB (WS-04);
+                              * of a longer one only the identity is kept */
   uint32_t max_depth;        /* of nesting, the outermost object is 1; default
                               * 512 */
+  uint32_t max_passed_bytes; /* of an object that is not kept, or is known; at
+                              * most 1 GiB, the default */
 } kin__decode_limits;
 
 #endif /* KIN_DECODE_SINK_H */

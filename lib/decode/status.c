@@ -38,15 +38,19 @@ static bool is_known_reason(const char *reason) {
   return false;
 }
 
-static bool has_reason(const kin__status *status, const char *reason,
-                       int code) {
+bool kin__status_has_reason(const kin__status *status, const char *reason,
+                            int code) {
   return strcmp(status->reason, reason) == 0 ||
          (status->code == code && !is_known_reason(status->reason));
 }
 
 static bool is_expired(const kin__status *status) {
   return strcmp(status->reason, "Expired") == 0 ||
-         has_reason(status, "Gone", 410);
+         kin__status_has_reason(status, "Gone", 410);
+}
+
+bool kin__status_is_internal(const kin__status *status) {
+  return kin__status_has_reason(status, "InternalError", 500);
 }
 
 static bool is_continuation(char c) {
@@ -85,7 +89,7 @@ static bool is_rv_too_large(const kin__status *status, yyjson_val *root) {
   if (!yyjson_is_obj(details)) {
     return false;
   }
-  bool is_timeout = has_reason(status, "Timeout", 504);
+  bool is_timeout = kin__status_has_reason(status, "Timeout", 504);
   yyjson_arr_iter causes =
       yyjson_arr_iter_with(kin__json_member(details, "causes"));
   while (yyjson_arr_iter_has_next(&causes)) {
@@ -98,6 +102,13 @@ static bool is_rv_too_large(const kin__status *status, yyjson_val *root) {
     }
   }
   return is_timeout && contains(kin__json_string(root, "message"), text);
+}
+
+void kin__status_default_code(kin__status *status, int code) {
+  if (status->code == 0) {
+    status->code = code;
+    status->is_expired = is_expired(status);
+  }
 }
 
 /* A number of seconds or a code that no int holds is no number. */
@@ -135,6 +146,49 @@ bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
   }
   kin__json_free(allocator, doc);
   return is_status;
+}
+
+size_t kin__status_begins(size_t *seen, const char *bytes, size_t length) {
+  static const char start[] = KIN__STATUS_START;
+  size_t i = 0;
+  while (i < length && *seen < KIN__STATUS_HAS_BEGUN) {
+    char c = bytes[i++];
+    if (c == start[*seen]) {
+      ++*seen;
+    } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
+      *seen = SIZE_MAX;
+    }
+  }
+  return i;
+}
+
+static void go_on_in_string(kin__status_rest *rest, char c) {
+  if (rest->is_escaped) {
+    rest->is_escaped = false;
+  } else if (c == '\\') {
+    rest->is_escaped = true;
+  } else if (c == '"') {
+    rest->is_string = false;
+  }
+}
+
+size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
+                        size_t length, bool *has_ended) {
+  *has_ended = false;
+  for (size_t i = 0; i < length; i++) {
+    char c = bytes[i];
+    if (rest->is_string) {
+      go_on_in_string(rest, c);
+    } else if (c == '"') {
+      rest->is_string = true;
+    } else if (c == '{' || c == '[') {
+      rest->depth++;
+    } else if ((c == '}' || c == ']') && rest->depth-- == 0) {
+      *has_ended = true;
+      return i + 1;
+    }
+  }
+  return length;
 }
 
 typedef struct meaning {
@@ -189,6 +243,6 @@ void kin__status_make(kin__status *status, int code, const char *reason,
   copy_text(status->reason, sizeof status->reason, kin__cstr(reason));
   copy_text(status->message, sizeof status->message, kin__cstr(message));
   status->is_expired = is_expired(status);
-  status->is_rv_too_large = has_reason(status, "Timeout", 504) &&
+  status->is_rv_too_large = kin__status_has_reason(status, "Timeout", 504) &&
                             contains(kin__cstr(message), kin__cstr(too_large));
 }

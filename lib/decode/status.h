@@ -3,6 +3,7 @@
 #define KIN_DECODE_STATUS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <kin/allocator.h>
@@ -27,6 +28,28 @@ typedef struct kin__status {
 bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
                        kin_str text);
 
+/* How a Status is written by a server: its kind first. */
+#define KIN__STATUS_START "{\"kind\":\"Status\""
+
+/* Looks whether a body that comes in pieces begins so; blanks do not matter.
+ * `*seen` is 0 before the first piece, then how much of the start there was:
+ * all of it, or SIZE_MAX for something else. Returns how many bytes of this
+ * piece were looked at. */
+size_t kin__status_begins(size_t *seen, const char *bytes, size_t length);
+#define KIN__STATUS_HAS_BEGUN (sizeof KIN__STATUS_START - 1)
+
+/* Where in the rest of it the pieces have come to; all 0 at first. */
+typedef struct kin__status_rest {
+  uint64_t depth; /* of brackets within the Status */
+  bool is_string;
+  bool is_escaped; /* the next byte of the string */
+} kin__status_rest;
+
+/* How many bytes of the next piece of the rest belong to the Status; sets
+ * *has_ended if its last byte is one of them. Looks for brackets only. */
+size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
+                        size_t length, bool *has_ended);
+
 /* Builds one for a response that carried no Status, by RE-01: reason from the
  * code, message from a text body (cut). */
 void kin__status_from_response(kin__status *status, int http_status,
@@ -35,5 +58,16 @@ void kin__status_from_response(kin__status *status, int http_status,
 /* Builds one of its parts, as if a server had sent it. */
 void kin__status_make(kin__status *status, int code, const char *reason,
                       const char *message);
+
+/* RE-06: whether it has this reason, or this code and no reason that is
+ * known. */
+bool kin__status_has_reason(const kin__status *status, const char *reason,
+                            int code);
+
+/* One without a code has this one. */
+void kin__status_default_code(kin__status *status, int code);
+
+/* RE-06: reason InternalError, or no known reason and code 500. */
+bool kin__status_is_internal(const kin__status *status);
 
 #endif /* KIN_DECODE_STATUS_H */

@@ -39,7 +39,8 @@ struct kin__watch_decoder {
   /* The frame in hand. */
   place place;
   uint64_t begin;
-  member member; /* whose value is next */
+  uint64_t object_bytes; /* of the item, once it has ended */
+  member member;         /* whose value is next */
   frame_type type;
   bool has_object; /* of whatever type its value is */
 };
@@ -47,6 +48,7 @@ struct kin__watch_decoder {
 static void start(kin__watch_decoder *d) {
   d->place = BETWEEN;
   d->begin = 0;
+  d->object_bytes = 0;
   d->member = NO_MEMBER;
   d->type = NO_TYPE;
   d->has_object = false;
@@ -126,10 +128,15 @@ static unsigned wanted_of(frame_type type) {
 static int give_object(kin__watch_decoder *d, kin__decoded_type type) {
   kin__object_parts parts;
   int err = kin__item_parts(&d->item, &d->cursor, &parts);
-  if (err == 0 && parts.name.length == 0) {
-    err = KIN_EKEY;
+  if (err != 0) {
+    return err;
   }
-  return err == 0 ? d->sink.object(d->sink.ctx, type, &parts) : err;
+  if (kin__item_is_table(&d->item, &d->cursor)) {
+    return kin__item_refuse(&d->item, &d->cursor, KIN_EUNEXPECTED);
+  }
+  return parts.name.length > 0
+             ? d->sink.object(d->sink.ctx, type, &parts)
+             : kin__item_refuse(&d->item, &d->cursor, KIN_EKEY);
 }
 
 /* `type` may have come after the object, so that nobody was asked. */
@@ -139,15 +146,17 @@ static int give_changed(kin__watch_decoder *d, kin__decoded_type type) {
 }
 
 static int give_bookmark(kin__watch_decoder *d) {
-  kin__object_parts parts;
-  int err = kin__item_parts(&d->item, &d->cursor, &parts);
-  return err == 0 ? d->sink.bookmark(d->sink.ctx, parts.version,
-                                     d->item.is_initial_events_end)
-                  : err;
+  kin__object_parts identity;
+  kin__item_identify(&d->item, &d->cursor, &identity);
+  return d->sink.bookmark(d->sink.ctx, identity.version,
+                          d->item.is_initial_events_end);
 }
 
 static int give_error(kin__watch_decoder *d) {
   kin__object_parts parts = {.body = {NULL, 0}};
+  if (d->item.is_over) {
+    return KIN_ETOOBIG;
+  }
   int err = d->item.is_open ? kin__item_parts(&d->item, &d->cursor, &parts) : 0;
   if (err != 0) {
     return err;
@@ -182,8 +191,14 @@ static int give_frame(kin__watch_decoder *d) {
   }
 }
 
+/* What is in the frame besides its object, up to `end`. */
+static int check_frame(const kin__watch_decoder *d, uint64_t end) {
+  uint64_t length = (d->place == IN_OBJECT ? d->item.begin : end) - d->begin;
+  return length - d->object_bytes > d->max_bytes ? KIN_ETOOBIG : 0;
+}
+
 static int end_frame(kin__watch_decoder *d) {
-  int err = d->cursor.end - d->begin > d->max_bytes ? KIN_ETOOBIG : 0;
+  int err = check_frame(d, d->cursor.end);
   if (err == 0) {
     err = give_frame(d);
   }
@@ -253,6 +268,7 @@ static int on_token(kin__watch_decoder *d, int token) {
     return token == KIN__TOKEN_OBJECT ? 0 : KIN_EUNEXPECTED;
   case IN_OBJECT: /* it has ended */
     d->place = IN_FRAME;
+    d->object_bytes = d->cursor.end - d->item.begin;
     return 0;
   default:
     return on_frame_token(d, token);
@@ -278,10 +294,9 @@ static int hold_frame(kin__watch_decoder *d) {
   if (d->place == BETWEEN) {
     return 0;
   }
-  if (kin__cursor_span_end(&d->cursor) - d->begin > d->max_bytes) {
-    return KIN_ETOOBIG;
-  }
-  return d->item.is_open ? kin__item_hold(&d->item, &d->cursor) : 0;
+  int err = check_frame(d, kin__cursor_span_end(&d->cursor));
+  return err == 0 && d->item.is_open ? kin__item_hold(&d->item, &d->cursor)
+                                     : err;
 }
 
 int kin__watch_decoder_feed(kin__watch_decoder *d, const char *bytes,

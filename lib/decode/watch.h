@@ -12,8 +12,9 @@
 /* Cuts the body of a watch response into frames {type, object} as its bytes
  * arrive (WS-02: concatenated values, newlines not required; any member order,
  * any split) and gives each object to the sink as soon as its frame ends.
- * Frames of an unknown type are KIN_EUNEXPECTED (WS-03). An ERROR frame goes to
- * sink->error as a Status; if its object is not one, with code 500 and the
+ * Frames of an unknown type are KIN_EUNEXPECTED (WS-03). What a frame has
+ * besides its object is bounded as the object is (WS-04). An ERROR frame goes
+ * to sink->error as a Status; if its object is not one, with code 500 and the
  * reason "InternalError". */
 typedef struct kin__watch_decoder kin__watch_decoder;
 
@@ -27,7 +28,8 @@ void kin__watch_decoder_free(kin__watch_decoder *decoder);
 void kin__watch_decoder_reset(kin__watch_decoder *decoder);
 
 /* Errors as kin__list_decoder_feed; KIN_EUNEXPECTED also for a frame without
- * type or object. */
+ * type or object, and for a Table if sink->bad is NULL; KIN_ETOOBIG also for an
+ * ERROR frame's object. */
 int kin__watch_decoder_feed(kin__watch_decoder *decoder, const char *bytes,
                             size_t length);
 

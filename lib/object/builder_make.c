@@ -161,7 +161,9 @@ static int write_object(kin_object_builder *builder, const members *m,
       .uid = in_text(text, &places, KIN__EDIT_UID, m->strings[UID]),
       .version = in_text(text, &places, KIN__EDIT_VERSION, m->strings[VERSION]),
       .body = kin__str(text->data, text->length),
-      .headroom = headroom};
+      .headroom = headroom,
+      .is_key_only =
+          builder->from != NULL && kin_object_is_key_only(builder->from)};
   if (m->labels != NULL && kin__edit_is_object(m->labels)) {
     parts.labels = kin__str(text->data + places.begin[KIN__EDIT_LABELS],
                             places.length[KIN__EDIT_LABELS]);

@@ -29,7 +29,7 @@
 struct kin_object {
   struct kin__slab *slab; /* a kin__cell's; its owner is the kin__memory */
   atomic_uint refs;
-  uint32_t labels_are_records; /* a bool */
+  uint32_t flags;
   uint32_t body_offset;
   uint32_t body_length;
   uint32_t uid_offset;
@@ -47,6 +47,9 @@ _Static_assert(sizeof(kin_object) <= 56, "an object's header has grown");
 _Static_assert(offsetof(kin_object, refs) + sizeof(atomic_uint) <=
                    KIN__CELL_OPEN_BYTES,
                "references of a protected object cannot be counted");
+
+/* Of kin_object.flags. */
+enum { LABELS_ARE_RECORDS = 1, KEY_ONLY = 2 };
 
 static const size_t body_max = (size_t)1 << 30;
 
@@ -280,7 +283,8 @@ int kin__object_new(kin_object **out, kin__memory *memory,
   object->name_length = (uint16_t)parts->name.length;
   object->uid_length = (uint16_t)parts->uid.length;
   object->version_length = (uint16_t)parts->version.length;
-  object->labels_are_records = l.labels_are_records;
+  object->flags = (l.labels_are_records ? LABELS_ARE_RECORDS : 0u) |
+                  (parts->is_key_only ? KEY_ONLY : 0u);
   size_t at = write_key(object->bytes, parts);
   write_strings(object, at, &l, parts);
   write_body(object->bytes + object->body_offset, parts);
@@ -298,7 +302,7 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
   if (copy == NULL) {
     return KIN_ENOMEM;
   }
-  size_t header = offsetof(kin_object, labels_are_records);
+  size_t header = offsetof(kin_object, flags);
   atomic_init(&copy->refs, 1);
   memcpy((char *)copy + header, (const char *)object + header, total - header);
   return give(out, memory, copy);
@@ -375,7 +379,7 @@ bool kin_object_label(const kin_object *object, const char *key,
   kin_str labels =
       kin__str(object->bytes + object->labels_offset, object->labels_length);
   kin_str wanted = kin__cstr(key);
-  if (object->labels_are_records) {
+  if ((object->flags & LABELS_ARE_RECORDS) != 0) {
     return find_record(labels, wanted, value);
   }
   kin__text_members members = {.text = labels};
@@ -385,6 +389,10 @@ bool kin_object_label(const kin_object *object, const char *key,
     }
   }
   return false;
+}
+
+bool kin_object_is_key_only(const kin_object *object) {
+  return (object->flags & KEY_ONLY) != 0;
 }
 
 size_t kin_object_memory(const kin_object *object) {
@@ -400,7 +408,7 @@ const char *kin__object_bytes(const kin_object *object) {
 }
 
 kin_str kin__object_part(const kin_object *object, kin_mutation_part part) {
-  size_t header = offsetof(kin_object, labels_are_records);
+  size_t header = offsetof(kin_object, flags);
   switch (part) {
   case KIN_MUTATION_HEADER:
     return kin__str((const char *)object + header,

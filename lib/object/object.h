@@ -2,6 +2,7 @@
 #ifndef KIN_OBJECT_OBJECT_H
 #define KIN_OBJECT_OBJECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@ typedef struct kin__object_parts {
   size_t
       headroom; /* the object will be replaced by one that is this much larger;
                     * so that its memory fits that one, too */
+  bool is_key_only;  /* it was over the limit: body was made of the rest */
+  uint32_t received; /* if is_key_only: bytes of the object as it came */
 } kin__object_parts;
 
 /* Makes an object with one reference: one allocation, one copy of what is kept.

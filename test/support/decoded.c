@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <kin/error.h>
+
 #include "base/alloc.h"
 #include "base/str.h"
 #include "object/object.h"
@@ -74,6 +76,9 @@ static int on_object(void *ctx, kin__decoded_type type,
     LOG(d, "known\n");
     return 0;
   }
+  if (parts->is_key_only) {
+    LOG(d, "key-only of %u ", parts->received);
+  }
   LOG(d, "labels " KIN_STR_FORMAT " ", KIN_STR_ARG(parts->labels));
   return keep_object(d, parts);
 }
@@ -93,9 +98,20 @@ static int on_error(void *ctx, const kin__status *status) {
   return fails(d) ? d->fail_with : 0;
 }
 
+static int on_bad(void *ctx, int code, const kin__object_parts *identity) {
+  decoded *d = ctx;
+  if (!d->skips_bad) {
+    return code;
+  }
+  LOG(d, "bad %s ", kin_err_name(code));
+  log_identity(d, identity);
+  LOG(d, "\n");
+  return fails(d) ? d->fail_with : 0;
+}
+
 void decoded_init(decoded *d, const kin_allocator *allocator) {
   *d = (decoded){
-      .sink = {d, on_known, on_object, on_bookmark, on_error},
+      .sink = {d, on_known, on_object, on_bookmark, on_error, on_bad},
       .memory = kin__memory_new(allocator),
   };
   kin__buf_init(&d->log, kin__default_allocator(), (size_t)1 << 30);

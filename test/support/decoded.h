@@ -2,6 +2,7 @@
 #ifndef KIN_TEST_DECODED_H
 #define KIN_TEST_DECODED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ typedef struct decoded {
   size_t known_count;
   size_t fail_at; /* the object, bookmark or error, from 1, that ... */
   int fail_with;  /* ... is answered with this */
+  bool skips_bad; /* objects; else they end it */
 
   kin__buf log; /* a line for each call, NUL-terminated by decoded_log */
   kin_object **objects; /* made of the parts that had a body */
@@ -39,6 +41,9 @@ const char *decoded_log(decoded *d);
 
 /* Fails the test unless both logs are the same. */
 void decoded_assert_same(decoded *d, decoded *expected, const char *what);
+
+/* Where list_run and watch_run cut a text: nowhere, but every byte alone. */
+enum { BYTEWISE = -1 };
 
 /* A copy of bytes in memory that is exactly as long, so that the sanitizer sees
  * every read beyond it and after it was freed. */

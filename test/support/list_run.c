@@ -33,6 +33,7 @@ void list_run_again(list_run *r) {
   r->got.known_count = before.known_count;
   r->got.fail_at = before.fail_at;
   r->got.fail_with = before.fail_with;
+  r->got.skips_bad = before.skips_bad;
   kin__list_decoder_reset(r->decoder);
 }
 

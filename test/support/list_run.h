@@ -33,7 +33,6 @@ int list_run_feed(list_run *r, const char *bytes, size_t length);
 
 /* Feeds the text in two parts cut at an offset, or byte by byte, and ends it.
  * Returns the first error. */
-enum { BYTEWISE = -1 };
 int list_run_decode(list_run *r, kin_str text, int cut);
 
 /* Empty if it is no string. */

@@ -37,6 +37,7 @@ void watch_run_again(watch_run *r) {
   decoded_init(&r->got, NULL);
   r->got.known = before.known;
   r->got.known_count = before.known_count;
+  r->got.skips_bad = before.skips_bad;
   kin__watch_decoder_reset(r->decoder);
 }
 

@@ -29,7 +29,6 @@ int watch_run_feed(watch_run *r, const char *bytes, size_t length);
 
 /* Feeds the text in two parts cut at an offset, or byte by byte. Returns the
  * first error. */
-enum { BYTEWISE = -1 };
 int watch_run_decode(watch_run *r, kin_str text, int cut);
 
 #endif /* KIN_TEST_WATCH_RUN_H */

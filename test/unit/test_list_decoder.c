@@ -175,7 +175,8 @@ static void test_list_own_strings(void **state) {
   }
 }
 
-/* The limit is on the item as it came, to the byte, and the key is known. */
+/* An item that is not even kept by its key: over the second limit, to the byte,
+ * or without a name. Its key is known. */
 static void test_list_item_too_big(void **state) {
   (void)state;
   static const char item[] =
@@ -189,13 +190,15 @@ static void test_list_item_too_big(void **state) {
     list_run r;
     list_run_init(&r);
     r.projection = list_run_default_projection();
-    r.limits.max_object_bytes = sizeof item - 1;
+    r.limits.max_object_bytes = 20;
+    r.limits.max_passed_bytes = sizeof item - 1;
     assert_int_equal(list_run_decode(&r, kin__str(text, length), at), 0);
     list_run_finish(&r);
 
     list_run_init(&r);
     r.projection = list_run_default_projection();
-    r.limits.max_object_bytes = sizeof item - 2;
+    r.limits.max_object_bytes = at % 3 == 0 ? 20 : sizeof item - 2;
+    r.limits.max_passed_bytes = sizeof item - 2;
     assert_int_equal(list_run_decode(&r, kin__str(text, length), at),
                      KIN_ETOOBIG);
     assert_string_equal(kin__list_decoder_key_in_hand(r.decoder), "ns/big");
@@ -205,7 +208,8 @@ static void test_list_item_too_big(void **state) {
   /* Long before its end. */
   list_run r;
   list_run_init(&r);
-  r.limits.max_object_bytes = (uint32_t)known_from;
+  r.limits.max_object_bytes = 20;
+  r.limits.max_passed_bytes = (uint32_t)known_from;
   list_run_open(&r);
   assert_int_equal(list_run_feed(&r, text, length - 20), KIN_ETOOBIG);
   assert_string_equal(kin__list_decoder_key_in_hand(r.decoder), "ns/big");
@@ -300,7 +304,7 @@ static void test_list_known_is_asked_early(void **state) {
   list_run_finish(&r);
 }
 
-/* A known object is bounded as any other. */
+/* A known object is not kept anyway, so that only the second limit counts. */
 static void test_list_known_too_big(void **state) {
   (void)state;
   static const char text[] =
@@ -310,7 +314,18 @@ static void test_list_known_too_big(void **state) {
   for (int at = BYTEWISE; at < (int)sizeof text; at++) {
     list_run r;
     list_run_init(&r);
-    r.limits.max_object_bytes = 60;
+    r.limits.max_object_bytes = 20;
+    r.got.known = known;
+    r.got.known_count = 1;
+    assert_int_equal(list_run_decode(&r, kin__str(text, sizeof text - 1), at),
+                     0);
+    assert_int_equal(r.got.count, 0);
+    assert_int_equal(r.got.calls, 1);
+    list_run_finish(&r);
+
+    list_run_init(&r);
+    r.limits.max_object_bytes = 20;
+    r.limits.max_passed_bytes = 60;
     r.got.known = known;
     r.got.known_count = 1;
     assert_int_equal(list_run_decode(&r, kin__str(text, sizeof text - 1), at),

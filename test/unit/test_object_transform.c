@@ -215,12 +215,49 @@ static void test_transform_sweep(void **state) {
   }
 }
 
+static int add_label(const kin_object *in, kin_object_builder *out,
+                     void *data) {
+  (void)in;
+  ++*(int *)data;
+  return kin_object_builder_set_string(out, "/metadata/labels/seen", "yes");
+}
+
+/* WS-04: of one whose key only is kept there is nothing to transform; and it is
+ * not made whole by building on it. */
+static void test_key_only(void **state) {
+  (void)state;
+  static const char text[] = "{\"metadata\":{\"name\":\"p\"}}";
+  kin__memory *memory = kin__memory_new(NULL);
+  assert_non_null(memory);
+  kin__object_parts parts = {.name = KIN__LIT("p"),
+                             .body = kin__str(text, sizeof text - 1),
+                             .is_key_only = true};
+  kin_object *object;
+  assert_int_equal(kin__object_new(&object, memory, &parts), 0);
+  int calls = 0;
+  kin_object *made;
+  assert_int_equal(kin_object_transform(object, add_label, &calls, &made), 0);
+  assert_ptr_equal(made, object);
+  assert_int_equal(calls, 0);
+  kin_object_unref(made);
+  kin_object_builder *builder;
+  assert_int_equal(kin_object_builder_new(&builder, NULL, object), 0);
+  assert_int_equal(add_label(object, builder, &calls), 0);
+  assert_int_equal(kin_object_builder_finish(builder, &made), 0);
+  assert_ptr_not_equal(made, object);
+  assert_true(kin_object_is_key_only(made));
+  kin_object_unref(made);
+  kin_object_unref(object);
+  kin__memory_unref(memory);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_transform_keeps_identity),
       cmocka_unit_test(test_transform_results),
       cmocka_unit_test(test_object_copies),
       cmocka_unit_test(test_transform_sweep),
+      cmocka_unit_test(test_key_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

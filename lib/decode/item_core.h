@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DECODE_ITEM_CORE_H
+#define KIN_DECODE_ITEM_CORE_H
+
+#include "base/str.h"
+#include "decode/item.h"
+
+/* What the two files of an item share: item.c follows the object, item_over.c
+ * has what becomes of one over the limit, and the end of all. */
+
+enum {
+  KIN__ITEM_LABELS_MAX = KIN__CURSOR_TEXT_MAX, /* of an object over the limit */
+  KIN__ITEM_TEXTS_MAX = KIN__ITEM_STRINGS * KIN__CURSOR_TEXT_MAX,
+  KIN__ITEM_CARRY_KEPT = 64 * 1024 /* of a buffer, from object to object */
+};
+
+/* The object's length so far was checked against a bound, which an uint32_t
+ * holds. */
+static inline kin__span kin__item_span_of(const kin__item *item, uint64_t begin,
+                                          uint64_t end) {
+  return (kin__span){(uint32_t)(begin - item->begin), (uint32_t)(end - begin)};
+}
+
+static inline kin_str kin__item_bytes_of(const kin__item *item,
+                                         const kin__cursor *cursor,
+                                         kin__span span) {
+  if (span.offset < item->carry.length) {
+    return kin__str(item->carry.data + span.offset, span.length);
+  }
+  return kin__str(kin__cursor_at(cursor, item->begin + span.offset),
+                  span.length);
+}
+
+static inline kin_str kin__item_text_of(const kin__item *item,
+                                        const kin__cursor *cursor,
+                                        kin__item_field field) {
+  const kin__item_string *text = &item->texts[field];
+  if (text->span.length == 0) {
+    return kin__str(NULL, 0);
+  }
+  return text->is_unescaped ? kin__str(item->strings.data + text->span.offset,
+                                       text->span.length)
+                            : kin__item_bytes_of(item, cursor, text->span);
+}
+
+/* The object is `length` bytes long, which is more than its bound: from here on
+ * it goes by, up to the next bound. Errors: KIN_ETOOBIG (it may not, or that
+ * was the next), KIN_ENOMEM. */
+int kin__item_pass_bound(kin__item *item, const kin__cursor *cursor,
+                         uint64_t length);
+
+/* Of an object over the limit: keeps the labels that are being skipped, if any
+ * are, up to `end` in the span in hand; they have ended; its parts, see
+ * kin__item_parts. */
+int kin__item_hold_labels(kin__item *item, const kin__cursor *cursor,
+                          uint64_t end);
+int kin__item_end_labels(kin__item *item, const kin__cursor *cursor);
+int kin__item_over_parts(kin__item *item, const kin__cursor *cursor,
+                         kin__object_parts *parts);
+
+#endif /* KIN_DECODE_ITEM_CORE_H */
