@@ -6,10 +6,10 @@
  * into each queue, taken out and given to a callback that counts: four atomic
  * operations on reference counts. Steps are measured in CPU time of the thread.
  *
- * The objects that are changed are a thousand, which stay in the caches, and ten
- * and a hundred thousand and a million, in an order that is none. By default
- * they have just been touched, outside of the time, as by a store's update;
- * cold, their cache misses count, too.
+ * The objects that are changed are a thousand, which stay in the caches, and
+ * ten and a hundred thousand and a million, in an order that is none. By
+ * default they have just been touched, outside of the time, as by a store's
+ * update; cold, their cache misses count, too.
  *
  * Not measured: the store's own update, and what handlers do.
  *

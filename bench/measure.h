@@ -40,9 +40,9 @@ uint64_t histogram_count_over(const histogram *h, uint64_t ns);
 /* A decimal number from the command line; ends the program if it is none. */
 uint64_t number_argument(const char *program, const char *name, const char *s);
 
-/* The main function of a benchmark: says which machine it is, then runs for each
- * of the sizes on the command line, or for ten and a hundred thousand and a
- * million. Returns the exit status. */
+/* The main function of a benchmark: says which machine it is, then runs for
+ * each of the sizes on the command line, or for ten and a hundred thousand and
+ * a million. Returns the exit status. */
 int run_sizes(int argc, char **argv, const char *usage,
               void (*run)(size_t size));
 

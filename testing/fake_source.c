@@ -271,6 +271,7 @@ int kin_fake_source_new(kin_fake_source **out,
   source->allocator = *allocator;
   source->wake = options->wake;
   source->data = options->data;
+  source->watch_list = options->watch_list;
   int err = make_items(source);
   if (err != 0) {
     kin_fake_source_free(source);
@@ -316,6 +317,10 @@ size_t kin_fake_source_lists(const kin_fake_source *source) {
 
 size_t kin_fake_source_watches(const kin_fake_source *source) {
   return source->watches;
+}
+
+size_t kin_fake_source_streams(const kin_fake_source *source) {
+  return source->streams;
 }
 
 size_t kin_fake_source_open_watches(const kin_fake_source *source) {

@@ -17,12 +17,22 @@
 
 /* --- Answers -------------------------------------------------------------- */
 
+static void drop_snapshot(kin_fake_source *source, uint64_t id) {
+  kin__fake_snapshot **place = kin__fake_find_snapshot(source, id);
+  if (place != NULL) {
+    kin__fake_drop_snapshot(source, place);
+  }
+}
+
 void kin__fake_forget(kin__fake_answer *gone) {
   kin_fake_source *source = gone->source;
   *(gone->prev != NULL ? &gone->prev->next : &source->first) = gone->next;
   *(gone->next != NULL ? &gone->next->prev : &source->last) = gone->prev;
   if (source->current == gone) {
     source->current = NULL;
+  }
+  if (gone->is_stream) {
+    drop_snapshot(source, gone->list_id);
   }
   kin__fake_release(&source->allocator, gone);
 }
@@ -83,7 +93,7 @@ static void feed_page(kin__fake_answer *a, const kin__fake_snapshot *list) {
   char token[48] = "";
   snprintf(version, sizeof version, "%" PRIu64, list->version);
   if (is_last) {
-    kin__fake_drop_snapshot(source, kin__fake_find_snapshot(source, id));
+    drop_snapshot(source, id);
   } else {
     snprintf(token, sizeof token, "%" PRIu64 ":%" PRIu64, id, end);
   }
@@ -108,6 +118,22 @@ static bool is_version_there(kin__fake_answer *a) {
   return true;
 }
 
+/* Returns false if there is no memory; the answer is gone then. */
+static bool take_snapshot(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  int err = kin__fake_take_snapshot(source, a->namespace_);
+  if (err == 0) {
+    a->list_id = source->snapshot_ids;
+    return true;
+  }
+  kin_feed *feed = a->feed;
+  kin_feed_error error = KIN_FEED_ERROR_INIT;
+  error.code = err;
+  kin__fake_forget(a);
+  (void)kin_feed_fail(feed, &error, false);
+  return false;
+}
+
 static void answer_list(kin__fake_answer *a) {
   kin_fake_source *source = a->source;
   if (source->is_failing) {
@@ -120,16 +146,9 @@ static void answer_list(kin__fake_answer *a) {
     if (!is_version_there(a)) {
       return;
     }
-    int err = kin__fake_take_snapshot(source, a->namespace_);
-    if (err != 0) {
-      kin_feed *feed = a->feed;
-      kin_feed_error error = KIN_FEED_ERROR_INIT;
-      error.code = err;
-      kin__fake_forget(a);
-      (void)kin_feed_fail(feed, &error, false);
+    if (!take_snapshot(a)) {
       return;
     }
-    a->list_id = source->snapshot_ids;
   }
   kin__fake_snapshot **list = kin__fake_find_snapshot(source, a->list_id);
   if (list == NULL || a->list_place > (*list)->list->count) {
@@ -162,6 +181,50 @@ static void grant_watch(kin__fake_answer *a) {
   (void)kin_feed_open(a->feed);
 }
 
+static void grant_stream(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  if (!source->watch_list) {
+    fail_with(a, 422, "Invalid", "sendInitialEvents is forbidden");
+    return;
+  }
+  if (!is_version_there(a) || !take_snapshot(a)) {
+    return;
+  }
+  a->place = a->replay_end = source->change_count;
+  a->is_granted = true;
+  a->owes_initial_end = true;
+  (void)kin_feed_open(a->feed);
+}
+
+/* What there was when the stream was granted. */
+static void feed_initial(kin__fake_answer *a) {
+  kin_fake_source *source = a->source;
+  kin__fake_snapshot **place = kin__fake_find_snapshot(source, a->list_id);
+  if (place == NULL) {
+    fail_expired(a);
+    return;
+  }
+  const kin_object_list *list = (*place)->list;
+  while (source->current == a && !a->is_paused && a->list_place < list->count) {
+    (void)kin_feed_event(a->feed, KIN_WATCH_ADDED,
+                         list->objects[a->list_place++]);
+  }
+  if (source->current == a && !a->is_paused) {
+    drop_snapshot(source, a->list_id);
+    a->list_id = 0;
+  }
+}
+
+static void feed_bookmark(kin__fake_answer *a) {
+  char version[24];
+  int length =
+      snprintf(version, sizeof version, "%" PRIu64, a->source->version);
+  bool is_initial_end = a->owes_initial_end;
+  a->owes_bookmark = a->owes_initial_end = false;
+  (void)kin_feed_bookmark(a->feed, (kin_str){version, (size_t)length},
+                          is_initial_end);
+}
+
 static bool concerns(const kin__fake_answer *a, const kin__fake_change *c) {
   if (c->is_dropped && a->place >= a->replay_end) {
     return false;
@@ -189,7 +252,15 @@ static void answer_watch(kin__fake_answer *a) {
   kin_fake_source *source = a->source;
   kin_feed *feed = a->feed;
   if (!a->is_granted) {
-    grant_watch(a);
+    if (a->is_stream) {
+      grant_stream(a);
+    } else {
+      grant_watch(a);
+    }
+    return;
+  }
+  if (a->list_id != 0 && !a->is_reset) {
+    feed_initial(a);
     return;
   }
   if (!a->is_reset) {
@@ -198,14 +269,11 @@ static void answer_watch(kin__fake_answer *a) {
   if (source->current != a || a->is_paused) {
     return;
   }
-  if (a->is_ending) {
+  if (a->is_reset || (a->is_ending && !a->owes_initial_end)) {
     kin__fake_forget(a);
     (void)kin_feed_watch_end(feed);
-  } else if (a->owes_bookmark) {
-    char version[24];
-    int length = snprintf(version, sizeof version, "%" PRIu64, source->version);
-    a->owes_bookmark = false;
-    (void)kin_feed_bookmark(feed, (kin_str){version, (size_t)length}, false);
+  } else if (a->owes_bookmark || a->owes_initial_end) {
+    feed_bookmark(a);
   }
 }
 
@@ -214,7 +282,7 @@ static bool has_work(const kin__fake_answer *a) {
     return false;
   }
   return !a->is_watch || !a->is_granted || a->is_ending || a->owes_bookmark ||
-         a->place < a->source->change_count;
+         a->owes_initial_end || a->place < a->source->change_count;
 }
 
 bool kin_fake_source_step(kin_fake_source *source) {
@@ -257,6 +325,7 @@ static int open_answer(void *ctx, const kin_feed_request *request,
   a->source = source;
   a->feed = feed;
   a->is_watch = request->is_watch;
+  a->is_stream = request->send_initial_events;
   a->limit = request->limit;
   memcpy(a->namespace_, request->namespace_, size);
   snprintf(a->version, sizeof a->version, "%s", request->resource_version);
@@ -270,6 +339,7 @@ static int open_answer(void *ctx, const kin_feed_request *request,
   *(source->last != NULL ? &source->last->next : &source->first) = a;
   source->last = a;
   *(a->is_watch ? &source->watches : &source->lists) += 1;
+  source->streams += a->is_stream;
   *out = a;
   kin__fake_wake(source);
   return 0;
@@ -296,6 +366,7 @@ kin_lister_watcher kin_fake_source_lister_watcher(kin_fake_source *source) {
   lister_watcher.cancel = cancel_answer;
   lister_watcher.pause = pause_answer;
   lister_watcher.resume = resume_answer;
+  lister_watcher.watch_list = source->watch_list;
   lister_watcher.ctx = source;
   return lister_watcher;
 }

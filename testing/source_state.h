@@ -35,15 +35,19 @@ typedef struct kin__fake_answer {
   kin_fake_source *source;
   kin_feed *feed;
   bool is_watch;
+  bool is_stream; /* a watch that begins with what there is */
   bool is_granted;
   bool is_paused;
   bool owes_bookmark;
+  bool owes_initial_end;
   bool is_ending;    /* once everything has been told */
   bool is_reset;     /* end at once */
   size_t place;      /* watch: the next change to tell */
   size_t replay_end; /* watch: changes before this one were there first */
   uint32_t limit;
-  uint64_t list_id; /* list: of the snapshot; 0: the first page */
+  /* List: of the snapshot; 0: the first page. Stream: of what there was when it
+   * was granted; 0: none yet, or it has been told. */
+  uint64_t list_id;
   uint64_t list_place;
   char version[64];
   char match[32];
@@ -54,6 +58,7 @@ struct kin_fake_source {
   kin_allocator allocator;
   void (*wake)(void *data);
   void *data;
+  bool watch_list;
   kin_store *items;
   uint64_t version;
   uint64_t first_version; /* changes[0] is the one after it */
@@ -71,6 +76,7 @@ struct kin_fake_source {
   char message[KIN__FAKE_TEXT_MAX + 1];
   size_t lists;
   size_t watches;
+  size_t streams;
 };
 
 /* Zeroed, or NULL. */

@@ -12,6 +12,7 @@
 #include <kin/export.h>
 #include <kin/log.h>
 #include <kin/mutation_detector.h>
+#include <kin/warning.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,7 +49,10 @@ typedef struct kin_client_options {
   void *log_data;          /* passed to log */
   kin_log_level log_level; /* highest level that is passed; 0: WARN */
 
-  uint32_t connect_timeout_ms;  /* each address; 0: 10 s; at most an hour */
+  uint32_t connect_timeout_ms;  /* each address; 0: 10 s; at most an hour. Where
+                                 * packets are dropped and nothing is refused, a
+                                 * server is in use again at most so long, and
+                                 * 5 s, after they pass again */
   uint32_t response_timeout_ms; /* until a response's head, and between two
                                  * reads of a list's body; 0: 30 s; at most an
                                  * hour */
@@ -60,6 +64,29 @@ typedef struct kin_client_options {
   /* Talk to whoever answers for the server, unverified: they get the token. Not
    * together with a certificate authority. Logged as a warning. */
   bool insecure_skip_tls_verify;
+
+  /* Ask for lists to be compressed (gzip; an API server does so from 128 KiB
+   * on); watches never are. 100 MB of pods come in 12 MB then, for 0.13 s of
+   * CPU here and about four times that in the server: more than a network
+   * within a cluster takes to carry them, so that it is off by default. A
+   * response that is compressed unasked is inflated all the same, in slices.
+   * KIN_ENOTSUP in a library that was built without zlib (TR-07). */
+  bool accept_gzip;
+
+  /* Whether each list that came as a watch is what the server lists at the same
+   * version, in full (WL-12); for tests and for hunting. It is asked for once
+   * more when it is in the store, again every second while that fails (not when
+   * the version has expired), and compared: keys, uids and versions, and with a
+   * transform, which runs once more for that, what it has made. A difference is
+   * an ERROR in the log, counted (kin_status.inconsistent_lists), and goes to
+   * on_error of the informer with KIN_EINCONSISTENT, retry_in_ms 0, and the
+   * first keys in its message; of the answers only KIN_STOP counts. Nothing is
+   * changed. A source of the program's own is asked for that list while its
+   * watch is open.
+   *
+   * Costs a list, and 20 bytes for each object until it has been compared. Off
+   * it costs nothing. */
+  bool check_watch_lists;
 
   /* Seed of all randomness (jitter, hashing); 0: from the operating system. */
   uint64_t seed;
@@ -122,12 +149,48 @@ typedef struct kin_client_options {
   /* How many lists are made at a time, of all informers; the others wait for
    * their turn. 0: 4; at most 65,536. */
   size_t max_lists;
+
+  /* Requests are made in somebody else's name: the server asks whether whoever
+   * the credentials belong to may do that, and answers as it would to `user`
+   * (TR-06). All but the user need one. Sent with every request: no control
+   * characters, no blanks at the ends, none empty but an extra's value (one key
+   * may have several: repeat it), at most 64 KiB in all. Never logged. */
+  const char *impersonate_user; /* NULL: nobody */
+  const char *impersonate_uid;
+  const char *const *impersonate_groups;
+  size_t impersonate_group_count;
+  const kin_impersonate_extra *impersonate_extra;
+  size_t impersonate_extra_count;
+
+  /* What the server warns about, in whatever response (RE-05); of one response
+   * at most 32 warnings and 8 KiB, of a text 1 KiB. Malformed ones are left
+   * out. While 64 wait to be told, more are only counted
+   * (kin_client_stats.warnings); without memory they are lost. NULL: code 299
+   * with a text is logged as a warning, each text once, as long as it is among
+   * the last 128. */
+  kin_warning_cb on_warning;
+  void *warning_data; /* passed to on_warning */
+
+  /* Our own limit of requests, shared by all informers (RQ-07): so many in a
+   * thousand seconds, 5000 for five a second; and how many at once, after a
+   * pause. Lists, each page of one, streams that stand for lists, checks, and
+   * watches that are tried again wait for their turn, in order; a watch after a
+   * list, or after one that ended well, does not, nor does what a source of the
+   * program's own is asked. At most a million a second, and a million at once.
+   *
+   * 0, the default: no limit. Little is asked for: a list and then one watch
+   * for each scope, max_lists at a time; and API servers hold off whom they
+   * have to (429, which is obeyed), knowing better when. A burst without
+   * qps_milli is an error; a burst of 0 is what a second allows, at least 1. */
+  uint32_t qps_milli;
+  uint32_t burst;
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
-        (kin_log_level)0, 0, 0, 0, false, 0, NULL, NULL, NULL, NULL, NULL,     \
-        NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0                    \
+        (kin_log_level)0, 0, 0, 0, false, false, false, 0, NULL, NULL, NULL,   \
+        NULL, NULL, NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0, NULL, \
+        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0                               \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
@@ -135,7 +198,8 @@ typedef struct kin_client_options {
  * The loop must outlive the client.
  * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
  * for an http server, or ones that contradict each other; a log line says
- * which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version),
+ * which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version,
+ * accept_gzip without zlib),
  * KIN_ENOMEM, and libuv's. *out is NULL then. What is wrong with a file or with
  * PEM data comes through on_error of the informers, class KIN_CLASS_TLS or
  * KIN_CLASS_AUTH. */
@@ -173,6 +237,9 @@ typedef struct kin_client_stats {
   uint64_t requests;         /* sent, watches included */
   uint64_t connections;      /* opened so far */
   uint32_t open_connections; /* now, idle ones included */
+  uint64_t delayed_requests; /* sent after a wait for qps_milli */
+  uint64_t delayed_ns;       /* these waits together (RR-09) */
+  uint64_t warnings;         /* well-formed ones from the server */
 } kin_client_stats;
 
 /* Reads them, any time before the close callback. Cost: O(1). */

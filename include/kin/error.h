@@ -40,7 +40,8 @@ extern "C" {
   XX(EGONE, -5046, "resource version is no longer available")                  \
   XX(EURL, -5047, "malformed server URL")                                      \
   XX(ETLS, -5048, "TLS failed")                                                \
-  XX(ETOKEN, -5049, "no usable token")
+  XX(ETOKEN, -5049, "no usable token")                                         \
+  XX(EINCONSISTENT, -5050, "cache differs from what the server lists")
 
 #define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,
 typedef enum kin_errno { KIN_ERRNO_MAP(KIN_ERRNO_ENUM) } kin_errno;
@@ -60,11 +61,13 @@ typedef enum kin_error_class {
   KIN_CLASS_DNS,       /* the server's name did not resolve */
   KIN_CLASS_CONNECT,   /* no connection, or it broke */
   KIN_CLASS_TLS,       /* handshake or certificate */
-  KIN_CLASS_AUTH,      /* 401, or no usable token */
+  KIN_CLASS_AUTH,      /* 401, or no usable token; these four by the reason of
+                        * a Status, too, if it has one */
   KIN_CLASS_FORBIDDEN, /* 403 */
   KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
   KIN_CLASS_THROTTLED, /* 429 */
-  KIN_CLASS_SERVER,    /* any other error status, or an ERROR event */
+  KIN_CLASS_SERVER,    /* any other error status, or an ERROR event; lists that
+                        * contradict each other */
   KIN_CLASS_PROTOCOL,  /* malformed HTTP, wrong content type, silence */
   KIN_CLASS_DECODE,    /* malformed, truncated or oversized JSON, or a
                         * transform that failed on an object */
@@ -88,7 +91,8 @@ typedef enum kin_retry {
 typedef struct kin_error_event {
   int code;                    /* negative */
   kin_error_class error_class; /* never KIN_CLASS_NONE */
-  int status;                  /* HTTP or Status code, 0 if there was none */
+  int status;                  /* HTTP or Status code; that of the reason, if
+                                * a Status has no other; 0 if there was none */
   const char *reason;          /* Status reason such as "Expired" */
   const char *message;         /* for people; names the request's path */
   const char *namespace_;      /* the scope; "" means all namespaces */

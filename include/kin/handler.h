@@ -29,7 +29,8 @@ typedef enum kin_event_type {
   KIN_EVENT_UPDATE,
   KIN_EVENT_DELETE,
   KIN_EVENT_SYNCED,  /* right after this listener's last initial add */
-  KIN_EVENT_RELISTED /* after the last change that a later list brought */
+  KIN_EVENT_RELISTED /* after the last change that a later list brought, or
+                      * the first one of a namespace that was added later */
 } kin_event_type;
 
 /* Why an object was deleted. */
@@ -40,7 +41,8 @@ typedef enum kin_delete_reason {
   KIN_DELETE_RECREATED,     /* same name, new uid: an add follows */
   KIN_DELETE_SCOPE_REMOVED, /* its namespace is no longer watched */
   KIN_DELETE_FILTERED,      /* a filter no longer accepts it */
-  KIN_DELETE_CLEARED        /* the cache was emptied on purpose */
+  KIN_DELETE_CLEARED        /* the resource has vanished, see
+                             * kin_informer_options.clear_when_absent */
 } kin_delete_reason;
 
 /* Returns "watch", "relist", "recreated", "scope_removed", "filtered",

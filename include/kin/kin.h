@@ -29,6 +29,7 @@
 #include <kin/object.h>
 #include <kin/object_builder.h>
 #include <kin/object_list.h>
+#include <kin/pager.h>
 #include <kin/process.h>
 #include <kin/push_store.h>
 #include <kin/queue.h>

@@ -23,16 +23,24 @@ extern "C" {
  * LW-01).
  *
  * A feed is what an answer is fed into. It belongs to the loop's thread, and is
- * there until its informer (reflector, ...) tells that it is closed. */
+ * there until its informer (reflector, ...) tells that it is closed; that of a
+ * namespace that is removed from an informer is gone soon after its request was
+ * cancelled. */
 typedef struct kin_feed kin_feed;
+
+/* A query parameter. NULL as a value stands for "". */
+typedef struct kin_parameter {
+  const char *name;
+  const char *value;
+} kin_parameter;
 
 /* What is asked for. Strings are never NULL, "" for nothing, and valid during
  * the call. */
 typedef struct kin_feed_request {
   bool is_watch;
   const char *namespace_;     /* "" for all */
-  const char *label_selector; /* both as in kin_informer_options */
-  const char *field_selector;
+  const char *label_selector; /* both as in kin_informer_options, or as its */
+  const char *field_selector; /* modifier has made them */
 
   /* List: "" the newest there is; "0" any; else by resource_version_match
    * ("Exact", "NotOlderThan"). Watch: the changes after this one. */
@@ -41,12 +49,58 @@ typedef struct kin_feed_request {
 
   const char *continue_token; /* list: go on where a page ended */
   uint32_t limit;             /* list: at most so many items; 0: all */
-  uint32_t timeout_s; /* watch: end it after so many seconds; 0: never */
+  uint32_t timeout_s;         /* end it after so many seconds; 0: never */
 
   /* Watch: first each object there is as ADDED, then a bookmark with
    * is_initial_end, then changes. Asked for only if watch_list is set. */
   bool send_initial_events;
+
+  /* kin_informer_options.parameters, or what its modifier has made of them;
+   * valid during the call. */
+  const kin_parameter *parameters;
+  size_t parameter_count;
 } kin_feed_request;
+
+/* A request that is about to be made, for a modifier. What it may change comes
+ * last; changes of the rest have no effect, for lists, pages and watches would
+ * not fit together any more. Strings are never NULL. */
+typedef struct kin_request_options {
+  /* All as in kin_feed_request. A list with a limit of 1 from the start asks
+   * whether the server still has that version. */
+  bool is_watch;
+  bool send_initial_events;
+  const char *namespace_;
+  const char *resource_version;
+  const char *resource_version_match;
+  const char *continue_token;
+
+  /* A list and the watch after it must select the same: what is stored follows
+   * a changed selector only by the next list. NULL stands for "". */
+  const char *label_selector;
+  const char *field_selector;
+
+  uint32_t limit; /* of a list; 0: all */
+
+  /* Of a list, 0: as long as the server likes. Of a watch; 0, or more than it
+   * had: as it was, since that is how long it is waited for. */
+  uint32_t timeout_s;
+  const kin_parameter *parameters;
+  size_t parameter_count;
+} kin_request_options;
+
+/* Changes a request before it is made (client-go's optionsModifier and
+ * TweakListOptionsFunc; LW-02, LW-05): each page of a list, each watch and each
+ * question for a version, each time it is asked. A pure callback: it must not
+ * call the library for anything of the client.
+ *
+ * What it sets is not copied: strings and arrays must live until it is called
+ * again with the same data, or what it was given to is gone. The limits are
+ * those of kin_informer_options.
+ *
+ * Returns 0. A negative code fails the request, as KIN_EINVAL does for
+ * selectors and parameters over their limits or with a name that is the
+ * library's; it is told, and repeated after the backoff. */
+typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
 
 /* A lister-watcher: functions of the program, and their context.
  *

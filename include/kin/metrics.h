@@ -25,16 +25,19 @@ typedef enum kin_relist_reason {
   KIN_RELIST_EXPIRED = 0, /* 410: the server no longer has the version */
   KIN_RELIST_TOO_LARGE,   /* it does not have the version yet, or any more */
   KIN_RELIST_STORAGE,     /* StorageReadError: it cannot read an object */
-  KIN_RELIST_DECODE,      /* a frame could not be read, or was over the limit */
-  KIN_RELIST_REFUSED      /* it takes the request for malformed (400, 422) */
+  KIN_RELIST_DECODE,      /* a frame could not be read */
+  KIN_RELIST_REFUSED,     /* it takes the request for malformed (400, 422) */
+  KIN_RELIST_VERIFY,      /* the watch is not where the server is */
+  KIN_RELIST_INTERNAL     /* internal errors for internal_error_retry_ms */
 } kin_relist_reason;
-#define KIN_RELIST_REASONS 5
+#define KIN_RELIST_REASONS 7
 /* Returns "expired", "too_large", ... Static. */
 KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
 
 #define KIN_ERROR_CLASSES (KIN_CLASS_MEMORY + 1)
 
-/* Of all scopes of an informer together, since it was opened. */
+/* Of all scopes of an informer together, removed ones included, since it was
+ * opened. */
 typedef struct kin_informer_metrics {
   /* Lists and watches. */
   uint64_t lists;         /* complete and applied, the first ones included */
@@ -45,11 +48,16 @@ typedef struct kin_informer_metrics {
   uint64_t deleted_events;
   uint64_t bookmarks;
   uint64_t unchanged;      /* objects received that were cached as they were */
-  uint64_t received_bytes; /* of response bodies */
+  uint64_t received_bytes; /* of response bodies, inflated */
   uint64_t lost_positions[KIN_RELIST_REASONS];
   uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error, but for the
-                                         * next */
+                                         * next three */
   uint64_t transform_failures; /* states that the transform failed on */
+  uint64_t oversized;          /* states that were over max_object_bytes */
+  uint64_t bad_objects;        /* skipped: see kin_error_cb */
+  uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
+  uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
+  uint64_t inconsistent_lists; /* of these, that differed */
   kin_histogram list_us;       /* from the first request to the last byte */
   kin_histogram list_items;    /* of complete lists */
   kin_histogram watch_us;      /* from the request to its end */

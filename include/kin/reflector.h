@@ -21,6 +21,9 @@ extern "C" {
  * talks to the server, for programs that build the rest themselves. It keeps
  * going over every failure, as an informer does, until it is closed.
  *
+ * Objects over max_object_bytes are written with their key only, and such as
+ * have no name are skipped, as informers do: see kin_error_cb.
+ *
  * It has one scope: all namespaces, or one. It belongs to the loop's thread. */
 typedef struct kin_reflector kin_reflector;
 
@@ -47,8 +50,12 @@ typedef struct kin_reflector_options {
   /* What is listed and watched, and what is kept of it; required, copied. Used
    * are group, version, plural, namespaces (at most one), label_selector,
    * field_selector, page_size, max_object_bytes, keep_managed_fields, fields,
-   * metadata_only and source; the rest must be as KIN_INFORMER_OPTIONS_INIT
-   * has it, but for no_watch_list: a reflector asks for lists anyway. */
+   * metadata_only, no_watch_list, source, parameters, modify and its data,
+   * consistency, start_version, stale_after_ms and internal_error_retry_ms; the
+   * rest must be as KIN_INFORMER_OPTIONS_INIT has it.
+   *
+   * A list that comes as a watch is gathered, and given to the store at once as
+   * what it has come to when it is complete (WL-03, WL-04). */
   const kin_informer_options *resource;
 
   /* What it is written to; required, the struct is copied. What its ctx points

@@ -75,8 +75,9 @@ typedef void (*kin_watch_close_cb)(void *data);
  * It is over, with an ERROR event and then on_end, when another attempt cannot
  * help: the watch is refused with 401 or 403; the version is too old (410, as
  * an event of the watch: KIN_EGONE); or an event has no version or is of an
- * unknown type, so that resuming might skip another (status 500, reason
- * "InternalError"). */
+ * unknown type, or its object has no name, so that resuming might skip another
+ * (status 500, reason "InternalError"). An object over max_object_bytes is
+ * shown with its key only (kin_object_is_key_only), and on_error is told. */
 typedef struct kin_retry_watcher kin_retry_watcher;
 
 typedef struct kin_retry_watcher_options {
@@ -84,8 +85,9 @@ typedef struct kin_retry_watcher_options {
 
   /* What is watched; required, copied. Used are group, version, plural,
    * namespaces (at most one), label_selector, field_selector, max_object_bytes,
-   * keep_managed_fields, fields, metadata_only and source; no_watch_list does
-   * not matter; the rest must be as KIN_INFORMER_OPTIONS_INIT has it. */
+   * keep_managed_fields, fields, metadata_only, source, parameters, and modify
+   * with its data; no_watch_list does not matter; the rest must be as
+   * KIN_INFORMER_OPTIONS_INIT has it. */
   const kin_informer_options *resource;
 
   /* The changes after this one are shown; required, at most 63 bytes, not "" or

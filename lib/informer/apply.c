@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/apply.h"
 
+#include "informer/consistency.h"
 #include "informer/process.h"
 #include "informer/scope.h"
+#include "informer/scopes.h"
 
 #define OBJECTS_PER_STEP 64u
 #define SLOTS_PER_STEP 1024u
@@ -17,11 +19,13 @@ static uint64_t queue_end(const kin_informer *informer) {
   return informer->processed_keys + informer->fifo.depth;
 }
 
+static bool is_dropping(const kin__apply *apply) {
+  return apply->phase != KIN__APPLY_IDLE && apply->reason != KIN_DELETE_RELIST;
+}
+
 static void try_later(kin__scope *scope) {
   const kin__env *env = scope->informer->env;
-  kin__failure failure;
-  kin__failure_from_code(&failure, KIN_ENOMEM, "applying a list", "");
-  kin__feed_notice_failure(&scope->feed, &failure, KIN__MEMORY_RETRY_MS);
+  kin__scope_failed(scope, KIN_ENOMEM, "applying a list", "");
   kin__timer_start(env->timers, &scope->apply.timer,
                    kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
 }
@@ -33,7 +37,8 @@ static void try_later(kin__scope *scope) {
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   for (unsigned i = 0; i < OBJECTS_PER_STEP; i++) {
-    kin_object *object = kin__stage_peek(&scope->feed.stage);
+    kin__stage *stage = &scope->feed.stage;
+    kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       scope->apply.phase = KIN__APPLY_SETTLING;
       scope->apply.wait_until = queue_end(informer);
@@ -42,15 +47,12 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    bool is_deleted =
-        kin__stage_type(&scope->feed.stage) == KIN__DECODED_DELETED;
-    kin__delta_type type =
-        is_deleted ? KIN__DELTA_DELETED : KIN__DELTA_REPLACED;
-    if (kin__scope_push(scope, type, object, false) != 0) {
+    if (!kin__stage_is_void(stage) && /* WL-03 */
+        kin__scope_push(scope, KIN__DELTA_REPLACED, object, false) != 0) {
       try_later(scope);
       return false;
     }
-    kin__stage_pop(&scope->feed.stage);
+    kin__stage_pop(stage);
   }
   return true;
 }
@@ -59,7 +61,8 @@ static bool settle_step(kin__scope *scope) {
   if (scope->informer->processed_keys < scope->apply.wait_until) {
     return false;
   }
-  scope->apply.phase = KIN__APPLY_SWEEPING;
+  scope->apply.phase =
+      scope->apply.has_earlier ? KIN__APPLY_SWEEPING : KIN__APPLY_SWEPT;
   scope->apply.cursor = 0;
   return true;
 }
@@ -106,29 +109,58 @@ static bool swept_step(kin__scope *scope) {
 /* The first list of the last scope makes the informer synced (SI-16). */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  if (scope->feed.has_synced) {
+  if (scope->feed.has_synced || scope->is_late) {
     return kin__dispatcher_relisted(
         &informer->dispatcher, kin__cstr(scope->feed.namespace_),
         kin__cstr(scope->feed.reflector.found_version),
         kin_store_count(&informer->store));
   }
-  if (informer->synced_scopes + 1 < informer->scope_count) {
+  if (informer->scopes.synced + 1 < informer->scopes.count) {
     return 0;
   }
   return kin__dispatcher_synced(&informer->dispatcher);
 }
 
+static void end(kin__scope *scope) {
+  scope->apply.phase = KIN__APPLY_IDLE;
+  kin__list_remove(&scope->apply.node);
+}
+
+static void dropped(kin__scope *scope) {
+  kin__apply *apply = &scope->apply;
+  bool has_list = apply->has_list;
+  apply->is_empty = true;
+  apply->has_list = false;
+  end(scope);
+  if (scope->is_removed) {
+    kin__scopes_emptied(scope);
+  } else if (has_list) {
+    kin__apply_start(scope);
+  }
+}
+
 static bool tell_step(kin__scope *scope) {
+  if (kin__list_check_step(scope)) {
+    return true;
+  }
+  if (scope->apply.phase != KIN__APPLY_TELLING) {
+    return false; /* a source that was asked for the check has ended it */
+  }
+  if (is_dropping(&scope->apply)) {
+    dropped(scope);
+    return false;
+  }
   if (tell(scope) != 0) {
     try_later(scope);
     return false;
   }
   if (!scope->feed.has_synced) {
     scope->feed.has_synced = true;
-    scope->informer->synced_scopes++;
+    scope->informer->scopes.synced++;
   }
-  scope->apply.phase = KIN__APPLY_IDLE;
-  kin__list_remove(&scope->apply.node);
+  end(scope);
+  /* First, for the source may end the scope when it is asked for more. */
+  kin__version_waits_wake(scope);
   kin__feed_applied(&scope->feed);
   return false;
 }
@@ -160,16 +192,49 @@ static void on_timer(kin__timer *timer) {
 }
 
 void kin__apply_init(kin__apply *apply) {
-  *apply = (kin__apply){0};
+  *apply = (kin__apply){.is_empty = true};
   kin__task_init(&apply->task, apply_step);
   kin__timer_init(&apply->timer, on_timer);
   kin__list_init(&apply->node);
 }
 
-void kin__apply_start(kin__scope *scope) {
+/* Slots of an earlier generation are what will be swept. */
+static void begin(kin__scope *scope, kin__apply_phase phase,
+                  kin_delete_reason reason) {
+  kin__apply *apply = &scope->apply;
   scope->generation++;
-  scope->apply.phase = KIN__APPLY_PUSHING;
-  kin__list_push(&scope->informer->applying, &scope->apply.node);
+  apply->phase = phase;
+  apply->reason = reason;
+  /* What the program has put into the store is the first scope's. */
+  apply->has_earlier = !apply->is_empty || scope->index == 0;
+  apply->wait_until = queue_end(scope->informer);
+  kin__list_push(&scope->informer->applying, &apply->node);
+  kin__apply_wake(scope);
+}
+
+void kin__apply_start(kin__scope *scope) {
+  kin__apply *apply = &scope->apply;
+  if (apply->phase != KIN__APPLY_IDLE) {
+    apply->has_list = true;
+    return;
+  }
+  begin(scope, KIN__APPLY_PUSHING, KIN_DELETE_RELIST);
+  apply->is_empty = false;
+  kin__list_check_begin(scope);
+}
+
+void kin__apply_drop(kin__scope *scope, kin_delete_reason reason) {
+  kin__apply_stop(scope);
+  begin(scope, scope->apply.is_empty ? KIN__APPLY_TELLING : KIN__APPLY_SETTLING,
+        reason);
+}
+
+void kin__apply_give_up(kin__scope *scope) {
+  if (is_dropping(&scope->apply)) {
+    scope->apply.has_list = false;
+  } else {
+    kin__apply_stop(scope);
+  }
   kin__apply_wake(scope);
 }
 
@@ -178,8 +243,8 @@ void kin__apply_wake(kin__scope *scope) {
 }
 
 void kin__apply_stop(kin__scope *scope) {
-  scope->apply.phase = KIN__APPLY_IDLE;
-  kin__list_remove(&scope->apply.node);
+  end(scope);
+  scope->apply.has_list = false;
   kin__sched_cancel(sched_of(scope), &scope->apply.task);
   kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }

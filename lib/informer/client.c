@@ -18,8 +18,10 @@
 #include "informer/host.h"
 #include "informer/informer.h"
 #include "informer/loop.h"
+#include "transport/impersonate.h"
 #include "transport/tls_context.h"
 #include "transport/transport.h"
+#include "transport/warning.h"
 
 /* A client closes in order: its members (informers, reflectors, waits, ...),
  * each in bounded steps; the transport, with its connections and resolver; the
@@ -38,7 +40,7 @@
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
 
-static_assert(offsetof(kin_client_options, max_lists) + sizeof(size_t) ==
+static_assert(offsetof(kin_client_options, burst) + sizeof(uint32_t) ==
                   sizeof(kin_client_options),
               "a field appended later must not lie in old padding");
 
@@ -56,6 +58,8 @@ struct kin_client {
   bool is_alone; /* closing, and all members are gone */
   bool is_unref;
   kin__gate lists;
+  kin__limiter limiter; /* in use iff env.limiter is not NULL */
+  kin__warnings warnings;
   bool stream_refused; /* by the server; see kin__reflector_use_streams */
   kin_client_close_cb close_cb;
   void *close_data;
@@ -85,7 +89,7 @@ static void source_resume(void *exchange) {
   kin__exchange_resume(exchange);
 }
 
-static void fill_env(kin_client *client, uint32_t mutation_check_ms) {
+static void fill_env(kin_client *client, const kin_client_options *options) {
   client->env =
       (kin__env){.allocator = &client->memory->allocator,
                  .memory = client->memory,
@@ -94,7 +98,7 @@ static void fill_env(kin_client *client, uint32_t mutation_check_ms) {
                  .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
                  .random = &client->random,
                  .log = &client->log,
-                 .mutation_check_ms = mutation_check_ms,
+                 .mutation_check_ms = options->mutation_check_ms,
                  .source = {.start = source_start,
                             .cancel = source_cancel,
                             .pause = source_pause,
@@ -102,7 +106,9 @@ static void fill_env(kin_client *client, uint32_t mutation_check_ms) {
                             .ctx = client->transport},
                  .handler_ns = &client->loop.handler_ns,
                  .lists = &client->lists,
+                 .limiter = options->qps_milli != 0 ? &client->limiter : NULL,
                  .stream_refused = &client->stream_refused,
+                 .check_watch_lists = options->check_watch_lists,
                  .deferred = &client->loop.deferred,
                  .wake = kin__loop_wake,
                  .wake_ctx = &client->loop};
@@ -126,7 +132,10 @@ static bool are_valid(const kin_client_options *options) {
          options->mutation_check >= KIN_MUTATION_CHECK_OFF &&
          options->mutation_check <= KIN_MUTATION_CHECK_PROTECT &&
          options->mutation_check_ms <= MAX_TIMEOUT_MS &&
-         options->max_lists <= MAX_LISTS;
+         options->max_lists <= MAX_LISTS &&
+         options->qps_milli <= KIN__BUCKET_MAX_QPS_MILLI &&
+         options->burst <= KIN__BUCKET_MAX_BURST &&
+         (options->burst == 0 || options->qps_milli != 0);
 }
 
 /* A user agent goes into a request head as it is. */
@@ -184,6 +193,55 @@ static kin__tls_options tls_options(const kin_client_options *options) {
       .is_insecure = options->insecure_skip_tls_verify};
 }
 
+static void init_warnings(kin_client *client,
+                          const kin_client_options *options) {
+  kin__random random = client->random;
+  kin__hash_seed seed = kin__random_hash_seed(&random);
+  kin__warnings_init(&client->warnings, &client->memory->allocator,
+                     &client->loop.sched, &client->log, &seed);
+  if (options->on_warning != NULL) {
+    kin__warnings_tell(&client->warnings, options->on_warning,
+                       options->warning_data, &client->loop.handler_ns);
+  }
+}
+
+/* RR-12. */
+static void open_limiter(kin_client *client,
+                         const kin_client_options *options) {
+  if (options->qps_milli == 0) {
+    return;
+  }
+  uint32_t a_second = (uint32_t)(((uint64_t)options->qps_milli + 999) / 1000);
+  kin__limiter_init(&client->limiter, &client->loop.sched, &client->loop.timers,
+                    options->qps_milli, or_default(options->burst, a_second));
+}
+
+/* The header fields that name whom requests are made for, with a zero byte at
+ * the end; the buffer is empty. */
+static int render_fields(kin_client *client, const kin_client_options *options,
+                         kin__buf *fields) {
+  const kin__impersonation whom = {
+      .user = options->impersonate_user,
+      .uid = options->impersonate_uid,
+      .groups = options->impersonate_groups,
+      .group_count = options->impersonate_group_count,
+      .extra = options->impersonate_extra,
+      .extra_count = options->impersonate_extra_count};
+  const char *reason;
+  int err = kin__impersonate_render(fields, &whom, &reason);
+  if (err == KIN_EINVAL) {
+    kin__log_write(&client->log, KIN_LOG_ERROR, "impersonation: %s", reason);
+  }
+  if (err == 0) {
+    err = kin__buf_append(fields, "", 1);
+  }
+  if (err == KIN_ETOOBIG) {
+    kin__log_write(&client->log, KIN_LOG_ERROR, "impersonation: over 64 KiB");
+    err = KIN_EINVAL;
+  }
+  return err;
+}
+
 static bool has_tls_options(const kin__tls_options *tls) {
   return tls->authority_file != NULL || tls->authority_data != NULL ||
          tls->certificate_file != NULL || tls->certificate_data != NULL ||
@@ -191,8 +249,9 @@ static bool has_tls_options(const kin__tls_options *tls) {
          tls->server_name != NULL || tls->is_insecure;
 }
 
-static int open_transport(kin_client *client,
-                          const kin_client_options *options) {
+static int connect_transport(kin_client *client,
+                             const kin_client_options *options,
+                             const char *fields) {
   const kin_allocator *allocator = &client->memory->allocator;
   kin__tls_options tls = tls_options(options);
   kin__credentials credentials;
@@ -206,12 +265,15 @@ static int open_transport(kin_client *client,
       .timers = &client->loop.timers,
       .log = &client->log,
       .user_agent = client->user_agent,
+      .fields = fields,
+      .warnings = &client->warnings,
       .connect_timeout_ms =
           or_default(options->connect_timeout_ms, DEFAULT_CONNECT_TIMEOUT_MS),
       .response_timeout_ms =
           or_default(options->response_timeout_ms, DEFAULT_RESPONSE_TIMEOUT_MS),
       .max_idle_connections = MAX_IDLE_CONNECTIONS,
       .idle_timeout_ms = IDLE_TIMEOUT_MS,
+      .accept_gzip = options->accept_gzip,
       .tls = has_tls_options(&tls) ? &tls : NULL,
       .credentials = client->token != NULL ? &credentials : NULL,
       .probe_silence_ms = PROBE_SILENCE_MS,
@@ -224,6 +286,19 @@ static int open_transport(kin_client *client,
   if (err != 0) {
     kin__url_finish(&transport.url, allocator);
   }
+  return err;
+}
+
+static int open_transport(kin_client *client,
+                          const kin_client_options *options) {
+  kin__buf fields;
+  kin__buf_init(&fields, &client->memory->allocator,
+                KIN__IMPERSONATE_MAX_BYTES + 1);
+  int err = render_fields(client, options, &fields);
+  if (err == 0) {
+    err = connect_transport(client, options, fields.data);
+  }
+  kin__buf_finish(&fields);
   return err;
 }
 
@@ -290,6 +365,7 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   }
   uint64_t budget_us = or_default(copy.budget_us, DEFAULT_BUDGET_US);
   kin__loop_init(&client->loop, loop, budget_us * 1000);
+  init_warnings(client, &copy);
   err = make_token(client, &copy);
   if (err == 0) {
     err = open_transport(client, &copy);
@@ -301,7 +377,8 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   kin__loop_start(&client->loop);
   kin__gate_init(&client->lists, &client->loop.sched,
                  or_default((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS));
-  fill_env(client, copy.mutation_check_ms);
+  open_limiter(client, &copy);
+  fill_env(client, &copy);
   fill_host(client);
   *out = client;
   return 0;
@@ -332,6 +409,9 @@ static void on_token_closed(void *ctx) {
   kin_client *client = ctx;
   client->token = NULL;
   kin__gate_finish(&client->lists);
+  if (client->env.limiter != NULL) {
+    kin__limiter_finish(&client->limiter);
+  }
   kin__loop_close(&client->loop, on_loop_closed, client);
 }
 
@@ -367,6 +447,7 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
   kin_client_ref(client); /* closing completes */
   client->close_cb = cb;
   client->close_data = data;
+  kin__warnings_stop(&client->warnings);
   kin__members_close(&client->host.members);
   close_transport_when_alone(client);
   return 0;
@@ -407,7 +488,10 @@ void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                               .sent_bytes = transport->sent_bytes,
                               .requests = transport->requests,
                               .connections = transport->connections,
-                              .open_connections = transport->open_connections};
+                              .open_connections = transport->open_connections,
+                              .delayed_requests = client->limiter.delayed,
+                              .delayed_ns = client->limiter.delayed_ns,
+                              .warnings = client->warnings.heard};
 }
 
 void kin_client_get_iterations(const kin_client *client,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/gate.h"
+#include "base/limiter.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -49,8 +50,12 @@ typedef struct kin__env {
   kin__list *deferred;     /* whoever runs the scheduler runs these first */
   void (*wake)(void *ctx); /* so that it does so soon */
   void *wake_ctx;
-  kin__gate *lists;     /* through which lists are made; NULL: none */
-  bool *stream_refused; /* see kin__reflector_use_streams; NULL: no streams */
+  kin__gate *lists;       /* through which lists are made; NULL: none */
+  bool *stream_refused;   /* see kin__reflector_use_streams; NULL: no streams */
+  bool check_watch_lists; /* see consistency.h */
+
+  /* Of requests to the server; NULL: none. */
+  kin__limiter *limiter;
 } kin__env;
 
 static inline uint64_t kin__env_now_ms(const kin__env *env) {

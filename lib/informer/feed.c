@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "informer/feed.h"
+#include "informer/feed_core.h"
 
 #include <stdio.h>
 
 #include "base/histogram.h"
 #include "base/str.h"
+#include "informer/feed_request.h"
 
-#define STALE_AFTER_MS 60000u
 #define SHORT_WATCH_US 1000000u /* RW-07 */
 #define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
-
-static bool is_watch(kin__reflector_request request) {
-  return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
-}
 
 void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
   const kin__resource *resource = feed->resource;
   bool has_namespace = feed->namespace_[0] != '\0';
   snprintf(buffer, size, "%s of %s%s%s%s%s",
-           is_watch(feed->request) ? "watch" : "list", resource->plural,
+           kin__is_watch(feed->request) ? "watch" : "list", resource->plural,
            resource->group[0] != '\0' ? "." : "", resource->group,
            has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
 }
@@ -70,14 +66,25 @@ static void drop_request(kin_feed *feed) {
   }
 }
 
+static void start_clock(kin_feed *feed) {
+  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
+  feed->metrics.request_items = 0;
+  kin__feed_list_asked(feed);
+}
+
+void kin__feed_sent_late(kin_feed *feed) {
+  bool is_later_page =
+      feed->request == KIN__REQUEST_LIST && feed->reflector.token.length > 0;
+  if (!is_later_page) {
+    start_clock(feed);
+  }
+}
+
 static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
-  const kin__resource *resource = feed->resource;
   kin_feed_request request = {
-      .is_watch = is_watch(actions->request),
+      .is_watch = kin__is_watch(actions->request),
       .send_initial_events = actions->request == KIN__REQUEST_STREAM,
       .namespace_ = feed->namespace_,
-      .label_selector = resource->label_selector,
-      .field_selector = resource->field_selector,
       .resource_version = kin__or_default(actions->version, ""),
       .resource_version_match = kin__or_default(actions->version_match, ""),
       .continue_token = kin__or_default(actions->token, ""),
@@ -85,13 +92,19 @@ static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
       .timeout_s = actions->timeout_s};
   feed->request = actions->request;
   feed->is_granted = false;
+  feed->connection = 0;
   if (request.continue_token[0] == '\0') {
-    feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
-    feed->metrics.request_items = 0;
+    start_clock(feed);
   }
   void *answer = NULL;
   feed->is_opening = true;
-  int err = feed->source.open(feed->source.ctx, &request, feed, &answer);
+  int err = kin__feed_request_complete(&request, feed->resource);
+  if (actions->request == KIN__REQUEST_PROOF) {
+    request.limit = 0;
+  }
+  if (err == 0) {
+    err = feed->source.open(feed->source.ctx, &request, feed, &answer);
+  }
   feed->is_opening = false;
   if (err != 0) {
     request_ended(feed);
@@ -149,6 +162,9 @@ static void unhold(kin_feed *feed) {
 static bool must_wait(kin_feed *feed, const kin__reflector_actions *actions) {
   bool is_list = actions->request == KIN__REQUEST_LIST ||
                  actions->request == KIN__REQUEST_STREAM;
+  if (is_list && actions->token == NULL) {
+    kin__feed_list_wanted(feed);
+  }
   if (!is_list || feed->env->lists == NULL ||
       kin__gate_enter(feed->env->lists, &feed->lists)) {
     return false;
@@ -167,17 +183,15 @@ static void leave_lists(kin_feed *feed) {
 
 /* --- Carrying out the reflector's actions --------------------------------- */
 
-static void step(kin_feed *feed, const kin__reflector_input *input);
-
 static void step_failed(kin_feed *feed, kin__reflector_input_type type,
                         const kin__failure *failure) {
   kin__reflector_input input = {.type = type, .failure = failure};
-  step(feed, &input);
+  kin__feed_step(feed, &input);
 }
 
 static void step_simple(kin_feed *feed, kin__reflector_input_type type) {
   kin__reflector_input input = {.type = type};
-  step(feed, &input);
+  kin__feed_step(feed, &input);
 }
 
 static void request(kin_feed *feed, const kin__reflector_actions *actions) {
@@ -187,18 +201,6 @@ static void request(kin_feed *feed, const kin__reflector_actions *actions) {
     kin__failure_from_code(&cause, err, "sending a request", "");
     step_failed(feed, KIN__INPUT_FAILED, &cause);
   }
-}
-
-static void report(kin_feed *feed, const kin__failure *failure,
-                   uint64_t retry_in_ms) {
-  feed->last_error_class = failure->error_class;
-  feed->last_error_status = failure->status;
-  kin__feed_notice_failure(feed, failure, retry_in_ms);
-  kin__log_write(feed->env->log, KIN_LOG_WARN,
-                 "%s %s%s%s: %s; next attempt in %llu ms",
-                 feed->resource->plural, feed->namespace_,
-                 feed->namespace_[0] != '\0' ? ": " : "", failure->reason,
-                 failure->message, (unsigned long long)retry_in_ms);
 }
 
 static void act(kin_feed *feed, const kin__reflector_actions *actions,
@@ -223,14 +225,20 @@ static void act(kin_feed *feed, const kin__reflector_actions *actions,
     kin__histogram_add(&feed->metrics.list_us, request_age_us(feed), 1);
     kin__histogram_add(&feed->metrics.list_items,
                        kin__stage_count(&feed->stage), 1);
+    kin__feed_list_complete(feed);
     feed->owner->apply(feed);
   }
   if (actions->start_timer) {
     kin__timer_start(env->timers, &feed->timer,
                      kin__env_now_ms(env) + actions->timer_ms);
   }
-  if (actions->report) {
-    report(feed, failure, actions->retry_in_ms);
+  if (actions->lost_verify) {
+    kin__feed_report_lost(feed, actions->retry_in_ms);
+  } else if (actions->report) {
+    kin__feed_report(feed, failure, actions->retry_in_ms);
+  }
+  if (actions->gave_up_stream) {
+    kin__feed_report_silence(feed, actions);
   }
   if (actions->ended) {
     feed->owner->ended(feed, failure);
@@ -255,7 +263,7 @@ static void on_list_turn(kin__gate_visitor *visitor) {
   }
 }
 
-static void step(kin_feed *feed, const kin__reflector_input *input) {
+void kin__feed_step(kin_feed *feed, const kin__reflector_input *input) {
   kin__reflector_actions actions;
   kin__reflector_state before = feed->reflector.state;
   kin__reflector_step(&feed->reflector, input, kin__env_now_ms(feed->env),
@@ -265,7 +273,9 @@ static void step(kin_feed *feed, const kin__reflector_input *input) {
                    feed->resource->plural, feed->namespace_,
                    kin__reflector_state_name(before),
                    kin__reflector_state_name(feed->reflector.state));
+    kin__feed_mind_silence(feed);
   }
+  kin__feed_check_verdict(feed);
   act(feed, &actions, input->failure);
 }
 
@@ -285,12 +295,15 @@ void kin__feed_close(kin_feed *feed) {
   feed->is_closed = true;
   kin__feed_stop(feed);
   kin__notice_stop(feed);
+  kin__object_notice_stop(feed);
 }
 
 void kin__feed_applied(kin_feed *feed) {
   if (feed->counters.lists++ > 0) {
     feed->counters.relists++;
   }
+  kin__feed_list_applied(feed);
+  feed->is_silent = false;
   step_simple(feed, KIN__INPUT_APPLIED);
 }
 
@@ -313,20 +326,26 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
   if (answer == KIN_STOP) {
     input.type = KIN__INPUT_STOP;
   }
-  step(feed, &input);
+  kin__feed_step(feed, &input);
 }
 
 /* --- What the source feeds ------------------------------------------------ */
 
 void kin__feed_opened(kin_feed *feed) {
   feed->is_granted = true;
-  if (is_watch(feed->request)) {
+  if (kin__is_watch(feed->request)) {
     feed->counters.watches++;
   }
   if (feed->reflector.is_watch_only) {
     feed->has_synced = true;
   }
-  step_simple(feed, KIN__INPUT_HEAD);
+  kin__reflector_input input = {.type = KIN__INPUT_HEAD,
+                                .connection = feed->connection};
+  bool is_watch = feed->request == KIN__REQUEST_WATCH;
+  kin__feed_step(feed, &input);
+  if (is_watch && feed->owner->opened != NULL) {
+    feed->owner->opened(feed);
+  }
 }
 
 void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
@@ -354,6 +373,7 @@ void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
 
 void kin__feed_end_list(kin_feed *feed, const char *version,
                         const char *token) {
+  feed->list.pages += feed->request == KIN__REQUEST_LIST;
   request_ended(feed);
   kin__failure no_memory;
   kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
@@ -361,105 +381,23 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
   kin__reflector_input input = {.type = KIN__INPUT_PAGE,
                                 .version = version,
                                 .token = token,
-                                .failure = &no_memory};
-  step(feed, &input);
+                                .failure = &no_memory,
+                                .connection = feed->connection};
+  kin__feed_step(feed, &input);
 }
 
 void kin__feed_streamed(kin_feed *feed, const char *version) {
   kin__reflector_input input = {.type = KIN__INPUT_STREAMED,
                                 .version = version};
-  step(feed, &input);
+  kin__feed_step(feed, &input);
 }
 
 void kin__feed_end_watch(kin_feed *feed) {
   request_ended(feed);
-  step_simple(feed, KIN__INPUT_WATCH_ENDED);
-}
-
-/* --- State and status ----------------------------------------------------- */
-
-static bool is_failing_long(const kin_feed *feed) {
-  const kin__reflector *reflector = &feed->reflector;
-  return reflector->failures > 0 &&
-         kin__env_now_ms(feed->env) - reflector->failing_since_ms >=
-             STALE_AFTER_MS;
-}
-
-static kin_state compute_state(const kin_feed *feed) {
-  const kin__reflector *reflector = &feed->reflector;
-  if (reflector->state == KIN__REFLECTOR_IDLE ||
-      reflector->state == KIN__REFLECTOR_STOPPED) {
-    return KIN_STATE_IDLE;
-  }
-  if (reflector->failures > 0) {
-    switch (feed->last_error_class) {
-    case KIN_CLASS_AUTH:
-    case KIN_CLASS_FORBIDDEN:
-      return KIN_STATE_DENIED;
-    case KIN_CLASS_ABSENT:
-      return KIN_STATE_ABSENT;
-    default:
-      break;
-    }
-  }
-  if (!feed->has_synced) {
-    return KIN_STATE_SYNCING;
-  }
-  if (reflector->state == KIN__REFLECTOR_WATCHING) {
-    return KIN_STATE_LIVE;
-  }
-  /* The first watch, or one that ended as it should, is opened within a round
-   * trip. */
-  bool was_well =
-      feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
-  if (reflector->failures == 0 && was_well) {
-    return feed->state;
-  }
-  return is_failing_long(feed) ? KIN_STATE_STALE : KIN_STATE_RECONNECTING;
-}
-
-void kin__feed_update_state(kin_feed *feed) {
-  kin_state from = feed->state;
-  feed->state = compute_state(feed);
-  if (feed->state != from && !feed->is_closed) {
-    kin__notice_state(feed, from, feed->state);
-    kin__log_write(feed->env->log, KIN_LOG_INFO, "%s %s: %s -> %s",
-                   feed->resource->plural, feed->namespace_,
-                   kin_state_name(from), kin_state_name(feed->state));
-  }
-}
-
-static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms) {
-  return then_ms == UINT64_MAX ? UINT64_MAX : now_ms - then_ms;
-}
-
-void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
-  uint64_t now_ms = kin__env_now_ms(feed->env);
-  const uint64_t *events = feed->metrics.events;
-  *status = feed->counters;
-  status->events = events[0] + events[1] + events[2];
-  status->state = compute_state(feed);
-  status->has_synced = feed->has_synced;
-  snprintf(status->resource_version, sizeof status->resource_version, "%s",
-           feed->reflector.version);
-  status->byte_age_ms = age_ms(feed->last_byte_ms, now_ms);
-  status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
-  status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
-  status->failures = feed->reflector.failures;
-  status->staged = kin__stage_count(&feed->stage);
-  status->last_error_class = feed->last_error_class;
-  status->last_error_status = feed->last_error_status;
-}
-
-const char *kin_state_name(kin_state state) {
-  static const char *const names[] = {
-      [KIN_STATE_IDLE] = "idle",     [KIN_STATE_SYNCING] = "syncing",
-      [KIN_STATE_LIVE] = "live",     [KIN_STATE_RECONNECTING] = "reconnecting",
-      [KIN_STATE_STALE] = "stale",   [KIN_STATE_DENIED] = "denied",
-      [KIN_STATE_ABSENT] = "absent",
-  };
-  size_t i = (size_t)state;
-  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+  kin__reflector_input input = {.type = KIN__INPUT_WATCH_ENDED,
+                                .quiet_ms = kin__env_now_ms(feed->env) -
+                                            feed->last_byte_ms};
+  kin__feed_step(feed, &input);
 }
 
 /* --- Life ----------------------------------------------------------------- */
@@ -471,6 +409,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .source = *options->source,
                      .resource = options->resource,
                      .namespace_ = options->namespace_,
+                     .stale_after_ms = options->stale_after_ms,
                      .last_byte_ms = UINT64_MAX,
                      .last_event_ms = UINT64_MAX,
                      .last_bookmark_ms = UINT64_MAX};
@@ -481,17 +420,25 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                               options->watch_timeout_s,
                               options->is_single_watch);
   }
+  kin__reflector_use_consistency(&feed->reflector,
+                                 (kin__consistency)options->consistency,
+                                 kin__or_default(options->start_version, ""));
+  kin__reflector_retry_internal_errors(&feed->reflector,
+                                       options->internal_error_retry_ms);
   if (feed->source.watch_list && feed->source.pause != NULL) {
     kin__reflector_use_streams(&feed->reflector, options->stream_refused);
   }
   kin__gate_visitor_init(&feed->lists, on_list_turn);
   kin__timer_init(&feed->timer, on_timer);
+  kin__feed_init_silence(feed);
   kin__stage_init(&feed->stage, env->allocator);
   kin__stage_init(&feed->held, env->allocator);
   kin__notice_init(&feed->notice);
+  kin__object_notice_init(&feed->object_notice);
   kin__list_init(&feed->paused_node);
 }
 
 void kin__feed_finish(kin_feed *feed) {
   kin__reflector_finish(&feed->reflector);
+  kin__object_notice_finish(feed);
 }

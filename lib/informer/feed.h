@@ -12,6 +12,7 @@
 #include "decode/sink.h"
 #include "informer/env.h"
 #include "informer/notice.h"
+#include "informer/object_notice.h"
 #include "reflector/reflector.h"
 #include "reflector/request.h"
 #include "reflector/stage.h"
@@ -33,6 +34,16 @@ typedef struct kin__feed_metrics {
   uint64_t request_began_ns; /* of a list: its first page's */
   uint64_t request_items;    /* of a watch */
 } kin__feed_metrics;
+
+/* Where the time of a list went (OQ-07). */
+typedef struct kin__list_times {
+  uint64_t wanted_ms;
+  uint64_t asked_ms; /* after it had waited for its turn */
+  uint64_t complete_ms;
+  uint32_t pages;
+  size_t objects;
+  bool is_stream;
+} kin__list_times;
 
 /* What the owner does; all but event and apply may be NULL. */
 typedef struct kin__feed_owner {
@@ -60,6 +71,14 @@ typedef struct kin__feed_owner {
   void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* To be told to the program, from a task. Both may close the feed. */
   void (*failed)(kin_feed *feed, kin_error_event *event);
+  /* A watch was granted. May note and schedule only. */
+  void (*opened)(kin_feed *feed);
+  /* Once for each kin__feed_verify that returned 0. `code` 0: everything up to
+   * `version` has come, though the position may still be before it; KIN_EGONE:
+   * it has not, or not any more, the position is lost, a list follows;
+   * KIN_ECLOSED: the feed has stopped; else the code of the failure that ended
+   * it. May note and schedule only. */
+  void (*verified)(kin_feed *feed, int code, const char *version);
   void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
 } kin__feed_owner;
 
@@ -83,12 +102,24 @@ struct kin_feed {
   void *answer;                   /* what the source calls it */
   bool is_opening;                /* inside source.open */
   bool is_granted;                /* kin__feed_opened was called for it */
+  uint64_t connection;            /* of its answer, set by the source before it
+                                   * is granted; 0: not known */
   kin__gate_visitor lists;        /* at env->lists, while it lists */
   kin__reflector_actions
       list_wait;         /* while it waits there: what is to be done */
   kin__list paused_node; /* in a list of the owner's iff it is not to read */
 
+  bool is_verify_asked; /* kin__feed_verify was called, and is to be answered */
+  bool is_silent; /* its watch was, and nothing has shown yet that it is up
+                         * to date */
+  uint32_t stale_after_ms;   /* without a byte, a watch is silent; 0: never */
+  kin__timer silence;        /* in WATCHING, if there is such a limit */
+  uint64_t silence_began_ms; /* of the timer: WATCHING did */
+  bool is_silence_due;       /* the timer is in its second part */
+  kin__list_times list;      /* the last one that was wanted */
+
   kin__notice notice;
+  kin__object_notice object_notice;
   kin_state state;
   kin_error_class last_error_class;
   int last_error_status;
@@ -116,6 +147,11 @@ typedef struct kin__feed_options {
    * Needs an owner that takes a stage with changes in it. NULL: they may
    * not. */
   bool *stream_refused;
+  /* See kin_informer_options. */
+  kin_consistency consistency;
+  const char *start_version; /* kept; "" or NULL for none */
+  uint32_t stale_after_ms;
+  uint32_t internal_error_retry_ms;
 } kin__feed_options;
 
 /* Copies and checks a program's own. Errors: KIN_EINVAL, KIN_ENOTSUP. */
@@ -132,6 +168,25 @@ void kin__feed_start(kin_feed *feed);
 void kin__feed_stop(kin_feed *feed);
 /* The same, and nothing is told any more. */
 void kin__feed_close(kin_feed *feed);
+
+/* Finds out whether the feed is up to date, and tells the owner so through
+ * `verified`. `target` "": up to the newest version there is, by a consistent
+ * list of one item; else up to that version. The watch, which ends with this
+ * call, is then opened again for a short time: it comes to the version, or the
+ * server ends it in good order and was at the version when it began, which
+ * needs a source that says on which connections its answers came. If neither
+ * happens in two such watches, the position is lost (KIN__LOST_VERIFY), which
+ * is reported, and a consistent list follows. So with a source of the program's
+ * own that gives no bookmarks each verify of a quiet resource costs a list.
+ *
+ * From a task or a timer, never inside a call of the source. Errors: KIN_EAGAIN
+ * (no watch is open, or a verify is under way), KIN_ECLOSED (stopped),
+ * KIN_ENOTSUP (it only watches), KIN_ETOOBIG (`target`, of KIN__VERSION_SIZE
+ * bytes or more). */
+int kin__feed_verify(kin_feed *feed, const char *target);
+/* While it waits for its next request: forgets where it was, so that a
+ * consistent list is what it asks for next. Does nothing at any other time. */
+void kin__feed_forget(kin_feed *feed);
 
 /* The stage has been applied. */
 void kin__feed_applied(kin_feed *feed);
@@ -163,6 +218,10 @@ void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size);
 static inline bool kin__feed_is_open(const kin_feed *feed) {
   return feed->request != KIN__REQUEST_NONE && !feed->is_opening;
 }
+
+/* The request has had to wait, and is sent only now: the time until here is not
+ * the server's. */
+void kin__feed_sent_late(kin_feed *feed);
 
 /* The request is granted: the head of a response was 200. */
 void kin__feed_opened(kin_feed *feed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "informer/feed.h"
+#include "informer/feed_core.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +39,7 @@ const kin_object *kin__feed_cached(kin_feed *feed,
  * close the feed. Errors: KIN_ECLOSED. */
 static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
   kin__reflector_saw(&feed->reflector, type, version);
+  kin__feed_check_verdict(feed);
   if (feed->owner->advanced != NULL &&
       kin__str_equal(version, kin__cstr(feed->reflector.version))) {
     feed->owner->advanced(feed, version);
@@ -213,7 +214,8 @@ int kin_feed_item(kin_feed *feed, const kin_object *object) {
   if (err != 0) {
     return err;
   }
-  if (feed->request == KIN__REQUEST_VERIFY) {
+  if (feed->request == KIN__REQUEST_VERIFY ||
+      feed->request == KIN__REQUEST_PROOF) {
     return 0;
   }
   return take(feed, KIN__DECODED_LISTED, object);

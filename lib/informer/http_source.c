@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/http_source.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -9,6 +10,9 @@
 #define MAX_TARGET_BYTES (512u << 10)
 /* Of a body that is an error and not a list; more is cut off. */
 #define MAX_ERROR_BODY (64u << 10)
+/* Waits for a token that are logged, and those that are logged louder. */
+#define QUIET_WAIT_NS 50000000u
+#define LOUD_WAIT_NS 1000000000u
 
 /* A decoder callback that returns this ends the body on purpose: an ERROR event
  * came. Internal; never leaves this file. */
@@ -70,14 +74,30 @@ static int sink_object(void *ctx, kin__decoded_type type,
   if (source->is_verify) {
     return 0;
   }
+  source->has_usable = true;
   bool is_cached = parts->body.data == NULL;
   kin_object *object;
   int err = take_object(source, type, parts, &object);
+  if (err == 0 && parts->is_key_only) {
+    kin__feed_oversized(source->feed, parts, source->limits->max_object_bytes);
+  }
   return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
+}
+
+/* Whatever it is that answers, not one of the objects it has is one of an API.
+ * To take that for an empty list would delete everything that is cached. */
+static bool is_list_useless(const kin__http_source *source) {
+  return source->has_bad && !source->has_usable;
 }
 
 static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
   kin__http_source *source = ctx;
+  const kin_feed *feed = source->feed;
+  bool ends_list = initial_events_end && !feed->is_held &&
+                   feed->request == KIN__REQUEST_STREAM;
+  if (ends_list && is_list_useless(source)) {
+    return KIN_EKEY;
+  }
   return kin__feed_take_bookmark(source->feed, version, initial_events_end);
 }
 
@@ -85,6 +105,15 @@ static int sink_error(void *ctx, const kin__status *status) {
   kin__http_source *source = ctx;
   source->error_event = *status;
   return STOP_READING;
+}
+
+static int sink_bad(void *ctx, int code, const kin__object_parts *identity) {
+  kin__http_source *source = ctx;
+  if (source->is_verify) {
+    return 0;
+  }
+  source->has_bad = true;
+  return kin__feed_bad_object(source->feed, code, identity);
 }
 
 /* --- The response --------------------------------------------------------- */
@@ -104,18 +133,40 @@ static bool is_json(kin_str content_type) {
          content_type.data[length] == ' ';
 }
 
+/* Both are the server's; what is no visible ASCII is not shown. */
+static void refuse_content(kin_feed *feed, const kin__response_head *head) {
+  kin_str value = head->is_identity ? head->content_type : head->encoding;
+  char shown[64] = "";
+  for (size_t i = 0; i < value.length && i + 1 < sizeof shown; i++) {
+    char c = value.data[i];
+    shown[i] = (char)(c >= ' ' && c <= '~' ? c : '?');
+  }
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure_from_code(&failure, KIN_ECONTENT, what, "");
+  size_t length = strlen(failure.message);
+  snprintf(failure.message + length, sizeof failure.message - length,
+           ", %s %s%s", head->is_identity ? "type" : "encoding", shown,
+           head->is_gzip ? " (built without zlib)" : "");
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
 static void on_head(void *ctx, const kin__response_head *head) {
   kin__http_source *source = ctx;
   kin_feed *feed = source->feed;
   source->http_status = head->status;
   source->retry_after_s = head->retry_after_s;
+  feed->connection = head->connection;
   feed->last_byte_ms = kin__env_now_ms(source->env);
   kin__buf_reset(&source->error_body, 0);
+  source->status_seen = 0;
+  source->status_rest = (kin__status_rest){.depth = 0};
   if (head->status != 200) {
     return;
   }
   if (!is_json(head->content_type) || !head->is_identity) {
-    kin__feed_give_up(feed, KIN_ECONTENT, "");
+    refuse_content(feed, head);
     return;
   }
   kin__feed_opened(feed);
@@ -129,15 +180,78 @@ static void on_error_event(kin__http_source *source) {
   kin__feed_break(source->feed, KIN__INPUT_ERROR_EVENT, &failure);
 }
 
+/* Without memory the message stays short. */
+static void keep_error_body(kin__http_source *source, const char *bytes,
+                            size_t length) {
+  size_t room = MAX_ERROR_BODY - source->error_body.length;
+  (void)kin__buf_append(&source->error_body, bytes,
+                        length < room ? length : room);
+}
+
+static bool has_status_body(const kin__http_source *source) {
+  return source->status_seen == KIN__STATUS_HAS_BEGUN;
+}
+
+/* An error that came with a 200 (RE-03). False if it is none, or not whole. */
+static bool read_status_body(const kin__http_source *source,
+                             kin__failure *failure) {
+  kin__status status;
+  char what[256];
+  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  if (!kin__status_parse(&status, source->env->allocator, body) ||
+      !status.is_failure) {
+    return false;
+  }
+  kin__feed_describe(source->feed, what, sizeof what);
+  kin__failure_from_status(failure, &status, source->retry_after_s, what);
+  return true;
+}
+
+/* A watch ends with such an error, whether the response does or not. */
+static void end_watch_with_status(kin__http_source *source) {
+  kin__failure failure;
+  if (read_status_body(source, &failure)) {
+    kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
+  } else {
+    kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
+  }
+}
+
+/* Whether the piece is a part of such an error. */
+static bool take_status_body(kin__http_source *source, const char *bytes,
+                             size_t length) {
+  size_t used = kin__status_begins(&source->status_seen, bytes, length);
+  if (!has_status_body(source)) {
+    return false;
+  }
+  if (source->error_body.length == 0) {
+    keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
+  }
+  bool has_ended = false;
+  bytes += used;
+  length -= used;
+  if (source->is_watch) {
+    length = kin__status_ends(&source->status_rest, bytes, length, &has_ended);
+  }
+  keep_error_body(source, bytes, length);
+  if (has_ended) {
+    end_watch_with_status(source);
+  } else if (source->error_body.length == MAX_ERROR_BODY) {
+    kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
+  }
+  return true;
+}
+
 static void on_body(void *ctx, const char *bytes, size_t length) {
   kin__http_source *source = ctx;
   kin_feed *feed = source->feed;
+  source->has_body = true;
   kin__feed_received(feed, length);
   if (source->http_status != 200) {
-    size_t room = MAX_ERROR_BODY - source->error_body.length;
-    /* Without memory the message stays short. */
-    (void)kin__buf_append(&source->error_body, bytes,
-                          length < room ? length : room);
+    keep_error_body(source, bytes, length);
+    return;
+  }
+  if (take_status_body(source, bytes, length)) {
     return;
   }
   int err = source->is_watch
@@ -162,6 +276,22 @@ static void end_with_code(kin_feed *feed, int code, const char *what) {
   kin__feed_end_failed(feed, KIN__INPUT_FAILED, &failure);
 }
 
+static void end_empty(kin_feed *feed, const char *what) {
+  kin__failure failure;
+  kin__failure_from_code(&failure, KIN_ETRUNCATED, what, "");
+  snprintf(failure.message, sizeof failure.message,
+           "%s: the server's answer is empty, 0 bytes long", what);
+  kin__feed_end_failed(feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_status_body(kin__http_source *source, const char *what) {
+  kin__failure failure;
+  if (!read_status_body(source, &failure)) {
+    kin__failure_from_code(&failure, KIN_EUNEXPECTED, what, "");
+  }
+  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
 static void on_error_response(kin__http_source *source, const char *what) {
   kin__status status;
   kin_str body = kin__str(source->error_body.data, source->error_body.length);
@@ -169,9 +299,11 @@ static void on_error_response(kin__http_source *source, const char *what) {
       !status.is_failure) {
     kin__status_from_response(&status, source->http_status, body);
   }
-  if (status.code == 0) {
-    status.code = source->http_status;
+  if (source->http_status < 300 && body.length == 0) {
+    snprintf(status.message, sizeof status.message,
+             "the server answered %d, not 200", source->http_status);
   }
+  kin__status_default_code(&status, source->http_status);
   kin__failure failure;
   kin__failure_from_status(&failure, &status, source->retry_after_s, what);
   kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
@@ -180,8 +312,13 @@ static void on_error_response(kin__http_source *source, const char *what) {
 static void on_list_end(kin__http_source *source, const char *what) {
   kin__list_result result;
   int err = kin__list_decoder_end(source->list_decoder, &result);
-  if (err != 0) {
+  if (!source->has_body) {
+    end_empty(source->feed, what); /* RE-03 */
+  } else if (err != 0) {
     end_with_code(source->feed, err, what);
+  } else if (result.token[0] == '\0' && !source->is_verify &&
+             is_list_useless(source)) {
+    end_with_code(source->feed, KIN_EKEY, what);
   } else {
     kin__feed_end_list(source->feed, result.version, result.token);
   }
@@ -208,6 +345,8 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
     kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
   } else if (source->http_status != 200) {
     on_error_response(source, what);
+  } else if (has_status_body(source)) {
+    on_status_body(source, what);
   } else if (source->is_watch) {
     on_watch_end(source, what);
   } else {
@@ -223,7 +362,8 @@ static int ready_decoder(kin__http_source *source) {
                            .known = sink_known,
                            .object = sink_object,
                            .bookmark = sink_bookmark,
-                           .error = sink_error};
+                           .error = sink_error,
+                           .bad = sink_bad};
   if (source->is_watch && source->watch_decoder != NULL) {
     kin__watch_decoder_reset(source->watch_decoder);
     return 0;
@@ -243,10 +383,92 @@ static int ready_decoder(kin__http_source *source) {
 static const kin__exchange_callbacks callbacks = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end};
 
+static int send_request(kin__http_source *source) {
+  kin__request http = {
+      .target = source->target.data,
+      .accept = kin__request_accept(source->resource, source->is_watch),
+      .is_watch = source->is_watch};
+  const kin__source *transport = &source->env->source;
+  int err = transport->start(transport->ctx, &http, &callbacks, source,
+                             &source->exchange);
+  if (err == 0 && source->is_paused) {
+    transport->pause(source->exchange);
+  }
+  return err;
+}
+
+/* RQ-07: all but the first try of a watch. A list that comes as a watch is a
+ * list. It comes last, after the gate of the lists, so that who has a token
+ * uses it; those behind the gate could not be sent any sooner. */
+static bool must_wait(kin__http_source *source) {
+  const kin_feed *feed = source->feed;
+  bool is_free =
+      feed->request == KIN__REQUEST_WATCH && feed->reflector.failures == 0;
+  return source->env->limiter != NULL && !is_free &&
+         !kin__limiter_enter(source->env->limiter, &source->turn);
+}
+
+/* CN-08. */
+static void log_wait(const kin__http_source *source, uint64_t waited_ns) {
+  if (waited_ns > QUIET_WAIT_NS) {
+    char what[256];
+    kin__feed_describe(source->feed, what, sizeof what);
+    kin__log_write(source->env->log,
+                   waited_ns > LOUD_WAIT_NS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
+                   "%s: waited %llu ms, for the client's own limit (qps_milli)",
+                   what, (unsigned long long)(waited_ns / 1000000u));
+  }
+}
+
+static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
+  kin__http_source *source = KIN__CONTAINER_OF(visitor, kin__http_source, turn);
+  log_wait(source, waited_ns);
+  kin__feed_sent_late(source->feed);
+  int err = send_request(source);
+  if (err != 0) {
+    forget_request(source);
+    end_with_code(source->feed, err, "sending a request");
+  }
+}
+
+/* Nothing has this name. The selector that was there comes first, for its name,
+ * if it has one, is what the server asks permission for. */
+static int select_nothing(kin__buf *selector, const char *also) {
+  int err = kin__buf_append_cstr(selector, also);
+  if (err == 0) {
+    err = kin__buf_append_cstr(selector, also[0] != '\0' ? "," : "");
+  }
+  return err == 0 ? kin__buf_append_cstr(selector, "metadata.name=-") : err;
+}
+
+static int make_target(kin__http_source *source, const char *namespace_,
+                       kin__query *query) {
+  kin__buf selector;
+  kin__buf_init(&selector, source->env->allocator, MAX_TARGET_BYTES);
+  int err = 0;
+  if (source->feed->request == KIN__REQUEST_PROOF) {
+    err = select_nothing(&selector, kin__or_default(query->field_selector, ""));
+    if (err == 0) {
+      err = kin__buf_append(&selector, "", 1);
+    }
+    query->field_selector = selector.data;
+  }
+  if (err == 0) {
+    err = kin__request_target(&source->target, source->resource, namespace_,
+                              query);
+  }
+  kin__buf_finish(&selector);
+  return err;
+}
+
 static int open_request(void *ctx, const kin_feed_request *request,
                         kin_feed *feed, void **out) {
   kin__http_source *source = ctx;
-  kin__query query = {.version = request->resource_version,
+  kin__query query = {.label_selector = request->label_selector,
+                      .field_selector = request->field_selector,
+                      .parameters = request->parameters,
+                      .parameter_count = request->parameter_count,
+                      .version = request->resource_version,
                       .version_match = request->resource_version_match,
                       .token = request->continue_token,
                       .limit = request->limit,
@@ -255,44 +477,53 @@ static int open_request(void *ctx, const kin_feed_request *request,
                       .timeout_s = request->timeout_s};
   source->feed = feed;
   source->is_watch = request->is_watch;
-  source->is_verify = feed->request == KIN__REQUEST_VERIFY;
+  source->is_paused = false;
+  source->is_verify = feed->request == KIN__REQUEST_VERIFY ||
+                      feed->request == KIN__REQUEST_PROOF;
   source->http_status = 0;
-  int err = kin__request_target(&source->target, source->resource,
-                                request->namespace_, &query);
+  source->has_body = false;
+  if (!source->is_verify && request->continue_token[0] == '\0') {
+    source->has_usable = false;
+    source->has_bad = false;
+  }
+  int err = make_target(source, request->namespace_, &query);
   if (err == 0) {
     err = ready_decoder(source);
   }
   if (err != 0) {
     return err;
   }
-  kin__request http = {
-      .target = source->target.data,
-      .accept = kin__request_accept(source->resource, request->is_watch),
-      .is_watch = request->is_watch};
-  const kin__source *transport = &source->env->source;
-  err = transport->start(transport->ctx, &http, &callbacks, source,
-                         &source->exchange);
   *out = source;
-  return err;
+  return must_wait(source) ? 0 : send_request(source);
 }
 
 static void cancel_request(void *ctx, void *answer) {
   kin__http_source *source = ctx;
   (void)answer;
-  source->env->source.cancel(source->exchange);
+  if (source->exchange != NULL) {
+    source->env->source.cancel(source->exchange);
+  } else {
+    kin__limiter_leave(source->env->limiter, &source->turn);
+  }
   forget_request(source);
 }
 
 static void pause_request(void *ctx, void *answer) {
   kin__http_source *source = ctx;
   (void)answer;
-  source->env->source.pause(source->exchange);
+  source->is_paused = true;
+  if (source->exchange != NULL) {
+    source->env->source.pause(source->exchange);
+  }
 }
 
 static void resume_request(void *ctx, void *answer) {
   kin__http_source *source = ctx;
   (void)answer;
-  source->env->source.resume(source->exchange);
+  source->is_paused = false;
+  if (source->exchange != NULL) {
+    source->env->source.resume(source->exchange);
+  }
 }
 
 kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source) {
@@ -314,6 +545,7 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
                                .resource = resource,
                                .limits = limits,
                                .projection = projection};
+  kin__limiter_visitor_init(&source->turn, on_turn);
   kin__buf_init(&source->target, env->allocator, MAX_TARGET_BYTES);
   kin__buf_init(&source->error_body, env->allocator, MAX_ERROR_BODY);
 }

@@ -26,13 +26,21 @@ typedef struct kin__http_source {
   const kin__projection *projection;
 
   kin_feed *feed; /* whose request is open */
-  void *exchange; /* NULL if none is */
+  void *exchange; /* NULL if none is, or while it waits for its turn */
+  kin__limiter_visitor turn; /* at env->limiter */
   bool is_watch;
+  bool is_paused;
   bool is_verify;  /* its items are not wanted */
+  bool has_usable; /* an object of the list, from its first page on, was one of
+                    * an API; or it was bad */
+  bool has_bad;
   int http_status; /* 0 before the head */
+  bool has_body;   /* a byte of it */
   int64_t retry_after_s;
   kin__buf target;
   kin__buf error_body;
+  size_t status_seen;              /* of a 200's body: see kin__status_begins */
+  kin__status_rest status_rest;    /* of a watch's: see kin__status_ends */
   kin__list_decoder *list_decoder; /* made when first needed */
   kin__watch_decoder *watch_decoder;
   kin_object *known; /* what known() found: one reference */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/informer.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "informer/host.h"
 #include "informer/process.h"
@@ -59,9 +57,10 @@ static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
 }
 
 static kin_str synced_version(void *ctx) {
-  kin_informer *informer = ctx;
-  return informer->scope_count == 1
-             ? kin__cstr(informer->scopes[0].feed.reflector.found_version)
+  const kin_informer *informer = ctx;
+  const kin__scope *only = kin__scopes_only(&informer->scopes);
+  return only != NULL && only->feed.has_synced
+             ? kin__cstr(only->feed.reflector.found_version)
              : kin__str(NULL, 0);
 }
 
@@ -69,10 +68,7 @@ static kin_str synced_version(void *ctx) {
 
 static void free_informer(kin_informer *informer) {
   const kin__env *env = informer->env;
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__scope_finish(&informer->scopes[i]);
-  }
-  kin__free(env->allocator, informer->scopes);
+  kin__scopes_free(informer);
   kin__informer_transform_free(informer);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
@@ -106,16 +102,6 @@ static void on_gone(kin__deferred *deferred) {
   }
 }
 
-static bool free_scopes_step(kin_informer *informer) {
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    if (kin__stage_free_step(&informer->scopes[i].feed.stage,
-                             CLOSE_ITEMS_PER_STEP)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* The program may read the store until the end, so what is freed in steps is
  * not in it any more. Not done by the call that closes: that may be made where
  * a slot of the store is in hand. */
@@ -130,10 +116,13 @@ static void empty_store(kin_informer *informer) {
 
 static bool close_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, close_task);
+  if (kin__version_waits_tell(informer)) {
+    return true;
+  }
   empty_store(informer);
   if (kin__dispatcher_close_step(&informer->dispatcher, CLOSE_ITEMS_PER_STEP) ||
       kin__delta_fifo_clear_step(&informer->fifo, CLOSE_ITEMS_PER_STEP) ||
-      free_scopes_step(informer) ||
+      kin__scopes_free_step(informer, CLOSE_ITEMS_PER_STEP) ||
       kin__mutation_check_free_step(&informer->mutation_check,
                                     CLOSE_ITEMS_PER_STEP) ||
       kin__store_clear_step(&informer->doomed, CLOSE_ITEMS_PER_STEP) ||
@@ -154,9 +143,7 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
   informer->store.index_refusal = KIN_ECLOSED;
   informer->close_cb = cb;
   informer->close_data = data;
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__scope_close(&informer->scopes[i]);
-  }
+  kin__scopes_close(informer);
   kin__informer_transform_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->process_timer);
@@ -164,6 +151,7 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
   kin__mutation_check_stop(&informer->mutation_check);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
+  kin__sched_cancel(env->sched, &informer->version_waits.task);
   kin__sched_add(env->sched, &informer->close_task);
   return 0;
 }
@@ -180,22 +168,6 @@ static void join(kin_informer *informer, kin__members *members) {
 }
 
 /* --- Open ----------------------------------------------------------------- */
-
-static int make_scopes(kin_informer *informer) {
-  const kin__settings *settings = &informer->settings;
-  informer->scopes =
-      kin__calloc(informer->env->allocator, settings->namespace_count,
-                  sizeof *informer->scopes);
-  if (informer->scopes == NULL) {
-    return KIN_ENOMEM;
-  }
-  informer->scope_count = settings->namespace_count;
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__scope_init(&informer->scopes[i], informer, (uint32_t)i,
-                    settings->namespaces[i]);
-  }
-  return 0;
-}
 
 static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
@@ -226,6 +198,7 @@ static void init_parts(kin_informer *informer) {
                         .ctx = informer};
   kin__dispatcher_init(&informer->dispatcher);
   kin__mutation_check_init(&informer->mutation_check, informer);
+  kin__version_waits_init(informer);
 
   kin__list_init(&informer->member.node);
   kin__list_init(&informer->gone_watches);
@@ -256,7 +229,7 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   init_parts(informer);
   err = kin__informer_transform_open(informer);
   if (err == 0) {
-    err = make_scopes(informer);
+    err = kin__scopes_open(informer);
   }
   if (err != 0) {
     free_informer(informer);
@@ -293,9 +266,7 @@ int kin_informer_start(kin_informer *informer) {
     informer->store.index_refusal = KIN_EALREADY;
   }
   kin__mutation_check_start(&informer->mutation_check);
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    kin__feed_start(&informer->scopes[i].feed);
-  }
+  kin__scopes_start(informer);
   return 0;
 }
 
@@ -316,18 +287,13 @@ kin_store *kin_informer_store(kin_informer *informer) {
 }
 
 bool kin_informer_has_synced(const kin_informer *informer) {
-  return informer->synced_scopes == informer->scope_count;
+  return informer->dispatcher.has_synced;
 }
 
 const kin_feed *kin__informer_feed(const kin_informer *informer,
                                    const char *namespace_) {
-  const char *name = namespace_ != NULL ? namespace_ : "";
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    if (strcmp(informer->scopes[i].feed.namespace_, name) == 0) {
-      return &informer->scopes[i].feed;
-    }
-  }
-  return NULL;
+  const kin__scope *scope = kin__scopes_find(&informer->scopes, namespace_);
+  return scope != NULL ? &scope->feed : NULL;
 }
 
 int kin_informer_get_status(const kin_informer *informer,

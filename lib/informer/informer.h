@@ -16,11 +16,12 @@
 #include "informer/env.h"
 #include "informer/mutation_check.h"
 #include "informer/member.h"
+#include "informer/scopes.h"
 #include "informer/settings.h"
+#include "informer/version_wait.h"
 #include "queue/delta_fifo.h"
 #include "store/store.h"
 
-struct kin__scope;
 struct kin__informer_transform;
 
 /* Told when an informer is gone, before its close callbacks: the pointer is
@@ -36,12 +37,15 @@ typedef struct kin__gone_watch {
  *   a source's reading (transport) cuts objects off the stream: a list's go to
  *                                  the feed's stage, a watch's to the queue
  *   a scope's apply task           moves a complete stage to the queue, then
- *                                  sweeps what the list did not mention
+ *                                  sweeps what the list did not mention; sweeps
+ *                                  what a removed scope had
+ *   the scopes' task               frees removed scopes
  *   the process task               queue -> store -> listeners' queues
  *   each listener's task           listener's queue -> handlers
  *   a feed's notice task           on_error and on_state
  *   the index task                 builds indices added to a filled store
  *   the mutation check's task      looks for objects that were written to
+ *   the waits' tasks               who waits for a version (version_wait.h)
  *   the close task                 takes everything down
  */
 struct kin_informer {
@@ -57,10 +61,9 @@ struct kin_informer {
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
   kin__mutation_check mutation_check;
+  kin__version_waits version_waits;
 
-  struct kin__scope *scopes;
-  size_t scope_count;
-  size_t synced_scopes;
+  kin__scopes scopes;
   kin__list applying; /* scopes whose apply task has work, or waits for room */
   kin__list paused;   /* feeds that do not read because the queue is full */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <kin/metrics.h>
+#include "informer/metrics.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,6 +15,8 @@ static_assert((int)KIN__LOST_EXPIRED == KIN_RELIST_EXPIRED &&
                   (int)KIN__LOST_STORAGE == KIN_RELIST_STORAGE &&
                   (int)KIN__LOST_DECODE == KIN_RELIST_DECODE &&
                   (int)KIN__LOST_REFUSED == KIN_RELIST_REFUSED &&
+                  (int)KIN__LOST_VERIFY == KIN_RELIST_VERIFY &&
+                  (int)KIN__LOST_INTERNAL == KIN_RELIST_INTERNAL &&
                   (int)KIN__LOST_REASONS == KIN_RELIST_REASONS,
               "the reflector's reasons are the public ones");
 
@@ -24,9 +26,10 @@ uint64_t kin_histogram_bound(size_t n) {
 
 const char *kin_relist_reason_name(kin_relist_reason reason) {
   static const char *const names[] = {
-      [KIN_RELIST_EXPIRED] = "expired", [KIN_RELIST_TOO_LARGE] = "too_large",
-      [KIN_RELIST_STORAGE] = "storage", [KIN_RELIST_DECODE] = "decode",
-      [KIN_RELIST_REFUSED] = "refused",
+      [KIN_RELIST_EXPIRED] = "expired",   [KIN_RELIST_TOO_LARGE] = "too_large",
+      [KIN_RELIST_STORAGE] = "storage",   [KIN_RELIST_DECODE] = "decode",
+      [KIN_RELIST_REFUSED] = "refused",   [KIN_RELIST_VERIFY] = "verify",
+      [KIN_RELIST_INTERNAL] = "internal",
   };
   size_t i = (size_t)reason;
   return i < KIN_RELIST_REASONS ? names[i] : "unknown";
@@ -40,7 +43,7 @@ static void merge(kin_histogram *to, const kin_histogram *from) {
   }
 }
 
-static void add_feed(kin_informer_metrics *to, const kin_feed *feed) {
+void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   const kin_status *counters = &feed->counters;
   const kin__feed_metrics *from = &feed->metrics;
   to->lists += counters->lists;
@@ -53,6 +56,11 @@ static void add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->deleted_events += from->events[2];
   to->short_watches += from->short_watches;
   to->transform_failures += counters->transform_failures;
+  to->oversized += counters->oversized;
+  to->bad_objects += counters->bad_objects;
+  to->slow_lists += counters->slow_lists;
+  to->checked_lists += counters->checked_lists;
+  to->inconsistent_lists += counters->inconsistent_lists;
   for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
     to->lost_positions[i] += feed->reflector.lost_positions[i];
   }
@@ -68,16 +76,18 @@ static void add_feed(kin_informer_metrics *to, const kin_feed *feed) {
 void kin_informer_get_metrics(const kin_informer *informer,
                               kin_informer_metrics *metrics) {
   const kin__dispatcher *dispatcher = &informer->dispatcher;
-  *metrics =
-      (kin_informer_metrics){.queue_depth = informer->fifo.depth,
-                             .process_us = informer->process_us,
-                             .objects = kin_store_count(&informer->store),
-                             .object_bytes = kin_store_bytes(&informer->store),
-                             .delivered = dispatcher->delivered,
-                             .coalesced = dispatcher->coalesced,
-                             .handler_us = dispatcher->handler_us};
-  for (size_t i = 0; i < informer->scope_count; i++) {
-    add_feed(metrics, &informer->scopes[i].feed);
+  *metrics = informer->scopes.past;
+  metrics->queue_depth = informer->fifo.depth;
+  metrics->process_us = informer->process_us;
+  metrics->objects = kin_store_count(&informer->store);
+  metrics->object_bytes = kin_store_bytes(&informer->store);
+  metrics->delivered = dispatcher->delivered;
+  metrics->coalesced = dispatcher->coalesced;
+  metrics->handler_us = dispatcher->handler_us;
+  kin__scope *scope;
+  for (uint32_t i = 0;
+       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+    kin__metrics_add_feed(metrics, &scope->feed);
   }
   for (const kin__list *node = dispatcher->listeners.next;
        node != &dispatcher->listeners; node = node->next) {

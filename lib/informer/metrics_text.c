@@ -83,6 +83,13 @@ static_assert(sizeof(size_t) <= sizeof(uint64_t), "gauges are sizes");
 
 static const number counters[] = {
     {"lists_total", "counter", "Lists applied.", AT(lists)},
+    {"slow_lists_total", "counter", "Lists that took over 10 s.",
+     AT(slow_lists)},
+    {"checked_lists_total", "counter",
+     "Lists that came as watches and were compared with a list.",
+     AT(checked_lists)},
+    {"inconsistent_lists_total", "counter", "Of these, that differed.",
+     AT(inconsistent_lists)},
     {"watches_total", "counter", "Watches opened.", AT(watches)},
     {"short_watches_total", "counter",
      "Watches that ended within a second and said nothing.", AT(short_watches)},
@@ -95,6 +102,10 @@ static const number counters[] = {
      AT(delivered)},
     {"transform_failures_total", "counter",
      "States that the transform failed on.", AT(transform_failures)},
+    {"oversized_total", "counter",
+     "States over the limit, of which only the key is kept.", AT(oversized)},
+    {"bad_objects_total", "counter", "Objects skipped, as they had no name.",
+     AT(bad_objects)},
     {"coalesced_total", "counter", "Notifications merged into others.",
      AT(coalesced)},
     {"object_bytes", "gauge", "Memory of cached objects.", AT(object_bytes)},
@@ -222,6 +233,16 @@ static void put_client(writer *w, const kin_client *client) {
   put_head(w, "client_open_connections", "gauge", "Connections open.");
   put(w, "kinformer_client_open_connections %" PRIu32 "\n",
       stats.open_connections);
+  put_head(w, "client_delayed_requests_total", "counter",
+           "Requests sent after a wait for the client's own limit.");
+  put(w, "kinformer_client_delayed_requests_total %" PRIu64 "\n",
+      stats.delayed_requests);
+  put_head(w, "client_delay_seconds_total", "counter", "These waits together.");
+  put(w, "kinformer_client_delay_seconds_total %.15g\n",
+      (double)stats.delayed_ns / 1e9);
+  put_head(w, "client_warnings_total", "counter",
+           "Warnings that came with responses.");
+  put(w, "kinformer_client_warnings_total %" PRIu64 "\n", stats.warnings);
   put_head(w, "client_iteration_seconds", "histogram",
            "Own work in a loop iteration that had some.");
   put_histogram(w, "client_iteration_seconds", "", &iteration_us, 1e6);

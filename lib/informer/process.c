@@ -46,7 +46,8 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
   return 0;
 }
 
-/* A tombstone is void if the object was seen again after the sweep. The watch's
+/* A tombstone is void if the object was seen again after the sweep, or is
+ * another scope's by now. The watch's
  * own last state is passed on rather than the cached one (PD-02), unless the
  * transform failed on it. */
 static int apply_delete(const change *c, uint32_t slot) {
@@ -54,10 +55,12 @@ static int apply_delete(const change *c, uint32_t slot) {
   if (slot == KIN__NO_SLOT) {
     return 0;
   }
-  if (delta->is_tombstone &&
-      kin__store_at(&c->informer->store, slot)->generation ==
-          delta->generation) {
-    return 0;
+  if (delta->is_tombstone) {
+    const kin__store_slot *place = kin__store_at(&c->informer->store, slot);
+    if (place->generation == delta->generation ||
+        place->scope != delta->scope) {
+      return 0;
+    }
   }
   bool is_cached_last =
       delta->is_tombstone || (c->informer->transform != NULL &&
@@ -154,7 +157,15 @@ static int apply_refused(const change *c, uint32_t slot) {
   return 0;
 }
 
+/* Nothing of a removed scope is told any more but that its objects go. */
+static bool is_void(const change *c) {
+  return c->scope->is_removed && c->delta->reason != KIN_DELETE_SCOPE_REMOVED;
+}
+
 static int apply_delta(const change *c) {
+  if (is_void(c)) {
+    return 0;
+  }
   kin_store *store = &c->informer->store;
   uint32_t slot =
       kin__store_find(store, kin_object_key(c->delta->object), c->hash);
@@ -179,15 +190,13 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
   for (; informer->applied < deltas->count; informer->applied++) {
     const kin__delta *delta = &deltas->items[informer->applied];
     change c = {.informer = informer,
-                .scope = &informer->scopes[delta->scope],
+                .scope = informer->scopes.places[delta->scope],
                 .delta = delta,
                 .hash = deltas->hash};
     int err = apply_delta(&c);
     if (err != 0) {
-      kin__failure failure;
-      kin__failure_from_code(&failure, err, "storing an object",
-                             kin_object_key(delta->object).data);
-      kin__feed_notice_failure(&c.scope->feed, &failure, KIN__MEMORY_RETRY_MS);
+      kin__scope_failed(c.scope, err, "storing an object",
+                        kin_object_key(delta->object).data);
       return err;
     }
   }
@@ -253,6 +262,7 @@ bool kin__process_step(kin__task *task) {
   int err = process_keys(informer);
   kin__histogram_add(&informer->process_us,
                      (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
+  kin__version_waits_processed(informer);
   if (err != 0) {
     kin__timer_start(env->timers, &informer->process_timer,
                      kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);

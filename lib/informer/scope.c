@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/scope.h"
 
+#include <string.h>
+
+#include "informer/consistency.h"
 #include "informer/process.h"
 #include "informer/transform.h"
 
@@ -12,9 +15,10 @@ int kin__scope_push(kin__scope *scope, kin__delta_type type,
                       .scope = scope->index,
                       .type = (uint8_t)type,
                       .is_tombstone = is_tombstone,
-                      .is_initial = !scope->feed.has_synced};
+                      .is_initial = !scope->feed.has_synced && !scope->is_late};
   if (type == KIN__DELTA_DELETED) {
-    delta.reason = is_tombstone ? KIN_DELETE_RELIST : KIN_DELETE_WATCH;
+    delta.reason =
+        is_tombstone ? (uint8_t)scope->apply.reason : KIN_DELETE_WATCH;
   }
   int err = kin__delta_fifo_push(&informer->fifo, &delta);
   if (err != 0) {
@@ -63,17 +67,34 @@ static void on_discarded(kin_feed *feed) {
   kin__apply_wake(kin__scope_of(feed));
 }
 
+/* The type has vanished, and its objects go with it. What comes after is a list
+ * that is applied when they are gone. */
+static void clear(kin__scope *scope) {
+  kin_feed *feed = &scope->feed;
+  if (feed->state == KIN_STATE_ABSENT &&
+      feed->reflector.state == KIN__REFLECTOR_WAITING &&
+      scope->apply.phase == KIN__APPLY_IDLE && !scope->apply.is_empty) {
+    kin__feed_forget(feed);
+    kin__apply_drop(scope, KIN_DELETE_CLEARED);
+  }
+}
+
 static void on_failed(kin_feed *feed, kin_error_event *event) {
-  kin_informer *informer = kin__scope_of(feed)->informer;
+  kin__scope *scope = kin__scope_of(feed);
+  kin_informer *informer = scope->informer;
   const kin_informer_options *options = &informer->settings.options;
-  if (options->on_error == NULL) {
+  if (options->on_error != NULL) {
+    options->on_error(informer, event, options->data);
+  }
+  if (feed->is_closed) {
     return;
   }
-  options->on_error(informer, event, options->data);
-  if (event->answer == KIN_STOP && !informer->is_closing) {
+  if (event->answer == KIN_STOP) {
     /* A list that is half applied stays so; what is staged is freed. */
-    kin__apply_stop(kin__scope_of(feed));
-    kin__apply_wake(kin__scope_of(feed));
+    kin__apply_give_up(scope);
+    kin__version_waits_wake(scope);
+  } else if (options->clear_when_absent) {
+    clear(scope);
   }
 }
 
@@ -87,25 +108,47 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
 
 static const kin__feed_owner owner = {.cached = on_cached,
                                       .event = on_event,
+                                      .advanced = kin__version_waits_advanced,
                                       .apply = on_apply,
                                       .discarded = on_discarded,
                                       .failed = on_failed,
+                                      .opened = kin__version_waits_opened,
+                                      .verified = kin__version_waits_verified,
                                       .state_changed = on_state};
 
-static const kin__feed_owner transforming_owner = {.cached = on_cached,
-                                                   .keep = kin__informer_keep,
-                                                   .event = on_event,
-                                                   .apply = on_apply,
-                                                   .discarded = on_discarded,
-                                                   .failed = on_failed,
-                                                   .state_changed = on_state};
+static const kin__feed_owner transforming_owner = {
+    .cached = on_cached,
+    .keep = kin__informer_keep,
+    .event = on_event,
+    .advanced = kin__version_waits_advanced,
+    .apply = on_apply,
+    .discarded = on_discarded,
+    .failed = on_failed,
+    .opened = kin__version_waits_opened,
+    .verified = kin__version_waits_verified,
+    .state_changed = on_state};
+
+void kin__scope_failed(kin__scope *scope, int code, const char *what,
+                       const char *key) {
+  kin__failure failure;
+  kin__failure_from_code(&failure, code, what, key);
+  if (scope->feed.is_closed) {
+    kin__log_write(scope->informer->env->log, KIN_LOG_WARN, "%s",
+                   failure.message);
+  } else {
+    kin__feed_notice_failure(&scope->feed, &failure, KIN__MEMORY_RETRY_MS);
+  }
+}
 
 /* --- Life ----------------------------------------------------------------- */
 
 void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
                      const char *namespace_) {
   const kin__settings *settings = &informer->settings;
-  *scope = (kin__scope){.informer = informer, .index = index};
+  *scope = (kin__scope){.informer = informer,
+                        .index = index,
+                        .is_late = informer->dispatcher.has_synced};
+  memcpy(scope->name, namespace_, strlen(namespace_) + 1);
   kin__http_source_init(&scope->http, informer->env, &settings->resource,
                         &informer->limits, settings->projection);
   scope->http.memory = kin__informer_raw_memory(informer);
@@ -120,19 +163,37 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
       .owner = informer->transform != NULL ? &transforming_owner : &owner,
       .source = is_own ? &settings->source : &http,
       .resource = &settings->resource,
-      .namespace_ = namespace_,
+      .namespace_ = scope->name,
       .page_size = settings->options.page_size,
-      .stream_refused = settings->options.no_watch_list ? NULL : refused};
+      .stream_refused = settings->options.no_watch_list ? NULL : refused,
+      .consistency = settings->options.consistency,
+      .start_version = settings->start_version,
+      .stale_after_ms = settings->options.stale_after_ms,
+      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
+  kin__scope_waits_init(&scope->waits);
+  kin__list_init(&scope->emptied_node);
 }
 
 void kin__scope_close(kin__scope *scope) {
   kin__feed_close(&scope->feed);
   kin__apply_stop(scope);
+  kin__list_check_close(scope);
+  kin__version_waits_end(scope, KIN_ECLOSED);
+}
+
+void kin__scope_remove(kin__scope *scope) {
+  scope->is_removed = true;
+  kin__feed_close(&scope->feed);
+  kin__list_check_close(scope);
+  kin__informer_transform_forget(scope);
+  kin__apply_drop(scope, KIN_DELETE_SCOPE_REMOVED);
+  kin__version_waits_end(scope, KIN_ECLOSED);
 }
 
 void kin__scope_finish(kin__scope *scope) {
+  kin__list_check_finish(scope);
   kin__feed_finish(&scope->feed);
   kin__http_source_finish(&scope->http);
 }

@@ -16,6 +16,8 @@ typedef struct kin__settings {
   kin__resource resource;
   char **namespaces; /* one "" for all namespaces */
   size_t namespace_count;
+  const char *start_version; /* "" for none */
+  kin_parameter *parameters; /* the resource's */
   kin__projection *projection;
   kin_lister_watcher source; /* .open NULL: HTTP */
   char *strings;             /* all of the above in one block */
@@ -34,5 +36,9 @@ void kin__settings_finish(kin__settings *settings,
 /* Whether the options only say what is listed and watched: nothing is set that
  * needs an informer's store or listeners, or would tell somebody of it. */
 bool kin__settings_are_of_resource(const kin__settings *settings);
+
+/* The same for a watch without a list: nothing is set either that says how
+ * lists are made, what becomes of them, or when there is to be one. */
+bool kin__settings_are_of_watch(const kin__settings *settings);
 
 #endif /* KIN_INFORMER_SETTINGS_H */

@@ -152,12 +152,13 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
   }
 }
 
-/* An event is passed on as it comes, also one that changes nothing. */
+/* An event is passed on as it comes, also one that changes nothing, and so is
+ * one that follows a list in its stream. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   const kin__list_taker *taker = reflector_of(feed)->taker;
   return taker != NULL && feed->request != KIN__REQUEST_WATCH &&
-                 !feed->reflector.versions_repeat
+                 !feed->is_held && !feed->reflector.versions_repeat
              ? taker->cached(taker->ctx, key, uid, version)
              : NULL;
 }
@@ -272,14 +273,23 @@ static void init_feed(kin_reflector *reflector) {
                         &reflector->limits, settings->projection);
   kin_lister_watcher http = kin__http_source_lister_watcher(&reflector->http);
   bool is_own = settings->source.open != NULL;
-  kin__feed_options options = {.env = reflector->env,
-                               .owner = &owner,
-                               .source = is_own ? &settings->source : &http,
-                               .resource = &settings->resource,
-                               .namespace_ = settings->namespace_count > 0
-                                                 ? settings->namespaces[0]
-                                                 : "",
-                               .page_size = settings->options.page_size};
+  bool *refused = reflector->env->stream_refused;
+  if (is_own && refused != NULL) {
+    refused = &reflector->stream_refused; /* which is not the server's */
+  }
+  kin__feed_options options = {
+      .env = reflector->env,
+      .owner = &owner,
+      .source = is_own ? &settings->source : &http,
+      .resource = &settings->resource,
+      .namespace_ =
+          settings->namespace_count > 0 ? settings->namespaces[0] : "",
+      .page_size = settings->options.page_size,
+      .stream_refused = settings->options.no_watch_list ? NULL : refused,
+      .consistency = settings->options.consistency,
+      .start_version = settings->start_version,
+      .stale_after_ms = settings->options.stale_after_ms,
+      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
   kin__feed_init(&reflector->feed, &options);
 }
 

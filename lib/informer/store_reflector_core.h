@@ -41,6 +41,7 @@ struct kin_reflector {
   kin__list paused; /* holds the feed iff it is not to read */
 
   kin__list_phase phase;
+  bool stream_refused;  /* by a source of the program's own */
   kin_object **objects; /* of the list being applied, a reference each */
   size_t count;
   const kin__list_taker *taker; /* NULL: lists are gathered and replaced */
@@ -62,7 +63,7 @@ static inline void kin__store_reflector_wake(kin_reflector *reflector) {
  * more to do at once. */
 bool kin__store_reflector_list_step(kin_reflector *reflector);
 
-/* Frees part of the gathered list. Returns whether there is more. */
+/* Frees part of the list being applied. Returns whether there is more. */
 bool kin__store_reflector_drop_some(kin_reflector *reflector);
 
 /* Timer callbacks. */

@@ -4,8 +4,9 @@
 #include "informer/store_reflector_core.h"
 
 /* A complete list on its way from the stage to the program's store, in bounded
- * steps: gathered into an array, since the store takes it as one, and dropped;
- * or given to a taker one by one. What the store does with it takes as long as
+ * steps: it is gathered into an array, since the store takes it as one, and
+ * dropped; or given to a taker one by one. Of one that came as a watch what is
+ * void is left out (WL-03, WL-04). What the store does with it takes as long as
  * it takes. Its functions may close the reflector, so whoever calls one looks
  * at is_closing afterwards. */
 
@@ -80,10 +81,10 @@ static void try_later(kin_reflector *reflector) {
 
 static bool gather_step(kin_reflector *reflector) {
   kin__stage *stage = &reflector->feed.stage;
-  if (reflector->objects == NULL && kin__stage_count(stage) > 0) {
-    reflector->objects =
-        kin__calloc(reflector->env->allocator, kin__stage_count(stage),
-                    sizeof *reflector->objects);
+  size_t count = kin__stage_count(stage);
+  if (reflector->objects == NULL && count > 0) {
+    reflector->objects = kin__calloc(reflector->env->allocator, count,
+                                     sizeof *reflector->objects);
     if (reflector->objects == NULL) {
       try_later(reflector);
       return false;
@@ -95,7 +96,9 @@ static bool gather_step(kin_reflector *reflector) {
       reflector->phase = KIN__LIST_REPLACING;
       break;
     }
-    reflector->objects[reflector->count++] = kin_object_ref(object);
+    if (!kin__stage_is_void(stage)) {
+      reflector->objects[reflector->count++] = kin_object_ref(object);
+    }
     kin__stage_pop(stage);
   }
   return true;
@@ -130,7 +133,9 @@ static bool hand_over_step(kin_reflector *reflector) {
     if (object == NULL) {
       return taken(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
     }
-    err = taker->add(taker->ctx, object);
+    if (!kin__stage_is_void(stage)) {
+      err = taker->add(taker->ctx, object);
+    }
     if (err == 0) {
       kin__stage_pop(stage);
     }

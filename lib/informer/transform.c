@@ -226,6 +226,18 @@ void kin__informer_transform_close(kin_informer *informer) {
   }
 }
 
+void kin__informer_transform_forget(kin__scope *scope) {
+  kin__informer_transform *t = scope->informer->transform;
+  if (t != NULL && t->scope == scope) {
+    kin__sched_cancel(scope->informer->env->sched, &t->task);
+    t->scope = NULL;
+    if (t->untold > 0) {
+      t->untold = 0;
+      forget_refused(t);
+    }
+  }
+}
+
 void kin__informer_transform_free(kin_informer *informer) {
   kin__informer_transform *t = informer->transform;
   if (t == NULL) {

@@ -9,6 +9,8 @@
 #include "decode/sink.h"
 #include "informer/informer.h"
 
+struct kin__scope;
+
 /* An informer's transform. It runs where an object comes in, before it is
  * staged or queued, so that nothing behind it has ever seen anything else.
  *
@@ -22,6 +24,9 @@
 /* Makes it if the options have one, else informer->transform stays NULL.
  * Errors: KIN_ENOMEM. */
 int kin__informer_transform_open(kin_informer *informer);
+/* Nothing is told of a scope any more. What waits to be told together with that
+ * of another scope, is told when it comes again; the log has it. */
+void kin__informer_transform_forget(struct kin__scope *scope);
 /* Nothing is told any more. */
 void kin__informer_transform_close(kin_informer *informer);
 void kin__informer_transform_free(kin_informer *informer);

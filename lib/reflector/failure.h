@@ -15,12 +15,13 @@
 typedef struct kin__failure {
   int code; /* negative */
   kin_error_class error_class;
-  int status; /* HTTP or Status code, 0 if none */
+  int status; /* HTTP or Status code, or that of the reason; 0 if none */
   char reason[64];
   char message[640];
   int64_t retry_after_s; /* -1 if the server asked for nothing */
   bool is_expired;       /* RE-06 */
   bool is_rv_too_large;  /* RE-07 */
+  bool is_internal;      /* RE-06 */
 } kin__failure;
 
 /* Of an exchange that broke. */
@@ -41,5 +42,9 @@ bool kin__failure_is_misplaced(const kin__failure *failure);
  * "" if unknown. */
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
+
+/* What names an object in a message is the server's text: it stays on its
+ * line. */
+void kin__failure_put_on_one_line(kin__failure *failure);
 
 #endif /* KIN_REFLECTOR_FAILURE_H */

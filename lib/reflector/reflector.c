@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reflector/version.h"
+
 /* Each input has one handler below; each handler leaves through one of the
  * `to_` functions, which say what holds in the new state. */
 
@@ -12,12 +14,27 @@ void kin__reflector_init(kin__reflector *reflector,
                          const kin_allocator *allocator, kin__random *random,
                          uint32_t page_size, uint64_t now_ms) {
   *reflector = (kin__reflector){.random = random, .page_size = page_size};
-  kin__backoff_init(&reflector->backoff, now_ms);
+  for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
+    kin__backoff_init(&reflector->backoffs[kind], (kin__backoff_kind)kind,
+                      now_ms);
+  }
   kin__buf_init(&reflector->token, allocator, KIN__TOKEN_SIZE);
 }
 
 void kin__reflector_use_streams(kin__reflector *reflector, bool *refused) {
   reflector->stream_refused = refused;
+}
+
+void kin__reflector_use_consistency(kin__reflector *reflector,
+                                    kin__consistency consistency,
+                                    const char *start_version) {
+  reflector->consistency = consistency;
+  reflector->start_version = start_version;
+}
+
+void kin__reflector_retry_internal_errors(kin__reflector *reflector,
+                                          uint64_t max_ms) {
+  kin__retry_deadline_init(&reflector->internal_errors, max_ms);
 }
 
 void kin__reflector_finish(kin__reflector *reflector) {
@@ -34,19 +51,9 @@ static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
   return true;
 }
 
-/* Versions are compared as decimal numbers, if they are such. */
-static bool is_before(const char *a, const char *b) {
-  size_t length = strlen(a);
-  if (length == 0 || strspn(a, "0123456789") != length ||
-      strspn(b, "0123456789") != strlen(b)) {
-    return false;
-  }
-  return length != strlen(b) ? length < strlen(b) : strcmp(a, b) < 0;
-}
-
 bool kin__list_goes_back(kin__reflector *reflector) {
   if (reflector->versions_repeat ||
-      !is_before(reflector->found_version, reflector->version)) {
+      !kin__version_is_before(reflector->found_version, reflector->version)) {
     return false;
   }
   reflector->versions_repeat = true;
@@ -56,8 +63,9 @@ bool kin__list_goes_back(kin__reflector *reflector) {
 
 /* --- Inputs --------------------------------------------------------------- */
 
-static void on_head(kin__reflector *reflector, uint64_t now_ms,
-                    kin__reflector_actions *actions) {
+static void on_head(kin__reflector *reflector, uint64_t connection,
+                    uint64_t now_ms, kin__reflector_actions *actions) {
+  reflector->is_granted = true;
   if (reflector->state == KIN__REFLECTOR_STREAMING) {
     kin__on_stream_head(reflector, now_ms, actions);
     return;
@@ -66,10 +74,12 @@ static void on_head(kin__reflector *reflector, uint64_t now_ms,
     return;
   }
   kin__to_state(reflector, KIN__REFLECTOR_WATCHING);
+  kin__on_short_head(reflector, connection);
   reflector->failures = 0;
   actions->start_timer = reflector->watch_timeout_s > 0;
   actions->timer_ms =
-      reflector->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
+      reflector->watch_timeout_s * UINT64_C(1000) +
+      (reflector->verify.is_open ? KIN__SHORT_MARGIN_MS : KIN__WATCH_MARGIN_MS);
 }
 
 static void on_complete_list(kin__reflector *reflector,
@@ -86,11 +96,14 @@ static void on_page(kin__reflector *reflector,
                     const kin__reflector_input *input, uint64_t now_ms,
                     kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_VERIFYING) {
-    reflector->failures = 0;
-    kin__to_opening(reflector, now_ms, actions);
+    kin__on_verified_list(reflector, input, now_ms, actions);
     return;
   }
   if (reflector->state != KIN__REFLECTOR_LISTING) {
+    return;
+  }
+  if (reflector->is_list_only) {
+    kin__on_only_page(reflector, input, actions);
     return;
   }
   if (reflector->pages++ == 0) {
@@ -123,10 +136,17 @@ static void on_applied(kin__reflector *reflector, uint64_t now_ms,
   if (reflector->state != KIN__REFLECTOR_APPLYING) {
     return;
   }
+  if (reflector->is_list_only) {
+    kin__on_only_page_applied(reflector, actions);
+    return;
+  }
   kin__copy_version(reflector->version, reflector->found_version);
   reflector->version_unavailable = false;
   reflector->versions_repeat = false;
   reflector->streams_given_up = 0;
+  reflector->is_verify_lost = false;
+  kin__retry_deadline_init(&reflector->internal_errors,
+                           reflector->internal_errors.max_ms); /* RD-01 */
   if (reflector->is_stream_open) {
     kin__on_stream_applied(reflector, now_ms, actions);
   } else {
@@ -165,6 +185,7 @@ static bool loses_position(kin__reflector *reflector,
     reflector->versions_repeat = true;
   }
   reflector->lost_positions[reason]++;
+  kin__end_verify(reflector, KIN_EGONE);
   return true;
 }
 
@@ -190,6 +211,7 @@ static bool list_falls_back(kin__reflector *reflector,
   }
   reflector->fell_back_to_current = true;
   kin__copy_version(reflector->list_version, "");
+  reflector->list_match = "";
   kin__restart_list(reflector, actions);
   return true;
 }
@@ -197,6 +219,10 @@ static bool list_falls_back(kin__reflector *reflector,
 static void on_list_failed(kin__reflector *reflector,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__reflector_actions *actions) {
+  if (reflector->is_list_only) {
+    kin__on_only_list_failed(reflector, failure, now_ms, actions);
+    return;
+  }
   if (list_falls_back(reflector, failure, actions)) {
     kin__count_failure(reflector, now_ms, actions);
     return;
@@ -207,29 +233,35 @@ static void on_list_failed(kin__reflector *reflector,
                      actions);
 }
 
-/* Where to go on after a watch: a silent one proves nothing about the
- * position. */
-static kin__reflector_state after_watch(const kin__reflector *reflector) {
+/* Where to go on after a watch, once for each: a silent one proves nothing
+ * about the position. */
+static kin__reflector_state after_watch(kin__reflector *reflector) {
+  if (reflector->verify.is_open) {
+    return kin__after_short_watch(reflector);
+  }
   return reflector->saw_anything ? KIN__REFLECTOR_OPENING
                                  : KIN__REFLECTOR_VERIFYING;
 }
 
-/* A watch that broke is resumed at once, unless it broke so soon that resuming
- * at once would be a storm. */
+/* A watch that broke is resumed at once, unless the server said why it ended
+ * it, or it broke so soon that resuming at once would be a storm. */
 static void on_watch_broke(kin__reflector *reflector,
-                           const kin__failure *failure, uint64_t now_ms,
-                           kin__reflector_actions *actions) {
+                           const kin__failure *failure, bool is_said,
+                           uint64_t now_ms, kin__reflector_actions *actions) {
   if (loses_position(reflector, failure)) {
     kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
                        actions);
     return;
   }
   bool was_dropped =
-      failure->status == 0 && failure->error_class != KIN_CLASS_MEMORY &&
+      !is_said && failure->error_class != KIN_CLASS_MEMORY &&
       now_ms - reflector->watch_began_ms >= KIN__VERY_SHORT_WATCH_MS;
   if (!was_dropped) {
-    kin__fail_and_wait(reflector, failure, after_watch(reflector), now_ms,
-                       actions);
+    kin__reflector_state after = after_watch(reflector);
+    if (failure->status == 404 && after == KIN__REFLECTOR_OPENING) {
+      after = KIN__REFLECTOR_VERIFYING;
+    }
+    kin__fail_and_wait(reflector, failure, after, now_ms, actions);
     return;
   }
   kin__count_failure(reflector, now_ms, actions);
@@ -238,15 +270,27 @@ static void on_watch_broke(kin__reflector *reflector,
 
 /* A server that could not be reached may be another one when it can be, with a
  * history of its own: one that was restored from a backup takes a watch from a
- * version that is yet to come, and stays silent. */
+ * version that is yet to come, and stays silent. So may the resource, when it
+ * was gone (404). */
 static kin__reflector_state after_opening(kin__reflector *reflector,
                                           const kin__failure *failure) {
   if (loses_position(reflector, failure)) {
     return KIN__REFLECTOR_LISTING;
   }
-  bool is_unreached =
-      failure->status == 0 && failure->error_class == KIN_CLASS_CONNECT;
-  return is_unreached ? KIN__REFLECTOR_VERIFYING : reflector->state;
+  bool is_in_doubt = kin__is_unreached(failure) || failure->status == 404;
+  return is_in_doubt ? KIN__REFLECTOR_VERIFYING : reflector->state;
+}
+
+/* OPENING, VERIFYING. */
+static void on_request_failed(kin__reflector *reflector,
+                              const kin__failure *failure, uint64_t now_ms,
+                              kin__reflector_actions *actions) {
+  if (reflector->state == KIN__REFLECTOR_VERIFYING &&
+      kin__verify_list_failed(reflector, failure, now_ms, actions)) {
+    return;
+  }
+  kin__fail_and_wait(reflector, failure, after_opening(reflector, failure),
+                     now_ms, actions);
 }
 
 static void on_failed(kin__reflector *reflector, const kin__failure *failure,
@@ -269,12 +313,11 @@ static void on_failed(kin__reflector *reflector, const kin__failure *failure,
     break;
   case KIN__REFLECTOR_WATCHING:
     actions->stop_timer = true;
-    on_watch_broke(reflector, failure, now_ms, actions);
+    on_watch_broke(reflector, failure, failure->status != 0, now_ms, actions);
     break;
   case KIN__REFLECTOR_OPENING:
   case KIN__REFLECTOR_VERIFYING:
-    kin__fail_and_wait(reflector, failure, after_opening(reflector, failure),
-                       now_ms, actions);
+    on_request_failed(reflector, failure, now_ms, actions);
     break;
   default:
     break;
@@ -309,15 +352,16 @@ static void on_error_event(kin__reflector *reflector,
   actions->stop_timer = true;
   if (reflector->is_watch_only) {
     kin__on_only_watch_failed(reflector, failure, now_ms, actions);
-  } else {
-    on_watch_broke(reflector, failure, now_ms, actions);
+  } else if (!kin__retries_internal_error(reflector, failure, now_ms,
+                                          actions)) {
+    on_watch_broke(reflector, failure, true, now_ms, actions);
   }
 }
 
 /* RW-02, RW-07: a watch that ended as it should says nothing and is opened
  * again. */
-static void on_watch_ended(kin__reflector *reflector, uint64_t now_ms,
-                           kin__reflector_actions *actions) {
+static void on_watch_ended(kin__reflector *reflector, uint64_t quiet_ms,
+                           uint64_t now_ms, kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_STREAMING) {
     kin__on_stream_ended(reflector, now_ms, actions);
     return;
@@ -332,9 +376,14 @@ static void on_watch_ended(kin__reflector *reflector, uint64_t now_ms,
   actions->stop_timer = true;
   if (reflector->is_watch_only) {
     kin__on_only_watch_ended(reflector, now_ms, actions);
+  } else if (kin__proves_verify(reflector, quiet_ms, now_ms)) {
+    kin__end_verify(reflector, 0);
+    kin__to_opening(reflector, now_ms, actions);
   } else if (now_ms - reflector->watch_began_ms < KIN__VERY_SHORT_WATCH_MS) {
-    kin__to_waiting(reflector, after_watch(reflector),
-                    kin__next_delay_ms(reflector, -1, now_ms), actions);
+    kin__to_waiting(
+        reflector, after_watch(reflector),
+        kin__next_delay_ms(reflector, KIN__BACKOFF_ORDINARY, -1, now_ms),
+        actions);
   } else {
     kin__enter(reflector, after_watch(reflector), now_ms, actions);
   }
@@ -345,7 +394,7 @@ static void on_timer(kin__reflector *reflector, uint64_t now_ms,
   if (reflector->state == KIN__REFLECTOR_WAITING) {
     kin__enter(reflector, reflector->after_wait, now_ms, actions);
   } else if (reflector->state == KIN__REFLECTOR_STREAMING) {
-    kin__on_stream_timer(reflector, actions);
+    kin__on_stream_timer(reflector, now_ms, actions);
   } else if (reflector->state == KIN__REFLECTOR_WATCHING) {
     /* The server did not end the watch when it was asked to (RW-15). */
     actions->cancel_request = true;
@@ -357,12 +406,24 @@ static void on_timer(kin__reflector *reflector, uint64_t now_ms,
   }
 }
 
+/* What there was is of no use, so a list that may be older is not, either. */
+static void on_forget(kin__reflector *reflector) {
+  if (reflector->state != KIN__REFLECTOR_WAITING || reflector->is_watch_only) {
+    return;
+  }
+  kin__end_verify(reflector, KIN_EGONE);
+  kin__copy_version(reflector->version, "");
+  reflector->version_unavailable = true;
+  reflector->after_wait = KIN__REFLECTOR_LISTING;
+}
+
 static void on_stop(kin__reflector *reflector,
                     kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_STOPPED) {
     return;
   }
   kin__to_state(reflector, KIN__REFLECTOR_STOPPED);
+  kin__end_verify(reflector, KIN_ECLOSED);
   kin__buf_reset(&reflector->token, 0);
   actions->cancel_request = true;
   actions->stop_timer = true;
@@ -386,7 +447,7 @@ void kin__reflector_step(kin__reflector *reflector,
     on_stop(reflector, actions);
     break;
   case KIN__INPUT_HEAD:
-    on_head(reflector, now_ms, actions);
+    on_head(reflector, input->connection, now_ms, actions);
     break;
   case KIN__INPUT_PAGE:
     on_page(reflector, input, now_ms, actions);
@@ -403,7 +464,7 @@ void kin__reflector_step(kin__reflector *reflector,
     on_apply_failed(reflector, input->failure, now_ms, actions);
     break;
   case KIN__INPUT_WATCH_ENDED:
-    on_watch_ended(reflector, now_ms, actions);
+    on_watch_ended(reflector, input->quiet_ms, now_ms, actions);
     break;
   case KIN__INPUT_ERROR_EVENT:
     on_error_event(reflector, input->failure, now_ms, actions);
@@ -417,6 +478,12 @@ void kin__reflector_step(kin__reflector *reflector,
   case KIN__INPUT_REFUSED:
     kin__on_stream_refused(reflector, actions);
     break;
+  case KIN__INPUT_VERIFY:
+    kin__on_verify(reflector, input->version, now_ms, actions);
+    break;
+  case KIN__INPUT_FORGET:
+    on_forget(reflector);
+    break;
   case KIN__INPUT_RETRY_AFTER:
     if (reflector->state == KIN__REFLECTOR_WAITING) {
       actions->stop_timer = true;
@@ -424,6 +491,10 @@ void kin__reflector_step(kin__reflector *reflector,
       actions->timer_ms = input->delay_ms;
     }
     break;
+  }
+  kin__tell_lost_verify(reflector, now_ms, actions);
+  if (actions->request != KIN__REQUEST_NONE) {
+    reflector->is_granted = false;
   }
 }
 
@@ -438,5 +509,6 @@ void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
   }
   if (reflector->version_is_ordered && version.length > 0) {
     set_version(reflector->version, version);
+    kin__check_verify(reflector);
   }
 }

@@ -13,10 +13,11 @@
 #include "decode/sink.h"
 #include "reflector/backoff.h"
 #include "reflector/failure.h"
+#include "reflector/retry_deadline.h"
 
-/* The list-and-watch protocol of one scope, without I/O: inputs and the time
- * go in, actions come out, and whoever drives it carries them out. At any time
- * at most one request is open and at most one timer runs.
+/* The list-and-watch protocol of one scope, without I/O: inputs and the time go
+ * in, actions come out, and whoever drives it carries them out. At any time at
+ * most one request is open and at most one timer runs.
  *
  *                 +-- next page, full list, too large a version --+
  *                 v                                               |
@@ -26,7 +27,7 @@
  *                 |                                          v       |
  *                 |          +------ saw something ------ WATCHING   |
  *                 |          |                               |       |
- *                 |          |                       silent  |       |
+ *                 |          |               silent, VERIFY  |       |
  *                 |          v                               v       |
  *               WAITING   OPENING                        VERIFYING --+
  *                                                          position ok
@@ -40,16 +41,29 @@
  *
  * The position is the last resource version. It is lost, and only then a list
  * is made again, by: 410 on a watch (response or event), a version that is too
- * large for the server, StorageReadError, a body that cannot be decoded, and a
- * watch request refused as malformed (400, 422). Any other failure resumes from
- * the last version.
+ * large for the server, StorageReadError, a body that cannot be decoded, a
+ * watch request refused as malformed (400, 422), internal errors for longer
+ * than they are to be retried, and a verify that fails; after that the list is
+ * a consistent one. Any other failure resumes from the last version.
+ *
+ * KIN__INPUT_VERIFY goes from WATCHING to VERIFYING, OPENING and WATCHING for
+ * one or two watches of a short time (reflector_verify.c). If these neither
+ * come to the version in question nor prove that nothing is left up to it, it
+ * goes on to a consistent list (LISTING) from WATCHING; from VERIFYING, if the
+ * newest version is older than the position; and from there to VERIFYING again,
+ * for the position alone, if the server knows nothing of the version in
+ * question.
  *
  * A reflector that only watches (kin__reflector_watch_only) has its first
  * version from its owner and can make no list. It goes from IDLE to OPENING,
  * resumes after every end and failure, a second after the last watch began or
  * later, and is STOPPED by what no other attempt can mend: 401 and 403 in
  * answer to the request; later 410, and an event that has no place in the order
- * of versions. */
+ * of versions.
+ *
+ * A reflector that only lists (kin__reflector_list_only) goes from LISTING to
+ * APPLYING with each page, and from there to LISTING for the next one. It is
+ * STOPPED by the last one, and by what it may not try again. */
 typedef enum kin__reflector_state {
   KIN__REFLECTOR_IDLE = 0,  /* not started; no request, no timer */
   KIN__REFLECTOR_LISTING,   /* a page is requested; the stage fills */
@@ -59,8 +73,9 @@ typedef enum kin__reflector_state {
                              * timer; no request, or the stream's, held */
   KIN__REFLECTOR_OPENING,   /* a watch is requested; timer: none */
   KIN__REFLECTOR_WATCHING,  /* its head was 200; timer: the watch's deadline */
-  KIN__REFLECTOR_VERIFYING, /* one item is listed at the last version, because
-                             * a watch ended without saying anything */
+  KIN__REFLECTOR_VERIFYING, /* one item is listed: at the last version,
+                             * because a watch ended without saying anything;
+                             * or at that of a verify that is open */
   KIN__REFLECTOR_WAITING,   /* no request; timer: the backoff */
   KIN__REFLECTOR_STOPPED    /* no request, no timer */
 } kin__reflector_state;
@@ -78,8 +93,11 @@ typedef enum kin__reflector_input_type {
   KIN__INPUT_FAILED,       /* the request or its body failed: failure */
   KIN__INPUT_APPLY_FAILED, /* the stage cannot be applied: failure */
   KIN__INPUT_TIMER,        /* the timer that was asked for */
-  KIN__INPUT_REFUSED,    /* while the request for a stream waited for its turn,
+  KIN__INPUT_REFUSED, /* while the request for a stream waited for its turn,
                             * the server has refused another one's */
+  KIN__INPUT_VERIFY,  /* find out whether the watch is up to `version`, "" for
+                          * the newest there is */
+  KIN__INPUT_FORGET,  /* in WAITING: list next, whatever there is */
   KIN__INPUT_RETRY_AFTER /* the program answered a failure: delay_ms */
 } kin__reflector_input_type;
 
@@ -89,6 +107,9 @@ typedef struct kin__reflector_input {
   const char *token; /* "" on the last page */
   const kin__failure *failure;
   uint64_t delay_ms;
+  uint64_t connection; /* HEAD, PAGE: that it came on; 0: not known */
+  uint64_t quiet_ms;   /* WATCH_ENDED: since the last byte of its body, or its
+                        * head */
 } kin__reflector_input;
 
 typedef enum kin__reflector_request {
@@ -96,6 +117,7 @@ typedef enum kin__reflector_request {
   KIN__REQUEST_LIST,
   KIN__REQUEST_WATCH,
   KIN__REQUEST_VERIFY,
+  KIN__REQUEST_PROOF, /* a list that is empty, see reflector_verify.c */
   KIN__REQUEST_STREAM /* a watch with sendInitialEvents; becomes WATCH */
 } kin__reflector_request;
 
@@ -116,8 +138,12 @@ typedef struct kin__reflector_actions {
   uint32_t timeout_s;
   bool start_timer;
   uint64_t timer_ms; /* from now */
-  bool report;       /* tell about `input.failure` */
+  bool report;       /* tell about `input.failure`, or, with lost_verify, */
+  bool lost_verify;  /* that a verify has lost the position */
   uint64_t retry_in_ms;
+  bool gave_up_stream; /* it said nothing, for `silent_ms`; */
+  bool had_events;     /* but had before */
+  uint64_t silent_ms;
   bool ended; /* it has stopped by itself; `input.failure` says why, NULL for
                * the end of a single watch */
 } kin__reflector_actions;
@@ -133,19 +159,57 @@ typedef enum kin__lost_reason {
   KIN__LOST_STORAGE,
   KIN__LOST_DECODE,
   KIN__LOST_REFUSED,
+  KIN__LOST_VERIFY,
+  KIN__LOST_INTERNAL,
   KIN__LOST_REASONS
 } kin__lost_reason;
+
+/* KIN__INPUT_VERIFY that is under way, or has ended and not been told. */
+typedef struct kin__verify {
+  bool is_open;                   /* it has not come to an end */
+  char target[KIN__VERSION_SIZE]; /* "" until it is found */
+  uint32_t watches;               /* short ones that did not come to it */
+  bool is_proving;                /* PROOF is what VERIFYING asks for */
+  bool is_same_server;            /* the short watch is on proof_connection */
+  uint64_t proof_connection;      /* whose server is at the target; 0: none */
+  bool is_lost;                   /* and it has to be told */
+  bool went_back;   /* the same: the target is before the position */
+  bool has_verdict; /* taken by kin__reflector_take_verdict */
+  int verdict;      /* 0, KIN_EGONE, KIN_ECLOSED, or a failure's code */
+} kin__verify;
+
+/* What a reflector that only lists is to do. */
+typedef struct kin__list_once {
+  const char *version; /* shorter than KIN__VERSION_SIZE */
+  const char *version_match;
+  bool is_whole;           /* all of the stage or nothing is wanted */
+  bool falls_back_to_full; /* PG-03; only with is_whole */
+  uint32_t max_retries;    /* of one page in a row */
+} kin__list_once;
+
+/* How new the first list has to be: kin_consistency, with the same numbers. */
+typedef enum kin__consistency {
+  KIN__CONSISTENCY_ANY = 0,
+  KIN__CONSISTENCY_AT_LEAST,
+  KIN__CONSISTENCY_MOST_RECENT
+} kin__consistency;
 
 typedef struct kin__reflector {
   kin__reflector_state state;
   kin__reflector_state after_wait; /* LISTING, OPENING or VERIFYING */
   kin__random *random;
-  kin__backoff backoff;
+  kin__backoff backoffs[KIN__BACKOFF_KINDS];
+  kin__retry_deadline internal_errors;
   uint32_t page_size; /* 0: by RL-02; UINT32_MAX: unlimited */
   bool is_watch_only;
   bool is_single;          /* watch only, and once */
   uint32_t only_timeout_s; /* watch only: of each watch; 0: none */
-  bool *stream_refused;    /* remembered for this server; NULL: never stream */
+  bool is_list_only;
+  kin__list_once once;  /* list only */
+  uint32_t retries;     /* list only: of this page, in a row */
+  bool *stream_refused; /* remembered for this server; NULL: never stream */
+  kin__consistency consistency;
+  const char *start_version; /* AT_LEAST: of the first list */
 
   char version[KIN__VERSION_SIZE]; /* last one seen; "" before the first list */
   bool version_unavailable;        /* RF-15: list without a version */
@@ -157,6 +221,7 @@ typedef struct kin__reflector {
 
   /* The list that is being made. */
   char list_version[KIN__VERSION_SIZE];  /* as requested */
+  const char *list_match;                /* the same; static, or "" */
   char found_version[KIN__VERSION_SIZE]; /* of its first page (PG-02) */
   kin__buf token;
   uint32_t list_limit;
@@ -164,9 +229,12 @@ typedef struct kin__reflector {
   bool fell_back_to_full;    /* PG-03 */
   bool fell_back_to_current; /* RL-05, WL-07 */
   uint32_t streams_given_up; /* since the last complete list */
-  bool is_stream_granted;    /* STREAMING: its head was 200 */
   uint32_t silent_ticks;     /* STREAMING: of its timer, in a row */
-  bool is_stream_open;       /* APPLYING: the stream has not ended */
+  bool had_events;           /* STREAMING: there was another tick */
+  uint64_t heard_ms;   /* STREAMING: at the last other tick, or the head */
+  bool is_stream_open; /* APPLYING: the stream has not ended */
+
+  bool is_granted; /* the last request was answered with 200 */
 
   /* The watch that is open, or was last. */
   uint64_t watch_began_ms;
@@ -174,6 +242,10 @@ typedef struct kin__reflector {
       watch_timeout_s; /* CN-02: random, so that watches do not end at once */
   bool saw_anything;   /* an event or a bookmark */
   bool version_is_ordered; /* RW-09: every event advances the version */
+
+  kin__verify verify;
+  bool is_verify_lost; /* by that the position was lost, and there is no list
+                        * yet */
 
   uint32_t failures; /* in a row */
   uint64_t failing_since_ms;
@@ -190,12 +262,30 @@ void kin__reflector_finish(kin__reflector *reflector);
  * that. *refused must outlive the reflector, which also sets it. */
 void kin__reflector_use_streams(kin__reflector *reflector, bool *refused);
 
+/* Before the start: AT_LEAST, the first list is not older than `start_version`
+ * (not "", not "0"; kept), or the newest there is if the server does not know
+ * that version yet; MOST_RECENT, every list is the newest there is. */
+void kin__reflector_use_consistency(kin__reflector *reflector,
+                                    kin__consistency consistency,
+                                    const char *start_version);
+
+/* Before the start: for how long a watch that ends with an internal error is
+ * repeated without a wait; then the position is lost. 0: repeated with waits,
+ * for ever. */
+void kin__reflector_retry_internal_errors(kin__reflector *reflector,
+                                          uint64_t max_ms);
+
 /* Before the start: it only watches, after `version`, which must be shorter
  * than KIN__VERSION_SIZE and not "" or "0". Each watch is to end after
  * `timeout_s`, 0 for never. `is_single`: the first one to end, or to fail, is
  * the last. */
 void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
                                uint32_t timeout_s, bool is_single);
+
+/* Before the start: it only lists, once, in pages as its page_size says (0:
+ * 500). The strings of `list` must outlive it. */
+void kin__reflector_list_only(kin__reflector *reflector,
+                              const kin__list_once *list);
 
 /* The one way in. An input that does not fit the state (a late answer to
  * something that was given up) changes nothing and gives no action. */
@@ -208,6 +298,10 @@ void kin__reflector_step(kin__reflector *reflector,
  * over. */
 void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
                         kin_str version);
+
+/* After each step and each kin__reflector_saw: whether a verify has come to its
+ * end, once. */
+bool kin__reflector_take_verdict(kin__reflector *reflector, int *code);
 
 /* Whether the table allows a change of state. */
 bool kin__reflector_may(kin__reflector_state from, kin__reflector_state to);

@@ -6,11 +6,16 @@
 
 /* What the files of the state machine share. reflector.c has the inputs,
  * reflector_stream.c those of a list that comes as a watch, reflector_only.c
- * those of a reflector that makes no list, reflector_enter.c the ways into each
- * state. */
+ * those of a reflector that makes no list, reflector_verify.c those of a verify
+ * that was asked for, reflector_enter.c the ways into each state,
+ * reflector_wait.c the time between attempts. */
 
 #define KIN__VERY_SHORT_WATCH_MS 1000u /* CN-03 */
 #define KIN__WATCH_MARGIN_MS 30000u
+/* Of a watch that serves a verify: an API server sends a bookmark two seconds
+ * before a watch's end, so this one comes after one. */
+#define KIN__SHORT_TIMEOUT_S 3u
+#define KIN__SHORT_MARGIN_MS 5000u
 /* Streams that are given up before a list is made instead. */
 #define KIN__STREAM_TRIES 2u
 
@@ -42,8 +47,10 @@ void kin__enter(kin__reflector *reflector, kin__reflector_state state,
 
 /* What the server asked for, if that is more. */
 uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s);
-uint64_t kin__next_delay_ms(kin__reflector *reflector, int64_t retry_after_s,
-                            uint64_t now_ms);
+uint64_t kin__next_delay_ms(kin__reflector *reflector, kin__backoff_kind kind,
+                            int64_t retry_after_s, uint64_t now_ms);
+/* Whether the server gave no answer at all. */
+bool kin__is_unreached(const kin__failure *failure);
 void kin__count_failure(kin__reflector *reflector, uint64_t now_ms,
                         kin__reflector_actions *actions);
 /* Counts the failure and waits for the next step of the backoff. */
@@ -51,11 +58,55 @@ void kin__fail_and_wait(kin__reflector *reflector, const kin__failure *failure,
                         kin__reflector_state after, uint64_t now_ms,
                         kin__reflector_actions *actions);
 
+/* An ERROR event that is an internal error is retried, or, after the deadline,
+ * loses the position. False: it is another one, or there is no deadline. */
+bool kin__retries_internal_error(kin__reflector *reflector,
+                                 const kin__failure *failure, uint64_t now_ms,
+                                 kin__reflector_actions *actions);
+
+/* KIN__INPUT_VERIFY. */
+void kin__on_verify(kin__reflector *reflector, const char *target,
+                    uint64_t now_ms, kin__reflector_actions *actions);
+/* VERIFYING: the list of one item, or the proof, has been made. */
+void kin__on_verified_list(kin__reflector *reflector,
+                           const kin__reflector_input *input, uint64_t now_ms,
+                           kin__reflector_actions *actions);
+/* It was refused for what was asked for, which need not be the position: the
+ * position is verified by itself, or there is no proof. False: it is another
+ * failure. */
+bool kin__verify_list_failed(kin__reflector *reflector,
+                             const kin__failure *failure, uint64_t now_ms,
+                             kin__reflector_actions *actions);
+/* The position has moved: that may have been all. */
+void kin__check_verify(kin__reflector *reflector);
+/* A watch was granted. */
+void kin__on_short_head(kin__reflector *reflector, uint64_t connection);
+/* A watch has ended in good order: whether that answers an open verify. */
+bool kin__proves_verify(kin__reflector *reflector, uint64_t quiet_ms,
+                        uint64_t now_ms);
+/* The verify is open, and a watch has ended: where to go on. */
+kin__reflector_state kin__after_short_watch(kin__reflector *reflector);
+/* At the end of a step: it may have lost the position. */
+void kin__tell_lost_verify(kin__reflector *reflector, uint64_t now_ms,
+                           kin__reflector_actions *actions);
+/* If it is open. */
+void kin__end_verify(kin__reflector *reflector, int code);
+
 /* Inputs of a reflector that only watches. */
 void kin__on_only_watch_failed(kin__reflector *reflector,
                                const kin__failure *failure, uint64_t now_ms,
                                kin__reflector_actions *actions);
 void kin__on_only_watch_ended(kin__reflector *reflector, uint64_t now_ms,
+                              kin__reflector_actions *actions);
+
+/* Inputs of a reflector that only lists. */
+void kin__on_only_page(kin__reflector *reflector,
+                       const kin__reflector_input *input,
+                       kin__reflector_actions *actions);
+void kin__on_only_page_applied(kin__reflector *reflector,
+                               kin__reflector_actions *actions);
+void kin__on_only_list_failed(kin__reflector *reflector,
+                              const kin__failure *failure, uint64_t now_ms,
                               kin__reflector_actions *actions);
 
 /* Inputs in STREAMING, and in APPLYING while the stream is still open. */
@@ -72,7 +123,7 @@ void kin__on_stream_failed(kin__reflector *reflector,
                            kin__reflector_actions *actions);
 void kin__on_stream_refused(kin__reflector *reflector,
                             kin__reflector_actions *actions);
-void kin__on_stream_timer(kin__reflector *reflector,
+void kin__on_stream_timer(kin__reflector *reflector, uint64_t now_ms,
                           kin__reflector_actions *actions);
 
 #endif /* KIN_REFLECTOR_REFLECTOR_CORE_H */

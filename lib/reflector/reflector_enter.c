@@ -10,7 +10,6 @@
 #define DEFAULT_PAGE_SIZE 500u
 #define WATCH_MIN_S 300u
 #define WATCH_SPREAD_S 300u
-#define MAX_RETRY_AFTER_S 3600
 
 void kin__copy_version(char to[KIN__VERSION_SIZE], const char *from) {
   snprintf(to, KIN__VERSION_SIZE, "%s", from);
@@ -46,6 +45,7 @@ void kin__request_page(kin__reflector *reflector,
     actions->token = reflector->token.data;
   } else {
     actions->version = reflector->list_version;
+    actions->version_match = reflector->list_match;
   }
 }
 
@@ -58,13 +58,25 @@ void kin__restart_list(kin__reflector *reflector,
   kin__request_page(reflector, actions);
 }
 
-/* RF-14: never back in time, unless the version is known to be unavailable. */
+/* RF-14, WL-02: never back in time, unless the version is known to be
+ * unavailable. `any`: what stands for a list of any age. */
+static void choose_version(kin__reflector *reflector, const char *any) {
+  const char *version = reflector->version;
+  reflector->list_match = "";
+  if (reflector->version_unavailable ||
+      reflector->consistency == KIN__CONSISTENCY_MOST_RECENT) {
+    version = "";
+  } else if (version[0] == '\0') {
+    bool has_start = reflector->consistency == KIN__CONSISTENCY_AT_LEAST;
+    version = has_start ? reflector->start_version : any;
+    reflector->list_match = has_start ? "NotOlderThan" : "";
+  }
+  kin__copy_version(reflector->list_version, version);
+}
+
 void kin__to_listing(kin__reflector *reflector,
                      kin__reflector_actions *actions) {
-  const char *version =
-      reflector->version[0] != '\0' ? reflector->version : "0";
-  kin__copy_version(reflector->list_version,
-                    reflector->version_unavailable ? "" : version);
+  choose_version(reflector, "0");
   reflector->list_limit = choose_limit(reflector);
   reflector->fell_back_to_full = false;
   kin__restart_list(reflector, actions);
@@ -82,15 +94,12 @@ static bool can_stream(const kin__reflector *reflector) {
          reflector->streams_given_up < KIN__STREAM_TRIES;
 }
 
-/* RF-14, WL-02: without a version as long as there is none. */
 void kin__to_streaming(kin__reflector *reflector, uint64_t now_ms,
                        kin__reflector_actions *actions) {
   kin__to_state(reflector, KIN__REFLECTOR_STREAMING);
-  kin__copy_version(reflector->list_version,
-                    reflector->version_unavailable ? "" : reflector->version);
+  choose_version(reflector, "");
   reflector->watch_began_ms = now_ms;
   reflector->saw_anything = false;
-  reflector->is_stream_granted = false;
   reflector->watch_timeout_s = choose_timeout_s(reflector);
   actions->drop_stage = true;
   actions->request = KIN__REQUEST_STREAM;
@@ -109,20 +118,26 @@ void kin__to_opening(kin__reflector *reflector, uint64_t now_ms,
   reflector->version_is_ordered = !is_any_version(reflector->version);
   actions->request = KIN__REQUEST_WATCH;
   actions->version = reflector->version;
-  reflector->watch_timeout_s = reflector->is_watch_only
-                                   ? reflector->only_timeout_s
-                                   : choose_timeout_s(reflector);
+  if (reflector->is_watch_only) {
+    reflector->watch_timeout_s = reflector->only_timeout_s;
+  } else {
+    reflector->watch_timeout_s = reflector->verify.is_open
+                                     ? KIN__SHORT_TIMEOUT_S
+                                     : choose_timeout_s(reflector);
+  }
   actions->timeout_s = reflector->watch_timeout_s;
 }
 
 static void to_verifying(kin__reflector *reflector,
                          kin__reflector_actions *actions) {
+  const kin__verify *verify = &reflector->verify;
+  bool is_proof = verify->is_open && verify->is_proving;
   kin__to_state(reflector, KIN__REFLECTOR_VERIFYING);
-  actions->request = KIN__REQUEST_VERIFY;
-  actions->version = reflector->version;
+  actions->request = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
+  actions->version = verify->is_open ? verify->target : reflector->version;
   actions->version_match =
-      is_any_version(reflector->version) ? "" : "NotOlderThan";
-  actions->limit = 1;
+      is_any_version(actions->version) ? "" : "NotOlderThan";
+  actions->limit = is_proof ? 0 : 1;
 }
 
 void kin__enter(kin__reflector *reflector, kin__reflector_state state,
@@ -130,7 +145,9 @@ void kin__enter(kin__reflector *reflector, kin__reflector_state state,
   switch (state) {
   case KIN__REFLECTOR_LISTING:
     reflector->fell_back_to_current = false;
-    if (can_stream(reflector)) {
+    if (reflector->is_list_only) {
+      kin__request_page(reflector, actions);
+    } else if (can_stream(reflector)) {
       kin__to_streaming(reflector, now_ms, actions);
     } else {
       kin__to_listing(reflector, actions);
@@ -152,37 +169,4 @@ void kin__to_waiting(kin__reflector *reflector, kin__reflector_state after,
   actions->start_timer = true;
   actions->timer_ms = delay_ms;
   actions->retry_in_ms = delay_ms;
-}
-
-/* What the server asked for, if that is more. */
-uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
-  if (retry_after_s > MAX_RETRY_AFTER_S) {
-    retry_after_s = MAX_RETRY_AFTER_S;
-  }
-  bool is_more = retry_after_s > 0 && delay_ms < (uint64_t)retry_after_s * 1000;
-  return is_more ? (uint64_t)retry_after_s * 1000 : delay_ms;
-}
-
-uint64_t kin__next_delay_ms(kin__reflector *reflector, int64_t retry_after_s,
-                            uint64_t now_ms) {
-  uint64_t delay_ms =
-      kin__backoff_next_ms(&reflector->backoff, now_ms, reflector->random);
-  return kin__delay_at_least(delay_ms, retry_after_s);
-}
-
-void kin__count_failure(kin__reflector *reflector, uint64_t now_ms,
-                        kin__reflector_actions *actions) {
-  if (reflector->failures++ == 0) {
-    reflector->failing_since_ms = now_ms;
-  }
-  actions->report = true;
-}
-
-void kin__fail_and_wait(kin__reflector *reflector, const kin__failure *failure,
-                        kin__reflector_state after, uint64_t now_ms,
-                        kin__reflector_actions *actions) {
-  kin__count_failure(reflector, now_ms, actions);
-  kin__to_waiting(reflector, after,
-                  kin__next_delay_ms(reflector, failure->retry_after_s, now_ms),
-                  actions);
 }

@@ -47,8 +47,9 @@ static void await_progress(kin__reflector_actions *actions) {
 /* The request may have waited for its turn, so the watch begins here. */
 void kin__on_stream_head(kin__reflector *reflector, uint64_t now_ms,
                          kin__reflector_actions *actions) {
-  reflector->is_stream_granted = true;
   reflector->silent_ticks = 0;
+  reflector->had_events = false;
+  reflector->heard_ms = now_ms;
   reflector->watch_began_ms = now_ms;
   await_progress(actions);
 }
@@ -123,7 +124,7 @@ static bool falls_back(kin__reflector *reflector, const kin__failure *failure,
  * asked to come back. */
 static bool is_of_streams(const kin__reflector *reflector,
                           const kin__failure *failure) {
-  return reflector->is_stream_granted || failure->status >= 500 ||
+  return reflector->is_granted || failure->status >= 500 ||
          failure->code == KIN_ECONTENT;
 }
 
@@ -154,16 +155,23 @@ void kin__on_stream_refused(kin__reflector *reflector,
   }
 }
 
-void kin__on_stream_timer(kin__reflector *reflector,
+void kin__on_stream_timer(kin__reflector *reflector, uint64_t now_ms,
                           kin__reflector_actions *actions) {
-  reflector->silent_ticks =
-      reflector->saw_anything ? 0 : reflector->silent_ticks + 1;
-  reflector->saw_anything = false;
+  reflector->silent_ticks++;
+  if (reflector->saw_anything) {
+    reflector->saw_anything = false;
+    reflector->silent_ticks = 0;
+    reflector->had_events = true;
+    reflector->heard_ms = now_ms;
+  }
   if (reflector->silent_ticks < SILENT_TICKS) {
     await_progress(actions);
     return;
   }
   actions->cancel_request = true;
+  actions->gave_up_stream = true; /* WL-09 */
+  actions->had_events = reflector->had_events;
+  actions->silent_ms = now_ms - reflector->heard_ms;
   *reflector->stream_refused = true;
   list_instead(reflector, actions);
 }

@@ -327,8 +327,7 @@ static bool are_valid(const kin_retry_watcher_options *options,
                           strcmp(version, "0") != 0; /* TW-01 */
   return is_version_valid && options->on_event != NULL &&
          options->timeout_s <= MAX_TIMEOUT_S &&
-         resource->namespace_count == 1 && resource->options.page_size == 0 &&
-         kin__settings_are_of_resource(resource);
+         resource->namespace_count == 1 && kin__settings_are_of_watch(resource);
 }
 
 static void init_feed(kin_retry_watcher *watcher) {

@@ -52,6 +52,8 @@ kin_informer_watcher_options wb(void); kin_informer_watcher_options wb(void)
   return o; }
 kin_until_options wc(void); kin_until_options wc(void)
 { kin_until_options o = KIN_UNTIL_OPTIONS_INIT; return o; }
+kin_pager_options pa(void); kin_pager_options pa(void)
+{ kin_pager_options o = KIN_PAGER_OPTIONS_INIT; return o; }
 kin_process_handlers x(void); kin_process_handlers x(void)
 { kin_process_handlers o = KIN_PROCESS_HANDLERS_INIT; return o; }
 kin_controller_options y(void); kin_controller_options y(void)

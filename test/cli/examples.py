@@ -7,10 +7,21 @@ import re
 import signal
 import socket
 import tempfile
+import urllib.request
 
-from harness import Program, Scripted, check, check_equal, pod, pod_list, until
+from harness import (Program, Scripted, Simulator, check, check_equal, pod,
+                     pod_list, status_body, until)
 
 PODS = "/api/v1/pods"
+
+
+def create(url, name):
+    """Creates an object; returns its resourceVersion."""
+    body = json.dumps({"metadata": {"name": name}}).encode()
+    request = urllib.request.Request(
+        url, body, {"Content-Type": "application/json"}, method="POST")
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)["metadata"]["resourceVersion"]
 
 
 def test_watch_pods(programs):
@@ -155,6 +166,33 @@ def test_factory_does_not_sync(programs):
         p.expect_end(0)
 
 
+def test_list_pages(programs):
+    def web(name, phase):
+        return pod(name, 5, "shop", status={"phase": phase})
+
+    def page(items, token):
+        listed = json.loads(pod_list(items, 10))
+        listed["metadata"]["continue"] = token
+        return json.dumps(listed).encode()
+
+    pages = [page([web("a", "Running"), web("b", "Pending")], "t1"),
+             page([web("c", "Failed")], "")]
+    with Scripted({PODS: pages}) as server, \
+            Program([programs.list_pages, server.url]) as p:
+        for line in (b"shop/b Pending", b"shop/c Failed",
+                     b"2 of 3 pods do not run, at version 10"):
+            check_equal(p.next_line(), line)
+        p.expect_end(0)
+        check_equal([query for _, query, _ in server.requests],
+                    [{"limit": "500"}, {"continue": "t1", "limit": "500"}])
+    with Scripted({PODS: [(403, status_body(403, "Forbidden", "not you"))]}) \
+            as server, Program([programs.list_pages, server.url]) as p:
+        p.expect_end(1, None)
+        check(b"not you" in p.said(), "why is not said")
+    with Program([programs.list_pages]) as p:
+        p.expect_end(2, None)
+
+
 def test_wait_for_pod(programs):
     path = "/api/v1/namespaces/shop/pods"
 
@@ -211,3 +249,43 @@ def test_transform(programs):
         check(int(size) < 500, f"{size} bytes are kept")
         server.push("ADDED", web("b", 11, "c://3"), path=PODS)
         check_equal(p.next_line(), b"c://3 default/b n1 web")
+
+
+def test_read_your_writes(programs):
+    path = "/api/v1/namespaces/shop/configmaps"
+    lists = [pod_list([pod("a", 5, "shop")], 10), pod_list([], 12)]
+    with Scripted({path: lists}) as server:
+        server.push("ADDED", pod("b", 12, "shop"), path=path)
+        with Program([programs.read_your_writes, server.url, "shop", "12",
+                      "9"]) as p:
+            check_equal(p.next_line(), b"9: 1 configmaps")
+            check_equal(p.next_line(), b"12: 2 configmaps")
+            check_equal(p.next_line(), b"up to date at 12: 2 configmaps")
+            p.expect_end(0)
+        question = [query for _, query, _ in server.requests
+                    if query.get("limit") == "1"]
+        check_equal(question, [{"limit": "1"}])
+
+
+def test_read_your_writes_where_nothing_happens(programs):
+    """Only a bookmark tells that the cache has what it does not show."""
+    path = "/api/v1/namespaces/shop/configmaps"
+    other = "/api/v1/namespaces/other/configmaps"
+    with Simulator(programs.apisim) as server:
+        for name in ("shop", "other"):
+            create(server.url + "/api/v1/namespaces", name)
+        create(server.url + path, "a")
+        written = create(server.url + other, "b")
+        with Program([programs.read_your_writes, server.url, "shop",
+                      written]) as p:
+            check_equal(p.next_line(), b"%s: 1 configmaps" % written.encode())
+            check(p.next_line().startswith(b"up to date at "), "not verified")
+            p.expect_end(0)
+
+
+def test_read_your_writes_that_never_come(programs):
+    with Program([programs.read_your_writes, "http://127.0.0.1:1", "shop",
+                  "x" * 64]) as p:
+        p.expect_end(1, b"read_your_writes: invalid argument\n")
+    with Program([programs.read_your_writes]) as p:
+        p.expect_end(2, None)

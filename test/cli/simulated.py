@@ -69,6 +69,20 @@ def test_show_object_is_the_one_listed(programs):
                         i for i in items})
 
 
+def test_warnings_are_said_once(programs):
+    with Simulator(programs.apisim, "--pods", "7", "--fault",
+                   "warning,text=pods are old", "--fault",
+                   "warning,verb=watch,text=watches are too") as server:
+        with Program([programs.kinformer, "pods", "-A", "--page-size", "2",
+                      "--no-watch-list", "--exit-after", "1", "--server",
+                      server.url]) as p:
+            p.until("synced")
+            urllib.request.urlopen(server.url + "/sim/events",
+                                   b'{"count":1}').close()
+            p.expect_end(0, b"kinformer: the server warns: pods are old\n"
+                            b"kinformer: the server warns: watches are too\n")
+
+
 def test_namespaces(programs):
     with Simulator(programs.apisim, "--pods", "60") as server:
         truth = listed(server.url)
@@ -96,6 +110,21 @@ def test_watch_list(programs):
             check_equal(status, 0)
             stats = json.loads(error)
             check_equal(stats["client"]["requests"], requests, f"with {more}")
+            check_equal(stats["lines"]["error"], 0)
+
+
+def test_watch_list_detector_by_environment(programs):
+    """FG-04, WL-12: the same is listed once more."""
+    with Simulator(programs.apisim, "--pods", "50", "--churn", "200") as server:
+        for value, requests in (("false", 1), ("true", 2)):
+            with Program([programs.kinformer, "pods", "-A", "--server",
+                          server.url, "--exit-after", "200", "--stats"],
+                         env={"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR":
+                              value}) as p:
+                status, _, error = p.wait()
+            check_equal(status, 0)
+            stats = json.loads(error)
+            check_equal(stats["client"]["requests"], requests, value)
             check_equal(stats["lines"]["error"], 0)
 
 

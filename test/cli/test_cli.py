@@ -5,6 +5,7 @@
 usage: test_cli.py KINFORMER KIN_APISIM [--watch-pods PROGRAM] [--embed PROGRAM]
                    [--directory PROGRAM] [--factory PROGRAM] [--wait-for-pod PROGRAM]
                    [--controller PROGRAM] [--transform PROGRAM]
+                   [--read-your-writes PROGRAM]
                    [--only NAME...]
 
 Runs every test, or those whose name contains one of the NAMEs, and ends with a
@@ -18,13 +19,15 @@ import traceback
 
 import ending
 import examples
+import faults
 import lines
 import security
 import simulated
 import tables
 import usage
 
-MODULES = (usage, lines, ending, tables, security, simulated, examples)
+MODULES = (usage, lines, ending, tables, security, simulated, faults,
+           examples)
 
 
 def parse_arguments():
@@ -35,9 +38,11 @@ def parse_arguments():
     parser.add_argument("--directory")
     parser.add_argument("--embed")
     parser.add_argument("--factory")
+    parser.add_argument("--list-pages")
     parser.add_argument("--wait-for-pod")
     parser.add_argument("--controller")
     parser.add_argument("--transform")
+    parser.add_argument("--read-your-writes")
     parser.add_argument("--only", nargs="+", default=[""])
     return parser.parse_args()
 
@@ -51,7 +56,9 @@ def main():
                                        programs.embed and programs.factory and
                                        programs.wait_for_pod and
                                        programs.controller and
-                                       programs.transform):
+                                       programs.list_pages and
+                                       programs.transform and
+                                       programs.read_your_writes):
             continue
         for name, test in list(vars(module).items()):
             full = f"{module.__name__}.{name}"

@@ -373,6 +373,9 @@ static void test_bad_options(void **state) {
   f.resource.transform = keep_nothing; /* the store's own is meant */
   assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
   f.resource.transform = NULL;
+  f.resource.clear_when_absent = true;
+  assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);
+  f.resource.clear_when_absent = false;
   kin_reflector_store complete = f.store;
   f.store.add = NULL;
   assert_int_equal(try_open(&f, &f.options), KIN_EINVAL);

@@ -89,25 +89,66 @@ static void test_one_request(void **state) {
   iw_finish(w);
 }
 
-/* WL-03: what changes before the end is part of it. */
-static void test_changes_before_the_end(void **state) {
+static void change_a_stream(iw_world *w) {
+  w->server.holds_bookmark = true;
+  mini_serve(&w->server);
+  mini_put(&w->server, 0);
+  mini_put(&w->server, 0);
+  mini_delete(&w->server, 1);
+  mini_put(&w->server, 4);
+  mini_delete(&w->server, 4);
+  mini_recreate(&w->server, 2);
+  mini_serve(&w->server);
+  mini_put(&w->server, 4);
+  mini_delete(&w->server, 4);
+  mini_put(&w->server, 4);
+  mini_put(&w->server, 5);
+  mini_delete(&w->server, 5);
+  w->server.holds_bookmark = false;
+  mini_serve(&w->server);
+}
+
+/* WL-03, WL-04: handlers are told what the stream has come to, each object
+ * once, and nothing of what was changed or deleted on the way. */
+static void test_only_the_final_content(void **state) {
   (void)state;
   stream_world s;
   open_world(&s, 4);
   iw_world *w = &s.w;
-  w->server.holds_bookmark = true;
-  mini_serve(&w->server);
-  mini_put(&w->server, 1);
-  mini_delete(&w->server, 2);
-  mini_recreate(&w->server, 3);
-  mini_put(&w->server, 5);
-  mini_serve(&w->server);
-  assert_int_equal(w->rec.calls, 0);
-  w->server.holds_bookmark = false;
-  mini_serve(&w->server);
-  iw_assert_truth(w);
-  assert_int_equal(w->rec.synced, 1);
+  change_a_stream(w);
+  assert_string_equal(w->rec.log, "add odd/p3 104 initial\n"
+                                  "add even/p0 106 initial\n"
+                                  "add even/p2 111 initial\n"
+                                  "add even/p4 114 initial\n"
+                                  "synced 4\n");
   assert_int_equal(w->script.request_count, 1);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* The same once more: what is cached is not mentioned again, and what has gone
+ * goes as with any list. */
+static void test_final_content_of_a_relist(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 4);
+  iw_world *w = &s.w;
+  mini_serve(&w->server);
+  mini_compact(&w->server);
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_advance(&w->script, 3000);
+  size_t before = strlen(w->rec.log);
+  change_a_stream(w);
+  assert_string_equal(w->rec.log + before, "update even/p0 101 -> 106\n"
+                                           "delete even/p2 recreated\n"
+                                           "add even/p2 111\n"
+                                           "add even/p4 114\n"
+                                           "delete odd/p1 relist\n"
+                                           "relisted  116 4\n");
+  iw_assert_truth(w);
   iw_finish(w);
 }
 
@@ -519,7 +560,8 @@ static void test_each_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_request),
-      cmocka_unit_test(test_changes_before_the_end),
+      cmocka_unit_test(test_only_the_final_content),
+      cmocka_unit_test(test_final_content_of_a_relist),
       cmocka_unit_test(test_events_behind_the_bookmark),
       cmocka_unit_test(test_split_everywhere),
       cmocka_unit_test(test_refused),

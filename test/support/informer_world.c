@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -99,4 +100,48 @@ void iw_assert_truth(iw_world *w) {
   }
   assert_int_equal(kin_store_count(store), mini_count(&w->server, ""));
   recorder_assert_folds_to(&w->rec, store);
+}
+
+static uint64_t number_of(const kin_object *object) {
+  return strtoull(kin_object_resource_version(object).data, NULL, 10);
+}
+
+static void assert_has(const iw_world *w, const mini_event *event,
+                       unsigned refused) {
+  char key[32];
+  snprintf(key, sizeof key, "%s/p%d", event->object % 2 == 0 ? "even" : "odd",
+           event->object);
+  const kin_object *object =
+      kin_store_get_key(kin_informer_store(w->informer), key);
+  uint64_t cached = object != NULL ? number_of(object) : 0;
+  bool is_newer = cached > event->version;
+  if (is_newer || (refused != 0 && event->version % refused == 0)) {
+    return;
+  }
+  bool was_changed = w->server.versions[event->object] != event->version;
+  bool is_gone = cached == 0 && (event->type == 'D' || was_changed);
+  bool is_it = cached == event->version && event->type != 'D';
+  if (!is_gone && !is_it && refused == 0) {
+    fail_msg("%s is cached at %llu, but %c %llu was reached", key,
+             (unsigned long long)cached, event->type,
+             (unsigned long long)event->version);
+  }
+}
+
+void iw_assert_reached(const iw_world *w, const char *namespace_,
+                       uint64_t version, unsigned refused) {
+  const mini_event *last[MINI_OBJECTS] = {0};
+  for (int i = 0; i < w->server.event_count; i++) {
+    const mini_event *event = &w->server.events[i];
+    bool is_in =
+        strcmp(namespace_, event->object % 2 == 0 ? "even" : "odd") == 0;
+    if (is_in && event->version <= version) {
+      last[event->object] = event;
+    }
+  }
+  for (int i = 0; i < MINI_OBJECTS; i++) {
+    if (last[i] != NULL) {
+      assert_has(w, last[i], refused);
+    }
+  }
 }

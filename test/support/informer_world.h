@@ -43,4 +43,10 @@ int iw_open(iw_world *w, const kin_informer_options *options);
 /* The store equals the server, and what the listener saw folds to it. */
 void iw_assert_truth(iw_world *w);
 
+/* The store has everything up to that version in "even" or "odd", as after a
+ * wait for it. `refused`: states whose version it divides may be missing; 0:
+ * none. */
+void iw_assert_reached(const iw_world *w, const char *namespace_,
+                       uint64_t version, unsigned refused);
+
 #endif /* KIN_TEST_INFORMER_WORLD_H */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#define BODY_SIZE 32768
+#define BODY_SIZE 131072
 
 void mini_server_init(mini_server *server, script_env *script) {
   *server = (mini_server){.script = script, .version = 100, .compacted = 1};
@@ -27,6 +27,7 @@ static void record(mini_server *server, char type, int object) {
       (mini_event){.type = type,
                    .object = object,
                    .incarnation = server->incarnations[object],
+                   .padding = server->padding[object],
                    .version = server->version};
   server->versions[object] = type == 'D' ? 0 : server->version;
 }
@@ -54,15 +55,15 @@ void mini_compact(mini_server *server) {
 }
 
 static int write_object(char *to, size_t size, int object, int incarnation,
-                        uint64_t version) {
+                        uint64_t version, int padding) {
   return snprintf(
       to, size,
       "{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"%s\","
       "\"uid\":\"uid-%d-%d\",\"resourceVersion\":\"%" PRIu64 "\","
       "\"labels\":{\"app\":\"a%d\"},\"managedFields\":[{\"x\":[1]}]},"
-      "\"spec\":{\"nodeName\":\"n%d\",\"text\":\"a\\\"b{[\"}}",
+      "\"spec\":{\"nodeName\":\"n%d\",\"text\":\"a\\\"b{[%*s\"}}",
       object, namespace_of(object), object, incarnation, version, object % 3,
-      object % 4);
+      object % 4, padding, "");
 }
 
 static bool is_in_scope(const script_request *request, int object) {
@@ -81,8 +82,24 @@ static bool put(script_request *request, const char *text) {
   return script_request_body(request, text, strlen(text));
 }
 
+/* What there was at that version: 'D' or what came last. */
+static mini_event state_at(const mini_server *server, int object,
+                           uint64_t version) {
+  mini_event last = {.type = 'D'};
+  for (int i = 0; i < server->event_count; i++) {
+    const mini_event *event = &server->events[i];
+    if (event->object == object && event->version <= version) {
+      last = *event;
+    }
+  }
+  return last;
+}
+
 static void serve_list(mini_server *server, script_request *request) {
   static char body[BODY_SIZE];
+  bool is_exact = strstr(request->target, "resourceVersionMatch=Exact") != NULL;
+  uint64_t version =
+      is_exact ? parameter(request, "resourceVersion=") : server->version;
   uint64_t limit = server->honours_limit ? parameter(request, "limit=") : 0;
   int first = (int)parameter(request, "continue=t");
   size_t used = 0;
@@ -91,13 +108,14 @@ static void serve_list(mini_server *server, script_request *request) {
   used += (size_t)snprintf(body + used, sizeof body - used,
                            "{\"kind\":\"PodList\",\"items\":[");
   for (; i < MINI_OBJECTS && (limit == 0 || items < limit); i++) {
-    if (server->versions[i] == 0 || !is_in_scope(request, i)) {
+    mini_event last = state_at(server, i, version);
+    if (last.type == 'D' || !is_in_scope(request, i)) {
       continue;
     }
     used += (size_t)snprintf(body + used, sizeof body - used, "%s",
                              items++ > 0 ? "," : "");
     used += (size_t)write_object(body + used, sizeof body - used, i,
-                                 server->incarnations[i], server->versions[i]);
+                                 last.incarnation, last.version, last.padding);
   }
   char token[16] = "";
   if (i < MINI_OBJECTS) {
@@ -106,7 +124,7 @@ static void serve_list(mini_server *server, script_request *request) {
   snprintf(body + used, sizeof body - used,
            "],\"metadata\":{\"resourceVersion\":\"%" PRIu64
            "\",\"continue\":\"%s\"}}",
-           server->version, token);
+           version, token);
   server->lists++;
   if (script_request_head(request, 200) && put(request, body)) {
     script_request_end(request);
@@ -116,10 +134,10 @@ static void serve_list(mini_server *server, script_request *request) {
 static bool send_event(script_request *request, const mini_event *event) {
   static const char *const types[] = {
       ['A'] = "ADDED", ['M'] = "MODIFIED", ['D'] = "DELETED"};
-  char object[1024];
-  char frame[1200];
+  char object[4096];
+  char frame[4200];
   write_object(object, sizeof object, event->object, event->incarnation,
-               event->version);
+               event->version, event->padding);
   snprintf(frame, sizeof frame, "{\"type\":\"%s\",\"object\":%s}\n",
            types[(unsigned char)event->type], object);
   return put(request, frame);
@@ -142,6 +160,13 @@ static void refuse_stream(script_request *request) {
   }
 }
 
+static void refuse_unknown(script_request *request) {
+  if (script_request_head(request, 404) &&
+      put(request, "404 page not found\n")) {
+    script_request_end(request);
+  }
+}
+
 /* All there is now, as ADDED. */
 static void begin_stream(mini_server *server, script_request *request) {
   request->position = server->version;
@@ -150,7 +175,8 @@ static void begin_stream(mini_server *server, script_request *request) {
   server->watches++;
   bool is_open = script_request_head(request, 200);
   for (int i = 0; i < MINI_OBJECTS && is_open; i++) {
-    mini_event event = {'A', i, server->incarnations[i], server->versions[i]};
+    mini_event event = {'A', i, server->incarnations[i], server->padding[i],
+                        server->versions[i]};
     if (server->versions[i] != 0 && is_in_scope(request, i)) {
       is_open = send_event(request, &event);
     }
@@ -210,6 +236,10 @@ static bool serve_one(mini_server *server) {
     script_request *request = server->script->requests[i];
     if (request == NULL || request->is_paused) {
       continue;
+    }
+    if (server->is_absent && request->position == 0) {
+      refuse_unknown(request);
+      return true;
     }
     if (!request->is_watch) {
       serve_list(server, request);
@@ -290,7 +320,8 @@ void mini_bookmark(mini_server *server) {
            server->version);
   for (int i = 0; i < count; i++) {
     /* A bookmark never overtakes an event. */
-    if (!watches[i]->is_paused && watches[i]->position == server->version) {
+    if (is_open_watch(server, watches[i]) && !watches[i]->is_paused &&
+        watches[i]->position == server->version) {
       put(watches[i], frame);
     }
   }

@@ -19,6 +19,7 @@ typedef struct mini_event {
   char type; /* 'A', 'M' or 'D' */
   int object;
   int incarnation;
+  int padding;
   uint64_t version;
 } mini_event;
 
@@ -28,11 +29,14 @@ typedef struct mini_server {
   uint64_t compacted;              /* a watch from before this gets 410 */
   uint64_t versions[MINI_OBJECTS]; /* 0: absent */
   int incarnations[MINI_OBJECTS];  /* part of the uid */
+  int padding[MINI_OBJECTS]; /* bytes that an object has besides, up to 3,000,
+                              * set before it is put */
   mini_event events[MINI_EVENTS];
   int event_count;
   bool honours_limit;   /* pages; off as with the watch cache and version 0 */
   bool refuses_streams; /* a watch with sendInitialEvents: 422 */
   bool holds_bookmark;  /* the initial events do not end yet */
+  bool is_absent;       /* it does not know the resource: 404 */
   int lists;
   int watches; /* streams included */
   int streams;

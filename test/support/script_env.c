@@ -169,7 +169,8 @@ bool script_request_head(script_request *request, int status) {
   kin__response_head head = {.status = status,
                              .content_type = {"application/json", 16},
                              .retry_after_s = -1,
-                             .is_identity = true};
+                             .is_identity = true,
+                             .connection = script->connection};
   request->callbacks->on_head(request->ctx, &head);
   script_run(script);
   return is_alive(script, request);

@@ -17,7 +17,7 @@
  * moves, and a source that records what is asked for and answers what the test
  * says. Everything is deterministic. */
 
-#define SCRIPT_MAX_REQUESTS 16
+#define SCRIPT_MAX_REQUESTS 32
 
 typedef struct script_request {
   struct script_env *env;
@@ -44,8 +44,9 @@ typedef struct script_env {
   script_request *requests[SCRIPT_MAX_REQUESTS]; /* open ones */
   unsigned request_count;                        /* sent so far */
   char last_target[2048];                        /* of the newest request */
-  int fail_start; /* start() fails this many times with KIN_ENOMEM */
-  size_t split;   /* > 0: bodies are given in pieces of this many bytes */
+  int fail_start;      /* start() fails this many times with KIN_ENOMEM */
+  uint64_t connection; /* that heads say they came on */
+  size_t split;        /* > 0: bodies are given in pieces of this many bytes */
 } script_env;
 
 /* `allocator` may be NULL. Fails the test if there is no memory for itself. */

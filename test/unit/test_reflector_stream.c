@@ -237,6 +237,10 @@ static const row rows[] = {
     {HELD, KIN__INPUT_STREAMED, NULL, 0, APPLYING, "", false},
     {HELD, KIN__INPUT_TIMER, NULL, 0, APPLYING, "", false},
     {HELD, KIN__INPUT_RETRY_AFTER, NULL, 0, APPLYING, "", false},
+    {FILLING, KIN__INPUT_VERIFY, NULL, 0, STREAMING, "", false},
+    {HELD, KIN__INPUT_VERIFY, NULL, 0, APPLYING, "", false},
+    {FILLING, KIN__INPUT_FORGET, NULL, 0, STREAMING, "", false},
+    {HELD, KIN__INPUT_FORGET, NULL, 0, APPLYING, "", false},
 
     {ASKED, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},
     {FILLING, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},

@@ -128,21 +128,24 @@ static int start_handles(app *a) {
 }
 
 /* As client-go: what it takes for true is, everything else is not. */
-static kin_mutation_check mutation_check(void) {
+static bool is_set(const char *name) {
   static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
-  const char *value = getenv("KUBE_CACHE_MUTATION_DETECTOR");
-  if (!value) {
-    return KIN_MUTATION_CHECK_OFF;
-  }
-  if (strcmp(value, "protect") == 0) {
-    return KIN_MUTATION_CHECK_PROTECT;
-  }
-  for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+  const char *value = getenv(name);
+  for (size_t i = 0; value && i < sizeof yes / sizeof yes[0]; i++) {
     if (strcmp(value, yes[i]) == 0) {
-      return KIN_MUTATION_CHECK_CHECKSUM;
+      return true;
     }
   }
-  return KIN_MUTATION_CHECK_OFF;
+  return false;
+}
+
+static kin_mutation_check mutation_check(void) {
+  static const char name[] = "KUBE_CACHE_MUTATION_DETECTOR";
+  const char *value = getenv(name);
+  if (value && strcmp(value, "protect") == 0) {
+    return KIN_MUTATION_CHECK_PROTECT;
+  }
+  return is_set(name) ? KIN_MUTATION_CHECK_CHECKSUM : KIN_MUTATION_CHECK_OFF;
 }
 
 /* Nothing that is printed from here on could be relied upon. Which object it is
@@ -215,7 +218,10 @@ static void begin(app *a) {
     co.server = a->options->server;
     co.log = on_log;
     co.log_level = KIN_LOG_ERROR;
+    co.on_warning = warnings_on_warning;
+    co.warning_data = &a->warnings;
     co.mutation_check = mutation_check();
+    co.check_watch_lists = is_set("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR");
     security_apply(&a->options->security, &co);
     status = kin_client_open(&a->client, &a->loop, &co);
   }

@@ -13,6 +13,7 @@
 #include "output.h"
 #include "printer.h"
 #include "stats.h"
+#include "warnings.h"
 
 /* One run of the program on one loop: a client, an informer with one listener,
  * and the output they print to. Everything ends through app_end(): the client
@@ -35,6 +36,7 @@ typedef struct app {
   uint64_t start_ms;
 
   line_counts lines;
+  warnings warnings;
   uint64_t changes; /* past the first sync, for --exit-after */
   bool is_synced;
   bool index_is_due;

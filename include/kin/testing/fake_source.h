@@ -34,10 +34,15 @@ typedef struct kin_fake_source_options {
   /* There is something for kin_fake_source_run to do. Called inside the calls
    * that make it so, and by informers: may note it only. NULL: not needed. */
   void (*wake)(void *data);
-  void *data;
+
+  /* Lists may come as watches (WatchList). By default they may not, as it is
+   * with client-go's fake clients (LW-04): a watch that is to begin with what
+   * there is fails with 422. */
+  bool watch_list;
+  void *data; /* passed to wake */
 } kin_fake_source_options;
 #define KIN_FAKE_SOURCE_OPTIONS_INIT                                           \
-  { sizeof(kin_fake_source_options), NULL, NULL, NULL }
+  { sizeof(kin_fake_source_options), NULL, NULL, false, NULL }
 
 /* Makes an empty source, of version 0. `options` may be NULL. Errors:
  * KIN_EINVAL (size), KIN_ENOMEM. *out is NULL then. */
@@ -47,7 +52,12 @@ int kin_fake_source_new(kin_fake_source **out,
 /* Whoever asks it must be closed before. NULL is allowed. */
 void kin_fake_source_free(kin_fake_source *source);
 
-/* For kin_informer_options.source; valid as long as the source. */
+/* For kin_informer_options.source; valid as long as the source.
+ *
+ * A watch that begins with what there is takes three steps at least: it is
+ * granted; it is told what there is then; it is told what has changed since,
+ * and that this was all. So a change that is made between two calls of
+ * kin_fake_source_step lies inside or behind a list that comes as a watch. */
 kin_lister_watcher kin_fake_source_lister_watcher(kin_fake_source *source);
 
 /* Changes: the version is counted up and put into the object's
@@ -96,9 +106,11 @@ size_t kin_fake_source_count(const kin_fake_source *source);
 /* As of this many changes. */
 uint64_t kin_fake_source_version(const kin_fake_source *source);
 
-/* Requests so far: pages of lists, and watches; and watches open now. */
+/* Requests so far: pages of lists, watches, and of these the ones that were to
+ * begin with what there is; and watches open now. */
 size_t kin_fake_source_lists(const kin_fake_source *source);
 size_t kin_fake_source_watches(const kin_fake_source *source);
+size_t kin_fake_source_streams(const kin_fake_source *source);
 size_t kin_fake_source_open_watches(const kin_fake_source *source);
 
 #ifdef __cplusplus

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_METRICS_H
+#define KIN_INFORMER_METRICS_H
+
+#include <kin/metrics.h>
+
+#include "informer/feed.h"
+
+/* Adds what a feed has counted. */
+void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed);
+
+#endif /* KIN_INFORMER_METRICS_H */

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/scopes.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "informer/consistency.h"
+#include "informer/metrics.h"
+#include "informer/scope.h"
+
+#define FIRST_CAPACITY 4u
+
+/* --- Finding -------------------------------------------------------------- */
+
+kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at) {
+  while (*at < scopes->limit) {
+    kin__scope *scope = scopes->places[(*at)++];
+    if (scope != NULL) {
+      return scope;
+    }
+  }
+  return NULL;
+}
+
+#define FOR_EACH(scope, scopes)                                                \
+  for (uint32_t scope##_at = 0;                                                \
+       (scope = kin__scopes_next(scopes, &scope##_at)) != NULL;)
+
+kin__scope *kin__scopes_find(const kin__scopes *scopes,
+                             const char *namespace_) {
+  const char *name = kin__or_default(namespace_, "");
+  kin__scope *scope;
+  FOR_EACH(scope, scopes) {
+    if (!scope->is_removed && strcmp(scope->feed.namespace_, name) == 0) {
+      return scope;
+    }
+  }
+  return NULL;
+}
+
+kin__scope *kin__scopes_only(const kin__scopes *scopes) {
+  kin__scope *only = NULL;
+  kin__scope *scope;
+  FOR_EACH(scope, scopes) {
+    if (!scope->is_removed) {
+      if (only != NULL) {
+        return NULL;
+      }
+      only = scope;
+    }
+  }
+  return only;
+}
+
+/* Whether objects of an earlier scope of that namespace are being deleted. */
+static bool must_wait(const kin__scopes *scopes, const char *namespace_) {
+  kin__scope *scope;
+  FOR_EACH(scope, scopes) {
+    if (scope->is_removed && strcmp(scope->feed.namespace_, namespace_) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* --- Making --------------------------------------------------------------- */
+
+/* The first free place; there may be none but behind all others. */
+static int find_place(kin_informer *informer, uint32_t *place) {
+  kin__scopes *scopes = &informer->scopes;
+  if (scopes->count == KIN__SCOPES_MAX) {
+    return KIN_ETOOBIG;
+  }
+  uint32_t i = scopes->count == scopes->limit ? scopes->limit : 0;
+  while (i < scopes->limit && scopes->places[i] != NULL) {
+    i++;
+  }
+  if (i == scopes->capacity) {
+    uint32_t capacity = i > 0 ? i * 2 : FIRST_CAPACITY;
+    kin__scope **places =
+        kin__realloc_array(informer->env->allocator, scopes->places, i,
+                           capacity, sizeof(kin__scope *));
+    if (places == NULL) {
+      return KIN_ENOMEM;
+    }
+    scopes->places = places;
+    scopes->capacity = capacity;
+  }
+  *place = i;
+  return 0;
+}
+
+static int add(kin_informer *informer, const char *namespace_,
+               kin__scope **out) {
+  kin__scopes *scopes = &informer->scopes;
+  uint32_t place = 0;
+  int err = find_place(informer, &place);
+  if (err != 0) {
+    return err;
+  }
+  size_t name_size = strlen(namespace_) + 1;
+  kin__scope *scope =
+      kin__malloc(informer->env->allocator, sizeof *scope + name_size);
+  if (scope == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__scope_init(scope, informer, place, namespace_);
+  scopes->places[place] = scope;
+  scopes->count++;
+  if (place == scopes->limit) {
+    scopes->limit++;
+  }
+  *out = scope;
+  return 0;
+}
+
+static void unplace(kin__scope *scope) {
+  kin__scopes *scopes = &scope->informer->scopes;
+  scopes->places[scope->index] = NULL;
+  scopes->count--;
+  while (scopes->limit > 0 && scopes->places[scopes->limit - 1] == NULL) {
+    scopes->limit--;
+  }
+  kin__list_remove(&scope->emptied_node);
+}
+
+static void free_scope(kin__scope *scope) {
+  const kin_allocator *allocator = scope->informer->env->allocator;
+  kin__scope_finish(scope);
+  kin__free(allocator, scope);
+}
+
+/* --- The sync point ------------------------------------------------------- */
+
+/* For who syncs because the last that had not is gone. */
+static void check_synced(kin_informer *informer) {
+  const kin__env *env = informer->env;
+  const kin__scopes *scopes = &informer->scopes;
+  bool is_due = informer->is_started && !informer->is_closing &&
+                scopes->synced == scopes->count;
+  if (is_due && kin__dispatcher_synced(&informer->dispatcher) != 0) {
+    kin__timer_start(env->timers, &informer->scopes.sync_timer,
+                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+  }
+}
+
+static void on_sync_timer(kin__timer *timer) {
+  check_synced(KIN__CONTAINER_OF(timer, kin_informer, scopes.sync_timer));
+}
+
+/* --- Removing ------------------------------------------------------------- */
+
+/* A namespace that was added again begins anew. */
+static void start_waiting(kin_informer *informer, const char *namespace_) {
+  kin__scope *scope = kin__scopes_find(&informer->scopes, namespace_);
+  if (scope != NULL && scope->is_waiting &&
+      !must_wait(&informer->scopes, namespace_)) {
+    scope->is_waiting = false;
+    if (informer->is_started) {
+      kin__feed_start(&scope->feed);
+    }
+  }
+}
+
+static void gone(kin__scope *scope) {
+  kin_informer *informer = scope->informer;
+  kin__metrics_add_feed(&informer->scopes.past, &scope->feed);
+  unplace(scope); /* but its name is needed once more */
+  start_waiting(informer, scope->feed.namespace_);
+  free_scope(scope);
+  check_synced(informer);
+}
+
+static bool gone_step(kin__task *task) {
+  kin__scopes *scopes = KIN__CONTAINER_OF(task, kin__scopes, task);
+  if (!kin__list_is_empty(&scopes->emptied)) {
+    gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
+  }
+  return !kin__list_is_empty(&scopes->emptied);
+}
+
+void kin__scopes_emptied(kin__scope *scope) {
+  kin__scopes *scopes = &scope->informer->scopes;
+  kin__list_push(&scopes->emptied, &scope->emptied_node);
+  kin__sched_add(scope->informer->env->sched, &scopes->task);
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+int kin__scopes_open(kin_informer *informer) {
+  const kin__settings *settings = &informer->settings;
+  informer->scopes.is_all = settings->namespaces[0][0] == '\0';
+  kin__list_init(&informer->scopes.emptied);
+  kin__task_init(&informer->scopes.task, gone_step);
+  kin__timer_init(&informer->scopes.sync_timer, on_sync_timer);
+  for (size_t i = 0; i < settings->namespace_count; i++) {
+    kin__scope *scope;
+    int err = add(informer, settings->namespaces[i], &scope);
+    if (err != 0) {
+      return err;
+    }
+  }
+  return 0;
+}
+
+void kin__scopes_start(kin_informer *informer) {
+  kin__scope *scope;
+  FOR_EACH(scope, &informer->scopes) {
+    if (!scope->is_removed && !scope->is_waiting) {
+      kin__feed_start(&scope->feed);
+    }
+  }
+  check_synced(informer);
+}
+
+void kin__scopes_close(kin_informer *informer) {
+  kin__scope *scope;
+  FOR_EACH(scope, &informer->scopes) {
+    kin__scope_close(scope);
+  }
+  kin__sched_cancel(informer->env->sched, &informer->scopes.task);
+  kin__timer_stop(informer->env->timers, &informer->scopes.sync_timer);
+}
+
+bool kin__scopes_free_step(kin_informer *informer, size_t count) {
+  kin__scope *scope;
+  FOR_EACH(scope, &informer->scopes) {
+    if (kin__stage_free_step(&scope->feed.stage, count) ||
+        kin__list_check_free_step(scope)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void kin__scopes_free(kin_informer *informer) {
+  kin__scopes *scopes = &informer->scopes;
+  while (scopes->limit > 0) {
+    kin__scope *last = scopes->places[scopes->limit - 1];
+    unplace(last);
+    free_scope(last);
+  }
+  kin__free(informer->env->allocator, scopes->places);
+}
+
+/* --- Use ------------------------------------------------------------------ */
+
+static int check_use(const kin_informer *informer, const char *namespace_) {
+  if (informer->is_closing) {
+    return KIN_ECLOSED;
+  }
+  bool is_valid = namespace_ != NULL && kin__segment_is_valid(namespace_);
+  return is_valid && !informer->scopes.is_all ? 0 : KIN_EINVAL;
+}
+
+int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {
+  int err = check_use(informer, namespace_);
+  if (err != 0) {
+    return err;
+  }
+  if (kin__scopes_find(&informer->scopes, namespace_) != NULL) {
+    return KIN_EEXIST;
+  }
+  kin__scope *scope;
+  err = add(informer, namespace_, &scope);
+  if (err != 0) {
+    return err;
+  }
+  scope->is_waiting = must_wait(&informer->scopes, scope->feed.namespace_);
+  if (informer->is_started && !scope->is_waiting) {
+    kin__feed_start(&scope->feed);
+  }
+  return 0;
+}
+
+int kin_informer_remove_namespace(kin_informer *informer,
+                                  const char *namespace_) {
+  int err = check_use(informer, namespace_);
+  if (err != 0) {
+    return err;
+  }
+  kin__scope *scope = kin__scopes_find(&informer->scopes, namespace_);
+  if (scope == NULL) {
+    return KIN_ENOENT;
+  }
+  informer->scopes.synced -= scope->feed.has_synced;
+  kin__scope_remove(scope);
+  return 0;
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/version_wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "informer/scope.h"
+#include "informer/scopes.h"
+#include "reflector/version.h"
+
+#define MAX_WAITS 4096u
+/* They are compared with every version the watch comes to. */
+#define MAX_ODD 64u
+#define WAITS_PER_STEP 64u
+#define CALLS_PER_STEP 8u
+/* How long the watch has for coming to a version by itself. A version that the
+ * server does not know either costs it a list of one item now and then. */
+#define PATIENCE_MS 500u
+#define LONGEST_PAUSE_MS 60000u
+#define PENDING 1
+
+/* Pending iff `code` is PENDING, and then in one of the scope's lists; else in
+ * the informer's `ended`, and `scope` may be gone. */
+typedef struct version_wait {
+  kin__list node;
+  kin__list odd_node; /* in the scope's `odd`, or nowhere */
+  kin__timer place;   /* in the scope's by_version, or nowhere */
+  kin__timer timeout;
+  kin_informer *informer;
+  kin__scope *scope;
+  kin_version_cb cb;
+  void *data;
+  uint64_t began_ms;
+  uint64_t settled_at; /* settling: informer->processed_keys */
+  int code;
+  bool is_question; /* the version is the answer */
+  char version[KIN__VERSION_SIZE];
+} version_wait;
+
+static version_wait *first_of(const kin__list *list) {
+  return kin__list_is_empty(list)
+             ? NULL
+             : KIN__CONTAINER_OF(list->next, version_wait, node);
+}
+
+static uint64_t now_of(const kin__scope *scope) {
+  return kin__env_now_ms(scope->informer->env);
+}
+
+/* --- Telling -------------------------------------------------------------- */
+
+static void tell(version_wait *wait) {
+  version_wait last = *wait;
+  kin_informer *informer = last.informer;
+  const kin__env *env = informer->env;
+  kin__list_remove(&wait->node);
+  kin__timer_stop(env->timers, &wait->timeout);
+  kin__free(env->allocator, wait);
+  informer->version_waits.count--;
+  uint64_t began_ns = kin__clock_ns(&env->clock);
+  last.cb(informer, last.code, last.version, last.data);
+  kin__env_add_handler_time(env, began_ns);
+}
+
+bool kin__version_waits_tell(kin_informer *informer) {
+  kin__version_waits *waits = &informer->version_waits;
+  for (unsigned i = 0; i < CALLS_PER_STEP; i++) {
+    version_wait *wait = first_of(&waits->ended);
+    if (wait == NULL) {
+      return false;
+    }
+    tell(wait);
+  }
+  return !kin__list_is_empty(&waits->ended);
+}
+
+static bool tell_step(kin__task *task) {
+  return kin__version_waits_tell(
+      KIN__CONTAINER_OF(task, kin_informer, version_waits.task));
+}
+
+/* --- From one list to the next -------------------------------------------- */
+
+static void leave(version_wait *wait) {
+  kin__list_remove(&wait->node);
+  kin__timer_stop(&wait->scope->waits.by_version, &wait->place);
+  if (!kin__list_is_empty(&wait->odd_node)) {
+    kin__list_remove(&wait->odd_node);
+    wait->informer->version_waits.odd_count--;
+  }
+}
+
+static void end(version_wait *wait, int code) {
+  kin__version_waits *waits = &wait->informer->version_waits;
+  leave(wait);
+  wait->code = code;
+  if (wait->is_question && code != 0) {
+    wait->version[0] = '\0'; /* it had been found, but was not stored yet */
+  }
+  kin__list_push(&waits->ended, &wait->node);
+  kin__sched_add(wait->informer->env->sched, &waits->task);
+}
+
+static void on_timeout(kin__timer *timer) {
+  version_wait *wait = KIN__CONTAINER_OF(timer, version_wait, timeout);
+  if (wait->code == PENDING) {
+    end(wait, KIN_ETIMEDOUT);
+  }
+}
+
+/* The watch, or a list, has come to its version: what is in the queue now must
+ * be in the store. */
+static void settle(version_wait *wait) {
+  kin_informer *informer = wait->informer;
+  kin__scope_waits *waits = &wait->scope->waits;
+  leave(wait);
+  wait->settled_at = informer->processed_keys + informer->fifo.depth;
+  kin__list_push(&waits->settling, &wait->node);
+  kin__list_remove(&waits->settling_node);
+  kin__list_push(&informer->version_waits.settling, &waits->settling_node);
+}
+
+static void on_place(kin__timer *place) {
+  settle(KIN__CONTAINER_OF(place, version_wait, place));
+}
+
+/* --- The scope's position ------------------------------------------------- */
+
+/* "" while it is not known, or known to be of a history that is no more. The
+ * position itself, or what a verdict has said since the last list. */
+static const char *position_of(const kin__scope *scope) {
+  const kin__reflector *reflector = &scope->feed.reflector;
+  const kin__scope_waits *waits = &scope->waits;
+  if (reflector->versions_repeat || reflector->version[0] == '\0') {
+    return "";
+  }
+  bool is_verified =
+      waits->verified[0] != '\0' && waits->lists == scope->feed.counters.lists;
+  return is_verified &&
+                 kin__version_is_before(reflector->version, waits->verified)
+             ? waits->verified
+             : reflector->version;
+}
+
+static bool is_number(const char *version) {
+  uint64_t number;
+  return kin__str_to_u64(kin__cstr(version), &number);
+}
+
+/* What is no number comes before all numbers, one that is too great after
+ * all. */
+static uint64_t number_of(const char *version) {
+  uint64_t number = 0;
+  if (!kin__str_to_u64(kin__cstr(version), &number) &&
+      kin__version_is_before("0", version)) {
+    return UINT64_MAX;
+  }
+  return number;
+}
+
+static void reach_odd(kin__scope *scope, const char *position) {
+  kin__list *odd = &scope->waits.odd;
+  for (kin__list *node = odd->next, *next; node != odd; node = next) {
+    version_wait *wait = KIN__CONTAINER_OF(node, version_wait, odd_node);
+    next = node->next;
+    if (kin__version_reaches(position, wait->version)) {
+      settle(wait);
+    }
+  }
+}
+
+static bool reach(kin__scope *scope) {
+  const char *position = position_of(scope);
+  if (position[0] == '\0') {
+    return false;
+  }
+  reach_odd(scope, position);
+  return kin__timers_run(&scope->waits.by_version, number_of(position),
+                         WAITS_PER_STEP);
+}
+
+/* The next version may come before the task: what can only be equal must not be
+ * missed. */
+void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
+  (void)version;
+  kin__scope *scope = kin__scope_of(feed);
+  if (scope->waits.wants_steps) {
+    reach_odd(scope, position_of(scope));
+    kin__version_waits_wake(scope);
+  }
+}
+
+/* --- The queue ------------------------------------------------------------ */
+
+static version_wait *first_settled(const kin__scope *scope) {
+  version_wait *wait = first_of(&scope->waits.settling);
+  return wait != NULL && wait->settled_at <= scope->informer->processed_keys
+             ? wait
+             : NULL;
+}
+
+static bool end_settled(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  version_wait *wait = first_settled(scope);
+  for (unsigned i = 0; i < WAITS_PER_STEP && wait != NULL; i++) {
+    end(wait, 0);
+    wait = first_settled(scope);
+  }
+  if (kin__list_is_empty(&waits->settling)) {
+    kin__list_remove(&waits->settling_node);
+  }
+  return wait != NULL;
+}
+
+void kin__version_waits_processed(kin_informer *informer) {
+  kin__list *settling = &informer->version_waits.settling;
+  for (kin__list *node = settling->next; node != settling; node = node->next) {
+    kin__scope *scope =
+        KIN__CONTAINER_OF(node, kin__scope, waits.settling_node);
+    if (first_settled(scope) != NULL) {
+      kin__version_waits_wake(scope);
+    }
+  }
+}
+
+/* --- Questions ------------------------------------------------------------ */
+
+static uint64_t at_least(uint64_t a, uint64_t b) {
+  return a > b ? a : b;
+}
+
+static uint64_t at_most(uint64_t a, uint64_t b) {
+  return a < b ? a : b;
+}
+
+/* When the feed is to be asked next; UINT64_MAX: not at all. */
+static uint64_t due_ms(const kin__scope_waits *waits) {
+  uint64_t due = UINT64_MAX;
+  if (!kin__list_is_empty(&waits->questions)) {
+    due = 0;
+  }
+  if (!kin__list_is_empty(&waits->fresh)) {
+    due = at_most(due, first_of(&waits->fresh)->began_ms + PATIENCE_MS);
+  }
+  if (!kin__list_is_empty(&waits->asked)) {
+    due = at_most(due, waits->again_ms);
+  }
+  return at_least(due, waits->not_before_ms);
+}
+
+/* Waits are asked about as questions are: up to which version there is anything
+ * at all. So one that waits for a version which does not exist makes the feed
+ * look for nothing, and never lose its position. */
+static void ask_feed(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  waits->asking = KIN__ASKING_FEED;
+  waits->wants_watch = false;
+  if (kin__feed_verify(&scope->feed, "") != 0) {
+    waits->asking = KIN__ASKING_NOTHING;
+    waits->not_before_ms = now_of(scope) + PATIENCE_MS;
+    waits->wants_watch = true;
+    return;
+  }
+  if (kin__list_is_empty(&waits->asked)) {
+    waits->again_after_ms = PATIENCE_MS;
+  }
+  kin__list_splice(&waits->asked, &waits->fresh);
+  kin__list_splice(&waits->open_questions, &waits->questions);
+}
+
+static void ask_if_due(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  kin__timers *timers = scope->informer->env->timers;
+  kin__timer_stop(timers, &waits->timer);
+  /* The first list wakes the task. */
+  if (waits->asking != KIN__ASKING_NOTHING || !scope->feed.has_synced) {
+    return;
+  }
+  if (due_ms(waits) <= now_of(scope)) {
+    ask_feed(scope);
+  }
+  uint64_t due = due_ms(waits);
+  if (waits->asking == KIN__ASKING_NOTHING && due != UINT64_MAX) {
+    kin__timer_start(timers, &waits->timer, due);
+  }
+}
+
+/* A question ends the watch, so those who only wait let it speak first. */
+void kin__version_waits_opened(kin_feed *feed) {
+  kin__scope *scope = kin__scope_of(feed);
+  kin__scope_waits *waits = &scope->waits;
+  if (waits->wants_watch) {
+    bool is_asked = !kin__list_is_empty(&waits->questions);
+    waits->wants_watch = false;
+    waits->not_before_ms = now_of(scope) + (is_asked ? 0 : PATIENCE_MS);
+    kin__version_waits_wake(scope);
+  }
+}
+
+void kin__version_waits_verified(kin_feed *feed, int code,
+                                 const char *version) {
+  kin__scope *scope = kin__scope_of(feed);
+  kin__scope_waits *waits = &scope->waits;
+  waits->asking = KIN__ASKING_TOLD;
+  waits->verdict = code;
+  waits->lists = feed->counters.lists;
+  snprintf(waits->newest, sizeof waits->newest, "%s", version);
+  snprintf(waits->verified, sizeof waits->verified, "%s",
+           code == 0 ? version : "");
+  kin__version_waits_wake(scope);
+}
+
+static void asking_is_over(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  waits->asking = KIN__ASKING_NOTHING;
+  waits->again_after_ms = at_most(2 * waits->again_after_ms, LONGEST_PAUSE_MS);
+  waits->again_ms = now_of(scope) + waits->again_after_ms;
+}
+
+static void ask_again_later(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  kin__list_splice(&waits->questions, &waits->open_questions);
+  waits->not_before_ms = now_of(scope) + PATIENCE_MS;
+  asking_is_over(scope);
+}
+
+static bool answer(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  for (unsigned i = 0; i < WAITS_PER_STEP; i++) {
+    version_wait *wait = first_of(&waits->open_questions);
+    if (wait == NULL) {
+      asking_is_over(scope);
+      return false;
+    }
+    memcpy(wait->version, waits->newest, sizeof wait->version);
+    settle(wait);
+  }
+  return true;
+}
+
+/* Whether a list has come after the verdict that goes as far as that; one from
+ * a cache may not. */
+static bool judge_list(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  const char *position = position_of(scope);
+  if (scope->feed.counters.lists == waits->lists) {
+    return false;
+  }
+  if (waits->newest[0] == '\0' ||
+      kin__version_is_before(position, waits->newest)) {
+    ask_again_later(scope);
+    return false;
+  }
+  waits->asking = KIN__ASKING_TOLD;
+  waits->verdict = 0;
+  snprintf(waits->newest, sizeof waits->newest, "%s", position);
+  return true;
+}
+
+static bool judge(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  if (waits->asking == KIN__ASKING_LIST) {
+    return judge_list(scope);
+  }
+  if (waits->asking != KIN__ASKING_TOLD) {
+    return false;
+  }
+  switch (waits->verdict) {
+  case 0:
+    return answer(scope);
+  case KIN_EGONE:
+    waits->asking = KIN__ASKING_LIST;
+    return true;
+  default:
+    ask_again_later(scope);
+    return false;
+  }
+}
+
+/* --- The scope's task ----------------------------------------------------- */
+
+static void end_all(kin__list *list, int code) {
+  for (version_wait *wait; (wait = first_of(list)) != NULL;) {
+    wait->place.is_active = false;
+    end(wait, code);
+  }
+}
+
+/* All that are in by_version, so that need not be kept in order meanwhile. */
+static void end_unsettled(kin__scope *scope, int code) {
+  kin__scope_waits *waits = &scope->waits;
+  kin__timers_init(&waits->by_version);
+  end_all(&waits->fresh, code);
+  end_all(&waits->asked, code);
+  end_all(&waits->questions, code);
+  end_all(&waits->open_questions, code);
+}
+
+static bool scope_step(kin__task *task) {
+  kin__scope *scope = KIN__CONTAINER_OF(task, kin__scope, waits.task);
+  kin__scope_waits *waits = &scope->waits;
+  bool has_more = reach(scope);
+  has_more |= judge(scope);
+  has_more |= end_settled(scope);
+  if (has_more) {
+    return true;
+  }
+  if (scope->feed.reflector.state == KIN__REFLECTOR_STOPPED) {
+    end_unsettled(scope, KIN_ECLOSED);
+  }
+  ask_if_due(scope);
+  waits->wants_steps =
+      !kin__list_is_empty(&waits->fresh) || !kin__list_is_empty(&waits->asked);
+  return false;
+}
+
+void kin__version_waits_wake(kin__scope *scope) {
+  if (scope->informer->version_waits.count > 0) {
+    kin__sched_add(scope->informer->env->sched, &scope->waits.task);
+  }
+}
+
+static void on_timer(kin__timer *timer) {
+  kin__version_waits_wake(KIN__CONTAINER_OF(timer, kin__scope, waits.timer));
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+void kin__version_waits_init(kin_informer *informer) {
+  kin__version_waits *waits = &informer->version_waits;
+  kin__list_init(&waits->settling);
+  kin__list_init(&waits->ended);
+  kin__task_init(&waits->task, tell_step);
+}
+
+void kin__scope_waits_init(kin__scope_waits *waits) {
+  *waits = (kin__scope_waits){0};
+  kin__list_init(&waits->fresh);
+  kin__list_init(&waits->asked);
+  kin__timers_init(&waits->by_version);
+  kin__list_init(&waits->odd);
+  kin__list_init(&waits->questions);
+  kin__list_init(&waits->open_questions);
+  kin__list_init(&waits->settling);
+  kin__list_init(&waits->settling_node);
+  kin__task_init(&waits->task, scope_step);
+  kin__timer_init(&waits->timer, on_timer);
+}
+
+void kin__version_waits_end(kin__scope *scope, int code) {
+  const kin__env *env = scope->informer->env;
+  kin__scope_waits *waits = &scope->waits;
+  end_unsettled(scope, code);
+  end_all(&waits->settling, code);
+  kin__list_remove(&waits->settling_node);
+  waits->wants_steps = false;
+  waits->asking = KIN__ASKING_NOTHING;
+  kin__sched_cancel(env->sched, &waits->task);
+  kin__timer_stop(env->timers, &waits->timer);
+}
+
+static int find_scope(const kin_informer *informer, const char *namespace_,
+                      kin__scope **out) {
+  if (informer->is_closing) {
+    return KIN_ECLOSED;
+  }
+  *out = kin__scopes_find(&informer->scopes, namespace_);
+  return *out != NULL ? 0 : KIN_ENOENT;
+}
+
+static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
+                 void *data, version_wait **out) {
+  kin_informer *informer = scope->informer;
+  const kin__env *env = informer->env;
+  if (informer->version_waits.count >= MAX_WAITS) {
+    return KIN_EAGAIN;
+  }
+  version_wait *wait = kin__calloc(env->allocator, 1, sizeof *wait);
+  if (wait == NULL) {
+    return KIN_ENOMEM;
+  }
+  informer->version_waits.count++;
+  kin__list_init(&wait->node);
+  kin__list_init(&wait->odd_node);
+  kin__timer_init(&wait->place, on_place);
+  kin__timer_init(&wait->timeout, on_timeout);
+  wait->informer = informer;
+  wait->scope = scope;
+  wait->cb = cb;
+  wait->data = data;
+  wait->began_ms = kin__env_now_ms(env);
+  wait->code = PENDING;
+  if (timeout_ms > 0) {
+    kin__timer_start(env->timers, &wait->timeout,
+                     kin__deadline_ms(wait->began_ms, timeout_ms));
+  }
+  kin__version_waits_wake(scope);
+  *out = wait;
+  return 0;
+}
+
+/* Not reached yet. */
+static void queue_by_version(version_wait *wait) {
+  kin__scope_waits *waits = &wait->scope->waits;
+  uint64_t number;
+  kin__list_push(&waits->fresh, &wait->node);
+  if (kin__str_to_u64(kin__cstr(wait->version), &number)) {
+    kin__timer_start(&waits->by_version, &wait->place, number);
+  } else {
+    wait->informer->version_waits.odd_count++;
+    kin__list_push(&waits->odd, &wait->odd_node);
+  }
+  waits->wants_steps = true;
+}
+
+int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
+                              const char *version, uint64_t timeout_ms,
+                              kin_version_cb cb, void *data) {
+  size_t length = version != NULL ? strlen(version) : 0;
+  if (cb == NULL || length == 0 || length >= KIN__VERSION_SIZE) {
+    return KIN_EINVAL;
+  }
+  kin__scope *scope;
+  int err = find_scope(informer, namespace_, &scope);
+  if (err != 0) {
+    return err;
+  }
+  const char *position = position_of(scope);
+  bool is_reached =
+      position[0] != '\0' && kin__version_reaches(position, version);
+  if (!is_reached && informer->version_waits.odd_count >= MAX_ODD &&
+      !is_number(version)) {
+    return KIN_EAGAIN;
+  }
+  version_wait *wait;
+  err = begin(scope, timeout_ms, cb, data, &wait);
+  if (err != 0) {
+    return err;
+  }
+  memcpy(wait->version, version, length + 1);
+  if (is_reached) {
+    settle(wait);
+  } else {
+    queue_by_version(wait);
+  }
+  return 0;
+}
+
+int kin_informer_verify(kin_informer *informer, const char *namespace_,
+                        uint64_t timeout_ms, kin_version_cb cb, void *data) {
+  if (cb == NULL) {
+    return KIN_EINVAL;
+  }
+  kin__scope *scope;
+  version_wait *wait;
+  int err = find_scope(informer, namespace_, &scope);
+  if (err == 0) {
+    err = begin(scope, timeout_ms, cb, data, &wait);
+  }
+  if (err == 0) {
+    wait->is_question = true;
+    kin__list_push(&scope->waits.questions, &wait->node);
+  }
+  return err;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "reflector/reflector_core.h"
+
+/* How long to wait after a failure, and after which ones not at all. */
+
+#define MAX_RETRY_AFTER_S 3600
+/* Between the beginnings of two watches that end with an internal error: as
+ * client-go's rate limit of five requests a second has it. */
+#define INTERNAL_RETRY_MS 200u
+
+uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
+  if (retry_after_s > MAX_RETRY_AFTER_S) {
+    retry_after_s = MAX_RETRY_AFTER_S;
+  }
+  bool is_more = retry_after_s > 0 && delay_ms < (uint64_t)retry_after_s * 1000;
+  return is_more ? (uint64_t)retry_after_s * 1000 : delay_ms;
+}
+
+uint64_t kin__next_delay_ms(kin__reflector *reflector, kin__backoff_kind kind,
+                            int64_t retry_after_s, uint64_t now_ms) {
+  uint64_t delay_ms = kin__backoff_next_ms(&reflector->backoffs[kind], now_ms,
+                                           reflector->random);
+  return kin__delay_at_least(delay_ms, retry_after_s);
+}
+
+void kin__count_failure(kin__reflector *reflector, uint64_t now_ms,
+                        kin__reflector_actions *actions) {
+  if (reflector->failures++ == 0) {
+    reflector->failing_since_ms = now_ms;
+  }
+  actions->report = true;
+}
+
+bool kin__is_unreached(const kin__failure *failure) {
+  if (failure->status != 0) {
+    return false;
+  }
+  switch (failure->error_class) {
+  case KIN_CLASS_DNS:
+  case KIN_CLASS_CONNECT:
+  case KIN_CLASS_TLS:
+    return true;
+  default:
+    return failure->code == KIN_ETIMEDOUT;
+  }
+}
+
+/* An answer that has begun and breaks off has cost the server something, so
+ * what asks for a whole list again, or for what ended with an ERROR event, is
+ * not repeated every few seconds. */
+static kin__backoff_kind kind_of(const kin__reflector *reflector,
+                                 const kin__failure *failure,
+                                 kin__reflector_state after) {
+  bool is_cheap = after != KIN__REFLECTOR_LISTING;
+  if (failure->status == 404) {
+    return KIN__BACKOFF_ABSENT;
+  }
+  if (failure->status == 429) {
+    return is_cheap || reflector->state == KIN__REFLECTOR_STREAMING
+               ? KIN__BACKOFF_THROTTLED
+               : KIN__BACKOFF_ORDINARY;
+  }
+  bool is_refused = failure->status >= 500 && failure->retry_after_s < 0 &&
+                    is_cheap && !reflector->is_granted;
+  bool is_unreached =
+      kin__is_unreached(failure) && (is_cheap || !reflector->is_granted);
+  return is_refused || is_unreached ? KIN__BACKOFF_UNREACHED
+                                    : KIN__BACKOFF_ORDINARY;
+}
+
+void kin__fail_and_wait(kin__reflector *reflector, const kin__failure *failure,
+                        kin__reflector_state after, uint64_t now_ms,
+                        kin__reflector_actions *actions) {
+  kin__backoff_kind kind = kind_of(reflector, failure, after);
+  kin__count_failure(reflector, now_ms, actions);
+  kin__to_waiting(
+      reflector, after,
+      kin__next_delay_ms(reflector, kind, failure->retry_after_s, now_ms),
+      actions);
+}
+
+/* RW-06, RD rows. */
+bool kin__retries_internal_error(kin__reflector *reflector,
+                                 const kin__failure *failure, uint64_t now_ms,
+                                 kin__reflector_actions *actions) {
+  kin__retry_deadline *deadline = &reflector->internal_errors;
+  if (deadline->max_ms == 0 || !failure->is_internal) {
+    return false;
+  }
+  kin__retry_deadline_after(deadline, true, now_ms);
+  if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
+    reflector->lost_positions[KIN__LOST_INTERNAL]++;
+    kin__end_verify(reflector, KIN_EGONE);
+    kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
+                       actions);
+    return true;
+  }
+  kin__reflector_state after = reflector->verify.is_open
+                                   ? kin__after_short_watch(reflector)
+                                   : KIN__REFLECTOR_OPENING;
+  uint64_t age_ms = now_ms - reflector->watch_began_ms;
+  uint64_t delay_ms = kin__delay_at_least(
+      age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,
+      failure->retry_after_s);
+  kin__count_failure(reflector, now_ms, actions);
+  if (delay_ms == 0) {
+    kin__enter(reflector, after, now_ms, actions);
+  } else {
+    kin__to_waiting(reflector, after, delay_ms, actions);
+  }
+  return true;
+}

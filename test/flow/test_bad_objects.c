@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Objects of a list or watch that are no objects of an API: skipped and told,
+ * and the rest is cached. RW-08, RL-08, RL-10, SI-19. And what of these, and of
+ * objects over the limit, reaches reflectors and watchers without a cache. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/metrics.h>
+
+#include "base/str.h"
+#include "support/informer_world.h"
+#include "support/reflector_rig.h"
+#include "support/retry_world.h"
+
+#define X10 "0123456789"
+#define X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define OBJECT(name, version)                                                  \
+  "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name                     \
+  "\",\"resourceVersion\":\"" version "\"}}"
+#define NAMELESS(uid, version)                                                 \
+  "{\"metadata\":{\"namespace\":\"ns\",\"uid\":\"" uid                         \
+  "\",\"resourceVersion\":\"" version "\"}}"
+#define LIST(items, version)                                                   \
+  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version         \
+  "\"},\"items\":[" items "]}"
+#define FRAME(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define TABLE                                                                  \
+  "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"       \
+  "\"resourceVersion\":\"99\"},\"columnDefinitions\":[],\"rows\":[]}"
+
+typedef struct bw_world {
+  iw_world w;
+  int last_code;
+  char last_message[700];
+  kin_retry answer;
+} bw_world;
+
+static void on_error(kin_informer *informer, kin_error_event *event,
+                     void *data) {
+  bw_world *b = data;
+  iw_on_error(informer, event, data);
+  b->last_code = event->code;
+  snprintf(b->last_message, sizeof b->last_message, "%s", event->message);
+  event->answer = b->answer;
+}
+
+static void bw_open(bw_world *b) {
+  memset(b, 0, sizeof *b);
+  iw_init(&b->w, 0);
+  kin_informer_options options = iw_options(&b->w);
+  options.on_error = on_error;
+  assert_int_equal(iw_open(&b->w, &options), 0);
+}
+
+static void send_frame(bw_world *b, const char *frame) {
+  assert_true(script_body(&b->w.script, "watch=true", frame, strlen(frame)));
+}
+
+static kin_status status_of(const bw_world *b) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(b->w.informer, "", &status), 0);
+  return status;
+}
+
+/* A list with such items is a list of the others. */
+static void test_bad_items(void **state) {
+  (void)state;
+  bw_world b;
+  bw_open(&b);
+  script_respond(&b.w.script, "/pods", 200,
+                 LIST("{}," OBJECT("a", "1") "," NAMELESS(
+                          "u-x", "2") ","
+                                      "{\"metadata\":[]}," OBJECT("b", "3"),
+                      "10"));
+  assert_true(kin_informer_has_synced(b.w.informer));
+  assert_string_equal(b.w.rec.log,
+                      "add a 1 initial\nadd b 3 initial\nsynced 2\n");
+  assert_int_equal(b.w.errors, 1);
+  assert_int_equal(b.w.last_class, KIN_CLASS_DECODE);
+  assert_int_equal(b.last_code, KIN_EKEY);
+  assert_non_null(strstr(b.last_message, "list of pods: skipped an object"));
+  assert_non_null(strstr(b.last_message, "; and 2 more"));
+  assert_int_equal(status_of(&b).bad_objects, 3);
+  assert_int_equal(status_of(&b).failures, 0);
+  kin_informer_metrics metrics;
+  kin_informer_get_metrics(b.w.informer, &metrics);
+  assert_int_equal(metrics.bad_objects, 3);
+  iw_finish(&b.w);
+}
+
+/* Events are skipped one by one: no store call, no version, no list. */
+static void test_bad_events(void **state) {
+  (void)state;
+  static const struct {
+    const char *frame;
+    int code;
+    const char *part;
+  } rows[] = {
+      {FRAME("ADDED", NAMELESS("u-y", "12")), KIN_EKEY,
+       "key \"ns/\", uid \"u-y\""},
+      {FRAME("MODIFIED", "{\"metadata\":null}"), KIN_EKEY, "uid \"\""},
+      {FRAME("DELETED", "{}"), KIN_EKEY, "watch of pods"},
+      {FRAME("ADDED", "{\"metadata\":{\"namespace\":\"a\\nb\"}}"), KIN_EKEY,
+       "key \"a b/\""}, /* on one line */
+      {FRAME("ADDED", TABLE), KIN_EUNEXPECTED, "not what was asked for"},
+  };
+  bw_world b;
+  bw_open(&b);
+  script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+  assert_true(script_head(&b.w.script, "watch=true", 200));
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    send_frame(&b, rows[i].frame);
+    assert_int_equal(b.w.errors, i + 1);
+    assert_int_equal(b.last_code, rows[i].code);
+    assert_non_null(strstr(b.last_message, rows[i].part));
+    script_advance(&b.w.script, 1000);
+  }
+  assert_string_equal(status_of(&b).resource_version, "10");
+  assert_int_equal(status_of(&b).events, 0);
+  send_frame(&b, FRAME("MODIFIED", OBJECT("a", "13")));
+  assert_string_equal(status_of(&b).resource_version, "13");
+  assert_string_equal(b.w.rec.log,
+                      "add a 1 initial\nsynced 1\nupdate a 1 -> 13\n");
+  assert_int_equal(status_of(&b).bad_objects, 5);
+  assert_int_equal(b.w.script.request_count, 2);
+  assert_int_equal(b.w.state, KIN_STATE_LIVE);
+  iw_finish(&b.w);
+}
+
+/* The same one again is not told again; those that nothing tells apart are, but
+ * not more than once a second. */
+static void test_bad_events_again(void **state) {
+  (void)state;
+  bw_world b;
+  bw_open(&b);
+  script_respond(&b.w.script, "/pods", 200, LIST("", "10"));
+  assert_true(script_head(&b.w.script, "watch=true", 200));
+  for (int i = 0; i < 5; i++) {
+    send_frame(&b, FRAME("ADDED", NAMELESS("u-y", "12")));
+    script_advance(&b.w.script, 2000);
+  }
+  assert_int_equal(b.w.errors, 1);
+  assert_int_equal(status_of(&b).bad_objects, 1);
+  send_frame(&b, FRAME("ADDED", NAMELESS("u-y", "13")));
+  assert_int_equal(b.w.errors, 2);
+  script_advance(&b.w.script, 2000);
+  for (int i = 0; i < 3000; i++) {
+    send_frame(&b, FRAME("ADDED", "{}"));
+    script_advance(&b.w.script, 1);
+  }
+  assert_in_range(b.w.errors, 2 + 3, 2 + 4);
+  script_advance(&b.w.script, 60000);
+  assert_in_range(b.w.errors, 2 + 4, 2 + 4);
+  assert_int_equal(status_of(&b).bad_objects, 3002);
+  assert_int_equal(b.w.script.request_count, 2);
+  iw_finish(&b.w);
+}
+
+#define BAD_STREAM_END                                                         \
+  FRAME("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"30\","               \
+                    "\"annotations\":{\"k8s.io/initial-events-end\":"          \
+                    "\"true\"}}}")
+
+static void break_watch(bw_world *b) {
+  static const char expired[] =
+      FRAME("ERROR", "{\"kind\":\"Status\",\"status\":\"Failure\","
+                     "\"reason\":\"Expired\",\"code\":410}");
+  assert_false(script_body(&b->w.script, "watch=true", expired,
+                           sizeof expired - 1)); /* it ended with it */
+  script_advance(&b->w.script, 60000);
+}
+
+/* One of whose objects not one can be used, on any page, is no list of this
+ * type, whatever has sent it: nothing is deleted for it, and it is made
+ * again. */
+static void test_list_of_bad_items(void **state) {
+  (void)state;
+  static const char page[] =
+      "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"20\","
+      "\"continue\":\"more\"},\"items\":[{}]}";
+  bw_world b;
+  bw_open(&b);
+  script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+  assert_true(script_head(&b.w.script, "watch=true", 200));
+  break_watch(&b);
+  script_respond(&b.w.script, "/pods", 200, page);
+  script_respond(&b.w.script, "continue=more", 200,
+                 LIST(NAMELESS("u-x", "2") ",{}", "20"));
+  assert_int_equal(b.last_code, KIN_EKEY);
+  assert_int_equal(b.w.last_class, KIN_CLASS_DECODE);
+  assert_int_equal(status_of(&b).failures, 2);
+  assert_string_equal(b.w.rec.log, "add a 1 initial\nsynced 1\n");
+  script_advance(&b.w.script, 60000);
+  script_respond(&b.w.script, "/pods", 200, page);
+  script_respond(&b.w.script, "continue=more", 200,
+                 LIST(OBJECT("b", "2"), "20"));
+  assert_string_equal(b.w.rec.log, "add a 1 initial\nsynced 1\nadd b 2\n"
+                                   "delete a relist\nrelisted  20 1\n");
+  assert_true(script_head(&b.w.script, "watch=true", 200));
+  break_watch(&b);
+  script_respond(&b.w.script, "/pods", 200, LIST("", "40"));
+  assert_int_equal(kin_store_count(kin_informer_store(b.w.informer)), 0);
+  iw_finish(&b.w);
+}
+
+/* The same of one that comes as a watch. */
+static void test_stream_of_bad_objects(void **state) {
+  (void)state;
+  for (int good = 0; good < 2; good++) {
+    bool refused = false;
+    bw_world b;
+    memset(&b, 0, sizeof b);
+    iw_init(&b.w, 0);
+    b.w.script.env.stream_refused = &refused;
+    kin_informer_options options = iw_options(&b.w);
+    options.on_error = on_error;
+    assert_int_equal(iw_open(&b.w, &options), 0);
+    assert_true(script_head(&b.w.script, "sendInitialEvents", 200));
+    send_frame(&b, FRAME("ADDED", "{}"));
+    if (good == 1) {
+      send_frame(&b, FRAME("ADDED", OBJECT("a", "1")));
+      send_frame(&b, FRAME("DELETED", OBJECT("a", "2")));
+    }
+    (void)script_body(&b.w.script, "watch=true", BAD_STREAM_END,
+                      sizeof BAD_STREAM_END - 1);
+    assert_int_equal(kin_informer_has_synced(b.w.informer), good == 1);
+    if (good == 0) {
+      script_respond(&b.w.script, "/pods", 200, LIST("{}", "30"));
+      assert_false(kin_informer_has_synced(b.w.informer));
+      assert_int_equal(status_of(&b).failures, 2);
+    }
+    iw_finish(&b.w);
+  }
+}
+
+static void test_bad_object_stops(void **state) {
+  (void)state;
+  bw_world b;
+  bw_open(&b);
+  b.answer = KIN_STOP;
+  script_respond(&b.w.script, "/pods", 200, LIST("{}", "10"));
+  assert_int_equal(b.w.state, KIN_STATE_IDLE);
+  assert_int_equal(script_open_requests(&b.w.script), 0);
+  iw_finish(&b.w);
+}
+
+/* Without memory to remember it, it is told again; nothing else. */
+static void test_bad_object_without_memory(void **state) {
+  (void)state;
+  for (size_t n = 1; n < 40; n++) {
+    bw_world b;
+    bw_open(&b);
+    script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+    assert_true(script_head(&b.w.script, "watch=true", 200));
+    atomic_store(&b.w.memory.calls, 0);
+    b.w.memory.fail_at = n;
+    b.w.memory.keeps_failing = true;
+    bool is_open = script_body(
+        &b.w.script, "watch=true", FRAME("ADDED", NAMELESS("u-y", "12")),
+        sizeof FRAME("ADDED", NAMELESS("u-y", "12")) - 1);
+    b.w.memory.fail_at = 0;
+    b.w.memory.keeps_failing = false;
+    assert_int_equal(b.last_code, is_open ? KIN_EKEY : KIN_ENOMEM);
+    iw_finish(&b.w);
+  }
+}
+
+/* --- Without a cache ------------------------------------------------------ */
+
+static int key_only_calls;
+
+static int see_object(void *ctx, const kin_object *object) {
+  (void)ctx;
+  assert_true(kin_object_is_key_only(object));
+  assert_string_equal(kin_object_key(object).data, "big");
+  key_only_calls++;
+  return 0;
+}
+
+/* A reflector passes one by its key on, and the rest of the list. */
+static void test_reflector(void **state) {
+  (void)state;
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  f.resource.source = NULL;
+  f.resource.max_object_bytes = 200;
+  f.store.add = f.store.update = f.store.delete_ = see_object;
+  key_only_calls = 0;
+  assert_int_equal(reflector_rig_open(&f), 0);
+  script_env *script = &f.vh.script;
+  script_respond(script, "/pods", 200,
+                 LIST(OBJECT("a", "1") ",{},{\"metadata\":{\"name\":\"big\","
+                                       "\"uid\":\"u\",\"resourceVersion\":"
+                                       "\"2\"},\"x\":\"" X100 X100 "\"}",
+                      "10"));
+  reflector_rig_expect(&f, "R(a@1,big@2)#10");
+  assert_int_equal(f.errors, 1);
+  assert_int_equal(f.last_retry_ms, 0);
+  assert_true(script_head(script, "watch=true", 200));
+  static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+  for (int i = 0; i < 3; i++) {
+    char frame[512];
+    int length = snprintf(frame, sizeof frame,
+                          "{\"type\":\"%s\",\"object\":{\"x\":\"" X100 X100
+                          "\",\"metadata\":{\"name\":\"big\",\"uid\":\"u\","
+                          "\"resourceVersion\":\"1%d\"}}}",
+                          types[i], i + 1);
+    assert_true(script_body(script, "watch=true", frame, (size_t)length));
+  }
+  assert_true(script_body(script, "watch=true", FRAME("ADDED", "{}"),
+                          sizeof FRAME("ADDED", "{}") - 1));
+  assert_int_equal(key_only_calls, 3);
+  assert_string_equal(kin_reflector_last_sync_version(f.reflector), "13");
+  kin_status status;
+  kin_reflector_get_status(f.reflector, &status);
+  assert_int_equal(status.oversized, 4);
+  assert_int_equal(status.bad_objects, 2);
+  assert_int_equal(status.relists, 0);
+  f.log[0] = '\0';
+  reflector_rig_finish(&f);
+}
+
+/* TW-04: a retry watcher shows one by its key, and ends at one that is none:
+ * to skip it might skip data. */
+static void test_retry_watcher(void **state) {
+  (void)state;
+  retry_world w;
+  rw_init(&w, "5", 0);
+  w.resource.max_object_bytes = 200;
+  assert_int_equal(rw_try_open(&w), 0);
+  rw_head(&w);
+  assert_true(rw_send(&w, "{\"type\":\"ADDED\",\"object\":{\"x\":\"" X100 X100
+                          "\",\"metadata\":{\"name\":\"big\",\"uid\":\"u\","
+                          "\"resourceVersion\":\"7\"}}}"));
+  watch_log_expect(&w.log, "! A:big@7 ");
+  script_advance(&w.vh.script, 2000);
+  assert_false(rw_send(&w, RW_FRAME("ADDED", TABLE)));
+  watch_log_expect(&w.log, "E:500/InternalError end:EUNEXPECTED ");
+  rw_finish(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bad_items),
+      cmocka_unit_test(test_bad_events),
+      cmocka_unit_test(test_bad_events_again),
+      cmocka_unit_test(test_list_of_bad_items),
+      cmocka_unit_test(test_stream_of_bad_objects),
+      cmocka_unit_test(test_bad_object_stops),
+      cmocka_unit_test(test_bad_object_without_memory),
+      cmocka_unit_test(test_reflector),
+      cmocka_unit_test(test_retry_watcher),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

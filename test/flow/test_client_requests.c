@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What a client's options say about its requests, on a real loop: whom they are
+ * made for (TR-05, TR-06), how many there may be (RQ-07), and what becomes of
+ * the server's warnings (RE-05). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/kin.h>
+
+#include "support/fail_alloc.h"
+#include "support/loop_server.h"
+
+#define LIST_BODY "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}"
+#define LIST                                                                   \
+  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
+  "Warning: 299 - \"pods are old\"\r\n"                                        \
+  "Connection: close\r\n\r\n" LIST_BODY
+#define WATCH                                                                  \
+  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
+  "Warning: 299 - \"pods are old\", 299 - \"watches too\"\r\n"                 \
+  "Transfer-Encoding: chunked\r\n\r\n"
+#define EVENT                                                                  \
+  "64\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","        \
+  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+#define FORBIDDEN                                                              \
+  "HTTP/1.1 403 Forbidden\r\nWarning: 299 x \"not you\"\r\n"                   \
+  "Content-Length: 0\r\n\r\n"
+
+static const loop_reply list_and_watch[] = {{.bytes = LIST, .then = LOOP_CLOSE},
+                                            {.bytes = WATCH EVENT}};
+
+typedef struct bench {
+  fail_alloc memory;
+  uv_loop_t loop;
+  loop_server server;
+  kin_client_options options;
+  kin_client *client;
+  kin_informer *informer;
+  int adds;
+  int errors;
+  int closed;
+  int warnings;
+  int calls;
+  int close_at;    /* the call that closes the client; -1: none */
+  char text[8192]; /* the log, or what was told */
+  bool is_inside;  /* a call of the library's */
+} bench;
+
+static void on_closed(void *data) {
+  ((bench *)data)->closed++;
+}
+
+static void close_client(bench *b) {
+  int err = kin_client_close(b->client, on_closed, b);
+  assert_true(err == 0 || err == KIN_EALREADY);
+}
+
+static void on_call(bench *b) {
+  assert_false(b->is_inside);
+  assert_true(b->close_at < 0 || b->calls <= b->close_at);
+  if (b->calls++ == b->close_at) {
+    close_client(b);
+    loop_server_close(&b->server);
+  }
+}
+
+static void on_add(kin_informer *informer, const kin_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  ((bench *)data)->adds++;
+  on_call(data);
+}
+
+static void on_error(kin_informer *informer, kin_error_event *event,
+                     void *data) {
+  (void)informer;
+  (void)event;
+  ((bench *)data)->errors++;
+  on_call(data);
+}
+
+static void put(bench *b, const char *line) {
+  size_t length = strlen(b->text);
+  snprintf(b->text + length, sizeof b->text - length, "%s\n", line);
+}
+
+static void on_log(kin_log_level level, const char *line, void *data) {
+  if (level <= KIN_LOG_WARN) {
+    put(data, line);
+  }
+}
+
+static void on_warning(const kin_warning *warning, void *data) {
+  bench *b = data;
+  char line[256];
+  snprintf(line, sizeof line, "%d %s %s %s", warning->code, warning->agent,
+           warning->text, warning->path);
+  put(b, line);
+  b->warnings++;
+  on_call(b);
+}
+
+static void bench_init(bench *b, const loop_reply *replies, size_t count) {
+  memset(b, 0, sizeof *b);
+  b->close_at = -1;
+  fail_alloc_init(&b->memory, 0);
+  assert_int_equal(uv_loop_init(&b->loop), 0);
+  loop_server_open(&b->server, &b->loop, replies, count);
+  b->options = (kin_client_options)KIN_CLIENT_OPTIONS_INIT;
+  b->options.server = b->server.url;
+  b->options.allocator = &b->memory.allocator;
+  b->options.seed = 1;
+  b->options.log = on_log;
+  b->options.log_data = b;
+}
+
+static int open_all(bench *b) {
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  io.no_watch_list = true;
+  io.on_error = on_error;
+  io.data = b;
+  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
+  lo.on_add = on_add;
+  lo.data = b;
+  b->is_inside = true;
+  int err = kin_client_open(&b->client, &b->loop, &b->options);
+  if (err == 0) {
+    err = kin_informer_open(&b->informer, b->client, &io);
+  }
+  if (err == 0) {
+    err = kin_informer_listen(b->informer, &lo, NULL);
+  }
+  if (err == 0) {
+    err = kin_informer_start(b->informer);
+  }
+  b->is_inside = false;
+  return err;
+}
+
+static void finish(bench *b) {
+  uv_run(&b->loop, UV_RUN_DEFAULT);
+  assert_int_equal(uv_loop_close(&b->loop), 0);
+  assert_int_equal(atomic_load(&b->memory.live_blocks), 0);
+}
+
+static void close_all(bench *b) {
+  close_client(b);
+  loop_server_close(&b->server);
+  finish(b);
+  assert_int_equal(b->closed, 1);
+}
+
+/* --- Whom ----------------------------------------------------------------- */
+
+static const char *const groups[] = {"developers", "system:authenticated"};
+static const kin_impersonate_extra extra[] = {{"a/b", "1"}, {"a/b", "2"}};
+
+static void impersonate(bench *b) {
+  b->options.impersonate_user = "ada";
+  b->options.impersonate_uid = "42";
+  b->options.impersonate_groups = groups;
+  b->options.impersonate_group_count = 2;
+  b->options.impersonate_extra = extra;
+  b->options.impersonate_extra_count = 2;
+}
+
+/* Both requests; and nothing of it is logged. */
+static void test_impersonation(void **state) {
+  (void)state;
+  static const char fields[] = "\r\nImpersonate-User: ada\r\n"
+                               "Impersonate-Uid: 42\r\n"
+                               "Impersonate-Group: developers\r\n"
+                               "Impersonate-Group: system:authenticated\r\n"
+                               "Impersonate-Extra-a%2Fb: 1\r\n"
+                               "Impersonate-Extra-a%2Fb: 2\r\n";
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  impersonate(&b);
+  assert_int_equal(open_all(&b), 0);
+  memset(&b.options, 0xaa, sizeof b.options); /* copied */
+  while (b.server.requests < 1) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  assert_non_null(strstr(b.server.last_request, fields));
+  assert_null(strstr(b.server.last_request, "watch="));
+  while (b.adds == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  assert_non_null(strstr(b.server.last_request, fields));
+  assert_non_null(strstr(b.server.last_request, "watch="));
+  assert_null(strstr(b.text, "ada"));
+  close_all(&b);
+}
+
+/* RQ-08. */
+static void test_user_agent(void **state) {
+  (void)state;
+  static const char *const agents[] = {NULL, "audit/1.2 (x; y)"};
+  static const char *const lines[] = {
+      "\r\nUser-Agent: kinformer/" KIN_VERSION_STRING "\r\n",
+      "\r\nUser-Agent: audit/1.2 (x; y)\r\n"};
+  for (size_t i = 0; i < 2; i++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2);
+    b.options.user_agent = agents[i];
+    assert_int_equal(open_all(&b), 0);
+    while (b.server.requests < 1) {
+      uv_run(&b.loop, UV_RUN_ONCE);
+    }
+    assert_non_null(strstr(b.server.last_request, lines[i]));
+    assert_null(strstr(b.server.last_request, "Impersonate"));
+    close_all(&b);
+  }
+}
+
+/* TR-06, RQ-07: what contradicts itself is refused, and a line says what. */
+static void test_bad_options(void **state) {
+  (void)state;
+  static char big[70000];
+  memset(big, 'u', sizeof big - 1);
+  const kin_client_options none = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options rows[9];
+  for (size_t i = 0; i < 9; i++) {
+    rows[i] = none;
+  }
+  static const char *const lines[9] = {
+      "impersonation: a uid, groups or extra without a user\n",
+      "impersonation: a uid, groups or extra without a user\n",
+      "impersonation: a uid, groups or extra without a user\n",
+      "impersonation: the user cannot be sent\n",
+      "impersonation: over 64 KiB\n",
+      "",
+      "",
+      "",
+      "impersonation: a group cannot be sent\n"};
+  static const char *const bad_group[] = {"a", "b\r\nX: y"};
+  rows[0].impersonate_uid = "1";
+  rows[1].impersonate_groups = groups;
+  rows[1].impersonate_group_count = 1;
+  rows[2].impersonate_extra = extra;
+  rows[2].impersonate_extra_count = 1;
+  rows[3].impersonate_user = "a\r\nImpersonate-Group: system:masters";
+  rows[4].impersonate_user = big;
+  rows[5].burst = 1;
+  rows[6].qps_milli = 1000000001;
+  rows[7].qps_milli = 1;
+  rows[7].burst = 1000001;
+  rows[8].impersonate_user = "u";
+  rows[8].impersonate_groups = bad_group;
+  rows[8].impersonate_group_count = 2;
+  for (size_t i = 0; i < 9; i++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2);
+    rows[i].server = b.options.server;
+    rows[i].allocator = b.options.allocator;
+    rows[i].log = on_log;
+    rows[i].log_data = &b;
+    assert_int_equal(kin_client_open(&b.client, &b.loop, &rows[i]), KIN_EINVAL);
+    assert_null(b.client);
+    assert_string_equal(b.text, lines[i]);
+    loop_server_close(&b.server);
+    finish(&b);
+  }
+}
+
+/* TR-06: 64 KiB of fields, to the byte. */
+static void test_most_impersonation(void **state) {
+  (void)state;
+  static char user[(64u << 10) - sizeof "Impersonate-User: \r\n" + 2];
+  memset(user, 'u', sizeof user - 1);
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.options.impersonate_user = user;
+  assert_int_equal(open_all(&b), 0);
+  close_all(&b);
+}
+
+/* --- Warnings ------------------------------------------------------------- */
+
+static int on_metrics(const char *text, size_t size, void *data) {
+  bench *b = data;
+  size_t length = strlen(b->text);
+  snprintf(b->text + length, sizeof b->text - length, "%.*s", (int)size, text);
+  return 0;
+}
+
+/* Without a handler: each text once, though two responses bring it. */
+static void test_warnings_are_logged(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  assert_int_equal(open_all(&b), 0);
+  while (b.adds == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  assert_string_equal(b.text,
+                      "the server warns about /api/v1/pods: pods are old\n"
+                      "the server warns about /api/v1/pods: watches too\n");
+  kin_client_stats stats;
+  kin_client_get_stats(b.client, &stats);
+  assert_int_equal(stats.warnings, 3);
+  b.text[0] = '\0';
+  assert_int_equal(kin_metrics_write(b.client, NULL, 0, on_metrics, &b), 0);
+  assert_non_null(strstr(b.text, "\nkinformer_client_warnings_total 3\n"));
+  assert_non_null(
+      strstr(b.text, "\nkinformer_client_delayed_requests_total 0\n"));
+  assert_non_null(strstr(b.text, "\nkinformer_client_delay_seconds_total 0\n"));
+  close_all(&b);
+}
+
+/* With one: all of them, the watch's, too, and the refusal's. */
+static void test_warnings_are_told(void **state) {
+  (void)state;
+  static const loop_reply replies[] = {{.bytes = LIST, .then = LOOP_CLOSE},
+                                       {.bytes = FORBIDDEN}};
+  bench b;
+  bench_init(&b, replies, 2);
+  b.options.on_warning = on_warning;
+  b.options.warning_data = &b;
+  b.options.log = NULL;
+  assert_int_equal(open_all(&b), 0);
+  while (b.errors == 0 || b.warnings < 2) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  assert_string_equal(b.text, "299 - pods are old /api/v1/pods\n"
+                              "299 x not you /api/v1/pods\n");
+  kin_client_stats stats;
+  kin_client_get_stats(b.client, &stats);
+  assert_int_equal(stats.warnings, 2);
+  assert_true(stats.handler_ns > 0);
+  close_all(&b);
+}
+
+/* Closing the client in its k-th callback, whichever that is. */
+static void test_close_in_every_callback(void **state) {
+  (void)state;
+  for (int close_at = 0;; close_at++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2);
+    b.options.on_warning = on_warning;
+    b.options.warning_data = &b;
+    b.close_at = close_at;
+    impersonate(&b);
+    assert_int_equal(open_all(&b), 0);
+    while (b.closed == 0 && (b.adds == 0 || b.warnings < 3)) {
+      uv_run(&b.loop, UV_RUN_ONCE);
+    }
+    if (b.calls <= close_at) {
+      assert_int_equal(close_at, 4); /* three warnings and an add */
+      close_all(&b);
+      break;
+    }
+    finish(&b);
+    assert_int_equal(b.closed, 1);
+  }
+}
+
+/* Every allocation fails once: opening fails cleanly, or all goes on, maybe
+ * with a warning less. */
+static void test_allocations_fail(void **state) {
+  (void)state;
+  for (size_t n = 1;; n++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2);
+    b.options.on_warning = on_warning;
+    b.options.warning_data = &b;
+    b.options.qps_milli = 1000;
+    b.memory.fail_at = n;
+    impersonate(&b);
+    int err = open_all(&b);
+    while (err == 0 && b.adds == 0 && b.errors == 0) {
+      uv_run(&b.loop, UV_RUN_ONCE);
+    }
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    if (b.client != NULL) {
+      close_client(&b);
+    }
+    loop_server_close(&b.server);
+    finish(&b);
+    if (!fail_alloc_has_failed(&b.memory)) {
+      assert_int_equal(b.warnings, 3);
+      break;
+    }
+  }
+}
+
+/* --- How many ------------------------------------------------------------- */
+
+/* The first list has the only token there is for a while; the watch after it
+ * needs none. What waits can be closed. */
+static void test_limit(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.options.qps_milli = 1;
+  assert_int_equal(open_all(&b), 0);
+  while (b.adds == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  kin_informer *second;
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "nodes";
+  assert_int_equal(kin_informer_open(&second, b.client, &io), 0);
+  assert_int_equal(kin_informer_start(second), 0);
+  for (int i = 0; i < 5; i++) {
+    uv_run(&b.loop, UV_RUN_NOWAIT);
+  }
+  kin_client_stats stats;
+  kin_client_get_stats(b.client, &stats);
+  assert_int_equal(stats.requests, 2);
+  assert_int_equal(stats.delayed_requests, 0); /* it is still waiting */
+  close_all(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_impersonation),
+      cmocka_unit_test(test_user_agent),
+      cmocka_unit_test(test_bad_options),
+      cmocka_unit_test(test_most_impersonation),
+      cmocka_unit_test(test_warnings_are_logged),
+      cmocka_unit_test(test_warnings_are_told),
+      cmocka_unit_test(test_close_in_every_callback),
+      cmocka_unit_test(test_allocations_fail),
+      cmocka_unit_test(test_limit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

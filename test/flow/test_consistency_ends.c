@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The check of lists that come as watches, with much else going on: later
+ * lists, changes, scopes that go, an informer that is closed, no memory,
+ * thousands of objects, a source of the program's own. Proves WL-12. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/metrics.h>
+
+#include "base/str.h"
+#include "support/check_world.h"
+#include "support/hand_source.h"
+
+/* --- What else happens meanwhile ------------------------------------------ */
+
+static void lose_position(check_world *c) {
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":" CK_STATUS("410", "Expired") "}\n";
+  script_body(&c->w.script, "sendInitialEvents", gone, sizeof gone - 1);
+  for (int i = 0; script_find(&c->w.script, "watch=true") == NULL; i++) {
+    assert_true(i < 100);
+    script_advance(&c->w.script, 100);
+  }
+}
+
+/* Where it fails on a state the one before is kept; that is no difference. */
+static void test_consistency_of_kept_states(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  c.options.transform = ck_keep_text;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+  ck_answer(&c, 200, CK_LIST(CK_A "," CK_B));
+  lose_position(&c);
+  ck_stream(&c,
+            CK_ADDED(CK_OBJECT("a", "u1", "13")) CK_ADDED(CK_B) CK_END("14"));
+  assert_int_equal(kin_store_count(kin_informer_store(c.w.informer)), 2);
+  assert_int_equal(ck_status(&c).transform_failures, 1);
+  ck_answer(&c, 200,
+            CK_LIST(CK_OBJECT("a", "u1", "13") "," CK_B
+                                               "," CK_OBJECT("a", "u1", "13")));
+  ck_expect_counts(&c, 2, 0);
+  iw_finish(&c.w);
+}
+
+/* A list that comes as a watch while another one is being checked, or waits to
+ * be, is checked in its place. */
+static void test_consistency_of_the_newest(void **state) {
+  (void)state;
+  for (int how = 0; how < 5; how++) {
+    check_world c;
+    ck_open(&c);
+    script_env *script = &c.w.script;
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+    if (how == 1) {
+      script_head(script, "Exact", 200);
+      script_body(script, "Exact", CK_LIST(CK_A), 60);
+    } else if (how == 2) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    } else if (how == 3) {
+      ck_answer(&c, 200, CK_LIST(CK_A "," CK_B));
+    }
+    lose_position(&c);
+    if (how == 4) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    }
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_C) CK_END("11"));
+    if (how == 4) {
+      script_advance(script, 2000); /* when it would have tried again */
+    }
+    script_expect(script, "resourceVersion=11&resourceVersionMatch=Exact");
+    ck_answer(&c, 200, CK_LIST(CK_C "," CK_A));
+    ck_expect_counts(&c, how == 3 ? 2 : 1, 0);
+    script_advance(script, 5000);
+    assert_false(ck_is_asked(&c));
+    ck_expect_counts(&c, how == 3 ? 2 : 1, 0);
+    iw_finish(&c.w);
+  }
+}
+
+/* Changes that come while it lists are none of its business. */
+static void test_consistency_beside_changes(void **state) {
+  (void)state;
+  check_world c;
+  ck_open(&c);
+  ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+  static const char more[] = "{\"type\":\"DELETED\",\"object\":" CK_OBJECT(
+      "a", "u1", "10") "}\n" CK_ADDED(CK_C);
+  script_body(&c.w.script, "sendInitialEvents", more, sizeof more - 1);
+  assert_int_equal(kin_store_count(kin_informer_store(c.w.informer)), 2);
+  ck_answer(&c, 200, CK_LIST(CK_A));
+  /* b is told, a is gone. */
+  assert_non_null(strstr(c.told, "1 of 2 cached"));
+  assert_non_null(strstr(c.told, "cached so: ns/b"));
+  iw_finish(&c.w);
+}
+
+/* Two scopes are two checks. */
+static void test_consistency_of_scopes(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  const char *const namespaces[] = {"even", "odd"};
+  c.options.namespaces = namespaces;
+  c.options.namespace_count = 2;
+  for (int i = 0; i < 6; i++) {
+    mini_put(&c.w.server, i);
+  }
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  mini_serve(&c.w.server);
+  ck_expect_counts(&c, 2, 0);
+  assert_int_equal(c.w.server.lists, 2);
+  iw_assert_truth(&c.w);
+  iw_finish(&c.w);
+}
+
+/* A namespace is removed in each state of its check. */
+static void test_consistency_of_a_scope_that_goes(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how++) {
+    check_world c;
+    ck_init(&c, 0);
+    const char *const namespaces[] = {"ns"};
+    c.options.namespaces = namespaces;
+    c.options.namespace_count = 1;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+    if (how == 1) {
+      script_head(&c.w.script, "Exact", 200);
+      script_body(&c.w.script, "Exact", CK_LIST(CK_A), 110);
+    } else if (how == 2) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    }
+    assert_int_equal(kin_informer_remove_namespace(c.w.informer, "ns"), 0);
+    script_run(&c.w.script);
+    assert_int_equal(script_open_requests(&c.w.script), 0);
+    assert_int_equal(kin_store_count(kin_informer_store(c.w.informer)), 0);
+    script_advance(&c.w.script, 5000);
+    assert_int_equal(c.times_told, 0);
+    iw_finish(&c.w);
+  }
+}
+
+/* The informer is closed wherever it is. */
+static void test_consistency_closed_anywhere(void **state) {
+  (void)state;
+  static const char body[] = CK_LIST(CK_A "," CK_C);
+  for (size_t at = 0; at < sizeof body + 1; at++) {
+    check_world c;
+    ck_open(&c);
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(CK_B) CK_END("9"));
+    if (at == sizeof body) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    } else if (at > 0) {
+      script_head(&c.w.script, "Exact", 200);
+      script_body(&c.w.script, "Exact", body, at - 1);
+    }
+    iw_finish(&c.w);
+  }
+}
+
+static void close_and_stop(kin_informer *informer, kin_error_event *event,
+                           void *data) {
+  check_world *c = data;
+  assert_int_equal(event->code, KIN_EINCONSISTENT);
+  assert_int_equal(kin_informer_close(informer, iw_on_closed, &c->w), 0);
+  event->answer = KIN_STOP;
+}
+
+static void test_consistency_closed_when_told(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  c.options.on_error = close_and_stop;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  ck_stream(&c, CK_ADDED(CK_A) CK_END("9"));
+  ck_answer(&c, 200, CK_LIST(CK_B));
+  assert_int_equal(c.w.closed, 1);
+  iw_finish(&c.w);
+}
+
+/* --- Memory and time ------------------------------------------------------ */
+
+/* Whichever allocation fails, the informer ends with the truth; a check is made
+ * or not, and finds nothing. */
+static void test_consistency_without_memory(void **state) {
+  (void)state;
+  bool has_failed = true;
+  unsigned unchecked = 0;
+  for (size_t n = 1; has_failed; n++) {
+    check_world c;
+    ck_init(&c, n);
+    for (int i = 0; i < 9; i++) {
+      mini_put(&c.w.server, i);
+    }
+    c.options.transform = ck_keep_text;
+    int err = iw_open(&c.w, &c.options);
+    if (err == 0) {
+      mini_pass(&c.w.server, 3000);
+      mini_put(&c.w.server, 3);
+      mini_pass(&c.w.server, 3000);
+      iw_assert_truth(&c.w);
+      kin_informer_metrics metrics;
+      kin_informer_get_metrics(c.w.informer, &metrics);
+      unchecked += metrics.checked_lists == 0;
+      assert_int_equal(metrics.inconsistent_lists, 0);
+      assert_int_equal(c.times_told, 0);
+    }
+    has_failed = fail_alloc_has_failed(&c.w.memory);
+    iw_finish(&c.w);
+  }
+  assert_in_range(unchecked, 3, 60);
+}
+
+typedef struct other_task {
+  kin__task task;
+  const check_world *c;
+  unsigned steps; /* until it has synced */
+} other_task;
+
+static bool other_step(kin__task *task) {
+  other_task *other = KIN__CONTAINER_OF(task, other_task, task);
+  other->steps++;
+  return !kin_informer_has_synced(other->c->w.informer);
+}
+
+#define MANY 5000
+
+static void make_many(char *frames, char *list, size_t size) {
+  size_t used = 0;
+  size_t listed = (size_t)snprintf(list, size,
+                                   "{\"metadata\":{\"resourceVersion\":\"9\"},"
+                                   "\"items\":[");
+  for (int i = 0; i < MANY; i++) {
+    char object[128];
+    snprintf(object, sizeof object,
+             "{\"metadata\":{\"name\":\"p%d\",\"uid\":\"u%d\","
+             "\"resourceVersion\":\"%d\"}}",
+             i, i, i + 1);
+    used += (size_t)snprintf(frames + used, size - used,
+                             "{\"type\":\"ADDED\",\"object\":%s}\n", object);
+    listed += (size_t)snprintf(list + listed, size - listed, "%s%s",
+                               i > 0 ? "," : "", object);
+  }
+  snprintf(list + listed, size - listed, "]}");
+}
+
+/* Thousands of objects are gathered in slices, between which others come. */
+static void test_consistency_in_steps(void **state) {
+  (void)state;
+  static char frames[1 << 20];
+  static char list[1 << 20];
+  make_many(frames, list, sizeof frames);
+  unsigned steps[2];
+  for (int is_on = 0; is_on < 2; is_on++) {
+    check_world c;
+    ck_init(&c, 0);
+    c.w.script.env.check_watch_lists = is_on != 0;
+    assert_int_equal(
+        kin__informer_open(&c.w.informer, &c.w.script.env, &c.options), 0);
+    assert_int_equal(kin_informer_start(c.w.informer), 0);
+    ck_stream(&c, frames);
+    other_task other = {.c = &c};
+    kin__task_init(&other.task, other_step);
+    kin__sched_add(&c.w.script.sched, &other.task);
+    script_body(&c.w.script, "sendInitialEvents", CK_END("9"),
+                sizeof CK_END("9") - 1);
+    steps[is_on] = other.steps;
+    if (is_on != 0) {
+      ck_answer(&c, 200, list);
+    }
+    ck_expect_counts(&c, (unsigned)is_on, 0);
+    iw_finish(&c.w);
+  }
+  assert_in_range(steps[1] - steps[0], MANY / 256, MANY / 256 + 10);
+}
+
+/* --- Sources of the program's own ----------------------------------------- */
+
+typedef struct twin_source {
+  hand_source watch;
+  hand_source list;
+  kin_lister_watcher both;
+} twin_source;
+
+static int twin_open(void *ctx, const kin_feed_request *request, kin_feed *feed,
+                     void **out) {
+  twin_source *twin = ctx;
+  hand_source *one = request->is_watch ? &twin->watch : &twin->list;
+  return one->lister_watcher.open(one, request, feed, out);
+}
+
+static void twin_cancel(void *ctx, void *answer_) {
+  (void)ctx;
+  hand_source *one = answer_;
+  one->lister_watcher.cancel(one, one);
+}
+
+static void twin_ignore(void *ctx, void *answer_) {
+  (void)ctx;
+  (void)answer_;
+}
+
+static void test_consistency_of_an_own_source(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  twin_source twin;
+  hand_source_init(&twin.watch, &c.w.script);
+  hand_source_init(&twin.list, &c.w.script);
+  twin.both = (kin_lister_watcher){.size = sizeof twin.both,
+                                   .open = twin_open,
+                                   .cancel = twin_cancel,
+                                   .pause = twin_ignore,
+                                   .resume = twin_ignore,
+                                   .watch_list = true,
+                                   .ctx = &twin};
+  c.options.source = &twin.both;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  hand_source_event(&twin.watch, KIN_WATCH_ADDED, "a@1");
+  hand_source_event(&twin.watch, KIN_WATCH_ADDED, "b@2");
+  assert_int_equal(kin_feed_bookmark(twin.watch.feed, kin__cstr("7"), true), 0);
+  script_run(&c.w.script);
+  hand_source_expect(&twin.list, "L:7=");
+  hand_source_list(&twin.list, "b@2 a@3", "7");
+  assert_non_null(strstr(c.told, "1 of 2 cached"));
+  assert_non_null(strstr(c.told, ": a, a"));
+  ck_expect_counts(&c, 1, 1);
+  iw_finish(&c.w);
+}
+
+/* The informer's or a namespace's end, from inside the open of the list that it
+ * is checked with; what was stored of the namespace still goes (SI-11). */
+static check_world *ending;
+
+static void close_informer(hand_source *source) {
+  source->inside_open = NULL;
+  assert_int_equal(
+      kin_informer_close(ending->w.informer, iw_on_closed, &ending->w), 0);
+}
+
+static void remove_namespace(hand_source *source) {
+  source->inside_open = NULL;
+  assert_int_equal(kin_informer_remove_namespace(ending->w.informer, "ns"), 0);
+}
+
+static void test_consistency_ended_by_its_source(void **state) {
+  (void)state;
+  for (int is_removal = 0; is_removal < 2; is_removal++) {
+    check_world c;
+    ck_init(&c, 0);
+    ending = &c;
+    twin_source twin;
+    hand_source_init(&twin.watch, &c.w.script);
+    hand_source_init(&twin.list, &c.w.script);
+    twin.list.inside_open = is_removal ? remove_namespace : close_informer;
+    twin.both = (kin_lister_watcher){.size = sizeof twin.both,
+                                     .open = twin_open,
+                                     .cancel = twin_cancel,
+                                     .pause = twin_ignore,
+                                     .resume = twin_ignore,
+                                     .watch_list = true,
+                                     .ctx = &twin};
+    c.options.source = &twin.both;
+    const char *name = "ns";
+    c.options.namespaces = &name;
+    c.options.namespace_count = 1;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    hand_source_event(&twin.watch, KIN_WATCH_ADDED, "a@1");
+    hand_source_event(&twin.watch, KIN_WATCH_ADDED, "b@2");
+    (void)kin_feed_bookmark(twin.watch.feed, kin__cstr("7"), true);
+    script_run(&c.w.script);
+    if (is_removal) {
+      assert_int_equal(c.w.rec.deletes, c.w.rec.adds);
+      assert_int_equal(kin_store_count(kin_informer_store(c.w.informer)), 0);
+      assert_true(kin_informer_has_synced(c.w.informer));
+    }
+    iw_finish(&c.w);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_consistency_of_kept_states),
+      cmocka_unit_test(test_consistency_of_the_newest),
+      cmocka_unit_test(test_consistency_beside_changes),
+      cmocka_unit_test(test_consistency_of_scopes),
+      cmocka_unit_test(test_consistency_of_a_scope_that_goes),
+      cmocka_unit_test(test_consistency_closed_anywhere),
+      cmocka_unit_test(test_consistency_closed_when_told),
+      cmocka_unit_test(test_consistency_without_memory),
+      cmocka_unit_test(test_consistency_in_steps),
+      cmocka_unit_test(test_consistency_of_an_own_source),
+      cmocka_unit_test(test_consistency_ended_by_its_source),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The pager when something fails: what is tried again, what is final, and what
+ * has been given then. Proves PG-03 to PG-05, RR-01, RR-02. */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/pager_world.h"
+
+/* RR-01: put off ten times is waited for, the eleventh time is the end. */
+static void test_pager_is_put_off(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  pw_respond_page(&w, "/pods", 1, 1, "t1");
+  pw_expect(&w, "p0001@1 ");
+  for (int i = 0; i < 10; i++) {
+    pw_put_off(&w, "continue=t1", i % 2 == 0 ? 429 : 503, i);
+    pw_expect(&w, "! ");
+    assert_int_equal(w.retry_in_ms, i * 1000);
+    if (i > 0) {
+      script_advance(&w.vh.script, (uint64_t)i * 1000 - 1);
+      assert_int_equal(script_open_requests(&w.vh.script), 0);
+    }
+    script_advance(&w.vh.script, 1);
+  }
+  pw_put_off(&w, "continue=t1", 503, 1);
+  pw_expect(&w, "end:ESTATUS/7/1+ ");
+  script_advance(&w.vh.script, 60000);
+  assert_int_equal(script_open_requests(&w.vh.script), 0);
+  pw_finish(&w);
+}
+
+/* RR-01: without Retry-After it is final; so is 404 with it. */
+static void test_pager_failures_that_are_final(void **state) {
+  (void)state;
+  static const struct {
+    int status;
+    int64_t retry_after_s;
+    kin_error_class error_class;
+  } cases[] = {{429, -1, KIN_CLASS_THROTTLED},
+               {500, -1, KIN_CLASS_SERVER},
+               {404, 1, KIN_CLASS_ABSENT},
+               {403, 1, KIN_CLASS_FORBIDDEN}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    pager_world w;
+    pw_open(&w);
+    pw_put_off(&w, "/pods", cases[i].status, cases[i].retry_after_s);
+    pw_expect(&w, "end:ESTATUS//0 ");
+    assert_int_equal(w.end_class, cases[i].error_class);
+    assert_non_null(strstr(w.message, "list of pods"));
+    pw_finish(&w);
+  }
+}
+
+/* The count of retries is of one page in a row. */
+static void test_pager_retries_begin_again(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  for (unsigned page = 1; page <= 3; page++) {
+    for (int i = 0; i < 10; i++) {
+      pw_put_off(&w, "/pods", 429, 1);
+      script_advance(&w.vh.script, 1000);
+    }
+    w.text[0] = '\0';
+    pw_respond_page(&w, "/pods", page, 1, page < 3 ? "t" : "");
+  }
+  pw_expect(&w, "p0003@3 end:0/7/3+ ");
+  pw_finish(&w);
+}
+
+/* RR-02: a connection that breaks before the answer is tried again after a
+ * second, in the middle of it, or refused, it is the end. */
+static void test_pager_broken_connections(void **state) {
+  (void)state;
+  static const int codes[] = {KIN_EEOF, -ECONNRESET, -EPIPE};
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    pager_world w;
+    pw_open(&w);
+    pw_break(&w, codes[i]);
+    pw_expect(&w, "! ");
+    assert_int_equal(w.retry_in_ms, 1000);
+    script_advance(&w.vh.script, 999);
+    assert_int_equal(script_open_requests(&w.vh.script), 0);
+    script_advance(&w.vh.script, 1);
+    assert_true(script_head(&w.vh.script, "/pods", 200));
+    pw_break(&w, codes[i]);
+    assert_memory_equal(w.text, "end:", 4);
+    pw_finish(&w);
+  }
+  pager_world w;
+  pw_open(&w);
+  pw_break(&w, -ECONNREFUSED);
+  assert_memory_equal(w.text, "end:", 4);
+  pw_finish(&w);
+}
+
+/* PG-04, PG-05: what is no list, and a page that breaks off; what was read of
+ * it has been given. */
+static void test_pager_bodies_that_fail(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  pw_respond(&w, "/pods", 200, "{\"kind\":\"Pod\",\"metadata\":{}}");
+  pw_expect(&w, "end:EUNEXPECTED//0 ");
+  assert_int_equal(w.end_class, KIN_CLASS_DECODE);
+  pw_finish(&w);
+  for (int is_whole = 0; is_whole < 2; is_whole++) {
+    pw_init(&w, 0);
+    w.options.whole_list = is_whole != 0;
+    assert_int_equal(pw_try_open(&w), 0);
+    pw_respond_page(&w, "/pods", 1, 2, "t");
+    static char body[1024];
+    pw_page(body, sizeof body, 3, 2, "");
+    script_head(&w.vh.script, "/pods", 200);
+    script_body(&w.vh.script, "/pods", body, strlen(body) - 3);
+    pw_break(&w, KIN_EEOF);
+    pw_expect(&w, is_whole != 0 ? "end:EEOF/7/0+ "
+                                : "p0001@1 p0002@2 p0003@3 end:EEOF/7/3+ ");
+    pw_finish(&w);
+  }
+}
+
+/* PG-05: what was in hand before the failure is given before it is told. */
+static void test_pager_gives_what_came_before(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  kin_pager_pause(w.pager);
+  pw_respond_page(&w, "/pods", 1, 3, "t");
+  pw_respond(&w, "continue=t", 410, PW_STATUS("410", "Expired"));
+  pw_expect(&w, "");
+  kin_pager_resume(w.pager);
+  script_run(&w.vh.script);
+  pw_expect(&w, "p0001@1 p0002@2 p0003@3 end:EGONE/7/3+ ");
+  pw_finish(&w);
+}
+
+static void note_blocks(pager_world *w) {
+  w->at_call = (int)atomic_load(&w->vh.memory.live_blocks);
+}
+
+/* A whole list that fails is not in memory any more when that is told. */
+static void test_pager_keeps_no_part_of_a_list(void **state) {
+  (void)state;
+  pager_world w;
+  pw_init(&w, 0);
+  w.options.whole_list = true;
+  w.then = note_blocks;
+  assert_int_equal(pw_try_open(&w), 0);
+  pw_respond_page(&w, "/pods", 1, 500, "t");
+  assert_true(atomic_load(&w.vh.memory.live_blocks) > 500);
+  pw_respond(&w, "continue=t", 500, PW_STATUS("500", "InternalError"));
+  pw_expect(&w, "end:ESTATUS/7/0+ ");
+  assert_in_range(w.at_call, 1, 50);
+  pw_finish(&w);
+}
+
+/* PG-03: the full list is asked for once; a server that cuts it up all the same
+ * and forgets is not asked for ever. */
+static void test_pager_falls_back_once(void **state) {
+  (void)state;
+  pager_world w;
+  pw_init(&w, 0);
+  w.options.whole_list = true;
+  assert_int_equal(pw_try_open(&w), 0);
+  for (int i = 0; i < 2; i++) {
+    pw_respond_page(&w, "/pods", 1, 3, "t");
+    pw_respond(&w, "continue=t", 410, PW_STATUS("410", "Expired"));
+  }
+  pw_expect(&w, "! end:EGONE/7/0+ ");
+  assert_int_equal(script_open_requests(&w.vh.script), 0);
+  pw_finish(&w);
+}
+
+/* on_error ends it, or has it wait. */
+static void test_pager_answers(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  w.answer = KIN_RETRY_AFTER;
+  w.retry_after_ms = 5000;
+  pw_put_off(&w, "/pods", 429, 1);
+  script_advance(&w.vh.script, 4999);
+  assert_int_equal(script_open_requests(&w.vh.script), 0);
+  script_advance(&w.vh.script, 1);
+  pw_respond_page(&w, "/pods", 1, 1, "t");
+  w.answer = KIN_STOP;
+  pw_put_off(&w, "/pods", 429, 1);
+  script_advance(&w.vh.script, 10000);
+  pw_expect(&w, "! p0001@1 ! end:ESTATUS/7/1+ ");
+  assert_int_equal(w.end_class, KIN_CLASS_THROTTLED);
+  assert_int_equal(script_open_requests(&w.vh.script), 0);
+  pw_finish(&w);
+}
+
+/* --- Splits --------------------------------------------------------------- */
+
+/* The same whichever way the bytes come. */
+static void test_pager_split_everywhere(void **state) {
+  (void)state;
+  char first[1024];
+  char second[1024];
+  pw_page(first, sizeof first, 1, 3, "t");
+  pw_page(second, sizeof second, 4, 2, "");
+  for (int is_whole = 0; is_whole < 2; is_whole++) {
+    for (size_t split = 1; split < strlen(first); split++) {
+      pager_world w;
+      pw_init(&w, 0);
+      w.options.whole_list = is_whole != 0;
+      w.resource.page_size = 1; /* which is not kept: reading stops */
+      assert_int_equal(pw_try_open(&w), 0);
+      script_head(&w.vh.script, "/pods", 200);
+      script_body(&w.vh.script, "/pods", first, split);
+      script_body(&w.vh.script, "/pods", first + split, strlen(first) - split);
+      script_end(&w.vh.script, "/pods");
+      w.vh.script.split = split;
+      pw_respond(&w, "continue=t", 200, second);
+      pw_expect(&w, "p0001@1 p0002@2 p0003@3 p0004@4 p0005@5 end:0/7/5+ ");
+      pw_finish(&w);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_pager_is_put_off),
+      cmocka_unit_test(test_pager_failures_that_are_final),
+      cmocka_unit_test(test_pager_retries_begin_again),
+      cmocka_unit_test(test_pager_broken_connections),
+      cmocka_unit_test(test_pager_bodies_that_fail),
+      cmocka_unit_test(test_pager_gives_what_came_before),
+      cmocka_unit_test(test_pager_keeps_no_part_of_a_list),
+      cmocka_unit_test(test_pager_falls_back_once),
+      cmocka_unit_test(test_pager_answers),
+      cmocka_unit_test(test_pager_split_everywhere),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The reflector's states: each change that the table allows is reached, what it
+ * does not allow never happens, and stopping is possible everywhere. Proves
+ * RF-10, RL-11, RW-12. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "support/reflector_steps.h"
+
+/* client-go TestRunUntil, TestReflectorHandleWatchStoppedBefore,
+ * TestReflectorHandleWatchStoppedAfter; RF-10, RL-11, RW-12: stop from every
+ * state cancels what is open, and nothing happens afterwards. */
+static void test_stop_from_every_state(void **state) {
+  (void)state;
+  for (int depth = 0; depth < 7; depth++) {
+    rs_begin(0);
+    if (depth >= 1) {
+      rs_input(KIN__INPUT_START);
+    }
+    if (depth >= 2) {
+      rs_page("10", "");
+    }
+    if (depth >= 3) {
+      rs_input(KIN__INPUT_APPLIED);
+    }
+    if (depth >= 4) {
+      rs_input(KIN__INPUT_HEAD);
+    }
+    if (depth == 5) {
+      rs.now_ms += 5000;
+      rs_input(KIN__INPUT_WATCH_ENDED);
+      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+    }
+    if (depth == 6) {
+      rs_fail(rs_broken());
+      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+    }
+    rs_input(KIN__INPUT_STOP);
+    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_STOPPED);
+    assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
+                rs.actions.drop_stage);
+    kin__failure failure = rs_broken();
+    for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
+      kin__reflector_input in = {.type = (kin__reflector_input_type)type,
+                                 .version = "1",
+                                 .token = "t",
+                                 .failure = &failure};
+      kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+      kin__reflector_actions none = {0};
+      assert_memory_equal(&rs.actions, &none, sizeof none);
+      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_STOPPED);
+    }
+  }
+}
+
+/* Any inputs in any order: the table is never broken (an assert), a request is
+ * only asked for in the states that have one, and a wait always has a timer. */
+static void test_random_inputs_keep_the_invariants(void **state) {
+  (void)state;
+  kin__random random = {99};
+  const kin__failure failures[] = {
+      rs_broken(), rs_too_large(), rs_status(410, "Expired"),
+      rs_status(429, "TooManyRequests"), rs_status(500, "InternalError")};
+  for (int run = 0; run < 2000; run++) {
+    rs_begin(0);
+    for (int i = 0; i < 60; i++) {
+      kin__reflector_input in = {
+          .type = (kin__reflector_input_type)kin__random_below(
+              &random, KIN__INPUT_RETRY_AFTER + 1),
+          .version = "5",
+          .token = kin__random_below(&random, 2) ? "t" : "",
+          .failure = &failures[kin__random_below(&random, 5)]};
+      if (in.type == KIN__INPUT_STOP && kin__random_below(&random, 20) != 0) {
+        continue;
+      }
+      rs.now_ms += kin__random_below(&random, 3000);
+      kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+      int code;
+      (void)kin__reflector_take_verdict(&rs.reflector, &code);
+      bool has_request = rs.reflector.state == KIN__REFLECTOR_LISTING ||
+                         rs.reflector.state == KIN__REFLECTOR_OPENING ||
+                         rs.reflector.state == KIN__REFLECTOR_VERIFYING;
+      if (rs.actions.request != KIN__REQUEST_NONE) {
+        assert_true(has_request);
+      }
+      if (rs.actions.start_timer) {
+        assert_true(rs.reflector.state == KIN__REFLECTOR_WAITING ||
+                    rs.reflector.state == KIN__REFLECTOR_WATCHING);
+      }
+    }
+  }
+}
+
+/* --- The table ------------------------------------------------------------ */
+
+static void step_with(kin__reflector_input_type type, const char *version) {
+  kin__reflector_input in = {.type = type, .version = version, .token = ""};
+  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+}
+
+static void end_after_2_s(void) {
+  rs.now_ms += 2000;
+  rs_input(KIN__INPUT_WATCH_ENDED);
+}
+
+static void fail_after_2_s(void) {
+  rs.now_ms += 2000;
+  rs_fail(rs_broken());
+}
+
+static void apply_failed(void) {
+  kin__failure failure = rs_broken();
+  kin__reflector_input in = {.type = KIN__INPUT_APPLY_FAILED,
+                             .failure = &failure};
+  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+}
+
+/* One input by its letter; small ones are those of the same thing that go
+ * wrong. */
+static void take(char letter) {
+  switch (letter) {
+  case 'S':
+    rs_input(KIN__INPUT_START);
+    return;
+  case 'Q':
+    rs_input(KIN__INPUT_STOP);
+    return;
+  case 'H':
+    rs_input(KIN__INPUT_HEAD);
+    return;
+  case 'P': /* a whole list */
+    rs_page("10", "");
+    return;
+  case 'N': /* a page, of which there are more */
+    rs_page("10", "more");
+    return;
+  case 'b': /* a list from before a restore */
+    rs_page("5", "");
+    return;
+  case 'R':
+    step_with(KIN__INPUT_STREAMED, "10");
+    return;
+  case 'A':
+    rs_input(KIN__INPUT_APPLIED);
+    return;
+  case 'a':
+    apply_failed();
+    return;
+  case 'M':
+    rs_saw(KIN__DECODED_MODIFIED, "11");
+    return;
+  case 'E':
+    end_after_2_s();
+    return;
+  case 'x':
+    rs_fail(rs_broken());
+    return;
+  case 'X':
+    fail_after_2_s();
+    return;
+  case 'm': /* refused as malformed */
+    rs_fail(rs_status(400, "BadRequest"));
+    return;
+  case 'u': /* unavailable */
+    rs_fail(rs_status(503, "ServiceUnavailable"));
+    return;
+  case 'g':
+    rs_error_event(rs_status(410, "Expired"));
+    return;
+  case 'T':
+    rs_input(KIN__INPUT_TIMER);
+    return;
+  case 'V':
+    rs_verify("30");
+    return;
+  case 'v':
+    rs_verify("");
+    return;
+  default:
+    fail_msg("no letter '%c'", letter);
+  }
+}
+
+typedef enum kind { LISTS, STREAMS, ONLY_WATCHES, ONLY_LISTS } kind;
+
+typedef struct row {
+  kin__reflector_state from;
+  kin__reflector_state to;
+  kind what;
+  const char *inputs; /* the last one makes the change */
+} row;
+
+#define ROW(from, to, what, inputs)                                            \
+  { KIN__REFLECTOR_##from, KIN__REFLECTOR_##to, what, inputs }
+
+static const row rows[] = {
+    ROW(IDLE, LISTING, LISTS, "S"),
+    ROW(IDLE, STREAMING, STREAMS, "S"),
+    ROW(IDLE, OPENING, ONLY_WATCHES, "S"),
+    ROW(IDLE, STOPPED, LISTS, "Q"),
+
+    ROW(LISTING, LISTING, LISTS, "SN"),
+    ROW(LISTING, APPLYING, LISTS, "SP"),
+    ROW(LISTING, WAITING, LISTS, "Sx"),
+    ROW(LISTING, STOPPED, LISTS, "SQ"),
+
+    ROW(STREAMING, STREAMING, STREAMS, "SHE"),
+    ROW(STREAMING, LISTING, STREAMS, "Sm"),
+    ROW(STREAMING, APPLYING, STREAMS, "SHR"),
+    ROW(STREAMING, WAITING, STREAMS, "Sx"),
+    ROW(STREAMING, STOPPED, STREAMS, "SQ"),
+
+    ROW(APPLYING, LISTING, ONLY_LISTS, "SNA"),
+    ROW(APPLYING, OPENING, LISTS, "SPA"),
+    ROW(APPLYING, WATCHING, STREAMS, "SHRA"),
+    ROW(APPLYING, WAITING, LISTS, "SPa"),
+    ROW(APPLYING, STOPPED, LISTS, "SPQ"),
+
+    ROW(OPENING, OPENING, ONLY_WATCHES, "SX"),
+    ROW(OPENING, WATCHING, LISTS, "SPAH"),
+    ROW(OPENING, WAITING, LISTS, "SPAx"),
+    ROW(OPENING, STOPPED, LISTS, "SPAQ"),
+
+    ROW(WATCHING, OPENING, LISTS, "SPAHME"),
+    ROW(WATCHING, VERIFYING, LISTS, "SPAHE"),
+    ROW(WATCHING, VERIFYING, LISTS, "SPAHV"),
+    ROW(WATCHING, LISTING, LISTS, "SPAHVPHEHE"),
+    ROW(WATCHING, STREAMING, STREAMS, "SHRAVPHEHE"),
+    ROW(WATCHING, WAITING, LISTS, "SPAHg"),
+    ROW(WATCHING, STOPPED, LISTS, "SPAHQ"),
+
+    ROW(VERIFYING, VERIFYING, LISTS, "SPAHVm"),
+    ROW(VERIFYING, OPENING, LISTS, "SPAHEP"),
+    ROW(VERIFYING, OPENING, LISTS, "SPAHVP"),
+    ROW(VERIFYING, LISTING, LISTS, "SPAHvb"),
+    ROW(VERIFYING, STREAMING, STREAMS, "SHRAvb"),
+    ROW(VERIFYING, WAITING, LISTS, "SPAHVx"),
+    ROW(VERIFYING, STOPPED, LISTS, "SPAHVQ"),
+
+    ROW(WAITING, LISTING, LISTS, "SxT"),
+    ROW(WAITING, STREAMING, STREAMS, "SxT"),
+    ROW(WAITING, OPENING, LISTS, "SPAuT"),
+    ROW(WAITING, VERIFYING, LISTS, "SPAxT"),
+    ROW(WAITING, STOPPED, LISTS, "SxQ"),
+};
+
+static void begin_as(kind what, bool *refused) {
+  static const kin__list_once once = {.version = "", .version_match = ""};
+  rs_begin(0);
+  if (what == STREAMS) {
+    kin__reflector_use_streams(&rs.reflector, refused);
+  } else if (what == ONLY_WATCHES) {
+    kin__reflector_watch_only(&rs.reflector, "1", 0, false);
+  } else if (what == ONLY_LISTS) {
+    kin__reflector_list_only(&rs.reflector, &once);
+  }
+}
+
+static void check(const row *r) {
+  bool refused = false;
+  begin_as(r->what, &refused);
+  size_t last = strlen(r->inputs) - 1;
+  for (size_t i = 0; i < last; i++) {
+    take(r->inputs[i]);
+  }
+  kin__reflector_state from = rs.reflector.state;
+  take(r->inputs[last]);
+  if (from != r->from || rs.reflector.state != r->to) {
+    fail_msg("\"%s\": %s -> %s", r->inputs, kin__reflector_state_name(from),
+             kin__reflector_state_name(rs.reflector.state));
+  }
+  rs_begin(0);
+}
+
+static bool has_row(int from, int to) {
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if ((int)rows[i].from == from && (int)rows[i].to == to) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The table, as doc/architecture.md and reflector.h have it: each of its
+ * changes is made by the row, and there is no other. */
+static void test_transition_table(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    check(&rows[i]);
+  }
+  for (int from = 0; from <= KIN__REFLECTOR_STOPPED; from++) {
+    for (int to = 0; to <= KIN__REFLECTOR_STOPPED; to++) {
+      bool may = kin__reflector_may((kin__reflector_state)from,
+                                    (kin__reflector_state)to);
+      if (may != has_row(from, to)) {
+        fail_msg("%s -> %s",
+                 kin__reflector_state_name((kin__reflector_state)from),
+                 kin__reflector_state_name((kin__reflector_state)to));
+      }
+    }
+  }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_stop_from_every_state),
+      TEST(test_random_inputs_keep_the_invariants),
+      TEST(test_transition_table),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Staged lists, and what those that came as a watch come to, against a plain
+ * array of keys. Proves WL-03. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/random.h"
+#include "base/str.h"
+#include "reflector/stage.h"
+#include "support/fail_alloc.h"
+#include "support/objects.h"
+
+#define KEYS 3000
+
+static int push(kin__stage *stage, int key, int version,
+                kin__decoded_type type) {
+  char text[32];
+  snprintf(text, sizeof text, "n/p%d", key);
+  return kin__stage_push(stage, type,
+                         object_keyed(NULL, text, (unsigned)version));
+}
+
+static void change(kin__stage *stage, int key, int version,
+                   kin__decoded_type type) {
+  assert_int_equal(push(stage, key, version, type), 0);
+}
+
+static int number(kin_str s, size_t skipped) {
+  int n = 0;
+  for (size_t i = skipped; i < s.length; i++) {
+    n = 10 * n + (s.data[i] - '0');
+  }
+  return n;
+}
+
+/* The next entry that counts: its key, or -1; *version is set. */
+static int take(kin__stage *stage, int *version) {
+  for (kin_object *object; (object = kin__stage_peek(stage)) != NULL;) {
+    bool is_void = kin__stage_is_void(stage);
+    int key = number(kin_object_key(object), 3);
+    *version = number(kin_object_resource_version(object), 0);
+    kin__stage_pop(stage);
+    if (!is_void) {
+      return key;
+    }
+  }
+  return -1;
+}
+
+static void assert_freed(const kin__stage *stage, fail_alloc *memory) {
+  assert_int_equal(kin__stage_count(stage), 0);
+  assert_int_equal(atomic_load(&memory->live_blocks), 0);
+}
+
+static void fill(kin__stage *stage, kin__random *random, int *versions) {
+  memset(versions, 0, KEYS * sizeof *versions);
+  for (int i = 1; i < 4 * KEYS; i++) {
+    int key = (int)(kin__random_next(random) % KEYS);
+    kin__decoded_type type = KIN__DECODED_MODIFIED;
+    if (kin__random_next(random) % 3 == 0) {
+      type = KIN__DECODED_DELETED;
+    } else if (versions[key] == 0) {
+      type = KIN__DECODED_ADDED;
+    }
+    change(stage, key, i, type);
+    versions[key] = type == KIN__DECODED_DELETED ? 0 : i;
+  }
+}
+
+/* Each key once, with its last state, in the order of these; also when part of
+ * the stage before it was discarded, and is freed meanwhile. */
+static void test_model(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__stage stage;
+  kin__stage_init(&stage, &memory.allocator);
+  kin__random random = {7};
+  static int versions[KEYS];
+  for (int round = 0; round < 4; round++) {
+    if (round >= 2) {
+      fill(&stage, &random, versions);
+      kin__stage_discard(&stage);
+      (void)kin__stage_free_step(&stage, round == 2 ? 1 : KEYS);
+    }
+    fill(&stage, &random, versions);
+    while (kin__stage_free_step(&stage, 64)) {
+    }
+    int key;
+    int version;
+    int last = 0;
+    while ((key = take(&stage, &version)) >= 0) {
+      assert_int_equal(version, versions[key]);
+      assert_true(version > last);
+      last = version;
+      versions[key] = 0;
+    }
+    for (int i = 0; i < KEYS; i++) {
+      assert_int_equal(versions[i], 0);
+    }
+    assert_freed(&stage, &memory);
+  }
+}
+
+/* A stage that was discarded says nothing about the next one's objects. */
+static void test_discarded(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__stage stage;
+  kin__stage_init(&stage, &memory.allocator);
+  change(&stage, 1, 1, KIN__DECODED_ADDED);
+  change(&stage, 2, 2, KIN__DECODED_ADDED);
+  change(&stage, 1, 3, KIN__DECODED_DELETED);
+  change(&stage, 2, 4, KIN__DECODED_MODIFIED);
+  kin__stage_discard(&stage);
+  change(&stage, 1, 1, KIN__DECODED_LISTED);
+  change(&stage, 2, 4, KIN__DECODED_LISTED);
+  assert_true(kin__stage_free_step(&stage, 3));
+  assert_false(kin__stage_free_step(&stage, 3));
+  int version;
+  assert_int_equal(take(&stage, &version), 1);
+  assert_int_equal(take(&stage, &version), 2);
+  assert_int_equal(version, 4);
+  assert_int_equal(take(&stage, &version), -1);
+  assert_freed(&stage, &memory);
+}
+
+/* Without changes it costs what a list costs. */
+static void test_costs_nothing(void **state) {
+  (void)state;
+  size_t calls[2];
+  for (int i = 0; i < 2; i++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, 0);
+    kin__stage stage;
+    kin__stage_init(&stage, &memory.allocator);
+    for (int key = 0; key < KEYS; key++) {
+      change(&stage, key, key,
+             i == 0 ? KIN__DECODED_LISTED : KIN__DECODED_ADDED);
+    }
+    calls[i] = (size_t)atomic_load(&memory.calls);
+    kin__stage_discard(&stage);
+    assert_false(kin__stage_free_step(&stage, SIZE_MAX));
+    assert_freed(&stage, &memory);
+  }
+  assert_int_equal(calls[0], calls[1]);
+}
+
+/* A push that failed has changed nothing: what is there can be taken. */
+static void test_no_memory(void **state) {
+  (void)state;
+  bool has_failed = true;
+  size_t n = 1;
+  for (; has_failed; n++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, n);
+    kin__stage stage;
+    kin__stage_init(&stage, &memory.allocator);
+    int last = 0;
+    for (int i = 1; i <= 3; i++) {
+      kin__decoded_type type =
+          i == 1 ? KIN__DECODED_ADDED : KIN__DECODED_MODIFIED;
+      last = push(&stage, 1, i, type) == 0 ? i : last;
+    }
+    int version;
+    assert_int_equal(take(&stage, &version), 1);
+    assert_int_equal(version, last);
+    has_failed = fail_alloc_has_failed(&memory);
+    assert_int_equal(take(&stage, &version), -1);
+    assert_freed(&stage, &memory);
+  }
+  assert_true(n > 3);
+}
+
+/* An object without a body, as one is on which the transform failed. */
+static void refuse(kin__stage *stage, int version, kin__decoded_type type) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", version);
+  kin__memory *memory = kin__memory_new(NULL);
+  assert_non_null(memory);
+  kin__object_parts parts = {.namespace_ = KIN__LIT("n"),
+                             .name = KIN__LIT("p1"),
+                             .uid = KIN__LIT("u"),
+                             .version = kin__cstr(text)};
+  kin_object *object;
+  assert_int_equal(kin__object_new(&object, memory, &parts), 0);
+  kin__memory_unref(memory);
+  assert_int_equal(kin__stage_push(stage, type, object), 0);
+}
+
+/* A state that was refused leaves the one before, but a deletion is one
+ * whatever its last state was. */
+static void test_refused(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__stage stage;
+  kin__stage_init(&stage, &memory.allocator);
+  int version;
+  change(&stage, 1, 1, KIN__DECODED_ADDED);
+  refuse(&stage, 2, KIN__DECODED_MODIFIED);
+  assert_int_equal(take(&stage, &version), 1);
+  assert_int_equal(version, 1);
+  assert_int_equal(take(&stage, &version), 1);
+  assert_int_equal(version, 2);
+  assert_int_equal(take(&stage, &version), -1);
+  refuse(&stage, 1, KIN__DECODED_ADDED);
+  refuse(&stage, 2, KIN__DECODED_DELETED);
+  assert_int_equal(take(&stage, &version), -1);
+  assert_freed(&stage, &memory);
+}
+
+/* Nor is any memory left if it was the first. */
+static void test_no_memory_at_first(void **state) {
+  (void)state;
+  bool has_failed = true;
+  size_t n = 1;
+  for (; has_failed; n++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, n);
+    kin__stage stage;
+    kin__stage_init(&stage, &memory.allocator);
+    int err = push(&stage, 1, 1, KIN__DECODED_MODIFIED);
+    has_failed = fail_alloc_has_failed(&memory);
+    assert_int_equal(err, has_failed ? KIN_ENOMEM : 0);
+    int version;
+    assert_int_equal(take(&stage, &version), has_failed ? -1 : 1);
+    assert_freed(&stage, &memory);
+  }
+  assert_true(n > 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_model),
+      cmocka_unit_test(test_discarded),
+      cmocka_unit_test(test_costs_nothing),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_no_memory_at_first),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
