@@ -43,24 +43,10 @@ api_selection sim_scope_selection(const sim_actor *actor, size_t scope) {
   return selection;
 }
 
-bool sim_is_refused(const sim_actor *actor, int write) {
-  return actor->refuses && write % 11 == 5;
-}
-
-static int transform(const kin_object *in, kin_object_builder *out,
-                     void *data) {
-  kin_str label;
-  uint64_t write = 0;
-  if (kin_object_label(in, "w", &label) && kin__str_to_u64(label, &write) &&
-      sim_is_refused(data, (int)write)) {
-    return KIN_EINDEX;
-  }
-  return kin_object_builder_remove(out, "/spec/text");
-}
-
 static sim_scope *scope_of(sim_actor *actor, const char *namespace_) {
   for (size_t i = 0; i < actor->scope_count; i++) {
-    if (strcmp(sim_scope_name(actor, i), namespace_) == 0) {
+    if (!actor->scopes[i].is_removed &&
+        strcmp(sim_scope_name(actor, i), namespace_) == 0) {
       return &actor->scopes[i];
     }
   }
@@ -106,7 +92,10 @@ static void on_error(kin_informer *informer, kin_error_event *event,
             "%u: an error that says nothing", actor->number);
   bool is_of_object =
       event->error_class == KIN_CLASS_MEMORY ||
-      (actor->refuses && event->error_class == KIN_CLASS_DECODE);
+      (actor->refuses && event->error_class == KIN_CLASS_DECODE) ||
+      (actor->max_object_bytes > 0 && event->code == KIN_ETOOBIG) ||
+      (actor->world->net.has_odd_objects &&
+       (event->code == KIN_EKEY || event->code == KIN_EUNEXPECTED));
   SIM_CHECK(trace, event->attempt > 0 || is_of_object,
             "%u: an error without an attempt", actor->number);
   SIM_CHECK(trace, event->retry_in_ms <= 3600000, "%u: next try in %" PRIu64,
@@ -159,51 +148,6 @@ static void on_close(void *data) {
 
 /* --- Life ----------------------------------------------------------------- */
 
-static kin_informer_options make_options(sim_actor *actor,
-                                         const char *names[SIM_SCOPES]) {
-  static const char *const selectors[] = {"app=a0", "app=a1", "app=a2"};
-  static const char *const node_only[] = {"/spec/nodeName"};
-  sim_world *w = actor->world;
-  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
-  options.plural = actor->selection.is_nodes ? "nodes" : "pods";
-  if (!actor->all_namespaces) {
-    for (size_t i = 0; i < actor->scope_count; i++) {
-      names[i] = sim_scope_name(actor, i);
-    }
-    options.namespaces = names;
-    options.namespace_count = actor->scope_count;
-  }
-  if (actor->selection.app != API_NONE) {
-    options.label_selector = selectors[actor->selection.app];
-  }
-  uint32_t page = w->is_large ? 1000 : 7;
-  options.page_size = sim_chance(w, 40)   ? 1 + (uint32_t)sim_below(w, page)
-                      : sim_chance(w, 20) ? KIN_NEVER
-                                          : 0;
-  options.resync_ms =
-      sim_chance(w, 20) ? 1000 + (uint32_t)sim_below(w, 9000) : 0;
-  actor->is_metadata = sim_chance(w, 10);
-  actor->is_node_only = !actor->is_metadata && sim_chance(w, 10);
-  actor->transforms =
-      !actor->is_metadata && !actor->is_node_only && sim_chance(w, 25);
-  actor->refuses = actor->transforms && sim_chance(w, 40) &&
-                   w->options.mutation == SIM_MUTATE_NOTHING;
-  actor->keeps_managed =
-      !actor->is_node_only && !actor->transforms && sim_chance(w, 20);
-  options.metadata_only = actor->is_metadata;
-  options.keep_managed_fields = actor->keeps_managed;
-  options.fields = actor->is_node_only ? node_only : NULL;
-  options.field_count = actor->is_node_only ? 1 : 0;
-  options.no_watch_list = sim_chance(w, 30);
-  options.transform = actor->transforms ? transform : NULL;
-  options.transform_data = actor;
-  options.on_error = on_error;
-  options.on_state = on_state;
-  options.on_closed = on_closed;
-  options.data = actor;
-  return options;
-}
-
 void sim_actor_open(sim_actor *actor) {
   sim_world *w = actor->world;
   if (actor->informer != NULL) {
@@ -211,10 +155,16 @@ void sim_actor_open(sim_actor *actor) {
   }
   choose_scopes(actor);
   const char *names[SIM_SCOPES];
-  kin_informer_options options = make_options(actor, names);
+  kin_informer_options options = sim_make_options(actor, names);
+  options.on_error = on_error;
+  options.on_state = on_state;
+  options.on_closed = on_closed;
+  options.data = actor;
   memset(actor->scopes, 0, sizeof actor->scopes);
   memset(actor->has_index, 0, sizeof actor->has_index);
   actor->is_started = false;
+  actor->has_synced = false;
+  actor->restores = w->api.restores;
   kin_informer *informer;
   int err = kin__informer_open(&informer, &w->script.env, &options);
   sim_say(&w->trace, "%u open %s, %zu scopes, app %d, page %u -> %s",
@@ -243,6 +193,9 @@ void sim_actor_start(sim_actor *actor) {
           kin_err_name(err));
   SIM_CHECK(&actor->world->trace, err == (actor->is_started ? KIN_EALREADY : 0),
             "%u: start gives %s", actor->number, kin_err_name(err));
+  if (actor->is_most_recent && !actor->is_started) {
+    actor->start_version = actor->world->api.revision;
+  }
   actor->is_started = true;
   sim_net_look(&actor->world->net);
 }
@@ -263,6 +216,70 @@ void sim_actor_close(sim_actor *actor) {
   sim_net_look(&actor->world->net);
 }
 
+/* --- Namespaces ----------------------------------------------------------- */
+
+static int any_place(sim_actor *actor) {
+  uint64_t places =
+      actor->scope_count < SIM_SCOPES ? actor->scope_count + 1 : SIM_SCOPES;
+  return (int)sim_below(actor->world, places);
+}
+
+static bool is_there(const sim_actor *actor, int place) {
+  return (size_t)place < actor->scope_count && !actor->scopes[place].is_removed;
+}
+
+static void add_namespace(sim_actor *actor) {
+  sim_world *w = actor->world;
+  int place = any_place(actor);
+  const char *name = api_namespace(actor->namespaces[place]);
+  int err = kin_informer_add_namespace(actor->informer, name);
+  sim_say(&w->trace, "%u add %s -> %s", actor->number, name, kin_err_name(err));
+  int expected = actor->all_namespaces    ? KIN_EINVAL
+                 : is_there(actor, place) ? KIN_EEXIST
+                                          : 0;
+  SIM_CHECK(&w->trace, err == expected || (expected == 0 && err == KIN_ENOMEM),
+            "%u: adding %s gives %s", actor->number, name, kin_err_name(err));
+  if (err == 0) {
+    unsigned removals = actor->scopes[place].removals;
+    actor->scopes[place] = (sim_scope){.removals = removals};
+    actor->scope_count += (size_t)place == actor->scope_count;
+    sim_net_expect(&w->net, 3);
+  }
+  sim_net_look(&w->net);
+}
+
+static void remove_namespace(sim_actor *actor) {
+  sim_world *w = actor->world;
+  int place = any_place(actor);
+  const char *name = api_namespace(actor->namespaces[place]);
+  int err = kin_informer_remove_namespace(actor->informer, name);
+  sim_say(&w->trace, "%u remove %s -> %s", actor->number, name,
+          kin_err_name(err));
+  int expected = actor->all_namespaces    ? KIN_EINVAL
+                 : is_there(actor, place) ? 0
+                                          : KIN_ENOENT;
+  SIM_CHECK(&w->trace, err == expected, "%u: removing %s gives %s",
+            actor->number, name, kin_err_name(err));
+  if (err == 0) {
+    actor->scopes[place].is_removed = true;
+    actor->scopes[place].removals++;
+  }
+  sim_net_look(&w->net);
+}
+
+static void change_namespaces(sim_actor *actor) {
+  /* It may just have come to that; what is added now does not take it back. */
+  actor->has_synced =
+      actor->has_synced || kin_informer_has_synced(actor->informer);
+  for (uint64_t n = 1 + sim_below(actor->world, 3); n > 0; n--) {
+    if (sim_chance(actor->world, 50)) {
+      add_namespace(actor);
+    } else {
+      remove_namespace(actor);
+    }
+  }
+}
+
 static void use_while_closing(sim_actor *actor) {
   kin_listener *listener;
   kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
@@ -271,9 +288,12 @@ static void use_while_closing(sim_actor *actor) {
                     KIN_ECLOSED &&
                 listener == NULL,
             "%u: listens after the close", actor->number);
-  SIM_CHECK(&actor->world->trace,
-            kin_informer_start(actor->informer) == KIN_ECLOSED,
-            "%u: starts after the close", actor->number);
+  SIM_CHECK(
+      &actor->world->trace,
+      kin_informer_start(actor->informer) == KIN_ECLOSED &&
+          kin_informer_add_namespace(actor->informer, "x") == KIN_ECLOSED &&
+          kin_informer_remove_namespace(actor->informer, "x") == KIN_ECLOSED,
+      "%u: starts after the close", actor->number);
 }
 
 void sim_actor_meddle(sim_actor *actor) {
@@ -286,7 +306,7 @@ void sim_actor_meddle(sim_actor *actor) {
     use_while_closing(actor);
     return;
   }
-  switch (sim_below(w, 8)) {
+  switch (sim_below(w, 12)) {
   case 0:
     if (w->options.mutation == SIM_MUTATE_NOTHING || actor->number > 0) {
       sim_actor_close(actor);
@@ -300,6 +320,12 @@ void sim_actor_meddle(sim_actor *actor) {
     break;
   case 3:
     sim_index_add(actor, (unsigned)sim_below(w, SIM_INDICES));
+    break;
+  case 8:
+  case 9:
+  case 10:
+  case 11:
+    change_namespaces(actor);
     break;
   default:
     sim_handler_join(actor);

@@ -145,7 +145,10 @@ static void on_delete(sim_fold *fold, const kin_event *event, int object) {
   bool is_reason =
       event->reason == KIN_DELETE_WATCH || event->reason == KIN_DELETE_RELIST ||
       event->reason == KIN_DELETE_RECREATED ||
-      (event->reason == KIN_DELETE_FILTERED && fold->filter != SIM_FILTER_NONE);
+      (event->reason == KIN_DELETE_FILTERED &&
+       fold->filter != SIM_FILTER_NONE) ||
+      (event->reason == KIN_DELETE_SCOPE_REMOVED && fold->loses_scopes) ||
+      (event->reason == KIN_DELETE_CLEARED && fold->is_cleared);
   SIM_CHECK(fold->trace, is_reason, "%s: delete of %s with the reason \"%s\"",
             fold->name, key, kin_delete_reason_name(event->reason));
   fold->seen[object] = API_NONE;

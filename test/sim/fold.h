@@ -37,6 +37,8 @@ typedef struct sim_fold {
   sim_filter filter;
   sim_interest interest;
   bool relist_updates;
+  bool loses_scopes;     /* namespaces may be removed from its informer */
+  bool is_cleared;       /* its informer clears its cache when there is a 404 */
   int seen[API_OBJECTS]; /* write, or API_NONE */
   uint32_t resyncs[API_OBJECTS];
   size_t count;

@@ -136,6 +136,8 @@ void sim_handler_join(sim_actor *actor) {
   snprintf(handler->name, sizeof handler->name, "%u.h%u", actor->number,
            w->handler_count - 1);
   sim_fold_init(&handler->fold, &w->api, &w->trace, handler->name);
+  handler->fold.loses_scopes = !actor->all_namespaces;
+  handler->fold.is_cleared = actor->clears;
   kin_listener_options options = choose_options(handler);
   handler->is_rowdy = w->is_rowdy && sim_chance(w, 50);
   handler->slow_us = sim_chance(w, 20) ? 1 + (uint32_t)sim_below(w, 20000) : 0;

@@ -64,10 +64,11 @@ static bool has_value(const sim_actor *actor, which_index which,
   case BY_APP:
     return write->app == i;
   case BY_NODE:
-    return !actor->is_metadata && write->node == i;
+    return !actor->is_metadata && !sim_is_oversized(actor, number) &&
+           write->node == i;
   case BY_IMAGE:
     return !actor->is_metadata && !actor->is_node_only &&
-           (write->images & (1u << i)) != 0;
+           !sim_is_oversized(actor, number) && (write->images & (1u << i)) != 0;
   default:
     return i < 2 ? (write->object & 1) == (int)i : number % 3 == (int)i - 2;
   }

@@ -93,11 +93,23 @@ static bool is_anything_staged(const sim_world *w) {
     const sim_actor *actor = &w->actors[i];
     for (size_t k = 0; actor->informer != NULL && k < actor->scope_count; k++) {
       kin_status status;
-      (void)kin_informer_get_status(actor->informer, sim_scope_name(actor, k),
-                                    &status);
-      if (status.staged > 0) {
+      if (kin_informer_get_status(actor->informer, sim_scope_name(actor, k),
+                                  &status) == 0 &&
+          status.staged > 0) {
         return true;
       }
+    }
+  }
+  return false;
+}
+
+/* Who was told to wait for a version would wait for ever. */
+static bool is_anybody_ahead_of(const sim_world *w, uint64_t revision) {
+  for (int i = 0; i < SIM_ACTORS; i++) {
+    const sim_actor *actor = &w->actors[i];
+    if (actor->informer != NULL && !actor->is_most_recent &&
+        actor->start_version > revision) {
+      return true;
     }
   }
   return false;
@@ -107,6 +119,9 @@ static bool is_anything_staged(const sim_world *w) {
  * lost: that is let pass first. And raised revisions hide an earlier restore
  * from whoever has not noticed that yet. */
 static void restore(sim_world *w) {
+  if (w->options.mutation == SIM_MUTATE_STREAM) {
+    return; /* lists cannot be compared after it */
+  }
   if (w->api.length == 0 || w->memory.fail_at != 0 || !sim_is_quiet(w) ||
       is_anything_staged(w)) {
     return;
@@ -115,6 +130,9 @@ static void restore(sim_world *w) {
   int last = w->api.length - (int)back;
   uint64_t revision =
       last > 0 ? w->api.writes[w->api.timeline[last]].revision : 100;
+  if (is_anybody_ahead_of(w, revision)) {
+    return;
+  }
   sim_net_break_all(&w->net);
   sim_settle(w);
   bool is_noticed = sim_lowest_version_above(w, w->api.revision) == UINT64_MAX;
@@ -122,7 +140,8 @@ static void restore(sim_world *w) {
 }
 
 static void mistreat_server(sim_world *w) {
-  switch (sim_below(w, 8)) {
+  bool is_nodes;
+  switch (sim_below(w, 10)) {
   case 0:
   case 1:
     api_compact(&w->api);
@@ -138,6 +157,15 @@ static void mistreat_server(sim_world *w) {
     w->net.honours_limit = sim_chance(w, 50);
     w->net.gone_is_a_status = sim_chance(w, 50);
     w->net.knows_streams = sim_chance(w, 60);
+    w->net.repeats_events = sim_chance(w, 30);
+    w->net.loses_bookmarks = sim_chance(w, 30);
+    break;
+  case 5:
+    sim_net_deafen_one(&w->net);
+    break;
+  case 6:
+    is_nodes = sim_chance(w, 30);
+    sim_net_set_absent(&w->net, is_nodes, !w->net.is_absent[is_nodes]);
     break;
   default:
     sim_net_bookmark(&w->net);
@@ -180,7 +208,7 @@ static void use_handlers(sim_world *w) {
 }
 
 static void act(sim_world *w) {
-  uint64_t what = sim_below(w, 40);
+  uint64_t what = sim_below(w, 44);
   if (what < 16) {
     write_some(w);
   } else if (what < 20) {
@@ -201,8 +229,10 @@ static void act(sim_world *w) {
     run_out_of_memory(w);
   } else if (what < 38) {
     give_memory_back(w);
-  } else {
+  } else if (what < 40) {
     sim_pass(w, sim_below(w, 30000));
+  } else {
+    sim_wait_for_version(&w->actors[sim_below(w, SIM_ACTORS)]);
   }
 }
 
@@ -229,6 +259,11 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   w->net.gone_is_a_status = sim_chance(w, 50);
   w->net.items_have_kind = sim_chance(w, 30);
   w->net.knows_streams = sim_chance(w, 60);
+  w->net.has_odd_objects = sim_chance(w, 30);
+  w->net.repeats_events = sim_chance(w, 30);
+  w->net.loses_bookmarks = sim_chance(w, 30);
+  w->script.env.check_watch_lists =
+      sim_chance(w, 50) || options->mutation == SIM_MUTATE_STREAM;
   w->wall_offset_ms = (int64_t)sim_below(w, UINT64_C(1) << 40);
   w->is_rowdy = sim_chance(w, 50);
   w->mutate_at = 1 + sim_below(w, 30);
@@ -259,8 +294,15 @@ static void be_calm(sim_world *w) {
   for (unsigned i = 0; i < w->handler_count; i++) {
     sim_handler_pause(&w->handlers[i], false);
   }
+  sim_net_set_absent(&w->net, false, false);
+  sim_net_set_absent(&w->net, true, false);
   sim_pass(w, CALM_MS);
   sim_check_truth(w);
+  sim_check_waits(w);
+  if (!w->trace.has_failed && w->options.mutation == SIM_MUTATE_NOTHING &&
+      sim_chance(w, 50)) {
+    sim_check_deaf(w);
+  }
   if (!w->trace.has_failed) {
     sim_check_resyncs(w);
   }
@@ -308,6 +350,7 @@ static void end(sim_world *w) {
   w->memory.keeps_failing = true;
   sim_settle(w);
   check_closed(w);
+  sim_check_no_waits(w);
   for (unsigned i = 0; i < SIM_HELD; i++) {
     sim_release(w, i);
   }

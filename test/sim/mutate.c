@@ -23,6 +23,10 @@ const char *sim_mutation_name(sim_mutation mutation) {
       [SIM_MUTATE_STATUS] = "a counter goes back",
       [SIM_MUTATE_HOLD_OBJECT] = "a reference is never dropped",
       [SIM_MUTATE_LEAVE_TIMER] = "a timer is never stopped",
+      [SIM_MUTATE_EARLY_VERSION] = "a version is told before it is cached",
+      [SIM_MUTATE_STREAM] = "a list that comes as a watch lacks an object",
+      [SIM_MUTATE_KEY_ONLY] = "of an object only the key is kept",
+      [SIM_MUTATE_DEAF] = "nobody looks after a deaf watch",
   };
   return names[mutation];
 }
@@ -116,6 +120,44 @@ static void call_late(sim_world *w) {
   sim_on_event(w->actors[0].informer, &event, handler);
 }
 
+static uint64_t checked_lists(sim_world *w) {
+  uint64_t count = 0;
+  for (int i = 0; i < SIM_ACTORS; i++) {
+    for (size_t k = 0; k < w->actors[i].scope_count; k++) {
+      count += w->actors[i].scopes[k].last.checked_lists;
+    }
+  }
+  return count;
+}
+
+/* All informers list anew. */
+static void spoil_stream(sim_world *w) {
+  kin_store *store;
+  (void)any_cached(w, &store);
+  w->stream_refused = false;
+  w->net.knows_streams = true;
+  w->net.spoils_stream = true;
+  uint64_t before = checked_lists(w);
+  sim_net_break_all(&w->net);
+  api_put(&w->api, API_NODES + 1);
+  api_restart(&w->api);
+  sim_pass(w, 120000);
+  sim_check_quiet(w);
+  w->has_mutated = w->net.has_spoiled && checked_lists(w) > before;
+}
+
+static void keep_key_only(sim_world *w) {
+  if (w->actors[0].is_metadata) {
+    return; /* these are never too large */
+  }
+  api_put(&w->api, API_NODES);
+  w->api.writes[w->api.write_count - 1].padding = 6000;
+  sim_net_wake(&w->net);
+  sim_pass(w, 3000);
+  w->actors[0].max_object_bytes = w->actors[0].max_object_bytes > 0 ? 0 : 3000;
+  w->has_mutated = true;
+}
+
 void sim_mutate_calm(sim_world *w) {
   kin_store *store;
   switch (w->options.mutation) {
@@ -136,12 +178,31 @@ void sim_mutate_calm(sim_world *w) {
     w->has_mutated = true;
     (void)any_cached(w, &store);
     break;
+  case SIM_MUTATE_STREAM:
+    spoil_stream(w);
+    break;
+  case SIM_MUTATE_KEY_ONLY:
+    keep_key_only(w);
+    break;
+  case SIM_MUTATE_DEAF:
+    sim_net_break_all(&w->net); /* so that no watch ends by itself */
+    sim_pass(w, 30000);
+    w->has_mutated = true;
+    w->actors[0].stale_ms = 1000;
+    sim_check_deaf(w);
+    break;
   case SIM_MUTATE_STATUS:
     sim_check_quiet(w);
     w->has_mutated = true;
     break;
   case SIM_MUTATE_LATE_CALL:
     call_late(w);
+    break;
+  case SIM_MUTATE_EARLY_VERSION:
+    w->has_mutated = true;
+    api_put(&w->api, API_NODES);
+    sim_check_version(&w->actors[0], 0, w->api.revision);
+    sim_net_wake(&w->net);
     break;
   default:
     break;

@@ -105,6 +105,10 @@ static void count_request(sim_net *net, const sim_conn *conn) {
             "a storm: %u requests in a second", net->in_second);
 }
 
+void sim_net_expect(sim_net *net, unsigned requests) {
+  net->in_second -= net->in_second < requests ? net->in_second : requests;
+}
+
 static void choose_fate(sim_net *net, sim_conn *conn) {
   const sim_weather *weather = &net->weather;
   conn->cut_at = conn->stall_at = SIZE_MAX;
@@ -177,6 +181,7 @@ static void break_conn(sim_net *net, sim_conn *conn, int code,
                        kin_error_class error_class) {
   kin__exchange_error error = {.code = code,
                                .error_class = error_class,
+                               .status = code == KIN_ESTATUS ? 302 : 0,
                                .had_head = conn->is_head_given};
   snprintf(error.message, sizeof error.message, "the simulated network: %s",
            kin_err_name(code));
@@ -191,6 +196,7 @@ static void refuse(sim_net *net, sim_conn *conn) {
       {KIN_ERESOLVE, KIN_CLASS_DNS},      {KIN_EEOF, KIN_CLASS_CONNECT},
       {KIN_ETIMEDOUT, KIN_CLASS_CONNECT}, {KIN_ETLS, KIN_CLASS_TLS},
       {KIN_ETOKEN, KIN_CLASS_AUTH},       {KIN_ENOMEM, KIN_CLASS_MEMORY},
+      {KIN_ESTATUS, KIN_CLASS_SERVER}, /* a redirect */
       {KIN_EHTTP, KIN_CLASS_PROTOCOL}};
   uint64_t i = below(net, sizeof reasons / sizeof reasons[0]);
   break_conn(net, conn, reasons[i].code, reasons[i].error_class);
@@ -201,7 +207,9 @@ static void give_head(sim_net *net, sim_conn *conn) {
       .status = conn->status,
       .content_type = {conn->content_type, strlen(conn->content_type)},
       .retry_after_s = conn->retry_after_s,
-      .is_identity = !conn->is_compressed};
+      .is_identity = !conn->is_compressed,
+      /* All come from one server, but for what a proxy has lost. */
+      .connection = conn->is_deaf ? 1 + conn->id : 1};
   conn->is_head_given = true;
   conn->next_ns = later(net);
   set_silence(net, conn);
@@ -374,16 +382,56 @@ void sim_net_break_all(sim_net *net) {
 
 void sim_net_end_one(sim_net *net) {
   sim_conn *conn = any_conn(net, true);
-  if (conn != NULL) {
+  if (conn != NULL && !conn->is_deaf) {
     conn->is_complete = true;
     conn->next_ns = later(net);
+  }
+}
+
+/* It does not end in good order either: who is told by a server that a watch's
+ * time is over may take it that nothing was left to send. */
+static void deafen(sim_conn *conn) {
+  conn->ends_ns = UINT64_MAX;
+  conn->is_deaf = true;
+  conn->bookmark_ns = conn->stream_ns = UINT64_MAX;
+}
+
+void sim_net_deafen_one(sim_net *net) {
+  sim_conn *conn = any_conn(net, true);
+  if (conn != NULL) {
+    sim_say(net->trace, "conn %" PRIu64 " goes deaf", conn->id);
+    deafen(conn);
+  }
+}
+
+void sim_net_deafen_all(sim_net *net) {
+  for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
+    sim_conn *conn = &net->conns[i];
+    if (conn->id != 0 && conn->query.is_watch && conn->has_arrived) {
+      deafen(conn);
+    }
+  }
+}
+
+void sim_net_set_absent(sim_net *net, bool is_nodes, bool is_absent) {
+  sim_say(net->trace, "api has %s %s", is_absent ? "no" : "the",
+          is_nodes ? "nodes" : "pods");
+  net->is_absent[is_nodes] = is_absent;
+  for (int i = 0; is_absent && i < SCRIPT_MAX_REQUESTS; i++) {
+    sim_conn *conn = &net->conns[i];
+    if (conn->id != 0 && conn->query.is_watch && conn->has_arrived &&
+        conn->query.selection.is_nodes == is_nodes) {
+      conn->is_complete = true;
+      conn->next_ns = later(net);
+    }
   }
 }
 
 void sim_net_bookmark(sim_net *net) {
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     sim_conn *conn = &net->conns[i];
-    if (conn->id != 0 && conn->query.is_watch && conn->has_arrived) {
+    if (conn->id != 0 && conn->query.is_watch && conn->has_arrived &&
+        !conn->is_deaf) {
       conn->bookmark_ns = now_ns(net);
     }
   }

@@ -37,6 +37,7 @@ typedef struct sim_query {
   bool is_metadata;
   bool is_any;      /* resourceVersion=0 */
   bool is_at_least; /* resourceVersionMatch=NotOlderThan */
+  bool is_exact;    /* resourceVersionMatch=Exact */
   bool is_stream;   /* sendInitialEvents=true */
   uint64_t version; /* 0: none, the newest is asked for */
   uint64_t limit;
@@ -71,6 +72,7 @@ typedef struct sim_conn {
   uint64_t bookmark_ns;
   uint64_t stream_ns; /* the bookmark that ends the initial events; UINT64_MAX:
                        * sent, or there are none */
+  bool is_deaf;       /* it stays open and brings nothing more */
   unsigned error_after; /* events until an ERROR event; 0: none */
 } sim_conn;
 
@@ -84,6 +86,10 @@ typedef struct sim_net {
   bool gone_is_a_status; /* a watch from too long ago gets 410, not an event */
   bool items_have_kind;  /* a custom resource's do, a built-in type's do not */
   bool knows_streams;    /* lists come as watches, too */
+  bool has_odd_objects;  /* now and then one without a name, or a Table */
+  bool repeats_events;   /* now and then */
+  bool loses_bookmarks;  /* but those that end initial events */
+  bool is_absent[2];     /* pods; nodes: the server does not know them */
   sim_conn conns[SCRIPT_MAX_REQUESTS];
   uint64_t last_id;
   uint64_t given_bytes; /* of bodies */
@@ -92,6 +98,8 @@ typedef struct sim_net {
   unsigned in_second; /* .. so many requests began that are no next pages */
   bool swallows_next; /* a mutation: the next watch event gets lost */
   bool has_swallowed;
+  bool spoils_stream; /* a mutation: the next one lacks an object */
+  bool has_spoiled;
 } sim_net;
 
 void sim_net_init(sim_net *net, script_env *script, api *server,
@@ -101,6 +109,8 @@ void sim_net_finish(sim_net *net);
 /* Takes notice of requests that were sent or cancelled; after anything of the
  * library has run. */
 void sim_net_look(sim_net *net);
+/* That many requests more than usual may come now. */
+void sim_net_expect(sim_net *net, unsigned requests);
 /* When something happens next, UINT64_MAX if nothing will. */
 uint64_t sim_net_next_ns(const sim_net *net);
 /* Lets one thing happen that is due; false if nothing is. */
@@ -113,6 +123,11 @@ void sim_net_break_one(sim_net *net);
 void sim_net_break_all(sim_net *net);
 /* The server ends some watch in good order. */
 void sim_net_end_one(sim_net *net);
+/* Some watch, or each, brings nothing more, and does not end. */
+void sim_net_deafen_one(sim_net *net);
+void sim_net_deafen_all(sim_net *net);
+/* The server does not know a resource any more, or knows it again. */
+void sim_net_set_absent(sim_net *net, bool is_nodes, bool is_absent);
 /* A bookmark is due on all watches. */
 void sim_net_bookmark(sim_net *net);
 

@@ -8,6 +8,7 @@
 #include <yyjson.h>
 
 #include "base/str.h"
+#include "informer/informer.h"
 
 /* --- Status --------------------------------------------------------------- */
 
@@ -19,6 +20,9 @@ static void check_counters(sim_actor *actor, const kin_status *before,
                now->bookmarks >= before->bookmarks &&
                now->unchanged >= before->unchanged &&
                now->transform_failures >= before->transform_failures &&
+               now->oversized >= before->oversized &&
+               now->bad_objects >= before->bad_objects &&
+               now->checked_lists >= before->checked_lists &&
                now->received_bytes >= before->received_bytes &&
                now->has_synced >= before->has_synced;
   SIM_CHECK(&actor->world->trace, grows, "%u: a counter went back",
@@ -52,6 +56,12 @@ void sim_check_status(sim_actor *actor, size_t scope) {
                 (status.failures == 0 && status.staged == 0),
             "%u: live, with %u failures and %" PRIu64 " staged", actor->number,
             status.failures, status.staged);
+  /* After a restore versions are given a second time. */
+  SIM_CHECK(&w->trace, status.inconsistent_lists == 0 || w->api.restores > 0,
+            "%u: %" PRIu64 " of %" PRIu64 " lists differ from their watch",
+            actor->number, status.inconsistent_lists, status.checked_lists);
+  SIM_CHECK(&w->trace, status.oversized == 0 || actor->max_object_bytes > 0,
+            "%u: objects that are over no limit", actor->number);
   SIM_CHECK(&w->trace,
             status.byte_age_ms <= status.event_age_ms &&
                 status.byte_age_ms <= status.bookmark_age_ms,
@@ -61,15 +71,40 @@ void sim_check_status(sim_actor *actor, size_t scope) {
             kin_state_name(status.state));
 }
 
+/* The first list has seen what it had to. */
+static void check_start(sim_actor *actor, size_t scope) {
+  sim_scope *known = &actor->scopes[scope];
+  if (actor->start_version == 0 || known->is_start_checked ||
+      !known->last.has_synced) {
+    return;
+  }
+  known->is_start_checked = true;
+  if (actor->restores == actor->world->api.restores) {
+    sim_check_version(actor, scope, actor->start_version);
+  }
+}
+
 static void check_statuses(sim_actor *actor) {
   sim_world *w = actor->world;
   uint64_t received = 0;
   bool has_synced = true;
+  size_t count = 0;
   for (size_t i = 0; i < actor->scope_count; i++) {
+    if (actor->scopes[i].is_removed) {
+      continue;
+    }
+    count++;
     sim_check_status(actor, i);
+    check_start(actor, i);
     received += actor->scopes[i].last.received_bytes;
     has_synced = has_synced && actor->scopes[i].last.has_synced;
   }
+  /* Without memory it takes longer until removed ones are gone. */
+  const kin__scopes *scopes = &actor->informer->scopes;
+  has_synced = actor->has_synced ||
+               (has_synced && actor->is_started && scopes->count == count &&
+                !scopes->sync_timer.is_active);
+  actor->has_synced = has_synced;
   SIM_CHECK(&w->trace, received <= w->net.given_bytes,
             "%u: received more than was given", actor->number);
   SIM_CHECK(&w->trace, kin_informer_has_synced(actor->informer) == has_synced,
@@ -77,6 +112,15 @@ static void check_statuses(sim_actor *actor) {
 }
 
 /* --- Cache and folds ------------------------------------------------------ */
+
+/* Without memory it takes longer until its objects are gone. */
+static bool is_removing(const sim_actor *actor) {
+  size_t count = 0;
+  for (size_t i = 0; i < actor->scope_count; i++) {
+    count += !actor->scopes[i].is_removed;
+  }
+  return actor->informer->scopes.count > count;
+}
 
 /* Every object is one that the server once had, and one that was asked for. */
 static void check_cache(sim_actor *actor) {
@@ -90,7 +134,9 @@ static void check_cache(sim_actor *actor) {
     bool is_selected = false;
     for (size_t i = 0; i < actor->scope_count; i++) {
       api_selection selection = sim_scope_selection(actor, i);
-      is_selected = is_selected || api_selects(&w->api, &selection, write);
+      bool may_be = !actor->scopes[i].is_removed || is_removing(actor);
+      is_selected =
+          is_selected || (may_be && api_selects(&w->api, &selection, write));
     }
     SIM_CHECK(&w->trace, !sim_is_refused(actor, write),
               "%u: %s is cached at w%d, which was refused", actor->number,
@@ -164,7 +210,10 @@ void sim_check_quiet(sim_world *w) {
 
 /* --- Truth ---------------------------------------------------------------- */
 
-static sim_form form_of(const sim_actor *actor) {
+static sim_form form_of(const sim_actor *actor, int write) {
+  if (sim_is_oversized(actor, write)) {
+    return SIM_FORM_KEY;
+  }
   if (actor->is_node_only) {
     return SIM_FORM_NODE;
   }
@@ -202,9 +251,13 @@ static void check_content(sim_actor *actor, const kin_object *object,
                           int number) {
   sim_world *w = actor->world;
   const api_write *write = &w->api.writes[number];
+  bool is_key_only = sim_is_oversized(actor, number);
+  SIM_CHECK(&w->trace, kin_object_is_key_only(object) == is_key_only,
+            "%u: %s at w%d is%s one with its key only", actor->number,
+            kin_object_key(object).data, number, is_key_only ? " not" : "");
   sim_text expected = {0};
-  sim_text_object(&expected, write, number, write->revision, form_of(actor),
-                  false);
+  sim_text_object(&expected, write, number, write->revision,
+                  form_of(actor, number), false);
   kin_object_view *view;
   int err = kin_object_view_open(&view, object);
   if (SIM_CHECK(&w->trace, err == 0, "no view: %s", kin_err_name(err))) {
@@ -233,7 +286,8 @@ static int truth_of(const sim_actor *actor, int object) {
   const api *server = &actor->world->api;
   for (size_t i = 0; i < actor->scope_count; i++) {
     api_selection selection = sim_scope_selection(actor, i);
-    if (api_selects(server, &selection, server->current[object])) {
+    if (!actor->scopes[i].is_removed &&
+        api_selects(server, &selection, server->current[object])) {
       return server->current[object];
     }
   }
@@ -242,6 +296,9 @@ static int truth_of(const sim_actor *actor, int object) {
 
 static void check_objects(sim_actor *actor) {
   sim_world *w = actor->world;
+  if (w->options.mutation == SIM_MUTATE_STREAM) {
+    return; /* another oracle has to notice */
+  }
   const kin_store *store = kin_informer_store(actor->informer);
   size_t count = 0;
   for (int i = 0; i < w->api.objects; i++) {
@@ -266,25 +323,27 @@ static void check_objects(sim_actor *actor) {
             kin_store_count(store), count);
 }
 
-/* A watch may just be between its end and the next. */
-static bool is_live(sim_actor *actor) {
+/* Each scope at some time: a watch may just be between its end and the next,
+ * and one that is silent is stale until it has been looked after. */
+static bool were_live(sim_actor *actor, bool live[SIM_SCOPES]) {
+  bool are_all = true;
   for (size_t i = 0; i < actor->scope_count; i++) {
     kin_status status;
-    if (actor->scopes[i].is_stopped) {
+    if (actor->scopes[i].is_stopped || actor->scopes[i].is_removed) {
       continue;
     }
-    if (kin_informer_get_status(actor->informer, sim_scope_name(actor, i),
-                                &status) != 0 ||
-        status.state != KIN_STATE_LIVE) {
-      return false;
-    }
+    live[i] = live[i] ||
+              (kin_informer_get_status(
+                   actor->informer, sim_scope_name(actor, i), &status) == 0 &&
+               status.state == KIN_STATE_LIVE);
+    are_all = are_all && live[i];
   }
-  return true;
+  return are_all;
 }
 
 static bool is_stopped(const sim_actor *actor) {
   for (size_t i = 0; i < actor->scope_count; i++) {
-    if (actor->scopes[i].is_stopped) {
+    if (actor->scopes[i].is_stopped && !actor->scopes[i].is_removed) {
       return true;
     }
   }
@@ -293,11 +352,13 @@ static bool is_stopped(const sim_actor *actor) {
 
 static void check_actor(sim_actor *actor) {
   sim_world *w = actor->world;
-  for (int tries = 0; tries < 20 && !is_live(actor); tries++) {
+  bool live[SIM_SCOPES] = {false};
+  bool were_all = were_live(actor, live);
+  for (int tries = 0; tries < 20 && !were_all; tries++) {
     sim_pass(w, 500);
+    were_all = were_live(actor, live);
   }
-  SIM_CHECK(&w->trace, is_live(actor), "%u: is not live in the calm",
-            actor->number);
+  SIM_CHECK(&w->trace, were_all, "%u: is not live in the calm", actor->number);
   /* A scope that its program stopped keeps what it had. */
   if (!is_stopped(actor)) {
     SIM_CHECK(&w->trace, kin_informer_has_synced(actor->informer),
@@ -331,6 +392,46 @@ void sim_check_truth(sim_world *w) {
     }
   }
   sim_check_quiet(w);
+}
+
+/* --- Deaf watches --------------------------------------------------------- */
+
+/* From the end of the silence to the truth: a list of one object and a short
+ * watch, or a list; a request may have to wait for its turn. */
+#define DEAF_MS 60000u
+
+static bool is_looked_after(const sim_actor *actor) {
+  return sim_actor_is_open(actor) && actor->is_started &&
+         (actor->stale_ms > 0 ||
+          actor->world->options.mutation != SIM_MUTATE_DEAF);
+}
+
+void sim_check_deaf(sim_world *w) {
+  if (!api_may_write(&w->api, 10)) {
+    return;
+  }
+  uint64_t longest_ms = 0;
+  sim_net_deafen_all(&w->net);
+  for (int i = 0; i < 5; i++) {
+    api_put(&w->api, API_NODES + i);
+  }
+  api_put(&w->api, 0);
+  sim_net_wake(&w->net);
+  for (int i = 0; i < SIM_ACTORS; i++) {
+    sim_actor *actor = &w->actors[i];
+    if (is_looked_after(actor) && actor->stale_ms == 0) {
+      sim_verify(actor);
+    } else if (is_looked_after(actor) && actor->stale_ms > longest_ms) {
+      longest_ms = actor->stale_ms;
+    }
+  }
+  sim_pass(w, longest_ms + DEAF_MS);
+  for (int i = 0; i < SIM_ACTORS; i++) {
+    if (is_looked_after(&w->actors[i])) {
+      check_actor(&w->actors[i]);
+    }
+  }
+  sim_check_waits(w);
 }
 
 /* --- Resyncs -------------------------------------------------------------- */

@@ -74,6 +74,7 @@ bool sim_query_parse(sim_query *query, const script_request *request) {
   query->is_any = version != NULL && version[0] == '0';
   query->version = version != NULL ? strtoull(version, NULL, 10) : 0;
   query->is_at_least = strstr(target, "Match=NotOlderThan") != NULL;
+  query->is_exact = strstr(target, "Match=Exact") != NULL;
   query->is_stream = strstr(target, "sendInitialEvents=true") != NULL;
   query->limit = number(target, "limit=");
   query->timeout_s = number(target, "timeoutSeconds=");
@@ -108,10 +109,12 @@ static void deny(sim_net *net, sim_conn *conn) {
                  {500, "InternalError"},    {503, "ServiceUnavailable"},
                  {504, "Timeout"},          {410, "Expired"},
                  {500, "StorageReadError"}, {400, "BadRequest"},
-                 {502, "a proxy's"}};
+                 {502, "a proxy's"},        {422, "Invalid"}};
   uint64_t i = below(net, sizeof answers / sizeof answers[0]);
   int code = answers[i].code;
-  if ((code == 429 || code == 503) && chance(net, 60)) {
+  const char *more =
+      chance(net, 50) ? "" : "\"details\":{\"retryAfterSeconds\":3},";
+  if ((code == 429 || code >= 500) && chance(net, 60)) {
     conn->retry_after_s = (int64_t)below(net, 40);
   }
   if (code == 502 || chance(net, 10)) {
@@ -121,7 +124,7 @@ static void deny(sim_net *net, sim_conn *conn) {
     sim_text_add(&conn->out, "<html>%d</html>", code);
     return;
   }
-  answer_status(net, conn, code, answers[i].reason, "by chance", "");
+  answer_status(net, conn, code, answers[i].reason, "by chance", more);
 }
 
 static void garble(sim_net *net, sim_conn *conn) {
@@ -156,6 +159,7 @@ static void garble(sim_net *net, sim_conn *conn) {
 }
 
 static void answer_too_large(sim_net *net, sim_conn *conn) {
+  conn->retry_after_s = 1;
   answer_status(net, conn, 504, "Timeout",
                 "Timeout: Too large resource version: 9, current: 1",
                 "\"details\":{\"causes\":[{\"reason\":"
@@ -166,6 +170,32 @@ static void answer_too_large(sim_net *net, sim_conn *conn) {
 static void answer_gone(sim_net *net, sim_conn *conn) {
   answer_status(net, conn, 410, "Expired",
                 "The provided continue parameter is too old", "");
+}
+
+static void answer_absent(sim_net *net, sim_conn *conn) {
+  answer_status(net, conn, 404, "NotFound",
+                "the server could not find the requested resource", "");
+}
+
+/* What has no name, or is no object, stops nothing (RW-08). */
+static void add_odd_object(sim_net *net, sim_conn *conn, bool is_event) {
+  static const char *const objects[] = {
+      "{\"metadata\":{}}",
+      "{\"metadata\":{\"name\":\"\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}",
+      "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"spec\":{\"nodeName\":\"n1\"}}",
+      "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"rows\":[]}"};
+  static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+  uint64_t i = below(net, sizeof objects / sizeof objects[0]);
+  if (is_event) {
+    sim_text_add(&conn->out, "{\"type\":\"%s\",\"object\":%s}\n",
+                 types[below(net, 3)], objects[i]);
+  } else {
+    sim_text_add(&conn->out, "%s", objects[i]);
+  }
+}
+
+static bool is_odd(sim_net *net) {
+  return net->has_odd_objects && chance(net, 10);
 }
 
 /* --- Lists ---------------------------------------------------------------- */
@@ -179,6 +209,8 @@ static bool choose_revision(sim_net *net, sim_conn *conn, uint64_t *revision) {
   *revision = server->revision;
   if (query->has_token) {
     *revision = query->token_version;
+  } else if (query->is_exact && query->version <= server->revision) {
+    *revision = query->version;
   } else if (query->version > server->revision) {
     answer_too_large(net, conn);
     return false;
@@ -203,6 +235,11 @@ static void add_items(sim_net *net, sim_conn *conn, const int *state,
   const sim_query *query = &conn->query;
   uint64_t count = 0;
   int i = query->token_object;
+  if (is_odd(net)) {
+    add_odd_object(net, conn, false);
+    count++;
+    limit += limit > 0;
+  }
   for (; i < server->objects && (limit == 0 || count < limit); i++) {
     if (!api_selects(server, &query->selection, state[i])) {
       continue;
@@ -268,9 +305,9 @@ static void answer_list(sim_net *net, sim_conn *conn) {
 /* --- Watches -------------------------------------------------------------- */
 
 static void send_error(sim_conn *conn, int code, const char *reason,
-                       const char *message) {
+                       const char *message, const char *more) {
   sim_text_add(&conn->out, "{\"type\":\"ERROR\",\"object\":");
-  sim_text_status(&conn->out, code, reason, message, "");
+  sim_text_status(&conn->out, code, reason, message, more);
   sim_text_add(&conn->out, "}\n");
   conn->is_complete = true;
 }
@@ -283,6 +320,8 @@ static void begin_watch(sim_net *net, sim_conn *conn, uint64_t revision) {
   conn->stream_ns = UINT64_MAX;
   if (chance(net, net->weather.garbled)) {
     conn->error_after = 1 + (unsigned)below(net, 6);
+  } else if (chance(net, net->weather.garbled / 2)) {
+    conn->ends_ns = net->script->now_ns + below(net, SECOND); /* a short one */
   }
 }
 
@@ -308,13 +347,24 @@ static void open_stream(sim_net *net, sim_conn *conn) {
   for (int i = 0; i < server->objects; i++) {
     if (api_selects(server, &conn->query.selection, state[i])) {
       const api_write *write = &server->writes[state[i]];
+      if (net->spoils_stream) {
+        net->spoils_stream = false;
+        net->has_spoiled = true;
+        continue;
+      }
+      if (is_odd(net)) {
+        add_odd_object(net, conn, true);
+      }
       sim_text_event(&conn->out, "ADDED", write, state[i], write->revision,
                      conn->query.is_metadata);
     }
   }
-  bool is_late = chance(net, 20);
+  bool is_late = chance(net, 20) && !net->has_spoiled;
   conn->stream_ns =
       net->script->now_ns + (is_late ? below(net, 20 * SECOND) : 0);
+  if (chance(net, net->weather.garbled / 2)) {
+    conn->stream_ns = UINT64_MAX; /* the bookmark never comes */
+  }
 }
 
 static void open_watch(sim_net *net, sim_conn *conn) {
@@ -326,7 +376,7 @@ static void open_watch(sim_net *net, sim_conn *conn) {
   }
   begin_watch(net, conn, query->version);
   if (is_gone) {
-    send_error(conn, 410, "Expired", "too old resource version: 1 (2)");
+    send_error(conn, 410, "Expired", "too old resource version: 1 (2)", "");
   }
 }
 
@@ -347,27 +397,48 @@ static bool send_write(sim_net *net, sim_conn *conn, int i) {
   }
   const char *type = !was_in ? "ADDED" : is_in ? "MODIFIED" : "DELETED";
   int shown = is_in ? i : write->previous;
-  sim_text_event(&conn->out, type, &server->writes[shown], shown,
-                 write->revision, conn->query.is_metadata);
+  int times = net->repeats_events && chance(net, 20) ? 2 : 1;
+  for (; times > 0; times--) {
+    sim_text_event(&conn->out, type, &server->writes[shown], shown,
+                   write->revision, conn->query.is_metadata);
+  }
+  if (is_odd(net)) {
+    add_odd_object(net, conn, true);
+  }
   return true;
 }
 
 static void send_any_error(sim_net *net, sim_conn *conn) {
-  switch (below(net, 4)) {
-  case 0:
-    send_error(conn, 500, "InternalError", "etcd event received with no value");
-    break;
-  case 1:
-    send_error(conn, 410, "Gone", "The event in requested index is cleared");
-    break;
-  case 2:
-    send_error(conn, 429, "TooManyRequests", "slow down");
-    break;
-  default:
-    sim_text_add(&conn->out, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{]");
+  static const char retry[] = "\"details\":{\"retryAfterSeconds\":2},";
+  static const struct {
+    int code;
+    const char *reason;
+    const char *more;
+  } errors[] = {{500, "InternalError", ""},
+                {500, "InternalError", retry},
+                {500, "StorageReadError", ""},
+                {410, "Gone", ""},
+                {410, "Expired", ""},
+                {429, "TooManyRequests", ""},
+                {429, "TooManyRequests", retry},
+                {504, "Timeout", retry},
+                {503, "ServiceUnavailable", ""},
+                {403, "Forbidden", ""}};
+  static const char *const odd[] = {
+      /* clang takes a split string without brackets for a lost comma. */
+      ("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\","
+       "\"metadata\":{\"name\":\"p1\",\"namespace\":\"a\"}}}\n"),
+      "{\"type\":\"ERROR\",\"object\":{}}\n",
+      "{\"type\":\"ERROR\",\"object\":null}\n", "{\"type\":\"ERROR\"}\n",
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{]"};
+  if (chance(net, 30)) {
+    sim_text_add(&conn->out, "%s", odd[below(net, sizeof odd / sizeof odd[0])]);
     conn->is_complete = true;
-    break;
+    return;
   }
+  uint64_t i = below(net, sizeof errors / sizeof errors[0]);
+  send_error(conn, errors[i].code, errors[i].reason, "by chance",
+             errors[i].more);
 }
 
 /* What the watch has not been sent yet, up to a few events at a time. */
@@ -402,6 +473,9 @@ static bool send_bookmark(sim_net *net, sim_conn *conn) {
     return false;
   }
   conn->position = server->revision;
+  if (net->loses_bookmarks && chance(net, 70)) {
+    return true;
+  }
   for (uint64_t n = 1 + (chance(net, 10) ? 1 : 0); n > 0; n--) {
     sim_text_bookmark(&conn->out, server->revision, false);
   }
@@ -418,7 +492,7 @@ bool sim_serve_watch(sim_net *net, sim_conn *conn) {
   if (conn->is_complete || conn->status != 200) {
     return false;
   }
-  if (send_events(net, conn)) {
+  if (!conn->is_deaf && send_events(net, conn)) {
     return true;
   }
   if (net->script->now_ns >= conn->ends_ns) {
@@ -434,6 +508,8 @@ bool sim_serve_watch(sim_net *net, sim_conn *conn) {
 void sim_serve(sim_net *net, sim_conn *conn) {
   if (chance(net, net->weather.denied)) {
     deny(net, conn);
+  } else if (net->is_absent[conn->query.selection.is_nodes]) {
+    answer_absent(net, conn);
   } else if (chance(net, net->weather.garbled / 2)) {
     garble(net, conn);
   } else if (conn->query.is_stream) {

@@ -95,7 +95,7 @@ static void add_metadata(sim_text *text, const api_write *write, int number,
   }
   sim_text_add(text, ",%s\"uid\":\"%s\",\"resourceVersion\":\"%" PRIu64 "\"",
                space, uid, revision);
-  if (form != SIM_FORM_NODE) {
+  if (form != SIM_FORM_NODE && form != SIM_FORM_KEY) {
     sim_text_add(text, ",\"annotations\":{\"note\":\"\\u00e9 \\\"}\\\\\"}");
   }
   if (is_last) {
@@ -135,7 +135,8 @@ void sim_text_object(sim_text *text, const api_write *write, int number,
   const char *kind = is_metadata                 ? "PartialObjectMetadata"
                      : write->object < API_NODES ? "Node"
                                                  : "Pod";
-  bool is_spec_first = (write->style & STYLE_SPEC_FIRST) != 0 && !is_metadata;
+  bool has_spec = !is_metadata && form != SIM_FORM_KEY;
+  bool is_spec_first = (write->style & STYLE_SPEC_FIRST) != 0 && has_spec;
   sim_text_add(text, "{%s", space_of(write));
   if (has_kind) {
     sim_text_add(text, "\"kind\":\"%s\",\"apiVersion\":\"%s\",", kind,
@@ -146,12 +147,12 @@ void sim_text_object(sim_text *text, const api_write *write, int number,
     sim_text_add(text, ",");
   }
   add_metadata(text, write, number, revision, form);
-  if (!is_metadata && !is_spec_first) {
+  if (has_spec && !is_spec_first) {
     sim_text_add(text, ",");
     add_spec(text, write, form);
   }
   bool has_status = (write->style & STYLE_STATUS) != 0;
-  if (has_status && !is_metadata && form != SIM_FORM_NODE) {
+  if (has_status && has_spec && form != SIM_FORM_NODE) {
     sim_text_add(text, ",%s\"status\":{\"phase\":null,\"n\":-1.5e3}",
                  space_of(write));
   }

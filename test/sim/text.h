@@ -28,6 +28,7 @@ typedef enum sim_form {
   SIM_FORM_FULL,     /* with managedFields */
   SIM_FORM_KEPT,     /* without them, as an informer keeps it by default */
   SIM_FORM_SHORT,    /* the same without /spec/text, as a transform leaves it */
+  SIM_FORM_KEY,      /* name, namespace, uid, version and labels only */
   SIM_FORM_NODE,     /* metadata's fixed members and /spec/nodeName only */
   SIM_FORM_METADATA, /* PartialObjectMetadata, with managedFields */
   SIM_FORM_METADATA_KEPT

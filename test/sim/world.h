@@ -25,6 +25,7 @@
 #define SIM_HANDLERS 48
 #define SIM_HELD 16
 #define SIM_INDICES 4
+#define SIM_WAITS 64
 
 /* What the self-test spoils, to see that an oracle notices. */
 typedef enum sim_mutation {
@@ -40,6 +41,10 @@ typedef enum sim_mutation {
   SIM_MUTATE_STATUS,        /* a counter goes back */
   SIM_MUTATE_HOLD_OBJECT,   /* a reference is never dropped */
   SIM_MUTATE_LEAVE_TIMER,   /* a timer is never stopped */
+  SIM_MUTATE_EARLY_VERSION, /* a version is told before it is cached */
+  SIM_MUTATE_STREAM,        /* a list that comes as a watch lacks an object */
+  SIM_MUTATE_KEY_ONLY,      /* of an object only the key is kept */
+  SIM_MUTATE_DEAF,          /* nobody looks after a watch that went deaf */
   SIM_MUTATIONS
 } sim_mutation;
 
@@ -66,8 +71,11 @@ typedef struct sim_handler {
 
 /* What was last seen of a scope. */
 typedef struct sim_scope {
-  kin_state state; /* as told by on_state */
-  bool is_stopped; /* by the answer to an error */
+  bool is_removed;       /* the rest but `removals` is void */
+  unsigned removals;     /* of this namespace so far */
+  kin_state state;       /* as told by on_state */
+  bool is_stopped;       /* by the answer to an error */
+  bool is_start_checked; /* that its list has seen start_version */
   kin_status last;
 } sim_scope;
 
@@ -89,11 +97,31 @@ struct sim_actor {
   bool is_metadata;
   bool is_node_only; /* keeps /spec/nodeName only */
   bool keeps_managed;
-  bool transforms; /* drops /spec/text */
-  bool refuses;    /* its transform fails on some states */
+  bool transforms;           /* drops /spec/text */
+  bool refuses;              /* its transform fails on some states */
+  bool clears;               /* clear_when_absent */
+  uint32_t max_object_bytes; /* 0: of all objects everything is kept */
+  uint32_t stale_ms;         /* stale_after_ms */
+  bool is_most_recent;
+  uint64_t start_version; /* what its lists have to have seen; 0: nothing */
+  bool has_synced;        /* it was seen so */
   bool has_index[SIM_INDICES];
+  unsigned restores; /* the server's, when it was opened */
   sim_scope scopes[SIM_SCOPES];
 };
+
+/* A wait for a version, or a verification. */
+typedef struct sim_wait {
+  sim_actor *actor;
+  size_t scope;
+  bool is_open; /* to be told */
+  bool is_verify;
+  uint64_t version;  /* waited for, or the newest when it began */
+  unsigned removals; /* its scope's, by then */
+  unsigned restores; /* by then */
+  uint64_t began_ms;
+  uint64_t timeout_ms; /* 0: none */
+} sim_wait;
 
 /* Objects that were deleted not long ago, by the wall clock. */
 typedef struct sim_graves {
@@ -116,6 +144,7 @@ struct sim_world {
   sim_actor actors[SIM_ACTORS];
   sim_handler handlers[SIM_HANDLERS];
   unsigned handler_count; /* ever */
+  sim_wait waits[SIM_WAITS];
   kin_object *held[SIM_HELD];
   int64_t wall_offset_ms; /* wall clock - monotonic clock */
   sim_graves graves;
@@ -159,12 +188,20 @@ static inline bool sim_actor_is_open(const sim_actor *actor) {
 }
 /* Whether its transform fails on that write. */
 bool sim_is_refused(const sim_actor *actor, int write);
+/* Whether that write is over its limit, so that only the key is kept. */
+bool sim_is_oversized(const sim_actor *actor, int write);
 /* "" or the namespace of a scope. */
 const char *sim_scope_name(const sim_actor *actor, size_t scope);
 api_selection sim_scope_selection(const sim_actor *actor, size_t scope);
 /* The highest resource version that any scope goes on from, above `revision`;
  * UINT64_MAX if there is none. */
 uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision);
+
+/* --- options.c ------------------------------------------------------------ */
+
+/* Chooses what the informer keeps and how it asks. `names` gets the scopes'. */
+kin_informer_options sim_make_options(sim_actor *actor,
+                                      const char *names[SIM_SCOPES]);
 
 /* --- handler.c ------------------------------------------------------------ */
 
@@ -194,12 +231,27 @@ void sim_graves_bury(sim_world *w, const kin_object *object);
 void sim_graves_check(sim_world *w);
 void sim_graves_finish(sim_world *w);
 
+/* --- version.c ------------------------------------------------------------ */
+
+/* Waits for some version, or verifies. */
+void sim_wait_for_version(sim_actor *actor);
+/* Verifies all scopes. */
+void sim_verify(sim_actor *actor);
+/* A scope's cache holds everything up to a version. */
+void sim_check_version(sim_actor *actor, size_t scope, uint64_t version);
+/* In the calm, and at the very end. */
+void sim_check_waits(sim_world *w);
+void sim_check_no_waits(sim_world *w);
+
 /* --- oracle.c ------------------------------------------------------------- */
 
 /* What must hold whenever nothing is going on. */
 void sim_check_quiet(sim_world *w);
 /* What must hold when the world has been calm for long. */
 void sim_check_truth(sim_world *w);
+/* Watches stay open and bring nothing more: who looks after them, or is told
+ * to, finds the truth all the same. */
+void sim_check_deaf(sim_world *w);
 void sim_check_resyncs(sim_world *w);
 /* A status counter may only grow; called with every status read. */
 void sim_check_status(sim_actor *actor, size_t scope);
