@@ -12,7 +12,7 @@ import urllib.parse
 # The kinds of requests.
 LIST = "list"  # the first page
 PAGE = "page"  # one that follows
-VERIFY = "verify"  # a list of one object, for its version
+VERIFY = "verify"  # a list of one object, or of none, for its version
 STREAM = "stream"  # a watch that begins with what there is (WatchList)
 WATCH = "watch"
 
@@ -65,4 +65,5 @@ def kind_of(query):
         return STREAM if "sendInitialEvents" in query else WATCH
     if "continue" in query:
         return PAGE
-    return VERIFY if query.get("limit") == "1" else LIST
+    is_empty = query.get("fieldSelector", "").endswith("metadata.name=-")
+    return VERIFY if query.get("limit") == "1" or is_empty else LIST

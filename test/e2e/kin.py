@@ -29,6 +29,8 @@ class Failure(Exception):
 class Kinformer:
     """A context manager around one run of the program."""
 
+    takes_commands = False
+
     def __init__(self, program, access, arguments, directory, fold=None,
                  secrets=(), environment=None, name="kinformer"):
         """secrets: what it may never show. name: that of its log, which may
@@ -49,8 +51,10 @@ class Kinformer:
 
     def __enter__(self):
         self.started_at = time.monotonic()
+        commands = subprocess.PIPE if self.takes_commands else None
         self._process = Process(self._name, self._argv, self._directory,
-                                stdout=subprocess.PIPE, environment={
+                                stdout=subprocess.PIPE, stdin=commands,
+                                environment={
             # Nothing of the machine's own configuration takes part.
             "KUBECONFIG": "/dev/null", "HOME": str(self._directory),
             "ASAN_OPTIONS": "detect_leaks=1",

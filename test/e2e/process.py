@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Child processes that never outlive the harness."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -22,15 +23,17 @@ def _die_with_parent():
 class Process:
     """A child with its output in a log file, ended by its id."""
 
-    def __init__(self, name, argv, directory, stdout=None, environment=None):
-        """Starts argv. stdout is None (to the log) or subprocess.PIPE."""
+    def __init__(self, name, argv, directory, stdout=None, environment=None,
+                 stdin=None):
+        """Starts argv. stdout is None (to the log) or subprocess.PIPE, stdin
+        None (there is none) or subprocess.PIPE."""
         self.name = name
         self.log_path = directory / f"{name}.log"
         self._log = open(self.log_path, "ab")
         # Before it starts: it may write at once.
         self.log_start = os.fstat(self._log.fileno()).st_size
         self._popen = subprocess.Popen(
-            [str(a) for a in argv], stdin=subprocess.DEVNULL,
+            [str(a) for a in argv], stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or self._log, stderr=self._log, cwd=directory,
             env={**os.environ, **(environment or {})},
             # An interrupt from the terminal is the harness's to handle.
@@ -44,6 +47,11 @@ class Process:
     def stdout(self):
         """With subprocess.PIPE, the output; whoever reads it closes it."""
         return self._popen.stdout
+
+    def write(self, string):
+        """To its standard input, which has to be subprocess.PIPE."""
+        self._popen.stdin.write(string.encode())
+        self._popen.stdin.flush()
 
     def is_running(self):
         return self._popen.poll() is None
@@ -72,6 +80,9 @@ class Process:
         """Ends it at once, as a power failure would; no-op if it has ended."""
         self._popen.kill()
         self._popen.wait()
+        if self._popen.stdin:
+            with contextlib.suppress(BrokenPipeError):
+                self._popen.stdin.close()
         self._log.close()
 
     def stop(self, number, timeout_s):

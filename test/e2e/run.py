@@ -35,6 +35,8 @@ import scenarios_faults  # noqa: F401
 import scenarios_tls  # noqa: F401
 import scenarios_refusals  # noqa: F401
 import scenarios_silence  # noqa: F401
+import scenarios_running  # noqa: F401
+import scenarios_asking  # noqa: F401
 
 CONFORMANCE = "conformance"
 TIMES = servers.CACHE / "times.txt"
@@ -134,7 +136,7 @@ class Run:
         context = problem = None
         try:
             context = Context(self._cluster, self._tool("kinformer/kinformer"),
-                              scenario)
+                              self._build_dir / "test/e2e/kin-actor", scenario)
             with (context.way.severable() if scenario.is_severed
                   else contextlib.nullcontext()):
                 scenario.run(context)

@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import typing
 
+from actor import Actor, ActorFold
 from api import CONFIG_MAPS, PODS, key_of
 from bounds import judge_recovery, recovery_due
 from fold import Fold
@@ -61,11 +62,12 @@ class Measured:
 class Context:
     _serial = itertools.count(1)
 
-    def __init__(self, cluster, program, scenario_):
+    def __init__(self, cluster, program, actor, scenario_):
         self.cluster = cluster
         self.measured = []
         self.way = WAYS[scenario_.way](cluster) if scenario_.way else None
         self._program = program
+        self._actor = actor
         self._name = scenario_.name
         self._tokens = []  # of this scenario's own
 
@@ -95,6 +97,16 @@ class Context:
                          Fold(**fold_options),
                          [*self.cluster.secrets, *self._tokens], environment,
                          f"kinformer-{self.unused_name()}")
+
+    def actor(self, resource, *arguments, at=None):
+        """An Actor to be entered by `with`: it takes commands."""
+        namespaces = [value for name, value in itertools.pairwise(arguments)
+                      if name == "-n"]
+        return Actor(self._actor, at or self.way.access,
+                     [resource, *arguments], self.cluster.directory,
+                     ActorFold(namespaces=namespaces),
+                     [*self.cluster.secrets, *self._tokens], None,
+                     f"actor-{self.unused_name()}")
 
     def secret(self, token):
         """Nothing that is started from now on may show this token."""

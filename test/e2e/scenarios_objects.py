@@ -9,6 +9,8 @@ from objects import (LONG_STRING, ODD_SPEC, ODD_STRINGS, WIDGETS, config_map,
                      pod, widget, widget_definition, widgets)
 from scenario import in_parallel, scenario
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
 
 @scenario
 def pods(context):
@@ -79,7 +81,7 @@ def config_maps_with_odd_strings(context):
 def custom_resource_with_odd_strings(context):
     """A custom resource: odd names too, and lists with items first."""
     api, space = context.api, context.namespace()
-    define_widgets(api)
+    define(api, widget_definition())
     collection = widgets(space)
     api.create(collection, widget("before", ODD_SPEC))
     api.create(collection, widget("long", {"data": LONG_STRING, "also": ""}))
@@ -96,14 +98,12 @@ def custom_resource_with_odd_strings(context):
         context.finish(kin, collection)
 
 
-def define_widgets(api):
+def define(api, definition):
     """Creates the definition unless an earlier scenario has done so; returns
     when its resource can be listed."""
-    definition = widget_definition()
     name = definition["metadata"]["name"]
     try:
-        api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                   definition)
+        api.create(DEFINITIONS, definition)
     except ApiError as error:
         if error.status != 409:
             raise
@@ -111,8 +111,7 @@ def define_widgets(api):
         "watch": "1", "fieldSelector": f"metadata.name={name}",
         "timeoutSeconds": "30"})
     # Watches until the server says it serves the resource.
-    for line in api.stream("/apis/apiextensions.k8s.io/v1/"
-                           f"customresourcedefinitions?{query}"):
+    for line in api.stream(f"{DEFINITIONS}?{query}"):
         status = json.loads(line)["object"].get("status") or {}
         if any(c["type"] == "Established" and c["status"] == "True"
                for c in status.get("conditions") or []):
