@@ -209,7 +209,7 @@ static void expect_last(rig *r, unsigned count, const char *kind,
 static void check_twenty(uint32_t lists) {
   rig r;
   rig_init(&r, 5000, 10, lists);
-  char plural[8];
+  char plural[16];
   for (int i = 0; i < 20; i++) {
     snprintf(plural, sizeof plural, "r%02d", i);
     open_informer(&r, plural, false);
