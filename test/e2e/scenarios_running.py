@@ -7,6 +7,7 @@ import time
 from api import CONFIG_MAPS
 from asked import LIST, STREAM, VERIFY, WATCH
 from objects import GROUP, config_map, widget, widget_definition
+from ready import await_true
 from scenario import in_parallel, scenario
 from scenarios_objects import DEFINITIONS, define
 
@@ -172,4 +173,7 @@ def resource_comes_and_goes(context):
         context.measure("first object of a resource that came back",
                         time.monotonic() - began, 15)
         context.finish(actor, collection)
-        api.delete(f"{DEFINITIONS}/gadgets.{GROUP}")
+    # The next one begins without it; its end takes a while.
+    api.delete(f"{DEFINITIONS}/gadgets.{GROUP}")
+    await_true("end of the gadgets",
+               lambda: api.request("GET", collection)[0] == 404)
