@@ -4,9 +4,14 @@
 #include <assert.h>
 #include <stddef.h>
 
+#define SMALL_PIECES 16u
+
 void kin__sched_init(kin__sched *sched, uint64_t (*now_ns)(void *ctx),
                      void *ctx) {
-  *sched = (kin__sched){.now_ns = now_ns, .ctx = ctx};
+  *sched = (kin__sched){.now_ns = now_ns,
+                        .ctx = ctx,
+                        .max_pieces = UINT32_MAX,
+                        .slice_ns = KIN__SLICE_NS};
   kin__list_init(&sched->queue);
 }
 
@@ -42,7 +47,9 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
     kin__task *task = KIN__CONTAINER_OF(sched->queue.next, kin__task, node);
     kin__list_remove(&task->node);
     sched->running = task;
+    sched->is_stepping = true;
     bool has_more = task->step(task);
+    sched->is_stepping = false;
     /* A step that cancelled or freed its task has cleared `running`; the task
      * is not touched then. */
     if (has_more && sched->running == task) {
@@ -59,4 +66,40 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
 
 bool kin__sched_has_work(const kin__sched *sched) {
   return !kin__list_is_empty(&sched->queue);
+}
+
+static kin__slice begin_slice(const kin__sched *sched, uint32_t pieces,
+                              uint32_t between_looks) {
+  return (kin__slice){.sched = sched,
+                      .start_ns = sched->now_ns(sched->ctx),
+                      .left = kin__sched_pieces(sched, pieces),
+                      .between_looks = between_looks};
+}
+
+kin__slice kin__slice_begin(const kin__sched *sched, uint32_t pieces) {
+  return begin_slice(sched, pieces, 0);
+}
+
+kin__slice kin__slice_begin_small(const kin__sched *sched, uint32_t pieces) {
+  return begin_slice(sched, pieces, SMALL_PIECES - 1);
+}
+
+bool kin__slice_next(kin__slice *slice) {
+  if (slice->left == 0) {
+    return false;
+  }
+  const kin__sched *sched = slice->sched;
+  bool must_look = slice->done > 0 && (slice->done & slice->between_looks) == 0;
+  if (must_look &&
+      sched->now_ns(sched->ctx) - slice->start_ns >= sched->slice_ns) {
+    slice->left = 0;
+    return false;
+  }
+  slice->left--;
+  slice->done++;
+  return true;
+}
+
+uint32_t kin__sched_pieces(const kin__sched *sched, uint32_t count) {
+  return count < sched->max_pieces ? count : sched->max_pieces;
 }

@@ -33,8 +33,30 @@ typedef struct kin__sched {
   /* Told when the queue becomes non-empty outside of a run; may be NULL. */
   void (*wake)(struct kin__sched *sched);
   uint64_t handler_ns; /* in the current run */
+  /* The bounds of every step of every task. A test that sets one piece, or a
+   * clock that moves at each look, sees what happens between any two pieces. */
+  uint32_t max_pieces; /* UINT32_MAX: each step's own constant */
+  uint32_t slice_ns;   /* KIN__SLICE_NS */
   bool is_running;
+  bool is_stepping; /* a step is on the stack */
 } kin__sched;
+
+/* What one step may still do. A step whose work consists of pieces ends when
+ * it has done its number of them, or when its time is over:
+ *
+ *   kin__slice slice = kin__slice_begin(sched, KEYS_PER_STEP);
+ *   while (kin__slice_next(&slice) && has_more) {
+ *     has_more = do_one_piece();
+ *   }
+ *
+ * The number bounds a step whose clock does not move. */
+typedef struct kin__slice {
+  const kin__sched *sched;
+  uint64_t start_ns;
+  uint32_t left;
+  uint32_t done;
+  uint32_t between_looks; /* pieces; one less than a power of two */
+} kin__slice;
 
 void kin__sched_init(kin__sched *sched, uint64_t (*now_ns)(void *ctx),
                      void *ctx);
@@ -50,5 +72,14 @@ void kin__sched_cancel(kin__sched *sched, kin__task *task);
 bool kin__sched_run(kin__sched *sched, uint64_t budget_ns);
 
 bool kin__sched_has_work(const kin__sched *sched);
+
+/* `pieces` that may take any time each: the clock is looked at after each. */
+kin__slice kin__slice_begin(const kin__sched *sched, uint32_t pieces);
+/* `pieces` of at most a microsecond each: after every sixteenth. */
+kin__slice kin__slice_begin_small(const kin__sched *sched, uint32_t pieces);
+/* Whether there is room for one more piece; the first time there always is. */
+bool kin__slice_next(kin__slice *slice);
+/* How many of a bundle of `count` pieces a step may do without a look. */
+uint32_t kin__sched_pieces(const kin__sched *sched, uint32_t count);
 
 #endif /* KIN_BASE_SCHED_H */

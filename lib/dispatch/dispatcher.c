@@ -31,18 +31,18 @@ bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
       kin__listener_shut(listener_of(node));
       kin__sched_cancel(dispatcher->sched, &listener_of(node)->task);
     }
+    dispatcher->emptying = dispatcher->listeners.next;
   }
-  bool is_running = false;
-  FOR_EACH(node, dispatcher) {
-    kin_listener *listener = listener_of(node);
-    count -= kin__listener_queue_clear_step(&listener->queue, count);
-    if (!kin__listener_queue_is_empty(&listener->queue) ||
-        kin__listener_queue_trim_step(&listener->queue)) {
-      return true;
+  for (; count > 0 && dispatcher->emptying != &dispatcher->listeners; count--) {
+    kin_listener *listener = listener_of(dispatcher->emptying);
+    kin__listener_queue_clear_step(&listener->queue, 1);
+    if (kin__listener_queue_is_empty(&listener->queue) &&
+        !kin__listener_queue_trim_step(&listener->queue) &&
+        !listener->is_running) {
+      dispatcher->emptying = dispatcher->emptying->next;
     }
-    is_running = is_running || listener->is_running;
   }
-  return is_running;
+  return dispatcher->emptying != &dispatcher->listeners;
 }
 
 void kin__dispatcher_finish(kin__dispatcher *dispatcher) {

@@ -39,8 +39,9 @@ typedef struct kin__dispatcher {
   uint32_t default_resync_ms; /* 0: none */
   bool has_synced;            /* kin__dispatcher_synced was called */
   bool is_closed;             /* no callback any more */
-  uint64_t *handler_ns;       /* time spent in handlers is added here */
-  uint64_t delivered;         /* these three: see kin_informer_metrics */
+  kin__list *emptying;  /* the listener whose queue is next, once closed */
+  uint64_t *handler_ns; /* time spent in handlers is added here */
+  uint64_t delivered;   /* these three: see kin_informer_metrics */
   uint64_t coalesced;
   kin_histogram handler_us;
   const kin__log *log; /* NULL: none */
@@ -54,7 +55,8 @@ typedef struct kin__dispatcher {
 void kin__dispatcher_init(kin__dispatcher *dispatcher);
 
 /* Ends all listeners; their pending notifications are dropped. Bounded: drops
- * up to `count` notifications and returns whether work is left. From the first
+ * up to `count` notifications, an empty queue counts as one, and returns
+ * whether work is left. From the first
  * call on no callback comes. Legal inside a callback, but work is left until
  * that has returned. Afterwards listeners do nothing, but their handles stay
  * valid. */

@@ -24,7 +24,7 @@
  * handlers do not add up. */
 #define MAX_BATCH 16u
 
-/* Bounds a step whose clock does not move. */
+/* Slots visited and notifications delivered in a step. */
 #define STEP_WORK 1024u
 
 /* Notifications dropped in a step of a closed listener. */
@@ -271,6 +271,7 @@ static void run_slice(kin_listener *listener) {
   uint64_t start = kin__clock_ns(dispatcher->clock);
   uint64_t now = start;
   uint32_t work = 0;
+  uint32_t max_work = kin__sched_pieces(dispatcher->sched, STEP_WORK);
   uint32_t batch = 1;
   do {
     if (kin__listener_queue_count(&listener->queue) < KIN__FEED_BELOW &&
@@ -291,16 +292,22 @@ static void run_slice(kin_listener *listener) {
       }
     }
     work += delivered;
-    batch = batch < MAX_BATCH ? batch * 2 : MAX_BATCH;
-  } while (has_delivery(listener) && work < STEP_WORK &&
-           now - start < KIN__SLICE_NS);
+    batch = kin__sched_pieces(dispatcher->sched,
+                              batch < MAX_BATCH ? batch * 2 : MAX_BATCH);
+  } while (has_delivery(listener) && work < max_work &&
+           now - start < dispatcher->sched->slice_ns);
 }
 
 /* Returns whether work is left; otherwise the listener is gone. */
 static bool drop_step(kin_listener *listener) {
-  kin__listener_queue_clear_step(&listener->queue, DROP_COUNT);
-  if (!kin__listener_queue_is_empty(&listener->queue) ||
-      kin__listener_queue_trim_step(&listener->queue)) {
+  kin__slice slice = kin__slice_begin(listener->dispatcher->sched, DROP_COUNT);
+  while (!kin__listener_queue_is_empty(&listener->queue)) {
+    if (!kin__slice_next(&slice)) {
+      return true;
+    }
+    kin__listener_queue_clear_step(&listener->queue, 1);
+  }
+  if (kin__listener_queue_trim_step(&listener->queue)) {
     return true;
   }
   kin__listener_free(listener);

@@ -24,7 +24,8 @@ static inline bool kin__listener_can_feed(const kin_listener *listener) {
 }
 
 /* Queues the objects of some more slots and returns the number of slots visited
- * (at most KIN__FEED_SLOTS). Without memory it stops for a while. */
+ * (at most KIN__FEED_SLOTS, and for one slice). Without memory it stops for a
+ * while. */
 uint32_t kin__listener_feed(kin_listener *listener);
 
 /* Feed only queues that are shorter than this. */

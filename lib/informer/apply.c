@@ -36,7 +36,8 @@ static void try_later(kin__scope *scope) {
 
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  for (unsigned i = 0; i < OBJECTS_PER_STEP; i++) {
+  kin__slice slice = kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
+  while (kin__slice_next(&slice)) {
     kin__stage *stage = &scope->feed.stage;
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
@@ -76,7 +77,8 @@ static bool is_unmentioned(const kin__scope *scope,
 static bool sweep_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   kin__apply *apply = &scope->apply;
-  for (unsigned i = 0; i < SLOTS_PER_STEP; i++) {
+  kin__slice slice = kin__slice_begin_small(sched_of(scope), SLOTS_PER_STEP);
+  while (kin__slice_next(&slice)) {
     if (apply->cursor >= kin__slots_limit(&informer->store.slots)) {
       apply->phase = KIN__APPLY_SWEPT;
       apply->wait_until = queue_end(informer);
@@ -167,7 +169,8 @@ static bool tell_step(kin__scope *scope) {
 
 static bool apply_step(kin__task *task) {
   kin__scope *scope = KIN__CONTAINER_OF(task, kin__scope, apply.task);
-  if (kin__stage_free_step(&scope->feed.stage, OBJECTS_PER_STEP)) {
+  if (kin__stage_free_slice(&scope->feed.stage, sched_of(scope),
+                            OBJECTS_PER_STEP)) {
     return true;
   }
   switch (scope->apply.phase) {

@@ -217,6 +217,10 @@ static void start_list(kin__list_check *check) {
   }
 }
 
+static kin__slice begin_slice(const kin__list_check *check) {
+  return kin__slice_begin_small(env_of(check)->sched, ENTRIES_PER_STEP);
+}
+
 static kin__list_check *check_of(kin__pager_core *pager) {
   return KIN__CONTAINER_OF(pager, kin__list_check, pager);
 }
@@ -310,7 +314,8 @@ static bool gather_step(kin__list_check *check) {
   const kin__scope *scope = check->scope;
   const kin_store *store = &scope->informer->store;
   size_t hashed = 0;
-  for (unsigned i = 0; i < ENTRIES_PER_STEP && hashed < HASHED_PER_STEP; i++) {
+  kin__slice slice = begin_slice(check);
+  while (hashed < HASHED_PER_STEP && kin__slice_next(&slice)) {
     if (check->cursor >= kin__slots_limit(&store->slots)) {
       start_list(check);
       return false;
@@ -353,7 +358,8 @@ bool kin__list_check_step(kin__scope *scope) {
 /* --- The task ------------------------------------------------------------- */
 
 static bool unmark_step(kin__list_check *check) {
-  for (unsigned i = 0; i < ENTRIES_PER_STEP; i++) {
+  kin__slice slice = begin_slice(check);
+  while (kin__slice_next(&slice)) {
     if (check->cursor >= kin__slots_limit(&check->slots)) {
       start_list(check);
       return false;
@@ -369,7 +375,8 @@ static bool name_step(kin__list_check *check) {
   const kin__scope *scope = check->scope;
   const kin_store *store = &scope->informer->store;
   size_t hashed = 0;
-  for (unsigned i = 0; i < ENTRIES_PER_STEP && hashed < HASHED_PER_STEP; i++) {
+  kin__slice slice = begin_slice(check);
+  while (hashed < HASHED_PER_STEP && kin__slice_next(&slice)) {
     if (check->named == MAX_NAMED || count_missing(check) == 0 ||
         check->cursor >= kin__slots_limit(&store->slots)) {
       enter(check, CHECK_TELLING);

@@ -11,11 +11,10 @@
  * once, frees what was kept in bounded steps, and ends in a deferred call, when
  * no frame that knows the informer can be on the stack. */
 
-#define CLOSE_ITEMS_PER_STEP 256u
+#define CLOSE_PIECES_PER_STEP 256u
 /* Sorting cells out may give a slab of 256 KiB back to the system, which takes
- * some ten microseconds: one a step. */
-#define CLOSE_CELLS_PER_STEP 32u
-#define INDEX_SLOTS_PER_STEP 256u
+ * some ten microseconds. */
+#define CLOSE_CELLS_PER_PIECE 16u
 #define MAX_DEPTH 512u
 
 /* --- Tasks ---------------------------------------------------------------- */
@@ -30,8 +29,7 @@ static bool index_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, index_task);
   const kin__env *env = informer->env;
   int err;
-  bool has_more =
-      kin__store_index_step(&informer->store, INDEX_SLOTS_PER_STEP, &err);
+  bool has_more = kin__store_index_slice(&informer->store, env->sched, &err);
   if (err != 0) {
     kin__timer_start(env->timers, &informer->index_timer,
                      kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
@@ -114,20 +112,55 @@ static void empty_store(kin_informer *informer) {
   }
 }
 
+/* What is freed, in this order. Each function frees one piece and returns
+ * whether there are more. */
+
+static bool free_listeners(kin_informer *informer) {
+  return kin__dispatcher_close_step(&informer->dispatcher, 1);
+}
+
+static bool free_queue(kin_informer *informer) {
+  return kin__delta_fifo_clear_step(&informer->fifo, 1);
+}
+
+static bool free_scopes(kin_informer *informer) {
+  return kin__scopes_free_step(informer);
+}
+
+static bool free_mutation_check(kin_informer *informer) {
+  return kin__mutation_check_free_step(&informer->mutation_check, 1);
+}
+
+static bool free_store(kin_informer *informer) {
+  return kin__store_clear_step(&informer->doomed, 1);
+}
+
+static bool collect_cells(kin_informer *informer) {
+  return kin__arena_collect(informer->env->memory->arena,
+                            CLOSE_CELLS_PER_PIECE);
+}
+
+static bool (*const close_parts[])(kin_informer *informer) = {
+    free_listeners,      free_queue, free_scopes,
+    free_mutation_check, free_store, collect_cells};
+
+#define CLOSE_PARTS (sizeof close_parts / sizeof close_parts[0])
+
 static bool close_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, close_task);
   if (kin__version_waits_tell(informer)) {
     return true;
   }
   empty_store(informer);
-  if (kin__dispatcher_close_step(&informer->dispatcher, CLOSE_ITEMS_PER_STEP) ||
-      kin__delta_fifo_clear_step(&informer->fifo, CLOSE_ITEMS_PER_STEP) ||
-      kin__scopes_free_step(informer, CLOSE_ITEMS_PER_STEP) ||
-      kin__mutation_check_free_step(&informer->mutation_check,
-                                    CLOSE_ITEMS_PER_STEP) ||
-      kin__store_clear_step(&informer->doomed, CLOSE_ITEMS_PER_STEP) ||
-      kin__arena_collect(informer->env->memory->arena, CLOSE_CELLS_PER_STEP)) {
-    return true;
+  kin__slice slice =
+      kin__slice_begin(informer->env->sched, CLOSE_PIECES_PER_STEP);
+  while (informer->close_part < CLOSE_PARTS) {
+    if (!kin__slice_next(&slice)) {
+      return true;
+    }
+    if (!close_parts[informer->close_part](informer)) {
+      informer->close_part++;
+    }
   }
   kin__env_defer(informer->env, &informer->gone);
   return false;

@@ -78,7 +78,8 @@ struct kin_informer {
 
   bool is_started;
   bool is_closing;
-  bool is_emptied; /* the store: see doomed */
+  bool is_emptied;     /* the store: see doomed */
+  unsigned close_part; /* what is being freed, see informer.c */
   kin__deferred gone;
   kin_informer_close_cb close_cb;
   void *close_data;

@@ -97,7 +97,9 @@ static bool compare_object(kin__mutation_check *check, const kin_object *object,
 static void compare_sealed(kin__mutation_check *check) {
   const kin_store *store = &check->informer->store;
   size_t blocks = BYTES_PER_STEP / KIN__SUM_BLOCK;
-  for (unsigned i = 0; i < SLOTS_PER_STEP && blocks > 0; i++) {
+  kin__slice slice =
+      kin__slice_begin_small(check->informer->env->sched, SLOTS_PER_STEP);
+  while (blocks > 0 && kin__slice_next(&slice)) {
     if (check->slot >= kin__slots_limit(&store->slots)) {
       check->phase = KIN__MUTATION_FOREIGN;
       return;
@@ -113,7 +115,9 @@ static void compare_sealed(kin__mutation_check *check) {
 /* One at a time, as there is room for one that has changed. */
 static bool compare_foreign(kin__mutation_check *check) {
   size_t bytes = BYTES_PER_STEP;
-  for (unsigned i = 0; i < FOREIGN_PER_STEP && bytes > 0; i++) {
+  kin__slice slice =
+      kin__slice_begin(check->informer->env->sched, FOREIGN_PER_STEP);
+  while (bytes > 0 && kin__slice_next(&slice)) {
     if (check->foreign.object != NULL) {
       return true;
     }

@@ -12,8 +12,8 @@
  * this one has been applied, which is when there is room. */
 
 #define DEFAULT_PAGE_ITEMS 500u
-#define STEP_ITEMS 64u /* bounds a step whose clock does not move */
-#define DROP_COUNT 256u
+#define ITEMS_PER_STEP 64u
+#define DROPS_PER_STEP 256u
 
 static kin__pager_core *core_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin__pager_core, feed);
@@ -181,10 +181,9 @@ static void take_more(kin__pager_core *core) {
 }
 
 static void give_some(kin__pager_core *core) {
-  const kin__clock *clock = &core->feed.env->clock;
   const kin__stage *stage = &core->feed.stage;
-  uint64_t start_ns = kin__clock_ns(clock);
-  for (unsigned i = 0; i < STEP_ITEMS && stage->stale == 0; i++) {
+  kin__slice slice = kin__slice_begin(core->feed.env->sched, ITEMS_PER_STEP);
+  while (stage->stale == 0 && kin__slice_next(&slice)) {
     if (core->is_closing || !has_something(core)) {
       return;
     }
@@ -193,15 +192,13 @@ static void give_some(kin__pager_core *core) {
     } else {
       tell_end(core);
     }
-    if (kin__clock_ns(clock) - start_ns >= KIN__SLICE_NS) {
-      return;
-    }
   }
 }
 
 static bool step(kin__task *task) {
   kin__pager_core *core = KIN__CONTAINER_OF(task, kin__pager_core, task);
-  if (kin__stage_free_step(&core->feed.stage, DROP_COUNT)) {
+  if (kin__stage_free_slice(&core->feed.stage, core->feed.env->sched,
+                            DROPS_PER_STEP)) {
     return true;
   }
   if (core->is_closing) {

@@ -235,10 +235,11 @@ static void warm(const kin_informer *informer) {
   }
 }
 
-/* Up to KEYS_PER_STEP keys. Errors: KIN_ENOMEM. */
+/* Some keys. Errors: KIN_ENOMEM. */
 static int process_keys(kin_informer *informer) {
   kin__deltas deltas;
-  for (unsigned i = 0; i < KEYS_PER_STEP; i++) {
+  kin__slice slice = kin__slice_begin(informer->env->sched, KEYS_PER_STEP);
+  for (unsigned i = 0; kin__slice_next(&slice); i++) {
     if (i % KEYS_WARMED == 0) {
       warm(informer);
     }
@@ -272,6 +273,7 @@ bool kin__process_step(kin__task *task) {
     wake_waiters(informer);
   }
   /* What was deleted gives its memory back also when nothing is added. */
-  (void)kin__arena_collect(env->memory->arena, KEYS_PER_STEP);
+  (void)kin__arena_collect(env->memory->arena,
+                           kin__sched_pieces(env->sched, KEYS_PER_STEP));
   return informer->fifo.depth > 0;
 }

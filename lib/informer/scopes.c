@@ -223,15 +223,17 @@ void kin__scopes_close(kin_informer *informer) {
   kin__timer_stop(informer->env->timers, &informer->scopes.sync_timer);
 }
 
-bool kin__scopes_free_step(kin_informer *informer, size_t count) {
-  kin__scope *scope;
-  FOR_EACH(scope, &informer->scopes) {
-    if (kin__stage_free_step(&scope->feed.stage, count) ||
-        kin__list_check_free_step(scope)) {
-      return true;
-    }
+bool kin__scopes_free_step(kin_informer *informer) {
+  kin__scopes *scopes = &informer->scopes;
+  if (scopes->emptying == scopes->limit) {
+    return false;
   }
-  return false;
+  kin__scope *scope = scopes->places[scopes->emptying];
+  if (scope == NULL || (!kin__stage_free_step(&scope->feed.stage, 1) &&
+                        !kin__list_check_free_step(scope))) {
+    scopes->emptying++;
+  }
+  return true;
 }
 
 void kin__scopes_free(kin_informer *informer) {

@@ -33,6 +33,7 @@ typedef struct kin__scopes {
   uint32_t capacity;
   uint32_t count;    /* of scopes */
   uint32_t synced;   /* of these; those that are being removed do not count */
+  uint32_t emptying; /* the place whose stage is freed next, once closed */
   bool is_all;       /* one for all namespaces, and never another */
   kin__list emptied; /* removed ones whose objects are gone */
   kin__task task;    /* frees them: no frame that knows them is on the stack */
@@ -45,9 +46,8 @@ int kin__scopes_open(kin_informer *informer);
 void kin__scopes_start(kin_informer *informer);
 /* Ends all work at once. */
 void kin__scopes_close(kin_informer *informer);
-/* After a close: frees up to `count` staged objects. Returns whether any is
- * left. */
-bool kin__scopes_free_step(kin_informer *informer, size_t count);
+/* After a close: frees one staged object. Returns whether any may be left. */
+bool kin__scopes_free_step(kin_informer *informer);
 void kin__scopes_free(kin_informer *informer);
 
 /* Walks all that are there: begin with *at = 0; NULL at the end. */

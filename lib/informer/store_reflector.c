@@ -114,7 +114,8 @@ static bool close_step(kin_reflector *reflector) {
 
 static bool step(kin__task *task) {
   kin_reflector *reflector = KIN__CONTAINER_OF(task, kin_reflector, task);
-  if (kin__stage_free_step(&reflector->feed.stage, KIN__LIST_STEP)) {
+  if (kin__stage_free_slice(&reflector->feed.stage, reflector->env->sched,
+                            KIN__LIST_STEP)) {
     return true;
   }
   if (reflector->is_closing) {

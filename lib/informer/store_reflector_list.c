@@ -79,6 +79,10 @@ static void try_later(kin_reflector *reflector) {
                    kin__env_now_ms(env) + RETRY_MS);
 }
 
+static kin__slice begin_slice(const kin_reflector *reflector) {
+  return kin__slice_begin(reflector->env->sched, KIN__LIST_STEP);
+}
+
 static bool gather_step(kin_reflector *reflector) {
   kin__stage *stage = &reflector->feed.stage;
   size_t count = kin__stage_count(stage);
@@ -90,7 +94,8 @@ static bool gather_step(kin_reflector *reflector) {
       return false;
     }
   }
-  for (unsigned i = 0; i < KIN__LIST_STEP; i++) {
+  kin__slice slice = begin_slice(reflector);
+  while (kin__slice_next(&slice)) {
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       reflector->phase = KIN__LIST_REPLACING;
@@ -128,7 +133,8 @@ static bool hand_over_step(kin_reflector *reflector) {
                        kin__cstr(reflector->feed.reflector.found_version));
     reflector->has_begun = err == 0;
   }
-  for (unsigned i = 0; i < KIN__LIST_STEP && err == 0; i++) {
+  kin__slice slice = begin_slice(reflector);
+  while (err == 0 && kin__slice_next(&slice)) {
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       return taken(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
@@ -163,7 +169,8 @@ static bool replace_step(kin_reflector *reflector) {
 
 /* Returns whether there is more to drop. */
 bool kin__store_reflector_drop_some(kin_reflector *reflector) {
-  for (unsigned i = 0; i < KIN__LIST_STEP && reflector->count > 0; i++) {
+  kin__slice slice = begin_slice(reflector);
+  while (reflector->count > 0 && kin__slice_next(&slice)) {
     kin_object_unref(reflector->objects[--reflector->count]);
   }
   if (reflector->count > 0) {

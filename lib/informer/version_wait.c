@@ -66,7 +66,8 @@ static void tell(version_wait *wait) {
 
 bool kin__version_waits_tell(kin_informer *informer) {
   kin__version_waits *waits = &informer->version_waits;
-  for (unsigned i = 0; i < CALLS_PER_STEP; i++) {
+  kin__slice slice = kin__slice_begin(informer->env->sched, CALLS_PER_STEP);
+  while (kin__slice_next(&slice)) {
     version_wait *wait = first_of(&waits->ended);
     if (wait == NULL) {
       return false;
@@ -177,8 +178,9 @@ static bool reach(kin__scope *scope) {
     return false;
   }
   reach_odd(scope, position);
-  return kin__timers_run(&scope->waits.by_version, number_of(position),
-                         WAITS_PER_STEP);
+  return kin__timers_run(
+      &scope->waits.by_version, number_of(position),
+      kin__sched_pieces(scope->informer->env->sched, WAITS_PER_STEP));
 }
 
 /* The next version may come before the task: what can only be equal must not be
@@ -201,10 +203,15 @@ static version_wait *first_settled(const kin__scope *scope) {
              : NULL;
 }
 
+static kin__slice begin_slice(const kin__scope *scope) {
+  return kin__slice_begin_small(scope->informer->env->sched, WAITS_PER_STEP);
+}
+
 static bool end_settled(kin__scope *scope) {
   kin__scope_waits *waits = &scope->waits;
   version_wait *wait = first_settled(scope);
-  for (unsigned i = 0; i < WAITS_PER_STEP && wait != NULL; i++) {
+  kin__slice slice = begin_slice(scope);
+  while (wait != NULL && kin__slice_next(&slice)) {
     end(wait, 0);
     wait = first_settled(scope);
   }
@@ -328,7 +335,8 @@ static void ask_again_later(kin__scope *scope) {
 
 static bool answer(kin__scope *scope) {
   kin__scope_waits *waits = &scope->waits;
-  for (unsigned i = 0; i < WAITS_PER_STEP; i++) {
+  kin__slice slice = begin_slice(scope);
+  while (kin__slice_next(&slice)) {
     version_wait *wait = first_of(&waits->open_questions);
     if (wait == NULL) {
       asking_is_over(scope);

@@ -187,6 +187,16 @@ bool kin__stage_free_step(kin__stage *stage, size_t count) {
   return stage->stale > 0;
 }
 
+bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
+                           uint32_t count) {
+  if (stage->stale > 0) {
+    kin__slice slice = kin__slice_begin(sched, count);
+    while (kin__slice_next(&slice) && kin__stage_free_step(stage, 1)) {
+    }
+  }
+  return stage->stale > 0;
+}
+
 size_t kin__stage_count(const kin__stage *stage) {
   return stage->objects.count - stage->stale;
 }

@@ -11,6 +11,7 @@
 #include "base/chunkq.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/sched.h"
 #include "base/slots.h"
 #include "decode/sink.h"
 
@@ -57,6 +58,9 @@ void kin__stage_discard(kin__stage *stage);
 /* Frees up to `count` stale objects. Returns whether any is left. When the
  * stage is empty nothing is allocated. */
 bool kin__stage_free_step(kin__stage *stage, size_t count);
+/* The same as one step of a task, bounded in objects and in time. */
+bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
+                           uint32_t count);
 
 /* Number of objects that are not stale. */
 size_t kin__stage_count(const kin__stage *stage);

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/sched.h"
 #include "base/slots.h"
 #include "object/transform.h"
 
@@ -135,6 +136,9 @@ void kin__store_set_version(kin_store *store, kin_str version);
  * go on; *err gets the first error (0 if none), and the caller waits before it
  * calls again. */
 bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
+/* The same as one step of a task, bounded in slots and in time. */
+bool kin__store_index_slice(kin_store *store, const kin__sched *sched,
+                            int *err);
 
 /* Drops up to `count` pieces: slots with their objects, then their segments,
  * then the values and segments of the indices and the segments of the map.

@@ -12,6 +12,7 @@
  * by an integer that walks over the slots. What is put into a slot that it has
  * passed is indexed at once; what lies ahead it will meet. */
 
+#define SLOTS_PER_STEP 256u
 #define OPTIONS_FIRST_SIZE (offsetof(kin_index_options, data) + sizeof(void *))
 
 /* *ordinal, unless NULL, gets its place in the list. */
@@ -70,6 +71,17 @@ bool kin__store_index_step(kin_store *store, uint32_t count, int *err) {
       *err = failure;
     }
     has_more = has_more || i->built != KIN__NO_SLOT;
+  }
+  return has_more;
+}
+
+bool kin__store_index_slice(kin_store *store, const kin__sched *sched,
+                            int *err) {
+  bool has_more = true;
+  *err = 0;
+  kin__slice slice = kin__slice_begin(sched, SLOTS_PER_STEP);
+  while (has_more && *err == 0 && kin__slice_next(&slice)) {
+    has_more = kin__store_index_step(store, 1, err);
   }
   return has_more;
 }

@@ -67,8 +67,10 @@ static bool is_delta(const kin_controller *c) {
 
 static int begin_list(void *ctx, size_t count, kin_str version) {
   kin_controller *c = ctx;
-  if (c->list != NULL && kin__payload_free_step(c->list, c->queue->allocator,
-                                                KIN__CONTROLLER_LIST_STEP)) {
+  if (c->list != NULL &&
+      kin__payload_free_step(
+          c->list, c->queue->allocator,
+          kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP))) {
     return KIN_EAGAIN; /* a list that was given up */
   }
   c->list = NULL;
@@ -99,7 +101,8 @@ static int add_to_list(void *ctx, const kin_object *object) {
 static int end_list(void *ctx) {
   kin_controller *c = ctx;
   if (is_delta(c)) {
-    int left = kin__delta_delete_unlisted(c->queue, KIN__CONTROLLER_LIST_STEP);
+    int left = kin__delta_delete_unlisted(
+        c->queue, kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
     return left == 0 ? kin__queue_end_list(c->queue, NULL)
                      : pass_on(c, left > 0 ? KIN_EAGAIN : left);
   }

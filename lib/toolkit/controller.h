@@ -65,7 +65,6 @@ struct kin_controller {
   bool is_resyncing; /* by key */
   uintptr_t resync;  /* how far that is */
 
-  uint64_t now_ns;    /* when the clock was last looked at in this slice */
   bool is_popping;    /* what the queue tells is our own doing */
   bool was_called;    /* the pop has called `process` */
   bool was_put_back;  /* its item has been put back */

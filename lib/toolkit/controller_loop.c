@@ -7,25 +7,25 @@
 #include "store/process.h"
 #include "toolkit/controller.h"
 
-/* The process loop (client-go's processLoop), in slices of about 50 us: the
- * clock is looked at around handlers, whose time is not ours, and else after
- * every few pieces. */
+/* The process loop (client-go's processLoop), in slices (base/sched.h). The
+ * time of handlers is not ours, but a slice ends after a slow one. */
 
-#define PIECES 16u    /* without a look at the clock */
-#define MAX_LOOKS 64u /* bounds a slice whose clock does not move */
+#define PIECES_PER_STEP 1024u
 #define RETRY_MS 100u /* memory was out, or nothing but failures is left */
 #define MAX_DOUBLINGS 6u
-#define INDEX_SLOTS 256u
 
 /* --- Time ----------------------------------------------------------------- */
 
-static uint64_t look(kin_controller *c) {
-  c->now_ns = kin__clock_ns(&c->env->clock);
-  return c->now_ns;
+static uint64_t look(const kin_controller *c) {
+  return kin__clock_ns(&c->env->clock);
 }
 
-static void add_handler_time(kin_controller *c, uint64_t start_ns) {
-  *c->env->handler_ns += look(c) - start_ns;
+static void add_handler_time(const kin_controller *c, uint64_t start_ns) {
+  kin__env_add_handler_time(c->env, start_ns);
+}
+
+static kin__slice begin_slice(const kin_controller *c) {
+  return kin__slice_begin(c->env->sched, PIECES_PER_STEP);
 }
 
 static void on_add(const kin_object *object, bool is_initial, void *data) {
@@ -242,8 +242,9 @@ static void resync_some(kin_controller *c) {
   if (!c->is_resyncing || kin_queue_is_full(c->queue)) {
     return;
   }
-  int left =
-      kin__delta_resync_step(c->queue, &c->resync, KIN__CONTROLLER_LIST_STEP);
+  int left = kin__delta_resync_step(
+      c->queue, &c->resync,
+      kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
   if (left == 0) {
     c->is_resyncing = false;
   } else if (left < 0) {
@@ -256,21 +257,15 @@ static bool pop_step(kin_controller *c) {
     return false;
   }
   resync_some(c);
-  uint64_t start_ns = look(c);
   bool has_more = true;
-  for (unsigned i = 0; has_more && i < PIECES * MAX_LOOKS; i++) {
+  kin__slice slice = begin_slice(c);
+  while (has_more && kin__slice_next(&slice)) {
     if (take_whole(c)) {
       break;
     }
     has_more = pop_next(c);
     if (c->is_closing || !tell_synced(c)) {
       return true;
-    }
-    if (i % PIECES == PIECES - 1) {
-      look(c);
-    }
-    if (c->now_ns - start_ns >= KIN__SLICE_NS) {
-      break;
     }
   }
   if (!kin_queue_is_full(c->queue)) {
@@ -294,11 +289,10 @@ static bool end_whole(kin_controller *c, int err) {
 }
 
 static bool replace_step(kin_controller *c) {
-  uint64_t start_ns = look(c);
-  for (unsigned i = 0; i < MAX_LOOKS && c->now_ns - start_ns < KIN__SLICE_NS;
-       i++) {
+  kin__slice slice = begin_slice(c);
+  while (kin__slice_next(&slice)) {
     c->queue->is_processing = true; /* as inside a pop */
-    int more = kin__replacement_step(&c->replacement, PIECES, &c->timed);
+    int more = kin__replacement_step(&c->replacement, 1, &c->timed);
     c->queue->is_processing = false;
     if (c->is_closing) {
       return true;
@@ -312,17 +306,15 @@ static bool replace_step(kin_controller *c) {
     if (more <= 0) {
       return end_whole(c, more);
     }
-    look(c);
   }
   return true;
 }
 
 static bool sync_step(kin_controller *c) {
-  uint64_t start_ns = look(c);
-  for (unsigned i = 0; i < MAX_LOOKS && c->now_ns - start_ns < KIN__SLICE_NS;
-       i++) {
+  kin__slice slice = begin_slice(c);
+  while (kin__slice_next(&slice)) {
     c->queue->is_processing = true;
-    bool has_more = kin__process_sync_step(&c->store, &c->sync, PIECES,
+    bool has_more = kin__process_sync_step(&c->store, &c->sync, 1,
                                            &c->is_closing, &c->timed);
     c->queue->is_processing = false;
     if (c->is_closing) {
@@ -331,7 +323,6 @@ static bool sync_step(kin_controller *c) {
     if (!has_more) {
       return end_whole(c, 0);
     }
-    look(c);
   }
   return true;
 }
@@ -339,26 +330,23 @@ static bool sync_step(kin_controller *c) {
 /* Returns whether something of the item in hand is left. */
 static bool free_whole_some(kin_controller *c) {
   if (c->whole.payload != NULL &&
-      kin__payload_free_step(c->whole.payload, c->queue->allocator, PIECES)) {
+      kin__payload_free_step(c->whole.payload, c->queue->allocator, 1)) {
     return true;
   }
   c->whole.payload = NULL;
-  if (c->has_replacement &&
-      kin__replacement_clear_step(&c->replacement, PIECES)) {
+  if (c->has_replacement && kin__replacement_clear_step(&c->replacement, 1)) {
     return true;
   }
   c->has_replacement = false;
-  return kin__arena_collect(c->env->memory->arena, PIECES);
+  return kin__arena_collect(c->env->memory->arena, 1);
 }
 
 /* In slices, too. Returns whether anything is left. */
 static bool free_slice(kin_controller *c, bool (*some)(kin_controller *c)) {
-  uint64_t start_ns = look(c);
   bool has_more = true;
-  for (unsigned i = 0;
-       i < MAX_LOOKS && has_more && c->now_ns - start_ns < KIN__SLICE_NS; i++) {
+  kin__slice slice = begin_slice(c);
+  while (has_more && kin__slice_next(&slice)) {
     has_more = some(c);
-    look(c);
   }
   return has_more;
 }
@@ -377,13 +365,13 @@ static bool free_all_some(kin_controller *c) {
     return true;
   }
   if (c->list != NULL &&
-      kin__payload_free_step(c->list, c->queue->allocator, PIECES)) {
+      kin__payload_free_step(c->list, c->queue->allocator, 1)) {
     return true;
   }
   c->list = NULL;
-  return c->owns_queue && (kin__queue_clear_step(c->queue, PIECES) ||
-                           kin__store_clear_step(&c->doomed, PIECES) ||
-                           kin__arena_collect(c->env->memory->arena, PIECES));
+  return c->owns_queue && (kin__queue_clear_step(c->queue, 1) ||
+                           kin__store_clear_step(&c->doomed, 1) ||
+                           kin__arena_collect(c->env->memory->arena, 1));
 }
 
 /* The program may read the store until the end, so what is freed in steps is
@@ -466,7 +454,7 @@ static void on_timer(kin__timer *timer) {
 static bool index_step(kin__task *task) {
   kin_controller *c = KIN__CONTAINER_OF(task, kin_controller, index_task);
   int err;
-  bool has_more = kin__store_index_step(&c->store, INDEX_SLOTS, &err);
+  bool has_more = kin__store_index_slice(&c->store, c->env->sched, &err);
   if (err != 0) {
     kin__timer_start(c->env->timers, &c->index_timer,
                      kin__env_now_ms(c->env) + RETRY_MS);

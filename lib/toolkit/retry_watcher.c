@@ -34,8 +34,8 @@
 #define QUEUE_LOW 64u   /* and goes on */
 #define MAX_TIMEOUT_S 86400u
 #define MAX_DEPTH 512u
-#define STEP_EVENTS 64u /* bounds a step whose clock does not move */
-#define DROP_COUNT 256u
+#define EVENTS_PER_STEP 64u
+#define DROPS_PER_STEP 256u
 
 typedef struct waiting {
   kin_watch_event_type type;
@@ -230,7 +230,8 @@ static void show_next(kin_retry_watcher *watcher) {
 /* Returns whether the queue is not empty yet; then the deferred call
  * follows. */
 static bool drop_step(kin_retry_watcher *watcher) {
-  for (unsigned i = 0; i < DROP_COUNT && watcher->events.count > 0; i++) {
+  kin__slice slice = kin__slice_begin(watcher->env->sched, DROPS_PER_STEP);
+  while (watcher->events.count > 0 && kin__slice_next(&slice)) {
     waiting *next = kin__chunkq_peek(&watcher->events);
     kin_object_unref(next->object);
     kin__chunkq_pop(&watcher->events);
@@ -248,9 +249,8 @@ static bool step(kin__task *task) {
   if (watcher->is_closing) {
     return drop_step(watcher);
   }
-  const kin__clock *clock = &watcher->env->clock;
-  uint64_t start_ns = kin__clock_ns(clock);
-  for (unsigned i = 0; i < STEP_EVENTS && has_something(watcher); i++) {
+  kin__slice slice = kin__slice_begin(watcher->env->sched, EVENTS_PER_STEP);
+  while (has_something(watcher) && kin__slice_next(&slice)) {
     if (watcher->events.count > 0) {
       show_next(watcher);
     } else if (watcher->is_error_due) {
@@ -264,9 +264,6 @@ static bool step(kin__task *task) {
     if (watcher->events.count <= QUEUE_LOW &&
         !kin__list_is_empty(&watcher->paused)) {
       kin__feed_resume(&watcher->feed);
-    }
-    if (kin__clock_ns(clock) - start_ns >= KIN__SLICE_NS) {
-      break;
     }
   }
   return has_something(watcher);

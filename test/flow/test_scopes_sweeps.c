@@ -89,10 +89,11 @@ static void on_moment(story *s) {
   }
 }
 
-/* Asked by the scheduler after each step, when no task runs. */
+/* Asked by the scheduler after each step, and by steps themselves. */
 static uint64_t between_steps(void *ctx) {
   story *s = ctx;
-  if (s->by_steps && s->w.informer != NULL && s->w.closed == 0) {
+  bool is_between = !s->w.script.sched.is_stepping;
+  if (is_between && s->by_steps && s->w.informer != NULL && s->w.closed == 0) {
     on_moment(s);
   }
   return s->w.script.now_ns;

@@ -117,10 +117,11 @@ static void on_call(recorder *rec, kin_informer *informer) {
   }
 }
 
-/* Between two steps of the scheduler. */
+/* Asked by the scheduler after each step, and by steps themselves. */
 static uint64_t between_steps(void *ctx) {
   simulation *s = ctx;
-  if (s->act_in > 0 && --s->act_in == 0) {
+  bool is_between = !s->w.script.sched.is_stepping;
+  if (is_between && s->act_in > 0 && --s->act_in == 0) {
     change_namespaces(s);
   }
   return s->w.script.now_ns;

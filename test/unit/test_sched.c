@@ -229,6 +229,42 @@ static void test_sched_handlers_time_is_of_one_run(void **state) {
   assert_int_equal(s.sched.handler_ns, 0);
 }
 
+/* A step's work: the clock moves by a piece's time with each piece. */
+static unsigned count_pieces(kin__slice slice, uint64_t piece_ns) {
+  unsigned pieces = 0;
+  while (kin__slice_next(&slice)) {
+    pieces++;
+    s.now_ns += piece_ns;
+  }
+  return pieces;
+}
+
+/* A step ends after its number of pieces, or when its time is over. */
+static void test_slice_is_bounded(void **state) {
+  (void)state;
+  assert_int_equal(count_pieces(kin__slice_begin(&s.sched, 100), 0), 100);
+  assert_int_equal(count_pieces(kin__slice_begin_small(&s.sched, 100), 0), 100);
+  assert_int_equal(
+      count_pieces(kin__slice_begin(&s.sched, 100), KIN__SLICE_NS / 4), 4);
+  assert_int_equal(
+      count_pieces(kin__slice_begin(&s.sched, 100), 10 * KIN__SLICE_NS), 1);
+  assert_int_equal(
+      count_pieces(kin__slice_begin_small(&s.sched, 100), KIN__SLICE_NS), 16);
+}
+
+/* What tests make every step smaller with. */
+static void test_slice_bounds_can_be_set(void **state) {
+  (void)state;
+  s.sched.max_pieces = 2;
+  assert_int_equal(count_pieces(kin__slice_begin(&s.sched, 100), 0), 2);
+  assert_int_equal(count_pieces(kin__slice_begin_small(&s.sched, 100), 0), 2);
+  assert_int_equal(count_pieces(kin__slice_begin(&s.sched, 1), 0), 1);
+  assert_int_equal(kin__sched_pieces(&s.sched, 64), 2);
+  s.sched.max_pieces = UINT32_MAX;
+  s.sched.slice_ns = 10;
+  assert_int_equal(count_pieces(kin__slice_begin(&s.sched, 100), 5), 2);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_sched_is_round_robin, setup),
@@ -239,6 +275,8 @@ int main(void) {
       cmocka_unit_test_setup(test_sched_step_adds_itself, setup),
       cmocka_unit_test_setup(test_sched_step_frees_tasks, setup),
       cmocka_unit_test_setup(test_sched_handlers_time_is_of_one_run, setup),
+      cmocka_unit_test_setup(test_slice_is_bounded, setup),
+      cmocka_unit_test_setup(test_slice_bounds_can_be_set, setup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
