@@ -147,7 +147,8 @@ typedef struct kin_client_options {
   uint32_t mutation_check_ms; /* 0: 1 s (CN-07); at most an hour */
 
   /* How many lists are made at a time, of all informers; the others wait for
-   * their turn. 0: 4; at most 65,536. */
+   * their turn, which comes after list_turn_ms at the latest. 0: 4; at most
+   * 65,536. */
   size_t max_lists;
 
   /* Requests are made in somebody else's name: the server asks whether whoever
@@ -184,13 +185,21 @@ typedef struct kin_client_options {
    * qps_milli is an error; a burst of 0 is what a second allows, at least 1. */
   uint32_t qps_milli;
   uint32_t burst;
+
+  /* For how long one of the max_lists lists may keep others waiting. A list
+   * that is not complete by then goes on, but no longer counts, so that a list
+   * that comes byte by byte, or never, delays each other one by this time at
+   * most for every max_lists lists that are before that one. Such a list is
+   * logged as a warning and counted (kin_status.overdue_lists). 0: 5 s; at most
+   * an hour. */
+  uint64_t list_turn_ms;
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
         (kin_log_level)0, 0, 0, 0, false, false, false, 0, NULL, NULL, NULL,   \
         NULL, NULL, NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0, NULL, \
-        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0                               \
+        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0, 0                            \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
@@ -240,6 +249,9 @@ typedef struct kin_client_stats {
   uint64_t delayed_requests; /* sent after a wait for qps_milli */
   uint64_t delayed_ns;       /* these waits together (RR-09) */
   uint64_t warnings;         /* well-formed ones from the server */
+  uint32_t lists;            /* being made now; at most max_lists */
+  uint32_t waiting_lists;    /* that wait for their turn now */
+  uint32_t overdue_lists;    /* being made now, and no longer waited for */
 } kin_client_stats;
 
 /* Reads them, any time before the close callback. Cost: O(1). */

@@ -67,6 +67,15 @@ typedef struct kin_status {
   uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
   uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
   uint64_t inconsistent_lists; /* of these, that differed */
+
+  /* For how long the scope has been waiting for its turn to list, behind
+   * max_lists others of its client; UINT64_MAX: it does not wait. */
+  uint64_t turn_wait_ms;
+  /* The same for the client's own limit of requests (qps_milli). */
+  uint64_t limit_wait_ms;
+  /* Lists that were not complete after list_turn_ms of the client, so that
+   * others that waited went on. */
+  uint64_t overdue_lists;
 } kin_status;
 
 /* Told of each change of a scope's state; an event callback. `namespace_` is ""

@@ -62,6 +62,10 @@ typedef struct kin_informer_metrics {
   kin_histogram list_items;    /* of complete lists */
   kin_histogram watch_us;      /* from the request to its end */
   kin_histogram watch_items;   /* events of a watch, bookmarks included */
+  size_t waiting_lists;       /* scopes that wait for their turn to list, now */
+  kin_histogram list_wait_us; /* until the turn of lists that had to wait */
+  uint64_t overdue_lists;     /* not complete after list_turn_ms, while others
+                                * waited */
 
   /* Queue and store. */
   size_t queue_depth;       /* keys waiting now */

@@ -33,6 +33,7 @@
 #define DEFAULT_BUDGET_US 500u
 #define DEFAULT_MAX_LISTS 4u
 #define MAX_LISTS 65536u
+#define DEFAULT_LIST_TURN_MS 5000u
 #define MAX_BUDGET_US 1000000u
 #define MAX_USER_AGENT 256u
 #define MAX_IDLE_CONNECTIONS 4u
@@ -40,7 +41,7 @@
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
 
-static_assert(offsetof(kin_client_options, burst) + sizeof(uint32_t) ==
+static_assert(offsetof(kin_client_options, list_turn_ms) + sizeof(uint64_t) ==
                   sizeof(kin_client_options),
               "a field appended later must not lie in old padding");
 
@@ -133,6 +134,7 @@ static bool are_valid(const kin_client_options *options) {
          options->mutation_check <= KIN_MUTATION_CHECK_PROTECT &&
          options->mutation_check_ms <= MAX_TIMEOUT_MS &&
          options->max_lists <= MAX_LISTS &&
+         options->list_turn_ms <= MAX_TIMEOUT_MS &&
          options->qps_milli <= KIN__BUCKET_MAX_QPS_MILLI &&
          options->burst <= KIN__BUCKET_MAX_BURST &&
          (options->burst == 0 || options->qps_milli != 0);
@@ -375,8 +377,9 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
     return err;
   }
   kin__loop_start(&client->loop);
-  kin__gate_init(&client->lists, &client->loop.sched,
-                 or_default((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS));
+  kin__gate_init(&client->lists, &client->loop.sched, &client->loop.timers,
+                 or_default((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS),
+                 or_default((uint32_t)copy.list_turn_ms, DEFAULT_LIST_TURN_MS));
   open_limiter(client, &copy);
   fill_env(client, &copy);
   fill_host(client);
@@ -491,7 +494,10 @@ void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                               .open_connections = transport->open_connections,
                               .delayed_requests = client->limiter.delayed,
                               .delayed_ns = client->limiter.delayed_ns,
-                              .warnings = client->warnings.heard};
+                              .warnings = client->warnings.heard,
+                              .lists = client->lists.inside,
+                              .waiting_lists = client->lists.queued,
+                              .overdue_lists = client->lists.overdue};
 }
 
 void kin_client_get_iterations(const kin_client *client,

@@ -46,6 +46,7 @@ static void request_ended(kin_feed *feed) {
   }
   feed->request = KIN__REQUEST_NONE;
   feed->answer = NULL;
+  feed->delayed_since_ms = UINT64_MAX;
   kin__list_remove(&feed->paused_node);
   if (feed->is_held) {
     /* It comes again with the next watch. */
@@ -72,7 +73,12 @@ static void start_clock(kin_feed *feed) {
   kin__feed_list_asked(feed);
 }
 
+void kin__feed_delayed(kin_feed *feed) {
+  feed->delayed_since_ms = kin__env_now_ms(feed->env);
+}
+
 void kin__feed_sent_late(kin_feed *feed) {
+  feed->delayed_since_ms = UINT64_MAX;
   bool is_later_page =
       feed->request == KIN__REQUEST_LIST && feed->reflector.token.length > 0;
   if (!is_later_page) {
@@ -173,6 +179,11 @@ static bool must_wait(kin_feed *feed, const kin__reflector_actions *actions) {
   return true;
 }
 
+/* The request goes on; only its place goes to another one. */
+static void on_list_overdue(kin__gate_visitor *visitor) {
+  kin__feed_report_overdue(KIN__CONTAINER_OF(visitor, kin_feed, lists));
+}
+
 static void leave_lists(kin_feed *feed) {
   kin__reflector_state state = feed->reflector.state;
   if (feed->env->lists != NULL && state != KIN__REFLECTOR_LISTING &&
@@ -253,8 +264,9 @@ static void act(kin_feed *feed, const kin__reflector_actions *actions,
   }
 }
 
-static void on_list_turn(kin__gate_visitor *visitor) {
+static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
+  kin__feed_report_turn(feed, waited_ms);
   if (feed->list_wait.request == KIN__REQUEST_STREAM &&
       *feed->reflector.stream_refused) {
     step_simple(feed, KIN__INPUT_REFUSED);
@@ -412,7 +424,8 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .stale_after_ms = options->stale_after_ms,
                      .last_byte_ms = UINT64_MAX,
                      .last_event_ms = UINT64_MAX,
-                     .last_bookmark_ms = UINT64_MAX};
+                     .last_bookmark_ms = UINT64_MAX,
+                     .delayed_since_ms = UINT64_MAX};
   kin__reflector_init(&feed->reflector, env->allocator, env->random,
                       options->page_size, kin__env_now_ms(env));
   if (options->watch_after != NULL) {
@@ -428,7 +441,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   if (feed->source.watch_list && feed->source.pause != NULL) {
     kin__reflector_use_streams(&feed->reflector, options->stream_refused);
   }
-  kin__gate_visitor_init(&feed->lists, on_list_turn);
+  kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
   kin__feed_init_silence(feed);
   kin__stage_init(&feed->stage, env->allocator);

@@ -29,6 +29,7 @@ typedef struct kin__feed_metrics {
   uint64_t failures[KIN_ERROR_CLASSES];
   kin_histogram list_us;
   kin_histogram list_items;
+  kin_histogram list_wait_us; /* of lists that had to wait for their turn */
   kin_histogram watch_us;
   kin_histogram watch_items;
   uint64_t request_began_ns; /* of a list: its first page's */
@@ -104,7 +105,9 @@ struct kin_feed {
   bool is_granted;                /* kin__feed_opened was called for it */
   uint64_t connection;            /* of its answer, set by the source before it
                                    * is granted; 0: not known */
-  kin__gate_visitor lists;        /* at env->lists, while it lists */
+  uint64_t delayed_since_ms; /* the request waits for the client's own limit;
+                              * UINT64_MAX: it does not */
+  kin__gate_visitor lists;   /* at env->lists, while it lists */
   kin__reflector_actions
       list_wait;         /* while it waits there: what is to be done */
   kin__list paused_node; /* in a list of the owner's iff it is not to read */
@@ -219,6 +222,8 @@ static inline bool kin__feed_is_open(const kin_feed *feed) {
   return feed->request != KIN__REQUEST_NONE && !feed->is_opening;
 }
 
+/* The request has to wait for the client's own limit before it is sent. */
+void kin__feed_delayed(kin_feed *feed);
 /* The request has had to wait, and is sent only now: the time until here is not
  * the server's. */
 void kin__feed_sent_late(kin_feed *feed);

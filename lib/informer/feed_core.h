@@ -30,6 +30,11 @@ void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms);
 /* A stream has said nothing for so long that a list is made. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__reflector_actions *actions);
+/* A list has waited for its turn (CN-08), and has it now. */
+void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms);
+/* A list has lost its place among the client's lists, because it was not
+ * complete in time, and goes on. */
+void kin__feed_report_overdue(kin_feed *feed);
 /* A list has come to its next point (OQ-07): it is wanted; asked for, after
  * its turn came; complete; applied, at which it is reported if it was slow. */
 void kin__feed_list_wanted(kin_feed *feed);

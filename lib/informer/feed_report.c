@@ -4,9 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/histogram.h"
+
 /* What a feed writes to the log, and tells of failures. */
 
 #define SLOW_LIST_MS 10000u /* CN-03 */
+/* Waits for a turn that are logged, and those that are logged louder. */
+#define QUIET_WAIT_MS 50u
+#define LOUD_WAIT_MS 1000u
 
 void kin__feed_report(kin_feed *feed, const kin__failure *failure,
                       uint64_t retry_in_ms) {
@@ -41,6 +46,28 @@ void kin__feed_report_silence(const kin_feed *feed,
                  actions->had_events ? "received last event"
                                      : "no events received for",
                  actions->silent_ms, actions->had_events ? " ago" : "");
+}
+
+/* --- Turns ---------------------------------------------------------------- */
+
+void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
+  kin__histogram_add(&feed->metrics.list_wait_us, waited_ms * 1000, 1);
+  if (waited_ms > QUIET_WAIT_MS) {
+    kin__log_write(
+        feed->env->log, waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
+        "%s %s: waited %" PRIu64 " ms for its turn to list (max_lists)",
+        feed->resource->plural, feed->namespace_, waited_ms);
+  }
+}
+
+void kin__feed_report_overdue(kin_feed *feed) {
+  feed->counters.overdue_lists++;
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s: a list is not complete after %" PRIu64
+                 " ms (list_turn_ms), %zu objects so far; others no longer "
+                 "wait for it",
+                 feed->resource->plural, feed->namespace_,
+                 feed->env->lists->turn_ms, kin__stage_count(&feed->stage));
 }
 
 /* --- Slow lists ----------------------------------------------------------- */

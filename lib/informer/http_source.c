@@ -494,7 +494,11 @@ static int open_request(void *ctx, const kin_feed_request *request,
     return err;
   }
   *out = source;
-  return must_wait(source) ? 0 : send_request(source);
+  if (must_wait(source)) {
+    kin__feed_delayed(feed);
+    return 0;
+  }
+  return send_request(source);
 }
 
 static void cancel_request(void *ctx, void *answer) {

@@ -59,6 +59,7 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->oversized += counters->oversized;
   to->bad_objects += counters->bad_objects;
   to->slow_lists += counters->slow_lists;
+  to->overdue_lists += counters->overdue_lists;
   to->checked_lists += counters->checked_lists;
   to->inconsistent_lists += counters->inconsistent_lists;
   for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
@@ -69,8 +70,10 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   }
   merge(&to->list_us, &from->list_us);
   merge(&to->list_items, &from->list_items);
+  merge(&to->list_wait_us, &from->list_wait_us);
   merge(&to->watch_us, &from->watch_us);
   merge(&to->watch_items, &from->watch_items);
+  to->waiting_lists += feed->lists.state == KIN__GATE_WAITING;
 }
 
 void kin_informer_get_metrics(const kin_informer *informer,

@@ -85,6 +85,9 @@ static const number counters[] = {
     {"lists_total", "counter", "Lists applied.", AT(lists)},
     {"slow_lists_total", "counter", "Lists that took over 10 s.",
      AT(slow_lists)},
+    {"overdue_lists_total", "counter",
+     "Lists that were not complete in time, so that others went on.",
+     AT(overdue_lists)},
     {"checked_lists_total", "counter",
      "Lists that came as watches and were compared with a list.",
      AT(checked_lists)},
@@ -116,6 +119,8 @@ static const number sizes[] = {
     {"objects", "gauge", "Cached objects.", AT(objects)},
     {"listeners", "gauge", "Registered listeners.", AT(listeners)},
     {"pending", "gauge", "Undelivered notifications.", AT(pending)},
+    {"waiting_lists", "gauge", "Scopes that wait for their turn to list.",
+     AT(waiting_lists)},
 };
 
 typedef struct distribution {
@@ -128,6 +133,8 @@ typedef struct distribution {
 static const distribution distributions[] = {
     {"list_seconds", "Time of complete lists.", AT(list_us), 1e6},
     {"list_items", "Items of complete lists.", AT(list_items), 1},
+    {"list_wait_seconds", "Time until the turn of lists that had to wait.",
+     AT(list_wait_us), 1e6},
     {"watch_seconds", "Time of watches.", AT(watch_us), 1e6},
     {"watch_items", "Events of watches.", AT(watch_items), 1},
     {"process_seconds", "Time of a turn of the queue.", AT(process_us), 1e6},
@@ -221,6 +228,21 @@ static void put_failures(writer *w) {
   }
 }
 
+static void put_gauge(writer *w, const char *name, const char *help,
+                      uint32_t value) {
+  put_head(w, name, "gauge", help);
+  put(w, "kinformer_%s %" PRIu32 "\n", name, value);
+}
+
+static void put_lists(writer *w, const kin_client_stats *stats) {
+  put_gauge(w, "client_lists", "Lists being made (max_lists).", stats->lists);
+  put_gauge(w, "client_waiting_lists", "Lists that wait for their turn.",
+            stats->waiting_lists);
+  put_gauge(w, "client_overdue_lists",
+            "Lists being made that others no longer wait for.",
+            stats->overdue_lists);
+}
+
 static void put_client(writer *w, const kin_client *client) {
   kin_client_stats stats;
   kin_histogram iteration_us;
@@ -240,6 +262,7 @@ static void put_client(writer *w, const kin_client *client) {
   put_head(w, "client_delay_seconds_total", "counter", "These waits together.");
   put(w, "kinformer_client_delay_seconds_total %.15g\n",
       (double)stats.delayed_ns / 1e9);
+  put_lists(w, &stats);
   put_head(w, "client_warnings_total", "counter",
            "Warnings that came with responses.");
   put(w, "kinformer_client_warnings_total %" PRIu64 "\n", stats.warnings);

@@ -226,11 +226,11 @@ static void test_bad_options(void **state) {
   static char big[70000];
   memset(big, 'u', sizeof big - 1);
   const kin_client_options none = KIN_CLIENT_OPTIONS_INIT;
-  kin_client_options rows[9];
-  for (size_t i = 0; i < 9; i++) {
+  kin_client_options rows[10];
+  for (size_t i = 0; i < 10; i++) {
     rows[i] = none;
   }
-  static const char *const lines[9] = {
+  static const char *const lines[10] = {
       "impersonation: a uid, groups or extra without a user\n",
       "impersonation: a uid, groups or extra without a user\n",
       "impersonation: a uid, groups or extra without a user\n",
@@ -239,7 +239,8 @@ static void test_bad_options(void **state) {
       "",
       "",
       "",
-      "impersonation: a group cannot be sent\n"};
+      "impersonation: a group cannot be sent\n",
+      ""};
   static const char *const bad_group[] = {"a", "b\r\nX: y"};
   rows[0].impersonate_uid = "1";
   rows[1].impersonate_groups = groups;
@@ -255,7 +256,8 @@ static void test_bad_options(void **state) {
   rows[8].impersonate_user = "u";
   rows[8].impersonate_groups = bad_group;
   rows[8].impersonate_group_count = 2;
-  for (size_t i = 0; i < 9; i++) {
+  rows[9].list_turn_ms = 3600001;
+  for (size_t i = 0; i < 10; i++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
     rows[i].server = b.options.server;

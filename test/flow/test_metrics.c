@@ -228,6 +228,9 @@ static void test_text(void **state) {
   assert_has(&p,
              "\nkinformer_events_total{informer=\"pods\",type=\"modified\"} 1");
   assert_has(&p, "\nkinformer_list_items_sum{informer=\"pods\"} 3\n");
+  assert_has(&p, "\nkinformer_waiting_lists{informer=\"pods\"} 0\n");
+  assert_has(&p, "\nkinformer_overdue_lists_total{informer=\"pods\"} 0\n");
+  assert_has(&p, "\nkinformer_list_wait_seconds_count{informer=\"pods\"} 0\n");
   assert_has(&p, "\nkinformer_objects{informer=\"pods\"} 3\n");
   assert_has(&p, "reason=\"expired\"} 0\n");
   assert_has(&p, "class=\"forbidden\"} 0\n");

@@ -343,7 +343,7 @@ static void test_pager_does_not_read(void **state) {
   pager_world w;
   pw_init(&w, 0);
   kin__gate gate;
-  kin__gate_init(&gate, &w.vh.script.sched, 1);
+  kin__gate_init(&gate, &w.vh.script.sched, &w.vh.script.timers, 1, UINT64_MAX);
   w.vh.script.env.lists = &gate;
   w.resource.page_size = 10;
   w.is_silent = true;
@@ -392,8 +392,8 @@ static void test_pager_waits_its_turn(void **state) {
   pw_init(&w, 0);
   kin__gate gate;
   kin__gate_visitor other;
-  kin__gate_init(&gate, &w.vh.script.sched, 1);
-  kin__gate_visitor_init(&other, NULL);
+  kin__gate_init(&gate, &w.vh.script.sched, &w.vh.script.timers, 1, UINT64_MAX);
+  kin__gate_visitor_init(&other, NULL, NULL);
   w.vh.script.env.lists = &gate;
   assert_true(kin__gate_enter(&gate, &other));
   assert_int_equal(pw_try_open(&w), 0);

@@ -95,8 +95,8 @@ static void test_turn(void **state) {
   rig f;
   memset(&f, 0, sizeof f);
   vh_init(&f.vh, 0);
-  kin__gate_init(&gate, &f.vh.script.sched, 1);
-  kin__gate_visitor_init(&other, NULL);
+  kin__gate_init(&gate, &f.vh.script.sched, &f.vh.script.timers, 1, UINT64_MAX);
+  kin__gate_visitor_init(&other, NULL, NULL);
   f.vh.script.env.lists = &gate;
   assert_true(kin__gate_enter(&gate, &other));
   hand_source_init(&f.source, &f.vh.script);

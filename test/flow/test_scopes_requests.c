@@ -98,7 +98,7 @@ static void test_at_the_gate(void **state) {
     iw_world w;
     kin__gate gate;
     iw_init(&w, 0);
-    kin__gate_init(&gate, &w.script.sched, 1);
+    kin__gate_init(&gate, &w.script.sched, &w.script.timers, 1, UINT64_MAX);
     w.script.env.lists = &gate;
     mini_put(&w.server, 0);
     mini_put(&w.server, 1);

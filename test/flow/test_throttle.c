@@ -98,7 +98,7 @@ static void rig_init(rig *r, uint32_t qps_milli, uint32_t burst,
   kin__limiter_init(&r->limiter, env->sched, env->timers, qps_milli, burst);
   env->limiter = &r->limiter;
   if (lists > 0) {
-    kin__gate_init(&r->gate, env->sched, lists);
+    kin__gate_init(&r->gate, env->sched, env->timers, lists, UINT64_MAX);
     env->lists = &r->gate;
   }
   env->source = (kin__source){.start = source_start,

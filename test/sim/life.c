@@ -16,6 +16,7 @@
  * s after the ten minutes it may last; then comes a backoff of up to a minute,
  * and another after a request that was refused just before the calm. */
 #define CALM_MS (15u * 60u * 1000u)
+#define LIST_TURN_MS 5000u /* of a list, while others wait */
 
 /* --- Weather -------------------------------------------------------------- */
 
@@ -248,7 +249,8 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   script_env_init(&w->script, &w->memory.allocator);
   w->script.random.state = kin__random_next(&w->random);
   w->script.env.stream_refused = &w->stream_refused;
-  kin__gate_init(&w->lists, &w->script.sched, 1 + (uint32_t)sim_below(w, 3));
+  kin__gate_init(&w->lists, &w->script.sched, &w->script.timers,
+                 1 + (uint32_t)sim_below(w, 3), LIST_TURN_MS);
   w->script.env.lists = sim_chance(w, 50) ? &w->lists : NULL;
   w->trace.now_ns = &w->script.now_ns;
   w->is_large = seed % LARGE_EVERY == 0;
@@ -329,8 +331,9 @@ static void check_nothing_is_left(sim_world *w) {
   SIM_CHECK(&w->trace, script_open_requests(&w->script) == 0,
             "%u requests are left", script_open_requests(&w->script));
   SIM_CHECK(&w->trace,
-            w->lists.inside == 0 && kin__list_is_empty(&w->lists.waiting),
-            "%u lists are left in the gate", w->lists.inside);
+            w->lists.inside + w->lists.queued + w->lists.overdue == 0,
+            "%u lists are left in the gate",
+            w->lists.inside + w->lists.queued + w->lists.overdue);
   SIM_CHECK(&w->trace, sim_is_quiet(w), "work is left");
   SIM_CHECK(&w->trace, kin__timers_next_ms(&w->script.timers) == UINT64_MAX,
             "a timer is left");
