@@ -8,8 +8,10 @@
 #include "informer/feed.h"
 
 #define MAX_TARGET_BYTES (512u << 10)
-/* Of a body that is an error and not a list; more is cut off. */
+/* Of a body that is an error and not a list. What has more, or takes longer, is
+ * ended there: a server that never ends it must not hide what it says. */
 #define MAX_ERROR_BODY (64u << 10)
+#define MAX_ERROR_BODY_MS 10000u
 /* Waits for a token that are logged, and those that are logged louder. */
 #define QUIET_WAIT_NS 50000000u
 #define LOUD_WAIT_NS 1000000000u
@@ -23,6 +25,7 @@
 #define KIND_BYTES 32u
 
 static void forget_request(kin__http_source *source) {
+  kin__timer_stop(source->env->timers, &source->error_timer);
   source->exchange = NULL;
   kin_object_unref(source->known);
   source->known = NULL;
@@ -163,6 +166,8 @@ static void on_head(void *ctx, const kin__response_head *head) {
   source->status_seen = 0;
   source->status_rest = (kin__status_rest){.depth = 0};
   if (head->status != 200) {
+    kin__timer_start(source->env->timers, &source->error_timer,
+                     feed->last_byte_ms + MAX_ERROR_BODY_MS);
     return;
   }
   if (!is_json(head->content_type) || !head->is_identity) {
@@ -186,6 +191,42 @@ static void keep_error_body(kin__http_source *source, const char *bytes,
   size_t room = MAX_ERROR_BODY - source->error_body.length;
   (void)kin__buf_append(&source->error_body, bytes,
                         length < room ? length : room);
+}
+
+/* What a response says that is an error. */
+static void read_error_response(const kin__http_source *source,
+                                kin__failure *failure) {
+  kin__status status;
+  char what[256];
+  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  kin__feed_describe(source->feed, what, sizeof what);
+  if (!kin__status_parse(&status, source->env->allocator, body) ||
+      !status.is_failure) {
+    kin__status_from_response(&status, source->http_status, body);
+  }
+  if (source->http_status < 300 && body.length == 0) {
+    snprintf(status.message, sizeof status.message,
+             "the server answered %d, not 200", source->http_status);
+  }
+  kin__status_default_code(&status, source->http_status);
+  kin__failure_from_status(failure, &status, source->retry_after_s, what);
+}
+
+static void end_error_response(kin__http_source *source) {
+  kin__failure failure;
+  read_error_response(source, &failure);
+  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
+/* There is no end of it. */
+static void break_error_response(kin__http_source *source) {
+  kin__failure failure;
+  read_error_response(source, &failure);
+  kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_error_timer(kin__timer *timer) {
+  break_error_response(KIN__CONTAINER_OF(timer, kin__http_source, error_timer));
 }
 
 static bool has_status_body(const kin__http_source *source) {
@@ -249,6 +290,9 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   kin__feed_received(feed, length);
   if (source->http_status != 200) {
     keep_error_body(source, bytes, length);
+    if (source->error_body.length == MAX_ERROR_BODY) {
+      break_error_response(source);
+    }
     return;
   }
   if (take_status_body(source, bytes, length)) {
@@ -292,23 +336,6 @@ static void on_status_body(kin__http_source *source, const char *what) {
   kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
 }
 
-static void on_error_response(kin__http_source *source, const char *what) {
-  kin__status status;
-  kin_str body = kin__str(source->error_body.data, source->error_body.length);
-  if (!kin__status_parse(&status, source->env->allocator, body) ||
-      !status.is_failure) {
-    kin__status_from_response(&status, source->http_status, body);
-  }
-  if (source->http_status < 300 && body.length == 0) {
-    snprintf(status.message, sizeof status.message,
-             "the server answered %d, not 200", source->http_status);
-  }
-  kin__status_default_code(&status, source->http_status);
-  kin__failure failure;
-  kin__failure_from_status(&failure, &status, source->retry_after_s, what);
-  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
-}
-
 static void on_list_end(kin__http_source *source, const char *what) {
   kin__list_result result;
   int err = kin__list_decoder_end(source->list_decoder, &result);
@@ -344,7 +371,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
     kin__failure_from_exchange(&failure, error);
     kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
   } else if (source->http_status != 200) {
-    on_error_response(source, what);
+    end_error_response(source);
   } else if (has_status_body(source)) {
     on_status_body(source, what);
   } else if (source->is_watch) {
@@ -550,6 +577,7 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
                                .limits = limits,
                                .projection = projection};
   kin__limiter_visitor_init(&source->turn, on_turn);
+  kin__timer_init(&source->error_timer, on_error_timer);
   kin__buf_init(&source->target, env->allocator, MAX_TARGET_BYTES);
   kin__buf_init(&source->error_body, env->allocator, MAX_ERROR_BODY);
 }

@@ -39,6 +39,7 @@ typedef struct kin__http_source {
   int64_t retry_after_s;
   kin__buf target;
   kin__buf error_body;
+  kin__timer error_timer;          /* while such a body comes */
   size_t status_seen;              /* of a 200's body: see kin__status_begins */
   kin__status_rest status_rest;    /* of a watch's: see kin__status_ends */
   kin__list_decoder *list_decoder; /* made when first needed */

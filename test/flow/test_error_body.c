@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A response that is an error ends: with its body, or where that is too long or
+ * takes too long. A server that never ends it hides nothing and holds nothing
+ * up. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/informer_world.h"
+
+static void open_world(iw_world *w) {
+  iw_init(w, 0);
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
+}
+
+static kin_status status_of(const iw_world *w) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  return status;
+}
+
+/* Byte by byte, for ever: told 10 s after the head, and asked again, twice. */
+static void test_trickled(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w);
+  for (unsigned round = 1; round <= 2; round++) {
+    assert_true(script_head(&w.script, "pods", 500));
+    for (int i = 0; i < 9; i++) {
+      assert_true(script_body(&w.script, "pods", "x", 1));
+      script_advance(&w.script, 1000);
+    }
+    assert_int_equal(status_of(&w).failures, round - 1);
+    script_advance(&w.script, 1000);
+    assert_int_equal(status_of(&w).failures, round);
+    assert_int_equal(status_of(&w).last_error_status, 500);
+    script_advance(&w.script, 60000);
+    assert_int_equal(script_open_requests(&w.script), 1);
+  }
+  mini_serve(&w.server);
+  assert_true(kin_informer_has_synced(w.informer));
+  iw_close(&w);
+  iw_finish(&w);
+}
+
+/* Fast, for ever: told when 64 KiB have come. */
+static void test_flood(void **state) {
+  (void)state;
+  static char bytes[4096];
+  memset(bytes, 'x', sizeof bytes);
+  iw_world w;
+  open_world(&w);
+  for (unsigned round = 1; round <= 2; round++) {
+    assert_true(script_head(&w.script, "pods", 503));
+    for (int i = 0; i < 15; i++) {
+      assert_true(script_body(&w.script, "pods", bytes, sizeof bytes));
+    }
+    assert_int_equal(status_of(&w).failures, round - 1);
+    assert_false(script_body(&w.script, "pods", bytes, sizeof bytes));
+    assert_int_equal(status_of(&w).failures, round);
+    assert_int_equal(status_of(&w).last_error_status, 503);
+    script_advance(&w.script, 60000);
+    assert_int_equal(script_open_requests(&w.script), 1);
+  }
+  mini_serve(&w.server);
+  assert_true(kin_informer_has_synced(w.informer));
+  iw_close(&w);
+  iw_finish(&w);
+}
+
+/* One that is closed before the body ends leaves no timer. */
+static void test_closed(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w);
+  assert_true(script_head(&w.script, "pods", 500));
+  iw_close(&w);
+  iw_finish(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_trickled),
+      cmocka_unit_test(test_flood),
+      cmocka_unit_test(test_closed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
