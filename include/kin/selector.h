@@ -22,7 +22,8 @@ extern "C" {
  *   key!=value     it is not there, or has another value
  *   key in (a,b)   it is there and has one of the values
  *   key notin (a)  it is not there, or has none of the values
- *   key>5, key<5   it is there, and both are integers of 64 bits
+ *   key>5, key<5   it is there, and both are integers of 64 bits; the bound has
+ *                  to be a value that a label may have, and so has no sign
  *
  * White space may stand between the parts. A value may be empty; `in ()` is the
  * empty value. An empty selector matches everything.

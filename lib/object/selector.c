@@ -136,7 +136,8 @@ static bool is_value(kin_str s) {
   return s.length == 0 || is_name(s, "-_.", NAME_MAX_LENGTH);
 }
 
-/* A decimal integer of 64 bits with an optional sign. */
+/* A decimal integer of 64 bits with an optional sign. A label that a server
+ * sends may have a sign; a bound may not, as no value of a label has one. */
 static bool to_integer(kin_str s, int64_t *value) {
   bool is_negative = s.length > 0 && s.data[0] == '-';
   if (s.length > 0 && (is_negative || s.data[0] == '+')) {
@@ -179,8 +180,9 @@ static int parse_set(parser *p, requirement *r) {
 }
 
 static int parse_bound(parser *p, requirement *r, condition op) {
+  kin_str bound = word(p);
   r->op = op;
-  return to_integer(word(p), &r->number) ? 0 : KIN_EINVAL;
+  return is_value(bound) && to_integer(bound, &r->number) ? 0 : KIN_EINVAL;
 }
 
 /* What follows a key. */
