@@ -59,7 +59,8 @@ typedef struct kin_heap_entry {
 
 /* Puts several items in, in order, as by kin_heap_put, up to the first error,
  * which is the result. *done, unless NULL, gets the number of those that are
- * in. Items that are replaced are not told: use kin_heap_put to own them. */
+ * in. Of a closed heap it is KIN_ECLOSED also if there are none. Items that are
+ * replaced are not told: use kin_heap_put to own them. */
 KIN_EXTERN int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
                                 size_t count, size_t *done);
 

@@ -211,12 +211,10 @@ int kin_heap_put_new(kin_heap *heap, kin_str key, void *item) {
 int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
                      size_t count, size_t *done) {
   size_t i = 0;
-  int err = 0;
-  for (; i < count; i++) {
+  int err = heap->is_closed ? KIN_ECLOSED : 0;
+  while (err == 0 && i < count) {
     err = kin_heap_put(heap, entries[i].key, entries[i].item, NULL);
-    if (err != 0) {
-      break;
-    }
+    i += err == 0;
   }
   if (done != NULL) {
     *done = i;

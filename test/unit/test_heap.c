@@ -301,6 +301,9 @@ static void test_heap_put_after_close(void **state) {
   assert_int_equal(put_new(&f, "test", 1), KIN_ECLOSED);
   assert_int_equal(kin_heap_put_all(f.heap, &entry, 1, &done), KIN_ECLOSED);
   assert_int_equal(done, 0);
+  /* That nothing can be put in is said to who puts nothing in, too. */
+  assert_int_equal(kin_heap_put_all(f.heap, NULL, 0, &done), KIN_ECLOSED);
+  assert_int_equal(done, 0);
   assert_int_equal(kin_heap_count(f.heap), 1);
   assert_int_equal(get(&f, "foo"), 10);
   teardown(&f);
