@@ -291,11 +291,12 @@ static const kin_object *newer(kin_mutation_cache *cache,
 
 const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
                                          kin_str key) {
+  const kin_object *stored = kin_store_get(cache->options.store, key);
   entry *e = find(cache, key);
-  if (e != NULL) {
+  if (e != NULL && (stored != NULL || cache->options.include_adds)) {
     touch(cache, e);
   }
-  return newer(cache, kin_store_get(cache->options.store, key), e);
+  return newer(cache, stored, e);
 }
 
 /* Whether an object has a value in an index. */
@@ -321,15 +322,14 @@ static int has_value(const kin__index *index, const kin_object *object,
   return err == KIN_ENOMEM ? err : 0;
 }
 
-/* What the store finds. */
+/* What the store finds, by key: so which write is the least recently used does
+ * not depend on the order in the store. */
 static int add_stored(kin_mutation_cache *cache, kin__object_list *list,
                       const char *name, kin_str value) {
-  const kin_store *store = cache->options.store;
-  kin_index_cursor cursor;
-  int err = kin_store_by_index(store, name, value, &cursor);
-  const kin_object *stored;
-  while (err == 0 &&
-         (stored = kin_store_by_index_next(store, &cursor)) != NULL) {
+  kin_object_list *found;
+  int err = kin_store_list_by_index(cache->options.store, name, value, &found);
+  for (size_t i = 0; err == 0 && i < found->count; i++) {
+    const kin_object *stored = found->objects[i];
     entry *e = find(cache, kin_object_key(stored));
     if (e != NULL) {
       e->round = cache->round;
@@ -338,6 +338,7 @@ static int add_stored(kin_mutation_cache *cache, kin__object_list *list,
     const kin_object *object = newer(cache, stored, e);
     err = object != NULL ? kin__object_list_add(list, object) : 0;
   }
+  kin_object_list_free(found);
   return err;
 }
 

@@ -453,6 +453,99 @@ static void test_mutation_cache_fails_cleanly(void **state) {
   }
 }
 
+/* MC-02: a write that the store does not have is there as often as it is asked
+ * for. In client-go the first look forgets it. */
+static void test_mutation_cache_add_is_read_twice(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  assert_int_equal(act(&f, WRITE, "pod u1 5 a"), 0);
+  for (int i = 0; i < 3; i++) {
+    assert_pod(&f, "u1 5");
+  }
+  assert_int_equal(act(&f, STORE, "pod u1 6 a"), 0);
+  assert_pod(&f, "u1 6");
+  assert_int_equal(act(&f, FORGET, "pod"), 0);
+  assert_pod(&f, "");
+  teardown(&f);
+}
+
+/* What only looks whether a write is out of date is no use of it: on_put of an
+ * older state, and a write that is ignored, keep nothing when another has to
+ * go. Reading is a use. */
+static void test_mutation_cache_what_is_a_use(void **state) {
+  (void)state;
+  static const struct {
+    action what;
+    const char *words; /* NULL: it is read */
+    bool is_use;
+  } rows[] = {{SEEN, "pod u1 4 a", false},
+              {WRITE, "pod u1 4 a", false},
+              {WRITE, NULL, true}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    fixture f;
+    setup(&f, true);
+    kin_mutation_cache_free(f.cache);
+    assert_int_equal(make(&f, true, 2), 0);
+    assert_int_equal(act(&f, WRITE, "pod u1 5 a"), 0);
+    assert_int_equal(act(&f, WRITE, "other u2 6 a"), 0);
+    if (rows[i].words != NULL) {
+      assert_int_equal(act(&f, rows[i].what, rows[i].words), 0);
+    } else {
+      assert_pod(&f, "u1 5");
+    }
+    assert_int_equal(act(&f, WRITE, "third u3 7 a"), 0);
+    assert_int_equal(kin_mutation_cache_count(f.cache), 2);
+    assert_pod(&f, rows[i].is_use ? "u1 5" : "");
+    teardown(&f);
+  }
+}
+
+/* A look that cannot show a write is no use of it: without adds, one at an
+ * object that the store does not have. */
+static void test_mutation_cache_vain_look(void **state) {
+  (void)state;
+  for (int include_adds = 0; include_adds < 2; include_adds++) {
+    fixture f;
+    setup(&f, false);
+    kin_mutation_cache_free(f.cache);
+    assert_int_equal(make(&f, include_adds != 0, 2), 0);
+    assert_int_equal(act(&f, WRITE, "pod u1 5 a"), 0);
+    assert_int_equal(act(&f, WRITE, "other u2 6 a"), 0);
+    assert_pod(&f, include_adds != 0 ? "u1 5" : "");
+    assert_int_equal(act(&f, WRITE, "third u3 7 a"), 0);
+    assert_int_equal(act(&f, STORE, "pod u1 4 a"), 0);
+    assert_pod(&f, include_adds != 0 ? "u1 5" : "u1 4");
+    teardown(&f);
+  }
+}
+
+/* The writes that one look at an index uses are used in the order of their
+ * keys, in which it tells them, whatever the order in the store. */
+static void test_mutation_cache_uses_by_key(void **state) {
+  (void)state;
+  static const char *const stored[][2] = {{"pod u1 1 a", "other u2 2 a"},
+                                          {"other u2 2 a", "pod u1 1 a"}};
+  for (size_t i = 0; i < 2; i++) {
+    fixture f;
+    setup(&f, false);
+    kin_mutation_cache_free(f.cache);
+    assert_int_equal(make(&f, false, 2), 0);
+    assert_int_equal(act(&f, STORE, stored[i][0]), 0);
+    assert_int_equal(act(&f, STORE, stored[i][1]), 0);
+    assert_int_equal(act(&f, WRITE, "pod u1 5 a"), 0);
+    assert_int_equal(act(&f, WRITE, "other u2 6 a"), 0);
+    kin_object_list *list;
+    assert_int_equal(
+        kin_mutation_cache_by_index(f.cache, "user", KIN__LIT("a"), &list), 0);
+    assert_int_equal(list->count, 2);
+    kin_object_list_free(list);
+    assert_int_equal(act(&f, WRITE, "third u3 7 a"), 0);
+    assert_pod(&f, "u1 5"); /* "other" was used before it */
+    teardown(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_mutation_cache_on_put),
@@ -465,6 +558,10 @@ int main(void) {
       cmocka_unit_test(test_mutation_cache_compares_versions),
       cmocka_unit_test(test_mutation_cache_bad_input),
       cmocka_unit_test(test_mutation_cache_fails_cleanly),
+      cmocka_unit_test(test_mutation_cache_add_is_read_twice),
+      cmocka_unit_test(test_mutation_cache_what_is_a_use),
+      cmocka_unit_test(test_mutation_cache_vain_look),
+      cmocka_unit_test(test_mutation_cache_uses_by_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
