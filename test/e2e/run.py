@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 
+import clientgo
 import conformance
 import servers
 from cluster import Cluster
@@ -39,13 +40,14 @@ import scenarios_running  # noqa: F401
 import scenarios_asking  # noqa: F401
 
 CONFORMANCE = "conformance"
+CLIENT_GO = "against-client-go"  # needs no server
 TIMES = servers.CACHE / "times.txt"
 
 
 def main():
     arguments = parse_arguments()
     if arguments.list:
-        print("\n".join([*SCENARIOS, CONFORMANCE]))
+        print("\n".join([*SCENARIOS, CONFORMANCE, CLIENT_GO]))
         return 0
     # An interrupt unwinds, so that every child is ended on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -71,7 +73,8 @@ def parse_arguments():
                         help="scenarios to run; what stands after a slash may "
                         "be left out; all if none is named")
     arguments = parser.parse_args()
-    known = {*SCENARIOS, *(n.split("/")[0] for n in SCENARIOS), CONFORMANCE}
+    known = {*SCENARIOS, *(n.split("/")[0] for n in SCENARIOS), CONFORMANCE,
+             CLIENT_GO}
     unknown = set(arguments.names) - known
     if unknown:
         parser.error(f"no scenario {', '.join(sorted(unknown))}; try --list")
@@ -89,6 +92,7 @@ class Run:
             s for s in SCENARIOS.values()
             if not names or s.name in names or s.name.split("/")[0] in names]
         self._has_conformance = not names or CONFORMANCE in names
+        self._has_client_go = not names or CLIENT_GO in names
         self._cluster = None
         self._lock = threading.Lock()  # of all that follow
         self._total = [0, 0, 0]
@@ -96,6 +100,15 @@ class Run:
 
     def all(self):
         """Returns (passed, failed, skipped)."""
+        started = time.monotonic()
+        if self._has_client_go:
+            self._add(*clientgo.compare(self._build_dir, servers.CACHE))
+        if self._scenarios or self._has_conformance:
+            self._all_with_servers()
+        print(f"all in {time.monotonic() - started:.0f} s")
+        return self._total
+
+    def _all_with_servers(self):
         started = time.monotonic()
         programs = servers.build()
         with Cluster(programs) as self._cluster:
@@ -114,8 +127,6 @@ class Run:
             if self._total[1]:
                 print(f"logs of the servers are in {self._keep_logs()}")
         self._write_times()
-        print(f"all in {time.monotonic() - started:.0f} s")
-        return self._total
 
     def _tool(self, name):
         return self._build_dir / "tools" / name

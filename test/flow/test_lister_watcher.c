@@ -71,6 +71,43 @@ static void test_watch_ends(void **state) {
   source_rig_close(&f);
 }
 
+/* A watch says that an unknown object is gone: nobody has been told of it, so
+ * there is nothing to tell. The position moves on. The second time is as the
+ * first one. */
+static void test_unknown_is_deleted(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f);
+  hand_source_event(&f.source, KIN_WATCH_DELETED, "b@6");
+  hand_source_event(&f.source, KIN_WATCH_DELETED, "b@7");
+  event_log_expect(&f.log, "");
+  assert_string_equal(source_rig_status(&f).resource_version, "7");
+  hand_source_event(&f.source, KIN_WATCH_DELETED, "a@8");
+  hand_source_event(&f.source, KIN_WATCH_DELETED, "a@9");
+  event_log_expect(&f.log, "-a8:watch");
+  assert_string_equal(source_rig_status(&f).resource_version, "9");
+  assert_int_equal(f.errors, 0);
+  source_rig_close(&f);
+}
+
+/* A watch adds what is there already: an update if it is another state, and
+ * nothing if it is the same one. */
+static void test_known_is_added(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f);
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "a@6");
+  event_log_expect(&f.log, "~a1>6");
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "a@6");
+  hand_source_event(&f.source, KIN_WATCH_MODIFIED, "a@6");
+  event_log_expect(&f.log, "");
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "a@7");
+  event_log_expect(&f.log, "~a6>7");
+  assert_int_equal(kin_store_count(kin_informer_store(f.informer)), 1);
+  assert_int_equal(f.errors, 0);
+  source_rig_close(&f);
+}
+
 /* client-go TestCloseWatchChannelOnError; RF-08, RW-05, RW-12: an ERROR event
  * ends the watch; that its version has expired makes a list, anything else
  * resumes. */
@@ -330,6 +367,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_then_watch),
       cmocka_unit_test(test_watch_ends),
+      cmocka_unit_test(test_unknown_is_deleted),
+      cmocka_unit_test(test_known_is_added),
       cmocka_unit_test(test_error_events),
       cmocka_unit_test(test_expired_by_code),
       cmocka_unit_test(test_failures),

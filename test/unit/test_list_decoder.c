@@ -111,6 +111,39 @@ static void test_list_outcomes(void **state) {
   }
 }
 
+/* Half of a surrogate pair is no Unicode. Where it would be a part of what the
+ * library reads by itself (name, namespace, uid, resourceVersion) the list is
+ * refused; elsewhere the text is kept as it is, and a view of it says so. */
+static void test_list_half_surrogate_pairs(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    int error;
+    int view_error;
+  } rows[] = {
+      {LIST("[" ITEM("a\\ud800") "]"), KIN_EJSON, 0},
+      {LIST("[{\"metadata\":{\"name\":\"a\",\"uid\":\"\\udc00\"}}]"), KIN_EJSON,
+       0},
+      {LIST("[{\"metadata\":{\"name\":\"a\"},\"s\":\"\\udc00\"}]"), 0,
+       KIN_EJSON},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    list_run r;
+    list_run_init(&r);
+    assert_int_equal(list_run_decode(&r, kin__cstr(rows[i].text), 0),
+                     rows[i].error);
+    if (rows[i].error == 0) {
+      kin_object_view *view;
+      int err = 0;
+      assert_int_equal(kin_object_view_open(&view, r.got.objects[0]), 0);
+      assert_null(kin_object_view_document(view, &err));
+      assert_int_equal(err, rows[i].view_error);
+      kin_object_view_close(view);
+    }
+    list_run_finish(&r);
+  }
+}
+
 /* Where a member occurs twice the first counts. */
 static void test_list_duplicate_members(void **state) {
   (void)state;
@@ -462,6 +495,7 @@ static void test_list_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_outcomes),
+      cmocka_unit_test(test_list_half_surrogate_pairs),
       cmocka_unit_test(test_list_duplicate_members),
       cmocka_unit_test(test_list_own_strings),
       cmocka_unit_test(test_list_item_too_big),

@@ -119,6 +119,23 @@ static void test_object_parse_duplicates(void **state) {
   kin_object_unref(object);
 }
 
+/* A number that no double holds is kept as text, and read as such; it is no
+ * integer. */
+static void test_object_huge_number(void **state) {
+  (void)state;
+  kin_object *object = parse("{\"metadata\":{\"name\":\"a\"},\"n\":-21e999}");
+  kin_object_view *view;
+  assert_int_equal(kin_object_view_open(&view, object), 0);
+  assert_non_null(strstr(kin_object_view_json(view).data, "-21e999"));
+  yyjson_val *root = yyjson_doc_get_root(kin_object_view_document(view, NULL));
+  assert_string_equal(yyjson_get_raw(yyjson_obj_get(root, "n")), "-21e999");
+  int64_t value = 7;
+  assert_int_equal(kin_object_view_int(view, "/n", &value), KIN_ETYPE);
+  assert_int_equal(value, 7);
+  kin_object_view_close(view);
+  kin_object_unref(object);
+}
+
 static void test_object_parse_errors(void **state) {
   (void)state;
   static const struct {
@@ -133,6 +150,7 @@ static void test_object_parse_errors(void **state) {
       {"{\"metadata\":{\"name\":\"a\"}}}", KIN_EJSON},
       {"{\"metadata\":{\"name\":\"a\",}}", KIN_EJSON},
       {"{\"metadata\":{\"name\":\"\\ud800\"}}", KIN_EJSON},
+      {"{\"metadata\":{\"name\":\"a\"},\"s\":\"\\udc00\"}", KIN_EJSON},
       {"\xef\xbb\xbf{\"metadata\":{\"name\":\"a\"}}", KIN_EJSON},
       {"{}", KIN_EKEY},
       {"[]", KIN_EKEY},
@@ -536,6 +554,7 @@ int main(void) {
       cmocka_unit_test(test_object_parse_resident),
       cmocka_unit_test(test_object_parse_escapes),
       cmocka_unit_test(test_object_parse_duplicates),
+      cmocka_unit_test(test_object_huge_number),
       cmocka_unit_test(test_object_parse_errors),
       cmocka_unit_test(test_object_parse_truncated_everywhere),
       cmocka_unit_test(test_object_parse_depth),
