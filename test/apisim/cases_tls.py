@@ -16,17 +16,37 @@ PODS = "/api/v1/pods"
 WATCH = "/api/v1/pods?watch=1"
 
 
-def fails(context, sim, *words):
-    """A handshake, and one request after it, end with these words."""
+# Alerts by their numbers in the protocol: OpenSSL's words for them change.
+UNKNOWN_CA = 48
+PROTOCOL_VERSION = 70
+CERTIFICATE_REQUIRED = 116
+NO_APPLICATION_PROTOCOL = 120
+
+
+def failure(context, sim):
+    """How a handshake, and one request after it, end: the exception, and the
+    server's alerts."""
+    alerts = []
+
+    def on_message(_, direction, __, content_type, ___, data):
+        if direction == "read" and content_type == ssl._TLSContentType.ALERT:
+            alerts.append(data[1])
+
+    context._msg_callback = on_message
     try:
         with sim.secure(sim.connect_plain(), context) as sock:
             sock.sendall(request_bytes("GET", "/healthz"))
             Reader(sock).response()
     except (ssl.SSLError, Closed) as error:
-        text = str(error).upper().replace(" ", "_")
-        assert all(x in text for x in words), error
-        return
+        return error, alerts
+    finally:
+        context._msg_callback = None
     raise AssertionError("no failure")
+
+
+def fails(context, sim, alert):
+    error, alerts = failure(context, sim)
+    assert alerts == [alert], (error, alerts)
 
 
 def test_handshake(start):
@@ -89,7 +109,7 @@ def test_alpn(start):
         with sim.connect() as sock:
             assert sock.selected_alpn_protocol() == "http/1.1"
         sim.tls.set_alpn_protocols(["h2"])
-        fails(sim.tls, sim, "NO_APPLICATION_PROTOCOL")
+        fails(sim.tls, sim, NO_APPLICATION_PROTOCOL)
 
 
 def versions(context, version):
@@ -112,10 +132,12 @@ def test_versions(start):
                 (["--tls-min-version", "1.3"], one_two, None)):
             sim = start(*options, *arguments)
             context = made.trust()
+            # Whether older ones are offered is up to the system.
+            context.minimum_version = one_two
             if offered:
                 versions(context, offered)
             if got is None:
-                fails(context, sim, "ALERT_PROTOCOL_VERSION")
+                fails(context, sim, PROTOCOL_VERSION)
             else:
                 with sim.secure(sim.connect_plain(), context) as sock:
                     assert sock.version() == got
@@ -159,7 +181,8 @@ def test_replaced_certificate(start):
             temporary = made.path(f"temporary{suffix}")
             shutil.copy(made.path(f"next{suffix}"), temporary)
             pathlib.Path(temporary).rename(made.path(f"server{suffix}"))
-        fails(old, sim, "CERTIFICATE_VERIFY_FAILED")
+        error, _ = failure(old, sim)
+        assert isinstance(error, ssl.SSLCertVerificationError), error
         sim.tls = new
         assert sim.get("/healthz").status == 200
         sim.create("/api/v1/namespaces/default/configmaps", "a")
@@ -192,15 +215,14 @@ def test_client_certificates(start):
         made.client("alice")
         made.client("mallory")
         sim = start(*options, "--tls-client-ca", made.path("alice.crt"))
-        for name, words in ((None, ["CERTIFICATE_REQUIRED"]),
-                            ("mallory", ["ALERT_UNKNOWN_CA"]),
-                            ("alice", None)):
+        for name, alert in ((None, CERTIFICATE_REQUIRED),
+                            ("mallory", UNKNOWN_CA), ("alice", None)):
             context = made.trust()
             if name:
                 context.load_cert_chain(made.path(f"{name}.crt"),
                                         made.path(f"{name}.key"))
-            if words:
-                fails(context, sim, *words)
+            if alert:
+                fails(context, sim, alert)
                 continue
             sim.tls = context
             assert sim.get(PODS).status == 200
@@ -321,11 +343,13 @@ def test_options_that_are_wrong(start):
                 ([*both, "--tls-max-version", "1.4"], "out of range"),
                 ([*both, "--tls-max-version", "1.2", "--tls-min-version",
                   "1.3"], "above"),
-                ([cert, made.path("none"), key, pem], "No such file"),
+                ([cert, made.path("none"), key, pem],
+                 f"--tls-cert {made.path('none')}: "),
                 ([cert, str(empty), key, pem], "--tls-cert"),
                 ([cert, crt, key, crt], "--tls-key"),
                 ([cert, crt, key, locked], "--tls-key"),
-                ([cert, crt, key, made.path("other.key")], "mismatch"),
+                ([cert, crt, key, made.path("other.key")],
+                 f"--tls-key {made.path('other.key')}: "),
                 ([*both, "--tls-client-ca", str(empty)], "--tls-client-ca"),
                 ([*both, "--tls-client-ca", made.path("none")],
                  "--tls-client-ca")):

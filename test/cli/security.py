@@ -224,11 +224,11 @@ def test_untrusted(programs):
     for certificate, arguments, word in [
             # From another authority than the one that was named.
             (made.good, ["--certificate-authority", made.stranger],
-             "authority"),
+             "issuer CN=authority"),
             # From one the system does not know.
-            (made.good, [], "authority"),
+            (made.good, [], "issuer CN=authority"),
             # From nobody but itself.
-            (own, ["--certificate-authority", made.authority], "self-signed"),
+            (own, ["--certificate-authority", made.authority], "issuer CN=own"),
     ]:
         with Scripted({PODS: [LIST]}, made.server(certificate)) as server, \
                 follow(programs, server.url, "--token", SECRET,
@@ -295,7 +295,7 @@ def test_replaced_authority(programs):
     good = pathlib.Path(made.authority).read_bytes()
     wrong = pathlib.Path(made.stranger).read_bytes()
     for name, content, words in [
-            ("bundle-missing.crt", None, ["no such file"]),
+            ("bundle-missing.crt", None, ["file", "bundle-missing.crt: "]),
             ("bundle-odd.crt", b"no certificate\n", ["bundle-odd.crt"]),
             ("bundle-empty.crt", b"", ["not trusted"]),
             ("bundle-wrong.crt", wrong, ["not trusted"])]:
@@ -464,7 +464,7 @@ def test_token_file_mended(programs):
 def test_no_token(programs):
     """A file that holds none, until it does."""
     made = certificates()
-    for name, content, word in [("token-missing", None, "no such file"),
+    for name, content, word in [("token-missing", None, "token-missing: "),
                                 ("token-empty", b" \n", "empty"),
                                 ("token-odd", SECRET.encode() + b" more\n",
                                  "something else than a token")]:
@@ -527,7 +527,7 @@ def test_client_certificate(programs):
                 (["--client-certificate", us, "--client-key",
                   made.key_of(intruder)], ["key"]),
                 (["--client-certificate", made.path("no.crt"), "--client-key",
-                  made.key_of(us)], ["no.crt", "no such file"])]:
+                  made.key_of(us)], ["client certificate file", "no.crt: "])]:
             with Scripted({PODS: [LIST]}, context) as server, \
                     trusting(programs, server, *arguments) as p:
                 line = p.next_event()

@@ -105,10 +105,10 @@ static void test_dial_all_fail(void **state) {
   addresses[1].any.sa_family = AF_UNIX + 250;
   char message[256];
   snprintf(message, sizeof message,
-           "connect to 127.0.0.1:%d: connection refused; "
-           "127.0.0.1:1: address family not supported; "
-           "127.0.0.1:%d: connection refused",
-           ntohs(addresses[0].ip4.sin_port), ntohs(addresses[2].ip4.sin_port));
+           "connect to 127.0.0.1:%d: %s; 127.0.0.1:1: %s; 127.0.0.1:%d: %s",
+           ntohs(addresses[0].ip4.sin_port), kin_strerror(UV_ECONNREFUSED),
+           kin_strerror(UV_EAFNOSUPPORT), ntohs(addresses[2].ip4.sin_port),
+           kin_strerror(UV_ECONNREFUSED));
   dialling d;
   start(&d, &w, addresses, 3);
   WORLD_UNTIL(&w, d.calls > 0);

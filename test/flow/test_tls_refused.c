@@ -21,10 +21,7 @@ static const tls_reply hello = {.bytes = HELLO};
 static void assert_failed(const fetch *f, int code, kin_error_class error_class,
                           const char *words) {
   assert_int_equal(f->ends, 1);
-  if (strstr(f->error.message, words) == NULL) {
-    print_error("\"%s\" lacks \"%s\"\n", f->error.message, words);
-    fail();
-  }
+  tls_assert_words(f->error.message, words);
   assert_int_equal(f->error.code, code);
   assert_int_equal(f->error.error_class, error_class);
 }
@@ -57,9 +54,7 @@ static void test_tls_refused_authority(void **state) {
   (void)state;
   check_certificate(
       &(tls_cert_options){.name = "loner", .alternatives = "IP:127.0.0.1"},
-      "127.0.0.1",
-      "tls: certificate is not trusted: self-signed certificate (issuer "
-      "CN=loner)");
+      "127.0.0.1", "tls: certificate is not trusted: ... (issuer CN=loner)");
 
   tls_cert other = tls_cert_make(
       &(tls_cert_options){.name = "other authority", .is_authority = true});
@@ -67,8 +62,8 @@ static void test_tls_refused_authority(void **state) {
                                         .alternatives = "IP:127.0.0.1",
                                         .issuer = &other},
                     "127.0.0.1",
-                    "tls: certificate is not trusted: unable to get local "
-                    "issuer certificate (issuer CN=other authority)");
+                    "tls: certificate is not trusted: ... (issuer CN=other "
+                    "authority)");
   tls_cert_finish(&other);
 }
 
@@ -202,8 +197,7 @@ static void test_tls_refused_version(void **state) {
     t.serve.min_version = TLS1_VERSION;
     t.serve.max_version = version;
     check(&t, "127.0.0.1",
-          "tls: server speaks neither TLS 1.2 nor TLS 1.3 (alert: protocol "
-          "version)");
+          "tls: server speaks neither TLS 1.2 nor TLS 1.3 (alert: ...)");
   }
 }
 
@@ -212,8 +206,7 @@ static void test_tls_refused_protocol(void **state) {
   tls_world t;
   tls_world_init(&t, &hello, 1, 0);
   t.serve.protocol = "";
-  check(&t, "127.0.0.1",
-        "tls: server does not speak http/1.1 (alert: no application protocol)");
+  check(&t, "127.0.0.1", "tls: server does not speak http/1.1 (alert: ...)");
   /* One that we did not offer: OpenSSL sees to it, or we do. */
   tls_world_init(&t, &hello, 1, 0);
   t.serve.protocol = "h2";
@@ -233,9 +226,8 @@ static void test_tls_refused_by_server(void **state) {
     t.serve.max_version = version;
     check(&t, "127.0.0.1",
           version == TLS1_2_VERSION
-              ? "tls: server refuses the handshake (alert: handshake failure)"
-              : "tls: server asks for a client certificate (alert: certificate "
-                "required)");
+              ? "tls: server refuses the handshake (alert: ...)"
+              : "tls: server asks for a client certificate (alert: ...)");
 
     tls_world_init(&t, &hello, 1, 0);
     t.serve.client_authority = &pki->authority;
@@ -243,7 +235,7 @@ static void test_tls_refused_by_server(void **state) {
     t.tls.certificate_data = pem;
     t.tls.key_data = key;
     check(&t, "127.0.0.1",
-          "tls: server refuses the client certificate (alert: unknown CA)");
+          "tls: server refuses the client certificate (alert: ...)");
   }
   free(pem);
   free(key);
@@ -283,8 +275,7 @@ static void test_tls_refused_no_tls(void **state) {
                            .length = 7,
                            .is_rude = true},
               KIN_ETLS,
-              "tls: server speaks neither TLS 1.2 nor TLS 1.3 (alert: protocol "
-              "version)");
+              "tls: server speaks neither TLS 1.2 nor TLS 1.3 (alert: ...)");
   /* What a server of its time says that has TLS 1.1 at most. */
   static const char *const versions[] = {"SSL 3.0", "TLS 1.0", "TLS 1.1"};
   for (int i = 0; i < 3; i++) {

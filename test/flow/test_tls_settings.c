@@ -164,8 +164,9 @@ static void check_path(const char *path, const char *words) {
 
 static void test_tls_settings_unreadable(void **state) {
   (void)state;
-  check_path("/nowhere/ca.crt", "tls: certificate authority file "
-                                "/nowhere/ca.crt: no such file or directory");
+  check_path("/nowhere/ca.crt",
+             "tls: certificate authority file /nowhere/ca.crt: ");
+  check_path("/nowhere/ca.crt", kin_strerror(UV_ENOENT));
   check_path("/proc", "certificate authority file /proc: ");
   check_path("/dev/zero", "/dev/zero: not a regular file");
   char name[] = "/tmp/kin-fifo-XXXXXX";

@@ -256,8 +256,8 @@ static void test_token_flow_missing(void **state) {
   r.t.token_file = r.path;
   rig_open(&r);
   static const char *const contents[] = {NULL, "\n", "t0ken-a b"};
-  static const char *const words[] = {"no such file", "it is empty",
-                                      "it holds something else than a token"};
+  const char *const words[] = {kin_strerror(UV_ENOENT), "it is empty",
+                               "it holds something else than a token"};
   for (size_t i = 0; i < 3; i++) {
     if (contents[i] != NULL) {
       tls_write_file(r.path, contents[i]);

@@ -79,14 +79,15 @@ static const scenario scenarios[] = {
      .delays_ms = {10000, -1, 0},
      .count = 3,
      .cancel_ms = 0,
-     .cancel_code = UV_ECANCELED,
-     .code = UV_ECANCELED,
+     .cancel_code = KIN_ECLOSED,
+     .code = KIN_ECLOSED,
      /* "last" was done already, and so it counts. */
      .log = "I Waiting for my-caches\n"
             "I Done waiting for my-caches: last\n"
             "I Stopped waiting for my-caches: first, second: "
-            "operation canceled\n",
-     .error = "failed to wait for all: first, second: operation canceled"},
+            "already closed or closing\n",
+     .error =
+         "failed to wait for all: first, second: already closed or closing"},
     {.name = "more",
      .what = "my-caches",
      .delays_ms = {10000, -1, 0},

@@ -55,7 +55,8 @@ bool tls_world_leaks(const tls_world *t, const fetch *f, const char *secret);
 /* Runs one exchange. Returns "" if it is answered with 200 and "hello", else
  * its message, until the next call; then its class must be that of TLS. */
 const char *tls_world_try(tls_world *t);
-/* Fails the test, showing both, unless the words are in the message. */
+/* Fails the test, showing both, unless the words are in the message. "..."
+ * stands for any text, such as the words of OpenSSL, which change. */
 void tls_assert_words(const char *message, const char *words);
 
 #endif /* KIN_TEST_TLS_WORLD_H */

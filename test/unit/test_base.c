@@ -218,7 +218,8 @@ static void test_error_names_and_texts(void **state) {
   KIN_ERRNO_MAP(CHECK)
 #undef CHECK
   assert_string_equal(kin_err_name(UV_ECONNREFUSED), "ECONNREFUSED");
-  assert_string_equal(kin_strerror(UV_ECONNREFUSED), "connection refused");
+  assert_string_equal(kin_strerror(UV_ECONNREFUSED),
+                      uv_strerror(UV_ECONNREFUSED));
   /* Codes nobody knows are no reason to fail, nor to allocate. */
   static const int unknown[] = {1, -1234567, -5999, INT32_MIN, INT32_MAX};
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {

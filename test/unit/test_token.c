@@ -227,7 +227,7 @@ static void test_token_file_is_missing(void **state) {
   rig r;
   rig_init(&r, NULL);
   assert_int_equal(rig_open(&r, NULL, r.path), 0);
-  expect_failure(&r, "no such file or directory");
+  expect_failure(&r, kin_strerror(UV_ENOENT));
   tls_write_file(r.path, "");
   expect_failure(&r, "it is empty");
   tls_write_file(r.path, "two words");
