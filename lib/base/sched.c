@@ -21,12 +21,10 @@ void kin__task_init(kin__task *task, bool (*step)(kin__task *task)) {
 }
 
 void kin__sched_add(kin__sched *sched, kin__task *task) {
-  if (!kin__list_is_empty(&task->node)) {
-    return;
+  if (kin__list_is_empty(&task->node)) {
+    kin__list_push(&sched->queue, &task->node);
   }
-  bool was_empty = kin__list_is_empty(&sched->queue);
-  kin__list_push(&sched->queue, &task->node);
-  if (was_empty && !sched->is_running && sched->wake != NULL) {
+  if (!sched->is_running && sched->wake != NULL) {
     sched->wake(sched);
   }
 }

@@ -30,7 +30,8 @@ typedef struct kin__sched {
   kin__task *running; /* NULL once the running task was cancelled */
   uint64_t (*now_ns)(void *ctx);
   void *ctx;
-  /* Told when the queue becomes non-empty outside of a run; may be NULL. */
+  /* Told of each kin__sched_add outside of a run; may be NULL. Cheap: it may be
+   * told of work that it knows of. */
   void (*wake)(struct kin__sched *sched);
   uint64_t handler_ns; /* in the current run */
   /* The bounds of every step of every task. A test that sets one piece, or a

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "transport/file.h"
+#include "transport/handle.h"
 
 #define FRESH_MS 50000u
 #define SCHEME "Bearer "
@@ -38,7 +39,7 @@ struct kin__token {
   int status;
   kin__list waiters;
 
-  uv_timer_t anchor; /* only closed: its callback comes from the loop */
+  kin__tick gone; /* so that close_cb comes from the loop */
   bool is_closing;
   void (*close_cb)(void *ctx);
   void *close_ctx;
@@ -139,6 +140,7 @@ static void on_work(uv_work_t *work) {
 }
 
 static void finish_close(kin__token *token);
+static void on_gone(kin__tick *tick);
 
 static void on_worked(uv_work_t *work, int status) {
   kin__token *token = KIN__CONTAINER_OF(work, kin__token, work);
@@ -242,6 +244,7 @@ int kin__token_new(kin__token **out, const kin__token_options *options) {
   token->clock = options->clock;
   token->log = options->log;
   kin__list_init(&token->waiters);
+  kin__tick_init(&token->gone, on_gone);
   int err = fill(token, options);
   if (err != 0) {
     kin__token_free(token);
@@ -251,9 +254,8 @@ int kin__token_new(kin__token **out, const kin__token_options *options) {
   return 0;
 }
 
-static void on_anchor_closed(uv_handle_t *handle) {
-  uv_timer_t *anchor = (uv_timer_t *)handle;
-  kin__token *token = KIN__CONTAINER_OF(anchor, kin__token, anchor);
+static void on_gone(kin__tick *tick) {
+  kin__token *token = KIN__CONTAINER_OF(tick, kin__token, gone);
   void (*cb)(void *ctx) = token->close_cb;
   void *ctx = token->close_ctx;
   kin__token_free(token);
@@ -261,10 +263,7 @@ static void on_anchor_closed(uv_handle_t *handle) {
 }
 
 static void finish_close(kin__token *token) {
-  int err = uv_timer_init(token->loop, &token->anchor);
-  assert(err == 0); /* in libuv 1.x it only links the handle */
-  (void)err;
-  uv_close((uv_handle_t *)&token->anchor, on_anchor_closed);
+  kin__tick_request(&token->gone, token->loop);
 }
 
 void kin__token_close(kin__token *token, void (*cb)(void *ctx), void *ctx) {

@@ -451,6 +451,7 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
   client->close_cb = cb;
   client->close_data = data;
   kin__warnings_stop(&client->warnings);
+  kin__loop_begin_close(&client->loop);
   kin__members_close(&client->host.members);
   close_transport_when_alone(client);
   return 0;

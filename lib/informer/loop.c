@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/loop.h"
 
+#include <assert.h>
+
 #include "base/histogram.h"
 #include "base/list.h"
 #include "informer/env.h"
@@ -20,8 +22,17 @@ static void on_idle(uv_idle_t *idle) {
   (void)idle; /* being active is all it is for */
 }
 
+static bool is_swept(const kin__loop *loop) {
+  return uv_is_closing((const uv_handle_t *)&loop->check) ||
+         uv_is_closing((const uv_handle_t *)&loop->idle) ||
+         uv_is_closing((const uv_handle_t *)&loop->timer);
+}
+
 static void set_busy(kin__loop *loop, bool is_busy) {
-  if (is_busy) {
+  bool has_ticks = loop->is_closing || is_swept(loop);
+  if (is_busy && has_ticks) {
+    kin__tick_request(&loop->turn, loop->uv);
+  } else if (is_busy) {
     uv_idle_start(&loop->idle, on_idle);
   } else {
     uv_idle_stop(&loop->idle);
@@ -62,26 +73,52 @@ static void run_deferred(kin__loop *loop) {
   }
 }
 
+static void arm(kin__loop *loop);
 static void settle_timer(kin__loop *loop);
 
-static void on_check(uv_check_t *check) {
-  kin__loop *loop = KIN__CONTAINER_OF(check, kin__loop, check);
-  if (!kin__sched_has_work(&loop->sched) &&
-      kin__list_is_empty(&loop->deferred)) {
-    set_busy(loop, false); /* what it was woken for may have been cancelled */
-    settle_timer(loop);
-    return;
-  }
+static bool has_work(const kin__loop *loop) {
+  return kin__sched_has_work(&loop->sched) ||
+         !kin__list_is_empty(&loop->deferred);
+}
+
+/* One iteration's work. */
+static void run_turn(kin__loop *loop) {
+  loop->is_inside = true;
   run_deferred(loop);
   uint64_t start_ns = uv_hrtime();
   uint64_t handler_ns = loop->handler_ns;
   loop->iterations++;
-  bool has_more = kin__sched_run(&loop->sched, loop->budget_ns);
+  (void)kin__sched_run(&loop->sched, loop->budget_ns);
   account(loop, start_ns, handler_ns);
-  set_busy(loop, has_more || !kin__list_is_empty(&loop->deferred));
-  if (!has_more) {
+  loop->is_inside = false;
+}
+
+static void take_turn(kin__loop *loop) {
+  if (loop->is_inside) {
+    set_busy(loop, false); /* the turn in progress sets it again */
+    return;
+  }
+  if (has_work(loop)) {
+    run_turn(loop);
+  }
+  bool has_more = has_work(loop);
+  set_busy(loop, has_more);
+  if (has_more) {
+    arm(loop);
+  } else {
     settle_timer(loop);
   }
+}
+
+static void on_check(uv_check_t *check) {
+  kin__loop *loop = KIN__CONTAINER_OF(check, kin__loop, check);
+  if (!loop->is_closing) {
+    take_turn(loop);
+  }
+}
+
+static void on_turn(kin__tick *tick) {
+  take_turn(KIN__CONTAINER_OF(tick, kin__loop, turn));
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -103,8 +140,8 @@ static void settle_timer(kin__loop *loop) {
   if (kin__timers_next_ms(&loop->timers) > loop->armed_ms) {
     uv_timer_stop(&loop->timer);
     loop->armed_ms = UINT64_MAX;
-    arm(loop);
   }
+  arm(loop);
 }
 
 static void on_timers_changed(kin__timers *timers) {
@@ -114,8 +151,13 @@ static void on_timers_changed(kin__timers *timers) {
 static void on_timer(uv_timer_t *timer) {
   kin__loop *loop = KIN__CONTAINER_OF(timer, kin__loop, timer);
   loop->armed_ms = UINT64_MAX;
+  if (loop->is_inside) {
+    return; /* the turn in progress arms it again */
+  }
+  loop->is_inside = true;
   bool has_more =
       kin__timers_run(&loop->timers, now_ms(), TIMERS_PER_ITERATION);
+  loop->is_inside = false;
   if (has_more) {
     loop->armed_ms = 0;
     uv_timer_start(&loop->timer, on_timer, 0, 0);
@@ -129,6 +171,8 @@ void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
   kin__list_init(&loop->deferred);
   kin__sched_init(&loop->sched, hr_now_ns, NULL);
   kin__timers_init(&loop->timers);
+  kin__tick_init(&loop->turn, on_turn);
+  kin__releases_init(&loop->releases, uv);
 }
 
 void kin__loop_start(kin__loop *loop) {
@@ -137,35 +181,28 @@ void kin__loop_start(kin__loop *loop) {
   uv_idle_init(loop->uv, &loop->idle);
   uv_timer_init(loop->uv, &loop->timer);
   uv_check_start(&loop->check, on_check);
-  loop->open_handles = 3;
   loop->sched.wake = on_work;
   loop->timers.changed = on_timers_changed;
 }
 
-static void on_handle_closed(kin__loop *loop) {
-  if (--loop->open_handles == 0) {
-    loop->closed(loop->closed_ctx);
-  }
+void kin__loop_begin_close(kin__loop *loop) {
+  loop->is_closing = true;
+  kin__loop_wake(loop); /* a sweep may have stopped work that was left */
 }
 
-static void on_check_closed(uv_handle_t *handle) {
-  on_handle_closed(KIN__CONTAINER_OF(handle, kin__loop, check));
-}
-
-static void on_idle_closed(uv_handle_t *handle) {
-  on_handle_closed(KIN__CONTAINER_OF(handle, kin__loop, idle));
-}
-
-static void on_timer_closed(uv_handle_t *handle) {
-  on_handle_closed(KIN__CONTAINER_OF(handle, kin__loop, timer));
+static void on_gone(kin__release *release) {
+  kin__loop *loop = KIN__CONTAINER_OF(release, kin__loop, gone);
+  loop->closed(loop->closed_ctx);
 }
 
 void kin__loop_close(kin__loop *loop, void (*closed)(void *ctx), void *ctx) {
+  assert(loop->is_closing && !has_work(loop));
   loop->closed = closed;
   loop->closed_ctx = ctx;
-  uv_close((uv_handle_t *)&loop->check, on_check_closed);
-  uv_close((uv_handle_t *)&loop->idle, on_idle_closed);
-  uv_close((uv_handle_t *)&loop->timer, on_timer_closed);
+  kin__handle_close((uv_handle_t *)&loop->check);
+  kin__handle_close((uv_handle_t *)&loop->idle);
+  kin__handle_close((uv_handle_t *)&loop->timer);
+  kin__releases_add(&loop->releases, &loop->gone, on_gone);
 }
 
 void kin__loop_set_ref(kin__loop *loop, bool is_ref) {

@@ -11,6 +11,7 @@
 
 #include "base/sched.h"
 #include "base/timers.h"
+#include "transport/handle.h"
 
 /* The libuv side of a client's scheduler and timers.
  *
@@ -18,7 +19,15 @@
  * readiness and what follows from it happen in the same iteration. While work
  * is left a uv_idle_t keeps the loop from blocking; otherwise it is stopped and
  * the program sleeps. One uv_timer_t stands for all timers: it is only moved
- * when something becomes due earlier than it is set for. */
+ * when something becomes due earlier than it is set for.
+ *
+ * While the client closes, and once a host has swept the loop
+ * (transport/handle.h), work runs in ticks instead. So closing completes
+ * whatever the host does to the handles. Timers stand still after a sweep;
+ * nothing that closes waits for one.
+ *
+ * A callback of ours that calls uv_run gets an iteration in which this client
+ * does nothing: work never nests. */
 typedef struct kin__loop {
   uv_loop_t *uv;
   uv_check_t check;
@@ -34,7 +43,11 @@ typedef struct kin__loop {
   uint64_t busy_ns;
   uint64_t longest_ns;
   kin_histogram iteration_us;
-  unsigned open_handles;
+  bool is_inside;    /* one of our callbacks is on the stack */
+  bool is_closing;   /* work runs in ticks */
+  kin__tick turn;    /* where it does */
+  kin__release gone; /* of the three handles */
+  kin__releases releases;
   void (*closed)(void *ctx);
   void *closed_ctx;
 } kin__loop;
@@ -45,8 +58,12 @@ void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns);
 /* Puts the handles on the loop; from now on only kin__loop_close ends it. */
 void kin__loop_start(kin__loop *loop);
 
-/* Closes the handles; `closed` is called from a close callback, when the struct
- * may be freed. No task and no timer may be active. */
+/* The client begins to close: from now on the handles are not needed. */
+void kin__loop_begin_close(kin__loop *loop);
+
+/* Closes the handles, after kin__loop_begin_close; `closed` is called from a
+ * close callback, when the struct may be freed. No task and no timer may be
+ * active. */
 void kin__loop_close(kin__loop *loop, void (*closed)(void *ctx), void *ctx);
 
 /* Work was put off to a later iteration: make sure that there is one. */

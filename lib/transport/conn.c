@@ -7,6 +7,8 @@
  * Invariant, outside of a step: if the task is not scheduled, `polled` is what
  * the connection waits for. A paused connection with nothing to send polls
  * nothing at all, so that a peer that has hung up does not make the loop spin.
+ * A host may close the poll handle at any time (transport/handle.h): then the
+ * connection is neither read nor polled any more and waits to be closed.
  *
  * A peer may answer and close before it has read the whole request. Then
  * sending fails while the answer waits in the receive buffer; so a failure to
@@ -35,10 +37,15 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   kin__sched_add(conn->net->sched, &conn->task);
 }
 
+/* The host has closed the handle. */
+static bool is_cut_off(const kin__conn *conn) {
+  return uv_is_closing((const uv_handle_t *)&conn->poll);
+}
+
 static void update_poll(kin__conn *conn) {
   int wanted = (conn->is_reading ? UV_READABLE : 0) |
                (conn->out.length > 0 ? UV_WRITABLE : 0);
-  if (wanted == conn->polled) {
+  if (wanted == conn->polled || is_cut_off(conn)) {
     return;
   }
   conn->polled = wanted;
@@ -123,6 +130,9 @@ static void open_stream(kin__conn *conn) {
 
 static bool step(kin__task *task) {
   kin__conn *conn = KIN__CONTAINER_OF(task, kin__conn, task);
+  if (is_cut_off(conn)) {
+    return false;
+  }
   if (!conn->is_opened) {
     open_stream(conn);
   } else {
@@ -141,6 +151,9 @@ static bool step(kin__task *task) {
 int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
                    kin__stream *stream) {
   *out = NULL;
+  if (kin__net_is_swept(net)) {
+    return UV_ECANCELED;
+  }
   kin__conn *conn = kin__calloc(net->allocator, 1, sizeof *conn);
   if (conn == NULL) {
     return KIN_ENOMEM;
@@ -170,9 +183,8 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   return 0;
 }
 
-static void on_poll_closed(uv_handle_t *handle) {
-  uv_poll_t *poll = (uv_poll_t *)handle;
-  kin__conn *conn = KIN__CONTAINER_OF(poll, kin__conn, poll);
+static void on_gone(kin__release *release) {
+  kin__conn *conn = KIN__CONTAINER_OF(release, kin__conn, gone);
   kin__net *net = conn->net;
   conn->stream->ops->free(conn->stream);
   kin__buf_finish(&conn->out);
@@ -186,7 +198,8 @@ void kin__conn_close(kin__conn *conn) {
   kin__sched_cancel(conn->net->sched, &conn->task);
   kin__list_remove(&conn->node);
   kin__list_remove(&conn->idle_node);
-  uv_close((uv_handle_t *)&conn->poll, on_poll_closed);
+  kin__handle_close((uv_handle_t *)&conn->poll);
+  kin__releases_add(&conn->net->releases, &conn->gone, on_gone);
   kin__socket_close(conn->fd);
   conn->fd = -1;
   conn->net->stats.open_connections--;

@@ -54,6 +54,7 @@ struct kin__conn {
   int fd; /* -1 once closed */
   uv_poll_t poll;
   int polled; /* events that poll waits for; 0 if stopped */
+  kin__release gone;
   kin__task task;
 
   kin__stream *stream;

@@ -46,8 +46,10 @@ struct kin__dial {
   size_t next_address;
 
   uv_poll_t poll;
-  bool is_polling; /* initialized; its close callback is still to come */
-  int fd;          /* >= 0 while CONNECTING */
+  bool is_polling; /* initialized, not yet released */
+  bool is_leaving; /* closed, not yet released */
+  kin__release poll_gone;
+  int fd; /* >= 0 while CONNECTING */
 
   uint32_t timeout_ms;
   kin__dial_cb cb;
@@ -63,10 +65,9 @@ static void free_if_idle(kin__dial *dial) {
   }
 }
 
-static void on_poll_closed(uv_handle_t *handle) {
-  uv_poll_t *poll = (uv_poll_t *)handle;
-  kin__dial *dial = KIN__CONTAINER_OF(poll, kin__dial, poll);
-  dial->is_polling = false;
+static void on_poll_gone(kin__release *release) {
+  kin__dial *dial = KIN__CONTAINER_OF(release, kin__dial, poll_gone);
+  dial->is_polling = dial->is_leaving = false;
   if (dial->state == DIAL_LEAVING) {
     dial->state = DIAL_TRYING;
     kin__sched_add(dial->net->sched, &dial->task);
@@ -78,8 +79,10 @@ static void on_poll_closed(uv_handle_t *handle) {
 static void stop(kin__dial *dial) {
   kin__timer_stop(dial->net->timers, &dial->timer);
   kin__sched_cancel(dial->net->sched, &dial->task);
-  if (dial->is_polling && !uv_is_closing((uv_handle_t *)&dial->poll)) {
-    uv_close((uv_handle_t *)&dial->poll, on_poll_closed);
+  if (dial->is_polling && !dial->is_leaving) {
+    dial->is_leaving = true;
+    kin__handle_close((uv_handle_t *)&dial->poll);
+    kin__releases_add(&dial->net->releases, &dial->poll_gone, on_poll_gone);
   }
   if (dial->fd >= 0) {
     kin__socket_close(dial->fd);
@@ -164,6 +167,9 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
 
 /* Opens a socket and begins to connect it. The caller closes fd on failure. */
 static int connect_to(kin__dial *dial, const kin__address *address) {
+  if (kin__net_is_swept(dial->net)) {
+    return UV_ECANCELED;
+  }
   int fd = kin__socket_open(address->any.sa_family);
   if (fd < 0) {
     return fd;
@@ -335,8 +341,10 @@ int kin__dial_start_at(kin__dial **out, kin__net *net,
 static void start_resolver(kin__dial *dial) {
   /* Without AI_ADDRCONFIG: it hides loopback on a host without a network. */
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
-  int err = uv_getaddrinfo(dial->net->loop, &dial->resolver, on_resolved,
-                           dial->host, NULL, &hints);
+  int err = kin__net_is_swept(dial->net)
+                ? UV_ECANCELED
+                : uv_getaddrinfo(dial->net->loop, &dial->resolver, on_resolved,
+                                 dial->host, NULL, &hints);
   dial->state = DIAL_RESOLVING;
   if (err == 0) {
     dial->is_resolving = true;

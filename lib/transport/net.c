@@ -18,6 +18,7 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
   };
   kin__list_init(&net->conns);
   kin__list_init(&net->dials);
+  kin__releases_init(&net->releases, net->loop);
   net->read_buffer = kin__malloc(net->allocator, KIN__READ_BYTES);
   if (net->read_buffer == NULL) {
     return KIN_ENOMEM;
@@ -31,15 +32,15 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
   return 0;
 }
 
-static void on_anchor_closed(uv_handle_t *handle) {
-  uv_timer_t *anchor = (uv_timer_t *)handle;
-  kin__net_release(KIN__CONTAINER_OF(anchor, kin__net, anchor));
+static void on_anchor_gone(kin__release *release) {
+  kin__net_release(KIN__CONTAINER_OF(release, kin__net, anchor_gone));
 }
 
 void kin__net_close(kin__net *net, void (*on_drained)(kin__net *net)) {
   assert(kin__list_is_empty(&net->conns) && kin__list_is_empty(&net->dials));
   net->on_drained = on_drained;
-  uv_close((uv_handle_t *)&net->anchor, on_anchor_closed);
+  kin__handle_close((uv_handle_t *)&net->anchor);
+  kin__releases_add(&net->releases, &net->anchor_gone, on_anchor_gone);
 }
 
 void kin__net_hold(kin__net *net) {
@@ -61,6 +62,10 @@ void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle) {
   } else {
     uv_unref(handle);
   }
+}
+
+bool kin__net_is_swept(const kin__net *net) {
+  return uv_is_closing((const uv_handle_t *)&net->anchor);
 }
 
 uint64_t kin__net_now_ms(const kin__net *net) {

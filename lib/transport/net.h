@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/list.h"
+#include "transport/handle.h"
 #include "transport/transport.h"
 
 /* One recv asks for this much. */
@@ -17,8 +18,8 @@
 /* What the connections of one transport share: the loop, memory, the buffer
  * they read into, and the count of what libuv still holds. Nothing that libuv
  * may call back is freed before it has done so, and the transport is freed only
- * when the count is zero: every handle from its init to its close callback,
- * and every running request, holds the net once. */
+ * when the count is zero: every handle from its init to its release, and every
+ * running request, holds the net once. */
 typedef struct kin__net {
   uv_loop_t *loop;
   const kin_allocator *allocator;
@@ -31,9 +32,10 @@ typedef struct kin__net {
   kin__list dials;   /* not yet ended; kin__dial.node */
   char *read_buffer; /* KIN__READ_BYTES; used within one step only */
 
-  /* Never started. Its close callback defers the end of a transport that has
-   * nothing else to wait for. */
+  /* Never started: shows whether the host has swept the loop. */
   uv_timer_t anchor;
+  kin__release anchor_gone;
+  kin__releases releases; /* of closed connections, dials and the anchor */
   size_t holds;
   void (*on_drained)(struct kin__net *net); /* may free the net */
   bool is_ref;
@@ -53,6 +55,10 @@ void kin__net_release(kin__net *net);
 
 /* Lets a new handle follow kin__transport_set_ref. */
 void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle);
+
+/* Whether the host has closed the handles that are on its loop. No handle is
+ * opened from then on, and no socket read. */
+bool kin__net_is_swept(const kin__net *net);
 
 uint64_t kin__net_now_ms(const kin__net *net);
 

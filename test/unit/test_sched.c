@@ -81,7 +81,8 @@ static void test_sched_is_round_robin(void **state) {
   kin__sched_add(&s.sched, &b.task);
   kin__sched_add(&s.sched, &c.task);
   kin__sched_add(&s.sched, &a.task); /* is there already */
-  assert_int_equal(s.wakes, 1);
+  /* Each time: whatever was to run the tasks may be gone meanwhile. */
+  assert_int_equal(s.wakes, 4);
   assert_true(kin__sched_has_work(&s.sched));
   assert_int_equal(s.length, 0); /* nothing runs when it is added */
   assert_false(kin__sched_run(&s.sched, FOREVER));
