@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "informer/informer.h"
 
 /* Prometheus' text format, version 0.0.4. All lines of one metric stand
@@ -55,16 +56,18 @@ static void put_histogram(writer *w, const char *name, const char *labels,
   const char *comma = labels[0] != '\0' ? "," : "";
   const char *open = labels[0] != '\0' ? "{" : "";
   const char *close = labels[0] != '\0' ? "}" : "";
+  char text[KIN__NUMBER_SIZE];
   uint64_t below = 0;
   for (size_t i = 0; i < KIN_HISTOGRAM_BUCKETS - 1; i++) {
     below += histogram->buckets[i];
-    put(w, "kinformer_%s_bucket{%s%sle=\"%.10g\"} %" PRIu64 "\n", name, labels,
-        comma, (double)kin_histogram_bound(i) / divisor, below);
+    double bound = (double)kin_histogram_bound(i) / divisor;
+    put(w, "kinformer_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels,
+        comma, kin__number_format(text, bound, 10), below);
   }
   put(w, "kinformer_%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels,
       comma, histogram->count);
-  put(w, "kinformer_%s_sum%s%s%s %.15g\n", name, open, labels, close,
-      (double)histogram->sum / divisor);
+  put(w, "kinformer_%s_sum%s%s%s %s\n", name, open, labels, close,
+      kin__number_format(text, (double)histogram->sum / divisor, 15));
   put(w, "kinformer_%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close,
       histogram->count);
 }
@@ -260,8 +263,9 @@ static void put_client(writer *w, const kin_client *client) {
   put(w, "kinformer_client_delayed_requests_total %" PRIu64 "\n",
       stats.delayed_requests);
   put_head(w, "client_delay_seconds_total", "counter", "These waits together.");
-  put(w, "kinformer_client_delay_seconds_total %.15g\n",
-      (double)stats.delayed_ns / 1e9);
+  char text[KIN__NUMBER_SIZE];
+  put(w, "kinformer_client_delay_seconds_total %s\n",
+      kin__number_format(text, (double)stats.delayed_ns / 1e9, 15));
   put_lists(w, &stats);
   put_head(w, "client_warnings_total", "counter",
            "Warnings that came with responses.");

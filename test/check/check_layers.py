@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks the rules of doc/architecture.md that the compiler does not: which
 folder of lib/ may include which, where <uv.h> and <yyjson.h> may be included,
-that memory comes from the injected allocator only, and the sizes of files and
-functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
+that memory comes from the injected allocator only, that nothing depends on the
+host's locale, and the sizes of files and functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
 """
 
 import pathlib
@@ -18,6 +18,13 @@ MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80
 BARE_ALLOCATION = re.compile(
     r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|asprintf)\s*\(")
+# What the locale of the host changes: conversions of floating-point numbers,
+# digit groups, classes of characters, case and order.
+LOCALE = re.compile(
+    r"%[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[lL]?[aAeEfFgG](?![A-Za-z_]*\()|%'\d*[diu]|"
+    r"(?<![\w.>])(strto[dfl]|strtold|atof|v?f?s?scanf|setlocale|uselocale|"
+    r"is(?:alnum|alpha|blank|digit|graph|lower|print|punct|space|upper|xdigit)|"
+    r"tolower|toupper|strn?casecmp|strcoll|strxfrm|mbs\w+|wcs\w+)\s*\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -85,6 +92,17 @@ def check_allocation(root, problems):
                 problems.append(f"{path}:{number}: {line.strip()}")
 
 
+def check_locale(root, problems):
+    for folder in ("lib", "testing"):
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            if path.name == "number.c":
+                continue
+            text = strip_comments(path.read_text())
+            for number, line in enumerate(text.split("\n"), 1):
+                if LOCALE.search(line):
+                    problems.append(f"{path}:{number}: {line.strip()}")
+
+
 def check_sizes(root, problems):
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
@@ -109,7 +127,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     failed = 0
     rules = [check_includes, check_uv, check_yyjson, check_allocation,
-             check_sizes, check_licence]
+             check_locale, check_sizes, check_licence]
     for rule in rules:
         problems = []
         rule(root, problems)

@@ -11,33 +11,38 @@
 #include "support/transport_world.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-#define LIST                                                                   \
+#define LIST(version, uid)                                                     \
   HEAD "Connection: close\r\n\r\n"                                             \
-       "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},"       \
-       "\"items\":["                                                           \
-       "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","      \
-       "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\","            \
-       "\"namespace\":"                                                        \
-       "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
-#define WATCH                                                                  \
+       "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version    \
+       "\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\","     \
+       "\"uid\":\"" uid "\",\"resourceVersion\":\"" version "\"}},"            \
+       "{\"metadata\":{\"name\":\"b\",\"namespace\":\"n\",\"uid\":\"2\","      \
+       "\"resourceVersion\":\"6\"}}]}"
+#define WATCH(version, uid)                                                    \
   HEAD "Transfer-Encoding: chunked\r\n\r\n"                                    \
        "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\"," \
-       "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+       "\"namespace\":\"n\",\"uid\":\"" uid                                    \
+       "\",\"resourceVersion\":\"" version "\"}}}\n\r\n"
 #define GONE "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"
 
 /* A list, a watch; after host_reset its resumption is refused, so a list and a
  * watch again. */
+#define FIRST LIST("7", "1")
+#define FIRST_WATCH WATCH("8", "1")
+#define SECOND LIST("8", "3")
+#define SECOND_WATCH WATCH("9", "3")
+
 static const loop_reply replies[] = {
-    {.bytes = LIST, .slice = 100, .then = LOOP_CLOSE},
-    {.bytes = WATCH},
+    {.bytes = FIRST, .slice = 100, .then = LOOP_CLOSE},
+    {.bytes = FIRST_WATCH},
     {.bytes = GONE},
-    {.bytes = LIST, .slice = 100, .then = LOOP_CLOSE},
-    {.bytes = WATCH}};
-static const tls_reply secure_replies[] = {{.bytes = LIST, .then = TLS_CLOSE},
-                                           {.bytes = WATCH},
+    {.bytes = SECOND, .slice = 100, .then = LOOP_CLOSE},
+    {.bytes = SECOND_WATCH}};
+static const tls_reply secure_replies[] = {{.bytes = FIRST, .then = TLS_CLOSE},
+                                           {.bytes = FIRST_WATCH},
                                            {.bytes = GONE},
-                                           {.bytes = LIST, .then = TLS_CLOSE},
-                                           {.bytes = WATCH}};
+                                           {.bytes = SECOND, .then = TLS_CLOSE},
+                                           {.bytes = SECOND_WATCH}};
 #define REPLY_COUNT (sizeof replies / sizeof replies[0])
 
 static void on_call(host_world *w) {
@@ -192,5 +197,7 @@ void host_finish(host_world *w) {
   assert_true(w->informers_closed <= 1);
   assert_true(w->clients_closed <= 1);
   assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
-  assert_int_equal(count_fds(), w->fd_count);
+  if (w->fd_count >= 0) {
+    assert_int_equal(count_fds(), w->fd_count);
+  }
 }

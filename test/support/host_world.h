@@ -18,8 +18,9 @@
  * program's loop is the client's, and the program may do to its loop what it
  * likes.
  *
- * The server gives a list of two objects and a watch that deletes one of them;
- * then all this again after host_reset. */
+ * The server gives a list of two objects and a watch that deletes one of them.
+ * After host_reset the informer is told that its position is gone, and a list
+ * and a watch add that object again and delete it again. */
 typedef struct host_world {
   uv_loop_t loop;    /* the program's */
   uv_loop_t outside; /* the server's */
@@ -27,7 +28,7 @@ typedef struct host_world {
   tls_server secure;
   bool is_tls;
   fail_alloc memory;
-  int fd_count; /* before */
+  int fd_count; /* before; -1: not compared */
   char url[64];
   kin_client_options options; /* for host_open; the server is filled in */
   kin_client *client;         /* NULL once it is closed */
