@@ -70,6 +70,8 @@ static void on_error(kin_informer *informer, kin_error_event *event,
   assert_int_equal(w->informers_closed, 0);
   w->errors++;
   w->last_error = event->code;
+  event->answer = KIN_RETRY_AFTER;
+  event->retry_after_ms = 20; /* the real clock */
   on_call(w);
 }
 
