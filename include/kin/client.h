@@ -20,7 +20,10 @@ extern "C" {
 
 /* A client is one API server as seen from one loop: its address, its
  * connections, and the scheduler that shares the loop's time among the
- * informers opened on it. It belongs to the loop's thread.
+ * informers opened on it. It belongs to the loop's thread; doc/embedding.md says
+ * what else a program may do with its loop. In a forked child, after
+ * uv_loop_fork, a client neither reads nor writes its parent's sockets:
+ * attempts to connect fail with UV_ECANCELED, and it can be closed.
  *
  * While a watch is open and no byte has come for 30 s, on any connection, the
  * server is asked for /version. If it does not answer within 10 s, the silent
@@ -222,7 +225,9 @@ typedef void (*kin_client_close_cb)(void *data);
  * its own close callback, if it was given one), then the client, and calls cb
  * (may be NULL) from a later loop iteration. After cb nothing of the client is
  * left. No other callback comes after this call, except close callbacks and the
- * one that ends each kin_wait and kin_until. Legal in every event callback.
+ * one that ends each kin_wait and kin_until. Legal in every event callback, and
+ * before and after the program closes all handles of its loop (uv_walk and
+ * uv_close, with any callback that does not free them): closing completes.
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);

@@ -7,8 +7,9 @@
  * Invariant, outside of a step: if the task is not scheduled, `polled` is what
  * the connection waits for. A paused connection with nothing to send polls
  * nothing at all, so that a peer that has hung up does not make the loop spin.
- * A host may close the poll handle at any time (transport/handle.h): then the
- * connection is neither read nor polled any more and waits to be closed.
+ * A host may close the poll handle at any time (transport/handle.h), and may
+ * fork: then the connection is neither read, written nor polled any more and
+ * waits to be closed.
  *
  * A peer may answer and close before it has read the whole request. Then
  * sending fails while the answer waits in the receive buffer; so a failure to
@@ -37,9 +38,17 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   kin__sched_add(conn->net->sched, &conn->task);
 }
 
-/* The host has closed the handle. */
+/* The host has closed this handle, or all. */
 static bool is_cut_off(const kin__conn *conn) {
-  return uv_is_closing((const uv_handle_t *)&conn->poll);
+  return uv_is_closing((const uv_handle_t *)&conn->poll) ||
+         kin__net_is_cut_off(conn->net);
+}
+
+static void stop_polling(kin__conn *conn) {
+  conn->polled = 0;
+  if (!uv_is_closing((const uv_handle_t *)&conn->poll)) {
+    uv_poll_stop(&conn->poll);
+  }
 }
 
 static void update_poll(kin__conn *conn) {
@@ -131,6 +140,7 @@ static void open_stream(kin__conn *conn) {
 static bool step(kin__task *task) {
   kin__conn *conn = KIN__CONTAINER_OF(task, kin__conn, task);
   if (is_cut_off(conn)) {
+    stop_polling(conn);
     return false;
   }
   if (!conn->is_opened) {
@@ -151,7 +161,7 @@ static bool step(kin__task *task) {
 int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
                    kin__stream *stream) {
   *out = NULL;
-  if (kin__net_is_swept(net)) {
+  if (kin__net_is_cut_off(net)) {
     return UV_ECANCELED;
   }
   kin__conn *conn = kin__calloc(net->allocator, 1, sizeof *conn);
@@ -264,8 +274,8 @@ bool kin__conn_deliver(kin__conn *conn, const char *bytes, size_t length) {
 }
 
 int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {
-  if (conn->send_error != 0) {
-    return 0; /* on its way to the owner */
+  if (conn->send_error != 0 || is_cut_off(conn)) {
+    return 0; /* the owner is told of the error, or closes */
   }
   size_t sent = 0;
   while (conn->out.length == 0 && sent < length) {

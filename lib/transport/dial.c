@@ -167,7 +167,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
 
 /* Opens a socket and begins to connect it. The caller closes fd on failure. */
 static int connect_to(kin__dial *dial, const kin__address *address) {
-  if (kin__net_is_swept(dial->net)) {
+  if (kin__net_is_cut_off(dial->net)) {
     return UV_ECANCELED;
   }
   int fd = kin__socket_open(address->any.sa_family);
@@ -341,7 +341,7 @@ int kin__dial_start_at(kin__dial **out, kin__net *net,
 static void start_resolver(kin__dial *dial) {
   /* Without AI_ADDRCONFIG: it hides loopback on a host without a network. */
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
-  int err = kin__net_is_swept(dial->net)
+  int err = kin__net_is_cut_off(dial->net)
                 ? UV_ECANCELED
                 : uv_getaddrinfo(dial->net->loop, &dial->resolver, on_resolved,
                                  dial->host, NULL, &hints);

@@ -28,6 +28,7 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
     kin__free(net->allocator, net->read_buffer);
     return err;
   }
+  kin__fork_mark_init(&net->fork_mark);
   kin__net_hold(net);
   return 0;
 }
@@ -52,6 +53,7 @@ void kin__net_release(kin__net *net) {
   if (--net->holds == 0) {
     kin__free(net->allocator, net->read_buffer);
     net->read_buffer = NULL;
+    kin__fork_mark_finish(&net->fork_mark);
     net->on_drained(net);
   }
 }
@@ -64,8 +66,9 @@ void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle) {
   }
 }
 
-bool kin__net_is_swept(const kin__net *net) {
-  return uv_is_closing((const uv_handle_t *)&net->anchor);
+bool kin__net_is_cut_off(const kin__net *net) {
+  return uv_is_closing((const uv_handle_t *)&net->anchor) ||
+         kin__fork_mark_is_child(&net->fork_mark);
 }
 
 uint64_t kin__net_now_ms(const kin__net *net) {

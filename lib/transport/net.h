@@ -8,6 +8,7 @@
 
 #include <uv.h>
 
+#include "base/fork.h"
 #include "base/list.h"
 #include "transport/handle.h"
 #include "transport/transport.h"
@@ -35,7 +36,8 @@ typedef struct kin__net {
   /* Never started: shows whether the host has swept the loop. */
   uv_timer_t anchor;
   kin__release anchor_gone;
-  kin__releases releases; /* of closed connections, dials and the anchor */
+  kin__releases releases;   /* of closed connections, dials and the anchor */
+  kin__fork_mark fork_mark; /* of the process that owns the sockets */
   size_t holds;
   void (*on_drained)(struct kin__net *net); /* may free the net */
   bool is_ref;
@@ -56,9 +58,10 @@ void kin__net_release(kin__net *net);
 /* Lets a new handle follow kin__transport_set_ref. */
 void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle);
 
-/* Whether the host has closed the handles that are on its loop. No handle is
- * opened from then on, and no socket read. */
-bool kin__net_is_swept(const kin__net *net);
+/* Whether there is no network any more: the host has closed the handles that
+ * are on its loop, or this is a forked child, whose sockets are its parent's.
+ * From then on no handle is opened, and no socket read from or written to. */
+bool kin__net_is_cut_off(const kin__net *net);
 
 uint64_t kin__net_now_ms(const kin__net *net);
 
