@@ -326,6 +326,10 @@ KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
  *   0              everything up to `version` is in the store; handlers may
  *                  not have been told of the last of it yet
  *   KIN_ETIMEDOUT  not within timeout_ms
+ *   KIN_ENOTSUP    the lists of this resource have no resourceVersion, as those
+ *                  of some aggregated APIs: nothing says how far anything has
+ *                  come. Such a scope is listed again after each watch, and
+ *                  after a question that is answered so
  *   KIN_ECLOSED    the informer or its client closes, the scope was removed, or
  *                  it was stopped by an answer to an error. This is the one
  *                  callback besides the close callbacks that may come after
@@ -378,10 +382,18 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
  * question that was asked after this call answers all that have been waiting
  * for it, so it may be called often; the watch is interrupted each time.
  *
- * Silence is a proof only on the connection of a list that was at the version:
- * a source of the program's own that gives no bookmarks is asked for a list,
- * and a proxy that spreads the requests of one connection over several API
- * servers, one of which is stuck, can make it wrong; nothing is lost by that.
+ * Silence is a proof only on the connection of a list that was at the version;
+ * a source of the program's own that gives no bookmarks is asked for a list.
+ * The answer 0 means that the watch says so. It is wrong
+ *
+ *   - behind a proxy that spreads the requests of one connection over several
+ *     API servers, one of which is stuck;
+ *   - if the server, or a proxy, sends nothing for the 3 s though it has more,
+ *     or leaves the rest of it out, and yet ends the watch in good order.
+ *     Until then the position is kept, and the next watch brings the rest;
+ *   - if a single event was left out before one that came, or before a
+ *     bookmark. No later watch brings it: only a list does.
+ *
  * timeout_ms 0: none.
  *
  * Errors: KIN_EINVAL (no cb), else as for kin_informer_wait_version. Cost:

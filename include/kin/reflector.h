@@ -125,7 +125,8 @@ KIN_EXTERN const char *
 kin_reflector_last_sync_version(const kin_reflector *reflector);
 
 /* Whether the server said that it does not have that version (expired, or newer
- * than its own), so that the next list asks for the newest there is (RF-15). */
+ * than its own), or its lists have none at all, so that the next list asks for
+ * the newest there is (RF-15). */
 KIN_EXTERN bool
 kin_reflector_is_last_sync_version_unavailable(const kin_reflector *reflector);
 

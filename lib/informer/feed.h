@@ -77,8 +77,9 @@ typedef struct kin__feed_owner {
   /* Once for each kin__feed_verify that returned 0. `code` 0: everything up to
    * `version` has come, though the position may still be before it; KIN_EGONE:
    * it has not, or not any more, the position is lost, a list follows;
-   * KIN_ECLOSED: the feed has stopped; else the code of the failure that ended
-   * it. May note and schedule only. */
+   * KIN_ENOTSUP: lists have no version, so nobody can say; KIN_ECLOSED: the
+   * feed has stopped; else the code of the failure that ended it. May note and
+   * schedule only. */
   void (*verified)(kin_feed *feed, int code, const char *version);
   void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
 } kin__feed_owner;

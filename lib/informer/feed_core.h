@@ -27,7 +27,8 @@ void kin__feed_report(kin_feed *feed, const kin__failure *failure,
                       uint64_t retry_in_ms);
 /* A verify has lost the position; the same. */
 void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms);
-/* A stream has said nothing for so long that a list is made. */
+/* A stream has said nothing, or nothing of use, for so long that a list is
+ * made. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__reflector_actions *actions);
 /* A list has waited for its turn (CN-08), and has it now. */

@@ -367,28 +367,6 @@ static bool judge_list(kin__scope *scope) {
   return true;
 }
 
-static bool judge(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
-  if (waits->asking == KIN__ASKING_LIST) {
-    return judge_list(scope);
-  }
-  if (waits->asking != KIN__ASKING_TOLD) {
-    return false;
-  }
-  switch (waits->verdict) {
-  case 0:
-    return answer(scope);
-  case KIN_EGONE:
-    waits->asking = KIN__ASKING_LIST;
-    return true;
-  default:
-    ask_again_later(scope);
-    return false;
-  }
-}
-
-/* --- The scope's task ----------------------------------------------------- */
-
 static void end_all(kin__list *list, int code) {
   for (version_wait *wait; (wait = first_of(list)) != NULL;) {
     wait->place.is_active = false;
@@ -405,6 +383,32 @@ static void end_unsettled(kin__scope *scope, int code) {
   end_all(&waits->questions, code);
   end_all(&waits->open_questions, code);
 }
+
+static bool judge(kin__scope *scope) {
+  kin__scope_waits *waits = &scope->waits;
+  if (waits->asking == KIN__ASKING_LIST) {
+    return judge_list(scope);
+  }
+  if (waits->asking != KIN__ASKING_TOLD) {
+    return false;
+  }
+  switch (waits->verdict) {
+  case 0:
+    return answer(scope);
+  case KIN_EGONE:
+    waits->asking = KIN__ASKING_LIST;
+    return true;
+  case KIN_ENOTSUP:
+    end_unsettled(scope, KIN_ENOTSUP);
+    asking_is_over(scope);
+    return false;
+  default:
+    ask_again_later(scope);
+    return false;
+  }
+}
+
+/* --- The scope's task ----------------------------------------------------- */
 
 static bool scope_step(kin__task *task) {
   kin__scope *scope = KIN__CONTAINER_OF(task, kin__scope, waits.task);

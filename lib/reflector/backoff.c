@@ -12,8 +12,8 @@ void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,
   case KIN__BACKOFF_UNREACHED:
     backoff->cap_ms = KIN__BACKOFF_UNREACHED_CAP_MS;
     break;
-  case KIN__BACKOFF_ABSENT:
-    backoff->cap_ms = KIN__BACKOFF_ABSENT_CAP_MS;
+  case KIN__BACKOFF_REFUSED:
+    backoff->cap_ms = KIN__BACKOFF_REFUSED_CAP_MS;
     break;
   default:
     backoff->cap_ms = KIN__BACKOFF_CAP_MS;

@@ -22,21 +22,21 @@ typedef struct kin__backoff {
 /* client-go has one series for a reflector's lists, and one for connections
  * that are refused and watches that are throttled (OQ-06), both up to 30 s.
  * Here each of these has its own, so that none pays for another's failures; and
- * the last two have lower caps, because an attempt costs the server nothing:
- * there is none, or it only says that it does not have the resource. With 30 s
- * as the cap a program would stay behind for up to a minute after its server
- * has come back. */
+ * UNREACHED and REFUSED have lower caps, because an attempt costs the server
+ * nothing: there is none, or it only says no. With 30 s as the cap a program
+ * would stay behind for up to a minute after its server has come back. */
 typedef enum kin__backoff_kind {
   KIN__BACKOFF_ORDINARY = 0, /* all that is not below */
   KIN__BACKOFF_THROTTLED,    /* 429 to a watch */
   KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx, to something that is cheap */
-  KIN__BACKOFF_ABSENT,       /* 404 */
+  KIN__BACKOFF_REFUSED,      /* 404; 401 and 403, after a list; Retry-After */
+  KIN__BACKOFF_LOST,         /* the position is lost */
   KIN__BACKOFF_KINDS
 } kin__backoff_kind;
 
 #define KIN__BACKOFF_CAP_MS 30000u
 #define KIN__BACKOFF_UNREACHED_CAP_MS 2500u /* so at most 5 s */
-#define KIN__BACKOFF_ABSENT_CAP_MS 5000u    /* so at most 10 s */
+#define KIN__BACKOFF_REFUSED_CAP_MS 5000u   /* so at most 10 s */
 
 void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,
                        uint64_t now_ms);

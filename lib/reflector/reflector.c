@@ -14,10 +14,7 @@ void kin__reflector_init(kin__reflector *reflector,
                          const kin_allocator *allocator, kin__random *random,
                          uint32_t page_size, uint64_t now_ms) {
   *reflector = (kin__reflector){.random = random, .page_size = page_size};
-  for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
-    kin__backoff_init(&reflector->backoffs[kind], (kin__backoff_kind)kind,
-                      now_ms);
-  }
+  kin__init_backoffs(reflector, now_ms);
   kin__buf_init(&reflector->token, allocator, KIN__TOKEN_SIZE);
 }
 
@@ -51,16 +48,6 @@ static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
   return true;
 }
 
-bool kin__list_goes_back(kin__reflector *reflector) {
-  if (reflector->versions_repeat ||
-      !kin__version_is_before(reflector->found_version, reflector->version)) {
-    return false;
-  }
-  reflector->versions_repeat = true;
-  reflector->version_unavailable = true;
-  return true;
-}
-
 /* --- Inputs --------------------------------------------------------------- */
 
 static void on_head(kin__reflector *reflector, uint64_t connection,
@@ -76,6 +63,7 @@ static void on_head(kin__reflector *reflector, uint64_t connection,
   kin__to_state(reflector, KIN__REFLECTOR_WATCHING);
   kin__on_short_head(reflector, connection);
   reflector->failures = 0;
+  reflector->watching_since_ms = now_ms;
   actions->start_timer = reflector->watch_timeout_s > 0;
   actions->timer_ms =
       reflector->watch_timeout_s * UINT64_C(1000) +
@@ -109,6 +97,10 @@ static void on_page(kin__reflector *reflector,
   if (reflector->pages++ == 0) {
     kin__copy_version(reflector->found_version, input->version);
   }
+  if (kin__list_brings_nothing(reflector)) {
+    kin__restart_consistent_list(reflector, actions);
+    return;
+  }
   kin__buf_reset(&reflector->token, KIN__TOKEN_SIZE);
   if (input->token[0] == '\0') {
     if (kin__list_goes_back(reflector)) {
@@ -141,7 +133,13 @@ static void on_applied(kin__reflector *reflector, uint64_t now_ms,
     return;
   }
   kin__copy_version(reflector->version, reflector->found_version);
-  reflector->version_unavailable = false;
+  kin__copy_version(reflector->lost_version, "");
+  reflector->has_listed = true;
+  reflector->listed_ms = now_ms;
+  reflector->has_held = false;
+  reflector->is_unversioned = kin__is_any_version(reflector->version);
+  /* A list of any age could not be told from an older one. */
+  reflector->version_unavailable = reflector->is_unversioned;
   reflector->versions_repeat = false;
   reflector->streams_given_up = 0;
   reflector->is_verify_lost = false;
@@ -154,42 +152,8 @@ static void on_applied(kin__reflector *reflector, uint64_t now_ms,
   }
 }
 
-/* KIN__LOST_REASONS if the position is kept. */
-static kin__lost_reason lost_reason(const kin__failure *failure) {
-  if (failure->is_rv_too_large) {
-    return KIN__LOST_TOO_LARGE;
-  }
-  if (failure->is_expired) {
-    return KIN__LOST_EXPIRED;
-  }
-  if (failure->error_class == KIN_CLASS_DECODE) {
-    return KIN__LOST_DECODE;
-  }
-  if (failure->status == 400 || failure->status == 422) {
-    return KIN__LOST_REFUSED;
-  }
-  return strcmp(failure->reason, "StorageReadError") == 0 ? KIN__LOST_STORAGE
-                                                          : KIN__LOST_REASONS;
-}
-
-/* Whether a failure loses the position, noting if a list at the last version
- * would be refused, too. */
-static bool loses_position(kin__reflector *reflector,
-                           const kin__failure *failure) {
-  kin__lost_reason reason = lost_reason(failure);
-  if (reason == KIN__LOST_REASONS) {
-    return false;
-  }
-  if (reason == KIN__LOST_TOO_LARGE) {
-    reflector->version_unavailable = true;
-    reflector->versions_repeat = true;
-  }
-  reflector->lost_positions[reason]++;
-  kin__end_verify(reflector, KIN_EGONE);
-  return true;
-}
-
-/* RL-05, PG-03: what can be had at once is asked for at once. */
+/* RL-05, PG-03: what can be had at once is asked for at once. A server that
+ * does not know the match is not asked for one. */
 static bool list_falls_back(kin__reflector *reflector,
                             const kin__failure *failure,
                             kin__reflector_actions *actions) {
@@ -201,7 +165,9 @@ static bool list_falls_back(kin__reflector *reflector,
     kin__restart_list(reflector, actions);
     return true;
   }
-  if (!failure->is_expired && !failure->is_rv_too_large) {
+  bool is_match_refused = reflector->list_match[0] != '\0' &&
+                          (failure->status == 400 || failure->status == 422);
+  if (!failure->is_expired && !failure->is_rv_too_large && !is_match_refused) {
     return false;
   }
   reflector->version_unavailable = true;
@@ -210,9 +176,7 @@ static bool list_falls_back(kin__reflector *reflector,
     return false;
   }
   reflector->fell_back_to_current = true;
-  kin__copy_version(reflector->list_version, "");
-  reflector->list_match = "";
-  kin__restart_list(reflector, actions);
+  kin__restart_consistent_list(reflector, actions);
   return true;
 }
 
@@ -234,13 +198,26 @@ static void on_list_failed(kin__reflector *reflector,
 }
 
 /* Where to go on after a watch, once for each: a silent one proves nothing
- * about the position. */
+ * about the position, and without one only a list sees what was deleted between
+ * two watches. */
 static kin__reflector_state after_watch(kin__reflector *reflector) {
   if (reflector->verify.is_open) {
     return kin__after_short_watch(reflector);
   }
+  if (reflector->is_unversioned) {
+    return KIN__REFLECTOR_LISTING;
+  }
   return reflector->saw_anything ? KIN__REFLECTOR_OPENING
                                  : KIN__REFLECTOR_VERIFYING;
+}
+
+static void go_on(kin__reflector *reflector, uint64_t now_ms,
+                  kin__reflector_actions *actions) {
+  if (reflector->is_unversioned) {
+    kin__list_again(reflector, now_ms, actions);
+  } else {
+    kin__enter(reflector, after_watch(reflector), now_ms, actions);
+  }
 }
 
 /* A watch that broke is resumed at once, unless the server said why it ended
@@ -248,9 +225,8 @@ static kin__reflector_state after_watch(kin__reflector *reflector) {
 static void on_watch_broke(kin__reflector *reflector,
                            const kin__failure *failure, bool is_said,
                            uint64_t now_ms, kin__reflector_actions *actions) {
-  if (loses_position(reflector, failure)) {
-    kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
-                       actions);
+  if (kin__loses_position(reflector, failure)) {
+    kin__wait_for_list(reflector, failure, now_ms, actions);
     return;
   }
   bool was_dropped =
@@ -265,16 +241,16 @@ static void on_watch_broke(kin__reflector *reflector,
     return;
   }
   kin__count_failure(reflector, now_ms, actions);
-  kin__enter(reflector, after_watch(reflector), now_ms, actions);
+  go_on(reflector, now_ms, actions);
 }
 
 /* A server that could not be reached may be another one when it can be, with a
  * history of its own: one that was restored from a backup takes a watch from a
  * version that is yet to come, and stays silent. So may the resource, when it
  * was gone (404). */
-static kin__reflector_state after_opening(kin__reflector *reflector,
+static kin__reflector_state after_opening(const kin__reflector *reflector,
                                           const kin__failure *failure) {
-  if (loses_position(reflector, failure)) {
+  if (reflector->is_unversioned) {
     return KIN__REFLECTOR_LISTING;
   }
   bool is_in_doubt = kin__is_unreached(failure) || failure->status == 404;
@@ -287,6 +263,10 @@ static void on_request_failed(kin__reflector *reflector,
                               kin__reflector_actions *actions) {
   if (reflector->state == KIN__REFLECTOR_VERIFYING &&
       kin__verify_list_failed(reflector, failure, now_ms, actions)) {
+    return;
+  }
+  if (kin__loses_position(reflector, failure)) {
+    kin__wait_for_list(reflector, failure, now_ms, actions);
     return;
   }
   kin__fail_and_wait(reflector, failure, after_opening(reflector, failure),
@@ -385,7 +365,7 @@ static void on_watch_ended(kin__reflector *reflector, uint64_t quiet_ms,
         kin__next_delay_ms(reflector, KIN__BACKOFF_ORDINARY, -1, now_ms),
         actions);
   } else {
-    kin__enter(reflector, after_watch(reflector), now_ms, actions);
+    go_on(reflector, now_ms, actions);
   }
 }
 
@@ -401,7 +381,7 @@ static void on_timer(kin__reflector *reflector, uint64_t now_ms,
     if (reflector->is_watch_only) {
       kin__on_only_watch_ended(reflector, now_ms, actions);
     } else {
-      kin__enter(reflector, after_watch(reflector), now_ms, actions);
+      go_on(reflector, now_ms, actions);
     }
   }
 }
@@ -434,6 +414,7 @@ void kin__reflector_step(kin__reflector *reflector,
                          const kin__reflector_input *input, uint64_t now_ms,
                          kin__reflector_actions *actions) {
   *actions = (kin__reflector_actions){0};
+  kin__note_held(reflector, now_ms);
   switch (input->type) {
   case KIN__INPUT_START:
     if (reflector->state == KIN__REFLECTOR_IDLE) {
@@ -454,7 +435,7 @@ void kin__reflector_step(kin__reflector *reflector,
     break;
   case KIN__INPUT_STREAMED:
     if (reflector->state == KIN__REFLECTOR_STREAMING) {
-      kin__on_stream_complete(reflector, input->version, actions);
+      kin__on_stream_complete(reflector, input->version, now_ms, actions);
     }
     break;
   case KIN__INPUT_APPLIED:

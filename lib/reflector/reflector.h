@@ -46,6 +46,11 @@
  * than they are to be retried, and a verify that fails; after that the list is
  * a consistent one. Any other failure resumes from the last version.
  *
+ * A position that was lost is never watched again: the list asks for what is
+ * not older than it, and if that is not newer, a consistent one follows
+ * (reflector_lost.c). Lists without a version give no position: then a list
+ * follows each watch, however it ended, and a verify (KIN_ENOTSUP).
+ *
  * KIN__INPUT_VERIFY goes from WATCHING to VERIFYING, OPENING and WATCHING for
  * one or two watches of a short time (reflector_verify.c). If these neither
  * come to the version in question nor prove that nothing is left up to it, it
@@ -142,8 +147,9 @@ typedef struct kin__reflector_actions {
   bool lost_verify;  /* that a verify has lost the position */
   uint64_t retry_in_ms;
   bool gave_up_stream; /* it said nothing, for `silent_ms`; */
-  bool had_events;     /* but had before */
+  bool had_events;     /* but had before; */
   uint64_t silent_ms;
+  bool is_endless; /* or it said nothing of use for as long */
   bool ended; /* it has stopped by itself; `input.failure` says why, NULL for
                * the end of a single watch */
 } kin__reflector_actions;
@@ -212,7 +218,11 @@ typedef struct kin__reflector {
   const char *start_version; /* AT_LEAST: of the first list */
 
   char version[KIN__VERSION_SIZE]; /* last one seen; "" before the first list */
-  bool version_unavailable;        /* RF-15: list without a version */
+  bool version_unavailable; /* RF-15: the next list is a consistent one */
+  char lost_version[KIN__VERSION_SIZE]; /* the position that was lost, until a
+                                         * list is applied; "" if none */
+  bool is_unversioned;  /* the last list had no version, so that nothing is a
+                        * position, whatever events say */
   bool versions_repeat; /* the server's versions have gone back, as after a
                          * restore from a backup, so it may give one twice:
                          * until the next list has been applied, the same uid
@@ -229,12 +239,22 @@ typedef struct kin__reflector {
   bool fell_back_to_full;    /* PG-03 */
   bool fell_back_to_current; /* RL-05, WL-07 */
   uint32_t streams_given_up; /* since the last complete list */
-  uint32_t silent_ticks;     /* STREAMING: of its timer, in a row */
-  bool had_events;           /* STREAMING: there was another tick */
-  uint64_t heard_ms;   /* STREAMING: at the last other tick, or the head */
-  bool is_stream_open; /* APPLYING: the stream has not ended */
+  bool has_given_up_streams; /* for good */
+  uint32_t idle_ticks;       /* STREAMING: of its timer, in a row, without
+                              * progress; */
+  uint32_t silent_ticks;     /* and without a byte */
+  bool had_events;           /* STREAMING: bytes have come before a tick */
+  bool saw_whole;            /* STREAMING: an event, since the last tick */
+  bool saw_new;              /* STREAMING: and one of another key */
+  uint64_t heard_ms; /* STREAMING: at the last tick with bytes, or the head */
+  uint64_t progress_ms; /* STREAMING: the same with progress */
+  bool is_stream_open;  /* APPLYING: the stream has not ended */
 
   bool is_granted; /* the last request was answered with 200 */
+  bool has_listed;
+  uint64_t listed_ms; /* when the last list was applied */
+  bool has_held;      /* a watch has been open for a second since then */
+  uint64_t watching_since_ms;
 
   /* The watch that is open, or was last. */
   uint64_t watch_began_ms;
@@ -298,6 +318,10 @@ void kin__reflector_step(kin__reflector *reflector,
  * over. */
 void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
                         kin_str version);
+
+/* In STREAMING: an event, or a bookmark that ends nothing, is whole; `is_new`:
+ * of a key that this stream has not brought before. */
+void kin__reflector_streamed(kin__reflector *reflector, bool is_new);
 
 /* After each step and each kin__reflector_saw: whether a verify has come to its
  * end, once. */

@@ -7,8 +7,9 @@
 /* What the files of the state machine share. reflector.c has the inputs,
  * reflector_stream.c those of a list that comes as a watch, reflector_only.c
  * those of a reflector that makes no list, reflector_verify.c those of a verify
- * that was asked for, reflector_enter.c the ways into each state,
- * reflector_wait.c the time between attempts. */
+ * that was asked for, reflector_lost.c what follows a lost position,
+ * reflector_enter.c the ways into each state, reflector_wait.c the time between
+ * attempts. */
 
 #define KIN__VERY_SHORT_WATCH_MS 1000u /* CN-03 */
 #define KIN__WATCH_MARGIN_MS 30000u
@@ -20,19 +21,42 @@
 #define KIN__STREAM_TRIES 2u
 
 void kin__copy_version(char to[KIN__VERSION_SIZE], const char *from);
+void kin__to_state(kin__reflector *reflector, kin__reflector_state state);
+void kin__init_backoffs(kin__reflector *reflector, uint64_t now_ms);
+
+/* "" and "0": no position. */
+bool kin__is_any_version(const char *version);
+/* The position is lost; an open verify ends with KIN_EGONE. */
+void kin__lose_position(kin__reflector *reflector, kin__lost_reason reason);
+/* Whether a failure loses it, which is done then. */
+bool kin__loses_position(kin__reflector *reflector,
+                         const kin__failure *failure);
+/* The list that has been found is not newer than the position that was lost,
+ * and not a consistent one, so one that is has to be made. */
+bool kin__list_brings_nothing(const kin__reflector *reflector);
 /* The list that has been found is older than the position, which only a server
  * gives whose versions have gone back: what was told by uid and version to be
  * cached may be something else. True once for each lost position; such a list
  * has to be made again. */
 bool kin__list_goes_back(kin__reflector *reflector);
-void kin__to_state(kin__reflector *reflector, kin__reflector_state state);
+/* At the beginning of a step: a watch that is open may have held. */
+void kin__note_held(kin__reflector *reflector, uint64_t now_ms);
+/* Counts the failure that lost the position, and waits for the list. */
+void kin__wait_for_list(kin__reflector *reflector, const kin__failure *failure,
+                        uint64_t now_ms, kin__reflector_actions *actions);
+/* The list after a watch without a position: at once, or when the last one was
+ * long enough ago. */
+void kin__list_again(kin__reflector *reflector, uint64_t now_ms,
+                     kin__reflector_actions *actions);
 
-/* LISTING: the first page of a new list, of the same one again, the next
- * page. */
+/* LISTING: the first page of a new list, of the same one again, of the same as
+ * a consistent one, the next page. */
 void kin__to_listing(kin__reflector *reflector,
                      kin__reflector_actions *actions);
 void kin__restart_list(kin__reflector *reflector,
                        kin__reflector_actions *actions);
+void kin__restart_consistent_list(kin__reflector *reflector,
+                                  kin__reflector_actions *actions);
 void kin__request_page(kin__reflector *reflector,
                        kin__reflector_actions *actions);
 void kin__to_streaming(kin__reflector *reflector, uint64_t now_ms,
@@ -113,7 +137,7 @@ void kin__on_only_list_failed(kin__reflector *reflector,
 void kin__on_stream_head(kin__reflector *reflector, uint64_t now_ms,
                          kin__reflector_actions *actions);
 void kin__on_stream_complete(kin__reflector *reflector, const char *version,
-                             kin__reflector_actions *actions);
+                             uint64_t now_ms, kin__reflector_actions *actions);
 void kin__on_stream_applied(kin__reflector *reflector, uint64_t now_ms,
                             kin__reflector_actions *actions);
 void kin__on_stream_ended(kin__reflector *reflector, uint64_t now_ms,

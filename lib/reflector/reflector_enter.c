@@ -22,17 +22,13 @@ void kin__to_state(kin__reflector *reflector, kin__reflector_state state) {
 
 /* --- LISTING -------------------------------------------------------------- */
 
-static bool is_any_version(const char *version) {
-  return version[0] == '\0' || strcmp(version, "0") == 0;
-}
-
 /* RL-02. */
 static uint32_t choose_limit(const kin__reflector *reflector) {
   if (reflector->page_size != 0) {
     return reflector->page_size == UINT32_MAX ? 0 : reflector->page_size;
   }
   bool is_paged =
-      reflector->is_paginated || is_any_version(reflector->list_version);
+      reflector->is_paginated || kin__is_any_version(reflector->list_version);
   return is_paged ? DEFAULT_PAGE_SIZE : 0;
 }
 
@@ -58,20 +54,28 @@ void kin__restart_list(kin__reflector *reflector,
   kin__request_page(reflector, actions);
 }
 
+void kin__restart_consistent_list(kin__reflector *reflector,
+                                  kin__reflector_actions *actions) {
+  reflector->version_unavailable = true;
+  kin__copy_version(reflector->list_version, "");
+  reflector->list_match = "";
+  kin__restart_list(reflector, actions);
+}
+
 /* RF-14, WL-02: never back in time, unless the version is known to be
- * unavailable. `any`: what stands for a list of any age. */
+ * unavailable. `any`: what stands for a list of any age. A version with a limit
+ * and without a match would be listed exactly, which brings nothing. */
 static void choose_version(kin__reflector *reflector, const char *any) {
   const char *version = reflector->version;
-  reflector->list_match = "";
   if (reflector->version_unavailable ||
       reflector->consistency == KIN__CONSISTENCY_MOST_RECENT) {
     version = "";
   } else if (version[0] == '\0') {
     bool has_start = reflector->consistency == KIN__CONSISTENCY_AT_LEAST;
     version = has_start ? reflector->start_version : any;
-    reflector->list_match = has_start ? "NotOlderThan" : "";
   }
   kin__copy_version(reflector->list_version, version);
+  reflector->list_match = kin__is_any_version(version) ? "" : "NotOlderThan";
 }
 
 void kin__to_listing(kin__reflector *reflector,
@@ -91,6 +95,7 @@ static uint32_t choose_timeout_s(const kin__reflector *reflector) {
 
 static bool can_stream(const kin__reflector *reflector) {
   return reflector->stream_refused != NULL && !*reflector->stream_refused &&
+         !reflector->has_given_up_streams &&
          reflector->streams_given_up < KIN__STREAM_TRIES;
 }
 
@@ -115,7 +120,7 @@ void kin__to_opening(kin__reflector *reflector, uint64_t now_ms,
   kin__to_state(reflector, KIN__REFLECTOR_OPENING);
   reflector->watch_began_ms = now_ms;
   reflector->saw_anything = false;
-  reflector->version_is_ordered = !is_any_version(reflector->version);
+  reflector->version_is_ordered = !kin__is_any_version(reflector->version);
   actions->request = KIN__REQUEST_WATCH;
   actions->version = reflector->version;
   if (reflector->is_watch_only) {
@@ -136,7 +141,7 @@ static void to_verifying(kin__reflector *reflector,
   actions->request = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
   actions->version = verify->is_open ? verify->target : reflector->version;
   actions->version_match =
-      is_any_version(actions->version) ? "" : "NotOlderThan";
+      kin__is_any_version(actions->version) ? "" : "NotOlderThan";
   actions->limit = is_proof ? 0 : 1;
 }
 

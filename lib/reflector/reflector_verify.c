@@ -72,17 +72,21 @@ void kin__on_verify(kin__reflector *reflector, const char *target,
   kin__copy_version(verify->target, target);
   actions->cancel_request = true;
   actions->stop_timer = true;
-  kin__enter(reflector, KIN__REFLECTOR_VERIFYING, now_ms, actions);
+  if (reflector->is_unversioned) {
+    kin__end_verify(reflector, KIN_ENOTSUP);
+    kin__list_again(reflector, now_ms, actions);
+  } else {
+    kin__enter(reflector, KIN__REFLECTOR_VERIFYING, now_ms, actions);
+  }
 }
 
 /* What comes next must not be older than the target, which a watch cache might
  * be that is behind. */
 static void lose_position(kin__reflector *reflector) {
-  reflector->lost_positions[KIN__LOST_VERIFY]++;
   reflector->is_verify_lost = true;
   reflector->version_unavailable = true;
   reflector->verify.is_lost = true;
-  kin__end_verify(reflector, KIN_EGONE);
+  kin__lose_position(reflector, KIN__LOST_VERIFY);
 }
 
 void kin__tell_lost_verify(kin__reflector *reflector, uint64_t now_ms,
@@ -126,13 +130,14 @@ void kin__on_verified_list(kin__reflector *reflector,
     return;
   }
   if (verify->is_open && verify->target[0] == '\0') {
-    kin__copy_version(verify->target, input->version);
-    if (kin__version_is_before(input->version, reflector->version)) {
+    if (kin__is_any_version(input->version)) {
+      kin__end_verify(reflector, KIN_ENOTSUP); /* nothing to compare */
+    } else if (kin__version_is_before(input->version, reflector->version)) {
+      kin__copy_version(verify->target, input->version);
       go_back(reflector, now_ms, actions);
       return;
-    }
-    if (input->version[0] == '\0') {
-      kin__end_verify(reflector, 0); /* there is nothing to compare */
+    } else {
+      kin__copy_version(verify->target, input->version);
     }
   }
   kin__check_verify(reflector);

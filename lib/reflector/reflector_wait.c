@@ -8,6 +8,13 @@
  * client-go's rate limit of five requests a second has it. */
 #define INTERNAL_RETRY_MS 200u
 
+void kin__init_backoffs(kin__reflector *reflector, uint64_t now_ms) {
+  for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
+    kin__backoff_init(&reflector->backoffs[kind], (kin__backoff_kind)kind,
+                      now_ms);
+  }
+}
+
 uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
   if (retry_after_s > MAX_RETRY_AFTER_S) {
     retry_after_s = MAX_RETRY_AFTER_S;
@@ -45,6 +52,22 @@ bool kin__is_unreached(const kin__failure *failure) {
   }
 }
 
+/* A refusal has cost the server nothing. A program that was let in before will
+ * probably be let in again soon; one that never was may be refused for ever, and
+ * waits longer. */
+static bool is_cheap_no(const kin__reflector *reflector,
+                        const kin__failure *failure) {
+  switch (failure->status) {
+  case 401:
+  case 403:
+    return reflector->has_listed;
+  case 404:
+    return true;
+  default:
+    return failure->status != 0 && failure->retry_after_s >= 0;
+  }
+}
+
 /* An answer that has begun and breaks off has cost the server something, so
  * what asks for a whole list again, or for what ended with an ERROR event, is
  * not repeated every few seconds. */
@@ -52,16 +75,16 @@ static kin__backoff_kind kind_of(const kin__reflector *reflector,
                                  const kin__failure *failure,
                                  kin__reflector_state after) {
   bool is_cheap = after != KIN__REFLECTOR_LISTING;
-  if (failure->status == 404) {
-    return KIN__BACKOFF_ABSENT;
+  if (is_cheap_no(reflector, failure)) {
+    return KIN__BACKOFF_REFUSED;
   }
   if (failure->status == 429) {
     return is_cheap || reflector->state == KIN__REFLECTOR_STREAMING
                ? KIN__BACKOFF_THROTTLED
                : KIN__BACKOFF_ORDINARY;
   }
-  bool is_refused = failure->status >= 500 && failure->retry_after_s < 0 &&
-                    is_cheap && !reflector->is_granted;
+  bool is_refused =
+      failure->status >= 500 && is_cheap && !reflector->is_granted;
   bool is_unreached =
       kin__is_unreached(failure) && (is_cheap || !reflector->is_granted);
   return is_refused || is_unreached ? KIN__BACKOFF_UNREACHED
@@ -84,15 +107,14 @@ bool kin__retries_internal_error(kin__reflector *reflector,
                                  const kin__failure *failure, uint64_t now_ms,
                                  kin__reflector_actions *actions) {
   kin__retry_deadline *deadline = &reflector->internal_errors;
-  if (deadline->max_ms == 0 || !failure->is_internal) {
+  if (deadline->max_ms == 0 || !failure->is_internal ||
+      reflector->is_unversioned) {
     return false;
   }
   kin__retry_deadline_after(deadline, true, now_ms);
   if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
-    reflector->lost_positions[KIN__LOST_INTERNAL]++;
-    kin__end_verify(reflector, KIN_EGONE);
-    kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
-                       actions);
+    kin__lose_position(reflector, KIN__LOST_INTERNAL);
+    kin__wait_for_list(reflector, failure, now_ms, actions);
     return true;
   }
   kin__reflector_state after = reflector->verify.is_open

@@ -118,9 +118,9 @@ static void test_error_events(void **state) {
     const char *reason;
     const char *next;
     int code;
-  } cases[] = {{410, "Expired", "L:5", KIN_EGONE},
-               {0, "Gone", "L:5", KIN_EGONE},
-               {500, "StorageReadError", "L:5", KIN_ESTATUS},
+  } cases[] = {{410, "Expired", "L:5>", KIN_EGONE},
+               {0, "Gone", "L:5>", KIN_EGONE},
+               {500, "StorageReadError", "L:5>", KIN_ESTATUS},
                {500, "InternalError", "L:5>/1", KIN_ESTATUS},
                {429, "TooManyRequests", "L:5>/1", KIN_ESTATUS}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -148,7 +148,7 @@ static void test_expired_by_code(void **state) {
   f.source.is_open = false;
   assert_int_equal(kin_feed_fail(f.source.feed, &error, true), 0);
   script_advance(&f.vh.script, 3000);
-  hand_source_expect(&f.source, "L:5");
+  hand_source_expect(&f.source, "L:5>");
   source_rig_close(&f);
 }
 
@@ -246,7 +246,7 @@ static void test_refusals_stay_apart(void **state) {
   hand_source_event(&f.source, KIN_WATCH_MODIFIED, "a@6");
   hand_source_fail(&f.source, 410, "Expired", true);
   script_advance(&f.vh.script, 3000);
-  hand_source_expect(&f.source, "W:5 L:6"); /* it is remembered */
+  hand_source_expect(&f.source, "W:5 L:6>"); /* it is remembered */
   source_rig_close(&f);
 }
 

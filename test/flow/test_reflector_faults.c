@@ -116,7 +116,7 @@ static void test_refused_list(void **state) {
   reflector_rig_open_watching(&f);
   hand_source_fail(&f.source, 410, "Expired", true);
   pass(&f, 2000);
-  hand_source_expect(&f.source, "L:5");
+  hand_source_expect(&f.source, "L:5>");
   f.result = KIN_EKEY;
   f.failures = 1;
   hand_source_list(&f.source, "bad@6", "7");
@@ -127,7 +127,7 @@ static void test_refused_list(void **state) {
   assert_version(&f, "5");
   hand_source_expect(&f.source, "");
   pass(&f, f.last_retry_ms);
-  hand_source_expect(&f.source, "L:5");
+  hand_source_expect(&f.source, "L:5>");
   f.result = 1; /* counts as KIN_EINVAL */
   f.failures = 1;
   hand_source_list(&f.source, "good@8", "9");
@@ -135,7 +135,7 @@ static void test_refused_list(void **state) {
   pass(&f, f.last_retry_ms);
   hand_source_list(&f.source, "good@8", "9");
   reflector_rig_expect(&f, "R(good@8)#9 R(good@8)#9");
-  hand_source_expect(&f.source, "L:5 W:9");
+  hand_source_expect(&f.source, "L:5> W:9");
   assert_version(&f, "9");
   reflector_rig_finish(&f);
 }

@@ -190,6 +190,9 @@ static const away ways[] = {
     {503, 0, KIN_CLASS_NONE, false, 5},
     {404, 0, KIN_CLASS_NONE, false, 10},
     {404, 0, KIN_CLASS_NONE, true, 10},
+    {403, 0, KIN_CLASS_NONE, false, 10},
+    {401, 0, KIN_CLASS_NONE, false, 10},
+    {403, 0, KIN_CLASS_NONE, true, 60}, /* it may never be let in */
     {503, 0, KIN_CLASS_NONE, true, 60}, /* a list that is refused is dear */
     {429, 0, KIN_CLASS_NONE, false, 60},
 };

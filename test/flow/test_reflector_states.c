@@ -102,7 +102,7 @@ static void test_reconnecting(void **state) {
   expect_states(&f, "live ");
   hand_source_fail(&f.source, 410, "Expired", true);
   expect_states(&f, "reconnecting ");
-  pass(&f, 1600);
+  pass(&f, 5000);
   hand_source_list(&f.source, "a@1", "9");
   grant(&f);
   expect_states(&f, "live ");

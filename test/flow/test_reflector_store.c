@@ -271,7 +271,7 @@ static void test_unavailable_versions(void **state) {
     hand_source_fail(&f.source, 410, "Expired", true);
     assert_false(kin_reflector_is_last_sync_version_unavailable(f.reflector));
     pass(&f, 3000);
-    hand_source_expect(&f.source, "L:5");
+    hand_source_expect(&f.source, "L:5>");
     kin_feed_error error = KIN_FEED_ERROR_INIT;
     error.status = cases[i].status;
     error.reason = cases[i].reason;

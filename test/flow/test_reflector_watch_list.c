@@ -243,7 +243,7 @@ static void test_refused(void **state) {
   assert_int_equal(kin_feed_open(f.source.feed), 0);
   hand_source_fail(&f.source, 410, "Expired", true);
   pass(&f, 3000);
-  hand_source_expect(&f.source, "W:5 L:5");
+  hand_source_expect(&f.source, "W:5 L:5>");
   assert_false(is_refused);
   reflector_rig_finish(&f);
 }

@@ -276,7 +276,7 @@ static void test_a_list_brings_it(void **state) {
   hand_source_fail(&f.source, 410, "Expired", true);
   told_expect(&t, "");
   version_rig_pass(&f, 5000);
-  hand_source_expect(&f.source, "L:5");
+  hand_source_expect(&f.source, "L:5>");
   hand_source_item(&f.source, "a@7");
   told_expect(&t, "");
   hand_source_list_end(&f.source, "8", "");

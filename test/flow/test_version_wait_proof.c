@@ -165,7 +165,7 @@ static void test_waits_trust_the_verdict(void **state) {
       "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,"
       "\"reason\":\"Expired\"}}\n";
   (void)script_body(&w.script, "watch=true", gone, sizeof gone - 1);
-  script_advance(&w.script, 2000);
+  script_advance(&w.script, 7000);
   script_respond(&w.script, "pods?", 200, LIST("6", OBJECT("a", "1")));
   assert_int_equal(
       kin_informer_wait_version(w.informer, "", "8", 0, on_told, &t), 0);

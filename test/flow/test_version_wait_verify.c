@@ -142,7 +142,7 @@ static void test_verify_and_a_list_that_is_old(void **state) {
   version_rig_open_watch(&f);
   hand_source_fail(&f.source, 410, "Expired", true);
   version_rig_pass(&f, 5000);
-  hand_source_expect(&f.source, "x L:/1 W:5 L:5");
+  hand_source_expect(&f.source, "x L:/1 W:5 L:5>");
   hand_source_list(&f.source, "a@6", "6");
   version_rig_open_watch(&f);
   told_expect(&t, "");
@@ -214,17 +214,28 @@ static void test_verify_is_refused(void **state) {
   source_rig_close(&f);
 }
 
+/* Nothing says how far anything has come, and that is told, also to those that
+ * wait; what was deleted unseen goes with the list that follows. */
 static void test_verify_without_versions(void **state) {
   (void)state;
   source_rig f;
-  told t = {0};
   source_rig_open(&f, 0);
-  hand_source_list(&f.source, "a@1", "");
-  version_rig_open_watch(&f);
-  version_rig_verify(&f, &t, 0);
-  version_rig_pass(&f, 500);
-  hand_source_list_end(&f.source, "", "");
-  told_expect(&t, "ok:/a1");
+  hand_source_expect(&f.source, "L:0/500");
+  hand_source_list(&f.source, "a@1 b@2", "");
+  for (int i = 0; i < 2; i++) {
+    told t = {0};
+    told waits = {0};
+    version_rig_open_watch(&f);
+    version_rig_pass(&f, 6000);
+    version_rig_wait(&f, &waits, "7", 0);
+    version_rig_verify(&f, &t, 0);
+    version_rig_pass(&f, 500);
+    told_expect(&t, i == 0 ? "unversioned:/a1" : "unversioned:/anone");
+    told_expect(&waits, i == 0 ? "unversioned:7/a1" : "unversioned:7/anone");
+    hand_source_expect(&f.source, "W: x L:/500");
+    hand_source_list(&f.source, "b@2", "");
+    assert_int_equal(kin_store_count(kin_informer_store(f.informer)), 1);
+  }
   source_rig_close(&f);
 }
 

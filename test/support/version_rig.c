@@ -19,6 +19,8 @@ void told_cb(kin_informer *informer, int code, const char *version,
     name = "timeout";
   } else if (code == KIN_ECLOSED) {
     name = "closed";
+  } else if (code == KIN_ENOTSUP) {
+    name = "unversioned";
   }
   const kin_object *a = kin_store_get_key(kin_informer_store(informer), "a");
   kin_str cached =

@@ -117,7 +117,7 @@ static void test_expired_relist_falls_back_to_current(void **state) {
   rs_fail(rs_status(410, "Expired"));
   rs_assert_list("", 0);
   rs_fail(rs_status(500, "InternalError"));
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 1600);
+  rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("", 500); /* RF-14: the flag stays set */
   rs_page("20", "");

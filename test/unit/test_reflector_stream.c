@@ -392,6 +392,117 @@ static void test_silence(void **state) {
   assert_true(f.refused);
 }
 
+/* Each row is one tick: bytes of an object in hand, events of keys that are
+ * there, of new ones, both. Given up for a list after two without progress. */
+static void test_progress(void **state) {
+  (void)state;
+  static const struct {
+    const char *ticks; /* '.' nothing, 'b'ytes, 'o'ld, 'n'ew, 'x' all */
+    bool gives_up;
+    bool refuses; /* for all */
+    bool is_endless;
+  } cases[] = {
+      {"..", true, true, false},         {"b.b.b.b.b", false, false, false},
+      {"bbbbbbbb", false, false, false}, {"oo", true, false, true},
+      {"nonononoo", true, false, true},  {"xoxoxox", false, false, false},
+      {"no.", true, false, true},        {"nb..", true, true, false},
+      {"o.", true, false, true},         {".o", true, false, true},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    begin();
+    input(KIN__INPUT_START);
+    input(KIN__INPUT_HEAD);
+    for (const char *tick = cases[i].ticks; *tick != '\0'; tick++) {
+      assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
+      f.reflector.saw_anything = *tick != '.';
+      if (*tick == 'o' || *tick == 'x') {
+        kin__reflector_streamed(&f.reflector, false);
+      }
+      if (*tick == 'n' || *tick == 'x') {
+        kin__reflector_streamed(&f.reflector, true);
+      }
+      f.now_ms += 5000;
+      input(KIN__INPUT_TIMER);
+    }
+    assert_int_equal(f.reflector.state == KIN__REFLECTOR_LISTING,
+                     cases[i].gives_up);
+    assert_int_equal(f.refused, cases[i].refuses);
+    assert_int_equal(f.actions.gave_up_stream, cases[i].gives_up);
+    assert_int_equal(f.actions.is_endless, cases[i].is_endless);
+    finish();
+  }
+}
+
+/* New keys for ever: it ends when the server should have ended the watch. */
+static void test_new_keys_for_ever(void **state) {
+  (void)state;
+  begin();
+  input(KIN__INPUT_START);
+  uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
+  input(KIN__INPUT_HEAD);
+  uint64_t began_ms = f.now_ms;
+  while (f.reflector.state == KIN__REFLECTOR_STREAMING) {
+    kin__reflector_streamed(&f.reflector, true);
+    f.now_ms += 5000;
+    input(KIN__INPUT_TIMER);
+  }
+  assert_in_range(f.now_ms - began_ms, timeout_ms + 30000, timeout_ms + 35000);
+  assert_string_equal(describe(&f.actions), "cancel drop list@0");
+  assert_false(f.refused);
+  finish();
+}
+
+/* The next list of a reflector that has given up is a list, and the one after
+ * it. */
+static void test_given_up_for_good(void **state) {
+  (void)state;
+  for (int way = 0; way < 2; way++) {
+    begin();
+    input(KIN__INPUT_START);
+    if (way == 0) {
+      input(KIN__INPUT_HEAD);
+      for (int i = 0; i < 2; i++) {
+        kin__reflector_streamed(&f.reflector, false);
+        input(KIN__INPUT_TIMER);
+      }
+    } else { /* its head has not come */
+      kin__failure failure = {.code = KIN_ETIMEDOUT,
+                              .error_class = KIN_CLASS_PROTOCOL,
+                              .retry_after_s = -1};
+      step(KIN__INPUT_FAILED, &failure);
+      assert_in_range(f.actions.timer_ms, 800, 1599);
+      input(KIN__INPUT_TIMER);
+    }
+    for (int i = 0; i < 2; i++) {
+      assert_int_equal(f.reflector.state, KIN__REFLECTOR_LISTING);
+      input(KIN__INPUT_PAGE);
+      input(KIN__INPUT_APPLIED);
+      input(KIN__INPUT_HEAD);
+      f.now_ms += 60000;
+      step(KIN__INPUT_ERROR_EVENT, &expired);
+      input(KIN__INPUT_TIMER);
+    }
+    assert_false(f.refused);
+    finish();
+  }
+}
+
+/* That the server cannot be reached says nothing about streams. */
+static void test_unreached_is_no_refusal(void **state) {
+  (void)state;
+  begin();
+  input(KIN__INPUT_START);
+  kin__failure failure = {.code = KIN_ETIMEDOUT,
+                          .error_class = KIN_CLASS_CONNECT,
+                          .retry_after_s = -1};
+  for (int i = 0; i < 5; i++) {
+    step(KIN__INPUT_FAILED, &failure);
+    input(KIN__INPUT_TIMER);
+    assert_int_equal(f.actions.request, KIN__REQUEST_STREAM);
+  }
+  finish();
+}
+
 /* --- Versions, times, ends ------------------------------------------------ */
 
 /* WL-02, WL-04, WL-05, RF-13: the stream is asked for without a version as long
@@ -574,6 +685,10 @@ int main(void) {
       cmocka_unit_test(test_table),
       cmocka_unit_test(test_table_is_complete),
       cmocka_unit_test(test_silence),
+      cmocka_unit_test(test_progress),
+      cmocka_unit_test(test_new_keys_for_ever),
+      cmocka_unit_test(test_given_up_for_good),
+      cmocka_unit_test(test_unreached_is_no_refusal),
       cmocka_unit_test(test_versions),
       cmocka_unit_test(test_deadline_counts_from_the_head),
       cmocka_unit_test(test_short_counts_from_the_head),

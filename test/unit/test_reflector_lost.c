@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The reflector as a function, when its position is lost: what it lists then,
+ * what such a list has to bring, and how long it waits. A position that was
+ * lost is never watched again. Proves RL-04, RL-05, RF-05, RF-06, RF-14, and
+ * what doc/architecture.md says of lost positions. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reflector/version.h"
+#include "support/reflector_steps.h"
+
+#define LISTING KIN__REFLECTOR_LISTING
+#define OPENING KIN__REFLECTOR_OPENING
+#define VERIFYING KIN__REFLECTOR_VERIFYING
+
+static void assert_list(const char *version, const char *match,
+                        uint32_t limit) {
+  rs_assert_list(version, limit);
+  assert_string_equal(rs.actions.version_match, match);
+}
+
+static void expire(void) {
+  rs_error_event(rs_status(410, "Expired"));
+}
+
+/* The watch holds, and then its position is lost. */
+static void hold_and_expire(uint64_t held_ms) {
+  rs_input(KIN__INPUT_HEAD);
+  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  rs.now_ms += held_ms;
+  expire();
+}
+
+static void wait(void) {
+  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+  rs.now_ms += rs.actions.timer_ms;
+  rs_input(KIN__INPUT_TIMER);
+}
+
+static void apply(const char *version) {
+  assert_true(rs.actions.apply_stage);
+  rs_input(KIN__INPUT_APPLIED);
+  rs_assert_watch(version);
+}
+
+/* --- Lists after it ------------------------------------------------------- */
+
+/* A version with a limit and no match is asked for exactly; so the match is
+ * said, whatever the limit. */
+static void test_not_older_with_each_limit(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t page_size;
+    uint32_t limit;
+  } sizes[] = {{0, 0}, {10, 10}, {UINT32_MAX, 0}};
+  for (size_t i = 0; i < 3; i++) {
+    rs_begin(sizes[i].page_size);
+    rs_list_and_watch("10");
+    expire();
+    wait();
+    assert_list("10", "NotOlderThan", sizes[i].limit);
+  }
+}
+
+/* An API server that was restarted knows nothing before its start, and one that
+ * does not know the match lists exactly the lost version: that is no progress,
+ * and the list that follows at once is a consistent one. */
+static void test_no_progress(void **state) {
+  (void)state;
+  static const char *const found[] = {"10", "9", "010"};
+  for (size_t i = 0; i < 3; i++) {
+    rs_begin(10);
+    rs_list_and_watch("10");
+    expire();
+    wait();
+    rs_page(found[i], "more"); /* the first page tells */
+    assert_list("", "", 10);
+    assert_true(rs.actions.drop_stage);
+    assert_false(rs.actions.report);
+    rs_page("25", "");
+    apply("25");
+    assert_false(rs.reflector.version_unavailable);
+    hold_and_expire(60000); /* the second time is as the first */
+    wait();
+    assert_list("25", "NotOlderThan", 10);
+    rs_page("25", "");
+    assert_list("", "", 10);
+    rs_page("30", "");
+    apply("30");
+  }
+}
+
+/* What a consistent list says is so; then it is no lost position any more. */
+static void test_consistent_list_is_believed(void **state) {
+  (void)state;
+  rs_list_and_watch("10");
+  expire();
+  wait();
+  rs_page("10", "");
+  assert_list("", "", 0);
+  rs_page("10", "");
+  apply("10");
+}
+
+/* Versions that are no numbers can only be equal. */
+static void test_odd_versions(void **state) {
+  (void)state;
+  rs_list_and_watch("a");
+  expire();
+  wait();
+  assert_list("a", "NotOlderThan", 0);
+  rs_page("a", "");
+  assert_list("", "", 0);
+  rs_page("b", "");
+  apply("b");
+  hold_and_expire(60000);
+  wait();
+  rs_page("a", ""); /* another one, so it may be newer */
+  apply("a");
+}
+
+static void test_no_progress_of_a_stream(void **state) {
+  (void)state;
+  bool refused = false;
+  rs_begin(0);
+  kin__reflector_use_streams(&rs.reflector, &refused);
+  rs_input(KIN__INPUT_START);
+  kin__reflector_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
+  for (int i = 0; i < 2; i++) {
+    rs_input(KIN__INPUT_HEAD);
+    kin__reflector_step(&rs.reflector, &all, rs.now_ms, &rs.actions);
+    rs_input(KIN__INPUT_APPLIED);
+    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+    rs.now_ms += 60000;
+    expire();
+    wait();
+    assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
+    assert_string_equal(rs.actions.version, "10");
+    rs_input(KIN__INPUT_HEAD);
+    kin__reflector_step(&rs.reflector, &all, rs.now_ms, &rs.actions);
+    assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
+    assert_string_equal(rs.actions.version, "");
+    assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
+                rs.actions.drop_stage);
+  }
+  rs_begin(0);
+}
+
+/* A server that takes no match is asked for the newest there is. */
+static void test_match_is_refused(void **state) {
+  (void)state;
+  for (int status = 400; status <= 422; status += 22) {
+    rs_begin(10);
+    rs_list_and_watch("10");
+    for (int i = 0; i < 2; i++) {
+      expire();
+      wait();
+      assert_list("10", "NotOlderThan", 10);
+      rs_fail(rs_status(status, ""));
+      assert_true(rs.actions.report);
+      assert_list("", "", 10);
+      rs_page("10", "");
+      apply("10");
+      rs_input(KIN__INPUT_HEAD);
+    }
+  }
+}
+
+/* Whatever the server does, in any order: no watch begins at a position that
+ * was lost, unless a consistent list has brought the same again. */
+static void test_never_watched_again(void **state) {
+  (void)state;
+  kin__random random = {4242};
+  const kin__failure losing[] = {rs_status(410, "Expired"), rs_too_large(),
+                                 rs_status(400, "BadRequest"),
+                                 rs_status(500, "StorageReadError")};
+  static const char *const versions[] = {"8", "9", "10", "11", "x", ""};
+  for (int run = 0; run < 3000; run++) {
+    rs_begin(run % 2 == 0 ? 0 : 10);
+    char lost[KIN__VERSION_SIZE] = "";
+    bool is_consistent = false;
+    rs_input(KIN__INPUT_START);
+    for (int i = 0; i < 80; i++) {
+      if (rs.actions.request == KIN__REQUEST_LIST && rs.actions.token == NULL) {
+        is_consistent = rs.actions.version[0] == '\0';
+      }
+      if (rs.actions.request == KIN__REQUEST_WATCH && lost[0] != '\0') {
+        assert_true(is_consistent ||
+                    !kin__version_reaches(lost, rs.actions.version));
+        lost[0] = '\0';
+      }
+      kin__failure failure = losing[kin__random_below(&random, 4)];
+      const char *version = versions[kin__random_below(&random, 6)];
+      rs.now_ms += kin__random_below(&random, 3000);
+      kin__reflector_state before = rs.reflector.state;
+      char position[KIN__VERSION_SIZE];
+      memcpy(position, rs.reflector.version, sizeof position);
+      switch (before) {
+      case KIN__REFLECTOR_LISTING:
+        if (kin__random_below(&random, 4) == 0) {
+          rs_fail(failure);
+        } else {
+          rs_page(version, kin__random_below(&random, 3) == 0 ? "more" : "");
+        }
+        break;
+      case KIN__REFLECTOR_APPLYING:
+        rs_input(KIN__INPUT_APPLIED);
+        break;
+      case KIN__REFLECTOR_WAITING:
+        rs_input(KIN__INPUT_TIMER);
+        break;
+      case VERIFYING:
+        rs_page(version, "");
+        break;
+      case OPENING:
+        if (kin__random_below(&random, 2) == 0) {
+          rs_fail(failure);
+        } else {
+          rs_input(KIN__INPUT_HEAD);
+        }
+        break;
+      default:
+        rs_error_event(failure);
+        break;
+      }
+      if (rs.reflector.after_wait == LISTING && before != LISTING &&
+          rs.reflector.state == KIN__REFLECTOR_WAITING) {
+        memcpy(lost, position, sizeof lost);
+      }
+    }
+  }
+}
+
+/* --- Waits ---------------------------------------------------------------- */
+
+/* API servers that are restarted again and again: each time the watch had held,
+ * so each wait is as short as the first, whatever series there were before. */
+static void test_restarts_within_minutes(void **state) {
+  (void)state;
+  rs_list_and_watch("10");
+  for (int i = 1; i < 20; i++) {
+    rs.now_ms += 10000;
+    rs_fail(rs_broken());
+    for (int n = 0; n < 4; n++) {
+      rs_fail(rs_status(500, "InternalError"));
+      wait();
+    }
+    rs_page("10", "");
+    rs_assert_watch("10");
+    rs_fail(rs_status(410, "Expired"));
+    rs_assert_wait(LISTING, 800);
+    wait();
+    rs_page("10", "");
+    assert_list("", "", 0);
+    rs_page("10", "");
+    apply("10");
+    rs_input(KIN__INPUT_HEAD);
+  }
+}
+
+/* It grows while no watch holds what lists have brought, and not any more
+ * when one does. */
+static void test_grows_without_progress(void **state) {
+  (void)state;
+  static const uint64_t series[] = {800, 1600, 3200, 6400, 12800, 25600, 30000};
+  rs_list_and_open("10");
+  for (int round = 0; round < 2; round++) {
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
+      rs_input(KIN__INPUT_HEAD);
+      rs.now_ms += 999;
+      expire();
+      rs_assert_wait(LISTING, series[i]);
+      rs_input(KIN__INPUT_TIMER); /* no time passes: one series */
+      rs_page("10", "");
+      assert_list("", "", 0);
+      rs_page("10", "");
+      apply("10");
+    }
+    rs_input(KIN__INPUT_HEAD);
+    rs.now_ms += 5000;
+    expire();
+    rs_assert_wait(LISTING, 800);
+    rs_input(KIN__INPUT_TIMER);
+    rs_page("10", "");
+    rs_page("10", "");
+    apply("10");
+    kin__backoff_init(&rs.reflector.backoffs[KIN__BACKOFF_LOST],
+                      KIN__BACKOFF_LOST, rs.now_ms);
+  }
+}
+
+/* A server whose watches hold for a second, and no longer, is not asked for a
+ * list each second. */
+static void test_lists_keep_their_distance(void **state) {
+  (void)state;
+  rs_list_and_open("10");
+  uint64_t last_ms = rs.now_ms;
+  for (int i = 0; i < 20; i++) {
+    hold_and_expire(1000);
+    wait();
+    assert_in_range(rs.now_ms - last_ms, 5000, 7000);
+    last_ms = rs.now_ms;
+    rs_page("10", "");
+    rs_page("10", "");
+    apply("10");
+  }
+}
+
+/* --- Turned away ---------------------------------------------------------- */
+
+/* Whoever was let in once, and is refused, asks again soon, because the answer
+ * has cost nothing: by 401, 403 and 404, and with a Retry-After. */
+static void test_refused_for_long(void **state) {
+  (void)state;
+  kin__failure put_off[] = {rs_status(429, ""), rs_status(503, "")};
+  put_off[0].retry_after_s = put_off[1].retry_after_s = 1;
+  const kin__failure failures[] = {rs_status(401, ""), rs_status(403, ""),
+                                   rs_status(404, ""), put_off[0], put_off[1]};
+  for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+    for (int has_position = 0; has_position < 2; has_position++) {
+      rs_begin(0);
+      rs_list_and_watch("10");
+      if (has_position) {
+        rs.now_ms += 5000;
+        rs_fail(rs_broken()); /* VERIFYING */
+      } else {
+        hold_and_expire(5000);
+        wait();
+      }
+      for (int n = 0; n < 40; n++) {
+        rs_fail(failures[i]);
+        assert_in_range(rs.actions.timer_ms, 800, 9999);
+        wait();
+      }
+    }
+  }
+}
+
+/* Nobody knows whether it will ever be let in: as in client-go. */
+static void test_refused_from_the_beginning(void **state) {
+  (void)state;
+  rs_input(KIN__INPUT_START);
+  for (uint64_t base_ms = 800; base_ms < 30000; base_ms *= 2) {
+    rs_fail(rs_status(403, "Forbidden"));
+    rs_assert_wait(LISTING, base_ms);
+    rs_input(KIN__INPUT_TIMER);
+  }
+}
+
+/* Lists are refused for a while, after a refused verify: one wait in a series
+ * that is short, and then the list, no later than client-go's. */
+static void test_lost_behind_a_refused_verify(void **state) {
+  (void)state;
+  for (uint64_t refused_ms = 2000; refused_ms < 300000; refused_ms += 3000) {
+    rs_begin(0);
+    rs_list_and_watch("10");
+    rs.now_ms += 300000;
+    rs_fail(rs_broken());
+    uint64_t until_ms = rs.now_ms + refused_ms;
+    while (rs.now_ms < until_ms) {
+      assert_int_equal(rs.reflector.state, VERIFYING);
+      rs_fail(rs_status(403, "Forbidden"));
+      wait();
+    }
+    rs_page("10", "");
+    rs_fail(rs_status(410, "Expired"));
+    wait();
+    rs_page("12", "");
+    apply("12");
+    assert_true(rs.now_ms - until_ms < 10000 + 1600);
+  }
+}
+
+/* --- No position ---------------------------------------------------------- */
+
+/* Lists without a version: what is deleted between two watches is seen by a
+ * list alone, so there is one after each watch. */
+static void test_no_position(void **state) {
+  (void)state;
+  static const char *const versions[] = {"", "0"};
+  for (size_t i = 0; i < 2; i++) {
+    rs_begin(0);
+    rs_input(KIN__INPUT_START);
+    assert_list("0", "", 500);
+    for (int n = 0; n < 3; n++) {
+      rs_page(versions[i], "");
+      rs_input(KIN__INPUT_APPLIED);
+      rs_assert_watch(versions[i]);
+      rs_input(KIN__INPUT_HEAD);
+      rs_saw(KIN__DECODED_ADDED, "40");
+      if (n == 1) {
+        rs_saw(KIN__DECODED_MODIFIED, "41"); /* which says nothing of a list */
+      }
+      rs.now_ms += 300000;
+      if (n < 2) {
+        rs_watch_ends(0);
+        assert_false(rs.actions.report);
+      } else {
+        rs_fail(rs_broken());
+        assert_true(rs.actions.report);
+      }
+      assert_list("", "", 500);
+    }
+  }
+}
+
+/* However the watch ends, and if it never began; lists keep their distance. */
+static void test_no_position_at_once(void **state) {
+  (void)state;
+  for (int way = 0; way < 5; way++) {
+    rs_begin(0);
+    rs_input(KIN__INPUT_START);
+    for (int n = 0; n < 3; n++) {
+      rs_page("", "");
+      rs_input(KIN__INPUT_APPLIED);
+      uint64_t listed_ms = rs.now_ms;
+      if (way > 0) {
+        rs_input(KIN__INPUT_HEAD);
+        rs.now_ms += way == 4 ? 0 : 1000;
+      }
+      if (way == 1 || way == 4) {
+        rs_watch_ends(0);
+      } else if (way == 2) {
+        rs_input(KIN__INPUT_TIMER);
+      } else {
+        rs_fail(way == 0 ? rs_status(503, "") : rs_broken());
+      }
+      wait();
+      assert_list("", "", 500);
+      uint64_t gap_ms = rs.now_ms - listed_ms;
+      assert_true(gap_ms >= (way == 0 || way == 4 ? 800 : 5000));
+    }
+  }
+}
+
+/* Nothing says how far anything has come; but a list mends what is wrong. */
+static void test_verify_without_a_position(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    if (i == 0) {
+      rs_begin(0);
+      rs_input(KIN__INPUT_START);
+    }
+    rs_page("", "");
+    rs_input(KIN__INPUT_APPLIED);
+    rs_input(KIN__INPUT_HEAD);
+    rs.now_ms += 60000;
+    rs_verify("");
+    int code;
+    assert_true(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_int_equal(code, KIN_ENOTSUP);
+    assert_false(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_true(rs.actions.cancel_request && rs.actions.stop_timer);
+    assert_false(rs.actions.report);
+    assert_list("", "", 500);
+  }
+  rs_page("7", ""); /* it has learnt it */
+  apply("7");
+  rs_input(KIN__INPUT_HEAD);
+  rs_saw(KIN__DECODED_MODIFIED, "8");
+  rs.now_ms += 60000;
+  rs_watch_ends(0);
+  rs_assert_watch("8");
+}
+
+/* The lists had one, and the one that is asked for has none. */
+static void test_verify_finds_no_version(void **state) {
+  (void)state;
+  static const char *const versions[] = {"", "0"};
+  for (size_t i = 0; i < 2; i++) {
+    rs_begin(0);
+    rs_list_and_watch("10");
+    rs_verify("");
+    rs_page(versions[i], "");
+    int code;
+    assert_true(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_int_equal(code, KIN_ENOTSUP);
+    rs_assert_watch("10");
+    assert_in_range(rs.actions.timeout_s, 300, 599);
+  }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_not_older_with_each_limit),
+      TEST(test_no_progress),
+      TEST(test_consistent_list_is_believed),
+      TEST(test_odd_versions),
+      TEST(test_no_progress_of_a_stream),
+      TEST(test_match_is_refused),
+      TEST(test_never_watched_again),
+      TEST(test_restarts_within_minutes),
+      TEST(test_grows_without_progress),
+      TEST(test_lists_keep_their_distance),
+      TEST(test_refused_for_long),
+      TEST(test_refused_from_the_beginning),
+      TEST(test_lost_behind_a_refused_verify),
+      TEST(test_no_position),
+      TEST(test_no_position_at_once),
+      TEST(test_verify_without_a_position),
+      TEST(test_verify_finds_no_version),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
