@@ -39,6 +39,10 @@ static bool push_step(kin__scope *scope) {
   kin__slice slice = kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
   while (kin__slice_next(&slice)) {
     kin__stage *stage = &scope->feed.stage;
+    if (kin__stage_is_void(stage)) {
+      kin__stage_pop(stage);
+      continue;
+    }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       scope->apply.phase = KIN__APPLY_SETTLING;
@@ -48,8 +52,7 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    if (!kin__stage_is_void(stage) && /* WL-03 */
-        kin__scope_push(scope, KIN__DELTA_REPLACED, object, false) != 0) {
+    if (kin__scope_push(scope, KIN__DELTA_REPLACED, object, false) != 0) {
       try_later(scope);
       return false;
     }

@@ -65,6 +65,14 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
   return err;
 }
 
+static int merge(kin_feed *feed, kin__decoded_type type,
+                 kin_object *take_object) {
+  bool is_new = false;
+  int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
+  kin__reflector_streamed(&feed->reflector, is_new);
+  return err;
+}
+
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached) {
   if (feed->owner->keep != NULL && !is_cached) {
@@ -78,8 +86,7 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
     return kin__stage_push(&feed->held, type, take_object);
   }
   if (feed->request == KIN__REQUEST_STREAM) {
-    feed->reflector.saw_anything = true;
-    return kin__stage_push(&feed->stage, type, take_object);
+    return merge(feed, type, take_object);
   }
   return type == KIN__DECODED_LISTED
              ? kin__stage_push(&feed->stage, type, take_object)
@@ -100,7 +107,7 @@ int kin__feed_take_held(kin_feed *feed) {
 
 static int take_stream_bookmark(kin_feed *feed, kin_str version,
                                 bool is_initial_end) {
-  feed->reflector.saw_anything = true;
+  kin__reflector_streamed(&feed->reflector, false);
   if (!is_initial_end) {
     return 0; /* WL-03 */
   }

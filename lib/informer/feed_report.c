@@ -40,11 +40,15 @@ void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
 /* WL-09. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__reflector_actions *actions) {
+  const char *what = "no events received for";
+  if (actions->is_endless) {
+    what = "its end has not come, and the last new object came";
+  } else if (actions->had_events) {
+    what = "received last event";
+  }
   kin__log_write(feed->env->log, KIN_LOG_WARN,
                  "%s %s: list as a watch: %s %" PRIu64 " ms%s; listing instead",
-                 feed->resource->plural, feed->namespace_,
-                 actions->had_events ? "received last event"
-                                     : "no events received for",
+                 feed->resource->plural, feed->namespace_, what,
                  actions->silent_ms, actions->had_events ? " ago" : "");
 }
 

@@ -96,14 +96,16 @@ static bool gather_step(kin_reflector *reflector) {
   }
   kin__slice slice = begin_slice(reflector);
   while (kin__slice_next(&slice)) {
+    if (kin__stage_is_void(stage)) {
+      kin__stage_pop(stage);
+      continue;
+    }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       reflector->phase = KIN__LIST_REPLACING;
       break;
     }
-    if (!kin__stage_is_void(stage)) {
-      reflector->objects[reflector->count++] = kin_object_ref(object);
-    }
+    reflector->objects[reflector->count++] = kin_object_ref(object);
     kin__stage_pop(stage);
   }
   return true;
@@ -135,13 +137,15 @@ static bool hand_over_step(kin_reflector *reflector) {
   }
   kin__slice slice = begin_slice(reflector);
   while (err == 0 && kin__slice_next(&slice)) {
+    if (kin__stage_is_void(stage)) {
+      kin__stage_pop(stage);
+      continue;
+    }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
       return taken(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
     }
-    if (!kin__stage_is_void(stage)) {
-      err = taker->add(taker->ctx, object);
-    }
+    err = taker->add(taker->ctx, object);
     if (err == 0) {
       kin__stage_pop(stage);
     }

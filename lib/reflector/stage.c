@@ -8,109 +8,63 @@
 #include "base/str.h"
 #include "object/object.h"
 
-/* The last entry of a key, whose object it borrows: it is gone when that is
- * popped. */
-typedef struct changed_key {
+/* Where the object of a key is, in a stage that is merged into. A key may have
+ * two: of its last state, and of the last one that could not be transformed. */
+typedef struct staged_key {
   kin__slot_head head;
-  const kin_object *object;
-  uint64_t number;
-} changed_key;
+  uintptr_t *place;
+  uint32_t generation; /* another one than the stage's: it is stale */
+} staged_key;
 
-static void init_changed(kin__stage *stage, const kin_allocator *allocator) {
-  kin__slots_init(&stage->changed, allocator, sizeof(changed_key));
-  kin__map_init(&stage->changed_map, allocator, &stage->changed);
+static void init_keys(kin__stage *stage, const kin_allocator *allocator) {
+  kin__slots_init(&stage->keys, allocator, sizeof(staged_key));
+  kin__map_init(&stage->key_map, allocator, &stage->keys);
 }
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
   *stage = (kin__stage){0};
   kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
-  init_changed(stage, allocator);
+  init_keys(stage, allocator);
 }
 
-/* --- Changes -------------------------------------------------------------- */
+/* --- Places --------------------------------------------------------------- */
 
-static changed_key *changed_at(const kin__stage *stage, uint32_t id) {
-  return kin__slots_at(&stage->changed, id);
-}
-
-/* The key's place, KIN__NO_SLOT if it has none; *hash is set unless there are
- * no changes at all, as in an ordinary list. */
-static uint32_t find(const kin__stage *stage, const kin_object *object,
-                     uint32_t *hash) {
-  if (stage->changed.live == 0) {
-    return KIN__NO_SLOT;
-  }
-  kin_str key = kin_object_key(object);
-  *hash = kin__hash(&stage->seed, key);
-  uint32_t id = kin__map_first(&stage->changed_map, *hash);
-  while (id != KIN__NO_SLOT &&
-         !kin__str_equal(kin_object_key(changed_at(stage, id)->object), key)) {
-    id = kin__map_next(&stage->changed_map, id);
-  }
-  return id;
-}
-
-static int add_changed(kin__stage *stage, const kin_object *object,
-                       uint32_t *id) {
-  if (!stage->has_seed) {
-    stage->seed = kin__hash_make_seed(stage);
-    stage->has_seed = true;
-  }
-  int err = kin__slots_take(&stage->changed, id);
-  if (err != 0) {
-    return err;
-  }
-  uint32_t hash = kin__hash(&stage->seed, kin_object_key(object));
-  err = kin__map_insert(&stage->changed_map, hash, *id);
-  if (err != 0) {
-    kin__slots_give(&stage->changed, *id);
-  }
-  return err;
-}
-
-/* The entry that is pushed next makes those of its key before it void, unless
- * it is a state that the transform failed on: the one before stays. There
- * is room for it, so that it surely comes. Errors: KIN_ENOMEM. */
-static int note_change(kin__stage *stage, kin__decoded_type type,
-                       const kin_object *object) {
-  bool is_delete = type == KIN__DECODED_DELETED;
-  bool is_change = type == KIN__DECODED_MODIFIED || is_delete;
-  bool is_refused = kin__object_body(object).length == 0;
-  if ((!is_change && stage->changed.live == 0) || (is_refused && !is_delete)) {
-    return 0;
-  }
-  uint32_t hash;
-  uint32_t id = find(stage, object, &hash);
-  if (id == KIN__NO_SLOT) {
-    int err = is_change ? add_changed(stage, object, &id) : 0;
-    if (err != 0 || !is_change) {
-      return err;
-    }
-  }
-  changed_key *changed = changed_at(stage, id);
-  changed->object = object;
-  changed->number = stage->popped + stage->objects.count;
-  return 0;
-}
-
-static void forget_change(kin__stage *stage, const kin_object *object) {
-  uint32_t hash;
-  uint32_t id = find(stage, object, &hash);
-  if (id == KIN__NO_SLOT || changed_at(stage, id)->number != stage->popped) {
-    return;
-  }
-  kin__map_remove(&stage->changed_map, id);
-  kin__slots_give(&stage->changed, id);
-}
-
-/* --- Entries -------------------------------------------------------------- */
-
+/* A place has an object and its type. In a stage that is merged into, DELETED
+ * says that it is void, and it has the next void place, if that may be used
+ * again. */
 #define TYPE_BITS ((uintptr_t)3)
+#define VOID_BITS ((uintptr_t)(KIN__DECODED_DELETED - KIN__DECODED_LISTED))
 static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
               "a type must fit into the bits that alignment leaves");
 
+static bool is_void(const kin__stage *stage, uintptr_t entry) {
+  return stage->is_merged && (entry & TYPE_BITS) == VOID_BITS;
+}
+
 static kin_object *object_in(uintptr_t entry) {
   return (kin_object *)(entry & ~TYPE_BITS);
+}
+
+static uintptr_t make_entry(kin__decoded_type type, const kin_object *object) {
+  assert(((uintptr_t)object & TYPE_BITS) == 0);
+  return (uintptr_t)object | (uintptr_t)(type - KIN__DECODED_LISTED);
+}
+
+static uintptr_t *take_place(kin__stage *stage) {
+  uintptr_t *place = stage->first_void;
+  if (place == NULL) {
+    return kin__chunkq_push(&stage->objects);
+  }
+  stage->first_void = (uintptr_t *)(*place & ~TYPE_BITS);
+  stage->voids--;
+  return place;
+}
+
+static void void_place(kin__stage *stage, uintptr_t *place) {
+  kin_object_unref(object_in(*place));
+  *place = (uintptr_t)stage->first_void | VOID_BITS;
+  stage->first_void = place;
+  stage->voids++;
 }
 
 /* What is empty holds no memory: nobody finishes a stage. */
@@ -120,30 +74,155 @@ static void free_if_empty(kin__stage *stage) {
   }
   const kin_allocator *allocator = stage->objects.allocator;
   kin__chunkq_finish(&stage->objects);
-  kin__map_finish(&stage->changed_map);
-  kin__slots_finish(&stage->changed);
-  init_changed(stage, allocator);
+  kin__map_finish(&stage->key_map);
+  kin__slots_finish(&stage->keys);
+  init_keys(stage, allocator);
+  stage->is_merged = false;
+  stage->first_void = NULL;
+  stage->voids = 0;
 }
+
+/* --- Keys ----------------------------------------------------------------- */
+
+static staged_key *key_at(const kin__stage *stage, uint32_t id) {
+  return kin__slots_at(&stage->keys, id);
+}
+
+static bool is_refused(const kin_object *object) {
+  return kin__object_body(object).length == 0;
+}
+
+/* KIN__NO_SLOT if there is none. */
+static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
+                     bool of_refused) {
+  uint32_t id = kin__map_first(&stage->key_map, hash);
+  for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->key_map, id)) {
+    const staged_key *staged = key_at(stage, id);
+    if (staged->generation == stage->generation) {
+      const kin_object *object = object_in(*staged->place);
+      if (kin__str_equal(kin_object_key(object), key) &&
+          is_refused(object) == of_refused) {
+        break;
+      }
+    }
+  }
+  return id;
+}
+
+static void drop_key(kin__stage *stage, uint32_t id) {
+  kin__map_remove(&stage->key_map, id);
+  kin__slots_give(&stage->keys, id);
+}
+
+static void void_key(kin__stage *stage, uint32_t id) {
+  if (id != KIN__NO_SLOT) {
+    void_place(stage, key_at(stage, id)->place);
+    drop_key(stage, id);
+  }
+}
+
+/* The place of an object that is popped, whose key is not needed any more. */
+static void forget_place(kin__stage *stage, const uintptr_t *place) {
+  uint32_t hash = kin__hash(&stage->seed, kin_object_key(object_in(*place)));
+  uint32_t id = kin__map_first(&stage->key_map, hash);
+  while (id != KIN__NO_SLOT && key_at(stage, id)->place != place) {
+    id = kin__map_next(&stage->key_map, id);
+  }
+  if (id != KIN__NO_SLOT) {
+    drop_key(stage, id);
+  }
+}
+
+static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
+  uint32_t id;
+  int err = kin__slots_take(&stage->keys, &id);
+  if (err != 0) {
+    return err;
+  }
+  err = kin__map_insert(&stage->key_map, hash, id);
+  if (err != 0) {
+    kin__slots_give(&stage->keys, id);
+    return err;
+  }
+  uintptr_t *place = take_place(stage);
+  if (place == NULL) {
+    drop_key(stage, id);
+    return KIN_ENOMEM;
+  }
+  *place = entry;
+  key_at(stage, id)->place = place;
+  key_at(stage, id)->generation = stage->generation;
+  return 0;
+}
+
+/* --- Entries -------------------------------------------------------------- */
 
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object) {
-  int err = kin__chunkq_reserve(&stage->objects, 1);
-  if (err == 0) {
-    err = note_change(stage, type, take_object);
-  }
-  uintptr_t *place = err == 0 ? kin__chunkq_push(&stage->objects) : NULL;
+  uintptr_t *place = kin__chunkq_push(&stage->objects);
   if (place == NULL) {
     kin_object_unref(take_object);
     free_if_empty(stage);
     return KIN_ENOMEM;
   }
-  assert(((uintptr_t)take_object & TYPE_BITS) == 0);
-  *place = (uintptr_t)take_object | (uintptr_t)(type - KIN__DECODED_LISTED);
+  *place = make_entry(type, take_object);
   return 0;
 }
 
+/* A state that was refused leaves the one before; any other one, and a
+ * deletion, leave neither. */
+static int merge(kin__stage *stage, kin__decoded_type type,
+                 kin_object *take_object, bool *is_new) {
+  kin_str key = kin_object_key(take_object);
+  uint32_t hash = kin__hash(&stage->seed, key);
+  uint32_t last = find(stage, key, hash, false);
+  uint32_t refused = find(stage, key, hash, true);
+  *is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
+            type != KIN__DECODED_DELETED;
+  if (type == KIN__DECODED_DELETED) {
+    void_key(stage, last);
+    void_key(stage, refused);
+    kin_object_unref(take_object);
+    return 0;
+  }
+  uint32_t same = is_refused(take_object) ? refused : last;
+  uintptr_t entry = make_entry(type, take_object);
+  if (same == KIN__NO_SLOT) {
+    int err = push_keyed(stage, hash, entry);
+    if (err != 0) {
+      kin_object_unref(take_object);
+      return err;
+    }
+  } else {
+    uintptr_t *place = key_at(stage, same)->place;
+    kin_object_unref(object_in(*place));
+    *place = entry;
+  }
+  if (same != refused) {
+    void_key(stage, refused);
+  }
+  return 0;
+}
+
+int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
+                     kin_object *take_object, bool *is_new) {
+  if (!stage->has_seed) {
+    stage->seed = kin__hash_make_seed(stage);
+    stage->has_seed = true;
+  }
+  stage->is_merged = true;
+  int err = merge(stage, type, take_object, is_new);
+  free_if_empty(stage);
+  return err;
+}
+
+bool kin__stage_is_void(const kin__stage *stage) {
+  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  return place != NULL && is_void(stage, *place);
+}
+
 kin_object *kin__stage_peek(const kin__stage *stage) {
-  assert(stage->stale == 0);
+  assert(stage->stale == 0 && !kin__stage_is_void(stage));
   const uintptr_t *place = kin__chunkq_peek(&stage->objects);
   return place != NULL ? object_in(*place) : NULL;
 }
@@ -153,36 +232,38 @@ kin__decoded_type kin__stage_type(const kin__stage *stage) {
   return (kin__decoded_type)((*place & TYPE_BITS) + KIN__DECODED_LISTED);
 }
 
-bool kin__stage_is_void(const kin__stage *stage) {
-  uint32_t hash;
-  uint32_t id = find(stage, kin__stage_peek(stage), &hash);
-  return kin__stage_type(stage) == KIN__DECODED_DELETED ||
-         (id != KIN__NO_SLOT && changed_at(stage, id)->number > stage->popped);
-}
-
 static void pop(kin__stage *stage) {
   const uintptr_t *place = kin__chunkq_peek(&stage->objects);
-  kin_object *object = object_in(*place);
-  forget_change(stage, object);
-  kin_object_unref(object);
+  if (!is_void(stage, *place)) {
+    if (stage->keys.live > 0) {
+      forget_place(stage, place);
+    }
+    kin_object_unref(object_in(*place));
+  }
   kin__chunkq_pop(&stage->objects);
-  stage->popped++;
-  free_if_empty(stage);
 }
 
+/* What is popped must not be used again, so no void place is from now on. */
 void kin__stage_pop(kin__stage *stage) {
   assert(stage->stale == 0);
+  stage->voids -= kin__stage_is_void(stage);
+  stage->first_void = NULL;
   pop(stage);
+  free_if_empty(stage);
 }
 
 void kin__stage_discard(kin__stage *stage) {
   stage->stale = stage->objects.count;
+  stage->first_void = NULL;
+  stage->voids = 0;
+  stage->generation++;
 }
 
 bool kin__stage_free_step(kin__stage *stage, size_t count) {
   for (; count > 0 && stage->stale > 0; count--) {
     pop(stage);
     stage->stale--;
+    free_if_empty(stage);
   }
   return stage->stale > 0;
 }
@@ -198,5 +279,5 @@ bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
 }
 
 size_t kin__stage_count(const kin__stage *stage) {
-  return stage->objects.count - stage->stale;
+  return stage->objects.count - stage->stale - stage->voids;
 }

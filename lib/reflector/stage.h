@@ -19,18 +19,21 @@
  * everybody. An object that is cached unchanged is the cached object itself. A
  * failed list drops its stage and has changed nothing.
  *
- * A list that comes as a watch may change while it comes: what a later entry
- * has made void is skipped (kin__stage_is_void), so what is left is the final
- * content (WL-03). Only keys with changes are remembered for that, about 30
- * bytes each, while an entry of theirs is staged. */
+ * A list that comes as a watch may change while it comes, and for as long as
+ * its server likes; so it is merged into the stage, which has each key once,
+ * with its last state (WL-03). That costs 28 bytes more for each key. What a
+ * deletion leaves is void, until another key takes the place. */
 typedef struct kin__stage {
   kin__chunkq objects; /* of kin_object *, one reference each, with the type in
                         * the lowest two bits */
   size_t stale;        /* of these, at the front: discarded, not freed yet */
-  uint64_t popped;     /* so far; the number of the entry in front */
-  kin__slots changed;  /* keys that were changed, with their last entry */
-  kin__map changed_map;
-  kin__hash_seed seed; /* of the map, made before the first change */
+  size_t voids;        /* of the others */
+  uintptr_t *first_void; /* that may be used again */
+  bool is_merged;        /* something was, since it was empty */
+  uint32_t generation;   /* of keys: how often it was discarded */
+  kin__slots keys;       /* of what was merged */
+  kin__map key_map;
+  kin__hash_seed seed; /* of the map, made before the first key */
   bool has_seed;
 } kin__stage;
 
@@ -40,16 +43,23 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object);
 
-/* The oldest object that is not stale, borrowed, or NULL. Stale ones must have
- * been freed. */
+/* The same in a list that changes: the state that the key has is freed, and a
+ * deleted object is no part of it any more. An object without a text, which
+ * could not be transformed, is staged beside the state before. *is_new: the key
+ * was not there. A stage that is merged into must not be pushed to, until it
+ * was discarded or is empty. Errors: KIN_ENOMEM, nothing changed. */
+int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
+                     kin_object *take_object, bool *is_new);
+
+/* Whether what is first is void: it has to be popped. Stale ones must have been
+ * freed. */
+bool kin__stage_is_void(const kin__stage *stage);
+/* The first object, borrowed, or NULL; it must not be void, and stale ones must
+ * have been freed. */
 kin_object *kin__stage_peek(const kin__stage *stage);
 /* Its type; there must be one. */
 kin__decoded_type kin__stage_type(const kin__stage *stage);
-/* Whether that object is no part of what the list has come to: it was deleted,
- * or a later entry has changed or deleted it. An object without a text, which
- * could not be transformed, changes none. There must be one. */
-bool kin__stage_is_void(const kin__stage *stage);
-/* Drops that object. */
+/* Drops what is first; nothing may be merged before the stage is empty. */
 void kin__stage_pop(kin__stage *stage);
 
 /* Discards all objects: O(1), kin__stage_free_step frees them. What is pushed
@@ -62,7 +72,7 @@ bool kin__stage_free_step(kin__stage *stage, size_t count);
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count);
 
-/* Number of objects that are not stale. */
+/* Number of objects that are not stale and not void. */
 size_t kin__stage_count(const kin__stage *stage);
 
 #endif /* KIN_REFLECTOR_STAGE_H */

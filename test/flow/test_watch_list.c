@@ -116,10 +116,10 @@ static void test_only_the_final_content(void **state) {
   open_world(&s, 4);
   iw_world *w = &s.w;
   change_a_stream(w);
-  assert_string_equal(w->rec.log, "add odd/p3 104 initial\n"
-                                  "add even/p0 106 initial\n"
-                                  "add even/p2 111 initial\n"
+  assert_string_equal(w->rec.log, "add even/p0 106 initial\n"
                                   "add even/p4 114 initial\n"
+                                  "add even/p2 111 initial\n"
+                                  "add odd/p3 104 initial\n"
                                   "synced 4\n");
   assert_int_equal(w->script.request_count, 1);
   iw_assert_truth(w);
@@ -143,9 +143,9 @@ static void test_final_content_of_a_relist(void **state) {
   size_t before = strlen(w->rec.log);
   change_a_stream(w);
   assert_string_equal(w->rec.log + before, "update even/p0 101 -> 106\n"
+                                           "add even/p4 114\n"
                                            "delete even/p2 recreated\n"
                                            "add even/p2 111\n"
-                                           "add even/p4 114\n"
                                            "delete odd/p1 relist\n"
                                            "relisted  116 4\n");
   iw_assert_truth(w);
@@ -270,7 +270,7 @@ static void test_no_progress(void **state) {
   }
 }
 
-/* As long as anything comes, it is waited for. */
+/* As long as new objects come, they are waited for. */
 static void test_slow_progress(void **state) {
   (void)state;
   stream_world s;
@@ -279,11 +279,64 @@ static void test_slow_progress(void **state) {
   w->server.holds_bookmark = true;
   for (int i = 0; i < 5; i++) {
     mini_pass(&w->server, 8000);
-    mini_put(&w->server, 1);
+    mini_put(&w->server, 2 + i);
   }
   assert_int_equal(w->server.lists, 0);
   w->server.holds_bookmark = false;
   mini_serve(&w->server);
+  assert_true(kin_informer_has_synced(w->informer));
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* Nothing marks the end, and events go on for ever: it is a list soon, with no
+ * more memory than the objects need, and no stream the next time. */
+static void test_no_end(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  w->server.holds_bookmark = true;
+  mini_pass(&w->server, 1000);
+  size_t bytes = atomic_load(&w->memory.live_bytes);
+  for (int i = 0; i < 60 && w->server.lists == 0; i++) {
+    mini_pass(&w->server, 300);
+    mini_put(&w->server, i % 3);
+    assert_true(w->server.lists > 0 ||
+                (status_of(w).staged == 3 &&
+                 atomic_load(&w->memory.live_bytes) < bytes + 4000));
+  }
+  assert_int_equal(w->server.lists, 1);
+  assert_int_equal(w->server.streams, 1);
+  assert_true(kin_informer_has_synced(w->informer));
+  assert_false(s.refused); /* of others nothing is known */
+  mini_serve(&w->server);
+  iw_assert_truth(w);
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  script_body(&w->script, "watch=true", gone, sizeof gone - 1);
+  mini_put(&w->server, 1);
+  mini_pass(&w->server, 10000);
+  assert_true(w->server.lists >= 2);
+  assert_int_equal(w->server.streams, 1);
+  iw_assert_truth(w);
+  iw_finish(w);
+}
+
+/* Its head never comes: it is a list the next time, and from then on. */
+static void test_no_head(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  script_advance(&w->script, 30000);
+  script_break(&w->script, "sendInitialEvents", KIN_ETIMEDOUT,
+               KIN_CLASS_PROTOCOL);
+  assert_int_equal(w->errors, 1);
+  mini_pass(&w->server, 1700);
+  assert_int_equal(w->server.lists, 1);
+  assert_int_equal(w->server.streams, 0);
   assert_true(kin_informer_has_synced(w->informer));
   iw_assert_truth(w);
   iw_finish(w);
@@ -568,6 +621,8 @@ int main(void) {
       cmocka_unit_test(test_switched_off),
       cmocka_unit_test(test_no_progress),
       cmocka_unit_test(test_slow_progress),
+      cmocka_unit_test(test_no_end),
+      cmocka_unit_test(test_no_head),
       cmocka_unit_test(test_large_object),
       cmocka_unit_test(test_list_goes_back),
       cmocka_unit_test(test_list_goes_back_without_memory),

@@ -26,8 +26,11 @@ static int push(kin__stage *stage, int key, int version,
                 kin__decoded_type type) {
   char text[32];
   snprintf(text, sizeof text, "n/p%d", key);
-  return kin__stage_push(stage, type,
-                         object_keyed(NULL, text, (unsigned)version));
+  kin_object *object = object_keyed(NULL, text, (unsigned)version);
+  bool is_new;
+  return type == KIN__DECODED_LISTED
+             ? kin__stage_push(stage, type, object)
+             : kin__stage_merge(stage, type, object, &is_new);
 }
 
 static void change(kin__stage *stage, int key, int version,
@@ -45,16 +48,17 @@ static int number(kin_str s, size_t skipped) {
 
 /* The next entry that counts: its key, or -1; *version is set. */
 static int take(kin__stage *stage, int *version) {
-  for (kin_object *object; (object = kin__stage_peek(stage)) != NULL;) {
-    bool is_void = kin__stage_is_void(stage);
-    int key = number(kin_object_key(object), 3);
-    *version = number(kin_object_resource_version(object), 0);
+  while (kin__stage_is_void(stage)) {
     kin__stage_pop(stage);
-    if (!is_void) {
-      return key;
-    }
   }
-  return -1;
+  const kin_object *object = kin__stage_peek(stage);
+  if (object == NULL) {
+    return -1;
+  }
+  int key = number(kin_object_key(object), 3);
+  *version = number(kin_object_resource_version(object), 0);
+  kin__stage_pop(stage);
+  return key;
 }
 
 static void assert_freed(const kin__stage *stage, fail_alloc *memory) {
@@ -77,8 +81,8 @@ static void fill(kin__stage *stage, kin__random *random, int *versions) {
   }
 }
 
-/* Each key once, with its last state, in the order of these; also when part of
- * the stage before it was discarded, and is freed meanwhile. */
+/* Each key once, with its last state; also when part of the stage before it was
+ * discarded, and is freed meanwhile. */
 static void test_model(void **state) {
   (void)state;
   fail_alloc memory;
@@ -98,11 +102,8 @@ static void test_model(void **state) {
     }
     int key;
     int version;
-    int last = 0;
     while ((key = take(&stage, &version)) >= 0) {
       assert_int_equal(version, versions[key]);
-      assert_true(version > last);
-      last = version;
       versions[key] = 0;
     }
     for (int i = 0; i < KEYS; i++) {
@@ -126,7 +127,7 @@ static void test_discarded(void **state) {
   kin__stage_discard(&stage);
   change(&stage, 1, 1, KIN__DECODED_LISTED);
   change(&stage, 2, 4, KIN__DECODED_LISTED);
-  assert_true(kin__stage_free_step(&stage, 3));
+  assert_true(kin__stage_free_step(&stage, 1));
   assert_false(kin__stage_free_step(&stage, 3));
   int version;
   assert_int_equal(take(&stage, &version), 1);
@@ -136,25 +137,76 @@ static void test_discarded(void **state) {
   assert_freed(&stage, &memory);
 }
 
-/* Without changes it costs what a list costs. */
-static void test_costs_nothing(void **state) {
+/* A list has 8 bytes for each object, a stream 28 more for its key, and for
+ * nothing else, however many changes come: states of one key, and keys that
+ * come and go. What is superseded is freed at once. */
+static void test_costs_of_keys_alone(void **state) {
   (void)state;
-  size_t calls[2];
-  for (int i = 0; i < 2; i++) {
+  for (int way = 0; way < 4; way++) {
     fail_alloc memory;
     fail_alloc_init(&memory, 0);
     kin__stage stage;
     kin__stage_init(&stage, &memory.allocator);
-    for (int key = 0; key < KEYS; key++) {
-      change(&stage, key, key,
-             i == 0 ? KIN__DECODED_LISTED : KIN__DECODED_ADDED);
+    kin_object *first = object_keyed(NULL, "n/p0", 1);
+    bool is_new = false;
+    assert_int_equal(kin__stage_merge(&stage, KIN__DECODED_ADDED,
+                                      kin_object_ref(first), &is_new),
+                     0);
+    assert_true(is_new);
+    for (int i = 1; i < 10 * KEYS; i++) {
+      int key = way < 2 ? i % KEYS : i;
+      change(&stage, way == 0 ? 0 : key, i, KIN__DECODED_ADDED);
+      change(&stage, way == 0 ? 0 : key, i, KIN__DECODED_MODIFIED);
+      if (way >= 2) {
+        change(&stage, key, i, KIN__DECODED_DELETED);
+      }
+      if (way == 3) {
+        change(&stage, 0, i, KIN__DECODED_DELETED);
+        change(&stage, 0, i, KIN__DECODED_ADDED);
+      }
     }
-    calls[i] = (size_t)atomic_load(&memory.calls);
+    size_t keys = way == 1 ? KEYS : 1;
+    assert_int_equal(kin__stage_count(&stage), keys);
+    assert_true(stage.objects.count <= keys + 2);
+    assert_int_equal(stage.keys.live, keys);
+    assert_true(atomic_load(&memory.live_bytes) <= 45000 + keys * 37);
+    int version;
+    if (way == 2) {
+      assert_int_equal(take(&stage, &version), 0);
+      assert_int_equal(version, 1);
+    }
+    kin_object_unref(first);
     kin__stage_discard(&stage);
     assert_false(kin__stage_free_step(&stage, SIZE_MAX));
     assert_freed(&stage, &memory);
   }
-  assert_int_equal(calls[0], calls[1]);
+}
+
+/* What was superseded is not kept by anything. */
+static void test_superseded_is_freed(void **state) {
+  (void)state;
+  fail_alloc objects;
+  fail_alloc_init(&objects, 0);
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__stage stage;
+  kin__stage_init(&stage, &memory.allocator);
+  size_t base = 0;
+  for (unsigned i = 1; i <= 1000; i++) {
+    kin_object *object = object_keyed(&objects.allocator, "n/p0", i);
+    bool is_new;
+    assert_int_equal(
+        kin__stage_merge(&stage, KIN__DECODED_MODIFIED, object, &is_new), 0);
+    assert_int_equal(is_new, i == 1);
+    base = i == 10 ? atomic_load(&objects.live_bytes) : base;
+  }
+  assert_true(atomic_load(&objects.live_bytes) < base + 64);
+  change(&stage, 0, 1001, KIN__DECODED_DELETED);
+  assert_int_equal(kin__stage_count(&stage), 0);
+  kin__stage_discard(&stage);
+  assert_false(kin__stage_free_step(&stage, SIZE_MAX));
+  assert_freed(&stage, &memory);
+  assert_int_equal(atomic_load(&objects.live_blocks), 0);
 }
 
 /* A push that failed has changed nothing: what is there can be taken. */
@@ -196,7 +248,8 @@ static void refuse(kin__stage *stage, int version, kin__decoded_type type) {
   kin_object *object;
   assert_int_equal(kin__object_new(&object, memory, &parts), 0);
   kin__memory_unref(memory);
-  assert_int_equal(kin__stage_push(stage, type, object), 0);
+  bool is_new;
+  assert_int_equal(kin__stage_merge(stage, type, object, &is_new), 0);
 }
 
 /* A state that was refused leaves the one before, but a deletion is one
@@ -214,6 +267,16 @@ static void test_refused(void **state) {
   assert_int_equal(version, 1);
   assert_int_equal(take(&stage, &version), 1);
   assert_int_equal(version, 2);
+  assert_int_equal(take(&stage, &version), -1);
+  change(&stage, 1, 1, KIN__DECODED_ADDED);
+  for (int i = 2; i < 9; i++) { /* of those only the last one */
+    refuse(&stage, i, KIN__DECODED_MODIFIED);
+  }
+  assert_int_equal(kin__stage_count(&stage), 2);
+  change(&stage, 1, 9, KIN__DECODED_MODIFIED);
+  assert_int_equal(kin__stage_count(&stage), 1);
+  assert_int_equal(take(&stage, &version), 1);
+  assert_int_equal(version, 9);
   assert_int_equal(take(&stage, &version), -1);
   refuse(&stage, 1, KIN__DECODED_ADDED);
   refuse(&stage, 2, KIN__DECODED_DELETED);
@@ -245,7 +308,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_discarded),
-      cmocka_unit_test(test_costs_nothing),
+      cmocka_unit_test(test_costs_of_keys_alone),
+      cmocka_unit_test(test_superseded_is_freed),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_no_memory_at_first),
