@@ -392,12 +392,12 @@ static void test_silence(void **state) {
   assert_true(f.refused);
 }
 
-/* Each row is one tick: bytes of an object in hand, events of keys that are
- * there, of new ones, both. Given up for a list after two without progress. */
+/* Ticks: '.' nothing, 'b'ytes of an object, 'o'ld keys, 'n'ew ones, 'x' both.
+ * Given up for a list after two without progress. */
 static void test_progress(void **state) {
   (void)state;
   static const struct {
-    const char *ticks; /* '.' nothing, 'b'ytes, 'o'ld, 'n'ew, 'x' all */
+    const char *ticks;
     bool gives_up;
     bool refuses; /* for all */
     bool is_endless;
@@ -440,13 +440,13 @@ static void test_new_keys_for_ever(void **state) {
   input(KIN__INPUT_START);
   uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
   input(KIN__INPUT_HEAD);
-  uint64_t began_ms = f.now_ms;
   while (f.reflector.state == KIN__REFLECTOR_STREAMING) {
     kin__reflector_streamed(&f.reflector, true);
     f.now_ms += 5000;
     input(KIN__INPUT_TIMER);
   }
-  assert_in_range(f.now_ms - began_ms, timeout_ms + 30000, timeout_ms + 35000);
+  timeout_ms += 30000 + 1000000; /* when it began */
+  assert_in_range(f.now_ms, timeout_ms, timeout_ms + 5000);
   assert_string_equal(describe(&f.actions), "cancel drop list@0");
   assert_false(f.refused);
   finish();
@@ -492,9 +492,8 @@ static void test_unreached_is_no_refusal(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  kin__failure failure = {.code = KIN_ETIMEDOUT,
-                          .error_class = KIN_CLASS_CONNECT,
-                          .retry_after_s = -1};
+  kin__failure failure = broken;
+  failure.code = KIN_ETIMEDOUT;
   for (int i = 0; i < 5; i++) {
     step(KIN__INPUT_FAILED, &failure);
     input(KIN__INPUT_TIMER);

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Each way back of the reflector, twice on the same one: fall-backs, deadlines,
+ * flags and series begin anew, so the second time has the same requests, waits,
+ * reports and verdicts as the first. What is remembered on purpose, that a
+ * server does not do streams, is in test_reflector_stream.c. Proves PG-03,
+ * RD-01, RF-05, RF-06, RF-15, RL-05, RW-07, WL-06, WL-07. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/reflector_steps.h"
+
+typedef enum kind { LISTS, PAGES, STREAMS, INTERNAL, UNVERSIONED, KINDS } kind;
+
+typedef struct story {
+  kind what;
+  const char *inputs; /* from WATCHING to WATCHING; see take() */
+} story;
+
+static const story stories[] = {
+    /* Watches that end, and break. */
+    {LISTS, "MEH"},
+    {LISTS, "EPH"},
+    {LISTS, "XPH"},
+    {LISTS, "MXH"},
+    {LISTS, "eTPH"},
+    {LISTS, "MeTHeTPH"},
+    {LISTS, "xTPH"},
+    {LISTS, "DPH"},
+    /* Servers that are away, and refuse. */
+    {LISTS, "XxTxTxTxTPxTPH"},
+    {LISTS, "XuTuTuTuTPuTH"},
+    {LISTS, "XfTfTfTfTPfTH"},
+    {LISTS, "XlTlTlTPlTH"},
+    {LISTS, "XnTnTnTPH"},
+    {LISTS, "XnFTPAH"},
+    {LISTS, "MwTH"},
+    /* Lost positions, and the lists that follow. */
+    {LISTS, "gTPAH"},
+    {LISTS, "gT=PAH"},
+    {LISTS, "gT==AH"},
+    {LISTS, "gTGPAH"},
+    {LISTS, "gTGGTPAH"},
+    {LISTS, "gTGuTPAH"},
+    {LISTS, "gTmPAH"},
+    {LISTS, "gTmuTPAH"},
+    {LISTS, "gTtPAH"},
+    {LISTS, "gTbbbAH"},
+    {LISTS, "gTuTuTuTPAH"},
+    {LISTS, "gTxTxTPAH"},
+    {LISTS, "gTfTfTPAH"},
+    {LISTS, "gTPaTPaTPAH"},
+    {LISTS, "gTPAHgTPAHgTPAH"},
+    {LISTS, "dTPAH"},
+    {LISTS, "XtTPAH"},
+    {LISTS, "XfTPGTPAH"},
+    {PAGES, "gTNPAH"},
+    {PAGES, "gTNGPAH"},
+    {PAGES, "gTNGNGTPAH"},
+    {PAGES, "gT;PAH"},
+    {PAGES, "gTNuTNPAH"},
+    /* Verifies, and proofs. */
+    {LISTS, "VpHBEH"},
+    {LISTS, "VpHEHBEH"},
+    {LISTS, "VpHEHEPAH"},
+    {LISTS, "VcqhEH"},
+    {LISTS, "VcqHEqhEH"},
+    {LISTS, "VcqHEqHEPAH"},
+    {LISTS, "VcfHBEH"},
+    {LISTS, "VmPH"},
+    {LISTS, "VtPH"},
+    {LISTS, "VfTfTpHBEH"},
+    {LISTS, "VpHgTPAH"},
+    {LISTS, "VbbAH"},
+    {LISTS, "VpHeTHeTPAH"},
+    /* Internal errors. */
+    {INTERNAL, "iHiTHMEH"},
+    {INTERNAL, "iHjTPAH"},
+    {INTERNAL, "iHjTPAHiHjTPAH"},
+    {INTERNAL, "VpHIHIPAH"},
+    /* Streams. */
+    {STREAMS, "gTHRA"},
+    {STREAMS, "gTHrHRA"},
+    {STREAMS, "gTHrHrA"},
+    {STREAMS, "gTHEHRA"},
+    {STREAMS, "gTHEHEPAH"},
+    {STREAMS, "gTHxTHxTPAH"},
+    {STREAMS, "gTHoTRA"},
+    {STREAMS, "gTHTRA"},
+    {STREAMS, "gTGHRA"},
+    {STREAMS, "gTGGTHRA"},
+    {STREAMS, "gTHdPAH"},
+    {STREAMS, "gTlTlTHRA"},
+    {STREAMS, "gTxTxTHRA"},
+    {STREAMS, "gTHRXAH"},
+    {STREAMS, "gTHRaTHRA"},
+    {STREAMS, "VpHEHEHRA"},
+    {STREAMS, "gTYTHRA"},
+    /* No position. */
+    {UNVERSIONED, "E0AH"},
+    {UNVERSIONED, "X0AH"},
+    {UNVERSIONED, "eT0AH"},
+    {UNVERSIONED, "EuT0AH"},
+    {UNVERSIONED, "V0AH"},
+    {UNVERSIONED, "gT0AH"},
+};
+
+static unsigned base; /* the position that the story began with */
+static uint64_t timer_ms;
+static char told[8192];
+static bool refused;
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void note(const char *format, ...) {
+  size_t length = strlen(told);
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(told + length, sizeof told - length, format, args);
+  va_end(args);
+  assert_true(n >= 0 && (size_t)n < sizeof told - length);
+}
+
+/* A version beside the base. */
+static void note_version(const char *version) {
+  char *end;
+  unsigned long number = strtoul(version, &end, 10);
+  if (end == version || number == 0) {
+    note("@%s", version);
+  } else {
+    note("@base%+ld", (long)number - (long)base);
+  }
+}
+
+/* All that the last input had done. */
+static void note_actions(char letter) {
+  const kin__reflector_actions *a = &rs.actions;
+  note("%c %s%s%s%s%s%s%s%s%s%s", letter,
+       kin__reflector_state_name(rs.reflector.state),
+       a->cancel_request ? " cancel" : "", a->stop_timer ? " stop" : "",
+       a->drop_stage ? " drop" : "", a->hold_request ? " hold" : "",
+       a->apply_stage ? " apply" : "", a->continue_request ? " continue" : "",
+       a->report ? " report" : "", a->lost_verify ? " lost" : "",
+       a->gave_up_stream ? " gave-up" : "");
+  if (a->request != KIN__REQUEST_NONE) {
+    note(" request %d", (int)a->request);
+    note_version(a->version != NULL ? a->version : "");
+    note(" %s %s /%u %us", a->version_match != NULL ? a->version_match : "",
+         a->token != NULL ? a->token : "", a->limit, a->timeout_s);
+  }
+  if (a->start_timer) {
+    note(" timer %llu", (unsigned long long)a->timer_ms);
+    timer_ms = a->timer_ms;
+  }
+  int code;
+  if (kin__reflector_take_verdict(&rs.reflector, &code)) {
+    note(" verdict %d", code);
+  }
+  note(" failures %u\n", rs.reflector.failures);
+}
+
+static void step_with(kin__reflector_input_type type, unsigned offset,
+                      const char *token, uint64_t connection) {
+  char version[16];
+  snprintf(version, sizeof version, "%u", base + offset);
+  kin__failure failure = rs_status(500, "");
+  kin__reflector_input in = {.type = type,
+                             .version = version,
+                             .token = token,
+                             .failure = &failure,
+                             .connection = connection};
+  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+}
+
+static void saw(kin__decoded_type type, unsigned offset) {
+  char version[16];
+  snprintf(version, sizeof version, "%u", base + offset);
+  rs_saw(type, version);
+  rs.actions = (kin__reflector_actions){0};
+}
+
+static kin__failure undecodable(void) {
+  return (kin__failure){
+      .code = KIN_EJSON, .error_class = KIN_CLASS_DECODE, .retry_after_s = -1};
+}
+
+static kin__failure put_off(void) {
+  kin__failure failure = rs_status(429, "");
+  failure.retry_after_s = 2;
+  return failure;
+}
+
+static kin__failure no_http(void) {
+  return (kin__failure){.code = KIN_EHTTP,
+                        .error_class = KIN_CLASS_PROTOCOL,
+                        .retry_after_s = -1};
+}
+
+static void take_failure(char letter) {
+  switch (letter) {
+  case 'X':
+    rs.now_ms += 2000;
+    rs_fail(rs_broken());
+    return;
+  case 'x':
+    rs_fail(rs_broken());
+    return;
+  case 'u':
+    rs_fail(rs_status(503, "ServiceUnavailable"));
+    return;
+  case 'f':
+    rs_fail(rs_status(403, "Forbidden"));
+    return;
+  case 'l':
+    rs_fail(rs_status(429, "TooManyRequests"));
+    return;
+  case 'w':
+    rs_fail(put_off());
+    return;
+  case 'n':
+    rs_fail(rs_status(404, "NotFound"));
+    return;
+  case 'm':
+    rs_fail(rs_status(400, "BadRequest"));
+    return;
+  case 't':
+    rs_fail(rs_too_large());
+    return;
+  case 'd':
+    rs_fail(undecodable());
+    return;
+  case 'Y':
+    rs_fail(no_http());
+    return;
+  case 'G':
+    rs_fail(rs_status(410, "Expired"));
+    return;
+  case 'g':
+    rs.now_ms += 10000;
+    rs_error_event(rs_status(410, "Expired"));
+    return;
+  case 'I':
+  case 'i':
+  case 'j': /* after 2 s, 0 s, a minute less one second */
+    rs.now_ms += letter == 'I' ? 2000 : letter == 'j' ? 59000 : 0;
+    rs_error_event(rs_status(500, "InternalError"));
+    return;
+  default:
+    fail_msg("no letter '%c'", letter);
+  }
+}
+
+static void take(char letter) {
+  switch (letter) {
+  case 'H':
+    rs_input(KIN__INPUT_HEAD);
+    return;
+  case 'h':
+    rs_head_on(5);
+    return;
+  case 'P': /* the last page, of a newer list; '=' of the same, 'b' older */
+    step_with(KIN__INPUT_PAGE, 5, "", 0);
+    return;
+  case '=':
+    step_with(KIN__INPUT_PAGE, 0, "", 0);
+    return;
+  case 'b':
+    step_with(KIN__INPUT_PAGE, (unsigned)-2, "", 0);
+    return;
+  case 'N': /* not the last page; ';' of the same */
+    step_with(KIN__INPUT_PAGE, 5, "more", 0);
+    return;
+  case ';':
+    step_with(KIN__INPUT_PAGE, 0, "more", 0);
+    return;
+  case '0':
+    rs_page("", "");
+    return;
+  case 'p': /* of a verify; 'c' and 'q' on connections */
+    step_with(KIN__INPUT_PAGE, 3, "", 0);
+    return;
+  case 'c':
+    step_with(KIN__INPUT_PAGE, 3, "", 4);
+    return;
+  case 'q':
+    step_with(KIN__INPUT_PAGE, 3, "", 5);
+    return;
+  case 'R':
+    step_with(KIN__INPUT_STREAMED, 5, "", 0);
+    return;
+  case 'r':
+    step_with(KIN__INPUT_STREAMED, 0, "", 0);
+    return;
+  case 'A':
+    rs_input(KIN__INPUT_APPLIED);
+    return;
+  case 'a':
+    step_with(KIN__INPUT_APPLY_FAILED, 0, "", 0);
+    return;
+  case 'M':
+    saw(KIN__DECODED_MODIFIED, 1);
+    return;
+  case 'B':
+    saw((kin__decoded_type)0, 3);
+    return;
+  case 'o':
+    kin__reflector_streamed(&rs.reflector, false);
+    rs.actions = (kin__reflector_actions){0};
+    return;
+  case 'E':
+    rs.now_ms += 3000;
+    rs_watch_ends(3000);
+    return;
+  case 'D': /* the watch's deadline */
+  case 'T':
+    rs.now_ms += timer_ms;
+    rs_input(KIN__INPUT_TIMER);
+    return;
+  case 'e':
+    rs_watch_ends(0);
+    return;
+  case 'V':
+    rs_verify("");
+    return;
+  case 'F':
+    rs_input(KIN__INPUT_FORGET);
+    return;
+  default:
+    take_failure(letter);
+  }
+}
+
+static void begin(kind what) {
+  rs_begin(what == PAGES ? 10 : 0);
+  refused = false;
+  base = 10;
+  if (what == STREAMS) {
+    kin__reflector_use_streams(&rs.reflector, &refused);
+  }
+  if (what == INTERNAL) {
+    kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+  }
+  rs_input(KIN__INPUT_START);
+  if (what == STREAMS) {
+    rs_input(KIN__INPUT_HEAD);
+    step_with(KIN__INPUT_STREAMED, 0, "", 0);
+  } else {
+    rs_page(what == UNVERSIONED ? "" : "10", "");
+  }
+  rs_input(KIN__INPUT_APPLIED);
+  rs_input(KIN__INPUT_HEAD);
+  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+}
+
+/* Once, after a long time, with the same random numbers. */
+static const char *play(const story *s, char *out, size_t size) {
+  rs.random = (kin__random){7};
+  timer_ms = rs.reflector.watch_timeout_s * UINT64_C(1000) + 30000;
+  base = (unsigned)strtoul(rs.reflector.version, NULL, 10);
+  told[0] = '\0';
+  for (const char *letter = s->inputs; *letter != '\0'; letter++) {
+    take(*letter);
+    note_actions(*letter);
+  }
+  if (rs.reflector.state != KIN__REFLECTOR_WATCHING) {
+    fail_msg("\"%s\" does not come back:\n%s", s->inputs, told);
+  }
+  snprintf(out, size, "%s", told);
+  return out;
+}
+
+static void check(const story *s) {
+  static char first[sizeof told];
+  static char again[sizeof told];
+  begin(s->what);
+  for (int i = 0; i < 4; i++) {
+    rs.now_ms += i % 2 == 0 ? 3600000 : 20000;
+    rs.reflector.watch_timeout_s = 400;
+    rs.reflector.saw_anything = false;
+    play(s, i == 0 ? first : again, sizeof first);
+    if (i > 0 && strcmp(first, again) != 0) {
+      fail_msg("\"%s\", time %d:\n%s\nis not\n%s", s->inputs, i + 1, again,
+               first);
+    }
+  }
+  rs_begin(0);
+}
+
+static void test_each_story_twice(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
+    check(&stories[i]);
+  }
+}
+
+/* A story that was told leaves nothing to another one: after each, each other
+ * one is as it is alone. */
+static void test_each_story_after_each(void **state) {
+  (void)state;
+  static char alone[sizeof told];
+  static char after[sizeof told];
+  size_t count = sizeof stories / sizeof stories[0];
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 0; k < count; k++) {
+      if (stories[i].what != stories[k].what) {
+        continue;
+      }
+      for (int is_after = 0; is_after < 2; is_after++) {
+        begin(stories[i].what);
+        if (is_after) {
+          rs.now_ms += 20000;
+          play(&stories[k], after, sizeof after);
+        }
+        rs.now_ms += 20000;
+        rs.reflector.watch_timeout_s = 400;
+        rs.reflector.saw_anything = false;
+        play(&stories[i], is_after ? after : alone, sizeof after);
+      }
+      if (strcmp(alone, after) != 0) {
+        fail_msg("\"%s\" after \"%s\":\n%s\nis not\n%s", stories[i].inputs,
+                 stories[k].inputs, after, alone);
+      }
+    }
+  }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_each_story_twice),
+      TEST(test_each_story_after_each),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
