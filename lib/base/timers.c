@@ -11,69 +11,81 @@ void kin__timer_init(kin__timer *timer, void (*cb)(kin__timer *timer)) {
   *timer = (kin__timer){.cb = cb};
 }
 
-/* Joins two heaps; the later root becomes the first child of the earlier. */
-static kin__timer *meld(kin__timer *a, kin__timer *b) {
-  if (a == NULL) {
-    return b;
-  }
-  if (b == NULL) {
-    return a;
-  }
-  if (b->due_ms < a->due_ms) {
-    kin__timer *t = a;
-    a = b;
-    b = t;
-  }
-  b->sibling = a->child;
-  if (b->sibling != NULL) {
-    b->sibling->prev = b;
-  }
-  b->prev = a;
-  a->child = b;
-  return a;
+/* A leftist heap: the shortest way down from a node leads to the right, and
+ * `rank` is its length. So any way to the right has at most log2(n) nodes, and
+ * joining two heaps, which walks down those, takes that long at most. (Heaps
+ * that are only fast on average have pops that walk over all timers.) */
+
+static unsigned rank_of(const kin__timer *timer) {
+  return timer != NULL ? timer->rank : 0;
 }
 
-/* Joins a list of siblings in two passes. */
-static kin__timer *meld_siblings(kin__timer *first) {
-  kin__timer *pairs = NULL;
-  while (first != NULL) {
-    kin__timer *a = first;
-    kin__timer *b = a->sibling;
-    first = b != NULL ? b->sibling : NULL;
-    a->sibling = a->prev = NULL;
-    if (b != NULL) {
-      b->sibling = b->prev = NULL;
-    }
-    kin__timer *pair = meld(a, b);
-    pair->sibling = pairs;
-    pairs = pair;
+static void set_parent(kin__timer *timer, kin__timer *parent) {
+  if (timer != NULL) {
+    timer->parent = parent;
   }
+}
+
+/* Puts the longer child to the left. Returns whether the rank has changed. */
+static bool settle(kin__timer *timer) {
+  if (rank_of(timer->left) < rank_of(timer->right)) {
+    kin__timer *left = timer->left;
+    timer->left = timer->right;
+    timer->right = left;
+  }
+  unsigned rank = rank_of(timer->right) + 1;
+  bool has_changed = rank != timer->rank;
+  timer->rank = rank;
+  return has_changed;
+}
+
+/* Of timers that are due at the same time `a` has the earlier. */
+static kin__timer *meld(kin__timer *a, kin__timer *b) {
+  kin__timer *parent = NULL;
   kin__timer *root = NULL;
-  while (pairs != NULL) {
-    kin__timer *next = pairs->sibling;
-    pairs->sibling = NULL;
-    root = meld(root, pairs);
-    pairs = next;
+  while (a != NULL && b != NULL) {
+    if (b->due_ms < a->due_ms) {
+      kin__timer *t = a;
+      a = b;
+      b = t;
+    }
+    a->parent = parent;
+    if (parent != NULL) {
+      parent->right = a;
+    } else {
+      root = a;
+    }
+    parent = a;
+    a = a->right;
+  }
+  kin__timer *rest = a != NULL ? a : b;
+  set_parent(rest, parent);
+  if (parent == NULL) {
+    return rest;
+  }
+  parent->right = rest;
+  for (; parent != NULL; parent = parent->parent) {
+    settle(parent);
   }
   return root;
 }
 
 static void detach(kin__timers *timers, kin__timer *timer) {
-  kin__timer *rest = meld_siblings(timer->child);
-  if (timer == timers->root) {
+  kin__timer *parent = timer->parent;
+  kin__timer *rest = meld(timer->left, timer->right);
+  set_parent(rest, parent);
+  if (parent == NULL) {
     timers->root = rest;
+  } else if (parent->left == timer) {
+    parent->left = rest;
   } else {
-    if (timer->prev->child == timer) {
-      timer->prev->child = timer->sibling;
-    } else {
-      timer->prev->sibling = timer->sibling;
-    }
-    if (timer->sibling != NULL) {
-      timer->sibling->prev = timer->prev;
-    }
-    timers->root = meld(timers->root, rest);
+    parent->right = rest;
   }
-  timer->child = timer->sibling = timer->prev = NULL;
+  while (parent != NULL && settle(parent)) {
+    parent = parent->parent;
+  }
+  timer->left = timer->right = timer->parent = NULL;
+  timer->rank = 0;
   timer->is_active = false;
 }
 
@@ -89,6 +101,7 @@ void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms) {
   }
   timer->due_ms = due_ms;
   timer->is_active = true;
+  timer->rank = 1;
   timers->root = meld(timers->root, timer);
   notify(timers);
 }

@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Timers on an injected clock: a pairing heap of caller-owned nodes, so that
- * starting one cannot fail. A client drives one set with one uv_timer_t; a test
+/* Timers on an injected clock: a leftist heap of caller-owned nodes, so that
+ * starting one cannot fail, and no operation takes longer than O(log n). A client drives one set with one uv_timer_t; a test
  * drives it with numbers. */
 typedef struct kin__timer {
-  struct kin__timer *child;
-  struct kin__timer *sibling;
-  struct kin__timer *prev; /* elder sibling, or parent of a first child */
+  struct kin__timer *left;
+  struct kin__timer *right;
+  struct kin__timer *parent;
   uint64_t due_ms;
   void (*cb)(struct kin__timer *timer);
+  unsigned rank; /* 0 iff it is not active, see timers.c */
   bool is_active;
 } kin__timer;
 
@@ -33,7 +34,7 @@ static inline uint64_t kin__deadline_ms(uint64_t now_ms, uint64_t timeout_ms) {
   return now_ms + (timeout_ms < longest_ms ? timeout_ms : longest_ms);
 }
 
-/* (Re)starts: due at an absolute time. O(log n) amortized. */
+/* (Re)starts: due at an absolute time. O(log n). */
 void kin__timer_start(kin__timers *timers, kin__timer *timer, uint64_t due_ms);
 /* Does nothing if it is not active. */
 void kin__timer_stop(kin__timers *timers, kin__timer *timer);

@@ -198,6 +198,39 @@ static void test_timers_random_operations(void **state) {
   }
 }
 
+/* The way down to the right, which is all that a start or a pop walks. */
+static unsigned way_to_the_right(const kin__timer *timer) {
+  unsigned length = 0;
+  for (; timer != NULL; timer = timer->right) {
+    length++;
+  }
+  return length;
+}
+
+/* Thousands of timers that were started in the order in which they are due, or
+ * in the opposite one, or all for the same time: no pop takes long. */
+static void test_timers_no_pop_is_long(void **state) {
+  (void)state;
+  enum { COUNT = 8192, LOG2 = 13 };
+  static item items[COUNT];
+  for (int order = 0; order < 3; order++) {
+    setup(NULL);
+    init_items(items, COUNT);
+    for (unsigned i = 0; i < COUNT; i++) {
+      unsigned due = order == 0 ? i : order == 1 ? COUNT - i : 7;
+      kin__timer_start(&t.timers, &items[i].timer, due);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+      const kin__timer *root = t.timers.root;
+      assert_true(way_to_the_right(root) <= LOG2 + 1);
+      assert_true(way_to_the_right(root->left) <= LOG2 + 1);
+      bool has_more = kin__timers_run(&t.timers, UINT64_MAX, 1);
+      assert_int_equal(has_more, i + 1 < COUNT);
+    }
+    assert_int_equal(t.calls, COUNT);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_timers_none, setup),
@@ -207,6 +240,7 @@ int main(void) {
       cmocka_unit_test_setup(test_timers_callback_starts_itself, setup),
       cmocka_unit_test_setup(test_timers_callback_frees_timers, setup),
       cmocka_unit_test_setup(test_timers_random_operations, setup),
+      cmocka_unit_test_setup(test_timers_no_pop_is_long, setup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
