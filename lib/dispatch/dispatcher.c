@@ -7,6 +7,9 @@
 #include "dispatch/filter.h"
 #include "dispatch/listener.h"
 
+#define CHANGES_AHEAD 16u
+#define WARMED_PER_STEP 1024u
+
 static kin_listener *listener_of(kin__list *node) {
   return KIN__CONTAINER_OF(node, kin_listener, node);
 }
@@ -39,6 +42,7 @@ bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
     if (kin__listener_queue_is_empty(&listener->queue) &&
         !kin__listener_queue_trim_step(&listener->queue) &&
         !listener->is_running) {
+      kin__listener_queue_finish(&listener->queue);
       dispatcher->emptying = dispatcher->emptying->next;
     }
   }
@@ -67,6 +71,29 @@ int kin__dispatcher_add(kin__dispatcher *dispatcher,
     *out = listener;
   }
   return err;
+}
+
+bool kin__dispatcher_warm(kin__dispatcher *dispatcher) {
+  if (dispatcher->warmed > 0) {
+    dispatcher->warmed--;
+    return true;
+  }
+  kin__list *node = dispatcher->warming != NULL ? dispatcher->warming
+                                                : dispatcher->listeners.next;
+  kin__slice slice = kin__slice_begin_small(dispatcher->sched, WARMED_PER_STEP);
+  for (; node != &dispatcher->listeners; node = node->next) {
+    if (!kin__slice_next(&slice)) {
+      dispatcher->warming = node;
+      return false;
+    }
+    kin_listener *listener = listener_of(node);
+    if (!listener->is_closed) {
+      kin__listener_queue_warm(&listener->queue, CHANGES_AHEAD);
+    }
+  }
+  dispatcher->warming = NULL;
+  dispatcher->warmed = CHANGES_AHEAD - 1;
+  return true;
 }
 
 int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {

@@ -39,6 +39,8 @@ typedef struct kin__dispatcher {
   uint32_t default_resync_ms; /* 0: none */
   bool has_synced;            /* kin__dispatcher_synced was called */
   bool is_closed;             /* no callback any more */
+  kin__list *warming;   /* the listener that is warmed next; NULL: the first */
+  unsigned warmed;      /* changes for which all listeners are warm */
   kin__list *emptying;  /* the listener whose queue is next, once closed */
   uint64_t *handler_ns; /* time spent in handlers is added here */
   uint64_t delivered;   /* these three: see kin_informer_metrics */
@@ -55,11 +57,10 @@ typedef struct kin__dispatcher {
 void kin__dispatcher_init(kin__dispatcher *dispatcher);
 
 /* Ends all listeners; their pending notifications are dropped. Bounded: drops
- * up to `count` notifications, an empty queue counts as one, and returns
- * whether work is left. From the first
- * call on no callback comes. Legal inside a callback, but work is left until
- * that has returned. Afterwards listeners do nothing, but their handles stay
- * valid. */
+ * up to `count` notifications, where an empty queue counts as one, and returns
+ * whether work is left. From the first call on no callback comes. Legal inside
+ * a callback, but work is left until that has returned. Afterwards listeners do
+ * nothing, but their handles stay valid. */
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count);
 
 /* Frees the listeners, O(listeners); after close_step has returned false. To be
@@ -75,6 +76,11 @@ void kin__dispatcher_finish(kin__dispatcher *dispatcher);
 int kin__dispatcher_add(kin__dispatcher *dispatcher,
                         const kin_listener_options *options,
                         kin_listener **out);
+
+/* To be called before each change, until it returns true: what follows makes
+ * room in every listener's queue at once, and thousands of allocations are more
+ * than one step may do. So they are done ahead here, some in each step. */
+bool kin__dispatcher_warm(kin__dispatcher *dispatcher);
 
 /* Makes room for one change (up to two notifications for each listener).
  * Errors: KIN_ENOMEM. */

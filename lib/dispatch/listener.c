@@ -143,6 +143,9 @@ void kin__listener_free(kin_listener *listener) {
   assert(listener->is_closed && !listener->is_running);
   kin__dispatcher *dispatcher = listener->dispatcher;
   kin__sched_cancel(dispatcher->sched, &listener->task);
+  if (dispatcher->warming == &listener->node) {
+    dispatcher->warming = listener->node.next;
+  }
   kin__list_remove(&listener->node);
   kin__listener_queue_finish(&listener->queue);
   kin__free(dispatcher->allocator, listener);
@@ -279,7 +282,8 @@ static void run_slice(kin_listener *listener) {
       work += kin__listener_feed(listener);
       now = kin__clock_ns(dispatcher->clock);
     }
-    uint32_t delivered = deliver(listener, batch);
+    uint32_t left = work < max_work ? max_work - work : 1;
+    uint32_t delivered = deliver(listener, batch < left ? batch : left);
     uint64_t then = now;
     now = kin__clock_ns(dispatcher->clock);
     if (delivered > 0) {
@@ -292,8 +296,7 @@ static void run_slice(kin_listener *listener) {
       }
     }
     work += delivered;
-    batch = kin__sched_pieces(dispatcher->sched,
-                              batch < MAX_BATCH ? batch * 2 : MAX_BATCH);
+    batch = batch < MAX_BATCH ? batch * 2 : MAX_BATCH;
   } while (has_delivery(listener) && work < max_work &&
            now - start < dispatcher->sched->slice_ns);
 }

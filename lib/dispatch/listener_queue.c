@@ -59,19 +59,27 @@ void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
 
 /* The first of two pushes may fill the exact part or, by annulling the last
  * entry, empty the overflow: then the second goes to the other part. */
-int kin__listener_queue_reserve(kin__listener_queue *queue) {
+static int reserve(kin__listener_queue *queue, unsigned pushes) {
   int err = 0;
   if (!queue->is_paused) {
-    err = kin__chunkq_reserve(&queue->exact, RESERVED);
+    err = kin__chunkq_reserve(&queue->exact, pushes);
   }
   if (err == 0 && (kin__listener_queue_is_coalescing(queue) ||
-                   queue->exact_limit - queue->exact.count < RESERVED)) {
-    err = kin__slots_reserve(&queue->entries, RESERVED);
+                   queue->exact_limit - queue->exact.count < pushes)) {
+    err = kin__slots_reserve(&queue->entries, pushes);
     if (err == 0) {
       err = kin__map_reserve(&queue->map);
     }
   }
   return err;
+}
+
+int kin__listener_queue_reserve(kin__listener_queue *queue) {
+  return reserve(queue, RESERVED);
+}
+
+void kin__listener_queue_warm(kin__listener_queue *queue, unsigned changes) {
+  (void)reserve(queue, changes * RESERVED);
 }
 
 /* A large array can be freed in steps only while nothing is taken from it, so

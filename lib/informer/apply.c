@@ -155,6 +155,9 @@ static bool tell_step(kin__scope *scope) {
     dropped(scope);
     return false;
   }
+  if (!kin__dispatcher_warm(&scope->informer->dispatcher)) {
+    return true;
+  }
   if (tell(scope) != 0) {
     try_later(scope);
     return false;

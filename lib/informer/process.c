@@ -243,7 +243,8 @@ static int process_keys(kin_informer *informer) {
     if (i % KEYS_WARMED == 0) {
       warm(informer);
     }
-    if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
+    if (!kin__delta_fifo_peek(&informer->fifo, &deltas) ||
+        !kin__dispatcher_warm(&informer->dispatcher)) {
       break;
     }
     int err = process_key(informer, &deltas);
