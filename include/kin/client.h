@@ -61,7 +61,12 @@ typedef struct kin_client_options {
                                  * hour */
 
   /* Our own work per loop iteration, handlers included, before the loop gets
-   * its turn; 0: 500 us; at most a second. */
+   * its turn: reading, timers, deferred calls and all other work together; 0:
+   * 500 us; at most a second. An iteration ends with the piece of work in hand,
+   * so it takes a little longer than that: up to 1 ms of CPU with the default,
+   * if no handler takes long. Longer pieces are one object of more than 256 KB
+   * that is parsed for an index, and one change that goes to more than 3,000
+   * handlers. */
   uint32_t budget_us;
 
   /* Talk to whoever answers for the server, unverified: they get the token. Not
@@ -243,7 +248,9 @@ KIN_EXTERN uv_loop_t *kin_client_loop(const kin_client *client);
 /* What a client has done, for metrics; any time. */
 typedef struct kin_client_stats {
   uint64_t iterations;       /* loop iterations in which it had work */
-  uint64_t longest_ns;       /* longest of these, handlers excluded */
+  uint64_t longest_ns;       /* longest of these, handlers excluded: all that
+                              * the library does in an iteration, on the wall
+                              * clock */
   uint64_t busy_ns;          /* all of these together, handlers excluded */
   uint64_t handler_ns;       /* time spent in handlers */
   uint64_t received_bytes;   /* from sockets */

@@ -35,8 +35,15 @@
 #define COLLECT_BEFORE_GROWING 64u
 
 /* A cell is free in `free`, beyond `used`, or in use; `live` counts those that
- * are in use or not sorted out yet. A slab is in its class's list iff
- * live < capacity. */
+ * are in use or not sorted out yet, and one for the arena while the slab is in
+ * one of its lists. A slab is in its class's list iff there is room in it, else
+ * in `full`.
+ *
+ * While the arena is open only the owner's thread writes `live`. From the close
+ * on every thread counts its own cells down, and the arena gives up its one;
+ * the slab is freed by the thread that counts down to zero, which needs nothing
+ * but the slab itself. `given` is then CLOSED for ever: a thread that sees that
+ * has seen all that the owner did before. */
 struct kin__slab {
   kin__list node;
   kin__arena *arena; /* NULL: a block of its own, with one cell */
@@ -46,7 +53,8 @@ struct kin__slab {
   uint32_t cell_size;
   uint32_t capacity;
   uint32_t used;
-  uint32_t live;
+  atomic_uint live;
+  uint32_t bytes;                   /* of the slab, if it is mapped; else 0 */
   bool is_spare;                    /* empty and kept */
   void (*release)(kin__cell *cell); /* whose memory it is; NULL: ours */
   alignas(16) char cells[];
@@ -55,12 +63,19 @@ struct kin__slab {
 struct kin__arena {
   const kin_allocator *allocator;
   bool maps_pages;
-  _Atomic(kin__cell *) given; /* pushed by any thread */
+  bool is_closed;
+  _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
   kin__cell *unsorted;        /* taken off `given` as a whole */
   size_t bytes;
   uint32_t spare_slabs; /* empty ones that are kept */
-  kin__list classes[CLASSES];
+  uint32_t closing;     /* the list whose slabs are given up next; FULL last */
+  kin__list lists[CLASSES + 1];
 };
+
+#define FULL CLASSES
+
+static kin__cell closed_mark;
+#define CLOSED (&closed_mark)
 
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
   kin__arena *arena = kin__calloc(allocator, 1, sizeof *arena);
@@ -68,11 +83,20 @@ kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
     arena->allocator = allocator;
     arena->maps_pages = maps_pages;
     atomic_init(&arena->given, NULL);
-    for (size_t i = 0; i < CLASSES; i++) {
-      kin__list_init(&arena->classes[i]);
+    for (size_t i = 0; i <= FULL; i++) {
+      kin__list_init(&arena->lists[i]);
     }
   }
   return arena;
+}
+
+/* Of a slab that only this thread writes. */
+static uint32_t live_cells(const struct kin__slab *slab) {
+  return atomic_load_explicit(&slab->live, memory_order_relaxed) - 1;
+}
+
+static void set_live_cells(struct kin__slab *slab, uint32_t count) {
+  atomic_store_explicit(&slab->live, count + 1, memory_order_relaxed);
 }
 
 static uint32_t class_of(size_t size) {
@@ -122,28 +146,41 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner,
   init_slab(slab, arena->allocator, owner, cell_size,
             (uint32_t)(room / cell_size));
   slab->arena = arena;
+  slab->bytes = arena->maps_pages ? (uint32_t)bytes : 0;
+  set_live_cells(slab, 0);
   arena->bytes += bytes;
   POISON(slab->cells, room);
-  kin__list_push(&arena->classes[class_], &slab->node);
+  kin__list_push(&arena->lists[class_], &slab->node);
   return slab;
 }
 
+/* On any thread: of the arena nothing is looked at. */
 static void free_slab(struct kin__slab *slab) {
-  kin__arena *arena = slab->arena;
-  size_t bytes = slab_bytes(arena);
-  kin__list_remove(&slab->node);
-  arena->bytes -= bytes;
-  UNPOISON(slab->cells, bytes - sizeof *slab);
-  if (arena->maps_pages) {
-    munmap(slab, bytes);
+  if (slab->bytes > 0) {
+    UNPOISON(slab->cells, slab->bytes - sizeof *slab);
+    munmap(slab, slab->bytes);
   } else {
-    kin__free(arena->allocator, slab);
+    UNPOISON(slab->cells, SLAB_BYTES - sizeof *slab);
+    kin__free(slab->allocator, slab);
   }
+}
+
+/* One cell, or the arena, has let go of the slab. */
+static void count_down(struct kin__slab *slab) {
+  if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
+    free_slab(slab);
+  }
+}
+
+static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
+  kin__list_remove(&slab->node);
+  arena->bytes -= slab_bytes(arena);
+  count_down(slab);
 }
 
 static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
                                         uint32_t class_) {
-  kin__list *list = &arena->classes[class_];
+  kin__list *list = &arena->lists[class_];
   kin__arena_collect(arena, COLLECT_PER_TAKE);
   if (kin__list_is_empty(list)) {
     kin__arena_collect(arena, COLLECT_BEFORE_GROWING);
@@ -169,8 +206,11 @@ static kin__cell *take_from(struct kin__slab *slab) {
     slab->is_spare = false;
     slab->arena->spare_slabs--;
   }
-  if (++slab->live == slab->capacity) {
+  uint32_t live = live_cells(slab) + 1;
+  set_live_cells(slab, live);
+  if (live == slab->capacity) {
     kin__list_remove(&slab->node);
+    kin__list_push(&slab->arena->lists[FULL], &slab->node);
   }
   cell->slab = slab;
   return cell;
@@ -210,7 +250,7 @@ kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
   if (size < sizeof(kin__cell)) {
     size = sizeof(kin__cell);
   }
-  if (arena == NULL || size > COARSE_LIMIT) {
+  if (arena == NULL || size > COARSE_LIMIT || arena->is_closed) {
     return take_block(allocator, owner, size);
   }
   struct kin__slab *slab = slab_with_room(arena, owner, class_of(size));
@@ -231,31 +271,60 @@ void kin__cell_give(kin__cell *cell) {
     }
     return;
   }
-  cell->next = atomic_load_explicit(&arena->given, memory_order_relaxed);
-  while (!atomic_compare_exchange_weak_explicit(&arena->given, &cell->next,
-                                                cell, memory_order_release,
-                                                memory_order_relaxed)) {
-  }
+  cell->next = atomic_load_explicit(&arena->given, memory_order_acquire);
+  do {
+    if (cell->next == CLOSED) {
+      count_down(cell->slab);
+      return;
+    }
+  } while (!atomic_compare_exchange_weak_explicit(&arena->given, &cell->next,
+                                                  cell, memory_order_release,
+                                                  memory_order_acquire));
 }
 
 /* The cell goes to its slab; an empty slab is freed, a few are kept. */
 static void sort_out(kin__arena *arena, kin__cell *cell) {
   struct kin__slab *slab = cell->slab;
-  if (slab->live-- == slab->capacity) {
-    kin__list_push(&arena->classes[class_of(slab->cell_size)], &slab->node);
+  if (arena->is_closed) {
+    count_down(slab);
+    return;
   }
+  uint32_t live = live_cells(slab);
+  if (live == slab->capacity) {
+    kin__list_remove(&slab->node);
+    kin__list_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
+  }
+  set_live_cells(slab, --live);
   cell->next = slab->free;
   slab->free = cell;
   POISON(cell, slab->cell_size);
-  if (slab->live > 0) {
+  if (live > 0) {
     return;
   }
   if (arena->spare_slabs < MAX_SPARE_SLABS) {
     slab->is_spare = true;
     arena->spare_slabs++;
   } else {
-    free_slab(slab);
+    give_up_slab(arena, slab);
   }
+}
+
+void kin__cell_give_here(kin__cell *cell) {
+  kin__arena *arena = cell->slab->arena;
+  if (arena == NULL) {
+    kin__cell_give(cell);
+  } else {
+    sort_out(arena, cell);
+  }
+}
+
+static bool has_given(const kin__arena *arena) {
+  return !arena->is_closed &&
+         atomic_load_explicit(&arena->given, memory_order_relaxed) != NULL;
+}
+
+bool kin__arena_has_given(const kin__arena *arena) {
+  return arena != NULL && (arena->unsorted != NULL || has_given(arena));
 }
 
 bool kin__arena_collect(kin__arena *arena, unsigned count) {
@@ -264,7 +333,7 @@ bool kin__arena_collect(kin__arena *arena, unsigned count) {
   }
   for (; count > 0; count--) {
     if (arena->unsorted == NULL) {
-      if (atomic_load_explicit(&arena->given, memory_order_relaxed) == NULL) {
+      if (!has_given(arena)) {
         return false;
       }
       arena->unsorted =
@@ -274,23 +343,48 @@ bool kin__arena_collect(kin__arena *arena, unsigned count) {
     arena->unsorted = cell->next;
     sort_out(arena, cell);
   }
-  return arena->unsorted != NULL ||
-         atomic_load_explicit(&arena->given, memory_order_relaxed) != NULL;
+  return kin__arena_has_given(arena);
+}
+
+/* After the exchange no other thread looks at more of the arena than `given`.
+ */
+static void close_arena(kin__arena *arena) {
+  assert(arena->unsorted == NULL);
+  arena->is_closed = true;
+  arena->unsorted =
+      atomic_exchange_explicit(&arena->given, CLOSED, memory_order_acq_rel);
+}
+
+bool kin__arena_close_step(kin__arena *arena) {
+  if (arena == NULL) {
+    return false;
+  }
+  if (!arena->is_closed) {
+    if (arena->unsorted == NULL) {
+      close_arena(arena);
+    } else {
+      (void)kin__arena_collect(arena, 1);
+    }
+    return true;
+  }
+  if (arena->unsorted != NULL) {
+    (void)kin__arena_collect(arena, 1);
+    return true;
+  }
+  kin__list *list = &arena->lists[arena->closing];
+  if (!kin__list_is_empty(list)) {
+    give_up_slab(arena, KIN__CONTAINER_OF(list->next, struct kin__slab, node));
+    return true;
+  }
+  arena->closing += arena->closing < FULL;
+  return arena->closing < FULL || !kin__list_is_empty(&arena->lists[FULL]);
 }
 
 void kin__arena_free(kin__arena *arena) {
   if (arena == NULL) {
     return;
   }
-  while (kin__arena_collect(arena, UINT32_MAX)) {
-  }
-  for (size_t i = 0; i < CLASSES; i++) {
-    while (!kin__list_is_empty(&arena->classes[i])) {
-      struct kin__slab *slab =
-          KIN__CONTAINER_OF(arena->classes[i].next, struct kin__slab, node);
-      assert(slab->live == 0);
-      free_slab(slab);
-    }
+  while (kin__arena_close_step(arena)) {
   }
   assert(arena->bytes == 0);
   kin__free(arena->allocator, arena);

@@ -19,7 +19,9 @@
  *
  * Taking belongs to the owner's thread. Giving back is allowed on any thread:
  * it pushes the cell onto a stack, and the owner sorts the stack out a few
- * cells at a time. Cells over 8 KiB, and those of an arena without slabs, are
+ * cells at a time. Objects may be kept for as long as a program likes after
+ * the client has gone: from kin__arena_close_step on there is no stack, and
+ * each slab counts its own cells. Cells over 8 KiB, and those of an arena without slabs, are
  * blocks of their own. */
 typedef struct kin__arena kin__arena;
 
@@ -35,7 +37,14 @@ typedef struct kin__cell {
  * of a slab at once was measured to cost as much as one fault each, in longer
  * steps; huge pages cost a sixth, but up to 5 ms in one fault.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
-/* All cells must have been given back. NULL is allowed. */
+/* Lets go of the slabs one by one: each is freed when the last of its cells is
+ * given back, by the thread that does so, and no slab waits for another.
+ * Cells taken later are blocks of their own. A step is one cell or one slab.
+ * Returns whether work is left. `arena` may be NULL. */
+bool kin__arena_close_step(kin__arena *arena);
+
+/* All cells must have been given back. O(1) if it has been closed, else
+ * O(slabs). NULL is allowed. */
 void kin__arena_free(kin__arena *arena);
 
 /* A cell of at least `size` bytes, 16-byte aligned; NULL if out of memory.
@@ -51,11 +60,17 @@ kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell));
 size_t kin__cell_head_bytes(void);
 
+/* On any thread. O(1): at most one slab is freed. The arena must not have been
+ * freed. */
 void kin__cell_give(kin__cell *cell);
+/* The same on the owner's thread: nothing is left to be sorted. */
+void kin__cell_give_here(kin__cell *cell);
 
 /* Sorts up to `count` given cells out and frees slabs that became empty.
  * Returns whether cells are left to be sorted. `arena` may be NULL. */
 bool kin__arena_collect(kin__arena *arena, unsigned count);
+/* Whether there are cells to be sorted out. */
+bool kin__arena_has_given(const kin__arena *arena);
 
 /* Bytes of slabs. */
 size_t kin__arena_bytes(const kin__arena *arena);

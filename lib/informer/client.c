@@ -25,7 +25,8 @@
 
 /* A client closes in order: its members (informers, reflectors, waits, ...),
  * each in bounded steps; the transport, with its connections and resolver; the
- * token; the loop's handles. The last handle's close callback frees it. */
+ * token; the objects' memory, which is then that of the objects that the
+ * program keeps; the loop's handles. The last handle's close callback frees it. */
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
@@ -36,6 +37,7 @@
 #define DEFAULT_LIST_TURN_MS 5000u
 #define MAX_BUDGET_US 1000000u
 #define MAX_USER_AGENT 256u
+#define CELLS_PER_STEP 256u
 #define MAX_IDLE_CONNECTIONS 4u
 #define IDLE_TIMEOUT_MS 90000u /* CN-09; probes keep one connection warm */
 #define PROBE_SILENCE_MS 30000u
@@ -48,6 +50,7 @@ static_assert(offsetof(kin_client_options, list_turn_ms) + sizeof(uint64_t) ==
 struct kin_client {
   kin__loop loop;
   kin__memory *memory;
+  kin__task memory_task; /* sorts out what objects left behind */
   kin__log log;
   kin__random random;
   kin__token *token;         /* NULL if there is none */
@@ -58,6 +61,7 @@ struct kin_client {
   char *user_agent;
   bool is_alone; /* closing, and all members are gone */
   bool is_unref;
+  bool is_closing_memory; /* the last work of the loop */
   kin__gate lists;
   kin__limiter limiter; /* in use iff env.limiter is not NULL */
   kin__warnings warnings;
@@ -124,6 +128,9 @@ static void fill_host(kin_client *client) {
 }
 
 /* --- Open ----------------------------------------------------------------- */
+
+static bool memory_step(kin__task *task);
+static void before_work(void *ctx);
 
 static bool are_valid(const kin_client_options *options) {
   return options->server != NULL &&
@@ -376,6 +383,9 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
     free_client(client);
     return err;
   }
+  kin__task_init(&client->memory_task, memory_step);
+  client->loop.before_work = before_work;
+  client->loop.before_work_ctx = client;
   kin__loop_start(&client->loop);
   kin__gate_init(&client->lists, &client->loop.sched, &client->loop.timers,
                  or_default((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS),
@@ -408,6 +418,30 @@ static void on_loop_closed(void *ctx) {
   }
 }
 
+static bool memory_step(kin__task *task) {
+  kin_client *client = KIN__CONTAINER_OF(task, kin_client, memory_task);
+  kin__arena *arena = client->memory->arena;
+  kin__slice slice = kin__slice_begin(&client->loop.sched, CELLS_PER_STEP);
+  bool has_more = true;
+  while (has_more && kin__slice_next(&slice)) {
+    has_more = client->is_closing_memory ? kin__arena_close_step(arena)
+                                         : kin__arena_collect(arena, 1);
+  }
+  if (!has_more && client->is_closing_memory) {
+    kin__loop_close(&client->loop, on_loop_closed, client);
+  }
+  return has_more;
+}
+
+/* Objects that the program kept give their memory back also while nothing
+ * happens to the informers. */
+static void before_work(void *ctx) {
+  kin_client *client = ctx;
+  if (kin__arena_has_given(client->memory->arena)) {
+    kin__sched_add(&client->loop.sched, &client->memory_task);
+  }
+}
+
 static void on_token_closed(void *ctx) {
   kin_client *client = ctx;
   client->token = NULL;
@@ -415,7 +449,8 @@ static void on_token_closed(void *ctx) {
   if (client->env.limiter != NULL) {
     kin__limiter_finish(&client->limiter);
   }
-  kin__loop_close(&client->loop, on_loop_closed, client);
+  client->is_closing_memory = true;
+  kin__sched_add(&client->loop.sched, &client->memory_task);
 }
 
 static void on_transport_closed(void *ctx) {

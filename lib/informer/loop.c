@@ -7,8 +7,6 @@
 #include "base/list.h"
 #include "informer/env.h"
 
-#define TIMERS_PER_ITERATION 64u
-
 static uint64_t hr_now_ns(void *ctx) {
   (void)ctx;
   return uv_hrtime();
@@ -59,9 +57,17 @@ static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
   }
 }
 
+/* What is left of the budget; 0: each kind of work does one piece, so that none
+ * keeps another from going on. */
+static uint64_t budget_left(const kin__loop *loop, uint64_t start_ns) {
+  uint64_t spent_ns = uv_hrtime() - start_ns;
+  return spent_ns < loop->budget_ns ? loop->budget_ns - spent_ns : 0;
+}
+
 /* What was deferred up to now; a callback may defer more, for the next
- * iteration, and may free what it belongs to. */
-static void run_deferred(kin__loop *loop) {
+ * iteration, and may free what it belongs to. What the budget leaves undone is
+ * first in the next iteration. */
+static void run_deferred(kin__loop *loop, uint64_t start_ns) {
   kin__list batch;
   kin__list_init(&batch);
   kin__list_splice(&batch, &loop->deferred);
@@ -70,25 +76,46 @@ static void run_deferred(kin__loop *loop) {
         KIN__CONTAINER_OF(batch.next, kin__deferred, node);
     kin__list_remove(&deferred->node);
     deferred->cb(deferred);
+    if (budget_left(loop, start_ns) == 0) {
+      break;
+    }
   }
+  kin__list_splice(&batch, &loop->deferred);
+  kin__list_splice(&loop->deferred, &batch);
 }
 
 static void arm(kin__loop *loop);
+
+static void run_timers(kin__loop *loop, uint64_t start_ns) {
+  if (!loop->are_timers_due) {
+    return;
+  }
+  uint64_t now = now_ms();
+  bool has_more = true;
+  do {
+    has_more = kin__timers_run(&loop->timers, now, 1);
+  } while (has_more && budget_left(loop, start_ns) > 0);
+  loop->are_timers_due = has_more;
+  arm(loop);
+}
+
 static void settle_timer(kin__loop *loop);
 
 static bool has_work(const kin__loop *loop) {
-  return kin__sched_has_work(&loop->sched) ||
+  return kin__sched_has_work(&loop->sched) || loop->are_timers_due ||
          !kin__list_is_empty(&loop->deferred);
 }
 
-/* One iteration's work. */
+/* All work of an iteration, but for the callbacks of libuv that only note what
+ * is to be done. */
 static void run_turn(kin__loop *loop) {
-  loop->is_inside = true;
-  run_deferred(loop);
   uint64_t start_ns = uv_hrtime();
   uint64_t handler_ns = loop->handler_ns;
+  loop->is_inside = true;
   loop->iterations++;
-  (void)kin__sched_run(&loop->sched, loop->budget_ns);
+  run_deferred(loop, start_ns);
+  run_timers(loop, start_ns);
+  kin__sched_run(&loop->sched, budget_left(loop, start_ns));
   account(loop, start_ns, handler_ns);
   loop->is_inside = false;
 }
@@ -97,6 +124,9 @@ static void take_turn(kin__loop *loop) {
   if (loop->is_inside) {
     set_busy(loop, false); /* the turn in progress sets it again */
     return;
+  }
+  if (loop->before_work != NULL) {
+    loop->before_work(loop->before_work_ctx);
   }
   if (has_work(loop)) {
     run_turn(loop);
@@ -125,7 +155,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void arm(kin__loop *loop) {
   uint64_t next_ms = kin__timers_next_ms(&loop->timers);
-  if (next_ms >= loop->armed_ms) {
+  if (next_ms >= loop->armed_ms || loop->are_timers_due) {
     return; /* moved when there is nothing else to do, see settle_timer */
   }
   /* The loop's own time is what uv_timer_start counts from. It lags behind
@@ -151,19 +181,8 @@ static void on_timers_changed(kin__timers *timers) {
 static void on_timer(uv_timer_t *timer) {
   kin__loop *loop = KIN__CONTAINER_OF(timer, kin__loop, timer);
   loop->armed_ms = UINT64_MAX;
-  if (loop->is_inside) {
-    return; /* the turn in progress arms it again */
-  }
-  loop->is_inside = true;
-  bool has_more =
-      kin__timers_run(&loop->timers, now_ms(), TIMERS_PER_ITERATION);
-  loop->is_inside = false;
-  if (has_more) {
-    loop->armed_ms = 0;
-    uv_timer_start(&loop->timer, on_timer, 0, 0);
-  } else {
-    arm(loop);
-  }
+  loop->are_timers_due = true;
+  set_busy(loop, true);
 }
 
 void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {

@@ -19,7 +19,11 @@
  * readiness and what follows from it happen in the same iteration. While work
  * is left a uv_idle_t keeps the loop from blocking; otherwise it is stopped and
  * the program sleeps. One uv_timer_t stands for all timers: it is only moved
- * when something becomes due earlier than it is set for.
+ * when something becomes due earlier than it is set for, and its callback only
+ * notes that timers are due.
+ *
+ * So deferred calls, timers and tasks share one budget, and one measurement is
+ * that of all of them.
  *
  * While the client closes, and once a host has swept the loop
  * (transport/handle.h), work runs in ticks instead. So closing completes
@@ -43,11 +47,15 @@ typedef struct kin__loop {
   uint64_t busy_ns;
   uint64_t longest_ns;
   kin_histogram iteration_us;
-  bool is_inside;    /* one of our callbacks is on the stack */
-  bool is_closing;   /* work runs in ticks */
-  kin__tick turn;    /* where it does */
-  kin__release gone; /* of the three handles */
+  bool is_inside;      /* one of our callbacks is on the stack */
+  bool are_timers_due; /* the next turn runs them */
+  bool is_closing;     /* work runs in ticks */
+  kin__tick turn;      /* where it does */
+  kin__release gone;   /* of the three handles */
   kin__releases releases;
+  /* Called first in each iteration; may schedule. May be NULL. */
+  void (*before_work)(void *ctx);
+  void *before_work_ctx;
   void (*closed)(void *ctx);
   void *closed_ctx;
 } kin__loop;

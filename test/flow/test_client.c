@@ -49,6 +49,8 @@ typedef struct bench {
   int clients_closed;
   int calls;
   int close_at; /* the call that closes the client; -1: none */
+  bool keeps;   /* the object of the first event */
+  const kin_object *kept;
 } bench;
 
 static void on_client_closed(void *data) {
@@ -83,6 +85,9 @@ static void on_event(kin_informer *informer, const kin_event *event,
                      void *data) {
   bench *b = data;
   assert_ptr_equal(informer, b->informer);
+  if (b->keeps && b->kept == NULL) {
+    b->kept = kin_object_ref(event->object);
+  }
   b->adds += event->type == KIN_EVENT_ADD;
   b->deletes += event->type == KIN_EVENT_DELETE;
   b->synced += event->type == KIN_EVENT_SYNCED;
@@ -284,6 +289,27 @@ static void on_timer(uv_timer_t *timer) {
 
 /* An unref'd client does not keep the loop alive; it works as long as something
  * else does. */
+/* Of a client that has gone, an object that was kept holds its own slab, what
+ * finds it, and nothing more; the last reference frees that. */
+static void test_kept_object_outlives_the_client(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.keeps = true;
+  assert_int_equal(open_all(&b), 0);
+  while (b.deletes == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  close_client(&b);
+  loop_server_close(&b.server);
+  uv_run(&b.loop, UV_RUN_DEFAULT);
+  assert_int_equal(b.clients_closed, 1);
+  assert_int_equal(atomic_load(&b.memory.live_blocks), 3);
+  assert_string_equal(kin_object_key(b.kept).data, "n/a");
+  kin_object_unref(b.kept);
+  bench_finish(&b);
+}
+
 static void test_unref(void **state) {
   (void)state;
   bench b;
@@ -350,6 +376,7 @@ int main(void) {
       cmocka_unit_test(test_list_watch_close),
       cmocka_unit_test(test_close_in_every_callback),
       cmocka_unit_test(test_allocations_fail),
+      cmocka_unit_test(test_kept_object_outlives_the_client),
       cmocka_unit_test(test_unref),
       cmocka_unit_test(test_sleeps_when_idle),
       cmocka_unit_test(test_children_are_closed_first),

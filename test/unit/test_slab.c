@@ -138,6 +138,111 @@ static void test_given_back_on_other_threads(void **state) {
   kin__arena_free(arena);
 }
 
+static void close_arena(kin__arena *arena) {
+  while (kin__arena_close_step(arena)) {
+  }
+}
+
+/* What is kept holds its own slab and no other; a slab that is empty goes at
+ * once, whatever others hold. */
+static void test_slabs_go_one_by_one(void **state) {
+  (void)state;
+  enum { COUNT = 2000, KEPT = 3 };
+  static kin__cell *cells[COUNT];
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__arena *arena = kin__arena_new(&memory.allocator, false);
+  for (int i = 0; i < COUNT; i++) {
+    cells[i] = take(arena, &memory.allocator, 3000);
+  }
+  for (int i = 0; i < COUNT; i++) {
+    if (i % (COUNT / KEPT) != 0 || i / (COUNT / KEPT) >= KEPT) {
+      kin__cell_give(cells[i]); /* half of them before the close */
+      cells[i] = NULL;
+    }
+    if (i == COUNT / 2) {
+      close_arena(arena);
+    }
+  }
+  for (int left = KEPT; left > 0; left--) {
+    assert_int_equal(atomic_load(&memory.live_blocks), 1 + left);
+    kin__cell_give(cells[(left - 1) * (COUNT / KEPT)]);
+  }
+  assert_int_equal(atomic_load(&memory.live_blocks), 1);
+  kin__cell *late = take(arena, &memory.allocator, 3000);
+  assert_non_null(late);
+  kin__cell_give(late);
+  kin__arena_free(arena);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+}
+
+/* A step of the close frees one slab at most. */
+static void test_close_steps_are_small(void **state) {
+  (void)state;
+  enum { COUNT = 1000 };
+  static kin__cell *cells[COUNT];
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__arena *arena = kin__arena_new(&memory.allocator, false);
+  for (int i = 0; i < COUNT; i++) {
+    cells[i] = take(arena, &memory.allocator, 3000);
+  }
+  for (int i = 0; i < COUNT; i++) {
+    kin__cell_give(cells[i]);
+  }
+  size_t before = (size_t)atomic_load(&memory.live_blocks);
+  assert_true(before > 40);
+  while (kin__arena_close_step(arena)) {
+    size_t now = (size_t)atomic_load(&memory.live_blocks);
+    assert_true(before - now <= 1);
+    before = now;
+  }
+  assert_int_equal(atomic_load(&memory.live_blocks), 1);
+  assert_int_equal(kin__arena_bytes(arena), 0);
+  kin__arena_free(arena);
+}
+
+/* Threads give back what they have while the arena is being closed. */
+static void test_closed_while_others_give_back(void **state) {
+  (void)state;
+  enum { COUNT = 2000, THREADS = 4 };
+  static kin__cell *cells[THREADS][COUNT + 1];
+  fail_alloc memory;
+  for (int maps = 0; maps < 2; maps++) {
+    fail_alloc_init(&memory, 0);
+    kin__arena *arena = kin__arena_new(&memory.allocator, maps);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < COUNT; i++) {
+      for (int t = 0; t < THREADS; t++) {
+        cells[t][i] = take(arena, &memory.allocator, 200);
+      }
+    }
+    for (int t = 0; t < THREADS; t++) {
+      assert_int_equal(pthread_create(&threads[t], NULL, give_all, cells[t]),
+                       0);
+    }
+    close_arena(arena);
+    for (int t = 0; t < THREADS; t++) {
+      pthread_join(threads[t], NULL);
+    }
+    assert_int_equal(atomic_load(&memory.live_blocks), 1);
+    kin__arena_free(arena);
+  }
+}
+
+/* The owner's own cells are of use again at once. */
+static void test_given_here_is_not_collected(void **state) {
+  (void)state;
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__cell *first = take(arena, kin__default_allocator(), 200);
+  kin__cell_give_here(first);
+  assert_false(kin__arena_has_given(arena));
+  assert_ptr_equal(take(arena, kin__default_allocator(), 200), first);
+  kin__cell_give(first);
+  assert_true(kin__arena_has_given(arena));
+  kin__arena_free(arena);
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   for (size_t n = 1; n < 6; n++) {
@@ -165,6 +270,10 @@ int main(void) {
       cmocka_unit_test(test_memory_comes_back),
       cmocka_unit_test(test_random_sizes),
       cmocka_unit_test(test_given_back_on_other_threads),
+      cmocka_unit_test(test_slabs_go_one_by_one),
+      cmocka_unit_test(test_close_steps_are_small),
+      cmocka_unit_test(test_closed_while_others_give_back),
+      cmocka_unit_test(test_given_here_is_not_collected),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
