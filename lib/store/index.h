@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/slots.h"
 #include "store/index_value.h"
 
@@ -49,8 +50,9 @@ static_assert(sizeof(kin__posting) + sizeof(uint32_t) <= 24,
               "an index entry must not cost more than 24 bytes");
 
 typedef struct kin__index {
-  struct kin__index *next; /* in the store */
-  const kin_allocator *allocator;
+  struct kin__index *next;        /* in the store */
+  kin__memory *memory;            /* the store's, borrowed */
+  const kin_allocator *allocator; /* of memory */
   char *name;
   kin__index_source source;
   kin__hash_seed seed;
@@ -73,8 +75,8 @@ typedef struct kin__index {
 
 /* Makes an empty index that covers no slot. `options` are complete.
  * Errors: KIN_EINVAL (no name, or see kin__index_source_init), KIN_ENOMEM. */
-int kin__index_new(kin__index **out, const kin_allocator *allocator,
-                   kin__hash_seed seed, const kin_index_options *options);
+int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
+                   const kin_index_options *options);
 
 /* Makes an empty index of the same name and source that covers all slots.
  * Errors: KIN_ENOMEM. */

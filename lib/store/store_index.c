@@ -117,7 +117,7 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
     return KIN_EEXIST;
   }
   kin__index *index;
-  err = kin__index_new(&index, store->allocator, store->seed, &o);
+  err = kin__index_new(&index, store->memory, store->seed, &o);
   if (err != 0) {
     return err;
   }
