@@ -316,6 +316,9 @@ def parse_arguments():
     parser.add_argument("--more", action="store_true",
                         help="also a relist, a late handler, a new index, and "
                              "latency at given rates")
+    parser.add_argument("--iterations", action="store_true",
+                        help="also the longest iterations of the host's loop, "
+                             "over sizes and numbers of everything")
     parser.add_argument("--smoke", action="store_true",
                         help="everything, small and quick: does it run at all")
     o = parser.parse_args()
@@ -344,6 +347,12 @@ def leave_out_tls(build, o):
         o.variants = [v for v in o.variants if not v.has_tls]
 
 
+def run_iterations(build, o):
+    """The table of bench_iteration; what it says is the host's own measure."""
+    small = ["2000", "50", "2", "3", "2"] if o.smoke else []
+    subprocess.run([build / "bench" / "bench_iteration", *small], check=True)
+
+
 def main():
     o = parse_arguments()
     build = o.build.resolve()
@@ -355,6 +364,9 @@ def main():
         print_table(rounds, o)
     print_lines(rounds, o)
     print_more(more)
+    if o.iterations or o.smoke:
+        sys.stdout.flush()
+        run_iterations(build, o)
 
 
 if __name__ == "__main__":
