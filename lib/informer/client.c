@@ -434,10 +434,12 @@ static bool memory_step(kin__task *task) {
 }
 
 /* Objects that the program kept give their memory back also while nothing
- * happens to the informers. */
+ * happens to the informers. Otherwise cells are sorted out when some are taken,
+ * which finds them in the processor's caches. */
 static void before_work(void *ctx) {
   kin_client *client = ctx;
-  if (kin__arena_has_given(client->memory->arena)) {
+  if (!kin__sched_has_work(&client->loop.sched) &&
+      kin__arena_has_given(client->memory->arena)) {
     kin__sched_add(&client->loop.sched, &client->memory_task);
   }
 }
