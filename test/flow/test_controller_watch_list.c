@@ -58,7 +58,7 @@ static void test_one_stream(void **state) {
     mini_put(&w.vh.server, 0);
     mini_delete(&w.vh.server, 3);
     mini_serve(&w.vh.server);
-    change_log_expect(&w.log, "I:even/p0@101 I:odd/p3@104 I:odd/p1@105 "
+    change_log_expect(&w.log, "I:even/p0@101 I:odd/p1@105 I:odd/p3@104 "
                               "U:even/p0@101>109 D:odd/p3@110");
     assert_int_equal(w.vh.script.request_count, 1);
     assert_int_equal(w.errors, 0);

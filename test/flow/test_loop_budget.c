@@ -70,6 +70,11 @@ static void open_world(uint64_t budget_ns) {
 }
 
 static void close_world(void) {
+  kin__loop_begin_close(&w.loop);
+  while (kin__sched_has_work(&w.loop.sched) || w.loop.are_timers_due ||
+         !kin__list_is_empty(&w.loop.deferred)) {
+    uv_run(&w.uv, UV_RUN_ONCE);
+  }
   kin__loop_close(&w.loop, on_closed, NULL);
   uv_run(&w.uv, UV_RUN_DEFAULT);
   assert_true(w.is_closed);

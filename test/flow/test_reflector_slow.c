@@ -147,9 +147,10 @@ static void test_stream(void **state) {
   rig f;
   open_rig(&f, true);
   hand_source_expect(&f.source, "I:>");
-  for (int i = 0; i < 6; i++) {
+  char object[] = "a@1";
+  for (int i = 0; i < 6; i++, object[0]++) {
     pass(&f, 2000);
-    hand_source_event(&f.source, KIN_WATCH_ADDED, "a@1");
+    hand_source_event(&f.source, KIN_WATCH_ADDED, object);
   }
   kin_feed *feed = f.source.feed;
   assert_int_equal(kin_feed_bookmark(feed, (kin_str){"5", 1}, true), 0);

@@ -27,8 +27,8 @@
 
 /* A list, a watch; after host_reset its resumption is refused, so a list and a
  * watch again. */
-#define FIRST LIST("7", "1")
-#define FIRST_WATCH WATCH("8", "1")
+#define FIRST LIST("6", "1")
+#define FIRST_WATCH WATCH("7", "1")
 #define SECOND LIST("8", "3")
 #define SECOND_WATCH WATCH("9", "3")
 
