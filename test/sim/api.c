@@ -21,7 +21,7 @@ void api_init(api *server, kin__random *random, sim_trace *trace, int pods) {
   server->random = random;
   server->trace = trace;
   server->revision = 100;
-  server->compacted = server->floor = 100;
+  server->compacted = server->watchable = server->floor = 100;
   for (int i = 0; i < API_OBJECTS; i++) {
     server->current[i] = API_NONE;
   }
@@ -129,12 +129,15 @@ void api_compact(api *server) {
   if (to > server->compacted) {
     server->compacted = to;
   }
+  if (to > server->watchable && below(server, 2) == 0) {
+    server->watchable = to;
+  }
   sim_say(server->trace, "api compacted up to %" PRIu64, server->compacted);
 }
 
 void api_restart(api *server) {
-  server->floor = server->revision;
-  server->compacted = server->revision;
+  server->revision += below(server, FOREIGN_WRITES);
+  server->floor = server->watchable = server->revision;
   sim_say(server->trace, "api restarted at %" PRIu64, server->revision);
 }
 
@@ -144,7 +147,7 @@ void api_restore(api *server, uint64_t revision, bool is_marked) {
   server->restores++;
   server->revision = revision + (is_marked ? REVISION_BUMP : 0);
   /* The new process knows what is there now, and nothing from before. */
-  server->floor = server->compacted = server->revision;
+  server->floor = server->compacted = server->watchable = server->revision;
   sim_say(server->trace, "api restored to %" PRIu64 ", goes on at %" PRIu64,
           revision, server->revision);
 }

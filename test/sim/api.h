@@ -52,7 +52,8 @@ typedef struct api {
   int current[API_OBJECTS];      /* the write an object is at, or API_NONE */
   int incarnations[API_OBJECTS]; /* ever */
   uint64_t revision;
-  uint64_t compacted; /* a watch from before this gets 410 */
+  uint64_t compacted; /* a list exactly at what was before this gets 410 */
+  uint64_t watchable; /* the same for a watch: the watch cache begins here */
   uint64_t floor;     /* what was before it no cache shows any more */
   unsigned restores;
 } api;
@@ -76,9 +77,11 @@ void api_put(api *server, int object);
 /* Deletes it, if it is there. */
 void api_delete(api *server, int object);
 
-/* Forgets the history up to now, or up to a while ago. */
+/* Forgets the history up to now, or up to a while ago; watches may still begin
+ * in it, from the cache. */
 void api_compact(api *server);
-/* A new process: its cache begins now. */
+/* A new process: its watch cache begins now, maybe at a version that no watch
+ * has seen, though nothing was missed. Older versions may still be listed. */
 void api_restart(api *server);
 /* Everything is as it was at `revision`; what was written since is lost. If
  * `is_marked`, the operator took care that no version is ever given twice: the

@@ -81,6 +81,9 @@ void sim_on_event(kin_informer *informer, const kin_event *event, void *data) {
   w->events++;
   if (sim_mutate_event(handler, event)) {
     sim_fold_take(&handler->fold, event);
+    if (event->type == KIN_EVENT_SYNCED || event->type == KIN_EVENT_RELISTED) {
+      sim_check_told(handler, event);
+    }
   }
   if (event->type == KIN_EVENT_DELETE && actor->number == 0 &&
       handler->fold.filter == SIM_FILTER_NONE) {

@@ -16,7 +16,6 @@
  * s after the ten minutes it may last; then comes a backoff of up to a minute,
  * and another after a request that was refused just before the calm. */
 #define CALM_MS (15u * 60u * 1000u)
-#define LIST_TURN_MS 5000u /* of a list, while others wait */
 
 /* --- Weather -------------------------------------------------------------- */
 
@@ -120,7 +119,8 @@ static bool is_anybody_ahead_of(const sim_world *w, uint64_t revision) {
  * lost: that is let pass first. And raised revisions hide an earlier restore
  * from whoever has not noticed that yet. */
 static void restore(sim_world *w) {
-  if (w->options.mutation == SIM_MUTATE_STREAM) {
+  if (w->options.mutation == SIM_MUTATE_STREAM ||
+      w->options.mutation == SIM_MUTATE_EARLY_RELISTED) {
     return; /* lists cannot be compared after it */
   }
   if (w->api.length == 0 || w->memory.fail_at != 0 || !sim_is_quiet(w) ||
@@ -250,8 +250,15 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   w->script.random.state = kin__random_next(&w->random);
   w->script.env.stream_refused = &w->stream_refused;
   kin__gate_init(&w->lists, &w->script.sched, &w->script.timers,
-                 1 + (uint32_t)sim_below(w, 3), LIST_TURN_MS);
-  w->script.env.lists = sim_chance(w, 50) ? &w->lists : NULL;
+                 1 + (uint32_t)sim_below(w, 3), SIM_LIST_TURN_MS);
+  w->script.env.lists = sim_chance(w, 70) ? &w->lists : NULL;
+  if (options->mutation == SIM_MUTATE_NO_TURNS) {
+    w->script.env.lists = &w->lists;
+    w->lists.limit = 1;
+  }
+  if (sim_chance(w, 60)) { /* worlds are smaller than a step otherwise */
+    w->script.sched.max_pieces = 1 + (uint32_t)sim_below(w, 4);
+  }
   w->trace.now_ns = &w->script.now_ns;
   w->is_large = seed % LARGE_EVERY == 0;
   api_init(&w->api, &w->random, &w->trace, w->is_large ? API_CROWD : API_PODS);
@@ -287,6 +294,20 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   }
 }
 
+/* What is bounded in time, and so has to begin in the calm. */
+static void be_mistreated(sim_world *w) {
+  w->net.is_prompt = true;
+  if (!w->trace.has_failed && sim_chance(w, 50)) {
+    sim_check_neighbours(w);
+  }
+  if (!w->trace.has_failed && sim_chance(w, 50)) {
+    sim_check_restarts(w);
+  }
+  if (!w->trace.has_failed && sim_chance(w, 50)) {
+    sim_check_deaf(w);
+  }
+}
+
 static void be_calm(sim_world *w) {
   sim_say(&w->trace, "calm");
   w->is_calm = true;
@@ -301,9 +322,8 @@ static void be_calm(sim_world *w) {
   sim_pass(w, CALM_MS);
   sim_check_truth(w);
   sim_check_waits(w);
-  if (!w->trace.has_failed && w->options.mutation == SIM_MUTATE_NOTHING &&
-      sim_chance(w, 50)) {
-    sim_check_deaf(w);
+  if (w->options.mutation == SIM_MUTATE_NOTHING) {
+    be_mistreated(w);
   }
   if (!w->trace.has_failed) {
     sim_check_resyncs(w);

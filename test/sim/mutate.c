@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/str.h"
+#include "informer/feed.h"
+#include "informer/informer.h"
+
 /* The other way round: a world is right, and something is spoiled on the way to
  * an oracle, which must notice. Each mutation stands for a fault that the
  * library could have. */
@@ -27,6 +31,8 @@ const char *sim_mutation_name(sim_mutation mutation) {
       [SIM_MUTATE_STREAM] = "a list that comes as a watch lacks an object",
       [SIM_MUTATE_KEY_ONLY] = "of an object only the key is kept",
       [SIM_MUTATE_DEAF] = "nobody looks after a deaf watch",
+      [SIM_MUTATE_NO_TURNS] = "a list keeps its place until it is complete",
+      [SIM_MUTATE_EARLY_RELISTED] = "relisted is told before a delete",
   };
   return names[mutation];
 }
@@ -51,6 +57,17 @@ static bool is_due(sim_world *w, bool is_candidate) {
   return true;
 }
 
+/* As if it came now, before the delete that is in hand. */
+static void tell_relisted(sim_handler *handler) {
+  const kin_feed *feed = kin__informer_feed(handler->actor->informer, "");
+  kin_event event = {.type = KIN_EVENT_RELISTED,
+                     .namespace_ = {"", 0},
+                     .resource_version =
+                         kin__cstr(feed->reflector.found_version),
+                     .objects = handler->fold.count};
+  sim_check_told(handler, &event);
+}
+
 bool sim_mutate_event(sim_handler *handler, const kin_event *event) {
   sim_world *w = handler->actor->world;
   if (!sim_is_witness(handler)) {
@@ -69,6 +86,11 @@ bool sim_mutate_event(sim_handler *handler, const kin_event *event) {
     w->mutate_at = 1;
     if (is_due(w, event->type == KIN_EVENT_SYNCED)) {
       sim_fold_take(&handler->fold, event);
+    }
+    return true;
+  case SIM_MUTATE_EARLY_RELISTED:
+    if (is_due(w, w->is_relisting && event->type == KIN_EVENT_DELETE)) {
+      tell_relisted(handler);
     }
     return true;
   default:
@@ -146,6 +168,18 @@ static void spoil_stream(sim_world *w) {
   w->has_mutated = w->net.has_spoiled && checked_lists(w) > before;
 }
 
+/* An object goes while nobody watches, so that only a list tells. */
+static void relist_early(sim_world *w) {
+  kin_store *store;
+  (void)any_cached(w, &store);
+  w->is_relisting = true;
+  w->mutate_at = 1;
+  api_delete(&w->api, API_NODES);
+  api_restart(&w->api);
+  sim_net_break_all(&w->net);
+  sim_pass(w, 60000);
+}
+
 static void keep_key_only(sim_world *w) {
   if (w->actors[0].is_metadata) {
     return; /* these are never too large */
@@ -183,6 +217,13 @@ void sim_mutate_calm(sim_world *w) {
     break;
   case SIM_MUTATE_KEY_ONLY:
     keep_key_only(w);
+    break;
+  case SIM_MUTATE_NO_TURNS:
+    w->net.is_prompt = true;
+    sim_check_neighbours(w);
+    break;
+  case SIM_MUTATE_EARLY_RELISTED:
+    relist_early(w);
     break;
   case SIM_MUTATE_DEAF:
     sim_net_break_all(&w->net); /* so that no watch ends by itself */

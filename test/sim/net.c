@@ -131,9 +131,11 @@ static void accept_request(sim_net *net, script_request *request) {
   if (!sim_query_parse(&conn->query, request)) {
     sim_fail(net->trace, "a request nobody understands: %s", request->target);
   }
+  conn->sickness = net->sickness[sim_path(&conn->query.selection)];
   choose_fate(net, conn);
   conn->content_type = "application/json";
   conn->retry_after_s = -1;
+  conn->tick_ns = UINT64_MAX;
   conn->next_ns = later(net);
   set_silence(net, conn);
   count_request(net, conn);
@@ -226,6 +228,9 @@ static void give_bytes(sim_net *net, sim_conn *conn) {
     piece = count > 200000 ? count / 4 : piece;
     count = piece < count ? (size_t)piece : count;
   }
+  if (conn->pace_ns > 0) {
+    count = 1;
+  }
   if (conn->cut_at - conn->given < count) {
     count = conn->cut_at - conn->given;
   }
@@ -234,7 +239,7 @@ static void give_bytes(sim_net *net, sim_conn *conn) {
   }
   const char *bytes = conn->out.data + conn->given;
   conn->given += count;
-  conn->next_ns = later(net);
+  conn->next_ns = later(net) + conn->pace_ns;
   set_silence(net, conn);
   net->given_bytes += count;
   sim_say(net->trace, "conn %" PRIu64 " %zu bytes", conn->id, count);
@@ -256,11 +261,13 @@ static void feed_watch(sim_net *net, sim_conn *conn) {
     conn->next_ns = later(net);
     return;
   }
-  conn->next_ns =
-      conn->ends_ns < conn->bookmark_ns ? conn->ends_ns : conn->bookmark_ns;
-  if (conn->stream_ns < conn->next_ns) {
-    conn->next_ns = conn->stream_ns;
+  uint64_t due_ns = conn->tick_ns;
+  if (conn->status == 200) {
+    due_ns = conn->ends_ns < due_ns ? conn->ends_ns : due_ns;
+    due_ns = conn->bookmark_ns < due_ns ? conn->bookmark_ns : due_ns;
+    due_ns = conn->stream_ns < due_ns ? conn->stream_ns : due_ns;
   }
+  conn->next_ns = due_ns;
 }
 
 /* One thing happens on a connection. */
@@ -268,13 +275,17 @@ static void advance(sim_net *net, sim_conn *conn) {
   if (now_ns(net) >= given_up_ns(conn)) {
     break_conn(net, conn, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL);
   } else if (!conn->has_arrived) {
+    if (net->is_down) {
+      break_conn(net, conn, KIN_EEOF, KIN_CLASS_CONNECT);
+      return;
+    }
     if (chance(net, net->weather.refused)) {
       refuse(net, conn);
       return;
     }
     conn->has_arrived = true;
     sim_serve(net, conn);
-    conn->next_ns = later(net);
+    conn->next_ns = later(net) + conn->delay_ns;
   } else if (!conn->is_head_given) {
     give_head(net, conn);
   } else if (conn->given >= conn->cut_at) {
@@ -369,15 +380,26 @@ void sim_net_break_one(sim_net *net) {
   }
 }
 
-void sim_net_break_all(sim_net *net) {
+/* Those that are open now, if they are what is asked for. */
+static void break_some(sim_net *net, bool breaks_healthy, bool breaks_sick) {
   uint64_t last = net->last_id;
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     sim_conn *conn = &net->conns[i];
-    if (conn->id != 0 && conn->id <= last && is_open(net, conn)) {
+    bool is_sick = conn->sickness != SIM_HEALTHY;
+    if (conn->id != 0 && conn->id <= last && is_open(net, conn) &&
+        (is_sick ? breaks_sick : breaks_healthy)) {
       break_conn(net, conn, KIN_EEOF, KIN_CLASS_CONNECT);
     }
   }
   sim_net_look(net);
+}
+
+void sim_net_break_all(sim_net *net) {
+  break_some(net, true, true);
+}
+
+void sim_net_break_healthy(sim_net *net) {
+  break_some(net, true, false);
 }
 
 void sim_net_end_one(sim_net *net) {
@@ -425,6 +447,11 @@ void sim_net_set_absent(sim_net *net, bool is_nodes, bool is_absent) {
       conn->next_ns = later(net);
     }
   }
+}
+
+void sim_net_heal(sim_net *net) {
+  memset(net->sickness, 0, sizeof net->sickness);
+  break_some(net, false, true);
 }
 
 void sim_net_bookmark(sim_net *net) {

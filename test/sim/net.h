@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "sim/api.h"
+#include "sim/sick.h"
 #include "sim/text.h"
 #include "support/script_env.h"
 
@@ -47,6 +48,16 @@ typedef struct sim_query {
   uint64_t timeout_s;
 } sim_query;
 
+/* What a sickness belongs to. */
+#define SIM_PATHS (API_NAMESPACES + 2)
+static inline int sim_path(const api_selection *selection) {
+  if (selection->is_nodes) {
+    return API_NAMESPACES + 1;
+  }
+  return selection->namespace_ == API_NONE ? API_NAMESPACES
+                                           : selection->namespace_;
+}
+
 typedef struct sim_conn {
   uint64_t id; /* 0: free; else the request's position */
   script_request *request;
@@ -74,6 +85,12 @@ typedef struct sim_conn {
                        * sent, or there are none */
   bool is_deaf;       /* it stays open and brings nothing more */
   unsigned error_after; /* events until an ERROR event; 0: none */
+  /* Of a sick path. */
+  sim_sickness sickness;
+  uint64_t pace_ns;  /* between two bytes; 0: no limit */
+  uint64_t delay_ns; /* of the head */
+  uint64_t tick_ns;  /* more is sent then; UINT64_MAX: nothing */
+  int next_object;
 } sim_conn;
 
 typedef struct sim_net {
@@ -90,6 +107,9 @@ typedef struct sim_net {
   bool repeats_events;   /* now and then */
   bool loses_bookmarks;  /* but those that end initial events */
   bool is_absent[2];     /* pods; nodes: the server does not know them */
+  bool is_prompt;        /* a stream's list ends as soon as it is sent */
+  bool is_down;          /* nobody listens: every connection is refused */
+  sim_sickness sickness[SIM_PATHS];
   sim_conn conns[SCRIPT_MAX_REQUESTS];
   uint64_t last_id;
   uint64_t given_bytes; /* of bodies */
@@ -121,6 +141,8 @@ void sim_net_wake(sim_net *net);
 /* Breaks some open connection, or all of them at once. */
 void sim_net_break_one(sim_net *net);
 void sim_net_break_all(sim_net *net);
+/* The same, but for what sick paths were asked. */
+void sim_net_break_healthy(sim_net *net);
 /* The server ends some watch in good order. */
 void sim_net_end_one(sim_net *net);
 /* Some watch, or each, brings nothing more, and does not end. */
@@ -128,6 +150,8 @@ void sim_net_deafen_one(sim_net *net);
 void sim_net_deafen_all(sim_net *net);
 /* The server does not know a resource any more, or knows it again. */
 void sim_net_set_absent(sim_net *net, bool is_nodes, bool is_absent);
+/* All paths are healthy from now on; what sick ones were asked breaks. */
+void sim_net_heal(sim_net *net);
 /* A bookmark is due on all watches. */
 void sim_net_bookmark(sim_net *net);
 

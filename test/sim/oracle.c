@@ -323,6 +323,35 @@ static void check_objects(sim_actor *actor) {
             kin_store_count(store), count);
 }
 
+void sim_check_scope(sim_actor *actor, size_t scope, const char *when,
+                     uint64_t in_ms) {
+  sim_world *w = actor->world;
+  const kin_store *store = kin_informer_store(actor->informer);
+  api_selection selection = sim_scope_selection(actor, scope);
+  sim_check_status(actor, scope);
+  SIM_CHECK(&w->trace, actor->scopes[scope].last.has_synced,
+            "%u: \"%s\" has not synced in %" PRIu64 " ms, %s", actor->number,
+            sim_scope_name(actor, scope), in_ms, when);
+  for (int i = 0; i < w->api.objects && !w->trace.has_failed; i++) {
+    char key[16];
+    api_key(i, key);
+    if (!api_covers(&selection, i)) {
+      continue;
+    }
+    const kin_object *object = kin_store_get_key(store, key);
+    int expected = api_selects(&w->api, &selection, w->api.current[i])
+                       ? w->api.current[i]
+                       : API_NONE;
+    int cached = object != NULL
+                     ? sim_write_of(&w->api, &w->trace, object, false)
+                     : API_NONE;
+    SIM_CHECK(&w->trace,
+              cached == expected || is_stand_in(actor, cached, expected),
+              "%u: %s is cached at w%d, the server has w%d, %" PRIu64 " ms, %s",
+              actor->number, key, cached, expected, in_ms, when);
+  }
+}
+
 /* Each scope at some time: a watch may just be between its end and the next,
  * and one that is silent is stale until it has been looked after. */
 static bool were_live(sim_actor *actor, bool live[SIM_SCOPES]) {

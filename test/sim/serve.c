@@ -200,22 +200,33 @@ static bool is_odd(sim_net *net) {
 
 /* --- Lists ---------------------------------------------------------------- */
 
-/* Which revision a list shows; false if it has been answered with an error. */
+/* Which revision a list shows; false if it has been answered with an error.
+ *
+ * | resourceVersion | match        | limit | shown                          |
+ * |-----------------|--------------|-------|--------------------------------|
+ * | none            | none         | any   | the newest                     |
+ * | 0               | none         | any   | any; the limit may be ignored  |
+ * | N               | none         | none  | N or later                     |
+ * | N               | none         | yes   | exactly N, as long as it is    |
+ * |                 |              |       | not compacted                  |
+ * | N               | NotOlderThan | any   | N or later                     |
+ * | N               | Exact        | any   | exactly N, the same            |
+ *
+ * A continue token is for the revision of the first page. A stream has
+ * NotOlderThan and no limit. */
 static bool choose_revision(sim_net *net, sim_conn *conn, uint64_t *revision) {
   const api *server = net->api;
   const sim_query *query = &conn->query;
-  bool is_from_etcd = query->limit > 0 && !query->is_at_least &&
-                      !query->is_any && chance(net, 50);
+  bool is_exact = query->is_exact ||
+                  (query->limit > 0 && !query->is_any && !query->is_at_least);
   *revision = server->revision;
   if (query->has_token) {
     *revision = query->token_version;
-  } else if (query->is_exact && query->version <= server->revision) {
-    *revision = query->version;
   } else if (query->version > server->revision) {
     answer_too_large(net, conn);
     return false;
-  } else if (is_from_etcd && query->version > 0) {
-    *revision = query->version; /* exactly */
+  } else if (is_exact && query->version > 0) {
+    *revision = query->version;
   } else if (query->is_any || query->version > 0) {
     uint64_t oldest = server->revision - below(net, net->weather.lag);
     oldest = oldest > server->floor ? oldest : server->floor;
@@ -279,6 +290,8 @@ static void answer_list(sim_net *net, sim_conn *conn) {
   int state[API_OBJECTS];
   api_state_at(server, revision, state);
   uint64_t limit = query->is_any && !net->honours_limit ? 0 : query->limit;
+  bool is_endless = conn->sickness == SIM_SICK_PAGES;
+  limit = is_endless ? 1 : limit;
   conn->status = 200;
   conn->is_complete = true;
   /* A custom resource's list has its items first, a built-in type's last. The
@@ -287,16 +300,17 @@ static void answer_list(sim_net *net, sim_conn *conn) {
   conn->out = (sim_text){0};
   int next;
   add_items(net, conn, state, limit, &next);
+  bool has_more = next < server->objects || is_endless;
   sim_text items = conn->out;
   conn->out = head;
   const char *body = items.data != NULL ? items.data : "";
   if (chance(net, 50)) {
     sim_text_add(&conn->out, "{\"apiVersion\":\"v1\",\"items\":[%s],", body);
-    add_list_metadata(conn, revision, next < server->objects, next);
+    add_list_metadata(conn, revision, has_more, next);
     sim_text_add(&conn->out, ",\"kind\":\"PodList\"}");
   } else {
     sim_text_add(&conn->out, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",");
-    add_list_metadata(conn, revision, next < server->objects, next);
+    add_list_metadata(conn, revision, has_more, next);
     sim_text_add(&conn->out, ",\"items\":[%s]}\n", body);
   }
   sim_text_free(&items);
@@ -359,7 +373,7 @@ static void open_stream(sim_net *net, sim_conn *conn) {
                      conn->query.is_metadata);
     }
   }
-  bool is_late = chance(net, 20) && !net->has_spoiled;
+  bool is_late = !net->is_prompt && chance(net, 20) && !net->has_spoiled;
   conn->stream_ns =
       net->script->now_ns + (is_late ? below(net, 20 * SECOND) : 0);
   if (chance(net, net->weather.garbled / 2)) {
@@ -369,7 +383,7 @@ static void open_stream(sim_net *net, sim_conn *conn) {
 
 static void open_watch(sim_net *net, sim_conn *conn) {
   const sim_query *query = &conn->query;
-  bool is_gone = query->version < net->api->compacted;
+  bool is_gone = query->version < net->api->watchable;
   if (is_gone && net->gone_is_a_status) {
     answer_gone(net, conn);
     return;
@@ -489,6 +503,9 @@ static bool end_stream(sim_conn *conn) {
 }
 
 bool sim_serve_watch(sim_net *net, sim_conn *conn) {
+  if (!conn->is_complete && sim_sick_go_on(net, conn)) {
+    return true;
+  }
   if (conn->is_complete || conn->status != 200) {
     return false;
   }
@@ -505,7 +522,7 @@ bool sim_serve_watch(sim_net *net, sim_conn *conn) {
   return net->script->now_ns >= conn->bookmark_ns && send_bookmark(net, conn);
 }
 
-void sim_serve(sim_net *net, sim_conn *conn) {
+static void serve_as_healthy(sim_net *net, sim_conn *conn) {
   if (chance(net, net->weather.denied)) {
     deny(net, conn);
   } else if (net->is_absent[conn->query.selection.is_nodes]) {
@@ -519,4 +536,12 @@ void sim_serve(sim_net *net, sim_conn *conn) {
   } else {
     answer_list(net, conn);
   }
+}
+
+void sim_serve(sim_net *net, sim_conn *conn) {
+  if (sim_sick_answer(net, conn)) {
+    return;
+  }
+  serve_as_healthy(net, conn);
+  sim_sick_spoil(net, conn);
 }

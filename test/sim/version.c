@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "informer/feed.h"
+#include "informer/informer.h"
 
 /* Waits for versions, and verifications: what is told is true, and told once,
  * and in the end everybody has been told. */
@@ -65,6 +67,105 @@ void sim_check_version(sim_actor *actor, size_t scope, uint64_t version) {
     }
   }
 }
+
+/* --- Lists ---------------------------------------------------------------- */
+
+/* Whether the handler would be shown the object as of this write. */
+static bool is_shown(const sim_handler *handler, const api_selection *selection,
+                     int write) {
+  const api *server = &handler->actor->world->api;
+  if (!api_selects(server, selection, write)) {
+    return false;
+  }
+  const api_write *at = &server->writes[write];
+  switch (handler->fold.filter) {
+  case SIM_FILTER_APP:
+    return at->app == 1;
+  case SIM_FILTER_ODD:
+    return (at->object & 1) != 0;
+  default:
+    return true;
+  }
+}
+
+/* `last` is what the object was at in the list. */
+static void check_told_object(sim_handler *handler,
+                              const api_selection *selection, uint64_t version,
+                              int object, int last) {
+  const api *server = &handler->actor->world->api;
+  sim_trace *trace = &handler->actor->world->trace;
+  int seen = handler->fold.seen[object];
+  bool is_later = false; /* what is seen, or not seen, may come from later */
+  for (int i = api_after(server, version); i < server->length && !is_later;
+       i++) {
+    int write = server->timeline[i];
+    is_later = server->writes[write].object == object &&
+               is_shown(handler, selection, write) == (seen != API_NONE);
+  }
+  bool was_shown = last != API_NONE && is_shown(handler, selection, last);
+  SIM_CHECK(
+      trace, is_later || was_shown == (seen != API_NONE),
+      "%s: told of a list at %" PRIu64 " while object %d is %s, and %s in "
+      "the list",
+      handler->name, version, object, seen != API_NONE ? "there" : "not there",
+      was_shown ? "is" : "is not");
+}
+
+static int find_scope(const sim_actor *actor, kin_str namespace_) {
+  for (size_t i = 0; i < actor->scope_count; i++) {
+    if (!actor->scopes[i].is_removed &&
+        kin__str_equal(kin__cstr(sim_scope_name(actor, i)), namespace_)) {
+      return (int)i;
+    }
+  }
+  return -1;
+}
+
+/* A synced event gives the version of the newest list there is, which may be one
+ * that came after the synced was due, or is still being made. */
+static bool is_of_first_list(const sim_actor *actor) {
+  const kin_feed *feed =
+      kin__informer_feed(actor->informer, sim_scope_name(actor, 0));
+  return feed != NULL && feed->counters.lists == 1 &&
+         (feed->reflector.state == KIN__REFLECTOR_OPENING ||
+          feed->reflector.state == KIN__REFLECTOR_WATCHING);
+}
+
+void sim_check_told(sim_handler *handler, const kin_event *event) {
+  static int last[API_OBJECTS];
+  sim_actor *actor = handler->actor;
+  sim_world *w = actor->world;
+  uint64_t version;
+  int scope = find_scope(actor, event->namespace_);
+  if (event->type == KIN_EVENT_SYNCED) {
+    scope = actor->scope_count == 1 && is_of_first_list(actor) ? 0 : -1;
+  }
+  /* What was told of a namespace before it was removed may come after it was
+   * added again. */
+  bool is_known = scope >= 0 && actor->scopes[scope].removals == 0 &&
+                  kin__str_to_u64(event->resource_version, &version);
+  if (!is_known || handler->fold.interest == SIM_INTEREST_UPDATES ||
+      w->api.restores > 0 || actor->refuses || actor->clears ||
+      w->options.mutation == SIM_MUTATE_STREAM) {
+    return;
+  }
+  for (int i = 0; i < w->api.objects; i++) {
+    last[i] = API_NONE;
+  }
+  int end = api_after(&w->api, version);
+  for (int i = 0; i < end; i++) {
+    int write = w->api.timeline[i];
+    last[w->api.writes[write].object] = write;
+  }
+  api_selection selection = sim_scope_selection(actor, (size_t)scope);
+  for (int i = 0; i < w->api.objects && !w->trace.has_failed; i++) {
+    if (api_covers(&selection, i)) {
+      check_told_object(handler, &selection, version, i, last[i]);
+    }
+  }
+}
+
+/* --- Waits ---------------------------------------------------------------- */
 
 static void check_told(const sim_wait *wait, const char *version) {
   sim_actor *actor = wait->actor;

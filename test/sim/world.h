@@ -26,25 +26,28 @@
 #define SIM_HELD 16
 #define SIM_INDICES 4
 #define SIM_WAITS 64
+#define SIM_LIST_TURN_MS 5000u /* of a list, while others wait for it */
 
 /* What the self-test spoils, to see that an oracle notices. */
 typedef enum sim_mutation {
   SIM_MUTATE_NOTHING,
-  SIM_MUTATE_DROP_EVENT,    /* a handler does not get an event */
-  SIM_MUTATE_REPEAT_EVENT,  /* a handler gets an event twice */
-  SIM_MUTATE_SECOND_SYNCED, /* a handler is told synced twice */
-  SIM_MUTATE_LATE_CALL,     /* a handler is called after its end */
-  SIM_MUTATE_STORE_DELETE,  /* the cache loses an object */
-  SIM_MUTATE_STORE_PUT,     /* the cache gets an old state of an object */
-  SIM_MUTATE_LOSE_FRAME,    /* the network loses an event */
-  SIM_MUTATE_INDEX,         /* an index function changes its mind */
-  SIM_MUTATE_STATUS,        /* a counter goes back */
-  SIM_MUTATE_HOLD_OBJECT,   /* a reference is never dropped */
-  SIM_MUTATE_LEAVE_TIMER,   /* a timer is never stopped */
-  SIM_MUTATE_EARLY_VERSION, /* a version is told before it is cached */
-  SIM_MUTATE_STREAM,        /* a list that comes as a watch lacks an object */
-  SIM_MUTATE_KEY_ONLY,      /* of an object only the key is kept */
-  SIM_MUTATE_DEAF,          /* nobody looks after a watch that went deaf */
+  SIM_MUTATE_DROP_EVENT,     /* a handler does not get an event */
+  SIM_MUTATE_REPEAT_EVENT,   /* a handler gets an event twice */
+  SIM_MUTATE_SECOND_SYNCED,  /* a handler is told synced twice */
+  SIM_MUTATE_LATE_CALL,      /* a handler is called after its end */
+  SIM_MUTATE_STORE_DELETE,   /* the cache loses an object */
+  SIM_MUTATE_STORE_PUT,      /* the cache gets an old state of an object */
+  SIM_MUTATE_LOSE_FRAME,     /* the network loses an event */
+  SIM_MUTATE_INDEX,          /* an index function changes its mind */
+  SIM_MUTATE_STATUS,         /* a counter goes back */
+  SIM_MUTATE_HOLD_OBJECT,    /* a reference is never dropped */
+  SIM_MUTATE_LEAVE_TIMER,    /* a timer is never stopped */
+  SIM_MUTATE_EARLY_VERSION,  /* a version is told before it is cached */
+  SIM_MUTATE_STREAM,         /* a list that comes as a watch lacks an object */
+  SIM_MUTATE_KEY_ONLY,       /* of an object only the key is kept */
+  SIM_MUTATE_DEAF,           /* nobody looks after a watch that went deaf */
+  SIM_MUTATE_NO_TURNS,       /* a list keeps its place until it is complete */
+  SIM_MUTATE_EARLY_RELISTED, /* relisted is told before a delete of its list */
   SIM_MUTATIONS
 } sim_mutation;
 
@@ -157,6 +160,7 @@ struct sim_world {
   /* The mutation: when it happens, and whether it has. */
   uint64_t mutate_at;
   bool has_mutated;
+  bool is_relisting; /* the mutation waits for a delete of a relist */
   kin__timer left_timer;
   kin_object *left_object;
 };
@@ -239,6 +243,9 @@ void sim_wait_for_version(sim_actor *actor);
 void sim_verify(sim_actor *actor);
 /* A scope's cache holds everything up to a version. */
 void sim_check_version(sim_actor *actor, size_t scope, uint64_t version);
+/* What the handler has been told is everything up to the version of a list that
+ * it is told of now: nothing is yet to be deleted or added because of it. */
+void sim_check_told(sim_handler *handler, const kin_event *event);
 /* In the calm, and at the very end. */
 void sim_check_waits(sim_world *w);
 void sim_check_no_waits(sim_world *w);
@@ -253,8 +260,21 @@ void sim_check_truth(sim_world *w);
  * to, finds the truth all the same. */
 void sim_check_deaf(sim_world *w);
 void sim_check_resyncs(sim_world *w);
+/* What is cached of a scope is what the server has, `in_ms` after something
+ * happened; `when` says what. */
+void sim_check_scope(sim_actor *actor, size_t scope, const char *when,
+                     uint64_t in_ms);
 /* A status counter may only grow; called with every status read. */
 void sim_check_status(sim_actor *actor, size_t scope);
+
+/* --- neighbours.c --------------------------------------------------------- */
+
+/* Some paths of the server are sick: the others sync within the stated time,
+ * and so does everything when all are healthy again. */
+void sim_check_neighbours(sim_world *w);
+/* The server restarts, maybe several times within minutes: every cache is right
+ * ten seconds after the last time. */
+void sim_check_restarts(sim_world *w);
 
 /* --- mutate.c ------------------------------------------------------------- */
 
