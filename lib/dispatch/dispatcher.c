@@ -4,6 +4,7 @@
 #include <kin/error.h>
 
 #include "base/options.h"
+#include "base/str.h"
 #include "dispatch/filter.h"
 #include "dispatch/listener.h"
 
@@ -153,6 +154,14 @@ static bool takes_markers(const kin_listener *listener) {
   return !listener->is_closed && listener->replay == KIN__NO_SLOT;
 }
 
+kin__marker *kin__dispatcher_synced_marker(const kin__dispatcher *dispatcher) {
+  kin_str version = dispatcher->synced_version != NULL
+                        ? dispatcher->synced_version(dispatcher->ctx)
+                        : kin__str(NULL, 0);
+  return kin__marker_new(dispatcher->allocator, kin__str(NULL, 0), version,
+                         kin_store_count(dispatcher->store));
+}
+
 int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
   if (dispatcher->has_synced) {
     return 0;
@@ -161,12 +170,17 @@ int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
   if (err != 0) {
     return err;
   }
+  kin__marker *marker = kin__dispatcher_synced_marker(dispatcher);
+  if (marker == NULL) {
+    return KIN_ENOMEM;
+  }
   dispatcher->has_synced = true;
   FOR_EACH(node, dispatcher) {
     if (takes_markers(listener_of(node))) {
-      kin__listener_push_synced(listener_of(node));
+      kin__listener_push_synced(listener_of(node), marker);
     }
   }
+  kin__marker_unref(marker, dispatcher->allocator);
   kin__sync_watches_tell(&dispatcher->sync_watches, 0);
   return 0;
 }

@@ -47,7 +47,8 @@ typedef struct kin__dispatcher {
   uint64_t coalesced;
   kin_histogram handler_us;
   const kin__log *log; /* NULL: none */
-  /* Asked when a synced notification is delivered: the version to show. */
+  /* Asked when synced is queued: the version of the list last applied. NULL:
+   * none is told. */
   kin_str (*synced_version)(void *ctx);
   void *ctx;
 } kin__dispatcher;
@@ -105,6 +106,10 @@ bool kin__dispatcher_wants_unchanged(const kin__dispatcher *dispatcher);
 /* The informer has synced: each listener gets synced after what is queued (or
  * after its replay). Once. Errors: KIN_ENOMEM, nothing changed; call again. */
 int kin__dispatcher_synced(kin__dispatcher *dispatcher);
+
+/* What a synced that is queued now will say; one reference. NULL if out of
+ * memory. */
+kin__marker *kin__dispatcher_synced_marker(const kin__dispatcher *dispatcher);
 
 /* A later list of a scope has been applied. Whose synced is still to come hears
  * nothing of it: nobody before the informer has synced, which takes the first

@@ -183,25 +183,17 @@ void kin__listener_push(kin_listener *listener,
   kin__listener_wake(listener);
 }
 
-void kin__listener_push_synced(kin_listener *listener) {
-  static const kin__notification synced = {.type = KIN_EVENT_SYNCED};
+void kin__listener_push_synced(kin_listener *listener, kin__marker *marker) {
+  const kin__notification synced = {.marker = marker, .type = KIN_EVENT_SYNCED};
   listener->is_synced_queued = true;
   kin__listener_push(listener, &synced, 0);
 }
 
 static void fill_marker_event(const kin_listener *listener,
                               const kin__marker *marker, kin_event *event) {
-  const kin__dispatcher *dispatcher = listener->dispatcher;
-  if (marker != NULL) {
-    event->namespace_ = marker->namespace_;
-    event->resource_version = marker->version;
-    event->objects = marker->objects;
-  } else {
-    event->objects = kin_store_count(dispatcher->store);
-    if (dispatcher->synced_version != NULL) {
-      event->resource_version = dispatcher->synced_version(dispatcher->ctx);
-    }
-  }
+  event->namespace_ = marker->namespace_;
+  event->resource_version = marker->version;
+  event->objects = marker->objects;
   if (listener->callbacks[KIN_EVENT_ADD] != NULL &&
       listener->callbacks[KIN_EVENT_DELETE] != NULL) {
     event->objects = listener->shown;

@@ -64,8 +64,9 @@ void kin__listener_free(kin_listener *listener);
 void kin__listener_push(kin_listener *listener,
                         const kin__notification *notification, uint32_t hash);
 
-/* Queues synced. Must have been reserved. */
-void kin__listener_push_synced(kin_listener *listener);
+/* Queues synced, which will say what the marker says. Must have been
+ * reserved. */
+void kin__listener_push_synced(kin_listener *listener, kin__marker *marker);
 
 /* Schedules the step if it has something to do. */
 void kin__listener_wake(kin_listener *listener);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dispatch/listener_feed.h"
 
+#include <kin/error.h>
+
 /* Until a feed is tried again that found no memory. */
 #define RETRY_MS 100u
 
@@ -26,13 +28,33 @@ static void on_retry_due(kin__timer *timer) {
   kin__listener_wake(KIN__CONTAINER_OF(timer, kin_listener, retry_timer));
 }
 
+static void try_later(kin_listener *listener) {
+  kin__timer_start(listener->dispatcher->timers, &listener->retry_timer,
+                   now_ms(listener) + RETRY_MS);
+}
+
 static bool reserve(kin_listener *listener) {
   if (kin__listener_queue_reserve(&listener->queue) == 0) {
     return true;
   }
-  kin__timer_start(listener->dispatcher->timers, &listener->retry_timer,
-                   now_ms(listener) + RETRY_MS);
+  try_later(listener);
   return false;
+}
+
+/* Queues synced after what is queued. Errors: KIN_ENOMEM, nothing changed. */
+static int push_synced(kin_listener *listener) {
+  const kin__dispatcher *dispatcher = listener->dispatcher;
+  int err = kin__listener_queue_reserve(&listener->queue);
+  if (err != 0) {
+    return err;
+  }
+  kin__marker *marker = kin__dispatcher_synced_marker(dispatcher);
+  if (marker == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__listener_push_synced(listener, marker);
+  kin__marker_unref(marker, dispatcher->allocator);
+  return 0;
 }
 
 int kin__listener_feed_start(kin_listener *listener) {
@@ -45,11 +67,10 @@ int kin__listener_feed_start(kin_listener *listener) {
       kin__listener_queue_wants(&listener->queue, KIN_EVENT_ADD)) {
     listener->replay = 0;
   } else if (dispatcher->has_synced) {
-    int err = kin__listener_queue_reserve(&listener->queue);
+    int err = push_synced(listener);
     if (err != 0) {
       return err;
     }
-    kin__listener_push_synced(listener);
   }
   if (listener->resync_ms > 0 &&
       kin__listener_queue_wants(&listener->queue, KIN_EVENT_UPDATE)) {
@@ -96,11 +117,10 @@ static uint32_t replay(kin_listener *listener) {
            kin__slots_limit(&dispatcher->store->slots), KIN_EVENT_ADD);
   if (listener->replay >= kin__slots_limit(&dispatcher->store->slots)) {
     /* Over, unless synced is due and does not fit: then this comes again. */
-    if (!dispatcher->has_synced) {
+    if (!dispatcher->has_synced || push_synced(listener) == 0) {
       listener->replay = KIN__NO_SLOT;
-    } else if (reserve(listener)) {
-      listener->replay = KIN__NO_SLOT;
-      kin__listener_push_synced(listener);
+    } else {
+      try_later(listener);
     }
   }
   return visited;

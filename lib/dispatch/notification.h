@@ -26,7 +26,8 @@ typedef struct kin__notification {
     const kin_object *cached; /* delete: what was stored, if it is not `object`;
                                * borrowed, and only looked at while it is
                                * sent */
-    kin__marker *marker;      /* synced, relisted; may be NULL for synced */
+    kin__marker *marker;      /* synced, relisted; NULL only where nobody is
+                               * told */
   };
   uint8_t type;   /* kin_event_type */
   uint8_t reason; /* kin_delete_reason */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/apply.h"
 
+#include <string.h>
+
 #include "informer/consistency.h"
 #include "informer/process.h"
 #include "informer/scope.h"
@@ -114,11 +116,12 @@ static bool swept_step(kin__scope *scope) {
 /* The first list of the last scope makes the informer synced (SI-16). */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
+  memcpy(scope->applied_version, scope->feed.reflector.found_version,
+         sizeof scope->applied_version);
   if (scope->feed.has_synced || scope->is_late) {
     return kin__dispatcher_relisted(
         &informer->dispatcher, kin__cstr(scope->feed.namespace_),
-        kin__cstr(scope->feed.reflector.found_version),
-        kin_store_count(&informer->store));
+        kin__cstr(scope->applied_version), kin_store_count(&informer->store));
   }
   if (informer->scopes.synced + 1 < informer->scopes.count) {
     return 0;

@@ -57,9 +57,7 @@ static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
 static kin_str synced_version(void *ctx) {
   const kin_informer *informer = ctx;
   const kin__scope *only = kin__scopes_only(&informer->scopes);
-  return only != NULL && only->feed.has_synced
-             ? kin__cstr(only->feed.reflector.found_version)
-             : kin__str(NULL, 0);
+  return only != NULL ? kin__cstr(only->applied_version) : kin__str(NULL, 0);
 }
 
 /* --- Close ---------------------------------------------------------------- */

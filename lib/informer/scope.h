@@ -19,6 +19,7 @@ typedef struct kin__scope {
   uint32_t index;      /* its place; slots of the store remember it */
   uint32_t generation; /* of the last list; slots remember it */
   kin__http_source http;
+  char applied_version[KIN__VERSION_SIZE]; /* of the list last applied */
   bool stream_refused; /* by a source of the program's own */
   bool is_late;    /* added when the informer had synced: its first list is no
                     * part of that */

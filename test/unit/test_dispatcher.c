@@ -51,7 +51,7 @@ static void test_events_arrive_in_order(void **state) {
   assert_string_equal(log_a.text, ""); /* PL-07: never from inside a change */
   assert_int_equal(kin_listener_pending(listener), 7);
   rig_run(&rig);
-  event_log_expect(&log_a, "+a1! +b2! S:5#2 ~a1>3 -b2:recreated +b4 -a3:watch");
+  event_log_expect(&log_a, "+a1! +b2! S:2#2 ~a1>3 -b2:recreated +b4 -a3:watch");
   assert_int_equal(kin_listener_pending(listener), 0);
 }
 
@@ -209,6 +209,30 @@ static void test_synced_without_version(void **state) {
   event_log_expect(&log_a, "S:#0");
 }
 
+/* A handler that is late is told of the list that made the informer synced, not
+ * of what has become of its content since (SY-01). */
+static void test_synced_tells_its_own_list(void **state) {
+  (void)state;
+  kin_listener_options options = rig_logging(&log_a);
+  kin_listener *listener = rig_listen(&rig, &options);
+  kin_listener_options mute = options;
+  mute.on_add = mute.on_update = mute.on_delete = NULL;
+  mute.data = &log_b;
+  kin_listener *late = rig_listen(&rig, &mute);
+  put("a");
+  kin_listener_pause(listener);
+  kin_listener_pause(late);
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  put("b");
+  put("c");
+  rig_run(&rig);
+  kin_listener_resume(listener);
+  kin_listener_resume(late);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! S:1#1 +b2 +c3");
+  event_log_expect(&log_b, "S:1#1");
+}
+
 static void test_relisted_tells_scope_and_version(void **state) {
   (void)state;
   kin_listener_options a = rig_logging(&log_a);
@@ -224,8 +248,8 @@ static void test_relisted_tells_scope_and_version(void **state) {
   version[0] = 'x'; /* it was copied */
   put("a");
   rig_run(&rig);
-  event_log_expect(&log_a, "S:1#0 R:ns@17#0 +a1");
-  event_log_expect(&log_b, "S:1#0 +a1");
+  event_log_expect(&log_a, "S:0#0 R:ns@17#0 +a1");
+  event_log_expect(&log_b, "S:0#0 +a1");
 }
 
 /* One scope lists for the second time before another has listed at all: who
@@ -464,6 +488,7 @@ int main(void) {
       TEST(test_bad_options_are_refused),
       TEST(test_synced_latches_when_delivered),
       TEST(test_synced_without_version),
+      TEST(test_synced_tells_its_own_list),
       TEST(test_relisted_tells_scope_and_version),
       TEST(test_relisted_does_not_come_before_synced),
       TEST(test_unchanged_only_for_who_asked),

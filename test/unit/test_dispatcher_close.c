@@ -407,7 +407,7 @@ static void test_joining_fails_as_a_whole(void **state) {
     failures++;
     memory.fail_at = atomic_load(&memory.calls) + failures + 1;
   }
-  assert_int_equal(failures, 2); /* the listener, its queue */
+  assert_int_equal(failures, 3); /* the listener, its queue, the marker */
   rig_run(&rig);
   event_log_expect(&actors[0].log, "S:0#0");
   rig_finish(&rig);
