@@ -168,8 +168,8 @@ typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
  * should return them, and fails even if it does not. */
 KIN_EXTERN int kin_index_emit(kin_index_values *values, kin_str value);
 
-/* How an index gets its values: by a JSON Pointer or by a callback. A pointer
- * names a string, a number or a boolean (their JSON text is the value); `*` as
+/* How an index gets its values: by a JSON Pointer of at most 64 tokens or by a
+ * callback. A pointer names a string, a number or a boolean (their JSON text is the value); `*` as
  * a whole reference token means every element of an array or member of an
  * object: "/spec/nodeName", "/metadata/labels/app", "/spec/containers/" "*"
  * "/image". An object where nothing is found has no value in the index, and a

@@ -5,7 +5,7 @@
  * somebody typed), so siblings are a list.
  *
  * Invariant: a node whose project is not KIN__DESCEND has no children that
- * matter. The depth is bounded by TOKENS_MAX. */
+ * matter. The depth is bounded by KIN__JSON_POINTER_TOKENS. */
 #include "decode/projection.h"
 
 #include <string.h>
@@ -14,9 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "decode/cursor.h"
 #include "object/json.h"
-
-enum { TOKENS_MAX = 64 };
 
 typedef struct kin__projection_node node;
 
@@ -138,11 +137,10 @@ static size_t unescape_token(char *to, const char *token, size_t length) {
 static int keep_field(kin__projection *projection, const char *pointer,
                       char *scratch) {
   node *n = projection->root;
-  size_t tokens = 0;
   while (*pointer == '/') {
     size_t length = strcspn(++pointer, "/");
-    if (++tokens > TOKENS_MAX) {
-      return KIN_EINVAL;
+    if (length > KIN__CURSOR_TEXT_MAX) {
+      return KIN_EINVAL; /* a name that is cut would look like that */
     }
     size_t written = unescape_token(scratch, pointer, length);
     n = child_for(projection, n, kin__str(scratch, written));
@@ -157,7 +155,8 @@ static int keep_field(kin__projection *projection, const char *pointer,
 
 static int keep_checked_field(kin__projection *projection,
                               const char *pointer) {
-  if (pointer == NULL || !kin__json_pointer_is_valid(pointer)) {
+  if (pointer == NULL || !kin__json_pointer_is_valid(pointer) ||
+      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
     return KIN_EINVAL;
   }
   size_t length = strlen(pointer);

@@ -82,18 +82,18 @@ static bool contains(kin_str text, kin_str part) {
 static const char too_large[] = "Too large resource version";
 
 /* RE-07. Three generations of servers say it in three ways. */
-static bool is_rv_too_large(const kin__status *status, yyjson_val *root) {
+static bool is_rv_too_large(const kin__status *status, kin__json *root) {
   static const char cause_type[] = "ResourceVersionTooLarge";
   const kin_str text = kin__cstr(too_large);
-  yyjson_val *details = kin__json_member(root, "details");
-  if (!yyjson_is_obj(details)) {
+  kin__json *details = kin__json_member(root, "details");
+  if (!kin__json_is_object(details)) {
     return false;
   }
   bool is_timeout = kin__status_has_reason(status, "Timeout", 504);
-  yyjson_arr_iter causes =
-      yyjson_arr_iter_with(kin__json_member(details, "causes"));
-  while (yyjson_arr_iter_has_next(&causes)) {
-    yyjson_val *cause = yyjson_arr_iter_next(&causes);
+  kin__json_elements causes =
+      kin__json_elements_of(kin__json_member(details, "causes"));
+  kin__json *cause;
+  while ((cause = kin__json_next(&causes)) != NULL) {
     if (kin__str_equal(kin__json_string(cause, "reason"),
                        kin__cstr(cause_type)) ||
         (is_timeout &&
@@ -112,12 +112,12 @@ void kin__status_default_code(kin__status *status, int code) {
 }
 
 /* A number of seconds or a code that no int holds is no number. */
-static int small_int(yyjson_val *object, const char *name, int fallback) {
+static int small_int(kin__json *object, const char *name, int fallback) {
   int64_t value = kin__json_int(object, name, fallback);
   return value >= 0 && value <= INT32_MAX ? (int)value : fallback;
 }
 
-static void read_status(kin__status *status, yyjson_val *root) {
+static void read_status(kin__status *status, kin__json *root) {
   status->code = small_int(root, "code", 0);
   copy_text(status->reason, sizeof status->reason,
             kin__json_string(root, "reason"));
@@ -134,11 +134,11 @@ static void read_status(kin__status *status, yyjson_val *root) {
 bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
                        kin_str text) {
   *status = (kin__status){.retry_after_s = -1};
-  yyjson_doc *doc;
+  struct yyjson_doc *doc;
   if (kin__json_parse(&doc, allocator, text) != 0) {
     return false;
   }
-  yyjson_val *root = yyjson_doc_get_root(doc);
+  kin__json *root = kin__json_root(doc);
   bool is_status =
       kin__str_equal(kin__json_string(root, "kind"), KIN__LIT("Status"));
   if (is_status) {

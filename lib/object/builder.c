@@ -24,7 +24,6 @@
 enum {
   EDITS_MAX = 4096,
   KEEP_MAX = 1024,
-  DEPTH_MAX = 512,
   BYTES_MAX = 1 << 30,
   SCRATCH_KEPT = 64 * 1024 /* from object to object */
 };
@@ -143,17 +142,9 @@ static bool names_identity(const char *pointer, bool is_removal) {
   return false;
 }
 
-static size_t count_tokens(const char *pointer) {
-  size_t count = 0;
-  for (; *pointer != '\0'; pointer++) {
-    count += *pointer == '/';
-  }
-  return count;
-}
-
 static bool is_pointer(const char *pointer) {
   return pointer != NULL && kin__json_pointer_is_valid(pointer) &&
-         count_tokens(pointer) <= KIN__EDIT_TOKENS;
+         kin__json_pointer_tokens(pointer) <= KIN__JSON_POINTER_TOKENS;
 }
 
 static bool is_ascii(kin_str s) {
@@ -171,7 +162,7 @@ static int check_utf8(kin_object_builder *builder, kin_str s) {
     return 0;
   }
   kin_str text = kin__edit_quote(&builder->edit, s);
-  yyjson_doc *doc = NULL;
+  struct yyjson_doc *doc = NULL;
   int err = text.data != NULL
                 ? kin__json_read(&doc, builder->edit.allocator, text)
                 : KIN_ENOMEM;
@@ -253,14 +244,15 @@ static int check_json(kin_object_builder *builder, const char *pointer,
   if (text.length > BYTES_MAX) {
     return KIN_ETOOBIG;
   }
-  if (kin__json_depth(text) > DEPTH_MAX - count_tokens(pointer)) {
+  if (kin__json_depth(text) >
+      KIN__JSON_DEPTH_MAX - kin__json_pointer_tokens(pointer)) {
     return KIN_EDEPTH;
   }
   const kin_allocator *allocator = &builder->memory->allocator;
-  yyjson_doc *doc;
+  struct yyjson_doc *doc;
   int err = kin__json_read(&doc, allocator, text);
   if (err == 0) {
-    bool is_object = yyjson_is_obj(yyjson_doc_get_root(doc));
+    bool is_object = kin__json_is_object(kin__json_root(doc));
     err = *pointer == '\0' && !is_object ? KIN_ETYPE : 0;
     kin__json_free(allocator, doc);
   }

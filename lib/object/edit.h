@@ -14,14 +14,12 @@
 
 /* A JSON text under edit: a tree that is split no further than edits have
  * reached, and written out as one text in the end. Pointers are JSON Pointers
- * that kin__json_pointer_is_valid has accepted, of at most KIN__EDIT_TOKENS
- * tokens; `*` as a whole token means every child.
+ * that kin__json_pointer_is_valid has accepted, of at most
+ * KIN__JSON_POINTER_TOKENS tokens; `*` as a whole token means every child.
  *
  * All functions that edit or look can fail with KIN_EJSON (the text is not JSON
  * where it was looked at) and KIN_ENOMEM; the tree is then good for nothing but
  * kin__edit_reset and kin__edit_finish. */
-
-enum { KIN__EDIT_TOKENS = 64 };
 
 /* What is known of where a value ended up in the written text. */
 typedef enum kin__edit_mark {

@@ -5,7 +5,7 @@
  * unless it becomes the name of a new member.
  *
  * Recursion is as deep as the longest pointer, which has at most
- * KIN__EDIT_TOKENS tokens. */
+ * KIN__JSON_POINTER_TOKENS tokens. */
 #include <string.h>
 
 #include <kin/error.h>

@@ -3,13 +3,14 @@
 
 #include <string.h>
 
+#include <yyjson.h>
+
 #include <kin/error.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 
 enum {
-  DEPTH_MAX = 512,
   /* yyjson's writer asks for one block of less than this for a number or a
    * boolean. */
   SCALAR_POOL = 1024
@@ -46,7 +47,7 @@ size_t kin__json_depth(kin_str text) {
 }
 
 bool kin__json_depth_is_bounded(kin_str text) {
-  return kin__json_depth(text) <= DEPTH_MAX;
+  return kin__json_depth(text) <= KIN__JSON_DEPTH_MAX;
 }
 
 /* A number that no machine word holds stays text: one of them must not make an
@@ -89,23 +90,81 @@ void kin__json_free(const kin_allocator *allocator, yyjson_doc *doc) {
   yyjson_doc_free(doc);
 }
 
-yyjson_val *kin__json_member(yyjson_val *object, const char *name) {
+/* Typed reading. yyjson's own getters take any value, too; but what they give
+ * for one of another type is no valid combination (a length without a string),
+ * so that the type has to be asked first. */
+
+kin__json *kin__json_root(struct yyjson_doc *doc) {
+  return yyjson_doc_get_root(doc);
+}
+
+kin__json *kin__json_member(kin__json *object, const char *name) {
   return yyjson_obj_get(object, name);
 }
 
-kin_str kin__json_string(yyjson_val *object, const char *name) {
-  yyjson_val *value = yyjson_obj_get(object, name);
-  return kin__str(yyjson_get_str(value), yyjson_get_len(value));
+kin__json *kin__json_at(kin__json *value, const char *pointer) {
+  return yyjson_ptr_get(value, pointer);
 }
 
-int64_t kin__json_int(yyjson_val *object, const char *name, int64_t fallback) {
-  yyjson_val *value = yyjson_obj_get(object, name);
+bool kin__json_to_string(kin__json *value, kin_str *out) {
+  if (!yyjson_is_str(value)) {
+    return false;
+  }
+  *out = kin__str(yyjson_get_str(value), yyjson_get_len(value));
+  return true;
+}
+
+bool kin__json_to_int(kin__json *value, int64_t *out) {
   if (!yyjson_is_int(value) ||
       (yyjson_is_uint(value) && yyjson_get_uint(value) > INT64_MAX)) {
-    return fallback;
+    return false;
   }
-  return yyjson_get_sint(value);
+  *out = yyjson_get_sint(value);
+  return true;
 }
+
+bool kin__json_to_bool(kin__json *value, bool *out) {
+  if (!yyjson_is_bool(value)) {
+    return false;
+  }
+  *out = yyjson_get_bool(value);
+  return true;
+}
+
+bool kin__json_is_object(kin__json *value) {
+  return yyjson_is_obj(value);
+}
+
+bool kin__json_is_null(kin__json *value) {
+  return yyjson_is_null(value);
+}
+
+kin_str kin__json_string(kin__json *object, const char *name) {
+  kin_str text = KIN__LIT("");
+  (void)kin__json_to_string(kin__json_member(object, name), &text);
+  return text;
+}
+
+int64_t kin__json_int(kin__json *object, const char *name, int64_t fallback) {
+  int64_t value = fallback;
+  (void)kin__json_to_int(kin__json_member(object, name), &value);
+  return value;
+}
+
+kin__json_elements kin__json_elements_of(kin__json *array) {
+  return (kin__json_elements){.next = yyjson_arr_get_first(array),
+                              .left = yyjson_arr_size(array)};
+}
+
+kin__json *kin__json_next(kin__json_elements *elements) {
+  kin__json *element = elements->left > 0 ? elements->next : NULL;
+  if (element != NULL && --elements->left > 0) {
+    elements->next = unsafe_yyjson_get_next(element);
+  }
+  return element;
+}
+
+/* Pointers. */
 
 bool kin__json_pointer_is_valid(const char *pointer) {
   if (*pointer != '\0' && *pointer != '/') {
@@ -119,15 +178,23 @@ bool kin__json_pointer_is_valid(const char *pointer) {
   return true;
 }
 
+size_t kin__json_pointer_tokens(const char *pointer) {
+  size_t count = 0;
+  for (; *pointer != '\0'; pointer++) {
+    count += *pointer == '/';
+  }
+  return count;
+}
+
 typedef struct each {
   int (*emit)(void *ctx, kin_str value);
   void *ctx;
 } each;
 
 static int emit_scalar(const each *e, yyjson_val *value) {
-  if (yyjson_is_str(value)) {
-    return e->emit(e->ctx,
-                   kin__str(yyjson_get_str(value), yyjson_get_len(value)));
+  kin_str string;
+  if (kin__json_to_string(value, &string)) {
+    return e->emit(e->ctx, string);
   }
   if (yyjson_is_raw(value)) {
     return e->emit(e->ctx,
@@ -159,7 +226,7 @@ static const char *find_wildcard(const char *pointer) {
   return pointer + strlen(pointer);
 }
 
-/* Recursion is as deep as the document at most. */
+/* Recursion is as deep as the pointer at most. */
 static int each_below(const each *e, yyjson_val *value, const char *pointer) {
   const char *wildcard = find_wildcard(pointer);
   if (wildcard > pointer) {
@@ -171,9 +238,10 @@ static int each_below(const each *e, yyjson_val *value, const char *pointer) {
   const char *rest = wildcard + 2;
   int result = 0;
   if (yyjson_is_arr(value)) {
-    yyjson_arr_iter elements = yyjson_arr_iter_with(value);
-    while (result == 0 && yyjson_arr_iter_has_next(&elements)) {
-      result = each_below(e, yyjson_arr_iter_next(&elements), rest);
+    kin__json_elements elements = kin__json_elements_of(value);
+    kin__json *element;
+    while (result == 0 && (element = kin__json_next(&elements)) != NULL) {
+      result = each_below(e, element, rest);
     }
   } else if (yyjson_is_obj(value)) {
     yyjson_obj_iter members = yyjson_obj_iter_with(value);
@@ -185,9 +253,10 @@ static int each_below(const each *e, yyjson_val *value, const char *pointer) {
   return result;
 }
 
-int kin__json_each(yyjson_val *root, const char *pointer,
+int kin__json_each(kin__json *root, const char *pointer,
                    int (*emit)(void *ctx, kin_str value), void *ctx) {
-  if (!kin__json_pointer_is_valid(pointer)) {
+  if (!kin__json_pointer_is_valid(pointer) ||
+      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
     return KIN_EINVAL;
   }
   each e = {emit, ctx};

@@ -32,7 +32,7 @@ typedef struct kin__object_parts {
   size_t
       headroom; /* the object will be replaced by one that is this much larger;
                     * so that its memory fits that one, too */
-  bool is_key_only;  /* it was over the limit: body was made of the rest */
+  bool is_key_only;  /* it was over a limit: body was made of the rest */
   uint32_t received; /* if is_key_only: bytes of the object as it came */
 } kin__object_parts;
 

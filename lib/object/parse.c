@@ -18,7 +18,7 @@ static int check_json(const kin_allocator *allocator, kin_str text) {
   if (!kin__json_depth_is_bounded(text)) {
     return KIN_EDEPTH;
   }
-  yyjson_doc *doc;
+  struct yyjson_doc *doc;
   int err = kin__json_read(&doc, allocator, text);
   if (err == 0) {
     kin__json_free(allocator, doc);

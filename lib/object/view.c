@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <yyjson.h>
-
 #include <kin/error.h>
 
 #include "base/alloc.h"
@@ -9,8 +7,8 @@
 #include "object/object.h"
 
 struct kin_object_view {
-  kin_object *object; /* a reference */
-  yyjson_doc *doc;    /* NULL until somebody asks */
+  kin_object *object;     /* a reference */
+  struct yyjson_doc *doc; /* NULL until somebody asks */
 };
 
 int kin_object_view_open(kin_object_view **out, const kin_object *object) {
@@ -41,7 +39,7 @@ kin_str kin_object_view_json(const kin_object_view *view) {
 }
 
 /* The depth of stored text was bounded when it came in. */
-yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
+struct yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
   int err = 0;
   if (view->doc == NULL) {
     err = kin__json_read(&view->doc, kin__object_allocator(view->object),
@@ -54,57 +52,36 @@ yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
 }
 
 /* The value that a pointer names; KIN_ENOENT also for null. */
-static int find(kin_object_view *view, const char *pointer,
-                yyjson_val **value) {
+static int find(kin_object_view *view, const char *pointer, kin__json **value) {
   if (!kin__json_pointer_is_valid(pointer)) {
     return KIN_EINVAL;
   }
   int err = 0;
-  yyjson_doc *doc = kin_object_view_document(view, &err);
+  struct yyjson_doc *doc = kin_object_view_document(view, &err);
   if (doc == NULL) {
     return err;
   }
-  *value = yyjson_doc_ptr_get(doc, pointer);
-  return *value == NULL || yyjson_is_null(*value) ? KIN_ENOENT : 0;
+  *value = kin__json_at(kin__json_root(doc), pointer);
+  return *value == NULL || kin__json_is_null(*value) ? KIN_ENOENT : 0;
 }
 
 int kin_object_view_string(kin_object_view *view, const char *pointer,
                            kin_str *value) {
-  yyjson_val *found = NULL;
+  kin__json *found;
   int err = find(view, pointer, &found);
-  if (err == 0 && !yyjson_is_str(found)) {
-    err = KIN_ETYPE;
-  }
-  if (err == 0) {
-    *value = kin__str(yyjson_get_str(found), yyjson_get_len(found));
-  }
-  return err;
+  return err != 0 || kin__json_to_string(found, value) ? err : KIN_ETYPE;
 }
 
 int kin_object_view_int(kin_object_view *view, const char *pointer,
                         int64_t *value) {
-  yyjson_val *found = NULL;
+  kin__json *found;
   int err = find(view, pointer, &found);
-  if (err == 0 &&
-      (!yyjson_is_int(found) ||
-       (yyjson_is_uint(found) && yyjson_get_uint(found) > INT64_MAX))) {
-    err = KIN_ETYPE;
-  }
-  if (err == 0) {
-    *value = yyjson_get_sint(found);
-  }
-  return err;
+  return err != 0 || kin__json_to_int(found, value) ? err : KIN_ETYPE;
 }
 
 int kin_object_view_bool(kin_object_view *view, const char *pointer,
                          bool *value) {
-  yyjson_val *found = NULL;
+  kin__json *found;
   int err = find(view, pointer, &found);
-  if (err == 0 && !yyjson_is_bool(found)) {
-    err = KIN_ETYPE;
-  }
-  if (err == 0) {
-    *value = yyjson_get_bool(found);
-  }
-  return err;
+  return err != 0 || kin__json_to_bool(found, value) ? err : KIN_ETYPE;
 }

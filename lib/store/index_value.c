@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <yyjson.h>
-
 #include <kin/error.h>
 
 #include "base/alloc.h"
@@ -40,7 +38,8 @@ static const char *label_token(const char *pointer) {
 
 static int init_pointer(kin__index_source *source,
                         const kin_allocator *allocator, const char *pointer) {
-  if (!kin__json_pointer_is_valid(pointer)) {
+  if (!kin__json_pointer_is_valid(pointer) ||
+      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
     return KIN_EINVAL;
   }
   const char *label = label_token(pointer);
@@ -120,11 +119,11 @@ static int each_by_pointer(const char *pointer, kin__index_reader *reader,
     }
   }
   int err = 0;
-  yyjson_doc *doc = kin_object_view_document(reader->view, &err);
+  struct yyjson_doc *doc = kin_object_view_document(reader->view, &err);
   if (doc == NULL) {
     return err == KIN_ENOMEM ? err : 0;
   }
-  return kin__json_each(yyjson_doc_get_root(doc), pointer, emit_scalar, values);
+  return kin__json_each(kin__json_root(doc), pointer, emit_scalar, values);
 }
 
 static int each_by_callback(const kin__index_source *source,

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "informer/scope.h"
 
 void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
   iw_world *w = data;
@@ -77,6 +78,15 @@ void iw_finish(iw_world *w) {
   iw_close(w);
   script_env_finish(&w->script);
   assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
+}
+
+void iw_stream_again(iw_world *w) {
+  kin__reflector *reflector =
+      &kin__scopes_only(&w->informer->scopes)->feed.reflector;
+  reflector->has_given_up_streams = false;
+  if (reflector->stream_refused != NULL) {
+    *reflector->stream_refused = false;
+  }
 }
 
 static kin_str cached_version(const kin_store *store, const char *key) {

@@ -40,6 +40,10 @@ void iw_on_closed(void *data);
 /* Opens, listens, starts. */
 int iw_open(iw_world *w, const kin_informer_options *options);
 
+/* Lists come as watches again, whatever the server has been found to do to
+ * such. The informer has one scope. */
+void iw_stream_again(iw_world *w);
+
 /* The store equals the server, and what the listener saw folds to it. */
 void iw_assert_truth(iw_world *w);
 

@@ -231,10 +231,17 @@ static bool serve_watch(mini_server *server, script_request *request) {
   return end_stream(server, request);
 }
 
+static bool is_withheld(const mini_server *server,
+                        const script_request *request) {
+  return server->withholds != NULL && request->position == 0 &&
+         request->is_watch == server->withholds_watches &&
+         strstr(request->target, server->withholds) != NULL;
+}
+
 static bool serve_one(mini_server *server) {
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     script_request *request = server->script->requests[i];
-    if (request == NULL || request->is_paused) {
+    if (request == NULL || request->is_paused || is_withheld(server, request)) {
       continue;
     }
     if (server->is_absent && request->position == 0) {
@@ -257,6 +264,22 @@ void mini_serve(mini_server *server) {
   while (serve_one(server)) {
     script_run(server->script);
   }
+}
+
+script_request *mini_await(mini_server *server) {
+  for (int i = 0; i < 2000; i++) {
+    mini_serve(server);
+    for (int j = 0; j < SCRIPT_MAX_REQUESTS; j++) {
+      script_request *request = server->script->requests[j];
+      if (request != NULL && is_withheld(server, request)) {
+        return request;
+      }
+    }
+    script_advance(server->script, 100);
+  }
+  fail_msg("nothing asks for \"%s\"; the newest request was %s",
+           server->withholds, server->script->last_target);
+  return NULL;
 }
 
 void mini_pass(mini_server *server, uint64_t ms) {
@@ -296,6 +319,16 @@ void mini_end_watches(mini_server *server) {
   for (int i = 0; i < count; i++) {
     if (is_open_watch(server, watches[i])) {
       script_request_end(watches[i]);
+    }
+  }
+}
+
+void mini_expire_watches(mini_server *server) {
+  script_request *watches[SCRIPT_MAX_REQUESTS];
+  int count = open_watches(server, watches);
+  for (int i = 0; i < count; i++) {
+    if (is_open_watch(server, watches[i])) {
+      send_gone(watches[i]);
     }
   }
 }

@@ -33,10 +33,13 @@ typedef struct mini_server {
                               * set before it is put */
   mini_event events[MINI_EVENTS];
   int event_count;
-  bool honours_limit;   /* pages; off as with the watch cache and version 0 */
-  bool refuses_streams; /* a watch with sendInitialEvents: 422 */
-  bool holds_bookmark;  /* the initial events do not end yet */
-  bool is_absent;       /* it does not know the resource: 404 */
+  bool honours_limit;     /* pages; off as with the watch cache and version 0 */
+  bool refuses_streams;   /* a watch with sendInitialEvents: 422 */
+  bool holds_bookmark;    /* the initial events do not end yet */
+  bool is_absent;         /* it does not know the resource: 404 */
+  const char *withholds;  /* requests whose target has this wait: the test
+                          * answers them itself, see mini_await; NULL: none */
+  bool withholds_watches; /* only watches of them; else only lists */
   int lists;
   int watches; /* streams included */
   int streams;
@@ -49,6 +52,8 @@ void mini_put(mini_server *server, int object);    /* create or change */
 void mini_delete(mini_server *server, int object); /* must be there */
 void mini_recreate(mini_server *server, int object);
 void mini_compact(mini_server *server);
+/* Sends 410 on all open watches: their position is lost. */
+void mini_expire_watches(mini_server *server);
 /* Ends or breaks all open watches. */
 void mini_end_watches(mini_server *server);
 void mini_break_watches(mini_server *server);
@@ -57,6 +62,10 @@ void mini_bookmark(mini_server *server);
 
 /* Answers everything that is open and can be answered now. */
 void mini_serve(mini_server *server);
+
+/* Serves until a request that it withholds is open, and returns it; fails the
+ * test if none comes. */
+script_request *mini_await(mini_server *server);
 
 /* Lets time pass in steps, serving in between. */
 void mini_pass(mini_server *server, uint64_t ms);

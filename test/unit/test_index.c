@@ -267,6 +267,11 @@ static void test_index_options_are_checked(void **state) {
   for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
     assert_int_equal(add_pointer(f.store, "byNode", malformed[i]), KIN_EINVAL);
   }
+  char long_pointer[2 * 65 + 1] = "";
+  for (int i = 0; i < 65; i++) {
+    strcat(long_pointer, "/*");
+  }
+  assert_int_equal(add_pointer(f.store, "byNode", long_pointer), KIN_EINVAL);
   assert_null(f.store->indices);
   teardown(&f);
 }
