@@ -294,7 +294,7 @@ static void measure_scanners(unsigned rounds, const kin__buf *bytes) {
   for (size_t i = 0; (scanner = kin__scanner_at(i)) != NULL; i++) {
     uint64_t best = UINT64_MAX;
     for (unsigned round = 0; round < rounds; round++) {
-      kin__skip skip = {.depth = 1, .max_depth = 512};
+      kin__skip skip = {.depth = 1, .max_depth = 10000};
       size_t used = 0;
       uint64_t begin = wall_ns();
       kin__skip_result result =

@@ -62,7 +62,8 @@ typedef struct kin_status {
   uint64_t unchanged; /* listed or watched objects that were cached already */
   uint64_t received_bytes;     /* of response bodies, inflated */
   uint64_t transform_failures; /* states that the transform failed on */
-  uint64_t oversized;          /* states that were over max_object_bytes */
+  uint64_t oversized;          /* states of which only the key was kept: over
+                                * max_object_bytes, or over 10,000 levels */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */
   uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
   uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
@@ -92,7 +93,10 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
  * second and scope, about the first one, says how many more there were:
  *
  *   KIN_ETOOBIG      it is over max_object_bytes: see there
- *   KIN_EKEY         it has no metadata.name; skipped (RW-08)
+ *   KIN_EDEPTH       it is nested over 10,000 levels deep: as if it were over
+ *                    max_object_bytes
+ *   KIN_EKEY         it has no metadata.name, or a name, namespace, uid or
+ *                    resourceVersion of over 65,535 bytes; skipped (RW-08)
  *   KIN_EUNEXPECTED  a Table instead of an object; skipped (RW-08)
  *
  * A list that has objects, but not one that can be used, is no empty list: it
@@ -146,15 +150,17 @@ typedef struct kin_informer_options {
    * 0: 16 MiB; at most 1 GiB. An object over the limit is there all the same,
    * with its key, uid, version and labels, and nothing else
    * (kin_object_is_key_only): events, updates, deletions and lists are as
-   * usual. It is told through on_error. One over 1 GiB, or without a name,
-   * fails the request as if it could not be decoded. */
+   * usual. It is told through on_error. One over 1 GiB fails the request as if
+   * it could not be decoded. */
   uint32_t max_object_bytes;
 
   /* What is stored of each object. By default everything except
    * metadata.managedFields. */
   bool keep_managed_fields;
 
-  /* Only these fields are stored, by JSON Pointer, besides apiVersion, kind
+  /* Only these fields are stored, by JSON Pointer of at most 64 tokens of at
+   * most 65,535 bytes (one member of a longer name is not found), besides
+   * apiVersion, kind
    * and metadata's name, namespace, uid, resourceVersion and labels. None: all.
    * Copied. */
   const char *const *fields;

@@ -53,7 +53,7 @@ typedef struct kin_informer_metrics {
   uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error, but for the
                                          * next three */
   uint64_t transform_failures; /* states that the transform failed on */
-  uint64_t oversized;          /* states that were over max_object_bytes */
+  uint64_t oversized;          /* see kin_status */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */
   uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
   uint64_t checked_lists;      /* compared: see check_watch_lists of a client */

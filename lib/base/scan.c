@@ -6,7 +6,8 @@
  * off, so that a running XOR over their bits marks the bytes inside strings;
  * brackets outside them are counted with popcount. A block that has too few
  * closing brackets to end the value, and too few opening ones to pass the
- * depth limit, is done with that. Only the others are walked bit by bit.
+ * depth limit, is done with that. A depth is a number: text that is nested
+ * however deeply takes no memory, and is skipped to its end. Only the others are walked bit by bit.
  *
  * Each instruction set brings `classify`, a 64-bit prefix XOR, and a search for
  * the end of a plain run of a string; the rest is the same code, inlined into a
@@ -64,10 +65,10 @@ static kin__skip_result walk_block(kin__skip *skip, uint64_t open,
     uint64_t bit = brackets & -brackets;
     brackets ^= bit;
     if ((open & bit) != 0) {
-      if (skip->depth == skip->max_depth) {
-        return KIN__SKIP_DEEP;
+      if (skip->depth++ == skip->max_depth) {
+        skip->is_deep = true;
+        skip->max_depth = UINT64_MAX;
       }
-      skip->depth++;
     } else if (--skip->depth == 0) {
       *used = (size_t)__builtin_ctzll(bit) + 1;
       return KIN__SKIP_DONE;

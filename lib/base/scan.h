@@ -2,6 +2,7 @@
 #ifndef KIN_BASE_SCAN_H
 #define KIN_BASE_SCAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,13 +26,14 @@ typedef struct kin__skip {
   uint64_t in_string; /* all ones inside a string, else 0 */
   uint64_t escaped;   /* 1 if the next byte is escaped, else 0 */
   uint64_t depth;     /* closing brackets to go; never 0 while skipping */
-  uint64_t max_depth; /* of `depth` */
+  uint64_t max_depth; /* of `depth`; UINT64_MAX: none */
+  bool is_deep;       /* depth has been more; then there is no max_depth any
+                       * more */
 } kin__skip;
 
 typedef enum kin__skip_result {
   KIN__SKIP_MORE,    /* all bytes were used up */
   KIN__SKIP_DONE,    /* depth has become 0 */
-  KIN__SKIP_DEEP,    /* depth would exceed max_depth */
   KIN__SKIP_CONTROL, /* a control character inside a string */
 } kin__skip_result;
 

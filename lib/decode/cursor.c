@@ -32,12 +32,12 @@ enum state {
 };
 
 void kin__cursor_init(kin__cursor *cursor, const kin_allocator *allocator,
-                      uint32_t max_depth, bool many) {
+                      bool many) {
   *cursor = (kin__cursor){.scanner = kin__scanner_best(),
-                          .max_depth = max_depth,
+                          .max_depth = UINT64_MAX,
                           .many = many,
                           .state = IN_VALUE};
-  kin__buf_init(&cursor->buf, allocator, KIN__CURSOR_TEXT_MAX);
+  kin__buf_init(&cursor->buf, allocator, KIN__CURSOR_TEXT_MAX + 1);
 }
 
 void kin__cursor_finish(kin__cursor *cursor) {
@@ -48,7 +48,7 @@ void kin__cursor_reset(kin__cursor *cursor) {
   kin__buf buf = cursor->buf;
   buf.length = 0;
   *cursor = (kin__cursor){.scanner = cursor->scanner,
-                          .max_depth = cursor->max_depth,
+                          .max_depth = UINT64_MAX,
                           .many = cursor->many,
                           .state = IN_VALUE,
                           .buf = buf};
@@ -88,9 +88,10 @@ static void value_ended(kin__cursor *c) {
 /* Containers. */
 
 static int enter(kin__cursor *c, bool is_object) {
-  if (c->depth >= c->max_depth || c->depth >= KIN__CURSOR_LEVELS) {
+  if (c->depth >= KIN__CURSOR_LEVELS) {
     return KIN_EDEPTH;
   }
+  c->is_deep = c->is_deep || c->depth >= c->max_depth;
   uint64_t bit = UINT64_C(1) << c->depth % 64;
   uint64_t *word = &c->object_bits[c->depth / 64];
   *word = is_object ? *word | bit : *word & ~bit;
@@ -111,20 +112,30 @@ static int leave(kin__cursor *c) {
   return KIN__TOKEN_END;
 }
 
+void kin__cursor_bound(kin__cursor *cursor, uint32_t levels) {
+  assert(cursor->depth > 0);
+  cursor->max_depth = cursor->depth - 1 + (uint64_t)levels;
+  cursor->is_deep = false;
+}
+
 void kin__cursor_skip(kin__cursor *cursor, uint32_t levels) {
   assert(levels > 0 && levels <= cursor->depth);
   cursor->state = IN_SKIP;
   cursor->skip_levels = levels;
+  bool is_bounded = !cursor->is_deep && cursor->max_depth != UINT64_MAX;
   cursor->skip = (kin__skip){
       .depth = levels,
-      .max_depth = cursor->max_depth - (cursor->depth - levels),
+      .max_depth = is_bounded ? cursor->max_depth - (cursor->depth - levels)
+                              : UINT64_MAX,
   };
 }
 
 static int skip_on(kin__cursor *c) {
   size_t used = 0;
-  switch (c->scanner->skip_out(&c->skip, c->bytes + c->at, c->length - c->at,
-                               &used)) {
+  kin__skip_result result = c->scanner->skip_out(&c->skip, c->bytes + c->at,
+                                                 c->length - c->at, &used);
+  c->is_deep = c->is_deep || c->skip.is_deep;
+  switch (result) {
   case KIN__SKIP_MORE:
     c->at = c->length;
     return KIN__TOKEN_MORE;
@@ -133,8 +144,6 @@ static int skip_on(kin__cursor *c) {
     c->depth -= c->skip_levels;
     value_ended(c);
     return KIN__TOKEN_SKIPPED;
-  case KIN__SKIP_DEEP:
-    return KIN_EDEPTH;
   default:
     return KIN_EJSON;
   }
@@ -142,17 +151,24 @@ static int skip_on(kin__cursor *c) {
 
 /* Strings. */
 
-/* Keeps the part of a token that lies in the span from `from` to `at`. */
+/* Keeps the part of a token that lies in the span from `from` to `at`, as far as
+ * there is room for it. */
 static int keep_part(kin__cursor *c, size_t from) {
-  return kin__buf_append(&c->buf, c->bytes + from, c->at - from);
+  size_t room = KIN__CURSOR_TEXT_MAX + 1 - c->buf.length;
+  size_t length = c->at - from;
+  return kin__buf_append(&c->buf, c->bytes + from,
+                         length < room ? length : room);
 }
 
 /* The token's text is in the span from `from` to `at`, or the end of it is and
  * what came before is in buf. */
 static int set_text(kin__cursor *c, size_t from) {
   if (c->buf.length == 0) {
-    c->text = kin__str(c->bytes + from, c->at - from);
-    return c->text.length > KIN__CURSOR_TEXT_MAX ? KIN_ETOOBIG : 0;
+    size_t length = c->at - from;
+    bool is_cut = length > KIN__CURSOR_TEXT_MAX;
+    c->text =
+        kin__str(c->bytes + from, is_cut ? KIN__CURSOR_TEXT_MAX + 1 : length);
+    return 0;
   }
   int err = keep_part(c, from);
   c->text = kin__str(c->buf.data, c->buf.length);
@@ -172,7 +188,7 @@ static int unescape(kin__cursor *c) {
 
 static int string_ended(kin__cursor *c, size_t from) {
   int err = c->is_wanted ? set_text(c, from) : 0;
-  if (err == 0 && c->is_wanted && c->escaped) {
+  if (err == 0 && c->is_wanted && c->escaped && !kin__cursor_is_cut(c)) {
     err = unescape(c);
   }
   if (err != 0) {
@@ -270,6 +286,13 @@ static bool is_primitive(kin_str s) {
          kin__str_equal(s, KIN__LIT("null"));
 }
 
+/* Nothing but a number has so many bytes. */
+static bool is_long_number(const kin__cursor *c) {
+  char first = c->text.data[0];
+  return kin__cursor_is_cut(c) &&
+         (first == '-' || (first >= '0' && first <= '9'));
+}
+
 /* Text that is no JSON at all is told by its first byte. */
 static bool begins_primitive(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == 't' || c == 'f' || c == 'n';
@@ -293,7 +316,7 @@ static int primitive_on(kin__cursor *c) {
     return err != 0 ? err : KIN__TOKEN_MORE;
   }
   int err = set_text(c, from);
-  if (err == 0 && !is_primitive(c->text)) {
+  if (err == 0 && !is_primitive(c->text) && !is_long_number(c)) {
     err = KIN_EJSON;
   }
   if (err != 0) {

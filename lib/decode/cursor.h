@@ -20,8 +20,8 @@
  *   while ((token = kin__cursor_next(&cursor)) > 0) ...   0: feed more
  *
  * Where values are entered the grammar is checked in full, but for escapes in
- * strings that nobody wants. Inside skipped values only strings, the balance of
- * brackets and the depth are. UTF-8 is not checked; a byte order mark is no
+ * strings that nobody wants, and for what is beyond KIN__CURSOR_TEXT_MAX. Inside
+ * skipped values only strings and the balance of brackets are. UTF-8 is not checked; a byte order mark is no
  * JSON. */
 typedef enum kin__token {
   KIN__TOKEN_MORE = 0, /* the span is used up; errors are negative */
@@ -37,7 +37,8 @@ typedef enum kin__token {
 enum {
   KIN__CURSOR_LEVELS = 128, /* of entered containers; more are KIN_EDEPTH */
   KIN__CURSOR_TEXT_MAX =
-      65535, /* bytes of a name or wanted string, as written */
+      65535, /* bytes of a name, number or wanted string, as written; of a
+              * longer one there are only the first KIN__CURSOR_TEXT_MAX + 1 */
 };
 
 typedef struct kin__cursor {
@@ -47,6 +48,7 @@ typedef struct kin__cursor {
   kin_str text;   /* valid until the next call of next or feed */
   bool escaped;   /* text was unescaped: it is not what the bytes are */
   uint32_t depth; /* of entered containers */
+  bool is_deep;   /* there was a value below kin__cursor_bound */
 
   /* The rest belongs to cursor.c. */
   const kin__scanner *scanner;
@@ -60,7 +62,7 @@ typedef struct kin__cursor {
   bool is_wanted;   /* the string being read is */
   bool want_string; /* the next string will be */
   bool ends_in_backslash;
-  uint32_t max_depth;
+  uint64_t max_depth;   /* of containers that are open; UINT64_MAX: any */
   uint32_t skip_levels; /* containers that are left when skipping ends */
   kin__skip skip;
   uint64_t object_bits[KIN__CURSOR_LEVELS / 64]; /* which levels are objects */
@@ -70,7 +72,7 @@ typedef struct kin__cursor {
 /* Allocates nothing. The allocator must outlive the cursor. `many`: the text is
  * a sequence of values, not one. */
 void kin__cursor_init(kin__cursor *cursor, const kin_allocator *allocator,
-                      uint32_t max_depth, bool many);
+                      bool many);
 void kin__cursor_finish(kin__cursor *cursor);
 
 /* Ready for another text. */
@@ -80,10 +82,19 @@ void kin__cursor_reset(kin__cursor *cursor);
  * kin__cursor_next has returned KIN__TOKEN_MORE. */
 void kin__cursor_feed(kin__cursor *cursor, const char *bytes, size_t length);
 
-/* The next token. Errors: KIN_EJSON, KIN_EDEPTH, KIN_ETOOBIG (a name, number or
- * wanted string over KIN__CURSOR_TEXT_MAX), KIN_ENOMEM; the cursor is then dead
- * until it is reset. */
+/* The next token. Errors: KIN_EJSON, KIN_EDEPTH (over KIN__CURSOR_LEVELS are
+ * entered), KIN_ENOMEM; the cursor is then dead until it is reset. */
 int kin__cursor_next(kin__cursor *cursor);
+
+/* Right after KIN__TOKEN_OBJECT or KIN__TOKEN_ARRAY: from here on is_deep says
+ * whether anything has been nested over so many levels, of which that container
+ * is the first. What is deeper is read all the same. */
+void kin__cursor_bound(kin__cursor *cursor, uint32_t levels);
+
+/* Whether the text of the last token is only its beginning. */
+static inline bool kin__cursor_is_cut(const kin__cursor *cursor) {
+  return cursor->text.length > KIN__CURSOR_TEXT_MAX;
+}
 
 /* After KIN__TOKEN_NAME: if the value is a string, its text is wanted. */
 void kin__cursor_want_string(kin__cursor *cursor);

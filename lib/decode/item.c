@@ -32,11 +32,11 @@
 #include "base/str.h"
 #include "decode/item_core.h"
 #include "decode/key_only.h"
+#include "object/json.h"
 
 enum {
   OBJECT_BYTES_DEFAULT = 16 << 20, /* WS-04 */
   OBJECT_BYTES_MAX = 1 << 30,
-  DEPTH_DEFAULT = 512,
   WHOLE_IDENTITY = 1 << KIN__ITEM_NAMESPACE | 1 << KIN__ITEM_NAME |
                    1 << KIN__ITEM_UID | 1 << KIN__ITEM_VERSION
 };
@@ -50,7 +50,7 @@ kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
     limits.max_object_bytes = OBJECT_BYTES_MAX;
   }
   if (limits.max_depth == 0) {
-    limits.max_depth = DEPTH_DEFAULT;
+    limits.max_depth = KIN__JSON_DEPTH_MAX;
   }
   if (limits.max_passed_bytes == 0 ||
       limits.max_passed_bytes > OBJECT_BYTES_MAX) {
@@ -66,7 +66,8 @@ void kin__item_init(kin__item *item, const kin_allocator *allocator,
   *item = (kin__item){.sink = sink,
                       .root = kin__projection_root(projection),
                       .max_bytes = limits->max_object_bytes,
-                      .max_passed = limits->max_passed_bytes};
+                      .max_passed = limits->max_passed_bytes,
+                      .max_depth = limits->max_depth};
   kin__buf_init(&item->carry, allocator, item->max_bytes);
   kin__buf_init(
       &item->strings, allocator,
@@ -91,6 +92,7 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->is_open = true;
   item->is_known = false;
   item->is_over = false;
+  item->is_unfit = false;
   item->is_initial_events_end = false;
   item->bound = item->max_bytes;
   item->wanted = wanted;
@@ -108,6 +110,7 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->dropped_count = 0;
   item->depth = 0;
   push(item, KIN__ITEM_AT_ROOT, item->root);
+  kin__cursor_bound(cursor, item->max_depth);
   if ((wanted & KIN__ITEM_OPAQUE) != 0) {
     kin__cursor_skip(cursor, 1);
   }
@@ -283,6 +286,10 @@ static int take_string(kin__item *item, const kin__cursor *cursor) {
   if (item->field >= KIN__ITEM_STRINGS) {
     return 0;
   }
+  if (kin__cursor_is_cut(cursor)) {
+    item->is_unfit = item->is_unfit || (WHOLE_IDENTITY >> item->field & 1) != 0;
+    return 0;
+  }
   kin__item_string text = {
       .span = kin__item_span_of(item, cursor->begin + 1, cursor->end - 1)};
   int err = 0;
@@ -312,7 +319,7 @@ void kin__item_identify(const kin__item *item, const kin__cursor *cursor,
 
 void kin__item_ask(kin__item *item, const kin__cursor *cursor) {
   const kin__decode_sink *sink = item->sink;
-  if (item->was_asked || sink->known == NULL ||
+  if (item->was_asked || sink->known == NULL || item->is_unfit ||
       item->texts[KIN__ITEM_NAME].span.length == 0) {
     return;
   }
@@ -416,12 +423,19 @@ static int on_token(kin__item *item, kin__cursor *cursor, int token) {
   }
 }
 
+/* What is known of the object reaches to `end`. */
+static int check_bounds(kin__item *item, const kin__cursor *cursor,
+                        uint64_t end) {
+  uint64_t length = end - item->begin;
+  bool is_in_bounds =
+      length <= item->bound && (!cursor->is_deep || item->is_over);
+  return is_in_bounds ? 0 : kin__item_pass_bound(item, cursor, length);
+}
+
 int kin__item_run(kin__item *item, kin__cursor *cursor) {
   int token;
   while ((token = kin__cursor_next(cursor)) > 0) {
-    uint64_t length = cursor->end - item->begin;
-    int result =
-        length > item->bound ? kin__item_pass_bound(item, cursor, length) : 0;
+    int result = check_bounds(item, cursor, cursor->end);
     if (result == 0) {
       result = on_token(item, cursor, token);
     }
@@ -432,9 +446,7 @@ int kin__item_run(kin__item *item, kin__cursor *cursor) {
   if (token < 0) {
     return token;
   }
-  uint64_t length = kin__cursor_span_end(cursor) - item->begin;
-  int err =
-      length > item->bound ? kin__item_pass_bound(item, cursor, length) : 0;
+  int err = check_bounds(item, cursor, kin__cursor_span_end(cursor));
   return err == 0 ? kin__item_hold(item, cursor) : err;
 }
 
@@ -445,8 +457,14 @@ int kin__item_parts(kin__item *item, const kin__cursor *cursor,
     err = carry_to(item, cursor, item->needed_end);
   }
   kin__item_identify(item, cursor, parts);
+  if (item->is_unfit) {
+    parts->name = kin__str(NULL, 0);
+  }
   if (err != 0 || item->is_known) {
     return err;
+  }
+  if (item->is_over && parts->name.length == 0) {
+    return 0; /* nothing to be made */
   }
   if (item->is_over) {
     return kin__item_over_parts(item, cursor, parts);

@@ -17,9 +17,9 @@
  * metadata, notes what the projection drops, and sees to it that its bytes are
  * in one piece when it ends. Shared by the list and the watch decoder.
  *
- * An object that turns out to be over the limit goes by without being held; the
- * same strings are taken out of it, wherever they come, and what is given is a
- * small object made of them. */
+ * An object that turns out to be over a limit, in bytes or in levels, goes by
+ * without being held; the same strings are taken out of it, wherever they come,
+ * and what is given is a small object made of them. */
 
 enum { KIN__ITEM_LEVELS = 66, KIN__ITEM_KEY_SIZE = 512 };
 
@@ -78,8 +78,10 @@ typedef struct kin__item {
   /* What has been found; see also kin__item_parts. */
   bool is_open;  /* between begin and close: an object is in hand */
   bool is_known; /* the sink has it; its bytes are gone */
-  bool is_over;  /* the limit: neither carry nor dropped is used any more, all
+  bool is_over;  /* a limit: neither carry nor dropped is used any more, all
                   * strings are in `strings`, as are the labels */
+  bool is_unfit; /* one of the four strings of metadata is longer than any of an
+                  * object of an API */
   bool is_initial_events_end;
 
   /* The rest belongs to item.c. */
@@ -87,6 +89,7 @@ typedef struct kin__item {
   const struct kin__projection_node *root;
   uint32_t max_bytes;
   uint32_t max_passed;
+  uint32_t max_depth;
   uint32_t bound;    /* that applies now: the first, then the second */
   unsigned wanted;   /* bits, see above */
   bool has_metadata; /* or is in it */
@@ -111,8 +114,8 @@ typedef struct kin__item {
   char key[KIN__ITEM_KEY_SIZE];
 } kin__item;
 
-/* The limits with 0 replaced by the defaults, 16 MiB (WS-04), 512 levels and
- * 1 GiB. */
+/* The limits with 0 replaced by the defaults, 16 MiB (WS-04),
+ * KIN__JSON_DEPTH_MAX levels and 1 GiB. */
 kin__decode_limits kin__item_limits(const kin__decode_limits *given);
 
 /* Allocates nothing. Allocator, projection and sink must outlive the item. */
@@ -139,8 +142,8 @@ int kin__item_hold(kin__item *item, const kin__cursor *cursor);
 void kin__item_ask(kin__item *item, const kin__cursor *cursor);
 
 /* The parts of an object that has ended: borrowed until the next call of run,
- * hold, parts or close. Errors: KIN_ENOMEM, KIN_ETOOBIG (it was over the limit
- * and has no name). */
+ * hold, parts or close. The name is empty if the object is none of an API: see
+ * kin__item_refuse. Errors: KIN_ENOMEM. */
 int kin__item_parts(kin__item *item, const kin__cursor *cursor,
                     kin__object_parts *parts);
 

@@ -6,7 +6,7 @@
 #include "decode/item.h"
 
 /* What the two files of an item share: item.c follows the object, item_over.c
- * has what becomes of one over the limit, and the end of all. */
+ * has what becomes of one over a limit, and the end of all. */
 
 enum {
   KIN__ITEM_LABELS_MAX = KIN__CURSOR_TEXT_MAX, /* of an object over the limit */
@@ -43,9 +43,9 @@ static inline kin_str kin__item_text_of(const kin__item *item,
                             : kin__item_bytes_of(item, cursor, text->span);
 }
 
-/* The object is `length` bytes long, which is more than its bound: from here on
- * it goes by, up to the next bound. Errors: KIN_ETOOBIG (it may not, or that
- * was the next), KIN_ENOMEM. */
+/* The object is `length` bytes long, which is more than its bound, or is too
+ * deep: from here on it goes by, up to the next bound. Errors: KIN_ETOOBIG (it
+ * may not, or that was the next), KIN_ENOMEM. */
 int kin__item_pass_bound(kin__item *item, const kin__cursor *cursor,
                          uint64_t length);
 

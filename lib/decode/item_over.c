@@ -7,11 +7,14 @@
 
 #include "base/alloc.h"
 #include "decode/key_only.h"
+#include "object/json.h"
 
-/* An object over the limit goes by without being held. What was found of it
+/* An object over a limit goes by without being held. What was found of it
  * until then is moved to `strings`, and what is found later is put there, too.
  * Labels are the only value of which parts have to be kept while it is skipped.
  */
+
+enum { LEVELS_AROUND_LABELS = 2 };
 
 /* Labels. */
 
@@ -125,8 +128,12 @@ static int go_over(kin__item *item, const kin__cursor *cursor) {
 
 int kin__item_pass_bound(kin__item *item, const kin__cursor *cursor,
                          uint64_t length) {
-  if (length > item->max_passed || (item->wanted & KIN__ITEM_OPAQUE) != 0) {
+  bool is_opaque = (item->wanted & KIN__ITEM_OPAQUE) != 0;
+  if (length > (is_opaque ? item->bound : item->max_passed)) {
     return KIN_ETOOBIG;
+  }
+  if (is_opaque) {
+    return 0; /* too deep: to be told by who reads it */
   }
   item->bound = item->max_passed;
   return item->is_known ? 0 : go_over(item, cursor);
@@ -157,8 +164,11 @@ int kin__item_refuse(const kin__item *item, const kin__cursor *cursor,
 /* A small object made of what is in `strings`, behind them. */
 int kin__item_over_parts(kin__item *item, const kin__cursor *cursor,
                          kin__object_parts *parts) {
-  if (item->texts[KIN__ITEM_NAME].span.length == 0) {
-    return KIN_ETOOBIG;
+  /* What is made is no deeper than what is kept whole. */
+  kin_str labels =
+      kin__str(item->strings.data + item->labels.offset, item->labels.length);
+  if (kin__json_depth(labels) + LEVELS_AROUND_LABELS > item->max_depth) {
+    item->labels.length = 0;
   }
   size_t length = item->strings.length;
   int err = kin__buf_reserve(

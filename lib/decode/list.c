@@ -69,7 +69,7 @@ int kin__list_decoder_new(kin__list_decoder **out,
   kin__decode_limits bounds = kin__item_limits(limits);
   d->allocator = *allocator;
   d->sink = *sink;
-  kin__cursor_init(&d->cursor, &d->allocator, bounds.max_depth, false);
+  kin__cursor_init(&d->cursor, &d->allocator, false);
   kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
   kin__buf_init(&d->token, &d->allocator, TOKEN_MAX + 1);
   start(d);

@@ -34,12 +34,11 @@ void kin__list_decoder_free(kin__list_decoder *decoder);
 void kin__list_decoder_reset(kin__list_decoder *decoder);
 
 /* Takes bytes of the body; any split. After an error only reset and free are
- * allowed. Errors: KIN_EJSON, KIN_EDEPTH, KIN_ETOOBIG (a member name, the
- * list's own strings, or an item that cannot be passed over: without a name,
- * or over max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an
- * array, or occurs twice, an item is not an object, or kind is Table or
- * Status), KIN_EKEY (an item without metadata.name, if sink->bad is NULL),
- * KIN_ENOMEM, and what the sink returned. Where another member occurs twice the
+ * allowed. Errors: KIN_EJSON, KIN_ETOOBIG (the list's own strings, or an item
+ * over max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an array,
+ * or occurs twice, an item is not an object, or kind is Table or Status),
+ * KIN_EKEY (see sink->bad, if that is NULL), KIN_ENOMEM, and what the sink
+ * returned. Where another member occurs twice the
  * first counts. */
 int kin__list_decoder_feed(kin__list_decoder *decoder, const char *bytes,
                            size_t length);

@@ -35,7 +35,8 @@ typedef struct kin__decode_sink {
   int (*error)(void *ctx, const kin__status *status);
 
   /* An object that is valid JSON, but no object of an API: KIN_EKEY (without
-   * metadata.name), KIN_EUNEXPECTED (a Table; RW-08). `identity` has what was
+   * metadata.name, or with a name, namespace, uid or version of over 65,535
+   * bytes), KIN_EUNEXPECTED (a Table; RW-08). `identity` has what was
    * found of the four strings. 0: it is skipped. NULL: it ends the decoder. */
   int (*bad)(void *ctx, int code, const kin__object_parts *identity);
 } kin__decode_sink;
@@ -45,8 +46,9 @@ typedef struct kin__decode_limits {
   uint32_t max_object_bytes; /* of one object as it came, in a list or an
                               * event; at most 1 GiB, default 16 MiB (WS-04);
                               * of a longer one only the identity is kept */
-  uint32_t max_depth;        /* of nesting, the outermost object is 1; default
-                              * 512 */
+  uint32_t max_depth;        /* of one object's nesting, which is level 1
+                              * itself; default KIN__JSON_DEPTH_MAX; of a
+                              * deeper one only the identity is kept */
   uint32_t max_passed_bytes; /* of an object that is not kept, or is known; at
                               * most 1 GiB, the default */
 } kin__decode_limits;

@@ -68,7 +68,7 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
   d->allocator = *allocator;
   d->sink = *sink;
   d->max_bytes = bounds.max_object_bytes;
-  kin__cursor_init(&d->cursor, &d->allocator, bounds.max_depth, true);
+  kin__cursor_init(&d->cursor, &d->allocator, true);
   kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
   d->error = 0;
   start(d);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "decode/item.h"
 #include "informer/feed.h"
 
 #define MAX_TARGET_BYTES (512u << 10)
@@ -82,7 +83,8 @@ static int sink_object(void *ctx, kin__decoded_type type,
   kin_object *object;
   int err = take_object(source, type, parts, &object);
   if (err == 0 && parts->is_key_only) {
-    kin__feed_oversized(source->feed, parts, source->limits->max_object_bytes);
+    kin__decode_limits limits = kin__item_limits(source->limits);
+    kin__feed_oversized(source->feed, parts, &limits);
   }
   return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
 }

@@ -15,7 +15,6 @@
 /* Sorting cells out may give a slab of 256 KiB back to the system, which takes
  * some ten microseconds. */
 #define CLOSE_CELLS_PER_PIECE 16u
-#define MAX_DEPTH 512u
 
 /* --- Tasks ---------------------------------------------------------------- */
 
@@ -203,8 +202,8 @@ static void join(kin_informer *informer, kin__members *members) {
 static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin_informer_options *options = &informer->settings.options;
-  informer->limits = (kin__decode_limits){
-      .max_object_bytes = options->max_object_bytes, .max_depth = MAX_DEPTH};
+  informer->limits =
+      (kin__decode_limits){.max_object_bytes = options->max_object_bytes};
 
   /* One seed, so that a key is hashed once for queue and store. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);

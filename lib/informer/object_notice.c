@@ -128,22 +128,30 @@ static void show_key(char *to, size_t size, const kin__object_parts *parts) {
 }
 
 void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
-                         uint32_t limit) {
+                         const kin__decode_limits *limits) {
   if (!is_news(feed, parts)) {
     return;
   }
   feed->counters.oversized++;
-  kin__failure failure = {.code = KIN_ETOOBIG,
+  bool is_long = parts->received > limits->max_object_bytes;
+  kin__failure failure = {.code = is_long ? KIN_ETOOBIG : KIN_EDEPTH,
                           .error_class = KIN_CLASS_DECODE,
                           .retry_after_s = -1};
   char what[256];
   char key[2 * MAX_SHOWN + 2];
   kin__feed_describe(feed, what, sizeof what);
   show_key(key, sizeof key, parts);
-  snprintf(failure.message, sizeof failure.message,
-           "%.64s: only the key is kept of %s, which has %" PRIu32
-           " bytes; the limit is %" PRIu32,
-           what, key, parts->received, limit);
+  if (is_long) {
+    snprintf(failure.message, sizeof failure.message,
+             "%.64s: only the key is kept of %s, which has %" PRIu32
+             " bytes; the limit is %" PRIu32,
+             what, key, parts->received, limits->max_object_bytes);
+  } else {
+    snprintf(failure.message, sizeof failure.message,
+             "%.64s: only the key is kept of %s, which is nested more than "
+             "%" PRIu32 " levels deep",
+             what, key, limits->max_depth);
+  }
   note(feed, &failure);
 }
 

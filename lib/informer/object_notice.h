@@ -9,11 +9,12 @@
 #include "base/hash.h"
 #include "base/sched.h"
 #include "base/timers.h"
+#include "decode/sink.h"
 #include "object/object.h"
 #include "reflector/failure.h"
 
 /* What a feed has to tell about single objects that it could not take as they
- * are, and went on without: those over the limit, of which only the key is
+ * are, and went on without: those over a limit, of which only the key is
  * kept, and those that are no objects of an API, which are skipped.
  *
  * A state is told, and counted, once for each key, uid and version, as far as a
@@ -40,9 +41,10 @@ void kin__object_notice_init(kin__object_notice *notice);
 void kin__object_notice_stop(kin_feed *feed);
 void kin__object_notice_finish(kin_feed *feed);
 
-/* An object of the open request was over `limit`. */
+/* An object of the open request was over one of the limits, none of which is
+ * 0. */
 void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
-                         uint32_t limit);
+                         const kin__decode_limits *limits);
 /* One of it is no object of an API: see kin__decode_sink.bad. Returns 0, or
  * `code` if the feed cannot go on without (TW-04). */
 int kin__feed_bad_object(kin_feed *feed, int code,

@@ -18,7 +18,6 @@
 
 #define MAX_PAGES_AHEAD 1000u
 #define MAX_RETRIES 10u /* RR-01 */
-#define MAX_DEPTH 512u
 
 static_assert(offsetof(kin_pager_options, data) + sizeof(void *) ==
                   sizeof(kin_pager_options),
@@ -175,8 +174,7 @@ static int init_core(kin_pager *pager) {
   const kin_pager_options *options = &pager->options;
   const kin__env *env = pager->host->env;
   pager->limits = (kin__decode_limits){.max_object_bytes =
-                                           settings->options.max_object_bytes,
-                                       .max_depth = MAX_DEPTH};
+                                           settings->options.max_object_bytes};
   kin__http_source_init(&pager->http, env, &settings->resource, &pager->limits,
                         settings->projection);
   kin_lister_watcher http = kin__http_source_lister_watcher(&pager->http);

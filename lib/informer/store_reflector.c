@@ -16,7 +16,6 @@
  * at is_closing afterwards. The memory lives on until a deferred call. */
 
 #define MAX_NAME_BYTES 255u
-#define MAX_DEPTH 512u
 
 static_assert(offsetof(kin_reflector_options, data) + sizeof(void *) ==
                   sizeof(kin_reflector_options),
@@ -268,8 +267,7 @@ static int make_names(kin_reflector *reflector, const char *name) {
 static void init_feed(kin_reflector *reflector) {
   const kin__settings *settings = &reflector->settings;
   reflector->limits = (kin__decode_limits){
-      .max_object_bytes = settings->options.max_object_bytes,
-      .max_depth = MAX_DEPTH};
+      .max_object_bytes = settings->options.max_object_bytes};
   kin__http_source_init(&reflector->http, reflector->env, &settings->resource,
                         &reflector->limits, settings->projection);
   kin_lister_watcher http = kin__http_source_lister_watcher(&reflector->http);

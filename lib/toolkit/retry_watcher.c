@@ -33,7 +33,6 @@
 #define QUEUE_HIGH 256u /* reading stops */
 #define QUEUE_LOW 64u   /* and goes on */
 #define MAX_TIMEOUT_S 86400u
-#define MAX_DEPTH 512u
 #define EVENTS_PER_STEP 64u
 #define DROPS_PER_STEP 256u
 
@@ -330,9 +329,8 @@ static bool are_valid(const kin_retry_watcher_options *options,
 static void init_feed(kin_retry_watcher *watcher) {
   const kin__settings *settings = &watcher->settings;
   const kin_retry_watcher_options *options = &watcher->options;
-  watcher->limits = (kin__decode_limits){.max_object_bytes =
-                                             settings->options.max_object_bytes,
-                                         .max_depth = MAX_DEPTH};
+  watcher->limits = (kin__decode_limits){
+      .max_object_bytes = settings->options.max_object_bytes};
   kin__http_source_init(&watcher->http, watcher->env, &settings->resource,
                         &watcher->limits, settings->projection);
   kin_lister_watcher http = kin__http_source_lister_watcher(&watcher->http);

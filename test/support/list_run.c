@@ -15,7 +15,7 @@
 #include "object/object.h"
 
 void list_run_init(list_run *r) {
-  *r = (list_run){.limits = {.max_object_bytes = 1 << 20, .max_depth = 512}};
+  *r = (list_run){.limits = {.max_object_bytes = 1 << 20}};
   decoded_init(&r->got, NULL);
 }
 

@@ -9,20 +9,19 @@
 
 #include "base/alloc.h"
 
-void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes,
-                            uint32_t max_depth) {
+void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes) {
   *r = (watch_run){0};
   decoded_init(&r->got, NULL);
   assert_int_equal(
       kin__projection_new(&r->projection, kin__default_allocator(), false), 0);
-  kin__decode_limits limits = {max_object_bytes, max_depth};
+  kin__decode_limits limits = {.max_object_bytes = max_object_bytes};
   assert_int_equal(kin__watch_decoder_new(&r->decoder, kin__default_allocator(),
                                           &limits, r->projection, &r->got.sink),
                    0);
 }
 
 void watch_run_init(watch_run *r) {
-  watch_run_init_limited(r, 1 << 20, 512);
+  watch_run_init_limited(r, 1 << 20);
 }
 
 void watch_run_finish(watch_run *r) {

@@ -15,10 +15,9 @@ typedef struct watch_run {
   kin__projection *projection;
 } watch_run;
 
-/* Frames of up to 1 MiB and 512 levels, or of what is given. */
+/* Frames of up to 1 MiB, or of what is given. */
 void watch_run_init(watch_run *r);
-void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes,
-                            uint32_t max_depth);
+void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes);
 void watch_run_finish(watch_run *r);
 
 /* Forgets the last body; what `got` was told to know stays. */

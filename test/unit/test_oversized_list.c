@@ -429,12 +429,10 @@ static void test_random_sizes(void **state) {
       at += span;
     }
     size_t given = 0;
-    int expected = 0;
-    for (size_t i = 0; i < count && expected == 0; i++) {
+    for (size_t i = 0; i < count; i++) {
       const random_object *o = &objects[i];
       bool is_over = o->length > r.limits.max_object_bytes;
       if (!o->has_name) {
-        expected = is_over ? KIN_ETOOBIG : 0;
         seen[0]++;
         continue;
       }
@@ -453,7 +451,7 @@ static void test_random_sizes(void **state) {
         assert_memory_equal(json.data, text.data + o->begin, o->length);
       }
     }
-    assert_int_equal(err, expected);
+    assert_int_equal(err, 0);
     assert_int_equal(given, r.got.count);
     list_run_finish(&r);
     kin__buf_finish(&text);

@@ -92,9 +92,7 @@ static kin__skip_result naive_skip(kin__skip *skip, const char *bytes,
     if (c == '"' && !is_escaped) {
       skip->in_string = ~skip->in_string;
     } else if (!skip->in_string && (c == '{' || c == '[')) {
-      if (skip->depth == skip->max_depth) {
-        return KIN__SKIP_DEEP;
-      }
+      skip->is_deep = skip->is_deep || skip->depth >= skip->max_depth;
       skip->depth++;
     } else if (!skip->in_string && (c == '}' || c == ']') &&
                --skip->depth == 0) {
@@ -110,7 +108,8 @@ typedef kin__skip_result (*skip_fn)(kin__skip *, const char *, size_t,
 /* Skips through bytes in spans whose lengths are drawn from the seed. */
 static kin__skip_result skip_in_spans(skip_fn skip_bytes, uint64_t seed,
                                       uint32_t max_depth, const char *bytes,
-                                      size_t length, size_t *used) {
+                                      size_t length, size_t *used,
+                                      bool *is_deep) {
   json_gen spans = {.state = seed};
   kin__skip skip = {.depth = 1, .max_depth = max_depth};
   uint32_t longest = 1 + json_gen_below(&spans, 200);
@@ -122,6 +121,7 @@ static kin__skip_result skip_in_spans(skip_fn skip_bytes, uint64_t seed,
     memcpy(exact, bytes + at, span);
     size_t step = 0;
     kin__skip_result result = skip_bytes(&skip, exact, span, &step);
+    *is_deep = skip.is_deep;
     free(exact);
     if (result != KIN__SKIP_MORE) {
       *used = at + step;
@@ -137,16 +137,19 @@ static kin__skip_result skip_in_spans(skip_fn skip_bytes, uint64_t seed,
 static void assert_all_skip_alike(uint64_t seed, uint32_t max_depth,
                                   const char *bytes, size_t length,
                                   size_t counts[4]) {
+  bool is_deep = false;
   size_t expected_used;
   kin__skip naive = {.depth = 1, .max_depth = max_depth};
   kin__skip_result expected = naive_skip(&naive, bytes, length, &expected_used);
   counts[expected]++;
+  counts[3] += naive.is_deep;
   for (size_t i = 0; kin__scanner_at(i) != NULL; i++) {
     size_t used;
     kin__skip_result result =
         skip_in_spans(kin__scanner_at(i)->skip_out, seed + i, max_depth, bytes,
-                      length, &used);
+                      length, &used, &is_deep);
     assert_int_equal(result, expected);
+    assert_int_equal(is_deep, naive.is_deep);
     if (expected == KIN__SKIP_DONE) {
       assert_int_equal(used, expected_used);
     }
@@ -191,9 +194,12 @@ static void test_scan_skip_json(void **state) {
     json_gen_text(&gen, "]}\"[{\\");
     for (size_t i = 0; kin__scanner_at(i) != NULL; i++) {
       size_t used;
+      bool is_deep;
       assert_int_equal(skip_in_spans(kin__scanner_at(i)->skip_out, seed, 20,
-                                     text.data + 1, text.length - 1, &used),
+                                     text.data + 1, text.length - 1, &used,
+                                     &is_deep),
                        KIN__SKIP_DONE);
+      assert_false(is_deep);
       assert_int_equal(used, end);
     }
     kin__buf_finish(&text);
