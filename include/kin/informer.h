@@ -159,10 +159,8 @@ typedef struct kin_informer_options {
   bool keep_managed_fields;
 
   /* Only these fields are stored, by JSON Pointer of at most 64 tokens of at
-   * most 65,535 bytes (one member of a longer name is not found), besides
-   * apiVersion, kind
-   * and metadata's name, namespace, uid, resourceVersion and labels. None: all.
-   * Copied. */
+   * most 65,535 bytes, besides apiVersion, kind and metadata's name, namespace,
+   * uid, resourceVersion and labels. None: all. Copied. */
   const char *const *fields;
   size_t field_count;
 

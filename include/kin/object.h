@@ -27,8 +27,9 @@ typedef struct kin_object kin_object;
 /* Makes an object of JSON text with at least `metadata.name`. The text is
  * copied as it is; kind and apiVersion are not required.
  * `allocator` may be NULL. On success *out has one reference.
- * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY (no
- * metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM. Cost: O(length). */
+ * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY
+ * (no metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
+ * Cost: O(length). */
 KIN_EXTERN int kin_object_parse(kin_object **out,
                                 const kin_allocator *allocator,
                                 const char *json, size_t length);
@@ -64,9 +65,10 @@ KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
 
 /* Whether the object was over the limits of what it was received by
  * (kin_informer_options.max_object_bytes, or 10,000 levels of nesting, which is
- * what a Kubernetes API server accepts), so that only this much of it was kept: key, uid, resourceVersion and, up to 64 KiB of them, labels are right.
- * Its JSON is made of these, and of apiVersion and kind if the server sent
- * them; what else it has is not known here and has to be asked for. */
+ * what a Kubernetes API server accepts), so that only this much of it was kept:
+ * key, uid, resourceVersion and, up to 64 KiB of them, labels are right. Its
+ * JSON is made of these, and of apiVersion and kind if the server sent them;
+ * what else it has is not known here and has to be asked for. */
 KIN_EXTERN bool kin_object_is_key_only(const kin_object *object);
 
 /* Bytes of memory the object occupies, its header included. */
@@ -89,9 +91,9 @@ KIN_EXTERN void kin_object_view_close(kin_object_view *view);
 KIN_EXTERN kin_str kin_object_view_json(const kin_object_view *view);
 
 /* The parsed document: NULL with *error set to KIN_ENOMEM or KIN_EJSON if it
- * cannot be made. `error` may be NULL. Parsed at the first call: O(bytes).
- * The type is yyjson's; include <yyjson.h> to use it, and do not free it. It may
- * be 10,000 levels deep: a function that calls itself for each needs a stack for
+ * cannot be made. `error` may be NULL. Parsed at the first call: O(bytes). The
+ * type is yyjson's; include <yyjson.h> to use it, and do not free it. It may be
+ * 10,000 levels deep: a function that calls itself for each needs a stack for
  * that. */
 struct yyjson_doc;
 KIN_EXTERN struct yyjson_doc *kin_object_view_document(kin_object_view *view,

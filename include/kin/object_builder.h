@@ -72,10 +72,10 @@ KIN_EXTERN int kin_object_builder_keep(kin_object_builder *builder,
  * it that are missing or null are made; of an array's elements one is replaced,
  * or added at "-" or its length. What a `*` does not find is not made. "" is
  * the whole: the new text must be an object, and becomes it. `json` is copied
- * and must be one JSON value, of at most 10,000 levels together with those above
- * it. Errors: KIN_EINVAL (also NULL), KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH,
- * KIN_ETYPE (something on the way is neither object nor array, or a name was
- * given for an element), KIN_ENOENT (beyond an array's end). */
+ * and must be one JSON value, of at most 10,000 levels together with those
+ * above it. Errors: KIN_EINVAL (also NULL), KIN_EJSON, KIN_ETRUNCATED,
+ * KIN_EDEPTH, KIN_ETYPE (something on the way is neither object nor array, or a
+ * name was given for an element), KIN_ENOENT (beyond an array's end). */
 KIN_EXTERN int kin_object_builder_set_json(kin_object_builder *builder,
                                            const char *pointer,
                                            const char *json, size_t length);

@@ -169,13 +169,13 @@ typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
 KIN_EXTERN int kin_index_emit(kin_index_values *values, kin_str value);
 
 /* How an index gets its values: by a JSON Pointer of at most 64 tokens or by a
- * callback. A pointer names a string, a number or a boolean (their JSON text is the value); `*` as
- * a whole reference token means every element of an array or member of an
- * object: "/spec/nodeName", "/metadata/labels/app", "/spec/containers/" "*"
- * "/image". An object where nothing is found has no value in the index, and a
- * string over 64 KiB is none. "/metadata/namespace", "/metadata/name",
- * "/metadata/uid" and single labels need no parsing; any other pointer costs
- * O(object) for each put, once for all of them. */
+ * callback. A pointer names a string, a number or a boolean (their JSON text is
+ * the value); `*` as a whole reference token means every element of an array or
+ * member of an object: "/spec/nodeName", "/metadata/labels/app",
+ * "/spec/containers/" "*" "/image". An object where nothing is found has no
+ * value in the index, and a string over 64 KiB is none. "/metadata/namespace",
+ * "/metadata/name", "/metadata/uid" and single labels need no parsing; any
+ * other pointer costs O(object) for each put, once for all of them. */
 typedef struct kin_index_options {
   size_t size;
   const char *name;    /* required, unique in the store */

@@ -5,9 +5,10 @@
  * A block of 64 bytes becomes bit masks. Unescaped quotes turn string on and
  * off, so that a running XOR over their bits marks the bytes inside strings;
  * brackets outside them are counted with popcount. A block that has too few
- * closing brackets to end the value, and too few opening ones to pass the
- * depth limit, is done with that. A depth is a number: text that is nested
- * however deeply takes no memory, and is skipped to its end. Only the others are walked bit by bit.
+ * closing brackets to end the value, and too few opening ones to pass the depth
+ * limit, is done with that. A depth is a number: text that is nested however
+ * deeply takes no memory, and is skipped to its end. Only the others are walked
+ * bit by bit.
  *
  * Each instruction set brings `classify`, a 64-bit prefix XOR, and a search for
  * the end of a plain run of a string; the rest is the same code, inlined into a

@@ -151,8 +151,8 @@ static int skip_on(kin__cursor *c) {
 
 /* Strings. */
 
-/* Keeps the part of a token that lies in the span from `from` to `at`, as far as
- * there is room for it. */
+/* Keeps the part of a token that lies in the span from `from` to `at`, as far
+ * as there is room for it. */
 static int keep_part(kin__cursor *c, size_t from) {
   size_t room = KIN__CURSOR_TEXT_MAX + 1 - c->buf.length;
   size_t length = c->at - from;

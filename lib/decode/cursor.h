@@ -20,9 +20,9 @@
  *   while ((token = kin__cursor_next(&cursor)) > 0) ...   0: feed more
  *
  * Where values are entered the grammar is checked in full, but for escapes in
- * strings that nobody wants, and for what is beyond KIN__CURSOR_TEXT_MAX. Inside
- * skipped values only strings and the balance of brackets are. UTF-8 is not checked; a byte order mark is no
- * JSON. */
+ * strings that nobody wants, and for what is beyond KIN__CURSOR_TEXT_MAX.
+ * Inside skipped values only strings and the balance of brackets are. UTF-8 is
+ * not checked; a byte order mark is no JSON. */
 typedef enum kin__token {
   KIN__TOKEN_MORE = 0, /* the span is used up; errors are negative */
   KIN__TOKEN_OBJECT,   /* begins, and has been entered */

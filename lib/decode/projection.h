@@ -26,8 +26,9 @@ int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
 
 /* Only these fields, besides apiVersion, kind and metadata's name, namespace,
  * uid, resourceVersion and labels. Array elements cannot be named: a pointer
- * into an array keeps the array. Errors: KIN_EINVAL (malformed pointer, over
- * KIN__JSON_POINTER_TOKENS, or a token over KIN__CURSOR_TEXT_MAX), KIN_ENOMEM. */
+ * into an array keeps the array. Errors: KIN_ENOMEM, KIN_EINVAL (malformed
+ * pointer, over KIN__JSON_POINTER_TOKENS, or a token over
+ * KIN__CURSOR_TEXT_MAX). */
 int kin__projection_new_fields(kin__projection **out,
                                const kin_allocator *allocator,
                                const char *const *fields, size_t count);

@@ -8,9 +8,9 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
-/* The only place that calls the JSON parser, or reads what it has made: on-demand
- * reading of small or asked-for documents. The hot path has its own scanner
- * (decode/).
+/* The only place that calls the JSON parser, or reads what it has made:
+ * on-demand reading of small or asked-for documents. The hot path has its own
+ * scanner (decode/).
  *
  * Every body may have any JSON type anywhere. A function that reads a value
  * takes NULL and a value of any type, and says "absent" for another type than

@@ -175,6 +175,8 @@ static void test_open_and_close(void **state) {
 
 static void test_bad_options(void **state) {
   (void)state;
+  static char long_agent[257 + 1];
+  memset(long_agent, 'a', sizeof long_agent - 1);
   bench b;
   bench_init(&b, list_and_watch, 2);
   static const struct {
@@ -188,7 +190,8 @@ static void test_bad_options(void **state) {
               {"http://", NULL, KIN_EURL},
               {"http://user@host", NULL, KIN_EURL},
               {"http://host:99999", NULL, KIN_EURL},
-              {"http://127.0.0.1", "a\r\nX: y", KIN_EINVAL}};
+              {"http://127.0.0.1", "a\r\nX: y", KIN_EINVAL},
+              {"http://127.0.0.1", long_agent, KIN_EINVAL}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
     options.server = rows[i].server;

@@ -178,7 +178,8 @@ static void test_retry_watcher(void **state) {
   run_statuses(410, run_retry_watcher);
 }
 
-/* --- The check of a list that came as a watch ------------------------------ */
+/* --- The check of a list that came as a watch ------------------------------
+ * */
 
 /* It asks again, or gives up; what is cached is the server's either way. */
 static void run_check(const char *body, int status) {

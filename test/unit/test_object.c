@@ -213,49 +213,6 @@ static void test_object_parse_depth(void **state) {
   free(json);
 }
 
-static int count_value(void *ctx, kin_str value) {
-  (void)value;
-  ++*(int *)ctx;
-  return 0;
-}
-
-/* What is nested as deeply as may be is read, by pointers of any length; a
- * pointer with wildcards, along which is recursed, has 64 tokens at most. */
-static void test_object_deepest(void **state) {
-  (void)state;
-  char *json = nested(9999);
-  kin_object *object;
-  kin_object_view *view;
-  assert_int_equal(kin_object_parse(&object, NULL, json, strlen(json)), 0);
-  assert_int_equal(kin_object_view_open(&view, object), 0);
-  static char pointer[4 + 2 * 10000];
-  strcpy(pointer, "/x");
-  for (int i = 0; i < 9998; i++) {
-    memcpy(pointer + 2 + 2 * i, "/0", 3);
-  }
-  kin_str value;
-  assert_int_equal(kin_object_view_string(view, pointer, &value), KIN_ETYPE);
-  strcat(pointer, "/0");
-  assert_int_equal(kin_object_view_string(view, pointer, &value), KIN_ENOENT);
-  struct yyjson_doc *doc = kin_object_view_document(view, NULL);
-  char wildcards[3 + 2 * 65];
-  strcpy(wildcards, "/x");
-  for (int i = 1; i < 65; i++) {
-    memcpy(wildcards + 2 * i, "/*", 3);
-  }
-  int count = 0;
-  assert_int_equal(
-      kin__json_each(kin__json_root(doc), wildcards, count_value, &count),
-      KIN_EINVAL);
-  wildcards[2 * 64] = '\0';
-  assert_int_equal(
-      kin__json_each(kin__json_root(doc), wildcards, count_value, &count), 0);
-  assert_int_equal(count, 0);
-  kin_object_view_close(view);
-  kin_object_unref(object);
-  free(json);
-}
-
 static void test_object_parse_long_names(void **state) {
   (void)state;
   static char json[70000];
@@ -601,7 +558,6 @@ int main(void) {
       cmocka_unit_test(test_object_parse_errors),
       cmocka_unit_test(test_object_parse_truncated_everywhere),
       cmocka_unit_test(test_object_parse_depth),
-      cmocka_unit_test(test_object_deepest),
       cmocka_unit_test(test_object_parse_long_names),
       cmocka_unit_test(test_object_view_values),
       cmocka_unit_test(test_json_each),
