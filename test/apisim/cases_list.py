@@ -263,7 +263,8 @@ def test_label_selectors(start):
         answer = sim.get(f"{MAPS}?labelSelector={query}")
         assert "".join(names(answer.json()["items"])) == want, selector
     for selector in ("=", "x in", "x in (1", "x y", "x=1,", "!!x", "x=-", "(",
-                     "a/b/c=1", "x>z", "/x", "x in (-)"):
+                     "a/b/c=1", "x>z", "/x", "x in (-)", "A.b/x", "a..b/x",
+                     "-a/x", "x\v"):
         query = "".join(f"%{b:02x}" for b in selector.encode())
         answer = sim.get(f"{MAPS}?labelSelector={query}")
         assert answer.status == 400, (selector, answer.body)

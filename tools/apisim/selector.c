@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "name.h"
 
 void selector_free(selector *s) {
   for (size_t i = 0; i < s->count; i++) {
@@ -52,8 +53,12 @@ typedef struct lexer {
   slice text;
 } lexer;
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static bool is_special(char c) {
-  return c == '\0' || strchr("=!(),<> \t\r\n", c) != NULL;
+  return c == '\0' || is_blank(c) || strchr("=!(),<>", c) != NULL;
 }
 
 static void take(lexer *lx, token_kind kind, size_t len) {
@@ -63,7 +68,7 @@ static void take(lexer *lx, token_kind kind, size_t len) {
 }
 
 static void lex(lexer *lx) {
-  while (*lx->at != '\0' && isspace((unsigned char)*lx->at)) {
+  while (is_blank(*lx->at)) {
     lx->at++;
   }
   switch (*lx->at) {
@@ -132,10 +137,8 @@ static bool is_key(slice text) {
     return is_name(text, false);
   }
   size_t prefix = (size_t)(slash - text.ptr);
-  if (prefix == 0 || prefix > 253) {
-    return false;
-  }
-  return is_name((slice){slash + 1, text.len - prefix - 1}, false);
+  return name_is_subdomain((slice){text.ptr, prefix}) &&
+         is_name((slice){slash + 1, text.len - prefix - 1}, false);
 }
 
 static bool bad_key(slice key, buf *error) {

@@ -4,7 +4,6 @@
  * it. */
 #include "write.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 #include "definition.h"
 #include "jsonpatch.h"
 #include "mem.h"
+#include "name.h"
 #include "object.h"
 #include "render.h"
 #include "sim.h"
@@ -45,22 +45,8 @@ static bool check_namespace(const api_call *call, yyjson_mut_val *meta) {
   return true;
 }
 
-static bool is_subdomain(const char *name) {
-  size_t len = strlen(name);
-  for (size_t i = 0; i < len; i++) {
-    bool edge =
-        i == 0 || i == len - 1 || name[i - 1] == '.' || name[i + 1] == '.';
-    char c = name[i];
-    bool alnum = islower((unsigned char)c) || isdigit((unsigned char)c);
-    if (!alnum && (edge || (c != '-' && c != '.'))) {
-      return false;
-    }
-  }
-  return len != 0 && len <= 253;
-}
-
 static bool check_name(const api_call *call, const char *name) {
-  if (is_subdomain(name)) {
+  if (name_is_subdomain(slice_of(name))) {
     return true;
   }
   buf message = {0};

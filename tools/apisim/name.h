@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef APISIM_NAME_H
+#define APISIM_NAME_H
+
+/* Names as the API server checks them. */
+
+#include <stdbool.h>
+
+#include "buf.h"
+
+/* A subdomain of RFC 1123: lower-case letters, digits, '-' and '.', at most
+ * 253; each part between dots begins and ends with a letter or a digit. */
+bool name_is_subdomain(slice text);
+
+#endif
