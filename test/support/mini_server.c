@@ -238,10 +238,23 @@ static bool is_withheld(const mini_server *server,
          strstr(request->target, server->withholds) != NULL;
 }
 
+static bool is_own(const mini_server *server, const script_request *request) {
+  return server->serves == NULL ||
+         strstr(request->target, server->serves) != NULL;
+}
+
+/* Its own, and not one that the test answers or has begun to answer. */
+static bool is_served(const mini_server *server,
+                      const script_request *request) {
+  return request != NULL && !request->is_paused && is_own(server, request) &&
+         !is_withheld(server, request) &&
+         (request->position != 0 || !request->has_head);
+}
+
 static bool serve_one(mini_server *server) {
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     script_request *request = server->script->requests[i];
-    if (request == NULL || request->is_paused || is_withheld(server, request)) {
+    if (!is_served(server, request)) {
       continue;
     }
     if (server->is_absent && request->position == 0) {
@@ -295,7 +308,8 @@ static int open_watches(mini_server *server, script_request **watches) {
   int count = 0;
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     script_request *request = server->script->requests[i];
-    if (request != NULL && request->is_watch && request->position != 0) {
+    if (request != NULL && request->is_watch && request->position != 0 &&
+        is_own(server, request)) {
       watches[count++] = request;
     }
   }

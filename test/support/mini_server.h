@@ -38,8 +38,9 @@ typedef struct mini_server {
   bool holds_bookmark;    /* the initial events do not end yet */
   bool is_absent;         /* it does not know the resource: 404 */
   const char *withholds;  /* requests whose target has this wait: the test
-                          * answers them itself, see mini_await; NULL: none */
+                           * answers them itself, see mini_await; NULL: none */
   bool withholds_watches; /* only watches of them; else only lists */
+  const char *serves; /* a part of the targets that are its own; NULL: all */
   int lists;
   int watches; /* streams included */
   int streams;

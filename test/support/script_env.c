@@ -164,16 +164,22 @@ static bool is_alive(const script_env *script, const script_request *request) {
   return false;
 }
 
-bool script_request_head(script_request *request, int status) {
+bool script_request_give_head(script_request *request,
+                              const kin__response_head *head) {
   script_env *script = request->env;
+  request->has_head = true;
+  request->callbacks->on_head(request->ctx, head);
+  script_run(script);
+  return is_alive(script, request);
+}
+
+bool script_request_head(script_request *request, int status) {
   kin__response_head head = {.status = status,
                              .content_type = {"application/json", 16},
                              .retry_after_s = -1,
                              .is_identity = true,
-                             .connection = script->connection};
-  request->callbacks->on_head(request->ctx, &head);
-  script_run(script);
-  return is_alive(script, request);
+                             .connection = request->env->connection};
+  return script_request_give_head(request, &head);
 }
 
 bool script_request_body(script_request *request, const char *body,

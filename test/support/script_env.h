@@ -25,6 +25,7 @@ typedef struct script_request {
   char accept[128];
   bool is_watch;
   bool is_open;
+  bool has_head;
   bool is_paused;
   uint64_t position; /* for whoever serves it; 0 at first */
   bool is_streaming; /* the same: the end of initial events is to come */
@@ -82,6 +83,9 @@ bool script_request_head(script_request *request, int status);
 bool script_request_body(script_request *request, const char *body,
                          size_t length);
 void script_request_end(script_request *request);
+/* The same with any head; its connection, too, is what it says. */
+bool script_request_give_head(script_request *request,
+                              const kin__response_head *head);
 void script_break_request(script_request *request, int code,
                           kin_error_class error_class);
 
