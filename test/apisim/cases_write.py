@@ -182,6 +182,9 @@ def test_json_patch(start):
                 {"op": "remove", "path": "/data/none"}, {"op": "x"}, 7,
                 {"op": "replace", "path": "data", "value": 1}):
         check(apply({"op": "remove", "path": "/data/a"}, bad), 422, "Invalid")
+    # Each doubles the document.
+    double = {"op": "copy", "from": "", "path": "/data"}
+    check(apply(*[double] * 60), 422, "Invalid")
     assert apply({"op": "replace", "path": "", "value": 1}).status == 400
     assert sim.revision() == before
 

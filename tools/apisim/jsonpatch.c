@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "jsonpatch.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* The bytes that all "copy" operations of a patch may add together, as in the
+ * real server: each may double the document otherwise. */
+enum { COPIED_BYTES_MAX = 3 * 1024 * 1024 };
 
 static const char *text_of(yyjson_mut_val *operation, const char *key) {
   return yyjson_mut_get_str(yyjson_mut_obj_get(operation, key));
@@ -17,12 +22,21 @@ static bool put(yyjson_mut_doc *doc, const char *path, yyjson_mut_val *value) {
                                  NULL);
 }
 
+/* False if more may not be copied. */
+static bool count_copied(yyjson_mut_val *value, size_t *copied) {
+  size_t length = 0;
+  char *text = yyjson_mut_val_write(value, YYJSON_WRITE_NOFLAG, &length);
+  free(text);
+  *copied += length;
+  return text != NULL && *copied <= COPIED_BYTES_MAX;
+}
+
 static bool move_or_copy(yyjson_mut_doc *doc, yyjson_mut_val *operation,
-                         const char *path, bool move) {
+                         const char *path, bool move, size_t *copied) {
   const char *from = text_of(operation, "from");
   yyjson_mut_val *value =
       from != NULL ? yyjson_mut_doc_ptr_get(doc, from) : NULL;
-  if (value == NULL) {
+  if (value == NULL || (!move && !count_copied(value, copied))) {
     return false;
   }
   yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, value);
@@ -32,7 +46,8 @@ static bool move_or_copy(yyjson_mut_doc *doc, yyjson_mut_val *operation,
   return put(doc, path, copy);
 }
 
-static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation) {
+static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation,
+                      size_t *copied) {
   const char *name = text_of(operation, "op");
   const char *path = text_of(operation, "path");
   yyjson_mut_val *value = yyjson_mut_obj_get(operation, "value");
@@ -43,7 +58,7 @@ static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation) {
     return yyjson_mut_doc_ptr_remove(doc, path) != NULL;
   }
   if (strcmp(name, "move") == 0 || strcmp(name, "copy") == 0) {
-    return move_or_copy(doc, operation, path, *name == 'm');
+    return move_or_copy(doc, operation, path, *name == 'm', copied);
   }
   if (value == NULL) {
     return false;
@@ -64,10 +79,10 @@ bool jsonpatch_apply(yyjson_mut_doc *doc, yyjson_mut_val *patch, buf *error) {
     buf_puts(error, "error decoding patch: a JSON patch is an array");
     return false;
   }
-  size_t i, max;
+  size_t i, max, copied = 0;
   yyjson_mut_val *operation;
   yyjson_mut_arr_foreach(patch, i, max, operation) {
-    if (!apply_one(doc, operation)) {
+    if (!apply_one(doc, operation, &copied)) {
       buf_printf(error,
                  "the server rejected our request due to an error in our "
                  "request: operation %zu cannot be applied",
