@@ -2,7 +2,7 @@
 
 /* Responses of HTTP/1.1. Oracles:
  *  - a response that comes in pieces gives what it gives as a whole, also with
- *    a parser that was used before (HT-01)
+ *    a parser that was used before (WS-01)
  *  - no body is longer than the bytes that were received, and no event comes
  *    after the parser was stopped */
 

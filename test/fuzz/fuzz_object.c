@@ -3,7 +3,7 @@
 /* Objects of a program's own text, the builder and transforms: the first lines
  * are edits, the rest is the text. Oracles:
  *  - a text is taken if and only if yyjson reads it, it is not too deep, and it
- *    has a name; what is resident is what yyjson reads (OB rows)
+ *    has a name; what is resident is what yyjson reads (RL-09)
  *  - whatever is edited, what comes out is an object that reads the same when
  *    its text is parsed, and a value that was just set is there
  *  - a transform keeps key, uid and version */

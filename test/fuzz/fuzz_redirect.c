@@ -2,7 +2,7 @@
 
 /* Where a redirect leads, as it is shown. Oracles: whatever a server writes,
  * what is shown is one of three phrases or a host with a port, without user
- * info, path or query, which may be secret (SE rows). */
+ * info, path or query, which may be secret. */
 
 #include <stdlib.h>
 #include <string.h>

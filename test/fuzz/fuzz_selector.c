@@ -3,7 +3,7 @@
 /* Label selectors: the first line is a selector, the others are labels,
  * "name=value". Oracles:
  *  - the library and kin-apisim, which share nothing, accept the same texts
- *    and match the same labels (SL rows)
+ *    and match the same labels
  *  - a selector that was read, written again, is read the same */
 
 #include <stdlib.h>
