@@ -25,11 +25,12 @@
 #include "support/mini_server.h"
 #include "support/script_env.h"
 
-/* Lists at a time, as a client's. Scopes that wait for an answer for ever may
- * take all of them; until they give them back after a while, the informer has
- * fewer scopes than there are. */
-#define MAX_LISTS 4
+/* Lists at a time. The scopes of the informer under test may take all of them
+ * and wait for answers for ever; the other informer has to sync all the
+ * same. */
+#define MAX_LISTS 2
 #define MAX_SCOPES 3
+#define LIST_TURN_MS 5000u
 
 #define OTHERS_SYNC_MS (5u * 60 * 1000)
 #define OWN_SYNC_MS (15u * 60 * 1000)
@@ -475,7 +476,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   w.in = (fuzz_input){data, size};
   fail_alloc_init(&w.memory, 0);
   script_env_init(&w.script, &w.memory.allocator);
-  kin__gate_init(&w.gate, &w.script.sched, MAX_LISTS);
+  kin__gate_init(&w.gate, &w.script.sched, &w.script.timers, MAX_LISTS,
+                 LIST_TURN_MS);
   mini_server_init(&w.server, &w.script);
   w.server.serves = "/pods";
   uint8_t ending = fuzz_byte(&w.in);
