@@ -180,6 +180,8 @@ def test_json_patch(start):
     before = sim.revision()
     for bad in ({"op": "test", "path": "/data/a", "value": "no"},
                 {"op": "remove", "path": "/data/none"}, {"op": "x"}, 7,
+                {"op": "remove", "path": ""},
+                {"op": "move", "from": "", "path": "/data/all"},
                 {"op": "replace", "path": "data", "value": 1}):
         check(apply({"op": "remove", "path": "/data/a"}, bad), 422, "Invalid")
     # Each doubles the document.

@@ -108,8 +108,10 @@ static void check_set(const edit *e, kin_object *made) {
   FUZZ_CHECK(kin_object_view_open(&view, made) == 0);
   kin_str string;
   int64_t number;
-  if (strchr(e->pointer, '*') != NULL) {
-    /* It names what there is, or nothing. */
+  const char *last = strrchr(e->pointer, '/');
+  if (strchr(e->pointer, '*') != NULL ||
+      (last != NULL && strcmp(last, "/-") == 0)) {
+    /* It names what there is, or what was not there. */
   } else if (e->what % 6 == 2) {
     FUZZ_CHECK(kin_object_view_string(view, e->pointer, &string) == 0);
     FUZZ_CHECK(kin__str_equal(string, e->json));

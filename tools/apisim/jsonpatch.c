@@ -22,6 +22,12 @@ static bool put(yyjson_mut_doc *doc, const char *path, yyjson_mut_val *value) {
                                  NULL);
 }
 
+/* The whole document cannot be taken away: an API server finds nothing of that
+ * name. */
+static bool take_away(yyjson_mut_doc *doc, const char *path) {
+  return *path != '\0' && yyjson_mut_doc_ptr_remove(doc, path) != NULL;
+}
+
 /* False if more may not be copied. */
 static bool count_copied(yyjson_mut_val *value, size_t *copied) {
   size_t length = 0;
@@ -40,7 +46,7 @@ static bool move_or_copy(yyjson_mut_doc *doc, yyjson_mut_val *operation,
     return false;
   }
   yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, value);
-  if (move && yyjson_mut_doc_ptr_remove(doc, from) == NULL) {
+  if (move && !take_away(doc, from)) {
     return false;
   }
   return put(doc, path, copy);
@@ -55,7 +61,7 @@ static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation,
     return false;
   }
   if (strcmp(name, "remove") == 0) {
-    return yyjson_mut_doc_ptr_remove(doc, path) != NULL;
+    return take_away(doc, path);
   }
   if (strcmp(name, "move") == 0 || strcmp(name, "copy") == 0) {
     return move_or_copy(doc, operation, path, *name == 'm', copied);
