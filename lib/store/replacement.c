@@ -66,14 +66,43 @@ static uint32_t mark(const kin__replacement *r, const kin_store *store,
   return slot;
 }
 
+/* Others have written: no key has a claim to its slot any more. */
+static void note_writes(kin__replacement *r) {
+  if (!r->is_scattered && r->writes != r->store->writes) {
+    r->is_scattered = true;
+    r->vacant = 0;
+  }
+}
+
+/* Moves `vacant` to the next slot of the old table that no key has a claim to.
+ * If new keys did not take such slots, each would lengthen the table. Each slot
+ * that is passed costs one of *count. Returns false if *count is used up. */
+static bool find_vacant(kin__replacement *r, uint32_t *count) {
+  while (r->vacant < r->limit) {
+    if (kin__store_at(&r->other, r->vacant)->object == NULL &&
+        (r->is_scattered ||
+         kin__store_at(r->store, r->vacant)->object == NULL)) {
+      return true;
+    }
+    r->vacant++;
+    if (--*count == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static int fill(kin__replacement *r, const kin_object *object) {
   kin_str key = kin_object_key(object);
   uint32_t hash = kin__store_hash(r->store, key);
   uint32_t slot = mark(r, r->store, key, hash);
-  r->is_scattered = r->is_scattered || r->writes != r->store->writes;
+  bool is_own = !r->is_scattered && slot != KIN__NO_SLOT;
+  if (!is_own) {
+    slot = r->vacant < r->limit ? r->vacant : KIN__NO_SLOT;
+  }
   /* As long as only we write, a slot that is taken is taken by the same key. */
-  if (!r->is_scattered && slot != KIN__NO_SLOT &&
-      kin__store_at(&r->other, slot)->object == NULL) {
+  if (slot != KIN__NO_SLOT && kin__store_at(&r->other, slot)->object == NULL &&
+      (is_own || kin__store_find(&r->other, key, hash) == KIN__NO_SLOT)) {
     return kin__store_fill(&r->other, object, hash, slot);
   }
   kin_object *earlier;
@@ -83,7 +112,11 @@ static int fill(kin__replacement *r, const kin_object *object) {
 }
 
 static int fill_step(kin__replacement *r, uint32_t *count) {
+  note_writes(r);
   for (; *count > 0 && r->at < r->count; (*count)--) {
+    if (!find_vacant(r, count)) {
+      return 0;
+    }
     kin_object *kept;
     int err = kin__store_transform(r->store, r->objects[r->at], &kept);
     if (err == 0) {
@@ -135,7 +168,7 @@ static int add_late_index(kin__replacement *r, bool *is_complete) {
 
 /* Cannot fail: room for the version has been made. */
 static void show(kin__replacement *r) {
-  r->is_scattered = r->is_scattered || r->writes != r->store->writes;
+  note_writes(r);
   kin__store_swap(r->store, &r->other);
   kin__store_set_version(r->store, r->version);
   if (r->is_silent) {

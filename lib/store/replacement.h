@@ -44,8 +44,9 @@ typedef struct kin__replacement {
 
   kin_store other; /* the new content; once it is shown, the old one */
   kin__replacement_phase phase;
-  size_t at;      /* the next object or slot of the phase */
-  uint32_t limit; /* slots of the old table when it began */
+  size_t at;       /* the next object or slot of the phase */
+  uint32_t limit;  /* slots of the old table when it began */
+  uint32_t vacant; /* the next of them for a new key; limit: none is left */
   uint32_t number;
   uint32_t writes;   /* of the store when it began */
   bool is_scattered; /* others have written: slots and marks may be wrong */
@@ -57,8 +58,8 @@ typedef struct kin__replacement {
 } kin__replacement;
 
 /* Allocates nothing. The objects and the version must stay until it is told,
- * the store until it is cleared. Nothing else may replace the store's content
- * in between. */
+ * the store until it is cleared. What others write to the store in between,
+ * kin_store_replace included, is found out by store->writes. */
 void kin__replacement_begin(kin__replacement *r, kin_store *store,
                             const kin_object *const *objects, size_t count,
                             kin_str version, bool is_initial);

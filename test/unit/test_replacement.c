@@ -111,7 +111,7 @@ static void test_replacement_is_shown_at_once(void **state) {
     }
     steps++;
   }
-  assert_in_range(steps, 2000, 6000 + 10);
+  assert_in_range(steps, 2000, 8000 + 10);
   assert_null(kin_store_get_key(r.store, "0"));
   assert_int_equal(kin_store_index_count(r.store, "name", kin__cstr("2999")),
                    1);
@@ -150,8 +150,32 @@ static void test_replacement_keeps_slots(void **state) {
   rig_end(&r);
 }
 
+/* Another content altogether, and the same for what has been told. */
+static void swap_content(rig *r, kin__random *random, unsigned version) {
+  kin_object *objects[90];
+  size_t count = 0;
+  for (unsigned i = 0; i < 90; i++) {
+    if (kin__random_below(random, 3) > 0) {
+      char key[16];
+      snprintf(key, sizeof key, "%u", i);
+      objects[count++] = object_keyed(NULL, key, version);
+    }
+  }
+  kin_store *stores[] = {r->store, r->log.told};
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(kin_store_replace(stores[i],
+                                       (const kin_object *const *)objects,
+                                       count, kin__cstr("50")),
+                     0);
+  }
+  while (count > 0) {
+    kin_object_unref(objects[--count]);
+  }
+}
+
 /* What others write before it is shown is lost, and told of as gone if it was
- * not in the list; what they write afterwards stays. Whatever they do, what is
+ * not in the list; so is a whole content that kin_store_replace has put there
+ * meanwhile (ST-02). What they write afterwards stays. Whatever they do, what is
  * told fits. */
 static void test_replacement_between_writes(void **state) {
   (void)state;
@@ -167,7 +191,9 @@ static void test_replacement_between_writes(void **state) {
         char key[16];
         snprintf(key, sizeof key, "%u",
                  (unsigned)kin__random_below(&random, 70));
-        if (kin__random_below(&random, 2) == 0) {
+        if (kin__random_below(&random, 10) == 0) {
+          swap_content(&r, &random, 100 + written);
+        } else if (kin__random_below(&random, 2) == 0) {
           put(r.store, key, 100 + written);
           put(r.log.told, key, 100 + written);
         } else {
@@ -186,6 +212,35 @@ static void test_replacement_between_writes(void **state) {
       char key[16];
       snprintf(key, sizeof key, "%u", i);
       assert_names(r.store, "name", key, key);
+    }
+    rig_end(&r);
+  }
+}
+
+/* New keys take the slots of what is gone, also when somebody writes during each
+ * replacement: the table does not get longer from one to the next. */
+static void test_replacement_does_not_lengthen_the_table(void **state) {
+  (void)state;
+  for (int is_written = 0; is_written < 2; is_written++) {
+    rig r;
+    rig_begin(&r, 0, 50);
+    r.log.is_ahead = true;
+    for (unsigned i = 0; i < 40; i++) {
+      unsigned from = i % 2 == 0 ? 100 : 0;
+      rig_list(&r, from, from + 50, 2 + i);
+      for (unsigned n = 0; n < 10; n++) {
+        assert_int_equal(step(&r, 7), 1);
+      }
+      if (is_written) {
+        put(r.store, "7", 1000 + i);
+        put(r.log.told, "7", 1000 + i);
+      }
+      while (step(&r, 7) > 0) {
+      }
+      change_log_assert_folds_to(&r.log, r.store);
+      assert_int_equal(kin_store_count(r.store), 50);
+      assert_in_range(kin__slots_limit(&r.store->slots), 50, 100);
+      rig_clear(&r);
     }
     rig_end(&r);
   }
@@ -281,6 +336,7 @@ int main(void) {
       cmocka_unit_test(test_replacement_is_shown_at_once),
       cmocka_unit_test(test_replacement_keeps_slots),
       cmocka_unit_test(test_replacement_between_writes),
+      cmocka_unit_test(test_replacement_does_not_lengthen_the_table),
       cmocka_unit_test(test_replacement_late_index),
       cmocka_unit_test(test_replacement_given_up),
       cmocka_unit_test(test_replacement_without_memory),

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,7 @@
 #include <kin/error.h>
 #include <kin/store.h>
 
+#include "base/slots.h"
 #include "base/str.h"
 #include "store/store.h"
 #include "support/indices.h"
@@ -226,6 +228,63 @@ static void test_store_bulk_replace_during_a_scan(void **state) {
   store_rig_teardown(&f);
 }
 
+/* The objects whose number is divisible by 3, and of the others those that this
+ * round has. */
+static void swap_numbered(kin_store *store, unsigned count, unsigned round) {
+  const kin_object **objects = calloc(count, sizeof *objects);
+  assert_non_null(objects);
+  size_t used = 0;
+  for (unsigned i = 0; i < count; i++) {
+    if (i % 3 == 0 || (i / 3 + round) % 2 == 0) {
+      char key[16];
+      snprintf(key, sizeof key, "%u", i);
+      objects[used++] = object_keyed(NULL, key, round);
+    }
+  }
+  assert_int_equal(kin_store_replace(store, objects, used, KIN__LIT("1")), 0);
+  while (used > 0) {
+    kin_object_unref((kin_object *)objects[--used]);
+  }
+  free(objects);
+}
+
+/* ST-02: a scan over several segments goes on while the program deletes, puts
+ * and swaps the whole content again and again. What is in all contents is met
+ * once, and what a scan gives is what is stored at that moment. */
+static void test_store_bulk_swaps_during_a_scan(void **state) {
+  (void)state;
+  enum { COUNT = 3 * KIN__SLOTS_PER_SEGMENT, EVERY = COUNT / 8 };
+  static unsigned met[COUNT];
+  memset(met, 0, sizeof met);
+  store_rig f;
+  store_rig_setup(&f);
+  swap_numbered(f.store, COUNT, 0);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  unsigned rounds = 0;
+  for (unsigned step = 1; (object = kin_store_next(f.store, &cursor)) != NULL;
+       step++) {
+    assert_ptr_equal(kin_store_get(f.store, kin_object_key(object)), object);
+    unsigned number = (unsigned)strtoul(kin_object_name(object).data, NULL, 10);
+    assert_true(number < COUNT);
+    met[number]++;
+    char key[16];
+    snprintf(key, sizeof key, "%u", (step * 7 % COUNT / 3) * 3 + 1);
+    (void)kin_store_delete(f.store, kin__cstr(key));
+    if (step % EVERY == 0 && rounds < 6) {
+      /* Fewer, then more than there were slots. */
+      rounds++;
+      swap_numbered(f.store, rounds % 2 == 0 ? COUNT : COUNT - 300, rounds);
+    }
+  }
+  assert_true(rounds >= 4);
+  for (unsigned i = 0; i < COUNT - 300; i += 3) {
+    assert_int_equal(met[i], 1);
+  }
+  assert_null(kin_store_next(f.store, &cursor));
+  store_rig_teardown(&f);
+}
+
 /* The content itself may be given, in part, and once more. */
 static void test_store_bulk_replace_by_itself(void **state) {
   (void)state;
@@ -426,6 +485,25 @@ static void test_store_bulk_first_replacement_fails_cleanly(void **state) {
   }
 }
 
+/* Contents that have no key in common take turns. The memory is that of the two
+ * largest, however often; a slot that became free is used again. */
+static void test_store_bulk_replacements_do_not_grow(void **state) {
+  (void)state;
+  static const char *const contents[] = {"a=x b=x c=x d=x", "e=x f=x g=x h=x"};
+  store_rig f;
+  store_rig_setup(&f);
+  for (unsigned i = 0; i < 50; i++) {
+    assert_int_equal(replace_users(f.store, contents[i % 2], "1"), 0);
+    assert_users(f.store, contents[i % 2]);
+    assert_true(kin__slots_limit(&f.store->slots) <= 8);
+    /* What is deleted makes room, too. */
+    assert_int_equal(
+        kin_store_delete(f.store, i % 2 == 0 ? KIN__LIT("b") : KIN__LIT("g")),
+        0);
+  }
+  store_rig_teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_store_bulk_story),
@@ -434,6 +512,8 @@ int main(void) {
       cmocka_unit_test(test_store_bulk_malformed_keys),
       cmocka_unit_test(test_store_bulk_replace_indices),
       cmocka_unit_test(test_store_bulk_replace_during_a_scan),
+      cmocka_unit_test(test_store_bulk_swaps_during_a_scan),
+      cmocka_unit_test(test_store_bulk_replacements_do_not_grow),
       cmocka_unit_test(test_store_bulk_replace_by_itself),
       cmocka_unit_test(test_store_bulk_lists_by_index),
       cmocka_unit_test(test_store_bulk_list_errors),
