@@ -189,6 +189,8 @@ static void hammer(cw_kind kind, uint64_t seed) {
                             : 0;
   w.log.is_terse = true;
   assert_int_equal(cw_open(&w), 0);
+  script_run(&w.vh.script);
+  assert_non_null(script_find(&w.vh.script, "limit=3&"));
   for (unsigned i = 0; i < 60; i++) {
     int object = (int)kin__random_below(&random, MINI_OBJECTS);
     switch (kin__random_below(&random, 9)) {
@@ -263,7 +265,9 @@ static void test_controller_of_a_fifo(void **state) {
   assert_int_equal(kin_queue_update(w.queue, object), 0);
   script_run(&w.vh.script);
   change_log_expect(&w.log, "I:even/p0@101 A:mine@5");
+  assert_false(kin_queue_is_closed(w.queue));
   cw_close(&w);
+  assert_true(kin_queue_is_closed(w.queue));
   assert_int_equal(kin_queue_add(w.queue, object), 0);
   kin_object_unref(object);
   script_run(&w.vh.script);

@@ -140,6 +140,10 @@ static void test_versions_count_changes(void **state) {
   unwatch(&w[1], "M3 D4 end");
   unwatch(&w[2], "D4 end");
   assert_null(kin_fake_source_get(source, "foo"));
+  watcher again; /* who still asks is answered */
+  watch(&again, &vh, source, "3", "");
+  kin_fake_source_run(source);
+  unwatch(&again, "D4");
   kin_fake_source_free(source);
   vh_finish(&vh);
 }

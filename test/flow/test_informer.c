@@ -282,6 +282,14 @@ static void test_bad_frames(void **state) {
   }
 }
 
+static void assert_scope_version(const iw_world *w, const char *namespace_,
+                                 const char *version) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w->informer, namespace_, &status),
+                   0);
+  assert_string_equal(status.resource_version, version);
+}
+
 static void test_two_scopes(void **state) {
   (void)state;
   iw_world w;
@@ -302,9 +310,12 @@ static void test_two_scopes(void **state) {
   assert_false(kin_informer_has_synced(w.informer));
   assert_int_equal(w.rec.synced, 0);
   assert_int_equal(w.rec.initial_adds, 3);
+  assert_scope_version(&w, "even", "106");
+  assert_scope_version(&w, "odd", "");
   odd->is_paused = false;
   mini_serve(server);
   assert_int_equal(w.rec.synced, 1);
+  assert_scope_version(&w, "odd", "106");
   iw_assert_truth(&w);
   /* A relist of one scope leaves the other alone. */
   mini_delete(server, 1);
@@ -319,6 +330,7 @@ static void test_two_scopes(void **state) {
   assert_int_equal(w.rec.relisted, 1);
   assert_non_null(strstr(w.rec.log, "relisted odd "));
   assert_non_null(strstr(w.rec.log, "delete even/p2 watch\n"));
+  assert_scope_version(&w, "even", "110"); /* the delete of p2 */
   assert_non_null(strstr(w.rec.log, "delete odd/p1 relist\n"));
   iw_finish(&w);
 }

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "informer/process.h"
+#include "support/objects.h"
 #include "support/source_rig.h"
 
 /* client-go TestReflectorListAndWatch; LW-01, NR-10, RW-01, PG-01, PG-02,
@@ -315,6 +316,56 @@ static void test_unchanged_objects_are_kept(void **state) {
   source_rig_close(&f);
 }
 
+/* SI-21: uid and version together say that an object is unchanged. The version
+ * alone does not: another object of that name may have it. */
+static void test_same_version_of_another_object(void **state) {
+  (void)state;
+  static const char other[] =
+      "{'metadata':{'name':'a','uid':'u-other','resourceVersion':'1'}}";
+  source_rig f;
+  source_rig_open_watching(&f);
+  kin_object *second = object_of(NULL, other);
+  assert_int_equal(kin_feed_event(f.source.feed, KIN_WATCH_MODIFIED, second),
+                   0);
+  kin_object_unref(second);
+  script_run(&f.vh.script);
+  event_log_expect(&f.log, "-a1:recreated +a1");
+  hand_source_fail(&f.source, 410, "Expired", true);
+  script_advance(&f.vh.script, 3000);
+  hand_source_list(&f.source, "a@1", "6"); /* the first one again */
+  event_log_expect(&f.log, "-a1:recreated +a1 R:@6#1");
+  const kin_object *cached =
+      kin_store_get_key(kin_informer_store(f.informer), "a");
+  assert_true(kin__str_equal(kin_object_uid(cached), KIN__LIT("u-a")));
+  assert_int_equal(source_rig_status(&f).unchanged, 0);
+  source_rig_close(&f);
+}
+
+/* A change that waits in the queue counts before what is cached. So an object
+ * that goes and comes back as it was, both before the queue is processed, is
+ * there in the end; the add that looks unchanged is not dropped. */
+static void test_unchanged_but_for_the_queue(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f);
+  kin_object *a = hand_source_object("a@1");
+  kin_feed *feed = f.source.feed;
+  for (int i = 0; i < 2; i++) { /* and again */
+    assert_int_equal(kin_feed_event(feed, KIN_WATCH_DELETED, a), 0);
+    assert_int_equal(kin_feed_event(feed, KIN_WATCH_ADDED, a), 0);
+    script_run(&f.vh.script);
+    event_log_expect(&f.log, "-a1:watch +a1");
+  }
+  assert_non_null(kin_store_get_key(kin_informer_store(f.informer), "a"));
+  /* Nothing waits any more: now it is unchanged. */
+  assert_int_equal(kin_feed_event(feed, KIN_WATCH_ADDED, a), 0);
+  script_run(&f.vh.script);
+  event_log_expect(&f.log, "");
+  assert_int_equal(source_rig_status(&f).unchanged, 1);
+  kin_object_unref(a);
+  source_rig_close(&f);
+}
+
 static void test_received_bytes(void **state) {
   (void)state;
   source_rig f;
@@ -377,6 +428,8 @@ int main(void) {
       cmocka_unit_test(test_pause),
       cmocka_unit_test(test_pause_while_held),
       cmocka_unit_test(test_unchanged_objects_are_kept),
+      cmocka_unit_test(test_same_version_of_another_object),
+      cmocka_unit_test(test_unchanged_but_for_the_queue),
       cmocka_unit_test(test_received_bytes),
       cmocka_unit_test(test_watch_list),
       cmocka_unit_test(test_deadline),

@@ -322,12 +322,15 @@ static void test_heap_scan(void **state) {
   kin_str key;
   void *item;
   unsigned met = 0;
+  int sum = 0;
   while (kin_heap_next(f.heap, &cursor, &key, &item)) {
     assert_ptr_equal(item, kin_heap_get(f.heap, key));
     assert_int_equal(key.data[key.length], '\0');
+    sum += *(int *)item;
     met++;
   }
   assert_int_equal(met, 4);
+  assert_int_equal(sum, 1 + 30 + 11 + 30); /* each of them once */
   assert_int_equal(kin_heap_count(f.heap), 4);
   teardown(&f);
 }

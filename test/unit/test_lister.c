@@ -115,6 +115,8 @@ static void check_namespaces(const kin_store *store) {
   assert_listed(&in_a, NULL, "a/x a/y");
   assert_listed(&in_a, matching, "a/x");
   assert_listed(&in_a, nothing, "");
+  assert_true(kin_lister_list(&all, nothing).is_over); /* looks at no object */
+  assert_true(kin_lister_list(&in_a, nothing).is_over);
   assert_listed(&in_c, NULL, "");
   assert_listed(&in_all, matching, "a/x b/x x");
   kin_selector_free(matching);
@@ -135,6 +137,7 @@ static void test_lister_namespaces(void **state) {
   kin_lister in_a = kin_lister_in(kin_lister_of(f.store), KIN__LIT("a"));
   kin_lister_scan scan = kin_lister_list(&in_a, NULL);
   assert_true(scan.uses_index);
+  assert_values(f.store, "by-ns", "a b"); /* none for an object without one */
   store_rig_teardown(&f);
 }
 

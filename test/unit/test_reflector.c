@@ -42,6 +42,21 @@ static void test_watch_timeout_is_random_and_guarded(void **state) {
   rs_input(KIN__INPUT_TIMER);
   assert_true(rs.actions.cancel_request);
   rs_assert_watch("2");
+  /* Watches that began together do not end together. */
+  uint32_t shortest_s = UINT32_MAX;
+  uint32_t longest_s = 0;
+  for (int i = 0; i < 200; i++) {
+    rs_input(KIN__INPUT_HEAD);
+    rs_saw(KIN__DECODED_MODIFIED, "2");
+    rs.now_ms += 2000;
+    rs_input(KIN__INPUT_WATCH_ENDED);
+    rs_assert_watch("2");
+    uint32_t next_s = rs.actions.timeout_s;
+    assert_in_range(next_s, 300, 599);
+    shortest_s = next_s < shortest_s ? next_s : shortest_s;
+    longest_s = next_s > longest_s ? next_s : longest_s;
+  }
+  assert_true(shortest_s < 330 && longest_s > 570);
 }
 
 /* client-go TestListPager_List; PG-02: the version is the first page's. And
@@ -81,15 +96,27 @@ static void test_relist_is_not_paged(void **state) {
   rs_assert_list("10", 0);
 }
 
-/* client-go TestReflectorWatchListPageSize; RL-02. */
+/* client-go TestReflectorWatchListPageSize; RL-02: a page size that the program
+ * has set holds for every list, also for one that asks for a version. KIN_NEVER
+ * sends no limit. */
 static void test_page_size_option(void **state) {
   (void)state;
-  rs_begin(4);
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("0", 4);
-  rs_begin(UINT32_MAX);
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("0", 0);
+  static const struct {
+    uint32_t page_size;
+    uint32_t first;
+    uint32_t later;
+  } cases[] = {{0, 500, 0}, {7, 7, 7}, {UINT32_MAX, 0, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    rs_begin(cases[i].page_size);
+    rs_input(KIN__INPUT_START);
+    rs_assert_list("0", cases[i].first);
+    rs_page("10", "");
+    rs_input(KIN__INPUT_APPLIED);
+    rs_input(KIN__INPUT_HEAD);
+    rs_error_event(rs_status(410, "Expired"));
+    rs_input(KIN__INPUT_TIMER);
+    rs_assert_list("10", cases[i].later);
+  }
 }
 
 /* client-go TestReflectorFullListIfExpired; RL-06, PG-03. */

@@ -318,6 +318,7 @@ static void test_store_grows_in_small_steps(void **state) {
   fixture f;
   setup(&f);
   size_t empty = f.memory.live_bytes;
+  size_t began = f.memory.calls;
   for (unsigned i = 0; i < COUNT; i++) {
     size_t calls = f.memory.calls;
     size_t bytes = f.memory.live_bytes;
@@ -326,6 +327,11 @@ static void test_store_grows_in_small_steps(void **state) {
     assert_true(f.memory.live_bytes - bytes <= 64 * 1024);
   }
   assert_true((f.memory.live_bytes - empty) / COUNT <= 48);
+  /* One that grows nothing allocates nothing. */
+  assert_true(f.memory.calls - began < COUNT / 200);
+  began = f.memory.calls;
+  put_numbered(&f, 0, COUNT);
+  assert_int_equal(f.memory.calls, began);
   teardown(&f);
 }
 

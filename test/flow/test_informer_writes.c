@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/sched.h"
+#include "base/str.h"
+#include "support/objects.h"
+#include "support/source_rig.h"
+
+/* A program that writes into an informer's store in the middle of a list: while
+ * pages arrive, and between any two steps in which the list is applied. What the
+ * program writes is not told to listeners. It costs no object that it does not
+ * name, and the next list puts everything right (DF-06, SI-13). */
+
+static kin_store *store_of(const source_rig *f) {
+  return kin_informer_store(f->informer);
+}
+
+static void put(const source_rig *f, const char *text) {
+  kin_object *object = hand_source_object(text);
+  assert_int_equal(kin_store_put(store_of(f), object), 0);
+  kin_object_unref(object);
+}
+
+static void assert_stored(const source_rig *f, const char *key,
+                          const char *version) {
+  const kin_object *object = kin_store_get_key(store_of(f), key);
+  if (version == NULL) {
+    assert_null(object);
+    return;
+  }
+  assert_non_null(object);
+  assert_true(
+      kin__str_equal(kin_object_resource_version(object), kin__cstr(version)));
+}
+
+/* The position has expired, so that a list is asked for. */
+static void lose_the_position(source_rig *f) {
+  hand_source_fail(&f->source, 410, "Expired", true);
+  script_advance(&f->vh.script, 40000);
+  assert_true(f->source.is_open && !f->source.is_watch);
+  event_log_clear(&f->log);
+}
+
+/* RL-09, DF-06: an object that was taken for unchanged when its page came, and
+ * is deleted then, is added by the list; what was put meanwhile is overwritten
+ * if it is listed, and swept if not. */
+static void test_writes_between_pages(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 2);
+  hand_source_list(&f.source, "a@1 b@2 c@3 d@4", "5");
+  assert_int_equal(kin_feed_open(f.source.feed), 0);
+  for (int round = 0; round < 2; round++) {
+    const char *version = round == 0 ? "6" : "7";
+    lose_the_position(&f);
+    hand_source_item(&f.source, "a@1");
+    hand_source_item(&f.source, "b@2");
+    hand_source_list_end(&f.source, version, "more");
+    assert_int_equal(kin_store_delete(store_of(&f), KIN__LIT("a")), 0);
+    put(&f, "b@99");
+    put(&f, "c@98");
+    put(&f, "mine@1");
+    hand_source_item(&f.source, "c@3");
+    assert_stored(&f, "a", NULL);
+    assert_stored(&f, "b", "99");
+    hand_source_list_end(&f.source, version, NULL);
+    event_log_expect(&f.log, round == 0
+                                 ? "+a1 ~b99>2 ~c98>3 -mine1:relist -d4:relist "
+                                   "R:@6#3"
+                                 : "+a1 ~b99>2 ~c98>3 -mine1:relist R:@7#3");
+    assert_stored(&f, "a", "1");
+    assert_stored(&f, "b", "2");
+    assert_stored(&f, "c", "3");
+    assert_int_equal(kin_store_count(store_of(&f)), 3);
+    assert_int_equal(kin_feed_open(f.source.feed), 0);
+  }
+  assert_int_equal(f.errors, 2);
+  source_rig_close(&f);
+}
+
+/* --- Between two steps ---------------------------------------------------- */
+
+enum { CACHED = 150, LISTED = 200 };
+
+/* p0 to p149 are cached at version 1. The list has p50 to p199, of which every
+ * third is at version 2. */
+static unsigned version_of(unsigned number) {
+  return number % 3 == 0 ? 2 : 1;
+}
+
+static void feed_list(source_rig *f, unsigned from, unsigned to, bool is_later,
+                      const char *version) {
+  for (unsigned i = from; i < to; i++) {
+    char text[32];
+    snprintf(text, sizeof text, "p%u@%u", i, is_later ? version_of(i) : 1);
+    kin_object *object = hand_source_object(text);
+    assert_int_equal(kin_feed_item(f->source.feed, object), 0);
+    kin_object_unref(object);
+  }
+  f->source.is_open = false;
+  assert_int_equal(kin_feed_list_end(f->source.feed, version, NULL), 0);
+}
+
+typedef enum write_kind {
+  DELETE_LISTED,
+  DELETE_UNLISTED,
+  PUT_LISTED,
+  PUT_UNLISTED,
+  PUT_AGAIN,
+  PUT_FOREIGN,
+  DELETE_ALL,
+  WRITE_KINDS
+} write_kind;
+
+static void delete_all(const source_rig *f) {
+  for (unsigned i = 0; i < LISTED; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "p%u", i);
+    kin_store_op op = {KIN_STORE_DELETE, NULL, kin__cstr(key), 1};
+    assert_int_equal(kin_store_transact(store_of(f), &op, 1, NULL), 0);
+  }
+}
+
+/* Returns the number of the one object that is written, or LISTED if it is none
+ * of the list's or all. */
+static unsigned write_one(const source_rig *f, write_kind kind) {
+  const kin_object *object;
+  switch (kind) {
+  case DELETE_LISTED:
+    (void)kin_store_delete(store_of(f), KIN__LIT("p120"));
+    return 120;
+  case DELETE_UNLISTED:
+    (void)kin_store_delete(store_of(f), KIN__LIT("p7"));
+    return 7;
+  case PUT_LISTED:
+    put(f, "p121@77");
+    return 121;
+  case PUT_UNLISTED:
+    put(f, "p8@77");
+    return 8;
+  case PUT_AGAIN: /* its very self, or what it was */
+    object = kin_store_get_key(store_of(f), "p60");
+    assert_non_null(object);
+    assert_int_equal(kin_store_put(store_of(f), object), 0);
+    return 60;
+  case PUT_FOREIGN:
+    put(f, "mine@1");
+    return LISTED;
+  case DELETE_ALL:
+    delete_all(f);
+    return LISTED;
+  case WRITE_KINDS:
+    break;
+  }
+  fail();
+  return 0;
+}
+
+/* All that is listed is there, but for `written`, as the list has it. */
+static void assert_listed(const source_rig *f, unsigned written) {
+  for (unsigned i = 0; i < LISTED; i++) {
+    char key[16];
+    char version[16];
+    snprintf(key, sizeof key, "p%u", i);
+    snprintf(version, sizeof version, "%u", version_of(i));
+    if (i != written) {
+      assert_stored(f, key, i < LISTED - CACHED ? NULL : version);
+    }
+  }
+}
+
+/* Writes after so many steps of a list. Returns false if it had been applied
+ * before. */
+static bool write_after(unsigned steps, write_kind kind) {
+  source_rig f;
+  source_rig_open(&f, KIN_NEVER);
+  feed_list(&f, 0, CACHED, false, "5");
+  script_run(&f.vh.script);
+  assert_int_equal(kin_feed_open(f.source.feed), 0);
+  lose_the_position(&f);
+  feed_list(&f, LISTED - CACHED, LISTED, true, "6");
+  bool has_work = true;
+  for (unsigned i = 0; i < steps && has_work; i++) {
+    has_work = kin__sched_has_work(&f.vh.script.sched);
+    (void)kin__sched_run(&f.vh.script.sched, 0);
+  }
+  unsigned written = write_one(&f, kind);
+  script_run(&f.vh.script);
+  if (kind != DELETE_ALL) {
+    assert_listed(&f, written);
+  }
+  for (int i = 0; i < 2; i++) { /* the second list has nothing to mend */
+    assert_int_equal(kin_feed_open(f.source.feed), 0);
+    lose_the_position(&f);
+    feed_list(&f, LISTED - CACHED, LISTED, true, i == 0 ? "7" : "8");
+    script_run(&f.vh.script);
+    assert_listed(&f, LISTED);
+    assert_int_equal(kin_store_count(store_of(&f)), CACHED);
+  }
+  /* Nothing but that it was a list; what a listener has is counted by what it
+   * was told. */
+  assert_memory_equal(f.log.text, "R:@8#", 5);
+  assert_null(strchr(f.log.text, ' '));
+  source_rig_close(&f);
+  return has_work;
+}
+
+/* DF-06, SI-13: whatever is written and whenever: while objects are pushed into
+ * the queue, while they wait there, between two slots of the sweep, while a
+ * tombstone waits. */
+static void test_writes_between_steps(void **state) {
+  (void)state;
+  for (int kind = 0; kind < WRITE_KINDS; kind++) {
+    unsigned steps = 0;
+    while (write_after(steps, (write_kind)kind)) {
+      steps++;
+    }
+    assert_true(steps > 8);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_writes_between_pages),
+      cmocka_unit_test(test_writes_between_steps),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
