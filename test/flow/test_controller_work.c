@@ -500,8 +500,49 @@ static void test_controller_bad_options(void **state) {
   vh_finish(&w.vh);
 }
 
+static kin_retry given_answer;
+
+static void answer_error(kin_controller *controller, kin_error_event *event,
+                         void *data) {
+  cw_world *w = data;
+  assert_ptr_equal(controller, w->controller);
+  w->errors++;
+  event->answer = given_answer;
+  event->retry_after_ms = 20000;
+}
+
+/* CO-02: the program may answer a failure: later than it would be, or never
+ * again. */
+static void test_controller_error_is_answered(void **state) {
+  (void)state;
+  static const kin_retry answers[] = {KIN_RETRY_AFTER, KIN_STOP};
+  for (size_t i = 0; i < 2; i++) {
+    given_answer = answers[i];
+    cw_world w;
+    cw_init(&w, CW_IN_ORDER, 0);
+    w.options.on_error = answer_error;
+    assert_int_equal(cw_open(&w), 0);
+    script_run(&w.vh.script);
+    for (unsigned round = 1; round <= 2; round++) {
+      script_respond(&w.vh.script, "/pods", 500, "");
+      assert_int_equal(w.errors, round);
+      script_advance(&w.vh.script, 19999);
+      assert_int_equal(script_open_requests(&w.vh.script), 0);
+      script_advance(&w.vh.script, 1);
+      if (answers[i] == KIN_STOP) {
+        script_advance(&w.vh.script, 3600000);
+        assert_int_equal(script_open_requests(&w.vh.script), 0);
+        break;
+      }
+      assert_int_equal(script_open_requests(&w.vh.script), 1);
+    }
+    cw_finish(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_controller_error_is_answered),
       cmocka_unit_test(test_controller_item_is_lost),
       cmocka_unit_test(test_controller_item_is_retried),
       cmocka_unit_test(test_controller_newer_item_wins),
