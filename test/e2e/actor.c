@@ -22,6 +22,9 @@
  *   received                     bytes from sockets so far
  *   get KEY                      the version that is stored of an object
  *
+ * With --controller, a kin_controller with handlers takes the informer's place.
+ * It prints the same lines without `relisted`; it takes no commands.
+ *
  * The end of standard input, SIGINT and SIGTERM end it. */
 
 enum { MAX_NAMES = 16, LINE_BYTES = 512 };
@@ -36,6 +39,8 @@ typedef struct actor {
 
   kin_client *client;
   kin_informer *informer;
+  bool is_controller;
+  kin_controller *controller;
   resource_name resource;
   const char *namespaces[MAX_NAMES];
   size_t namespace_count;
@@ -89,27 +94,50 @@ static void print_done(const command *c, int code, const char *version) {
   end_line(&w);
 }
 
-static void on_change(kin_informer *informer, const kin_event *event,
-                      void *data) {
-  (void)informer, (void)data;
-  const kin_object *object = event->object;
-  bool is_update = event->type == KIN_EVENT_UPDATE;
-  bool is_delete = event->type == KIN_EVENT_DELETE;
-  json_writer w = begin_line(is_update   ? "update"
-                             : is_delete ? "delete"
-                                         : "add");
-  json_member_bool(&w, "initial", event->is_initial);
+static json_writer begin_change(const char *event, const kin_object *object,
+                                bool is_initial) {
+  json_writer w = begin_line(event);
+  json_member_bool(&w, "initial", is_initial);
   json_member_string(&w, "key", kin_object_key(object));
   json_member_string(&w, "uid", kin_object_uid(object));
   json_member_string(&w, "resourceVersion",
                      kin_object_resource_version(object));
-  if (is_update) {
-    json_member_string(&w, "oldResourceVersion",
-                       kin_object_resource_version(event->old_object));
-  } else if (is_delete) {
-    json_member_z(&w, "reason", kin_delete_reason_name(event->reason));
-  }
+  return w;
+}
+
+static void print_add(const kin_object *object, bool is_initial) {
+  json_writer w = begin_change("add", object, is_initial);
   end_line(&w);
+}
+
+static void print_update(const kin_object *old_object,
+                         const kin_object *object) {
+  json_writer w = begin_change("update", object, false);
+  json_member_string(&w, "oldResourceVersion",
+                     kin_object_resource_version(old_object));
+  end_line(&w);
+}
+
+static void print_delete(const kin_object *object, const char *reason) {
+  json_writer w = begin_change("delete", object, false);
+  json_member_z(&w, "reason", reason);
+  end_line(&w);
+}
+
+static void on_change(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer, (void)data;
+  switch (event->type) {
+  case KIN_EVENT_UPDATE:
+    print_update(event->old_object, event->object);
+    break;
+  case KIN_EVENT_DELETE:
+    print_delete(event->object, kin_delete_reason_name(event->reason));
+    break;
+  default:
+    print_add(event->object, event->is_initial);
+    break;
+  }
 }
 
 static void member_versions(json_writer *w, const actor *a) {
@@ -150,11 +178,9 @@ static void on_relisted(kin_informer *informer, const kin_event *event,
   end_line(&w);
 }
 
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  (void)informer;
+static void print_error(const actor *a, const kin_error_event *event) {
   json_writer w = begin_line("error");
-  if (((actor *)data)->namespace_count > 0) {
+  if (a->namespace_count > 0 && !a->is_controller) {
     json_member_z(&w, "namespace", event->namespace_);
   }
   json_member_z(&w, "class", kin_error_class_name(event->error_class));
@@ -164,6 +190,49 @@ static void on_error(kin_informer *informer, kin_error_event *event,
   json_member_z(&w, "message", event->message);
   json_member_u64(&w, "retryInMs", event->retry_in_ms);
   end_line(&w);
+}
+
+static void on_error(kin_informer *informer, kin_error_event *event,
+                     void *data) {
+  (void)informer;
+  print_error(data, event);
+}
+
+/* --- The controller's lines ------------------------------------------------ */
+
+static void on_added(const kin_object *object, bool is_initial, void *data) {
+  (void)data;
+  print_add(object, is_initial);
+}
+
+static void on_updated(const kin_object *old_object, const kin_object *object,
+                       void *data) {
+  (void)data;
+  print_update(old_object, object);
+}
+
+static void on_deleted(kin_str key, const kin_object *object, bool is_tombstone,
+                       void *data) {
+  (void)key, (void)data;
+  if (object != NULL) {
+    print_delete(object, is_tombstone ? "relist" : "watch");
+  }
+}
+
+static void on_controller_synced(kin_controller *controller, void *data) {
+  (void)data;
+  json_writer w = begin_line("synced");
+  json_member_z(&w, "resourceVersion",
+                kin_controller_last_sync_version(controller));
+  json_member_u64(&w, "objects",
+                  kin_store_count(kin_controller_store(controller)));
+  end_line(&w);
+}
+
+static void on_controller_error(kin_controller *controller,
+                                kin_error_event *event, void *data) {
+  (void)controller;
+  print_error(data, event);
 }
 
 static void on_log(kin_log_level level, const char *message, void *data) {
@@ -227,6 +296,9 @@ static void run(actor *a, char *line) {
   char name[16] = "", first[256] = "-", second[64] = "", third[64] = "";
   if (sscanf(line, "%15s %255s %63s %63s", name, first, second, third) < 1) {
     return;
+  }
+  if (a->is_controller) {
+    die("a controller takes no commands");
   }
   command *c = new_command(a, name, first);
   int err = KIN_EINVAL;
@@ -328,7 +400,8 @@ enum {
   OPT_LIMIT,
   OPT_PAGE_SIZE,
   OPT_PARAMETER,
-  OPT_CHECK
+  OPT_CHECK,
+  OPT_CONTROLLER
 };
 
 static const struct option long_options[] = {
@@ -347,6 +420,7 @@ static const struct option long_options[] = {
     {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
     {"parameter", required_argument, NULL, OPT_PARAMETER},
     {"check-watch-lists", no_argument, NULL, OPT_CHECK},
+    {"controller", no_argument, NULL, OPT_CONTROLLER},
     {NULL, 0, NULL, 0}};
 
 static kin_parameter parameters[MAX_NAMES];
@@ -438,6 +512,9 @@ static void take_option(actor *a, int option) {
   case OPT_PARAMETER:
     add_parameter(options, optarg);
     break;
+  case OPT_CONTROLLER:
+    a->is_controller = true;
+    break;
   default:
     if (!take_client_option(&a->client_options, option)) {
       die("unknown option");
@@ -474,8 +551,23 @@ static void check(int err, const char *what) {
   }
 }
 
-static void start(actor *a) {
-  check(kin_client_open(&a->client, &a->loop, &a->client_options), "client");
+static void start_controller(actor *a) {
+  a->options.on_error = NULL;
+  kin_process_handlers handlers = KIN_PROCESS_HANDLERS_INIT;
+  handlers.on_add = on_added;
+  handlers.on_update = on_updated;
+  handlers.on_delete = on_deleted;
+  kin_controller_options options = KIN_CONTROLLER_OPTIONS_INIT;
+  options.resource = &a->options;
+  options.handlers = &handlers;
+  options.on_error = on_controller_error;
+  options.on_synced = on_controller_synced;
+  options.data = a;
+  check(kin_controller_open(&a->controller, a->client, &options), "controller");
+  check(kin_controller_start(a->controller), "start");
+}
+
+static void start_informer(actor *a) {
   check(kin_informer_open(&a->informer, a->client, &a->options), "informer");
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = on_change;
@@ -486,6 +578,15 @@ static void start(actor *a) {
   listener.data = a;
   check(kin_informer_listen(a->informer, &listener, NULL), "listener");
   check(kin_informer_start(a->informer), "start");
+}
+
+static void start(actor *a) {
+  check(kin_client_open(&a->client, &a->loop, &a->client_options), "client");
+  if (a->is_controller) {
+    start_controller(a);
+  } else {
+    start_informer(a);
+  }
 
   check(uv_pipe_init(&a->loop, &a->commands, 0), "pipe");
   check(uv_pipe_open(&a->commands, 0), "standard input");

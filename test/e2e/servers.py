@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Builds the servers of the end-to-end scenarios, once.
 
-go.mod here and in etcd/ name kube-apiserver, kubectl and etcd as Go tools. The
-binaries are kept in the project's cache directory, under a name that the two
-go.sum files determine, so that a change of version builds anew and nothing
+go.mod here, in newest/ and in etcd/ name kube-apiserver, kubectl and etcd as Go
+tools. The binaries are kept in the project's cache directory, under a name that
+the go.sum files determine, so that a change of version builds anew and nothing
 else does.
 """
 
@@ -20,7 +20,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / ".cache" / "e2e"
-KUBERNETES_VERSION = "v1.36.3"
+# The folder whose go.mod names the release -> the release.
+RELEASES = {".": "v1.36.3", "newest": "v1.37.2"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,16 +31,20 @@ class Servers:
     etcd: pathlib.Path
 
 
-def build():
-    """Returns the Servers, building them if they are not in the cache."""
+def build(folder="."):
+    """Returns the Servers, building them if they are not in the cache.
+
+    folder: the one of RELEASES whose API server it shall be.
+    """
     digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum", "etcd/go.mod", "etcd/go.sum"):
+    for name in (f"{folder}/go.mod", f"{folder}/go.sum", "etcd/go.mod",
+                 "etcd/go.sum"):
         digest.update((HERE / name).read_bytes())
     CACHE.mkdir(parents=True, exist_ok=True)
     directory = CACHE / digest.hexdigest()[:16]
-    with _locked(CACHE / "lock"):
+    with _locked(CACHE / f"{directory.name}.lock"):
         if not directory.exists():
-            _build_into(directory)
+            _build_into(directory, folder)
     return Servers(directory / "kube-apiserver", directory / "kubectl",
                    directory / "etcd")
 
@@ -51,13 +56,14 @@ def _locked(path):
         yield
 
 
-def _build_into(directory):
-    print("building kube-apiserver, kubectl and etcd; "
+def _build_into(directory, folder):
+    print(f"building kube-apiserver {RELEASES[folder]}, kubectl and etcd; "
           "this takes a few minutes, once", file=sys.stderr, flush=True)
     part = pathlib.Path(tempfile.mkdtemp(prefix="part-", dir=directory.parent))
     try:
         version = "k8s.io/component-base/version.gitVersion"
-        _go(HERE, "-ldflags", f"-s -w -X {version}={KUBERNETES_VERSION}",
+        _go(HERE / folder, "-ldflags",
+            f"-s -w -X {version}={RELEASES[folder]}",
             "-o", f"{part}{os.sep}",
             "k8s.io/kubernetes/cmd/kube-apiserver",
             "k8s.io/kubernetes/cmd/kubectl")

@@ -6,7 +6,8 @@ recorded/lines.jsonl is what was printed while four config maps were listed,
 changed, deleted, cut off from, and listed again; recorded/truth.json is the
 server's own list at its end. As recorded nothing may be objected to; each test
 spoils one thing, and exactly that has to be found. test_bounds.py does the same
-to when things are said, and to what never may be; it runs from here.
+to when things are said, and to what never may be; test_chaos.py to what a round
+of chaos has to find. Both run from here.
 """
 
 import collections
@@ -20,6 +21,7 @@ from asked import LIST, PAGE, STREAM, VERIFY, WATCH, asked_by_kinformer
 from conformance import Answer, Normaliser, judge
 from fold import Fold, difference, exact
 import test_bounds
+import test_chaos
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import summary  # noqa: E402  pylint: disable=wrong-import-position
@@ -419,7 +421,7 @@ def main():
     # What judge() prints about each answer is of no interest here.
     suite = unittest.TestSuite(
         unittest.defaultTestLoader.loadTestsFromModule(module)
-        for module in (sys.modules[__name__], test_bounds))
+        for module in (sys.modules[__name__], test_bounds, test_chaos))
     result = unittest.TextTestRunner(stream=sys.stdout, buffer=True).run(suite)
     bad = collections.Counter(
         test for test, _ in result.failures + result.errors)
