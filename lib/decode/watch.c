@@ -35,6 +35,7 @@ struct kin__watch_decoder {
   kin__cursor cursor;
   kin__item item; /* open once the frame's object has begun */
   int error;      /* what ended it, or 0 */
+  uint32_t body;  /* which of the bodies that were fed this is */
 
   /* The frame in hand. */
   place place;
@@ -71,6 +72,7 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
   kin__cursor_init(&d->cursor, &d->allocator, true);
   kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
   d->error = 0;
+  d->body = 0;
   start(d);
   return 0;
 }
@@ -89,6 +91,7 @@ void kin__watch_decoder_reset(kin__watch_decoder *d) {
   kin__cursor_reset(&d->cursor);
   kin__item_close(&d->item);
   d->error = 0;
+  d->body++;
   start(d);
 }
 
@@ -304,8 +307,13 @@ int kin__watch_decoder_feed(kin__watch_decoder *d, const char *bytes,
   if (d->error != 0 || length == 0) {
     return d->error;
   }
+  uint32_t body = d->body;
   kin__cursor_feed(&d->cursor, bytes, length);
-  d->error = run(d);
+  int err = run(d);
+  if (d->body != body) {
+    return err; /* a sink call has reset it: the error is the old body's */
+  }
+  d->error = err;
   if (d->error == 0) {
     d->error = hold_frame(d);
   }

@@ -25,6 +25,9 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
                            const kin__projection *projection,
                            const kin__decode_sink *sink);
 void kin__watch_decoder_free(kin__watch_decoder *decoder);
+/* Readies it for another body. Legal inside a sink call, if that returns an
+ * error: the call of kin__watch_decoder_feed returns this error, which says
+ * nothing of the body to come. */
 void kin__watch_decoder_reset(kin__watch_decoder *decoder);
 
 /* Errors as kin__list_decoder_feed; KIN_EUNEXPECTED also for a frame without

@@ -531,6 +531,33 @@ static void test_relist(void **state) {
   iw_finish(w);
 }
 
+/* RF-14, WL-08: a stream that is not newer than the position that was lost is
+ * followed by a consistent one on the same source, which is read from its first
+ * byte; each time. */
+static void test_stream_brings_nothing(void **state) {
+  (void)state;
+  stream_world s;
+  open_world(&s, 3);
+  iw_world *w = &s.w;
+  mini_serve(&w->server);
+  static const char gone[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  for (int round = 1; round <= 2; round++) {
+    script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+    script_advance(&w->script, 20000);
+    mini_serve(&w->server);
+    assert_int_equal(w->state, KIN_STATE_LIVE);
+    assert_int_equal(w->server.streams, 1 + 2 * round);
+    assert_int_equal(w->server.lists, 0);
+    assert_int_equal(w->rec.relisted, round);
+    mini_put(&w->server, 3 + round);
+    mini_serve(&w->server);
+    iw_assert_truth(w);
+  }
+  iw_finish(w);
+}
+
 /* WL-11: closing at any point leaves nothing; iw_finish checks. */
 static void test_closed_anywhere(void **state) {
   (void)state;
@@ -630,6 +657,7 @@ int main(void) {
       cmocka_unit_test(test_breaks),
       cmocka_unit_test(test_version_is_too_large),
       cmocka_unit_test(test_relist),
+      cmocka_unit_test(test_stream_brings_nothing),
       cmocka_unit_test(test_closed_anywhere),
       cmocka_unit_test(test_each_allocation_fails),
   };
