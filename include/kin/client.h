@@ -155,7 +155,7 @@ typedef struct kin_client_options {
   uint32_t mutation_check_ms; /* 0: 1 s (CN-07); at most an hour */
 
   /* How many lists are made at a time, of all informers; the others wait for
-   * their turn, which comes after list_turn_ms at the latest. 0: 4; at most
+   * their turn, for as long as list_turn_ms says. 0: 4; at most
    * 65,536. */
   size_t max_lists;
 
