@@ -13,7 +13,6 @@
 typedef struct staged_key {
   kin__slot_head head;
   uintptr_t *place;
-  uint32_t generation; /* another one than the stage's: it is stale */
 } staged_key;
 
 static void init_keys(kin__stage *stage, const kin_allocator *allocator) {
@@ -25,6 +24,38 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
   *stage = (kin__stage){0};
   kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
   init_keys(stage, allocator);
+  kin__slots_init(&stage->old_keys, allocator, sizeof(staged_key));
+  kin__map_init(&stage->old_map, allocator, &stage->old_keys);
+}
+
+/* --- Old keys ------------------------------------------------------------- */
+
+/* Keys are of no use any more when the stage is taken or discarded. Those of a
+ * large one are freed as its objects are, a segment with each: there are more
+ * objects than segments. */
+
+static void finish_old_keys(kin__stage *stage) {
+  kin__map_finish(&stage->old_map);
+  kin__slots_finish(&stage->old_keys);
+}
+
+static void retire_keys(kin__stage *stage) {
+  if (stage->keys.segments == NULL && stage->key_map.segments == NULL) {
+    return;
+  }
+  finish_old_keys(stage);
+  stage->old_keys = stage->keys;
+  stage->old_map = stage->key_map;
+  stage->old_map.slots = &stage->old_keys;
+  init_keys(stage, stage->objects.allocator);
+}
+
+static void free_some_old_keys(kin__stage *stage) {
+  if (stage->old_map.segment_count > 0) {
+    (void)kin__map_drop_segment(&stage->old_map);
+  } else if (stage->old_keys.segment_count > 0) {
+    (void)kin__slots_drop_segment(&stage->old_keys);
+  }
 }
 
 /* --- Places --------------------------------------------------------------- */
@@ -72,11 +103,9 @@ static void free_if_empty(kin__stage *stage) {
   if (stage->objects.count > 0) {
     return;
   }
-  const kin_allocator *allocator = stage->objects.allocator;
   kin__chunkq_finish(&stage->objects);
-  kin__map_finish(&stage->key_map);
-  kin__slots_finish(&stage->keys);
-  init_keys(stage, allocator);
+  retire_keys(stage);
+  finish_old_keys(stage);
   stage->is_merged = false;
   stage->first_void = NULL;
   stage->voids = 0;
@@ -97,13 +126,10 @@ static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
                      bool of_refused) {
   uint32_t id = kin__map_first(&stage->key_map, hash);
   for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->key_map, id)) {
-    const staged_key *staged = key_at(stage, id);
-    if (staged->generation == stage->generation) {
-      const kin_object *object = object_in(*staged->place);
-      if (kin__str_equal(kin_object_key(object), key) &&
-          is_refused(object) == of_refused) {
-        break;
-      }
+    const kin_object *object = object_in(*key_at(stage, id)->place);
+    if (kin__str_equal(kin_object_key(object), key) &&
+        is_refused(object) == of_refused) {
+      break;
     }
   }
   return id;
@@ -117,18 +143,6 @@ static void drop_key(kin__stage *stage, uint32_t id) {
 static void void_key(kin__stage *stage, uint32_t id) {
   if (id != KIN__NO_SLOT) {
     void_place(stage, key_at(stage, id)->place);
-    drop_key(stage, id);
-  }
-}
-
-/* The place of an object that is popped, whose key is not needed any more. */
-static void forget_place(kin__stage *stage, const uintptr_t *place) {
-  uint32_t hash = kin__hash(&stage->seed, kin_object_key(object_in(*place)));
-  uint32_t id = kin__map_first(&stage->key_map, hash);
-  while (id != KIN__NO_SLOT && key_at(stage, id)->place != place) {
-    id = kin__map_next(&stage->key_map, id);
-  }
-  if (id != KIN__NO_SLOT) {
     drop_key(stage, id);
   }
 }
@@ -151,7 +165,6 @@ static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
   }
   *place = entry;
   key_at(stage, id)->place = place;
-  key_at(stage, id)->generation = stage->generation;
   return 0;
 }
 
@@ -235,12 +248,10 @@ kin__decoded_type kin__stage_type(const kin__stage *stage) {
 static void pop(kin__stage *stage) {
   const uintptr_t *place = kin__chunkq_peek(&stage->objects);
   if (!is_void(stage, *place)) {
-    if (stage->keys.live > 0) {
-      forget_place(stage, place);
-    }
     kin_object_unref(object_in(*place));
   }
   kin__chunkq_pop(&stage->objects);
+  free_some_old_keys(stage);
 }
 
 /* What is popped must not be used again, so no void place is from now on. */
@@ -248,6 +259,7 @@ void kin__stage_pop(kin__stage *stage) {
   assert(stage->stale == 0);
   stage->voids -= kin__stage_is_void(stage);
   stage->first_void = NULL;
+  retire_keys(stage);
   pop(stage);
   free_if_empty(stage);
 }
@@ -256,7 +268,7 @@ void kin__stage_discard(kin__stage *stage) {
   stage->stale = stage->objects.count;
   stage->first_void = NULL;
   stage->voids = 0;
-  stage->generation++;
+  retire_keys(stage);
 }
 
 bool kin__stage_free_step(kin__stage *stage, size_t count) {

@@ -30,9 +30,10 @@ typedef struct kin__stage {
   size_t voids;        /* of the others */
   uintptr_t *first_void; /* that may be used again */
   bool is_merged;        /* something was, since it was empty */
-  uint32_t generation;   /* of keys: how often it was discarded */
   kin__slots keys;       /* of what was merged */
   kin__map key_map;
+  kin__slots old_keys; /* of what was taken or discarded, being freed */
+  kin__map old_map;
   kin__hash_seed seed; /* of the map, made before the first key */
   bool has_seed;
 } kin__stage;

@@ -182,6 +182,39 @@ static void test_costs_of_keys_alone(void **state) {
   }
 }
 
+/* The memory of a large stage's keys goes back a piece with each object,
+ * whether the stage is taken, discarded, or one after the other; no step frees
+ * much, the last one included. */
+static void test_keys_go_in_pieces(void **state) {
+  (void)state;
+  enum { MANY = 200000 };
+  for (int way = 0; way < 3; way++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, 0);
+    kin__stage stage;
+    kin__stage_init(&stage, &memory.allocator);
+    for (int i = 0; i < MANY; i++) {
+      change(&stage, i, i + 1, KIN__DECODED_ADDED);
+    }
+    size_t taken = way == 0 ? MANY : way * 10;
+    size_t before = atomic_load(&memory.live_blocks);
+    for (size_t i = 0; i < MANY; i++) {
+      if (i < taken) {
+        kin__stage_pop(&stage);
+      } else {
+        if (i == taken) {
+          kin__stage_discard(&stage);
+        }
+        (void)kin__stage_free_step(&stage, 1);
+      }
+      size_t after = atomic_load(&memory.live_blocks);
+      assert_true(after <= before && before - after <= 6);
+      before = after;
+    }
+    assert_freed(&stage, &memory);
+  }
+}
+
 /* What was superseded is not kept by anything. */
 static void test_superseded_is_freed(void **state) {
   (void)state;
@@ -309,6 +342,7 @@ int main(void) {
       cmocka_unit_test(test_model),
       cmocka_unit_test(test_discarded),
       cmocka_unit_test(test_costs_of_keys_alone),
+      cmocka_unit_test(test_keys_go_in_pieces),
       cmocka_unit_test(test_superseded_is_freed),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_no_memory),
