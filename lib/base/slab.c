@@ -20,14 +20,26 @@
 #define UNPOISON(p, size) ((void)(p), (void)(size))
 #endif
 
-/* Classes are 16 bytes apart up to 1 KiB and 64 bytes apart up to 8 KiB. */
-#define FINE_STEP 16u
-#define FINE_LIMIT 1024u
-#define COARSE_STEP 64u
-#define COARSE_LIMIT 8192u
-#define FINE_CLASSES (FINE_LIMIT / FINE_STEP)
-#define CLASSES (FINE_CLASSES + (COARSE_LIMIT - FINE_LIMIT) / COARSE_STEP)
+/* Sizes of cells: above one limit, up to the other, in steps of 1 << shift. */
+typedef struct range {
+  uint32_t above;
+  uint32_t limit;
+  uint32_t shift;
+  uint32_t first_class;
+} range;
 
+static const range ranges[] = {
+    {0, 1u << 10, 4, 0},
+    {1u << 10, 8u << 10, 6, 64},
+    {8u << 10, 64u << 10, 10, 64 + 112},
+};
+
+#define CLASSES (64u + 112u + 56u)
+
+/* What lies behind the last cell of a mapped slab is never touched, hence no
+ * memory. */
+#define CELL_MAX (8u << 10)
+#define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
 #define MAPPED_SLAB_BYTES (256u << 10)
 #define MAX_SPARE_SLABS 4u
@@ -54,7 +66,7 @@ struct kin__slab {
   uint32_t capacity;
   uint32_t used;
   atomic_uint live;
-  uint32_t bytes;                   /* of the slab, if it is mapped; else 0 */
+  uint32_t mapped_bytes;            /* 0: it is the allocator's */
   bool is_spare;                    /* empty and kept */
   void (*release)(kin__cell *cell); /* whose memory it is; NULL: ours */
   alignas(16) char cells[];
@@ -99,18 +111,25 @@ static void set_live_cells(struct kin__slab *slab, uint32_t count) {
   atomic_store_explicit(&slab->live, count + 1, memory_order_relaxed);
 }
 
-static uint32_t class_of(size_t size) {
-  if (size <= FINE_LIMIT) {
-    return (uint32_t)((size + FINE_STEP - 1) / FINE_STEP) - 1;
+/* `size` is from 1 to MAPPED_CELL_MAX. */
+static const range *range_of(size_t size) {
+  const range *r = ranges;
+  while (size > r->limit) {
+    r++;
   }
-  return FINE_CLASSES +
-         (uint32_t)((size - FINE_LIMIT + COARSE_STEP - 1) / COARSE_STEP) - 1;
+  return r;
 }
 
-static uint32_t class_size(uint32_t class_) {
-  return class_ < FINE_CLASSES
-             ? (class_ + 1) * FINE_STEP
-             : FINE_LIMIT + (class_ - FINE_CLASSES + 1) * COARSE_STEP;
+static uint32_t class_of(size_t size) {
+  const range *r = range_of(size);
+  return r->first_class + ((uint32_t)(size - r->above - 1) >> r->shift);
+}
+
+/* Of the cells of its class. */
+static uint32_t cell_size_of(size_t size) {
+  const range *r = range_of(size);
+  uint32_t steps = ((uint32_t)(size - r->above - 1) >> r->shift) + 1;
+  return r->above + (steps << r->shift);
 }
 
 static void init_slab(struct kin__slab *slab, const kin_allocator *allocator,
@@ -128,39 +147,36 @@ static void *map_pages(size_t bytes) {
   return pages != MAP_FAILED ? pages : NULL;
 }
 
-static size_t slab_bytes(const kin__arena *arena) {
-  return arena->maps_pages ? MAPPED_SLAB_BYTES : SLAB_BYTES;
+static uint32_t bytes_of(const struct kin__slab *slab) {
+  return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
 }
 
-static struct kin__slab *add_slab(kin__arena *arena, void *owner,
-                                  uint32_t class_) {
-  size_t bytes = slab_bytes(arena);
+static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
+  uint32_t bytes = arena->maps_pages ? MAPPED_SLAB_BYTES : SLAB_BYTES;
   struct kin__slab *slab = arena->maps_pages
                                ? map_pages(bytes)
                                : kin__malloc(arena->allocator, bytes);
   if (slab == NULL) {
     return NULL;
   }
-  uint32_t cell_size = class_size(class_);
-  size_t room = bytes - sizeof(struct kin__slab);
-  init_slab(slab, arena->allocator, owner, cell_size,
-            (uint32_t)(room / cell_size));
+  uint32_t cell_size = cell_size_of(size);
+  uint32_t room = bytes - (uint32_t)sizeof(struct kin__slab);
+  init_slab(slab, arena->allocator, owner, cell_size, room / cell_size);
   slab->arena = arena;
-  slab->bytes = arena->maps_pages ? (uint32_t)bytes : 0;
+  slab->mapped_bytes = arena->maps_pages ? bytes : 0;
   set_live_cells(slab, 0);
   arena->bytes += bytes;
   POISON(slab->cells, room);
-  kin__list_push(&arena->lists[class_], &slab->node);
+  kin__list_push(&arena->lists[class_of(size)], &slab->node);
   return slab;
 }
 
-/* On any thread: of the arena nothing is looked at. */
-static void free_slab(struct kin__slab *slab) {
-  if (slab->bytes > 0) {
-    UNPOISON(slab->cells, slab->bytes - sizeof *slab);
-    munmap(slab, slab->bytes);
+/* A slab, or a block with one cell. On any thread: of the arena nothing is
+ * looked at. */
+static void free_memory(struct kin__slab *slab) {
+  if (slab->mapped_bytes > 0) {
+    munmap(slab, slab->mapped_bytes);
   } else {
-    UNPOISON(slab->cells, SLAB_BYTES - sizeof *slab);
     kin__free(slab->allocator, slab);
   }
 }
@@ -168,25 +184,26 @@ static void free_slab(struct kin__slab *slab) {
 /* One cell, or the arena, has let go of the slab. */
 static void count_down(struct kin__slab *slab) {
   if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
-    free_slab(slab);
+    UNPOISON(slab->cells, bytes_of(slab) - sizeof *slab);
+    free_memory(slab);
   }
 }
 
 static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
   kin__list_remove(&slab->node);
-  arena->bytes -= slab_bytes(arena);
+  arena->bytes -= bytes_of(slab);
   count_down(slab);
 }
 
 static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
-                                        uint32_t class_) {
-  kin__list *list = &arena->lists[class_];
+                                        size_t size) {
+  kin__list *list = &arena->lists[class_of(size)];
   kin__arena_collect(arena, COLLECT_PER_TAKE);
   if (kin__list_is_empty(list)) {
     kin__arena_collect(arena, COLLECT_BEFORE_GROWING);
   }
   if (kin__list_is_empty(list)) {
-    return add_slab(arena, owner, class_);
+    return add_slab(arena, owner, size);
   }
   return KIN__CONTAINER_OF(list->next, struct kin__slab, node);
 }
@@ -216,16 +233,19 @@ static kin__cell *take_from(struct kin__slab *slab) {
   return cell;
 }
 
-static kin__cell *take_block(const kin_allocator *allocator, void *owner,
-                             size_t size) {
-  if (size > UINT32_MAX) {
+static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
+                             void *owner, size_t size) {
+  if (size > UINT32_MAX - sizeof(struct kin__slab)) {
     return NULL;
   }
-  struct kin__slab *slab = kin__malloc(allocator, sizeof *slab + size);
+  uint32_t bytes = (uint32_t)(sizeof(struct kin__slab) + size);
+  struct kin__slab *slab =
+      maps_pages ? map_pages(bytes) : kin__malloc(allocator, bytes);
   if (slab == NULL) {
     return NULL;
   }
   init_slab(slab, allocator, owner, (uint32_t)size, 1);
+  slab->mapped_bytes = maps_pages ? bytes : 0;
   kin__cell *cell = (kin__cell *)(void *)slab->cells;
   cell->slab = slab;
   return cell;
@@ -250,10 +270,13 @@ kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
   if (size < sizeof(kin__cell)) {
     size = sizeof(kin__cell);
   }
-  if (arena == NULL || size > COARSE_LIMIT || arena->is_closed) {
-    return take_block(allocator, owner, size);
+  if (arena == NULL || arena->is_closed) {
+    return take_block(allocator, false, owner, size);
   }
-  struct kin__slab *slab = slab_with_room(arena, owner, class_of(size));
+  if (size > (arena->maps_pages ? MAPPED_CELL_MAX : CELL_MAX)) {
+    return take_block(allocator, arena->maps_pages, owner, size);
+  }
+  struct kin__slab *slab = slab_with_room(arena, owner, size);
   return slab != NULL ? take_from(slab) : NULL;
 }
 
@@ -267,7 +290,7 @@ void kin__cell_give(kin__cell *cell) {
     if (cell->slab->release != NULL) {
       cell->slab->release(cell);
     } else {
-      kin__free(cell->slab->allocator, cell->slab);
+      free_memory(cell->slab);
     }
     return;
   }

@@ -91,6 +91,9 @@ static void test_random_sizes(void **state) {
     bool is_small = kin__random_below(&random, 3) > 0;
     all[at].size =
         16 + (size_t)kin__random_below(&random, is_small ? 1200 : 12000);
+    if (i % 50 == 0) {
+      all[at].size += (size_t)kin__random_below(&random, 300000);
+    }
     all[at].mark = (unsigned char)i;
     all[at].cell = take(arena, kin__default_allocator(), all[at].size);
     memset((char *)all[at].cell + sizeof(void *), all[at].mark,
@@ -102,6 +105,39 @@ static void test_random_sizes(void **state) {
     }
   }
   kin__arena_free(arena);
+}
+
+/* Large cells of a mapped arena are never the allocator's: what giving one back
+ * takes is bounded by a slab, or by the cell, whatever else is free. */
+static void test_large_cells_are_mapped(void **state) {
+  (void)state;
+  enum { COUNT = 60 };
+  static const size_t sizes[] = {8193, 20000, 65536, 65537, 1000000};
+  kin__cell *cells[COUNT];
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__arena *arena = kin__arena_new(&memory.allocator, true);
+  long blocks = (long)atomic_load(&memory.live_blocks);
+  for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+    for (int i = 0; i < COUNT; i++) {
+      cells[i] = take(arena, &memory.allocator, sizes[s]);
+      assert_non_null(cells[i]);
+    }
+    assert_int_equal(atomic_load(&memory.live_blocks), blocks);
+    if (sizes[s] <= 65536) {
+      assert_true(kin__arena_bytes(arena) >= COUNT * sizes[s]);
+      assert_true(kin__arena_bytes(arena) <=
+                  COUNT * sizes[s] * 4 / 3 + 5 * 262144);
+    }
+    for (int i = 0; i < COUNT; i++) {
+      kin__cell_give(cells[i]);
+    }
+    while (kin__arena_collect(arena, 16)) {
+    }
+    assert_true(kin__arena_bytes(arena) <= 4 * 262144);
+  }
+  kin__arena_free(arena);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
 }
 
 static void *give_all(void *cells) {
@@ -269,6 +305,7 @@ int main(void) {
       cmocka_unit_test(test_freed_cells_are_reused),
       cmocka_unit_test(test_memory_comes_back),
       cmocka_unit_test(test_random_sizes),
+      cmocka_unit_test(test_large_cells_are_mapped),
       cmocka_unit_test(test_given_back_on_other_threads),
       cmocka_unit_test(test_slabs_go_one_by_one),
       cmocka_unit_test(test_close_steps_are_small),
