@@ -95,7 +95,7 @@ int answer_world_open(answer_world *w, const loop_reply *replies, size_t count,
   assert_int_equal(uv_loop_init(&w->loop), 0);
   assert_int_equal(uv_timer_init(&w->loop, &w->guard), 0);
   w->guard.data = w;
-  uv_timer_start(&w->guard, on_guard, 10000, 0);
+  uv_timer_start(&w->guard, on_guard, 60000, 0);
   uv_unref((uv_handle_t *)&w->guard);
   loop_server_open(&w->server, &w->loop, replies, count);
   kin_client_options options = KIN_CLIENT_OPTIONS_INIT;

@@ -43,7 +43,7 @@ void world_init(world *w, const loop_reply *replies, size_t reply_count,
 
   assert_int_equal(uv_loop_init(&w->loop), 0);
   assert_int_equal(uv_timer_init(&w->loop, &w->guard), 0);
-  uv_timer_start(&w->guard, on_guard, 30000, 0);
+  uv_timer_start(&w->guard, on_guard, 120000, 0);
   uv_unref((uv_handle_t *)&w->guard);
   w->now_ms = 1000000;
   w->max_idle = 4;
