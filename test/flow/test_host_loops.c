@@ -87,7 +87,10 @@ static void driver_turn(driver *d, int limit_ms) {
   d->waits++;
   bool is_due[2];
   for (int i = 0; i < 2; i++) {
-    is_due[i] = timeout_ms[i] >= 0 && timeout_ms[i] <= wait_ms;
+    /* After an event of the other one the time may not be over yet: a loop
+     * that is run then would wait for its own timer. */
+    is_due[i] = timeout_ms[i] == 0 ||
+                (count == 0 && timeout_ms[i] > 0 && timeout_ms[i] <= wait_ms);
   }
   for (int i = 0; i < count; i++) {
     is_due[events[i].data.u32] = true;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs fuzz targets that are linked with libFuzzer, one after the other.
 
-usage: run.py BUILD_DIR [TARGET...] [--seconds N] [--list] [--minimise]
+usage: run.py BUILD_DIR [TARGET...] [--seconds N] [--seed S] [--list]
+              [--minimise]
 
 Growing corpora and finds are kept in .cache/fuzz; the committed corpora are
 read only, but for --minimise, which writes them anew. Ends with one line
@@ -67,12 +68,13 @@ def number(pattern, text):
     return int(found[-1]) if found else 0
 
 
-def run(build, target, seconds):
+def run(build, target, seconds, seed):
     """Whether nothing was found."""
     finds = CACHE / "finds"
     finds.mkdir(parents=True, exist_ok=True)
     command = [build / "test/fuzz" / f"fuzz_{target}", *OPTIONS,
-               f"-max_total_time={seconds}", "-print_final_stats=1",
+               f"-max_total_time={seconds}", f"-seed={seed}",
+               "-print_final_stats=1",
                f"-artifact_prefix={finds}/{target}-",
                f"-dict={dictionary(target)}", *folders(target)]
     result = subprocess.run(command, env=environment(), text=True,
@@ -130,6 +132,8 @@ def main():
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     parser.add_argument("--seconds", type=int, default=5,
                         help="for each target (5)")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="of what is tried; 0: another one each time")
     parser.add_argument("--list", action="store_true", help="name the targets")
     parser.add_argument("--minimise", action="store_true",
                         help="write the committed corpora anew")
@@ -147,7 +151,8 @@ def main():
         for target in targets:
             minimise(build, target)
         return 0
-    failed = sum(not run(build, t, options.seconds) for t in targets)
+    failed = sum(not run(build, t, options.seconds, options.seed)
+                 for t in targets)
     print(f"{len(targets) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
