@@ -106,6 +106,11 @@ static void test_selector_matches(void **state) {
   kin_object_unref(bare);
 }
 
+/* 64 digits. */
+#define LONG_BOUND                                                             \
+  "app>0000000000000000000000000000000"                                        \
+  "000000000000000000000000000000001"
+
 /* LI-01. A bound has to be a value of a label, as any other. */
 static void test_selector_refuses_malformed_text(void **state) {
   (void)state;
@@ -136,8 +141,7 @@ static void test_selector_refuses_malformed_text(void **state) {
                                       "app>-3",
                                       "app<-9223372036854775808",
                                       "app<+7",
-                                      "app>0000000000000000000000000000000"
-                                      "000000000000000000000000000000001",
+                                      LONG_BOUND,
                                       "app<>1",
                                       "-app",
                                       "app-=x",
