@@ -136,7 +136,7 @@ static int stamp(const kin_fake_source *source, const kin_object *object,
 
 int kin_fake_source_change(kin_fake_source *source, kin_watch_event_type type,
                            const kin_object *object, bool is_dropped) {
-  if (object == NULL) {
+  if (source == NULL || object == NULL) {
     return KIN_EINVAL;
   }
   kin_object *stamped;
@@ -177,6 +177,9 @@ int kin_fake_source_delete(kin_fake_source *source, const kin_object *object) {
 }
 
 void kin_fake_source_bookmark(kin_fake_source *source) {
+  if (source == NULL) {
+    return;
+  }
   for (kin__fake_answer *a = source->first; a != NULL; a = a->next) {
     a->owes_bookmark = a->is_watch;
   }
@@ -184,6 +187,9 @@ void kin_fake_source_bookmark(kin_fake_source *source) {
 }
 
 void kin_fake_source_end_watches(kin_fake_source *source) {
+  if (source == NULL) {
+    return;
+  }
   for (kin__fake_answer *a = source->first; a != NULL; a = a->next) {
     a->is_ending = a->is_watch;
   }
@@ -199,6 +205,9 @@ static void forget_changes(kin_fake_source *source) {
 }
 
 void kin_fake_source_reset_watch(kin_fake_source *source) {
+  if (source == NULL) {
+    return;
+  }
   for (kin__fake_answer *a = source->first; a != NULL; a = a->next) {
     if (a->is_watch && a->is_granted) {
       a->is_reset = a->is_ending = true;
@@ -211,7 +220,7 @@ void kin_fake_source_reset_watch(kin_fake_source *source) {
 
 int kin_fake_source_fail_lists(kin_fake_source *source,
                                const kin_feed_error *error) {
-  if (error != NULL && error->size != sizeof *error) {
+  if (source == NULL || (error != NULL && error->size != sizeof *error)) {
     return KIN_EINVAL;
   }
   source->is_failing = error != NULL;
@@ -254,6 +263,9 @@ static int make_items(kin_fake_source *source) {
 
 int kin_fake_source_new(kin_fake_source **out,
                         const kin_fake_source_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   static const kin_fake_source_options defaults = KIN_FAKE_SOURCE_OPTIONS_INIT;
   static const kin_allocator libc = {NULL, libc_malloc, libc_realloc,
                                      libc_free};
@@ -300,30 +312,36 @@ void kin_fake_source_free(kin_fake_source *source) {
 
 const kin_object *kin_fake_source_get(const kin_fake_source *source,
                                       const char *key) {
+  if (source == NULL || key == NULL) {
+    return NULL;
+  }
   return kin_store_get_key(source->items, key);
 }
 
 size_t kin_fake_source_count(const kin_fake_source *source) {
-  return kin_store_count(source->items);
+  return source != NULL ? kin_store_count(source->items) : 0;
 }
 
 uint64_t kin_fake_source_version(const kin_fake_source *source) {
-  return source->version;
+  return source != NULL ? source->version : 0;
 }
 
 size_t kin_fake_source_lists(const kin_fake_source *source) {
-  return source->lists;
+  return source != NULL ? source->lists : 0;
 }
 
 size_t kin_fake_source_watches(const kin_fake_source *source) {
-  return source->watches;
+  return source != NULL ? source->watches : 0;
 }
 
 size_t kin_fake_source_streams(const kin_fake_source *source) {
-  return source->streams;
+  return source != NULL ? source->streams : 0;
 }
 
 size_t kin_fake_source_open_watches(const kin_fake_source *source) {
+  if (source == NULL) {
+    return 0;
+  }
   size_t count = 0;
   for (const kin__fake_answer *a = source->first; a != NULL; a = a->next) {
     count += a->is_watch;

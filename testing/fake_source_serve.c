@@ -286,6 +286,9 @@ static bool has_work(const kin__fake_answer *a) {
 }
 
 bool kin_fake_source_step(kin_fake_source *source) {
+  if (source == NULL) {
+    return false;
+  }
   kin__fake_answer *a = source->first;
   while (a != NULL && !has_work(a)) {
     a = a->next;
@@ -304,6 +307,9 @@ bool kin_fake_source_step(kin_fake_source *source) {
 }
 
 size_t kin_fake_source_run(kin_fake_source *source) {
+  if (source == NULL) {
+    return 0;
+  }
   size_t count = 0;
   while (kin_fake_source_step(source)) {
     count++;
@@ -362,6 +368,9 @@ static void resume_answer(void *ctx, void *given) {
 
 kin_lister_watcher kin_fake_source_lister_watcher(kin_fake_source *source) {
   kin_lister_watcher lister_watcher = KIN_LISTER_WATCHER_INIT;
+  if (source == NULL) {
+    return lister_watcher;
+  }
   lister_watcher.open = open_answer;
   lister_watcher.cancel = cancel_answer;
   lister_watcher.pause = pause_answer;

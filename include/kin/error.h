@@ -13,7 +13,16 @@ extern "C" {
 /* Functions that can fail return 0 or a negative code. libuv's codes pass
  * through unchanged (UV_ECONNREFUSED, ...); the library's own lie in
  * [-5999, -5000]. A function that returns an error has started nothing, and no
- * callback will come for it. */
+ * callback will come for it. An out pointer to a handle or an object is NULL
+ * then.
+ *
+ * This holds for all functions of the library, so their headers do not repeat
+ * it: an argument that is a pointer must not be NULL, unless the function's
+ * text, or that of its options, says what NULL means. `data` and the `cb` of a
+ * close function may always be NULL. A NULL that is not allowed does no harm: a
+ * function that returns a code answers KIN_EINVAL and changes nothing; one that
+ * returns a value answers 0, false, NULL, an empty kin_str or ""; a void
+ * function does nothing, but sets what it would have filled in to zero. */
 #define KIN_ERRNO_MAP(XX)                                                      \
   XX(ENOMEM, -5000, "out of memory")                                           \
   XX(EINVAL, -5001, "invalid argument")                                        \

@@ -147,12 +147,13 @@ KIN_EXTERN int kin_feed_open(kin_feed *feed);
 KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
 
 /* An item of the list. The feed takes a reference of its own. It may keep its
- * cached object instead, if that has the same uid and version. */
+ * cached object instead, if that has the same uid and version. NULL ends the
+ * answer with KIN_EINVAL, here and in kin_feed_event. */
 KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
 
-/* Ends the answer to a list: its version, and the token for the next page, or
- * NULL or "" if the list is complete. Returns 0, or KIN_ETOOBIG: a version of
- * 64 bytes and more, a token over 16 KiB. */
+/* Ends the answer to a list: its version (NULL stands for ""), and the token
+ * for the next page, or NULL or "" if the list is complete. Returns 0, or
+ * KIN_ETOOBIG: a version of 64 bytes and more, a token over 16 KiB. */
 KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
                                  const char *continue_token);
 

@@ -119,7 +119,8 @@ typedef struct kin_metrics_source {
  * NULL, and of each of the informers, which need not be this client's. Nothing
  * is allocated. `data` is passed to `write`, which is called inside this call
  * only, and is pure: it may not call what would change an informer.
- * Errors: KIN_EINVAL (a name; nothing has been written), what `write` returned.
+ * Errors: KIN_EINVAL (a name, no informer; nothing has been written), what
+ * `write` returned.
  * Cost: O(informers), some 150 lines for each. */
 KIN_EXTERN int kin_metrics_write(const kin_client *client,
                                  const kin_metrics_source *sources,

@@ -58,7 +58,7 @@ KIN_EXTERN kin_str kin_object_uid(const kin_object *object);
 KIN_EXTERN kin_str kin_object_resource_version(const kin_object *object);
 
 /* Looks a label up. Returns true and sets *value (not NUL-terminated, lives as
- * long as the object) if metadata.labels has `key` with a string.
+ * long as the object; may be NULL) if metadata.labels has `key` with a string.
  * Cost: O(bytes of the labels). */
 KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
                                  kin_str *value);
@@ -90,11 +90,11 @@ KIN_EXTERN void kin_object_view_close(kin_object_view *view);
  * stored (metadata.managedFields unless they are kept). Not NUL-terminated. */
 KIN_EXTERN kin_str kin_object_view_json(const kin_object_view *view);
 
-/* The parsed document: NULL with *error set to KIN_ENOMEM or KIN_EJSON if it
- * cannot be made. `error` may be NULL. Parsed at the first call: O(bytes). The
- * type is yyjson's; include <yyjson.h> to use it, and do not free it. It may be
- * 10,000 levels deep: a function that calls itself for each needs a stack for
- * that. */
+/* The parsed document: NULL with *error set to KIN_ENOMEM, KIN_EJSON or
+ * KIN_EINVAL (no view) if it cannot be made. `error` may be NULL. Parsed at the
+ * first call: O(bytes). The type is yyjson's; include <yyjson.h> to use it, and
+ * do not free it. It may be 10,000 levels deep: a function that calls itself
+ * for each needs a stack for that. */
 struct yyjson_doc;
 KIN_EXTERN struct yyjson_doc *kin_object_view_document(kin_object_view *view,
                                                        int *error);

@@ -335,22 +335,27 @@ void kin_listener_close(kin_listener *listener) {
 }
 
 void kin_listener_pause(kin_listener *listener) {
-  kin__listener_queue_pause(&listener->queue, true);
+  if (listener != NULL) {
+    kin__listener_queue_pause(&listener->queue, true);
+  }
 }
 
 void kin_listener_resume(kin_listener *listener) {
+  if (listener == NULL) {
+    return;
+  }
   kin__listener_queue_pause(&listener->queue, false);
   kin__listener_wake(listener);
 }
 
 bool kin_listener_has_synced(const kin_listener *listener) {
-  return listener->has_synced;
+  return listener != NULL && listener->has_synced;
 }
 
 const char *kin_listener_name(const kin_listener *listener) {
-  return listener->name;
+  return listener != NULL ? listener->name : "";
 }
 
 size_t kin_listener_pending(const kin_listener *listener) {
-  return kin__listener_queue_count(&listener->queue);
+  return listener != NULL ? kin__listener_queue_count(&listener->queue) : 0;
 }

@@ -361,6 +361,9 @@ static int make_client(kin_client **out, const kin_client_options *options) {
 
 int kin_client_open(kin_client **out, uv_loop_t *loop,
                     const kin_client_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_client_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options,
@@ -403,6 +406,13 @@ kin__host *kin__client_host(kin_client *client) {
 
 int kin_informer_open(kin_informer **out, kin_client *client,
                       const kin_informer_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__host_open_informer(&client->host, out, options);
 }
 
@@ -481,6 +491,9 @@ static void on_member_left(kin__members *members) {
 }
 
 int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   if (client->host.members.is_closing) {
     return KIN_EALREADY;
   }
@@ -506,18 +519,29 @@ static void set_ref(kin_client *client, bool is_ref) {
 }
 
 void kin_client_ref(kin_client *client) {
-  set_ref(client, true);
+  if (client != NULL) {
+    set_ref(client, true);
+  }
 }
 
 void kin_client_unref(kin_client *client) {
-  set_ref(client, false);
+  if (client != NULL) {
+    set_ref(client, false);
+  }
 }
 
 uv_loop_t *kin_client_loop(const kin_client *client) {
-  return client->loop.uv;
+  return client != NULL ? client->loop.uv : NULL;
 }
 
 void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
+  if (stats == NULL) {
+    return;
+  }
+  if (client == NULL) {
+    *stats = (kin_client_stats){0};
+    return;
+  }
   const kin__transport_stats *transport =
       client->transport != NULL ? kin__transport_get_stats(client->transport)
                                 : &client->last_stats;
@@ -540,6 +564,13 @@ void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
 
 void kin_client_get_iterations(const kin_client *client,
                                kin_histogram *iteration_us) {
+  if (iteration_us == NULL) {
+    return;
+  }
+  if (client == NULL) {
+    *iteration_us = (kin_histogram){0};
+    return;
+  }
   *iteration_us = client->loop.iteration_us;
 }
 

@@ -161,6 +161,9 @@ static bool is_watch(const kin_feed *feed) {
 }
 
 int kin_feed_open(kin_feed *feed) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }
@@ -187,6 +190,9 @@ void kin__feed_received(kin_feed *feed, size_t bytes) {
 }
 
 int kin_feed_received(kin_feed *feed, size_t bytes) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }
@@ -217,6 +223,9 @@ static int take(kin_feed *feed, kin__decoded_type type,
 }
 
 int kin_feed_item(kin_feed *feed, const kin_object *object) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(feed, false);
   if (err != 0) {
     return err;
@@ -230,6 +239,9 @@ int kin_feed_item(kin_feed *feed, const kin_object *object) {
 
 int kin_feed_list_end(kin_feed *feed, const char *version,
                       const char *continue_token) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(feed, false);
   if (err != 0) {
     return err;
@@ -247,6 +259,9 @@ int kin_feed_list_end(kin_feed *feed, const char *version,
 
 int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
                    const kin_object *object) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(feed, true);
   if (err != 0) {
     return err;
@@ -266,6 +281,9 @@ int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
 }
 
 int kin_feed_bookmark(kin_feed *feed, kin_str version, bool is_initial_end) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(feed, true);
   if (err != 0) {
     return err;
@@ -278,6 +296,9 @@ int kin_feed_bookmark(kin_feed *feed, kin_str version, bool is_initial_end) {
 }
 
 int kin_feed_watch_end(kin_feed *feed) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(feed, true);
   if (err != 0) {
     return err;
@@ -324,6 +345,9 @@ static int copy_error(kin_feed_error *to, const kin_feed_error *from) {
 }
 
 int kin_feed_fail(kin_feed *feed, const kin_feed_error *error, bool is_event) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }

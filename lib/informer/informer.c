@@ -165,6 +165,9 @@ static bool close_step(kin__task *task) {
 
 int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
                        void *data) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
   if (informer->is_closing) {
     return KIN_EALREADY;
   }
@@ -285,6 +288,9 @@ int kin__host_open_informer(kin__host *host, kin_informer **out,
 /* --- Use ------------------------------------------------------------------ */
 
 int kin_informer_start(kin_informer *informer) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
   if (informer->is_closing) {
     return KIN_ECLOSED;
   }
@@ -306,6 +312,9 @@ int kin_informer_listen(kin_informer *informer,
   if (out != NULL) {
     *out = NULL;
   }
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
   if (informer->is_closing) {
     return KIN_ECLOSED;
   }
@@ -313,11 +322,11 @@ int kin_informer_listen(kin_informer *informer,
 }
 
 kin_store *kin_informer_store(kin_informer *informer) {
-  return &informer->store;
+  return informer != NULL ? &informer->store : NULL;
 }
 
 bool kin_informer_has_synced(const kin_informer *informer) {
-  return informer->dispatcher.has_synced;
+  return informer != NULL && informer->dispatcher.has_synced;
 }
 
 const kin_feed *kin__informer_feed(const kin_informer *informer,
@@ -328,6 +337,9 @@ const kin_feed *kin__informer_feed(const kin_informer *informer,
 
 int kin_informer_get_status(const kin_informer *informer,
                             const char *namespace_, kin_status *status) {
+  if (informer == NULL || status == NULL) {
+    return KIN_EINVAL;
+  }
   const kin_feed *feed = kin__informer_feed(informer, namespace_);
   if (feed == NULL) {
     return KIN_ENOENT;

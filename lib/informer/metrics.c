@@ -78,6 +78,13 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
 
 void kin_informer_get_metrics(const kin_informer *informer,
                               kin_informer_metrics *metrics) {
+  if (metrics == NULL) {
+    return;
+  }
+  if (informer == NULL) {
+    *metrics = (kin_informer_metrics){0};
+    return;
+  }
   const kin__dispatcher *dispatcher = &informer->dispatcher;
   *metrics = informer->scopes.past;
   metrics->queue_depth = informer->fifo.depth;
@@ -105,6 +112,9 @@ void kin_informer_get_metrics(const kin_informer *informer,
 
 bool kin_informer_version_gauge(const kin_informer *informer,
                                 const char *namespace_, double *value) {
+  if (informer == NULL || value == NULL) {
+    return false;
+  }
   const kin_feed *feed = kin__informer_feed(informer, namespace_);
   return feed != NULL &&
          kin__version_gauge(kin__cstr(feed->reflector.version), value);

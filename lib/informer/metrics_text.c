@@ -292,8 +292,12 @@ static bool is_name_valid(const char *name) {
 int kin_metrics_write(const kin_client *client,
                       const kin_metrics_source *sources, size_t count,
                       kin_metrics_write_cb write, void *data) {
+  if ((sources == NULL && count > 0) || write == NULL) {
+    return KIN_EINVAL;
+  }
   for (size_t i = 0; i < count; i++) {
-    if (sources[i].name != NULL && !is_name_valid(sources[i].name)) {
+    if (sources[i].informer == NULL ||
+        (sources[i].name != NULL && !is_name_valid(sources[i].name))) {
       return KIN_EINVAL;
     }
   }

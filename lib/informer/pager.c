@@ -117,6 +117,9 @@ static void on_gone(kin__deferred *deferred) {
 }
 
 int kin_pager_close(kin_pager *pager, kin_pager_close_cb cb, void *data) {
+  if (pager == NULL) {
+    return KIN_EINVAL;
+  }
   if (pager->is_closing) {
     return KIN_EALREADY;
   }
@@ -238,15 +241,26 @@ int kin__pager_open(kin_pager **out, kin__host *host,
 
 int kin_pager_open(kin_pager **out, kin_client *client,
                    const kin_pager_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__pager_open(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */
 
 void kin_pager_pause(kin_pager *pager) {
-  kin__pager_core_pause(&pager->core, true);
+  if (pager != NULL) {
+    kin__pager_core_pause(&pager->core, true);
+  }
 }
 
 void kin_pager_resume(kin_pager *pager) {
-  kin__pager_core_pause(&pager->core, false);
+  if (pager != NULL) {
+    kin__pager_core_pause(&pager->core, false);
+  }
 }

@@ -20,7 +20,13 @@ static int store_bookmark(void *ctx, kin_str version) {
   return kin_store_bookmark(ctx, version);
 }
 
+/* Without functions, so that it is refused by whoever is given it. */
+static const kin_reflector_store no_store = KIN_REFLECTOR_STORE_INIT;
+
 kin_reflector_store kin_store_reflector_store(kin_store *store) {
+  if (store == NULL) {
+    return no_store;
+  }
   return (kin_reflector_store){.size = sizeof(kin_reflector_store),
                                .add = store_put,
                                .update = store_put,
@@ -60,6 +66,9 @@ static bool queue_is_full(void *ctx) {
 }
 
 kin_reflector_store kin_queue_reflector_store(kin_queue *queue) {
+  if (queue == NULL) {
+    return no_store;
+  }
   return (kin_reflector_store){.size = sizeof(kin_reflector_store),
                                .add = queue_add,
                                .update = queue_update,

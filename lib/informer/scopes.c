@@ -257,6 +257,9 @@ static int check_use(const kin_informer *informer, const char *namespace_) {
 }
 
 int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {
+  if (informer == NULL || namespace_ == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check_use(informer, namespace_);
   if (err != 0) {
     return err;
@@ -278,6 +281,9 @@ int kin_informer_add_namespace(kin_informer *informer, const char *namespace_) {
 
 int kin_informer_remove_namespace(kin_informer *informer,
                                   const char *namespace_) {
+  if (informer == NULL || namespace_ == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check_use(informer, namespace_);
   if (err != 0) {
     return err;

@@ -202,6 +202,9 @@ static void on_gone(kin__deferred *deferred) {
 
 int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
                         void *data) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
   if (reflector->is_closing) {
     return KIN_EALREADY;
   }
@@ -338,6 +341,13 @@ int kin__store_reflector_open(kin_reflector **out, kin__host *host,
 
 int kin_reflector_open(kin_reflector **out, kin_client *client,
                        const kin_reflector_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__store_reflector_open(out, kin__client_host(client), options);
 }
 
@@ -349,6 +359,9 @@ void kin__store_reflector_use_taker(kin_reflector *reflector,
 }
 
 int kin_reflector_start(kin_reflector *reflector) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
   if (reflector->is_closing) {
     return KIN_ECLOSED;
   }
@@ -361,6 +374,9 @@ int kin_reflector_start(kin_reflector *reflector) {
 }
 
 int kin_reflector_resume(kin_reflector *reflector) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
   if (reflector->is_closing) {
     return KIN_ECLOSED;
   }
@@ -372,26 +388,33 @@ int kin_reflector_resume(kin_reflector *reflector) {
 
 void kin_reflector_get_status(const kin_reflector *reflector,
                               kin_status *status) {
+  if (status == NULL) {
+    return;
+  }
+  if (reflector == NULL) {
+    *status = (kin_status){0};
+    return;
+  }
   kin__feed_get_status(&reflector->feed, status);
 }
 
 bool kin_reflector_has_synced(const kin_reflector *reflector) {
-  return reflector->feed.has_synced;
+  return reflector != NULL && reflector->feed.has_synced;
 }
 
 const char *kin_reflector_last_sync_version(const kin_reflector *reflector) {
-  return reflector->feed.reflector.version;
+  return reflector != NULL ? reflector->feed.reflector.version : "";
 }
 
 bool kin_reflector_is_last_sync_version_unavailable(
     const kin_reflector *reflector) {
-  return reflector->feed.reflector.version_unavailable;
+  return reflector != NULL && reflector->feed.reflector.version_unavailable;
 }
 
 const char *kin_reflector_name(const kin_reflector *reflector) {
-  return reflector->name;
+  return reflector != NULL ? reflector->name : "";
 }
 
 const char *kin_reflector_description(const kin_reflector *reflector) {
-  return reflector->description;
+  return reflector != NULL ? reflector->description : "";
 }

@@ -530,6 +530,9 @@ static void queue_by_version(version_wait *wait) {
 int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
                               const char *version, uint64_t timeout_ms,
                               kin_version_cb cb, void *data) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
   size_t length = version != NULL ? strlen(version) : 0;
   if (cb == NULL || length == 0 || length >= KIN__VERSION_SIZE) {
     return KIN_EINVAL;
@@ -562,7 +565,7 @@ int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
 
 int kin_informer_verify(kin_informer *informer, const char *namespace_,
                         uint64_t timeout_ms, kin_version_cb cb, void *data) {
-  if (cb == NULL) {
+  if (informer == NULL || cb == NULL) {
     return KIN_EINVAL;
   }
   kin__scope *scope;

@@ -68,6 +68,9 @@ static int begin(kin_object_builder *builder, const kin_object *from) {
 int kin_object_builder_new(kin_object_builder **out,
                            const kin_allocator *allocator,
                            const kin_object *from) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin__memory *memory = kin__memory_new(allocator);
   kin_object_builder *builder =
@@ -189,6 +192,9 @@ static int check(kin_object_builder *builder, const char *pointer,
 
 int kin_object_builder_remove(kin_object_builder *builder,
                               const char *pointer) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check(builder, pointer, true);
   if (err == 0) {
     err = *pointer != '\0' ? kin__edit_remove(&builder->edit, pointer)
@@ -199,6 +205,9 @@ int kin_object_builder_remove(kin_object_builder *builder,
 
 int kin_object_builder_keep(kin_object_builder *builder,
                             const char *const *pointers, size_t count) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   static const char *const always[] = {
       "/apiVersion",         "/kind",         "/metadata/name",
       "/metadata/namespace", "/metadata/uid", "/metadata/resourceVersion",
@@ -274,6 +283,9 @@ static kin_str trim(kin_str text) {
 int kin_object_builder_set_json(kin_object_builder *builder,
                                 const char *pointer, const char *json,
                                 size_t length) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check(builder, pointer, false);
   if (err == 0) {
     err = json != NULL ? check_json(builder, pointer, kin__str(json, length))
@@ -292,6 +304,9 @@ int kin_object_builder_set_json(kin_object_builder *builder,
 
 int kin_object_builder_set_str(kin_object_builder *builder, const char *pointer,
                                kin_str value) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check(builder, pointer, false);
   if (err != 0) {
     return err;
@@ -307,6 +322,9 @@ int kin_object_builder_set_str(kin_object_builder *builder, const char *pointer,
 
 int kin_object_builder_set_string(kin_object_builder *builder,
                                   const char *pointer, const char *value) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   return value != NULL
              ? kin_object_builder_set_str(builder, pointer, kin__cstr(value))
              : fail(builder, KIN_EINVAL);
@@ -332,6 +350,9 @@ static int set_scalar(kin_object_builder *builder, const char *pointer,
 
 int kin_object_builder_set_int(kin_object_builder *builder, const char *pointer,
                                int64_t value) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   char text[24];
   snprintf(text, sizeof text, "%" PRId64, value);
   return set_scalar(builder, pointer, text);
@@ -339,14 +360,23 @@ int kin_object_builder_set_int(kin_object_builder *builder, const char *pointer,
 
 int kin_object_builder_set_bool(kin_object_builder *builder,
                                 const char *pointer, bool value) {
+  if (builder == NULL) {
+    return KIN_EINVAL;
+  }
   return set_scalar(builder, pointer, value ? "true" : "false");
 }
 
 /* The end. */
 
 int kin_object_builder_finish(kin_object_builder *builder, kin_object **out) {
-  *out = NULL;
+  if (out != NULL) {
+    *out = NULL;
+  }
   if (builder == NULL || builder->is_lent) {
+    return KIN_EINVAL;
+  }
+  if (out == NULL) {
+    kin__builder_free(builder);
     return KIN_EINVAL;
   }
   int err = kin__builder_make(builder, 0, out);

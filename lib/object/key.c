@@ -18,6 +18,9 @@ bool kin__key_parts_are_valid(kin_str namespace_, kin_str name) {
 
 int kin_key_make(char *to, size_t size, kin_str namespace_, kin_str name,
                  kin_str *key) {
+  if (to == NULL) {
+    return KIN_EINVAL;
+  }
   if (!kin__key_parts_are_valid(namespace_, name)) {
     return KIN_EKEY;
   }

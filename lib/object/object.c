@@ -330,28 +330,38 @@ void kin_object_unref(const kin_object *object) {
 }
 
 kin_str kin_object_key(const kin_object *object) {
+  if (object == NULL) {
+    return kin__str(NULL, 0);
+  }
   size_t separator = object->namespace_length > 0 ? 1 : 0;
   return kin__str(object->bytes,
                   object->namespace_length + separator + object->name_length);
 }
 
 kin_str kin_object_name(const kin_object *object) {
+  if (object == NULL) {
+    return kin__str(NULL, 0);
+  }
   size_t separator = object->namespace_length > 0 ? 1 : 0;
   return kin__str(object->bytes + object->namespace_length + separator,
                   object->name_length);
 }
 
 kin_str kin_object_namespace(const kin_object *object) {
-  return kin__str(object->bytes, object->namespace_length);
+  return object != NULL ? kin__str(object->bytes, object->namespace_length)
+                        : kin__str(NULL, 0);
 }
 
 kin_str kin_object_uid(const kin_object *object) {
-  return kin__str(object->bytes + object->uid_offset, object->uid_length);
+  return object != NULL
+             ? kin__str(object->bytes + object->uid_offset, object->uid_length)
+             : kin__str(NULL, 0);
 }
 
 kin_str kin_object_resource_version(const kin_object *object) {
-  return kin__str(object->bytes + object->version_offset,
-                  object->version_length);
+  return object != NULL ? kin__str(object->bytes + object->version_offset,
+                                   object->version_length)
+                        : kin__str(NULL, 0);
 }
 
 static bool find_record(kin_str records, kin_str key, kin_str *value) {
@@ -376,6 +386,11 @@ static bool find_record(kin_str records, kin_str key, kin_str *value) {
 
 bool kin_object_label(const kin_object *object, const char *key,
                       kin_str *value) {
+  if (object == NULL || key == NULL) {
+    return false;
+  }
+  kin_str ignored;
+  value = value != NULL ? value : &ignored;
   kin_str labels =
       kin__str(object->bytes + object->labels_offset, object->labels_length);
   kin_str wanted = kin__cstr(key);
@@ -392,11 +407,13 @@ bool kin_object_label(const kin_object *object, const char *key,
 }
 
 bool kin_object_is_key_only(const kin_object *object) {
-  return (object->flags & KEY_ONLY) != 0;
+  return object != NULL && (object->flags & KEY_ONLY) != 0;
 }
 
 size_t kin_object_memory(const kin_object *object) {
-  return sizeof *object + object->body_offset + object->body_length;
+  return object != NULL
+             ? sizeof *object + object->body_offset + object->body_length
+             : 0;
 }
 
 kin_str kin__object_body(const kin_object *object) {

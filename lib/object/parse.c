@@ -114,7 +114,13 @@ static int make(kin_object **out, const kin_allocator *allocator,
 
 int kin_object_parse(kin_object **out, const kin_allocator *allocator,
                      const char *json, size_t length) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (json == NULL) {
+    return KIN_EINVAL;
+  }
   if (allocator == NULL) {
     allocator = kin__default_allocator();
   }

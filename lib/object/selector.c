@@ -283,6 +283,9 @@ static kin_selector *allocate(const kin_allocator *allocator, const parser *p,
 
 int kin_selector_parse(kin_selector **out, const kin_allocator *allocator,
                        const char *text) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   allocator = allocator != NULL ? allocator : kin__default_allocator();
   parser counter = {.text = kin__cstr(text)};
@@ -305,6 +308,10 @@ int kin_selector_parse(kin_selector **out, const kin_allocator *allocator,
 }
 
 int kin_selector_nothing(kin_selector **out, const kin_allocator *allocator) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   int err = kin_selector_parse(out, allocator, "");
   if (err == 0) {
     (*out)->is_nothing = true;
@@ -353,6 +360,9 @@ static bool holds(const kin_selector *selector, const requirement *r,
 
 bool kin_selector_matches(const kin_selector *selector,
                           const kin_object *object) {
+  if (object == NULL) {
+    return false;
+  }
   if (selector == NULL) {
     return true;
   }

@@ -41,6 +41,9 @@ int kin__transform_run(const kin__transform *transform,
 
 int kin_object_transform(const kin_object *object, kin_transform_cb transform,
                          void *data, kin_object **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   if (object == NULL || transform == NULL) {
     return KIN_EINVAL;

@@ -12,6 +12,13 @@ struct kin_object_view {
 };
 
 int kin_object_view_open(kin_object_view **out, const kin_object *object) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
   kin_object_view *view =
       kin__malloc(kin__object_allocator(object), sizeof *view);
   *out = view;
@@ -35,11 +42,17 @@ void kin_object_view_close(kin_object_view *view) {
 }
 
 kin_str kin_object_view_json(const kin_object_view *view) {
-  return kin__object_body(view->object);
+  return view != NULL ? kin__object_body(view->object) : kin__str(NULL, 0);
 }
 
 /* The depth of stored text was bounded when it came in. */
 struct yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
+  if (view == NULL) {
+    if (error != NULL) {
+      *error = KIN_EINVAL;
+    }
+    return NULL;
+  }
   int err = 0;
   if (view->doc == NULL) {
     err = kin__json_read(&view->doc, kin__object_allocator(view->object),
@@ -67,21 +80,30 @@ static int find(kin_object_view *view, const char *pointer, kin__json **value) {
 
 int kin_object_view_string(kin_object_view *view, const char *pointer,
                            kin_str *value) {
-  kin__json *found;
+  if (view == NULL || pointer == NULL || value == NULL) {
+    return KIN_EINVAL;
+  }
+  kin__json *found = NULL;
   int err = find(view, pointer, &found);
   return err != 0 || kin__json_to_string(found, value) ? err : KIN_ETYPE;
 }
 
 int kin_object_view_int(kin_object_view *view, const char *pointer,
                         int64_t *value) {
-  kin__json *found;
+  if (view == NULL || pointer == NULL || value == NULL) {
+    return KIN_EINVAL;
+  }
+  kin__json *found = NULL;
   int err = find(view, pointer, &found);
   return err != 0 || kin__json_to_int(found, value) ? err : KIN_ETYPE;
 }
 
 int kin_object_view_bool(kin_object_view *view, const char *pointer,
                          bool *value) {
-  kin__json *found;
+  if (view == NULL || pointer == NULL || value == NULL) {
+    return KIN_EINVAL;
+  }
+  kin__json *found = NULL;
   int err = find(view, pointer, &found);
   return err != 0 || kin__json_to_bool(found, value) ? err : KIN_ETYPE;
 }

@@ -52,14 +52,26 @@ const char *kin_delta_type_name(kin_delta_type type) {
 }
 
 const kin_delta *kin_deltas_oldest(const kin_deltas *deltas) {
+  if (deltas == NULL) {
+    return NULL;
+  }
   return deltas->count > 0 ? &deltas->items[0] : NULL;
 }
 
 const kin_delta *kin_deltas_newest(const kin_deltas *deltas) {
+  if (deltas == NULL) {
+    return NULL;
+  }
   return deltas->count > 0 ? &deltas->items[deltas->count - 1] : NULL;
 }
 
 int kin_delta_key(const kin_delta *delta, kin_str *key) {
+  if (key == NULL) {
+    return KIN_EINVAL;
+  }
+  if (delta == NULL) {
+    return KIN_EKEY;
+  }
   if (delta->key.length > 0) {
     *key = delta->key;
   } else if (delta->object != NULL) {
@@ -71,6 +83,9 @@ int kin_delta_key(const kin_delta *delta, kin_str *key) {
 }
 
 int kin_deltas_key(const kin_deltas *deltas, kin_str *key) {
+  if (key == NULL) {
+    return KIN_EINVAL;
+  }
   const kin_delta *newest = kin_deltas_newest(deltas);
   return newest != NULL ? kin_delta_key(newest, key) : KIN_EKEY;
 }
@@ -174,6 +189,9 @@ static void copy_delta(kin_delta *to, const kin_delta *from,
 
 int kin_deltas_copy(kin_deltas **out, const kin_deltas *deltas,
                     const kin_allocator *allocator) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   if (!are_valid(deltas)) {
     return KIN_EINVAL;

@@ -99,14 +99,26 @@ static int make(kin_queue **out, const kin_queue_options *options,
 }
 
 int kin_queue_new_fifo(kin_queue **out, const kin_queue_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   return make(out, options, &kin__fifo_ops);
 }
 
 int kin_queue_new_delta(kin_queue **out, const kin_queue_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   return make(out, options, &kin__delta_queue_ops);
 }
 
 int kin_queue_new_in_order(kin_queue **out, const kin_queue_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   return make(out, options, &kin__in_order_ops);
 }
 
@@ -272,11 +284,11 @@ static int put(kin_queue *queue, kin_delta_type type,
 }
 
 int kin_queue_add(kin_queue *queue, const kin_object *object) {
-  return put(queue, KIN_DELTA_ADDED, object);
+  return queue != NULL ? put(queue, KIN_DELTA_ADDED, object) : KIN_EINVAL;
 }
 
 int kin_queue_update(kin_queue *queue, const kin_object *object) {
-  return put(queue, KIN_DELTA_UPDATED, object);
+  return queue != NULL ? put(queue, KIN_DELTA_UPDATED, object) : KIN_EINVAL;
 }
 
 /* `bad_key` is the error that the key gave. */
@@ -297,6 +309,9 @@ static int take_away(kin_queue *queue, int bad_key, kin_str key,
 }
 
 int kin_queue_delete(kin_queue *queue, const kin_object *object) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = kin__queue_check(object);
   kin_str key = err == 0 ? kin_object_key(object) : KIN__LIT("");
   return take_away(queue, err, key, object, false);
@@ -304,6 +319,9 @@ int kin_queue_delete(kin_queue *queue, const kin_object *object) {
 
 int kin_queue_delete_tombstone(kin_queue *queue, kin_str key,
                                const kin_object *object) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = kin_key_split(key, NULL, NULL);
   if (err == 0 && object != NULL) {
     err = kin__str_equal(kin_object_key(object), key) ? kin__queue_check(object)
@@ -321,6 +339,9 @@ static int check_version(kin_str version) {
 
 int kin_queue_replace(kin_queue *queue, const kin_object *const *objects,
                       size_t count, kin_str version) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter_alone(queue);
   if (err != 0) {
     return err;
@@ -341,11 +362,17 @@ int kin_queue_replace(kin_queue *queue, const kin_object *const *objects,
 }
 
 int kin_queue_resync(kin_queue *queue) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter_alone(queue);
   return err != 0 ? err : leave(queue, queue->ops->resync(queue));
 }
 
 int kin_queue_bookmark(kin_queue *queue, kin_str version) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(queue);
   if (err != 0) {
     return err;
@@ -391,6 +418,9 @@ static int check_deltas(const kin_deltas *deltas, kin_str *key) {
 }
 
 int kin_queue_add_if_not_present(kin_queue *queue, const kin_deltas *deltas) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   int err = enter(queue);
   if (err != 0) {
     return err;
@@ -435,12 +465,13 @@ static int pop(kin_queue *queue, bool is_batch,
 }
 
 int kin_queue_pop(kin_queue *queue, kin_queue_process_cb process, void *data) {
-  return pop(queue, false, NULL, process, data);
+  return queue != NULL ? pop(queue, false, NULL, process, data) : KIN_EINVAL;
 }
 
 int kin_queue_pop_batch(kin_queue *queue, kin_queue_process_cb process_batch,
                         kin_queue_process_cb process, void *data) {
-  return pop(queue, true, process_batch, process, data);
+  return queue != NULL ? pop(queue, true, process_batch, process, data)
+                       : KIN_EINVAL;
 }
 
 /* --- Whole lists in steps ------------------------------------------------- */
@@ -520,22 +551,27 @@ void kin__queue_end_whole(kin_queue *queue, const kin__whole *whole) {
 }
 
 bool kin_queue_has_synced(const kin_queue *queue) {
-  return queue->is_synced;
+  return queue != NULL && queue->is_synced;
 }
 
 void kin_queue_close(kin_queue *queue) {
-  queue->is_closed = true;
+  if (queue != NULL) {
+    queue->is_closed = true;
+  }
 }
 
 bool kin_queue_is_closed(const kin_queue *queue) {
-  return queue->is_closed;
+  return queue != NULL && queue->is_closed;
 }
 
 const char *kin_queue_name(const kin_queue *queue) {
-  return queue->name;
+  return queue != NULL ? queue->name : "";
 }
 
 kin_transform_cb kin_queue_transform(const kin_queue *queue, void **data) {
+  if (queue == NULL) {
+    return NULL;
+  }
   if (data != NULL) {
     *data = queue->transform.data;
   }
@@ -543,20 +579,32 @@ kin_transform_cb kin_queue_transform(const kin_queue *queue, void **data) {
 }
 
 size_t kin_queue_count(const kin_queue *queue) {
-  return queue->ops->count(queue);
+  return queue != NULL ? queue->ops->count(queue) : 0;
 }
 
 bool kin_queue_is_full(const kin_queue *queue) {
+  if (queue == NULL) {
+    return false;
+  }
   return queue->pending_limit != KIN_NEVER &&
          queue->ops->count(queue) >= queue->pending_limit;
 }
 
 int kin_queue_get(const kin_queue *queue, kin_str key, kin_deltas **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   return queue->ops->get(queue, key, out);
 }
 
 bool kin_queue_next(const kin_queue *queue, kin_queue_cursor *cursor,
                     kin_delta *delta) {
+  if (queue == NULL || cursor == NULL || delta == NULL) {
+    return false;
+  }
   return queue->ops->next(queue, cursor, delta);
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "store/store.h"
 
 /* A store whose slots remember when they were filled. The time is kept in the
@@ -46,6 +47,9 @@ static uint32_t find(const kin_expiring_store *store, kin_str key) {
 
 int kin_expiring_store_new(kin_expiring_store **out,
                            const kin_expiring_store_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_expiring_store_options o;
   int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
@@ -81,6 +85,9 @@ void kin_expiring_store_free(kin_expiring_store *store) {
 
 int kin_expiring_store_put(kin_expiring_store *store,
                            const kin_object *object) {
+  if (store == NULL || object == NULL) {
+    return KIN_EINVAL;
+  }
   int err = kin_store_put(&store->store, object);
   if (err == 0) {
     uint32_t slot = find(store, kin_object_key(object));
@@ -90,17 +97,23 @@ int kin_expiring_store_put(kin_expiring_store *store,
 }
 
 int kin_expiring_store_delete(kin_expiring_store *store, kin_str key) {
-  return kin_store_delete(&store->store, key);
+  return store != NULL ? kin_store_delete(&store->store, key) : KIN_EINVAL;
 }
 
 int kin_expiring_store_delete_object(kin_expiring_store *store,
                                      const kin_object *object) {
+  if (store == NULL || object == NULL) {
+    return KIN_EINVAL;
+  }
   return kin_store_delete_object(&store->store, object);
 }
 
 int kin_expiring_store_replace(kin_expiring_store *store,
                                const kin_object *const *objects, size_t count,
                                kin_str version) {
+  if (store == NULL || (objects == NULL && count > 0)) {
+    return KIN_EINVAL;
+  }
   int err = kin_store_replace(&store->store, objects, count, version);
   if (err != 0) {
     return err;
@@ -117,7 +130,8 @@ int kin_expiring_store_replace(kin_expiring_store *store,
 }
 
 int kin_expiring_store_bookmark(kin_expiring_store *store, kin_str version) {
-  return kin_store_bookmark(&store->store, version);
+  return store != NULL ? kin_store_bookmark(&store->store, version)
+                       : KIN_EINVAL;
 }
 
 /* The slot's object, or NULL if it had to go. */
@@ -133,12 +147,18 @@ static const kin_object *look(kin_expiring_store *store, uint32_t slot,
 
 const kin_object *kin_expiring_store_get(kin_expiring_store *store,
                                          kin_str key) {
+  if (store == NULL) {
+    return NULL;
+  }
   uint32_t slot = find(store, key);
   return slot != KIN__NO_SLOT ? look(store, slot, now_ms(store)) : NULL;
 }
 
 const kin_object *kin_expiring_store_next(kin_expiring_store *store,
                                           kin_cursor *cursor) {
+  if (store == NULL || cursor == NULL) {
+    return NULL;
+  }
   uint64_t now = now_ms(store);
   while (kin_store_next(&store->store, cursor) != NULL) {
     const kin_object *object = look(store, cursor->next - 1, now);
@@ -151,6 +171,9 @@ const kin_object *kin_expiring_store_next(kin_expiring_store *store,
 
 bool kin_expiring_store_next_key(const kin_expiring_store *store,
                                  kin_cursor *cursor, kin_str *key) {
+  if (store == NULL || cursor == NULL || key == NULL) {
+    return false;
+  }
   const kin_object *object = kin_store_next(&store->store, cursor);
   if (object == NULL) {
     return false;
@@ -160,9 +183,10 @@ bool kin_expiring_store_next_key(const kin_expiring_store *store,
 }
 
 size_t kin_expiring_store_count(const kin_expiring_store *store) {
-  return kin_store_count(&store->store);
+  return store != NULL ? kin_store_count(&store->store) : 0;
 }
 
 kin_str kin_expiring_store_resource_version(const kin_expiring_store *store) {
-  return kin_store_resource_version(&store->store);
+  return store != NULL ? kin_store_resource_version(&store->store)
+                       : kin__str(NULL, 0);
 }

@@ -382,6 +382,9 @@ static int emit_changed(kin_index_values *values, kin_str bytes) {
 }
 
 int kin_index_emit(kin_index_values *values, kin_str value) {
+  if (values == NULL) {
+    return KIN_EINVAL;
+  }
   kin__index *index = values->index;
   if (values->err != 0) {
     return values->err;

@@ -23,5 +23,5 @@ static bool next(void *ctx, uintptr_t *place, kin_str *key) {
 
 kin_known_objects kin_store_known_objects(const kin_store *store) {
   kin_known_objects known = {get, next, (kin_store *)store};
-  return known;
+  return store != NULL ? known : (kin_known_objects){NULL, NULL, NULL};
 }

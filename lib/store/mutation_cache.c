@@ -59,7 +59,7 @@ static bool trim_number(kin_str *s) {
 }
 
 int kin_resource_version_compare(kin_str a, kin_str b, int *order) {
-  if (!trim_number(&a) || !trim_number(&b)) {
+  if (order == NULL || !trim_number(&a) || !trim_number(&b)) {
     return KIN_EINVAL;
   }
   if (a.length != b.length) {
@@ -192,6 +192,9 @@ static int check(kin_mutation_cache_options *o,
 
 int kin_mutation_cache_new(kin_mutation_cache **out,
                            const kin_mutation_cache_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_mutation_cache_options o;
   int err = check(&o, options);
@@ -232,7 +235,7 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
 
 int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                 const kin_object *object) {
-  if (object == NULL || !has_number(object)) {
+  if (cache == NULL || object == NULL || !has_number(object)) {
     return KIN_EINVAL;
   }
   entry *e = find(cache, kin_object_key(object));
@@ -248,7 +251,7 @@ int kin_mutation_cache_mutation(kin_mutation_cache *cache,
 
 void kin_mutation_cache_on_put(kin_mutation_cache *cache,
                                const kin_object *object) {
-  if (object == NULL || !has_number(object)) {
+  if (cache == NULL || object == NULL || !has_number(object)) {
     return;
   }
   entry *e = find(cache, kin_object_key(object));
@@ -259,7 +262,7 @@ void kin_mutation_cache_on_put(kin_mutation_cache *cache,
 
 int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
                                  const kin_object *object) {
-  if (object == NULL || !has_number(object)) {
+  if (cache == NULL || object == NULL || !has_number(object)) {
     return KIN_EINVAL;
   }
   entry *e = find(cache, kin_object_key(object));
@@ -291,6 +294,9 @@ static const kin_object *newer(kin_mutation_cache *cache,
 
 const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
                                          kin_str key) {
+  if (cache == NULL) {
+    return NULL;
+  }
   const kin_object *stored = kin_store_get(cache->options.store, key);
   entry *e = find(cache, key);
   if (e != NULL && (stored != NULL || cache->options.include_adds)) {
@@ -372,7 +378,13 @@ static int add_written(kin_mutation_cache *cache, kin__object_list *list,
 
 int kin_mutation_cache_by_index(kin_mutation_cache *cache, const char *name,
                                 kin_str value, kin_object_list **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (cache == NULL || name == NULL) {
+    return KIN_EINVAL;
+  }
   const kin__index *index = kin__store_index(cache->options.store, name);
   if (index == NULL) {
     return KIN_ENOENT;
@@ -396,5 +408,5 @@ int kin_mutation_cache_by_index(kin_mutation_cache *cache, const char *name,
 }
 
 size_t kin_mutation_cache_count(const kin_mutation_cache *cache) {
-  return cache->map.count;
+  return cache != NULL ? cache->map.count : 0;
 }

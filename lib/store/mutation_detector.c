@@ -82,6 +82,9 @@ static uint32_t find(const kin_mutation_detector *detector,
 
 int kin_mutation_detector_new(kin_mutation_detector **out,
                               const kin_mutation_detector_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_mutation_detector_options o;
   int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
@@ -166,7 +169,7 @@ static int add(kin_mutation_detector *detector, const kin_object *object,
 
 int kin_mutation_detector_add(kin_mutation_detector *detector,
                               const kin_object *object) {
-  if (object == NULL) {
+  if (detector == NULL || object == NULL) {
     return KIN_EINVAL;
   }
   pass_rounds(detector);
@@ -237,6 +240,9 @@ bool kin__mutation_detector_check_some(kin_mutation_detector *detector,
 
 bool kin_mutation_detector_check(kin_mutation_detector *detector,
                                  size_t count) {
+  if (detector == NULL) {
+    return false;
+  }
   size_t bytes = SIZE_MAX;
   return kin__mutation_detector_check_some(detector, count, &bytes);
 }
@@ -254,5 +260,5 @@ bool kin__mutation_detector_drop(kin_mutation_detector *detector,
 }
 
 size_t kin_mutation_detector_count(const kin_mutation_detector *detector) {
-  return detector->map.count;
+  return detector != NULL ? detector->map.count : 0;
 }

@@ -23,6 +23,9 @@ struct kin_push_store {
 
 int kin_push_store_new(kin_push_store **out,
                        const kin_push_store_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_push_store_options o;
   int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
@@ -84,17 +87,26 @@ static int end(kin_push_store *store, int err) {
 }
 
 int kin_push_store_put(kin_push_store *store, const kin_object *object) {
+  if (store == NULL || object == NULL) {
+    return KIN_EINVAL;
+  }
   int err = begin(store, kin_store_count(&store->store) + 1);
   return end(store, err == 0 ? kin_store_put(&store->store, object) : err);
 }
 
 int kin_push_store_delete(kin_push_store *store, kin_str key) {
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   int err = begin(store, kin_store_count(&store->store));
   return end(store, err == 0 ? kin_store_delete(&store->store, key) : err);
 }
 
 int kin_push_store_delete_object(kin_push_store *store,
                                  const kin_object *object) {
+  if (store == NULL || object == NULL) {
+    return KIN_EINVAL;
+  }
   int err = begin(store, kin_store_count(&store->store));
   return end(store,
              err == 0 ? kin_store_delete_object(&store->store, object) : err);
@@ -103,6 +115,9 @@ int kin_push_store_delete_object(kin_push_store *store,
 int kin_push_store_replace(kin_push_store *store,
                            const kin_object *const *objects, size_t count,
                            kin_str version) {
+  if (store == NULL || (objects == NULL && count > 0)) {
+    return KIN_EINVAL;
+  }
   int err = begin(store, count);
   return end(store, err == 0 ? kin_store_replace(&store->store, objects, count,
                                                  version)
@@ -110,5 +125,5 @@ int kin_push_store_replace(kin_push_store *store,
 }
 
 const kin_store *kin_push_store_content(const kin_push_store *store) {
-  return &store->store;
+  return store != NULL ? &store->store : NULL;
 }

@@ -218,6 +218,9 @@ void kin__store_swap(kin_store *a, kin_store *b) {
 }
 
 int kin_store_new(kin_store **out, const kin_store_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_store_options o = KIN_STORE_OPTIONS_INIT;
   int err = options != NULL
@@ -316,6 +319,9 @@ int kin__store_exchange(kin_store *store, const kin_object *object,
 }
 
 int kin_store_put(kin_store *store, const kin_object *object) {
+  if (store == NULL || object == NULL) {
+    return KIN_EINVAL;
+  }
   kin_object *old;
   int err = kin__store_exchange(store, object, &old);
   kin_object_unref(old);
@@ -323,6 +329,9 @@ int kin_store_put(kin_store *store, const kin_object *object) {
 }
 
 int kin_store_delete(kin_store *store, kin_str key) {
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   if (store->is_indexing) {
     return KIN_EALREADY;
   }
@@ -335,7 +344,7 @@ int kin_store_delete(kin_store *store, kin_str key) {
 }
 
 int kin_store_delete_object(kin_store *store, const kin_object *object) {
-  if (object == NULL) {
+  if (store == NULL || object == NULL) {
     return KIN_EINVAL;
   }
   kin_str version = kin_object_resource_version(object);
@@ -350,23 +359,32 @@ int kin_store_delete_object(kin_store *store, const kin_object *object) {
 }
 
 const kin_object *kin_store_get(const kin_store *store, kin_str key) {
+  if (store == NULL) {
+    return NULL;
+  }
   uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
   return slot != KIN__NO_SLOT ? kin__store_at(store, slot)->object : NULL;
 }
 
 const kin_object *kin_store_get_key(const kin_store *store, const char *key) {
+  if (store == NULL || key == NULL) {
+    return NULL;
+  }
   return kin_store_get(store, kin__cstr(key));
 }
 
 size_t kin_store_count(const kin_store *store) {
-  return store->map.count;
+  return store != NULL ? store->map.count : 0;
 }
 
 uint64_t kin_store_bytes(const kin_store *store) {
-  return store->bytes;
+  return store != NULL ? store->bytes : 0;
 }
 
 const kin_object *kin_store_next(const kin_store *store, kin_cursor *cursor) {
+  if (store == NULL || cursor == NULL) {
+    return NULL;
+  }
   while (cursor->next < kin__slots_limit(&store->slots)) {
     const kin_object *object = kin__store_at(store, cursor->next++)->object;
     if (object != NULL) {

@@ -16,6 +16,9 @@
 
 int kin_store_replace(kin_store *store, const kin_object *const *objects,
                       size_t count, kin_str version) {
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   static const kin_process_handlers nobody = KIN_PROCESS_HANDLERS_INIT;
   if (store->is_managed || (objects == NULL && count > 0)) {
     return KIN_EINVAL;
@@ -74,7 +77,7 @@ static size_t longest_version(const kin_store_op *ops, size_t count) {
 
 int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
                        size_t *failed) {
-  if (ops == NULL && count > 0) {
+  if (store == NULL || (ops == NULL && count > 0)) {
     return KIN_EINVAL;
   }
   size_t failures = 0;

@@ -102,6 +102,9 @@ static void free_index(kin__index *index) {
 }
 
 int kin_store_add_index(kin_store *store, const kin_index_options *options) {
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   kin_index_options o;
   int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
   if (err != 0) {
@@ -138,11 +141,17 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
 }
 
 bool kin_store_index_ready(const kin_store *store, const char *name) {
+  if (store == NULL || name == NULL) {
+    return false;
+  }
   const kin__index *index = find_index(store, name, NULL);
   return index != NULL && index->built == KIN__NO_SLOT;
 }
 
 const char *kin_store_next_index(const kin_store *store, kin_cursor *cursor) {
+  if (store == NULL || cursor == NULL) {
+    return NULL;
+  }
   const kin__index *index = store->indices;
   for (uint32_t i = 0; i < cursor->next && index != NULL; i++) {
     index = index->next;
@@ -156,6 +165,9 @@ const char *kin_store_next_index(const kin_store *store, kin_cursor *cursor) {
 
 int kin_store_by_index(const kin_store *store, const char *name, kin_str value,
                        kin_index_cursor *cursor) {
+  if (store == NULL || name == NULL || cursor == NULL) {
+    return KIN_EINVAL;
+  }
   *cursor = (kin_index_cursor){.posting = KIN__NO_SLOT};
   const kin__index *index = find_index(store, name, &cursor->index);
   if (index == NULL) {
@@ -170,6 +182,9 @@ int kin_store_by_index(const kin_store *store, const char *name, kin_str value,
 
 const kin_object *kin_store_by_index_next(const kin_store *store,
                                           kin_index_cursor *cursor) {
+  if (store == NULL || cursor == NULL) {
+    return NULL;
+  }
   const kin__index *index = store->indices;
   for (uint32_t i = cursor->index; i > 0 && index != NULL; i--) {
     index = index->next;
@@ -185,6 +200,9 @@ const kin_object *kin_store_by_index_next(const kin_store *store,
 
 size_t kin_store_index_count(const kin_store *store, const char *name,
                              kin_str value) {
+  if (store == NULL || name == NULL) {
+    return 0;
+  }
   const kin__index *index = find_index(store, name, NULL);
   const kin__index_value *found =
       index != NULL ? kin__index_find(index, value) : NULL;
@@ -193,6 +211,9 @@ size_t kin_store_index_count(const kin_store *store, const char *name,
 
 bool kin_store_index_next_value(const kin_store *store, const char *name,
                                 kin_cursor *cursor, kin_str *value) {
+  if (store == NULL || name == NULL || cursor == NULL || value == NULL) {
+    return false;
+  }
   const kin__index *index = find_index(store, name, NULL);
   return index != NULL && kin__index_next_value(index, &cursor->next, value);
 }

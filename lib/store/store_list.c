@@ -31,7 +31,13 @@ static int hand_out(kin_object_list **out, kin__object_list *list, int err) {
 }
 
 int kin_store_list(const kin_store *store, kin_object_list **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   kin__object_list *list =
       kin__object_list_new(store->allocator, kin_store_count(store));
   if (list == NULL) {
@@ -74,7 +80,13 @@ static int begin(lookup *l, const kin_store *store, const char *name) {
 
 int kin_store_list_by_index(const kin_store *store, const char *name,
                             kin_str value, kin_object_list **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (store == NULL || name == NULL) {
+    return KIN_EINVAL;
+  }
   lookup l;
   int err = begin(&l, store, name);
   if (err != 0) {
@@ -87,8 +99,11 @@ int kin_store_list_by_index(const kin_store *store, const char *name,
 
 int kin_store_list_like(const kin_store *store, const char *name,
                         const kin_object *object, kin_object_list **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (object == NULL) {
+  if (store == NULL || name == NULL || object == NULL) {
     return KIN_EINVAL;
   }
   lookup l;

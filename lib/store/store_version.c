@@ -46,12 +46,18 @@ void kin__store_set_version(kin_store *store, kin_str version) {
 }
 
 kin_str kin_store_resource_version(const kin_store *store) {
+  if (store == NULL) {
+    return kin__str(NULL, 0);
+  }
   return store->version_length > 0
              ? kin__str(store->version, store->version_length)
              : KIN__LIT("");
 }
 
 int kin_store_bookmark(kin_store *store, kin_str version) {
+  if (store == NULL) {
+    return KIN_EINVAL;
+  }
   int err = kin__store_reserve_version(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
@@ -74,5 +80,8 @@ bool kin__version_gauge(kin_str version, double *value) {
 }
 
 bool kin_store_version_gauge(const kin_store *store, double *value) {
+  if (store == NULL || value == NULL) {
+    return false;
+  }
   return kin__version_gauge(kin_store_resource_version(store), value);
 }

@@ -187,6 +187,9 @@ void kin__controller_ended(kin_controller *c) {
 
 int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
                          void *data) {
+  if (c == NULL) {
+    return KIN_EINVAL;
+  }
   if (c->is_closing) {
     return KIN_EALREADY;
   }
@@ -334,12 +337,22 @@ int kin__controller_open(kin_controller **out, kin__host *host,
 
 int kin_controller_open(kin_controller **out, kin_client *client,
                         const kin_controller_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__controller_open(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */
 
 int kin_controller_start(kin_controller *c) {
+  if (c == NULL) {
+    return KIN_EINVAL;
+  }
   if (c->is_closing) {
     return KIN_ECLOSED;
   }
@@ -352,23 +365,36 @@ int kin_controller_start(kin_controller *c) {
 }
 
 bool kin_controller_has_synced(const kin_controller *c) {
-  return kin_queue_has_synced(c->queue);
+  return c != NULL && kin_queue_has_synced(c->queue);
 }
 
 const char *kin_controller_last_sync_version(const kin_controller *c) {
+  if (c == NULL) {
+    return "";
+  }
   return c->reflector != NULL ? kin_reflector_last_sync_version(c->reflector)
                               : "";
 }
 
 kin_store *kin_controller_store(kin_controller *c) {
+  if (c == NULL) {
+    return NULL;
+  }
   return c->owns_queue ? &c->store : NULL;
 }
 
 kin_queue *kin_controller_queue(kin_controller *c) {
-  return c->queue;
+  return c != NULL ? c->queue : NULL;
 }
 
 void kin_controller_get_status(const kin_controller *c, kin_status *status) {
+  if (status == NULL) {
+    return;
+  }
+  if (c == NULL) {
+    *status = (kin_status){0};
+    return;
+  }
   *status = (kin_status){.state = KIN_STATE_IDLE};
   if (c->reflector != NULL) {
     kin_reflector_get_status(c->reflector, status);
@@ -377,5 +403,12 @@ void kin_controller_get_status(const kin_controller *c, kin_status *status) {
 
 void kin_controller_get_stats(const kin_controller *c,
                               kin_controller_stats *stats) {
+  if (stats == NULL) {
+    return;
+  }
+  if (c == NULL) {
+    *stats = (kin_controller_stats){0};
+    return;
+  }
   *stats = c->stats;
 }

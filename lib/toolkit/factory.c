@@ -115,6 +115,9 @@ static void on_informer_gone(kin__gone_watch *watch) {
 
 int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
                       void *data) {
+  if (factory == NULL) {
+    return KIN_EINVAL;
+  }
   if (factory->is_closing) {
     return KIN_EALREADY;
   }
@@ -239,7 +242,13 @@ int kin__factory_open(kin_factory **out, kin__host *host,
 
 int kin_factory_open(kin_factory **out, kin_client *client,
                      const kin_factory_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   kin_factory_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
   return err == 0 ? kin__factory_open(out, kin__client_host(client), &copy)
@@ -389,7 +398,13 @@ static int add(kin_factory *factory, kin_informer_options *options,
 int kin_factory_informer_with(kin_factory *factory,
                               const kin_informer_options *options,
                               kin_informer **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
+  if (factory == NULL) {
+    return KIN_EINVAL;
+  }
   kin_informer_options o;
   int err = kin__options_copy(&o, sizeof o, options, sizeof o);
   if (err == 0 && factory->is_closing) {
@@ -416,6 +431,13 @@ int kin_factory_informer_with(kin_factory *factory,
 int kin_factory_informer(kin_factory *factory, const char *group,
                          const char *version, const char *plural,
                          kin_informer **out) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (factory == NULL) {
+    return KIN_EINVAL;
+  }
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.group = group;
   options.version = version;
@@ -426,6 +448,9 @@ int kin_factory_informer(kin_factory *factory, const char *group,
 
 const kin_informer_id *kin_factory_informer_id(const kin_factory *factory,
                                                const kin_informer *informer) {
+  if (factory == NULL || informer == NULL) {
+    return NULL;
+  }
   FOR_EACH(node, factory) {
     if (entry_of(node)->informer == informer) {
       return entry_of(node)->id;
@@ -438,6 +463,9 @@ const kin_informer_id *kin_factory_informer_id(const kin_factory *factory,
  * ------------------------------------------------------------ */
 
 int kin_factory_start(kin_factory *factory) {
+  if (factory == NULL) {
+    return KIN_EINVAL;
+  }
   if (factory->is_closing) {
     return KIN_ECLOSED;
   }
@@ -452,6 +480,9 @@ int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
                      void *data, kin_wait **out) {
   if (out != NULL) {
     *out = NULL;
+  }
+  if (factory == NULL) {
+    return KIN_EINVAL;
   }
   if (factory->is_closing) {
     return KIN_ECLOSED;

@@ -43,6 +43,9 @@ const kin_feature_info *kin_feature_get_info(kin_feature feature) {
 }
 
 int kin_feature_by_name(const char *name, kin_feature *feature) {
+  if (feature == NULL) {
+    return KIN_EINVAL;
+  }
   for (size_t i = 0; name != NULL && i < GATE_COUNT; i++) {
     if (strcmp(gates[i].name, name) == 0) {
       *feature = (kin_feature)i;
@@ -58,6 +61,9 @@ static uint64_t bit(size_t i) {
 
 bool kin_features_is_enabled(const kin_features *features,
                              kin_feature feature) {
+  if (features == NULL) {
+    return false;
+  }
   size_t i = (size_t)feature;
   if (i >= GATE_COUNT) {
     return false;
@@ -78,6 +84,9 @@ static void note(uint64_t *is_known, uint64_t *values, size_t i, bool value) {
 
 int kin_features_set_for_testing(kin_features *features, const char *name,
                                  bool is_enabled) {
+  if (features == NULL) {
+    return KIN_EINVAL;
+  }
   kin_feature feature;
   int err = kin_feature_by_name(name, &feature);
   if (err == 0) {
@@ -88,6 +97,9 @@ int kin_features_set_for_testing(kin_features *features, const char *name,
 
 int kin_features_set(kin_features *features, const char *name,
                      bool is_enabled) {
+  if (features == NULL) {
+    return KIN_EINVAL;
+  }
   kin_feature feature;
   int err = kin_feature_by_name(name, &feature);
   if (err != 0) {
@@ -101,6 +113,9 @@ int kin_features_set(kin_features *features, const char *name,
 
 void kin_features_apply(const kin_features *features,
                         kin_informer_options *options) {
+  if (features == NULL || options == NULL) {
+    return;
+  }
   size_t end = offsetof(kin_informer_options, no_watch_list) +
                sizeof options->no_watch_list;
   if (options->size >= end &&
@@ -141,7 +156,7 @@ static void read_gate(kin_features *features, size_t i, const char *text,
 
 int kin_features_read_env(kin_features *features, kin_getenv_cb getenv_cb,
                           kin_log_cb log, void *data) {
-  if (getenv_cb == NULL) {
+  if (features == NULL || getenv_cb == NULL) {
     return KIN_EINVAL;
   }
   if (features->has_read_env) {
@@ -161,5 +176,5 @@ int kin_features_read_env(kin_features *features, kin_getenv_cb getenv_cb,
 }
 
 bool kin_features_has_read_env(const kin_features *features) {
-  return features->has_read_env;
+  return features != NULL && features->has_read_env;
 }

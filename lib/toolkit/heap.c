@@ -97,6 +97,9 @@ static uint32_t find(const kin_heap *heap, kin_str key) {
 }
 
 int kin_heap_new(kin_heap **out, const kin_heap_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_heap_options o;
   int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
@@ -181,6 +184,9 @@ static int check(const kin_heap *heap, kin_str key, const void *item) {
 }
 
 int kin_heap_put(kin_heap *heap, kin_str key, void *item, void **old) {
+  if (heap == NULL) {
+    return KIN_EINVAL;
+  }
   if (old != NULL) {
     *old = NULL;
   }
@@ -201,6 +207,9 @@ int kin_heap_put(kin_heap *heap, kin_str key, void *item, void **old) {
 }
 
 int kin_heap_put_new(kin_heap *heap, kin_str key, void *item) {
+  if (heap == NULL) {
+    return KIN_EINVAL;
+  }
   int err = check(heap, key, item);
   if (err != 0) {
     return err;
@@ -210,6 +219,9 @@ int kin_heap_put_new(kin_heap *heap, kin_str key, void *item) {
 
 int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
                      size_t count, size_t *done) {
+  if (heap == NULL || (entries == NULL && count > 0)) {
+    return KIN_EINVAL;
+  }
   size_t i = 0;
   int err = heap->is_closed ? KIN_ECLOSED : 0;
   while (err == 0 && i < count) {
@@ -241,6 +253,9 @@ static void *take(kin_heap *heap, uint32_t id) {
 }
 
 int kin_heap_delete(kin_heap *heap, kin_str key, void **item) {
+  if (heap == NULL) {
+    return KIN_EINVAL;
+  }
   uint32_t id = find(heap, key);
   if (id == KIN__NO_SLOT) {
     return KIN_ENOENT;
@@ -253,6 +268,9 @@ int kin_heap_delete(kin_heap *heap, kin_str key, void **item) {
 }
 
 int kin_heap_pop(kin_heap *heap, void **item) {
+  if (heap == NULL) {
+    return KIN_EINVAL;
+  }
   if (heap->map.count == 0) {
     return heap->is_closed ? KIN_ECLOSED : KIN_ENOENT;
   }
@@ -264,20 +282,29 @@ int kin_heap_pop(kin_heap *heap, void **item) {
 }
 
 void *kin_heap_peek(const kin_heap *heap) {
+  if (heap == NULL) {
+    return NULL;
+  }
   return heap->map.count > 0 ? at(heap, id_at(heap, 0))->item : NULL;
 }
 
 void *kin_heap_get(const kin_heap *heap, kin_str key) {
+  if (heap == NULL) {
+    return NULL;
+  }
   uint32_t id = find(heap, key);
   return id != KIN__NO_SLOT ? at(heap, id)->item : NULL;
 }
 
 size_t kin_heap_count(const kin_heap *heap) {
-  return heap->map.count;
+  return heap != NULL ? heap->map.count : 0;
 }
 
 bool kin_heap_next(const kin_heap *heap, kin_cursor *cursor, kin_str *key,
                    void **item) {
+  if (heap == NULL || cursor == NULL) {
+    return false;
+  }
   while (cursor->next < kin__slots_limit(&heap->entries)) {
     const entry *e = at(heap, cursor->next++);
     if (e->key == NULL) {
@@ -295,9 +322,11 @@ bool kin_heap_next(const kin_heap *heap, kin_cursor *cursor, kin_str *key,
 }
 
 void kin_heap_close(kin_heap *heap) {
-  heap->is_closed = true;
+  if (heap != NULL) {
+    heap->is_closed = true;
+  }
 }
 
 bool kin_heap_is_closed(const kin_heap *heap) {
-  return heap->is_closed;
+  return heap != NULL && heap->is_closed;
 }

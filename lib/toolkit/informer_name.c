@@ -41,6 +41,10 @@ struct kin_informer_id {
 
 int kin_informer_names_new(kin_informer_names **out,
                            const kin_allocator *allocator) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   allocator = allocator != NULL ? allocator : kin__default_allocator();
   kin_informer_names *names = kin__malloc(allocator, sizeof *names);
   *out = names;
@@ -70,8 +74,11 @@ static bool is_held(const kin_informer_name *name) {
 
 int kin_informer_name_new(kin_informer_name **out, kin_informer_names *names,
                           const char *text) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (text == NULL || text[0] == '\0') {
+  if (names == NULL || text == NULL || text[0] == '\0') {
     return KIN_EINVAL;
   }
   size_t size = strlen(text) + 1;
@@ -144,6 +151,9 @@ static bool is_taken(const kin_informer_name *name, const kin_informer_id *id) {
 int kin_informer_id_new(kin_informer_id **out, kin_informer_name *name,
                         const char *group, const char *version,
                         const char *plural) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   if (plural == NULL || plural[0] == '\0') {
     return KIN_EINVAL;
@@ -195,21 +205,21 @@ void kin_informer_id_free(kin_informer_id *id) {
 }
 
 bool kin_informer_id_is_reserved(const kin_informer_id *id) {
-  return !kin__list_is_empty(&id->node);
+  return id != NULL && !kin__list_is_empty(&id->node);
 }
 
 const char *kin_informer_id_name(const kin_informer_id *id) {
-  return kin_informer_name_text(id->name);
+  return id != NULL ? kin_informer_name_text(id->name) : "";
 }
 
 const char *kin_informer_id_group(const kin_informer_id *id) {
-  return id->group;
+  return id != NULL ? id->group : "";
 }
 
 const char *kin_informer_id_version(const kin_informer_id *id) {
-  return id->version;
+  return id != NULL ? id->version : "";
 }
 
 const char *kin_informer_id_plural(const kin_informer_id *id) {
-  return id->plural;
+  return id != NULL ? id->plural : "";
 }

@@ -93,6 +93,9 @@ static void on_informer_gone(kin__gone_watch *watch) {
 
 int kin_informer_watcher_close(kin_informer_watcher *watcher,
                                kin_watch_close_cb cb, void *data) {
+  if (watcher == NULL) {
+    return KIN_EINVAL;
+  }
   if (watcher->is_closing) {
     return KIN_EALREADY;
   }
@@ -194,18 +197,31 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
 
 int kin_informer_watcher_open(kin_informer_watcher **out, kin_client *client,
                               const kin_informer_watcher_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__informer_watcher_open(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */
 
 void kin_informer_watcher_pause(kin_informer_watcher *watcher) {
+  if (watcher == NULL) {
+    return;
+  }
   if (!watcher->is_closing) {
     kin_listener_pause(watcher->listener);
   }
 }
 
 void kin_informer_watcher_resume(kin_informer_watcher *watcher) {
+  if (watcher == NULL) {
+    return;
+  }
   if (!watcher->is_closing) {
     kin_listener_resume(watcher->listener);
   }
@@ -213,5 +229,5 @@ void kin_informer_watcher_resume(kin_informer_watcher *watcher) {
 
 kin_informer *
 kin_informer_watcher_informer(const kin_informer_watcher *watcher) {
-  return watcher->informer;
+  return watcher != NULL ? watcher->informer : NULL;
 }

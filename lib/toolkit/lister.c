@@ -34,7 +34,13 @@ static int make_key(const kin_lister *lister, kin_str name, char *buffer,
 
 int kin_lister_get(const kin_lister *lister, kin_str name,
                    const kin_object **object) {
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
   *object = NULL;
+  if (lister == NULL || lister->store == NULL) {
+    return KIN_EINVAL;
+  }
   char buffer[KIN_KEY_SIZE];
   char *spare = NULL;
   kin_str key = name;
@@ -60,6 +66,9 @@ static const kin__index *namespace_index(const kin_store *store) {
 
 kin_lister_scan kin_lister_list(const kin_lister *lister,
                                 const kin_selector *selector) {
+  if (lister == NULL || lister->store == NULL) {
+    return (kin_lister_scan){.is_over = true};
+  }
   kin_lister_scan scan = {.lister = *lister, .selector = selector};
   scan.is_over = kin_selector_is_nothing(selector);
   if (lister->namespace_.length > 0 && !scan.is_over) {
@@ -80,6 +89,9 @@ static bool is_asked_for(const kin_lister_scan *scan,
 }
 
 const kin_object *kin_lister_next(kin_lister_scan *scan) {
+  if (scan == NULL) {
+    return NULL;
+  }
   const kin_store *store = scan->lister.store;
   while (!scan->is_over) {
     const kin_object *object =

@@ -300,6 +300,9 @@ static void on_gone(kin__deferred *deferred) {
 
 int kin_retry_watcher_close(kin_retry_watcher *watcher, kin_watch_close_cb cb,
                             void *data) {
+  if (watcher == NULL) {
+    return KIN_EINVAL;
+  }
   if (watcher->is_closing) {
     return KIN_EALREADY;
   }
@@ -402,26 +405,45 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
 
 int kin_retry_watcher_open(kin_retry_watcher **out, kin_client *client,
                            const kin_retry_watcher_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
   return kin__retry_watcher_open(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */
 
 void kin_retry_watcher_pause(kin_retry_watcher *watcher) {
-  watcher->is_paused = true;
+  if (watcher != NULL) {
+    watcher->is_paused = true;
+  }
 }
 
 void kin_retry_watcher_resume(kin_retry_watcher *watcher) {
+  if (watcher == NULL) {
+    return;
+  }
   watcher->is_paused = false;
   wake(watcher);
 }
 
 const char *
 kin_retry_watcher_resource_version(const kin_retry_watcher *watcher) {
-  return watcher->version;
+  return watcher != NULL ? watcher->version : "";
 }
 
 void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
                                   kin_status *status) {
+  if (status == NULL) {
+    return;
+  }
+  if (watcher == NULL) {
+    *status = (kin_status){0};
+    return;
+  }
   kin__feed_get_status(&watcher->feed, status);
 }

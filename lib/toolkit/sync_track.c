@@ -23,11 +23,13 @@ static void check(kin_sync_counter *counter) {
 }
 
 void kin_sync_counter_start(kin_sync_counter *counter) {
-  counter->under_way++;
+  if (counter != NULL) {
+    counter->under_way++;
+  }
 }
 
 int kin_sync_counter_finish(kin_sync_counter *counter) {
-  if (counter->under_way == 0) {
+  if (counter == NULL || counter->under_way == 0) {
     return KIN_EINVAL;
   }
   counter->under_way--;
@@ -36,12 +38,15 @@ int kin_sync_counter_finish(kin_sync_counter *counter) {
 }
 
 void kin_sync_counter_upstream_synced(kin_sync_counter *counter) {
+  if (counter == NULL) {
+    return;
+  }
   counter->upstream_has_synced = true;
   check(counter);
 }
 
 bool kin_sync_counter_has_synced(const kin_sync_counter *counter) {
-  return counter->has_synced;
+  return counter != NULL && counter->has_synced;
 }
 
 typedef struct entry {
@@ -73,6 +78,10 @@ static uint32_t find(const kin_sync_set *set, kin_str key, uint32_t hash) {
 }
 
 int kin_sync_set_new(kin_sync_set **out, const kin_allocator *allocator) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
   allocator = allocator != NULL ? allocator : kin__default_allocator();
   kin_sync_set *set = kin__calloc(allocator, 1, sizeof *set);
   *out = set;
@@ -100,6 +109,9 @@ void kin_sync_set_free(kin_sync_set *set) {
 }
 
 int kin_sync_set_start(kin_sync_set *set, kin_str key) {
+  if (set == NULL) {
+    return KIN_EINVAL;
+  }
   uint32_t hash = kin__hash(&set->seed, key);
   if (find(set, key, hash) != KIN__NO_SLOT) {
     return 0;
@@ -123,6 +135,9 @@ int kin_sync_set_start(kin_sync_set *set, kin_str key) {
 }
 
 void kin_sync_set_finish(kin_sync_set *set, kin_str key) {
+  if (set == NULL) {
+    return;
+  }
   uint32_t id = find(set, key, kin__hash(&set->seed, key));
   if (id != KIN__NO_SLOT) {
     kin__free(&set->allocator, at(set, id)->key);
@@ -133,15 +148,17 @@ void kin_sync_set_finish(kin_sync_set *set, kin_str key) {
 }
 
 void kin_sync_set_upstream_synced(kin_sync_set *set) {
-  kin_sync_counter_upstream_synced(&set->counter);
+  if (set != NULL) {
+    kin_sync_counter_upstream_synced(&set->counter);
+  }
 }
 
 bool kin_sync_set_has_synced(const kin_sync_set *set) {
-  return set->counter.has_synced;
+  return set != NULL && set->counter.has_synced;
 }
 
 size_t kin_sync_set_count(const kin_sync_set *set) {
-  return set->counter.under_way;
+  return set != NULL ? set->counter.under_way : 0;
 }
 
 struct kin_lazy {
@@ -162,6 +179,9 @@ static void release(kin_lazy *lazy) {
 }
 
 int kin_lazy_new(kin_lazy **out, const kin_lazy_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
   kin_lazy_options o;
   int err = kin__options_copy(&o, sizeof o, options, LAZY_OPTIONS_FIRST_SIZE);
@@ -194,6 +214,9 @@ void kin_lazy_free(kin_lazy *lazy) {
 }
 
 int kin_lazy_get(kin_lazy *lazy, void **value) {
+  if (lazy == NULL || value == NULL) {
+    return KIN_EINVAL;
+  }
   if (lazy->is_evaluating) {
     return KIN_EALREADY;
   }
@@ -216,6 +239,9 @@ int kin_lazy_get(kin_lazy *lazy, void **value) {
 }
 
 void kin_lazy_notify(kin_lazy *lazy) {
+  if (lazy == NULL) {
+    return;
+  }
   lazy->generation++;
   if (!lazy->is_evaluating) {
     release(lazy);
@@ -224,11 +250,11 @@ void kin_lazy_notify(kin_lazy *lazy) {
 }
 
 uint64_t kin_lazy_generation(const kin_lazy *lazy) {
-  return lazy->generation;
+  return lazy != NULL ? lazy->generation : 0;
 }
 
 bool kin_lazy_offer(kin_lazy *lazy, uint64_t generation, void *value) {
-  if (lazy->is_evaluating || lazy->is_current ||
+  if (lazy == NULL || lazy->is_evaluating || lazy->is_current ||
       generation != lazy->generation) {
     return false;
   }

@@ -107,7 +107,7 @@ static void on_host_closing(kin__member *member) {
 }
 
 int kin_until_cancel(kin_until *until, int code) {
-  if (code >= 0) {
+  if (until == NULL || code >= 0) {
     return KIN_EINVAL;
   }
   if (until->has_ended) {
@@ -323,6 +323,9 @@ static int open_in_client(kin_until **out, kin_client *client,
   kin_until *until = NULL;
   kin_until_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  if (err == 0 && client == NULL) {
+    err = KIN_EINVAL;
+  }
   if (err == 0) {
     err = kin__until_open(&until, kin__client_host(client), &copy, is_synced);
   }

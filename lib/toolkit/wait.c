@@ -230,7 +230,7 @@ static void step(kin__deferred *deferred) {
 }
 
 int kin_wait_cancel(kin_wait *wait, int code) {
-  if (code >= 0) {
+  if (wait == NULL || code >= 0) {
     return KIN_EINVAL;
   }
   if (wait->code != 0) {
@@ -442,6 +442,9 @@ int kin_wait_open(kin_wait **out, kin_client *client,
   kin_wait *wait = NULL;
   kin_wait_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  if (err == 0 && client == NULL) {
+    err = KIN_EINVAL;
+  }
   if (err == 0) {
     err = kin__wait_open(&wait, kin__client_host(client), &copy,
                          "failed to wait for all");

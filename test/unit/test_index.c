@@ -117,7 +117,7 @@ static void test_index_unknown_name(void **state) {
       KIN_ENOENT);
   assert_null(kin_store_by_index_next(f.store, &cursor));
   assert_int_equal(kin_store_by_index(f.store, NULL, KIN__LIT(""), &cursor),
-                   KIN_ENOENT);
+                   KIN_EINVAL);
   assert_int_equal(kin_store_index_count(f.store, "byuser", KIN__LIT("ernie")),
                    0);
   assert_false(kin_store_index_ready(f.store, "byuser"));

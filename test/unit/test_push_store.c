@@ -39,7 +39,9 @@ static void on_push(const kin_object_list *objects, void *data) {
   if (f->writes) {
     kin_str key = KIN__LIT("a");
     assert_int_equal(kin_push_store_delete(f->store, key), KIN_EALREADY);
-    assert_int_equal(kin_push_store_put(f->store, NULL), KIN_EALREADY);
+    kin_object *object = object_keyed(NULL, "z", 1);
+    assert_int_equal(kin_push_store_put(f->store, object), KIN_EALREADY);
+    kin_object_unref(object);
     assert_int_equal(kin_push_store_replace(f->store, NULL, 0, key),
                      KIN_EALREADY);
     assert_int_equal(kin_store_count(kin_push_store_content(f->store)),

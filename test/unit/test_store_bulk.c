@@ -357,7 +357,7 @@ static void test_store_bulk_list_errors(void **state) {
       KIN_ENOENT);
   assert_null(list);
   assert_int_equal(kin_store_list_like(f.store, NULL, object, &list),
-                   KIN_ENOENT);
+                   KIN_EINVAL);
   assert_int_equal(add_callback(f.store, "user", refuse_users, NULL), 0);
   assert_int_equal(kin_store_list_like(f.store, "user", NULL, &list),
                    KIN_EINVAL);

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that the tests of arguments forget nothing: each public function is
+called in one of them, and for each of its pointers there is a call in some test
+that gives NULL in its place. Usage: check_arguments.py SOURCE_ROOT | --self-test
+"""
+
+import pathlib
+import re
+import sys
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+
+def split(arguments):
+    """The arguments of a call or a declaration."""
+    parts, depth, start, in_string = [], 0, 0, False
+    for i, c in enumerate(arguments):
+        if c == '"' and arguments[i - 1] != "\\":
+            in_string = not in_string
+        if in_string:
+            continue
+        depth += (c in "({[") - (c in ")}]")
+        if c == "," and depth == 0:
+            parts.append(arguments[start:i].strip())
+            start = i + 1
+    parts.append(arguments[start:].strip())
+    return [] if parts in ([""], ["void"]) else parts
+
+
+def calls(text):
+    """Yields name and arguments of all calls of kin_ functions."""
+    for match in re.finditer(r"\b(kin_[a-z]\w*)\(", text):
+        depth, i, in_string = 1, match.end(), False
+        while depth > 0 and i < len(text):
+            if text[i] == '"' and text[i - 1] != "\\":
+                in_string = not in_string
+            if not in_string:
+                depth += (text[i] == "(") - (text[i] == ")")
+            i += 1
+        yield match.group(1), split(text[match.end():i - 1])
+
+
+def is_pointer(parameter):
+    """Callbacks are pointers; `void *data` is for the callee's callbacks."""
+    kind = re.sub(r"\w+$", "", parameter).strip()
+    return ("*" in kind and parameter != "void *data") or kind.endswith("_cb")
+
+
+def declared(text):
+    """{function: [is each parameter a pointer]} of a header."""
+    text = re.sub(r"typedef[^;]*\(\*?\w+\)[^;]*;", "", without_comments(text))
+    found = {}
+    for match in re.finditer(r"\b(kin_[a-z]\w*)\s*\(([^;{}]*)\)\s*;", text):
+        found[match.group(1)] = [is_pointer(" ".join(p.split()))
+                                 for p in split(match.group(2))]
+    return found
+
+
+def missing(functions, argument_tests, all_tests):
+    """What the tests do not have, as lines for people."""
+    named = {name for text in argument_tests for name, _ in calls(text)}
+    nulls = {(name, i) for text in all_tests for name, args in calls(text)
+             for i, arg in enumerate(args) if arg == "NULL"}
+    lines = [f"{name}: in no test of arguments"
+             for name in functions if name not in named]
+    lines += [f"{name}: never given NULL as argument {i + 1}"
+              for name, pointers in functions.items()
+              for i, is_one in enumerate(pointers)
+              if is_one and (name, i) not in nulls]
+    return lines
+
+
+def self_test():
+    header = """/* int kin_gone(int *p); */
+    typedef int (*kin_less_cb)(const void *a, const void *b, void *data);
+    KIN_EXTERN int kin_a(kin_a_type **out, const char *name, int n);
+    KIN_EXTERN void kin_b(kin_less_cb less, void *data);
+    KIN_EXTERN kin_str kin_c(void);"""
+    functions = declared(header)
+    want = {"kin_a": [True, True, False], "kin_b": [True, False], "kin_c": []}
+    full = 'kin_a(NULL, "x,)", f(1, 2)); kin_a(&a,\n NULL, 3); kin_b(NULL, d);' \
+        " kin_c();"
+    cases = [
+        functions == want,
+        missing(functions, [full], [full]) == [],
+        missing(functions, [], [full]) == [f"{f}: in no test of arguments"
+                                           for f in want],
+        missing(functions, [full], [full.replace(" NULL, 3", " b, 3")]) ==
+        ["kin_a: never given NULL as argument 2"],
+    ]
+    print(f"{sum(cases)} passed, {len(cases) - sum(cases)} failed")
+    return not all(cases)
+
+
+def main():
+    if sys.argv[1] == "--self-test":
+        return self_test()
+    root = pathlib.Path(sys.argv[1])
+    functions = {}
+    for path in sorted((root / "include/kin").rglob("*.h*")):
+        functions.update(declared(path.read_text()))
+    texts = {path: without_comments(path.read_text())
+             for path in (root / "test").rglob("*.c")}
+    lines = missing(functions,
+                    [text for path, text in texts.items()
+                     if path.name.startswith("test_arguments")],
+                    texts.values())
+    for line in lines:
+        print(f"FAIL: {line}")
+    failed = len(lines) + (len(functions) == 0)
+    print(f"{len(functions)} functions")
+    print(f"{max(len(functions) - failed, 0)} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
