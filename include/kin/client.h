@@ -202,25 +202,32 @@ typedef struct kin_client_options {
    * logged as a warning and counted (kin_status.overdue_lists). 0: 5 s; at most
    * an hour. */
   uint64_t list_turn_ms;
+
+  /* Where kin_client_open, if it fails, puts what is wrong with the options: a
+   * text for people, with the name of the option, and its value unless that may
+   * be a secret; "" if it succeeds, or fails for another reason. problem_size
+   * is the room in bytes, 256 is always enough; a longer text is cut. The same
+   * text is an ERROR in the log. NULL: not needed. */
+  char *problem;
+  size_t problem_size;
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
         (kin_log_level)0, 0, 0, 0, false, false, false, 0, NULL, NULL, NULL,   \
         NULL, NULL, NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0, NULL, \
-        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0, 0                            \
+        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0                   \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is
  * copied; the copies of keys and tokens are wiped when they are of no more use.
  * The loop must outlive the client.
  * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
- * for an http server, or ones that contradict each other; a log line says
- * which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version,
- * accept_gzip without zlib),
- * KIN_ENOMEM, and libuv's. *out is NULL then. What is wrong with a file or with
- * PEM data comes through on_error of the informers, class KIN_CLASS_TLS or
- * KIN_CLASS_AUTH. */
+ * for an http server, or ones that contradict each other; `problem` and a log
+ * line say which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version,
+ * accept_gzip without zlib), KIN_ENOMEM, and libuv's. *out is NULL then. What
+ * is wrong with a file or with PEM data comes through on_error of the
+ * informers, class KIN_CLASS_TLS or KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 
@@ -242,6 +249,13 @@ KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
  * called with unref. Closing always completes in a running loop. */
 KIN_EXTERN void kin_client_ref(kin_client *client);
 KIN_EXTERN void kin_client_unref(kin_client *client);
+
+/* What was wrong with the options that a function was given last to open
+ * something on this client (an informer, a listener, a reflector, ...): a text
+ * for people as that of kin_client_options.problem, such as "plural: "Pods" is
+ * no resource name"; also an ERROR in the log. "" if it succeeded, or failed
+ * for another reason. Borrowed until the next such call. */
+KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
 /* The loop given to kin_client_open. */
 KIN_EXTERN uv_loop_t *kin_client_loop(const kin_client *client);

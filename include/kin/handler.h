@@ -106,7 +106,8 @@ typedef struct kin_listener_options {
 
   /* Up to this many undelivered notifications are kept exactly; further ones
    * are coalesced per object, which bounds the queue by the number of objects.
-   * 0: 4096, KIN_NEVER: never coalesce. */
+   * 0: 4096. KIN_NEVER: nothing is ever coalesced, nor while the listener is
+   * paused; the queue then has no bound. */
   uint32_t exact_limit;
 
   /* What the log calls it (EH-07), at most 255 bytes; copied. NULL or "":
@@ -142,8 +143,8 @@ KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
  * freed in later loop iterations. */
 KIN_EXTERN void kin_listener_close(kin_listener *listener);
 
-/* Stops or continues delivery. While paused, changes are coalesced per object;
- * none is lost. */
+/* Stops or continues delivery. While paused, changes are coalesced per object,
+ * unless exact_limit is KIN_NEVER; none is lost. */
 KIN_EXTERN void kin_listener_pause(kin_listener *listener);
 KIN_EXTERN void kin_listener_resume(kin_listener *listener);
 

@@ -160,7 +160,13 @@ typedef struct kin_informer_options {
 
   /* Only these fields are stored, by JSON Pointer of at most 64 tokens of at
    * most 65,535 bytes, besides apiVersion, kind and metadata's name, namespace,
-   * uid, resourceVersion and labels. None: all. Copied. */
+   * uid, resourceVersion and labels. None: all. Copied.
+   *
+   * A number in a pointer names a member of that name in an object, and an
+   * element by its index in an array: "/spec/containers/0/image". Of an array
+   * on the way to a field, all behind the last element that is named is
+   * dropped. What is before it keeps its place, so that indices stay right:
+   * objects and arrays as empty ones, other values as they are. */
   const char *const *fields;
   size_t field_count;
 
@@ -262,8 +268,10 @@ typedef struct kin_informer_options {
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);
 
-/* Begins to list and watch in a later loop iteration. Errors: KIN_EALREADY
- * (started before; SI-02), KIN_ECLOSED. */
+/* Begins to list and watch. A source of the program's own (and `modify`) is
+ * asked for the first time inside this call; handlers and other event callbacks
+ * come from later loop iterations. Errors: KIN_EALREADY (started before;
+ * SI-02), KIN_ECLOSED. */
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /* Ends an informer and its listeners. No callback comes after this call except

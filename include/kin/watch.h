@@ -198,7 +198,8 @@ KIN_EXTERN int kin_informer_watcher_close(kin_informer_watcher *watcher,
                                           kin_watch_close_cb cb, void *data);
 
 /* Stops or continues events. While it is paused changes are coalesced per
- * object, so that it may be paused for any time; see kin_listener_pause. */
+ * object, so that it may be paused for any time, unless exact_limit is
+ * KIN_NEVER; see kin_listener_pause. */
 KIN_EXTERN void kin_informer_watcher_pause(kin_informer_watcher *watcher);
 KIN_EXTERN void kin_informer_watcher_resume(kin_informer_watcher *watcher);
 

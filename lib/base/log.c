@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...) {
@@ -15,4 +16,23 @@ void kin__log_write(const kin__log *log, kin_log_level level,
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
   log->cb(level, line, log->data);
+}
+
+int kin__log_problem(const kin__log *log, int code, const char *format, ...) {
+  char line[KIN__PROBLEM_SIZE];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (log != NULL && log->problem != NULL) {
+    memcpy(log->problem, line, sizeof line);
+  }
+  kin__log_write(log, KIN_LOG_ERROR, "%s", line);
+  return code;
+}
+
+void kin__log_no_problem(const kin__log *log) {
+  if (log != NULL && log->problem != NULL) {
+    log->problem[0] = '\0';
+  }
 }

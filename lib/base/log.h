@@ -9,12 +9,23 @@ typedef struct kin__log {
   kin_log_cb cb;
   void *data;
   kin_log_level level;
+  char *problem; /* KIN__PROBLEM_SIZE bytes, see kin__log_problem; or NULL */
 } kin__log;
+
+#define KIN__PROBLEM_SIZE 256
 
 /* Formats a line of at most 511 bytes and passes it on if the level is wanted.
  * `log` may be NULL. Never pass bodies or credentials. */
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Says what is wrong with something that the program gave: an ERROR line that
+ * is kept, cut to fit, for kin_client_problem. Returns `code`. */
+int kin__log_problem(const kin__log *log, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Forgets what was kept. */
+void kin__log_no_problem(const kin__log *log);
 
 #endif /* KIN_BASE_LOG_H */

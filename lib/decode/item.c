@@ -170,12 +170,10 @@ static int add_dropped(kin__item *item, uint64_t begin, uint64_t end) {
   return 0;
 }
 
-/* A name has been read. As long as no member is kept, what was dropped reaches
+/* A member or element begins. As long as none is kept, what was dropped reaches
  * to where the next one begins. */
-static void begin_member(kin__item *item, kin__item_level *level,
-                         const kin__cursor *cursor) {
-  kin__project project =
-      kin__projection_member(level->node, cursor->text, &level->child);
+static void begin_child(kin__item *item, kin__item_level *level,
+                        const kin__cursor *cursor, kin__project project) {
   if (level->has_dropped && !level->has_kept) {
     kin__span *last = &item->dropped[item->dropped_count - 1];
     last->length = (uint32_t)(cursor->begin - item->begin) - last->offset;
@@ -189,6 +187,26 @@ static void begin_member(kin__item *item, kin__item_level *level,
   }
   level->child_place =
       project == KIN__DESCEND ? KIN__ITEM_ELSEWHERE : KIN__ITEM_NOT_ENTERED;
+}
+
+static void begin_member(kin__item *item, kin__item_level *level,
+                         const kin__cursor *cursor) {
+  kin__project project =
+      kin__projection_member(level->node, cursor->text, &level->child);
+  begin_child(item, level, cursor, project);
+}
+
+/* Elements have no names: the first token of each comes here. */
+static void begin_element(kin__item *item, const kin__cursor *cursor,
+                          int token) {
+  kin__item_level *level = &item->levels[item->depth - 1];
+  bool is_element =
+      level->is_array && token != KIN__TOKEN_END && token != KIN__TOKEN_SKIPPED;
+  if (is_element) {
+    kin__project project = kin__projection_element(
+        level->node, level->next_index++, &level->child);
+    begin_child(item, level, cursor, project);
+  }
 }
 
 static int end_member(kin__item *item, kin__item_level *level,
@@ -361,6 +379,12 @@ static void on_container(kin__item *item, kin__cursor *cursor, int token) {
     push(item, level->child_place, level->child);
     return;
   }
+  if (token == KIN__TOKEN_ARRAY && level->child != NULL) {
+    item->field = KIN__ITEM_NO_FIELD;
+    push(item, KIN__ITEM_ELSEWHERE, level->child);
+    item->levels[item->depth - 1].is_array = true;
+    return;
+  }
   if (token == KIN__TOKEN_ARRAY) {
     item->field = KIN__ITEM_NO_FIELD;
   } else if (item->field == KIN__ITEM_LABELS) {
@@ -403,6 +427,7 @@ static int on_skipped(kin__item *item, kin__cursor *cursor) {
 
 static int on_token(kin__item *item, kin__cursor *cursor, int token) {
   int err;
+  begin_element(item, cursor, token);
   switch (token) {
   case KIN__TOKEN_NAME:
     on_name(item, cursor);

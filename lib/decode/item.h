@@ -56,7 +56,8 @@ typedef enum kin__item_place {
   KIN__ITEM_ELSEWHERE
 } kin__item_place;
 
-/* An entered object and its member in hand. Offsets are the cursor's. */
+/* An entered object and its member in hand, or an array and its element.
+ * Offsets are the cursor's. */
 typedef struct kin__item_level {
   const struct kin__projection_node *node; /* NULL: all of it is kept */
   const struct kin__projection_node *child;
@@ -64,9 +65,11 @@ typedef struct kin__item_level {
   uint64_t drop_begin; /* if is_dropping */
   kin__item_place place;
   kin__item_place child_place;
-  bool has_kept;    /* a member, of those so far */
-  bool has_dropped; /* likewise */
-  bool is_dropping; /* the member in hand */
+  bool is_array;
+  uint32_t next_index; /* of an array: the next element's */
+  bool has_kept;       /* a member, of those so far */
+  bool has_dropped;    /* likewise */
+  bool is_dropping;    /* the member in hand */
 } kin__item_level;
 
 typedef struct kin__item_string {

@@ -226,3 +226,41 @@ kin__project kin__projection_member(const node *parent, kin_str name,
   }
   return found->project;
 }
+
+/* Whether a name is an index as JSON Pointers write them. */
+static bool read_index(const node *n, uint32_t *index) {
+  uint64_t value;
+  bool is_index = n->name_length > 0 && n->name_length <= 9 &&
+                  (n->name[0] != '0' || n->name_length == 1) &&
+                  kin__str_to_u64(kin__str(n->name, n->name_length), &value);
+  if (is_index) {
+    *index = (uint32_t)value;
+  }
+  return is_index;
+}
+
+kin__project kin__projection_element(const node *parent, uint32_t index,
+                                     const node **child) {
+  static const node hollow = {.project = KIN__DESCEND, .others = KIN__DROP_ALL};
+  *child = NULL;
+  if (parent == NULL || parent->others == KIN__KEEP_ALL) {
+    return KIN__KEEP_ALL;
+  }
+  bool is_before_another = false;
+  for (const node *n = parent->children; n != NULL; n = n->next) {
+    uint32_t named;
+    if (!read_index(n, &named)) {
+      continue;
+    }
+    if (named == index) {
+      *child = n->project == KIN__DESCEND ? n : NULL;
+      return n->project;
+    }
+    is_before_another = is_before_another || named > index;
+  }
+  if (!is_before_another) {
+    return KIN__DROP_ALL;
+  }
+  *child = &hollow;
+  return KIN__DESCEND;
+}

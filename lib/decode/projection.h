@@ -25,8 +25,7 @@ int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
                         bool keep_managed_fields);
 
 /* Only these fields, besides apiVersion, kind and metadata's name, namespace,
- * uid, resourceVersion and labels. Array elements cannot be named: a pointer
- * into an array keeps the array. Errors: KIN_ENOMEM, KIN_EINVAL (malformed
+ * uid, resourceVersion and labels. Errors: KIN_ENOMEM, KIN_EINVAL (malformed
  * pointer, over KIN__JSON_POINTER_TOKENS, or a token over
  * KIN__CURSOR_TEXT_MAX). */
 int kin__projection_new_fields(kin__projection **out,
@@ -44,5 +43,13 @@ kin__projection_root(const kin__projection *projection);
 kin__project kin__projection_member(const struct kin__projection_node *node,
                                     kin_str name,
                                     const struct kin__projection_node **child);
+
+/* The same for the element `index` of the array that `node` stands for. Behind
+ * the last element that is named all are dropped. One before it that is not
+ * named itself has a node that drops all members and elements, so that it stays
+ * as an empty one; if it is neither object nor array, it is to be kept. */
+kin__project kin__projection_element(const struct kin__projection_node *node,
+                                     uint32_t index,
+                                     const struct kin__projection_node **child);
 
 #endif /* KIN_DECODE_PROJECTION_H */

@@ -88,7 +88,8 @@ static int make_named(kin_listener **out, const kin__dispatcher *dispatcher,
   size_t length = is_named ? strnlen(name, MAX_NAME_LENGTH + 1)
                            : sizeof made_up + 2 * sizeof(void *) + 2;
   if (length > MAX_NAME_LENGTH) {
-    return KIN_EINVAL;
+    return kin__log_problem(dispatcher->log, KIN_EINVAL,
+                            "name: has more than %u bytes", MAX_NAME_LENGTH);
   }
   kin_listener *listener =
       kin__calloc(dispatcher->allocator, 1, sizeof *listener + length + 1);
@@ -106,7 +107,7 @@ static int make_named(kin_listener **out, const kin__dispatcher *dispatcher,
 
 int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
                       const kin_listener_options *options) {
-  kin_listener *listener;
+  kin_listener *listener = NULL;
   int err = make_named(&listener, dispatcher, options->name);
   if (err != 0) {
     return err;

@@ -61,7 +61,7 @@ void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
  * entry, empty the overflow: then the second goes to the other part. */
 static int reserve(kin__listener_queue *queue, unsigned pushes) {
   int err = 0;
-  if (!queue->is_paused) {
+  if (!queue->is_paused || queue->exact_limit == SIZE_MAX) {
     err = kin__chunkq_reserve(&queue->exact, pushes);
   }
   if (err == 0 && (kin__listener_queue_is_coalescing(queue) ||

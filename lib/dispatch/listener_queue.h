@@ -13,9 +13,9 @@
 
 /* The undelivered notifications of one listener, oldest first.
  *
- * The exact part holds them as they came. When it has reached its limit, or
- * while the listener is paused, notifications go to the overflow part, where
- * those of one key are merged, until the overflow is empty again:
+ * The exact part holds them as they came. When it has reached its limit, if it
+ * has one, or while the listener is paused, notifications go to the overflow
+ * part, where those of one key are merged, until the overflow is empty again:
  *
  *   add + update    = add(newest), initial if the add was
  *   add + delete    = nothing
@@ -52,7 +52,7 @@ typedef struct kin__listener_queue {
 
 #define KIN__WANTS(type) (1u << (type))
 
-/* Allocates nothing. exact_limit SIZE_MAX: only a pause coalesces. Synced
+/* Allocates nothing. exact_limit SIZE_MAX: nothing is coalesced. Synced
  * markers are always kept, whether wanted or not. */
 void kin__listener_queue_init(kin__listener_queue *queue,
                               const kin_allocator *allocator, uint8_t wanted,
@@ -60,13 +60,14 @@ void kin__listener_queue_init(kin__listener_queue *queue,
 /* Drops what is left; O(n), see kin__listener_queue_clear_step. */
 void kin__listener_queue_finish(kin__listener_queue *queue);
 
-/* While paused, everything is coalesced. */
+/* While paused, everything is coalesced, unless nothing ever is. */
 void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused);
 
 /* Whether the next push goes to the overflow and so needs the key's hash. */
 static inline bool
 kin__listener_queue_is_coalescing(const kin__listener_queue *queue) {
-  return queue->is_paused || queue->first != KIN__NO_SLOT ||
+  return (queue->is_paused && queue->exact_limit != SIZE_MAX) ||
+         queue->first != KIN__NO_SLOT ||
          queue->exact.count >= queue->exact_limit;
 }
 

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "config/token.h"
+#include "informer/client_options.h"
 #include "informer/env.h"
 #include "informer/host.h"
 #include "informer/informer.h"
@@ -30,20 +31,16 @@
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
-#define MAX_TIMEOUT_MS 3600000u
 #define DEFAULT_BUDGET_US 500u
 #define DEFAULT_MAX_LISTS 4u
-#define MAX_LISTS 65536u
 #define DEFAULT_LIST_TURN_MS 5000u
-#define MAX_BUDGET_US 1000000u
-#define MAX_USER_AGENT 256u
 #define CELLS_PER_STEP 256u
 #define MAX_IDLE_CONNECTIONS 4u
 #define IDLE_TIMEOUT_MS 90000u /* CN-09; probes keep one connection warm */
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
 
-static_assert(offsetof(kin_client_options, list_turn_ms) + sizeof(uint64_t) ==
+static_assert(offsetof(kin_client_options, problem_size) + sizeof(size_t) ==
                   sizeof(kin_client_options),
               "a field appended later must not lie in old padding");
 
@@ -66,6 +63,7 @@ struct kin_client {
   kin__limiter limiter; /* in use iff env.limiter is not NULL */
   kin__warnings warnings;
   bool stream_refused; /* by the server; see kin__reflector_use_streams */
+  char problem[KIN__PROBLEM_SIZE];
   kin_client_close_cb close_cb;
   void *close_data;
 };
@@ -132,32 +130,6 @@ static void fill_host(kin_client *client) {
 static bool memory_step(kin__task *task);
 static void before_work(void *ctx);
 
-static bool are_valid(const kin_client_options *options) {
-  return options->server != NULL &&
-         options->connect_timeout_ms <= MAX_TIMEOUT_MS &&
-         options->response_timeout_ms <= MAX_TIMEOUT_MS &&
-         options->budget_us <= MAX_BUDGET_US &&
-         options->mutation_check >= KIN_MUTATION_CHECK_OFF &&
-         options->mutation_check <= KIN_MUTATION_CHECK_PROTECT &&
-         options->mutation_check_ms <= MAX_TIMEOUT_MS &&
-         options->max_lists <= MAX_LISTS &&
-         options->list_turn_ms <= MAX_TIMEOUT_MS &&
-         options->qps_milli <= KIN__BUCKET_MAX_QPS_MILLI &&
-         options->burst <= KIN__BUCKET_MAX_BURST &&
-         (options->burst == 0 || options->qps_milli != 0);
-}
-
-/* A user agent goes into a request head as it is. */
-static bool is_header_value(const char *s) {
-  size_t length = strlen(s);
-  for (size_t i = 0; i < length; i++) {
-    if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
-      return false;
-    }
-  }
-  return length > 0 && length <= MAX_USER_AGENT;
-}
-
 static uint32_t or_default(uint32_t value, uint32_t fallback) {
   return value != 0 ? value : fallback;
 }
@@ -183,9 +155,9 @@ static int make_token(kin_client *client, const kin_client_options *options) {
       .file = options->token_file};
   int err = kin__token_new(&client->token, &token);
   if (err == KIN_EINVAL) {
-    kin__log_write(&client->log, KIN_LOG_ERROR,
-                   "token or token_file is empty, or the token has bytes that "
-                   "no token has");
+    kin__log_problem(&client->log, err,
+                     "token or token_file is empty, or the token has bytes "
+                     "that no token has");
   }
   return err;
 }
@@ -239,14 +211,14 @@ static int render_fields(kin_client *client, const kin_client_options *options,
   const char *reason;
   int err = kin__impersonate_render(fields, &whom, &reason);
   if (err == KIN_EINVAL) {
-    kin__log_write(&client->log, KIN_LOG_ERROR, "impersonation: %s", reason);
+    kin__log_problem(&client->log, err, "impersonation: %s", reason);
   }
   if (err == 0) {
     err = kin__buf_append(fields, "", 1);
   }
   if (err == KIN_ETOOBIG) {
-    kin__log_write(&client->log, KIN_LOG_ERROR, "impersonation: over 64 KiB");
-    err = KIN_EINVAL;
+    err = kin__log_problem(&client->log, KIN_EINVAL,
+                           "impersonation: over 64 KiB");
   }
   return err;
 }
@@ -288,6 +260,9 @@ static int connect_transport(kin_client *client,
       .probe_silence_ms = PROBE_SILENCE_MS,
       .probe_answer_ms = PROBE_ANSWER_MS};
   int err = kin__url_parse(&transport.url, allocator, options->server);
+  if (err == KIN_EURL) {
+    kin__client_bad_server(options->server, &client->log);
+  }
   if (err != 0) {
     return err;
   }
@@ -330,12 +305,6 @@ static int make_arena(kin__memory *memory, const kin_client_options *options) {
 }
 
 static int make_client(kin_client **out, const kin_client_options *options) {
-  const char *user_agent = options->user_agent != NULL
-                               ? options->user_agent
-                               : "kinformer/" KIN_VERSION_STRING;
-  if (!are_valid(options) || !is_header_value(user_agent)) {
-    return KIN_EINVAL;
-  }
   kin__memory *memory = kin__memory_new(options->allocator);
   if (memory == NULL) {
     return KIN_ENOMEM;
@@ -346,15 +315,42 @@ static int make_client(kin_client **out, const kin_client_options *options) {
     return KIN_ENOMEM;
   }
   client->memory = memory;
-  client->user_agent = kin__strdup(&memory->allocator, user_agent);
+  client->user_agent =
+      kin__strdup(&memory->allocator, kin__client_user_agent(options));
   if (client->user_agent == NULL || make_arena(memory, options) != 0) {
     free_client(client);
     return KIN_ENOMEM;
   }
-  kin_log_level level =
-      options->log_level != 0 ? options->log_level : KIN_LOG_WARN;
-  client->log = (kin__log){options->log, options->log_data, level};
+  client->log = kin__client_log(options, client->problem);
   client->random.state = make_seed(options);
+  *out = client;
+  return 0;
+}
+
+/* Everything that can fail. `problem` has KIN__PROBLEM_SIZE bytes. */
+static int build_client(kin_client **out, uv_loop_t *loop,
+                        const kin_client_options *options, char *problem) {
+  kin__log log = kin__client_log(options, problem);
+  int err = kin__client_options_check(options, &log);
+  kin_client *client;
+  if (err == 0) {
+    err = make_client(&client, options);
+  }
+  if (err != 0) {
+    return err;
+  }
+  uint64_t budget_us = or_default(options->budget_us, DEFAULT_BUDGET_US);
+  kin__loop_init(&client->loop, loop, budget_us * 1000);
+  init_warnings(client, options);
+  err = make_token(client, options);
+  if (err == 0) {
+    err = open_transport(client, options);
+  }
+  if (err != 0) {
+    memcpy(problem, client->problem, sizeof client->problem);
+    free_client(client);
+    return err;
+  }
   *out = client;
   return 0;
 }
@@ -368,22 +364,16 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   kin_client_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options,
                               sizeof(kin_client_options));
-  kin_client *client = NULL;
-  if (err == 0) {
-    err = loop != NULL ? make_client(&client, &copy) : KIN_EINVAL;
-  }
   if (err != 0) {
     return err;
   }
-  uint64_t budget_us = or_default(copy.budget_us, DEFAULT_BUDGET_US);
-  kin__loop_init(&client->loop, loop, budget_us * 1000);
-  init_warnings(client, &copy);
-  err = make_token(client, &copy);
-  if (err == 0) {
-    err = open_transport(client, &copy);
+  char problem[KIN__PROBLEM_SIZE] = "";
+  kin_client *client;
+  err = loop != NULL ? build_client(&client, loop, &copy, problem) : KIN_EINVAL;
+  if (copy.problem != NULL && copy.problem_size > 0) {
+    snprintf(copy.problem, copy.problem_size, "%s", problem);
   }
   if (err != 0) {
-    free_client(client);
     return err;
   }
   kin__task_init(&client->memory_task, memory_step);
@@ -400,7 +390,12 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   return 0;
 }
 
+const char *kin_client_problem(const kin_client *client) {
+  return client != NULL ? client->problem : "";
+}
+
 kin__host *kin__client_host(kin_client *client) {
+  kin__log_no_problem(&client->log);
   return &client->host;
 }
 
@@ -413,7 +408,7 @@ int kin_informer_open(kin_informer **out, kin_client *client,
   if (client == NULL) {
     return KIN_EINVAL;
   }
-  return kin__host_open_informer(&client->host, out, options);
+  return kin__host_open_informer(kin__client_host(client), out, options);
 }
 
 /* --- Close ---------------------------------------------------------------- */

@@ -21,7 +21,8 @@ typedef struct kin__host {
 int kin__host_open_informer(kin__host *host, kin_informer **out,
                             const kin_informer_options *options);
 
-/* The host in a client; lives as long. */
+/* The host in a client, to open something on; lives as long. What was wrong
+ * with the options of what was opened before is forgotten. */
 kin__host *kin__client_host(kin_client *client);
 
 #endif /* KIN_INFORMER_HOST_H */

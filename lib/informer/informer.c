@@ -254,7 +254,8 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
     return KIN_ENOMEM;
   }
   informer->env = env;
-  int err = kin__settings_init(&informer->settings, env->allocator, options);
+  int err = kin__settings_init(&informer->settings, env->allocator, env->log,
+                               options);
   if (err != 0) {
     kin__free(env->allocator, informer);
     return err;
@@ -318,6 +319,7 @@ int kin_informer_listen(kin_informer *informer,
   if (informer->is_closing) {
     return KIN_ECLOSED;
   }
+  kin__log_no_problem(informer->env->log);
   return kin__dispatcher_add(&informer->dispatcher, options, out);
 }
 

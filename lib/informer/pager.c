@@ -2,11 +2,13 @@
 #include "informer/pager.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "informer/http_source.h"
@@ -148,21 +150,26 @@ static bool is_version_valid(const char *version, const char *match) {
          !(is_exact && strcmp(version, "0") == 0);
 }
 
-/* Nothing that needs a watch. */
-static bool is_of_list(const kin__settings *resource) {
-  const kin_informer_options *options = &resource->options;
-  return kin__settings_are_of_resource(resource) &&
-         options->consistency == KIN_CONSISTENCY_ANY &&
-         options->stale_after_ms == 0 && options->internal_error_retry_ms == 0;
-}
-
-static bool are_valid(const kin_pager_options *options,
-                      const kin__settings *resource) {
-  return is_version_valid(
-             kin__or_default(options->resource_version, ""),
-             kin__or_default(options->resource_version_match, "")) &&
-         options->on_item != NULL && options->pages_ahead <= MAX_PAGES_AHEAD &&
-         resource->namespace_count == 1 && is_of_list(resource);
+/* Errors: KIN_EINVAL, said in the log. */
+static int check(const kin_pager_options *options,
+                 const kin__settings *resource, const kin__log *log) {
+  const char *version = kin__or_default(options->resource_version, "");
+  const char *match = kin__or_default(options->resource_version_match, "");
+  if (!is_version_valid(version, match)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "resource_version: \"%.63s\" with the match "
+                            "\"%.20s\" cannot be asked for",
+                            version, match);
+  }
+  if (options->on_item == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "on_item: is required");
+  }
+  if (options->pages_ahead > MAX_PAGES_AHEAD) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "pages_ahead: %" PRIu32 " is more than %u",
+                            options->pages_ahead, MAX_PAGES_AHEAD);
+  }
+  return kin__settings_check_pages(resource, log);
 }
 
 static const char *static_match(const char *match) {
@@ -206,10 +213,10 @@ static int init(kin_pager *pager, const kin_pager_options *options) {
                               sizeof(kin_pager_options));
   if (err == 0) {
     err = kin__settings_init(&pager->settings, pager->host->env->allocator,
-                             pager->options.resource);
+                             pager->host->env->log, pager->options.resource);
   }
-  if (err == 0 && !are_valid(&pager->options, &pager->settings)) {
-    err = KIN_EINVAL;
+  if (err == 0) {
+    err = check(&pager->options, &pager->settings, pager->host->env->log);
   }
   return err == 0 ? init_core(pager) : err;
 }

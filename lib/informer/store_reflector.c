@@ -243,10 +243,10 @@ static int copy_store(kin_reflector_store *to,
 static int copy_settings(kin_reflector *reflector,
                          const kin_informer_options *resource) {
   kin__settings *settings = &reflector->settings;
-  int err = kin__settings_init(settings, reflector->env->allocator, resource);
-  bool is_valid = err != 0 || (settings->namespace_count == 1 &&
-                               kin__settings_are_of_resource(settings));
-  return is_valid ? err : KIN_EINVAL;
+  const kin__log *log = reflector->env->log;
+  int err =
+      kin__settings_init(settings, reflector->env->allocator, log, resource);
+  return err == 0 ? kin__settings_check_resource(settings, log) : err;
 }
 
 /* "deployments.v1.apps" (RF-02). */

@@ -8,6 +8,7 @@
 #include <kin/reflector_store.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/process.h"
@@ -211,18 +212,29 @@ static void close_member(kin__member *member) {
 
 /* --- Open ----------------------------------------------------------------- */
 
-static bool are_valid(const kin_controller_options *o) {
-  bool is_own = o->queue == NULL;
-  if (o->resource == NULL || o->queue_kind < KIN_CONTROLLER_IN_ORDER ||
-      o->queue_kind > KIN_CONTROLLER_DELTA) {
-    return false;
+/* What is wrong with the options, or NULL. */
+static const char *fault_of(const kin_controller_options *o) {
+  if (o->resource == NULL) {
+    return "resource: is required";
   }
-  return is_own ? o->process == NULL && o->process_batch == NULL &&
-                      !o->retry_on_error
-                : o->process != NULL && o->handlers == NULL &&
-                      o->transform == NULL &&
-                      o->queue_kind == KIN_CONTROLLER_IN_ORDER &&
-                      o->queue->changed == NULL;
+  if (o->queue_kind < KIN_CONTROLLER_IN_ORDER ||
+      o->queue_kind > KIN_CONTROLLER_DELTA) {
+    return "queue_kind: there is no such value";
+  }
+  if (o->queue == NULL) {
+    bool is_plain =
+        o->process == NULL && o->process_batch == NULL && !o->retry_on_error;
+    return is_plain ? NULL
+                    : "process, process_batch, retry_on_error: need a queue";
+  }
+  if (o->process == NULL) {
+    return "process: is required with a queue";
+  }
+  if (o->handlers != NULL || o->transform != NULL ||
+      o->queue_kind != KIN_CONTROLLER_IN_ORDER) {
+    return "handlers, transform, queue_kind: not together with a queue";
+  }
+  return o->queue->changed != NULL ? "queue: is another controller's" : NULL;
 }
 
 static int make_queue(kin_controller *c) {
@@ -296,8 +308,9 @@ static int open_reflector(kin_controller *c) {
 static int init(kin_controller *c, const kin_controller_options *options) {
   int err = kin__options_copy(&c->options, sizeof c->options, options,
                               sizeof(kin_controller_options));
-  if (err == 0 && !are_valid(&c->options)) {
-    err = KIN_EINVAL;
+  const char *fault = err == 0 ? fault_of(&c->options) : NULL;
+  if (fault != NULL) {
+    err = kin__log_problem(c->env->log, KIN_EINVAL, "%s", fault);
   }
   if (err == 0 && c->options.queue != NULL &&
       kin_queue_is_closed(c->options.queue)) {

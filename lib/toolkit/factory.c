@@ -140,14 +140,19 @@ static void on_client_closing(kin__member *member) {
 /* --- Open
  * ------------------------------------------------------------------ */
 
-static int check_options(const kin_factory_options *options) {
+static int check_options(const kin_factory_options *options,
+                         const kin__log *log) {
   if (options->resync_count > MAX_RESYNCS) {
-    return KIN_ETOOBIG;
+    return kin__log_problem(log, KIN_ETOOBIG, "resyncs: %zu are more than %u",
+                            options->resync_count, (unsigned)MAX_RESYNCS);
   }
-  if (!kin__namespaces_are_valid(options->namespaces,
-                                 options->namespace_count) ||
-      (options->resync_count > 0 && options->resyncs == NULL)) {
-    return KIN_EINVAL;
+  int err =
+      kin__namespaces_check(options->namespaces, options->namespace_count, log);
+  if (err != 0) {
+    return err;
+  }
+  if (options->resync_count > 0 && options->resyncs == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "resyncs: is NULL");
   }
   for (size_t i = 0; i < options->resync_count; i++) {
     const kin_factory_resync *resync = &options->resyncs[i];
@@ -155,7 +160,8 @@ static int check_options(const kin_factory_options *options) {
     if (resync->plural == NULL || !kin__segment_is_valid(resync->plural) ||
         !kin__segment_is_valid(kin__or_default(resync->version, "v1")) ||
         (group[0] != '\0' && !kin__segment_is_valid(group))) {
-      return KIN_EINVAL;
+      return kin__log_problem(log, KIN_EINVAL, "resyncs: %zu names no resource",
+                              i);
     }
   }
   return 0;
@@ -217,7 +223,8 @@ static int copy_options(kin_factory *factory,
 int kin__factory_open(kin_factory **out, kin__host *host,
                       const kin_factory_options *options) {
   *out = NULL;
-  int err = host->members.is_closing ? KIN_ECLOSED : check_options(options);
+  int err = host->members.is_closing ? KIN_ECLOSED
+                                     : check_options(options, host->env->log);
   if (err != 0) {
     return err;
   }

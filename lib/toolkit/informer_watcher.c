@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "informer/informer.h"
 #include "toolkit/watch.h"
@@ -123,9 +124,10 @@ static int add_listener(kin_informer_watcher *watcher, uint32_t exact_limit) {
   return kin_informer_listen(watcher->informer, &options, &watcher->listener);
 }
 
-static int check(const kin_informer_watcher_options *options) {
+static int check(const kin_informer_watcher_options *options,
+                 const kin__log *log) {
   if (options->on_event == NULL) {
-    return KIN_EINVAL;
+    return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
   }
   kin_informer_options resource;
   int err = kin__options_copy(&resource, sizeof resource, options->resource,
@@ -134,7 +136,10 @@ static int check(const kin_informer_watcher_options *options) {
     return err;
   }
   bool is_plain = resource.resync_ms == 0 && resource.on_closed == NULL;
-  return is_plain ? 0 : KIN_EINVAL;
+  return is_plain ? 0
+                  : kin__log_problem(log, KIN_EINVAL,
+                                     "resource: resync_ms and on_closed have "
+                                     "no meaning here");
 }
 
 static int make(kin_informer_watcher **out, kin__host *host,
@@ -173,7 +178,7 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
   kin_informer_watcher_options copy;
   int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
   if (err == 0) {
-    err = check(&copy);
+    err = check(&copy, host->env->log);
   }
   kin_informer_watcher *watcher;
   if (err == 0) {

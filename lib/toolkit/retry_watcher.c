@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/watch.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/chunkq.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -319,14 +321,26 @@ static void on_host_closing(kin__member *member) {
       KIN__CONTAINER_OF(member, kin_retry_watcher, member), NULL, NULL);
 }
 
-static bool are_valid(const kin_retry_watcher_options *options,
-                      const kin__settings *resource) {
+/* Errors: KIN_EINVAL, said in the log. */
+static int check(const kin_retry_watcher_options *options,
+                 const kin__settings *resource, const kin__log *log) {
   const char *version = options->resource_version;
-  bool is_version_valid = version != NULL && is_position(kin__cstr(version)) &&
-                          strcmp(version, "0") != 0; /* TW-01 */
-  return is_version_valid && options->on_event != NULL &&
-         options->timeout_s <= MAX_TIMEOUT_S &&
-         resource->namespace_count == 1 && kin__settings_are_of_watch(resource);
+  if (version == NULL || !is_position(kin__cstr(version)) ||
+      strcmp(version, "0") == 0) { /* TW-01 */
+    return kin__log_problem(log, KIN_EINVAL,
+                            "resource_version: \"%.80s\" is no version of 1 "
+                            "to 63 bytes but \"0\"",
+                            kin__or_default(version, ""));
+  }
+  if (options->on_event == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
+  }
+  if (options->timeout_s > MAX_TIMEOUT_S) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "timeout_s: %" PRIu32 " is more than %u",
+                            options->timeout_s, (unsigned)MAX_TIMEOUT_S);
+  }
+  return kin__settings_check_watch(resource, log);
 }
 
 static void init_feed(kin_retry_watcher *watcher) {
@@ -357,13 +371,14 @@ static int make(kin_retry_watcher **out, kin__host *host,
   if (watcher == NULL) {
     return KIN_ENOMEM;
   }
+  const kin__log *log = host->env->log;
   int err =
-      kin__settings_init(&watcher->settings, allocator, options->resource);
-  if (err == 0 && !are_valid(options, &watcher->settings)) {
-    kin__settings_finish(&watcher->settings, allocator);
-    err = KIN_EINVAL;
+      kin__settings_init(&watcher->settings, allocator, log, options->resource);
+  if (err == 0) {
+    err = check(options, &watcher->settings, log);
   }
   if (err != 0) {
+    kin__settings_finish(&watcher->settings, allocator);
     kin__free(allocator, watcher);
     return err;
   }

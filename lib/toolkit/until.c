@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "dispatch/sync_watch.h"
@@ -202,21 +203,31 @@ static void step(kin__deferred *deferred) {
 
 /* --- Begin ---------------------------------------------------------------- */
 
-static int check(const kin_until_options *options, bool is_synced) {
+static int check(const kin_until_options *options, bool is_synced,
+                 const kin__log *log) {
   bool fits_kind = is_synced ? options->resource_version == NULL &&
                                    !options->without_retry &&
                                    options->on_error == NULL
                              : options->precondition == NULL;
-  if (options->cb == NULL || !fits_kind ||
-      (options->condition_count > 0 && options->conditions == NULL)) {
-    return KIN_EINVAL;
+  if (options->cb == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "cb: is required");
+  }
+  if (!fits_kind) {
+    return kin__log_problem(
+        log, KIN_EINVAL, "%s",
+        is_synced ? "resource_version, without_retry, on_error: not with "
+                    "kin_until_open_synced"
+                  : "precondition: only with kin_until_open_synced");
+  }
+  if (options->condition_count > 0 && options->conditions == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "conditions: is NULL");
   }
   if (options->condition_count > MAX_CONDITIONS) {
     return KIN_ETOOBIG;
   }
   for (size_t i = 0; i < options->condition_count; i++) {
     if (options->conditions[i].cb == NULL) {
-      return KIN_EINVAL;
+      return kin__log_problem(log, KIN_EINVAL, "conditions: %zu has no cb", i);
     }
   }
   return 0;
@@ -299,7 +310,7 @@ int kin__until_open(kin_until **out, kin__host *host,
   if (host->members.is_closing) {
     return KIN_ECLOSED;
   }
-  int err = check(options, is_synced);
+  int err = check(options, is_synced, host->env->log);
   if (err != 0) {
     return err;
   }

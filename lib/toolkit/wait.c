@@ -64,7 +64,8 @@ struct kin_wait {
   kin__timer poll;
   kin__deferred step;
   bool is_step_due;
-  int code; /* why it has been given up, 0 if it has not */
+  bool is_closing; /* the client: no check is asked any more */
+  int code;        /* why it has been given up, 0 if it has not */
 };
 
 void kin__informer_name(const kin_informer *informer, char *buffer,
@@ -122,7 +123,9 @@ static void on_poll(kin__timer *timer) {
 }
 
 static void on_host_closing(kin__member *member) {
-  give_up(KIN__CONTAINER_OF(member, kin_wait, member), KIN_ECLOSED);
+  kin_wait *wait = KIN__CONTAINER_OF(member, kin_wait, member);
+  wait->is_closing = true;
+  give_up(wait, KIN_ECLOSED);
 }
 
 /* --- The end
@@ -207,8 +210,9 @@ static void end(kin_wait *wait) {
 /* When one gives the wait up, what the others look at may be gone. */
 static void ask_checks(kin_wait *wait) {
   int code = wait->code;
-  for (uint32_t i = 0;
-       i < wait->count && wait->open_checks > 0 && wait->code == code; i++) {
+  for (uint32_t i = 0; i < wait->count && wait->open_checks > 0 &&
+                       wait->code == code && !wait->is_closing;
+       i++) {
     entry *e = &wait->entries[i];
     if (e->check != NULL && !wait->items[i].is_done && e->check(e->data)) {
       settle(wait, i, true);
@@ -243,12 +247,13 @@ int kin_wait_cancel(kin_wait *wait, int code) {
 /* --- Begin
  * ----------------------------------------------------------------- */
 
-static int check_things(const kin_wait_options *options) {
+static int check_things(const kin_wait_options *options, const kin__log *log) {
   if (options->count > KIN__WAIT_MAX) {
     return KIN_ETOOBIG;
   }
   if (options->cb == NULL || (options->count > 0 && options->things == NULL)) {
-    return KIN_EINVAL;
+    return kin__log_problem(log, KIN_EINVAL, "%s: is required",
+                            options->cb == NULL ? "cb" : "things");
   }
   size_t longest = options->what != NULL ? strlen(options->what) : 0;
   for (size_t i = 0; i < options->count; i++) {
@@ -256,7 +261,9 @@ static int check_things(const kin_wait_options *options) {
     int kinds = (thing->informer != NULL) + (thing->listener != NULL) +
                 (thing->check != NULL);
     if (kinds != 1 || (thing->check != NULL && thing->name == NULL)) {
-      return KIN_EINVAL;
+      return kin__log_problem(
+          log, KIN_EINVAL,
+          "things: %zu is not one informer, listener or named check", i);
     }
     size_t length = thing->name != NULL ? strlen(thing->name) : 0;
     longest = length > longest ? length : longest;
@@ -420,7 +427,8 @@ static void begin(kin_wait *wait, const kin_wait_options *options) {
 int kin__wait_open(kin_wait **out, kin__host *host,
                    const kin_wait_options *options, const char *failure) {
   *out = NULL;
-  int err = host->members.is_closing ? KIN_ECLOSED : check_things(options);
+  int err = host->members.is_closing ? KIN_ECLOSED
+                                     : check_things(options, host->env->log);
   if (err != 0) {
     return err;
   }

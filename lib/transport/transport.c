@@ -14,14 +14,14 @@
 static bool are_valid(const kin__transport_options *options) {
   if (!options->url.is_tls &&
       (options->tls != NULL || options->credentials != NULL)) {
-    kin__log_write(options->log, KIN_LOG_ERROR,
-                   "credentials and TLS options need an https:// server");
+    kin__log_problem(options->log, KIN_EINVAL,
+                     "credentials and TLS options need an https:// server");
     return false; /* KC-07 */
   }
   const char *fault =
       options->tls != NULL ? kin__tls_options_check(options->tls) : NULL;
   if (fault != NULL) {
-    kin__log_write(options->log, KIN_LOG_ERROR, "tls: %s", fault);
+    kin__log_problem(options->log, KIN_EINVAL, "tls: %s", fault);
   }
   return fault == NULL && kin__request_is_field(options->user_agent);
 }
@@ -62,9 +62,9 @@ int kin__transport_open(kin__transport **out,
     return KIN_EINVAL;
   }
   if (options->accept_gzip && !kin__inflate_is_supported()) {
-    kin__log_write(options->log, KIN_LOG_ERROR,
-                   "accept_gzip needs a library that was built with zlib");
-    return KIN_ENOTSUP;
+    return kin__log_problem(
+        options->log, KIN_ENOTSUP,
+        "accept_gzip: needs a library that was built with zlib");
   }
   kin__transport *transport = kin__calloc(allocator, 1, sizeof *transport);
   if (transport == NULL) {

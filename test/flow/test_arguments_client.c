@@ -186,6 +186,7 @@ static void test_clients_and_informers(void **state) {
   kin_client_ref(NULL);
   kin_client_unref(NULL);
   assert_null(kin_client_loop(NULL));
+  assert_string_equal(kin_client_problem(NULL), "");
   kin_client_get_stats(NULL, &w->stats);
   kin_client_get_stats(w->client, NULL);
   REFUSED(kin_informer_open(NULL, w->client, &w->informer_options));

@@ -236,11 +236,11 @@ static void test_bad_options(void **state) {
       "impersonation: a uid, groups or extra without a user\n",
       "impersonation: the user cannot be sent\n",
       "impersonation: over 64 KiB\n",
-      "",
-      "",
-      "",
+      "burst: needs qps_milli\n",
+      "qps_milli: 1000000001 is more than 1000000000\n",
+      "burst: 1000001 is more than 1000000\n",
       "impersonation: a group cannot be sent\n",
-      ""};
+      "list_turn_ms: 3600001 is more than 3600000\n"};
   static const char *const bad_group[] = {"a", "b\r\nX: y"};
   rows[0].impersonate_uid = "1";
   rows[1].impersonate_groups = groups;

@@ -92,6 +92,40 @@ static void test_wait_check_meddles(void **state) {
   }
 }
 
+static bool count_question(void *data) {
+  ++*(int *)data;
+  return false;
+}
+
+/* What a check looks at may go when the client has been closed, also after the
+ * wait was given up. */
+static void test_wait_asks_nothing_after_close(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how++) {
+    virtual_host vh;
+    vh_init(&vh, 0);
+    int asked = 0;
+    const kin_wait_for thing = {
+        .name = "x", .check = count_question, .data = &asked};
+    kin_wait *wait;
+    wait_ending e = {0};
+    assert_int_equal(wait_rig_open(&vh, &wait, &thing, 1, NULL, 0, &e), 0);
+    if (how > 0) {
+      script_advance(&vh.script, 250);
+      assert_int_equal(asked, 3);
+    }
+    if (how > 1) {
+      assert_int_equal(kin_wait_cancel(wait, UV_ECANCELED), 0);
+    }
+    vh_close(&vh);
+    script_advance(&vh.script, 1000);
+    assert_int_equal(asked, how > 0 ? 3 : 0);
+    assert_int_equal(e.calls, 1);
+    assert_int_equal(e.code, how > 1 ? UV_ECANCELED : KIN_ECLOSED);
+    vh_finish(&vh);
+  }
+}
+
 /* Once a check has given up, the others are not asked any more: what they look
  * at may be gone. */
 static void test_wait_check_gives_up(void **state) {
@@ -320,6 +354,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wait_callback_does_anything),
       cmocka_unit_test(test_wait_check_meddles),
+      cmocka_unit_test(test_wait_asks_nothing_after_close),
       cmocka_unit_test(test_wait_check_gives_up),
       cmocka_unit_test(test_wait_sweep_closes),
       cmocka_unit_test(test_wait_sweep_allocations),

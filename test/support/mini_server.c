@@ -303,62 +303,61 @@ void mini_pass(mini_server *server, uint64_t ms) {
   }
 }
 
+typedef struct open_watch {
+  script_request *request;
+  unsigned id;
+} open_watch;
+
 /* Copies, because the open requests change while they are served. */
-static int open_watches(mini_server *server, script_request **watches) {
+static int open_watches(mini_server *server, open_watch *watches) {
   int count = 0;
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     script_request *request = server->script->requests[i];
     if (request != NULL && request->is_watch && request->position != 0 &&
         is_own(server, request)) {
-      watches[count++] = request;
+      watches[count++] = (open_watch){request, request->id};
     }
   }
   return count;
 }
 
 /* The end of one may close the others. */
-static bool is_open_watch(const mini_server *server,
-                          const script_request *watch) {
-  for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
-    if (server->script->requests[i] == watch) {
-      return watch->is_watch && watch->position != 0;
-    }
-  }
-  return false;
+static bool is_open(const mini_server *server, const open_watch *watch) {
+  return script_is_open(server->script, watch->request, watch->id);
 }
 
 void mini_end_watches(mini_server *server) {
-  script_request *watches[SCRIPT_MAX_REQUESTS];
+  open_watch watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    if (is_open_watch(server, watches[i])) {
-      script_request_end(watches[i]);
+    if (is_open(server, &watches[i])) {
+      script_request_end(watches[i].request);
     }
   }
 }
 
 void mini_expire_watches(mini_server *server) {
-  script_request *watches[SCRIPT_MAX_REQUESTS];
+  open_watch watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    if (is_open_watch(server, watches[i])) {
-      send_gone(watches[i]);
+    if (is_open(server, &watches[i])) {
+      send_gone(watches[i].request);
     }
   }
 }
 
 void mini_break_watches(mini_server *server) {
-  script_request *watches[SCRIPT_MAX_REQUESTS];
+  open_watch watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   for (int i = 0; i < count; i++) {
-    if (is_open_watch(server, watches[i])) {
-      script_break_request(watches[i], KIN_EEOF, KIN_CLASS_CONNECT);
+    if (is_open(server, &watches[i])) {
+      script_break_request(watches[i].request, KIN_EEOF, KIN_CLASS_CONNECT);
     }
   }
 }
 
 void mini_bookmark(mini_server *server) {
-  script_request *watches[SCRIPT_MAX_REQUESTS];
+  open_watch watches[SCRIPT_MAX_REQUESTS];
   int count = open_watches(server, watches);
   char frame[256];
   snprintf(frame, sizeof frame,
@@ -366,10 +365,11 @@ void mini_bookmark(mini_server *server) {
            "\"resourceVersion\":\"%" PRIu64 "\"}}}\n",
            server->version);
   for (int i = 0; i < count; i++) {
+    script_request *request = watches[i].request;
     /* A bookmark never overtakes an event. */
-    if (is_open_watch(server, watches[i]) && !watches[i]->is_paused &&
-        watches[i]->position == server->version) {
-      put(watches[i], frame);
+    if (is_open(server, &watches[i]) && !request->is_paused &&
+        request->position == server->version) {
+      put(request, frame);
     }
   }
 }

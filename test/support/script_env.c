@@ -34,6 +34,7 @@ static int source_start(void *ctx, const kin__request *request,
   script_request *entry = calloc(1, sizeof *entry);
   assert_non_null(entry);
   *entry = (script_request){.env = script,
+                            .id = ++script->request_count,
                             .is_watch = request->is_watch,
                             .is_open = true,
                             .callbacks = callbacks,
@@ -42,7 +43,6 @@ static int source_start(void *ctx, const kin__request *request,
   snprintf(entry->accept, sizeof entry->accept, "%s", request->accept);
   snprintf(script->last_target, sizeof script->last_target, "%s",
            request->target);
-  script->request_count++;
   script->requests[i] = entry;
   *out = entry;
   return 0;
@@ -155,10 +155,11 @@ script_request *script_expect(script_env *script, const char *part) {
   return request;
 }
 
-static bool is_alive(const script_env *script, const script_request *request) {
+bool script_is_open(const script_env *script, const script_request *request,
+                    unsigned id) {
   for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     if (script->requests[i] == request) {
-      return true;
+      return request != NULL && request->id == id;
     }
   }
   return false;
@@ -167,10 +168,11 @@ static bool is_alive(const script_env *script, const script_request *request) {
 bool script_request_give_head(script_request *request,
                               const kin__response_head *head) {
   script_env *script = request->env;
+  unsigned id = request->id;
   request->has_head = true;
   request->callbacks->on_head(request->ctx, head);
   script_run(script);
-  return is_alive(script, request);
+  return script_is_open(script, request, id);
 }
 
 bool script_request_head(script_request *request, int status) {
@@ -185,13 +187,14 @@ bool script_request_head(script_request *request, int status) {
 bool script_request_body(script_request *request, const char *body,
                          size_t length) {
   script_env *script = request->env;
+  unsigned id = request->id;
   size_t piece = script->split > 0 ? script->split : length;
   for (size_t at = 0; at < length; at += piece) {
     size_t rest = length - at;
     request->callbacks->on_body(request->ctx, body + at,
                                 rest < piece ? rest : piece);
     script_run(script);
-    if (!is_alive(script, request)) {
+    if (!script_is_open(script, request, id)) {
       return false;
     }
   }

@@ -21,6 +21,7 @@
 
 typedef struct script_request {
   struct script_env *env;
+  unsigned id; /* never that of another: its address may be, once it ended */
   char target[2048];
   char accept[128];
   bool is_watch;
@@ -88,6 +89,10 @@ bool script_request_give_head(script_request *request,
                               const kin__response_head *head);
 void script_break_request(script_request *request, int code,
                           kin_error_class error_class);
+
+/* Whether the request is open that was at this address with this id. */
+bool script_is_open(const script_env *script, const script_request *request,
+                    unsigned id);
 
 /* Number of open requests. */
 unsigned script_open_requests(const script_env *script);

@@ -25,6 +25,48 @@
 
 enum { FIELDS_MAX = 6 };
 
+static yyjson_mut_val *naive_project(yyjson_mut_doc *doc, yyjson_val *value,
+                                     const char *const *fields, size_t count);
+
+/* The index that a pointer begins with, or -1. */
+static long first_index(const char *pointer) {
+  char token[16];
+  long index = strtol(pointer + 1, NULL, 10);
+  int length = snprintf(token, sizeof token, "/%ld", index);
+  bool is_index = strncmp(pointer, token, (size_t)length) == 0 &&
+                  (pointer[length] == '\0' || pointer[length] == '/');
+  return is_index ? index : -1;
+}
+
+/* Element by element, up to the last one that is named. */
+static yyjson_mut_val *naive_array(yyjson_mut_doc *doc, yyjson_val *value,
+                                   const char *const *fields, size_t count) {
+  yyjson_mut_val *array = yyjson_mut_arr(doc);
+  for (size_t i = 0; i < yyjson_arr_size(value); i++) {
+    yyjson_val *element = yyjson_arr_get(value, i);
+    const char *below[FIELDS_MAX + 7];
+    size_t below_count = 0;
+    bool is_before = false;
+    for (size_t k = 0; k < count; k++) {
+      long index = first_index(fields[k]);
+      is_before = is_before || index > (long)i;
+      if (index == (long)i) {
+        below[below_count++] = fields[k] + 1 + strcspn(fields[k] + 1, "/");
+      }
+    }
+    if (below_count > 0) {
+      yyjson_mut_arr_append(array,
+                            naive_project(doc, element, below, below_count));
+    } else if (is_before) {
+      yyjson_mut_arr_append(array, yyjson_is_obj(element) ? yyjson_mut_obj(doc)
+                                   : yyjson_is_arr(element)
+                                       ? yyjson_mut_arr(doc)
+                                       : yyjson_val_mut_copy(doc, element));
+    }
+  }
+  return array;
+}
+
 /* What is left of a value of which only `fields` are kept: pointers relative to
  * it. The plainest way, on a tree. */
 static yyjson_mut_val *naive_project(yyjson_mut_doc *doc, yyjson_val *value,
@@ -36,6 +78,9 @@ static yyjson_mut_val *naive_project(yyjson_mut_doc *doc, yyjson_val *value,
   }
   if (count == 0) {
     return NULL;
+  }
+  if (yyjson_is_arr(value)) {
+    return naive_array(doc, value, fields, count);
   }
   if (!yyjson_is_obj(value)) {
     return yyjson_val_mut_copy(doc, value);
@@ -144,10 +189,16 @@ static size_t pick_fields(json_gen *gen, const char **fields) {
                                        "/metadata/annotations/a",
                                        "/a/a/a",
                                        "/metadata/x",
-                                       "/b/name"};
+                                       "/b/name",
+                                       "/spec/0",
+                                       "/spec/2",
+                                       "/spec/1/0",
+                                       "/spec/a/1",
+                                       "/a/1/a",
+                                       "/a/0/0/1"};
   size_t count = json_gen_below(gen, FIELDS_MAX + 1);
   for (size_t i = 0; i < count; i++) {
-    fields[i] = choice[json_gen_below(gen, 10)];
+    fields[i] = choice[json_gen_below(gen, 16)];
   }
   static const char *const always[] = {
       "/apiVersion",         "/kind",         "/metadata/name",

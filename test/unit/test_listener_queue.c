@@ -168,9 +168,30 @@ static void test_exact_keeps_everything(void **state) {
   teardown();
 }
 
+/* Nothing is coalesced where nothing ever is to be, nor by a pause. */
+static void test_pause_coalesces_nothing_without_a_limit(void **state) {
+  (void)state;
+  setup(ALL, SIZE_MAX);
+  add("a", 1, true);
+  for (int again = 0; again < 2; again++) {
+    kin__listener_queue_pause(&f.queue, true);
+    assert_false(kin__listener_queue_is_coalescing(&f.queue));
+    update("a", 1, 2);
+    update("a", 2, 3);
+    kin__listener_queue_pause(&f.queue, false);
+    del("a", 3);
+    add("a", 1, false);
+  }
+  expect("+a1! ~a1>2 ~a2>3 -a3:watch +a1 ~a1>2 ~a2>3 -a3:watch +a1");
+  teardown();
+}
+
+/* More than any test queues. */
+#define LARGE_LIMIT 1000000u
+
 /* A queue that coalesces from the start. */
 static void setup_paused(uint8_t wanted) {
-  setup(wanted, SIZE_MAX);
+  setup(wanted, LARGE_LIMIT);
   kin__listener_queue_pause(&f.queue, true);
 }
 
@@ -322,7 +343,7 @@ static void test_overflow_begins_at_limit_and_ends_when_drained(void **state) {
 
 static void test_pause_coalesces_behind_the_exact_part(void **state) {
   (void)state;
-  setup(ALL, SIZE_MAX);
+  setup(ALL, LARGE_LIMIT);
   add("a", 1, false);
   kin__listener_queue_pause(&f.queue, true);
   update("a", 1, 2); /* not merged into what is exact */
@@ -565,6 +586,7 @@ static void test_reserve_fails_cleanly(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exact_keeps_everything),
+      cmocka_unit_test(test_pause_coalesces_nothing_without_a_limit),
       cmocka_unit_test(test_add_update_is_newest_add),
       cmocka_unit_test(test_add_update_keeps_initial),
       cmocka_unit_test(test_add_delete_is_nothing),

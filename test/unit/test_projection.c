@@ -125,6 +125,51 @@ static void test_projection_fields(void **state) {
   kin__projection_free(p);
 }
 
+/* What becomes of the first elements of /a. */
+static void assert_elements(const char *const *fields, size_t count,
+                            const char *want) {
+  kin__projection *p = of_fields(fields, count);
+  const struct kin__projection_node *array;
+  assert_int_equal(
+      kin__projection_member(kin__projection_root(p), KIN__LIT("a"), &array),
+      KIN__DESCEND);
+  for (uint32_t i = 0; want[i] != '\0'; i++) {
+    const struct kin__projection_node *child;
+    kin__project project = kin__projection_element(array, i, &child);
+    const struct kin__projection_node *below;
+    char got =
+        project == KIN__KEEP_ALL   ? 'k'
+        : project == KIN__DROP_ALL ? 'd'
+        : kin__projection_member(child, KIN__LIT("x"), &below) == KIN__KEEP_ALL
+            ? 'x'
+            : 'e'; /* stays as an empty one */
+    if (got != want[i]) {
+      fail_msg("element %u: %c instead of %c", i, got, want[i]);
+    }
+  }
+  kin__projection_free(p);
+}
+
+static void test_projection_of_elements(void **state) {
+  (void)state;
+  assert_elements((const char *[]){"/a/0/x"}, 1, "xddd");
+  assert_elements((const char *[]){"/a/2/x"}, 1, "eexd");
+  assert_elements((const char *[]){"/a/3", "/a/1/x"}, 2, "exekd");
+  assert_elements((const char *[]){"/a/x"}, 1, "dd");
+  /* Members of an object, but no indices. */
+  assert_elements((const char *[]){"/a/01", "/a/+1", "/a/-", "/a/1x"}, 4, "dd");
+  assert_elements((const char *[]){"/a/1234567890"}, 1, "dd");
+  assert_elements((const char *[]){"/a/10"}, 1, "eeeeeeeeeekd");
+  /* The default drops nothing of an array. */
+  kin__projection *p;
+  assert_int_equal(kin__projection_new(&p, kin__default_allocator(), false), 0);
+  const struct kin__projection_node *child;
+  assert_int_equal(kin__projection_element(kin__projection_root(p), 0, &child),
+                   KIN__KEEP_ALL);
+  assert_null(child);
+  kin__projection_free(p);
+}
+
 static void test_projection_errors(void **state) {
   (void)state;
   char long_pointer[2 * 65 + 1];
@@ -172,6 +217,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_projection_default),
       cmocka_unit_test(test_projection_fields),
+      cmocka_unit_test(test_projection_of_elements),
       cmocka_unit_test(test_projection_errors),
       cmocka_unit_test(test_projection_out_of_memory),
   };

@@ -201,27 +201,45 @@ static int add_listener(app *a) {
   return kin_informer_listen(a->informer, &lo, &a->listener);
 }
 
-/* Says what is wrong with an option. Of failures later on on_error tells, which
- * the library logs as warnings. */
+/* What is wrong with an option is said at the end; see begin. Of failures later
+ * on on_error tells, which the library logs as warnings. */
 static void on_log(kin_log_level level, const char *line, void *data) {
   (void)level;
-  (void)data;
-  fprintf(stderr, "kinformer: %s\n", line);
+  if (!((const app *)data)->is_beginning) {
+    fprintf(stderr, "kinformer: %s\n", line);
+  }
+}
+
+/* The library's own words if it has some, else ours and the code. */
+static void end_beginning(app *a, const char *what, int status) {
+  if (a->client) {
+    snprintf(a->problem, sizeof a->problem, "%s",
+             kin_client_problem(a->client));
+  }
+  if (a->problem[0] != '\0') {
+    app_end(a, status_of(status), a->problem, 0);
+  } else {
+    app_end(a, status_of(status), what, status);
+  }
 }
 
 static void begin(app *a) {
   const char *what = "signals";
   int status = start_handles(a);
+  a->is_beginning = true;
   if (status == 0) {
     what = "--server, or an option about security";
     kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
     co.server = a->options->server;
     co.log = on_log;
+    co.log_data = a;
     co.log_level = KIN_LOG_ERROR;
     co.on_warning = warnings_on_warning;
     co.warning_data = &a->warnings;
     co.mutation_check = mutation_check();
     co.check_watch_lists = is_set("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR");
+    co.problem = a->problem;
+    co.problem_size = sizeof a->problem;
     security_apply(&a->options->security, &co);
     status = kin_client_open(&a->client, &a->loop, &co);
   }
@@ -241,8 +259,9 @@ static void begin(app *a) {
   if (status == 0) {
     status = kin_informer_start(a->informer);
   }
+  a->is_beginning = false;
   if (status != 0) {
-    app_end(a, status_of(status), what, status);
+    end_beginning(a, what, status);
   }
 }
 

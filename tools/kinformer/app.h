@@ -44,7 +44,9 @@ typedef struct app {
   bool was_interrupted;
   bool is_ending;
   int exit_status;
-  const char *complaint; /* static; said on standard error at the end */
+  const char *complaint; /* said on standard error at the end */
+  bool is_beginning;     /* options are being taken */
+  char problem[256];     /* what the library says is wrong with them */
   int complaint_code;    /* negative: its text is added */
   uint64_t errors_dropped;
   text stats;
