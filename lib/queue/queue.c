@@ -144,6 +144,9 @@ void kin_queue_free(kin_queue *queue) {
 }
 
 static int enter(kin_queue *queue) {
+  if (queue == NULL) {
+    return KIN_EINVAL;
+  }
   if (queue->is_locked) {
     return KIN_EALREADY;
   }
@@ -153,7 +156,7 @@ static int enter(kin_queue *queue) {
 
 /* The same for what touches the queue as a whole. */
 static int enter_alone(kin_queue *queue) {
-  return queue->is_processing ? KIN_EALREADY : enter(queue);
+  return queue != NULL && queue->is_processing ? KIN_EALREADY : enter(queue);
 }
 
 void kin__queue_settle(kin_queue *queue) {
@@ -339,9 +342,6 @@ static int check_version(kin_str version) {
 
 int kin_queue_replace(kin_queue *queue, const kin_object *const *objects,
                       size_t count, kin_str version) {
-  if (queue == NULL) {
-    return KIN_EINVAL;
-  }
   int err = enter_alone(queue);
   if (err != 0) {
     return err;
@@ -362,17 +362,11 @@ int kin_queue_replace(kin_queue *queue, const kin_object *const *objects,
 }
 
 int kin_queue_resync(kin_queue *queue) {
-  if (queue == NULL) {
-    return KIN_EINVAL;
-  }
   int err = enter_alone(queue);
   return err != 0 ? err : leave(queue, queue->ops->resync(queue));
 }
 
 int kin_queue_bookmark(kin_queue *queue, kin_str version) {
-  if (queue == NULL) {
-    return KIN_EINVAL;
-  }
   int err = enter(queue);
   if (err != 0) {
     return err;
@@ -418,9 +412,6 @@ static int check_deltas(const kin_deltas *deltas, kin_str *key) {
 }
 
 int kin_queue_add_if_not_present(kin_queue *queue, const kin_deltas *deltas) {
-  if (queue == NULL) {
-    return KIN_EINVAL;
-  }
   int err = enter(queue);
   if (err != 0) {
     return err;
@@ -583,10 +574,7 @@ size_t kin_queue_count(const kin_queue *queue) {
 }
 
 bool kin_queue_is_full(const kin_queue *queue) {
-  if (queue == NULL) {
-    return false;
-  }
-  return queue->pending_limit != KIN_NEVER &&
+  return queue != NULL && queue->pending_limit != KIN_NEVER &&
          queue->ops->count(queue) >= queue->pending_limit;
 }
 

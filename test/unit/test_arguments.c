@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* NULL for each pointer that a public function cannot do without, one at a
- * time, and values that an enum does not have: KIN_EINVAL, nothing, or what a
- * value that has nothing would give, as <kin/error.h> promises. Here are the
- * parts that are used without a client; test_arguments_client.c has the others.
- * check_arguments.py sees to it that no function and no pointer is forgotten. */
+/* NULL for each pointer that a public function cannot do without, and values
+ * that an enum lacks: what <kin/error.h> promises. test_arguments_client.c has
+ * what lives on a client; check_arguments.py looks for what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +64,6 @@ typedef struct world {
   kin_index_options index_options;
   kin_lazy_options lazy_options;
 
-  /* Where functions put what they find. */
   kin_str str;
   kin_cursor cursor;
   kin_index_cursor found;
@@ -566,9 +563,7 @@ static void test_names_and_gates(void **state) {
 
 static void test_values_that_are_none(void **state) {
   (void)state;
-  const int none = 1 << 20;
-  for (int sign = -1; sign <= 1; sign += 2) {
-    int value = sign * none;
+  for (int value = -99999; value < 100000; value += 199998) {
     assert_string_equal(kin_delta_type_name((kin_delta_type)value), "");
     assert_string_equal(kin_delete_reason_name((kin_delete_reason)value), "");
     assert_string_equal(kin_state_name((kin_state)value), "unknown");
@@ -583,7 +578,7 @@ static void test_values_that_are_none(void **state) {
     assert_string_equal(kin_err_name(value), "UNKNOWN");
   }
   assert_true(kin_histogram_bound(SIZE_MAX) >= kin_histogram_bound(1));
-  assert_string_not_equal(kin_version_string(), "");
+  assert_non_null(kin_version_string());
 }
 
 int main(void) {
