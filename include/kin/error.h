@@ -22,7 +22,8 @@ extern "C" {
  * close function may always be NULL. A NULL that is not allowed does no harm: a
  * function that returns a code answers KIN_EINVAL and changes nothing; one that
  * returns a value answers 0, false, NULL, an empty kin_str or ""; a void
- * function does nothing, but sets what it would have filled in to zero. */
+ * function does nothing, but sets what it would have filled in to zero. A
+ * kin_str whose `data` is NULL counts as empty, whatever its length. */
 #define KIN_ERRNO_MAP(XX)                                                      \
   XX(ENOMEM, -5000, "out of memory")                                           \
   XX(EINVAL, -5001, "invalid argument")                                        \

@@ -18,6 +18,11 @@ static inline kin_str kin__cstr(const char *s) {
   return kin__str(s, s != NULL ? strlen(s) : 0);
 }
 
+/* A string that a program gave: without bytes it is empty (<kin/error.h>). */
+static inline kin_str kin__str_given(kin_str s) {
+  return kin__str(s.data, s.data != NULL ? s.length : 0);
+}
+
 /* `s`, or `fallback` if it is NULL. */
 static inline const char *kin__or_default(const char *s, const char *fallback) {
   return s != NULL ? s : fallback;

@@ -284,6 +284,7 @@ int kin_feed_bookmark(kin_feed *feed, kin_str version, bool is_initial_end) {
   if (feed == NULL) {
     return KIN_EINVAL;
   }
+  version = kin__str_given(version);
   int err = enter(feed, true);
   if (err != 0) {
     return err;

@@ -307,6 +307,7 @@ int kin_object_builder_set_str(kin_object_builder *builder, const char *pointer,
   if (builder == NULL) {
     return KIN_EINVAL;
   }
+  value = kin__str_given(value);
   int err = check(builder, pointer, false);
   if (err != 0) {
     return err;

@@ -21,6 +21,8 @@ int kin_key_make(char *to, size_t size, kin_str namespace_, kin_str name,
   if (to == NULL) {
     return KIN_EINVAL;
   }
+  namespace_ = kin__str_given(namespace_);
+  name = kin__str_given(name);
   if (!kin__key_parts_are_valid(namespace_, name)) {
     return KIN_EKEY;
   }
@@ -42,6 +44,7 @@ int kin_key_make(char *to, size_t size, kin_str namespace_, kin_str name,
 }
 
 int kin_key_split(kin_str key, kin_str *namespace_, kin_str *name) {
+  key = kin__str_given(key);
   const char *slash = key.length > 0 ? memchr(key.data, '/', key.length) : NULL;
   kin_str before = kin__str(key.data, 0);
   kin_str after = key;

@@ -72,8 +72,9 @@ int kin_delta_key(const kin_delta *delta, kin_str *key) {
   if (delta == NULL) {
     return KIN_EKEY;
   }
-  if (delta->key.length > 0) {
-    *key = delta->key;
+  kin_str own = kin__str_given(delta->key);
+  if (own.length > 0) {
+    *key = own;
   } else if (delta->object != NULL) {
     *key = kin_object_key(delta->object);
   } else {
@@ -152,8 +153,8 @@ static bool measure(const kin_deltas *deltas, size_t *objects, size_t *bytes) {
   for (size_t i = 0; i < deltas->count; i++) {
     const kin_delta *d = &deltas->items[i];
     if (!add_bytes(objects, d->object_count, 1) ||
-        !add_bytes(bytes, d->key.length, 1) ||
-        !add_bytes(bytes, d->resource_version.length, 1) ||
+        !add_bytes(bytes, kin__str_given(d->key).length, 1) ||
+        !add_bytes(bytes, kin__str_given(d->resource_version).length, 1) ||
         !add_bytes(bytes, 2, 1)) {
       return false;
     }
@@ -163,6 +164,7 @@ static bool measure(const kin_deltas *deltas, size_t *objects, size_t *bytes) {
 
 static kin_str copy_string(copy_target *target, kin_str s) {
   char *to = target->bytes;
+  s = kin__str_given(s);
   if (s.length > 0) {
     memcpy(to, s.data, s.length);
   }

@@ -325,6 +325,7 @@ int kin_queue_delete_tombstone(kin_queue *queue, kin_str key,
   if (queue == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   int err = kin_key_split(key, NULL, NULL);
   if (err == 0 && object != NULL) {
     err = kin__str_equal(kin_object_key(object), key) ? kin__queue_check(object)
@@ -334,14 +335,12 @@ int kin_queue_delete_tombstone(kin_queue *queue, kin_str key,
 }
 
 static int check_version(kin_str version) {
-  if (version.length > MAX_VERSION_LENGTH) {
-    return KIN_ETOOBIG;
-  }
-  return version.length > 0 && version.data == NULL ? KIN_EINVAL : 0;
+  return version.length > MAX_VERSION_LENGTH ? KIN_ETOOBIG : 0;
 }
 
 int kin_queue_replace(kin_queue *queue, const kin_object *const *objects,
                       size_t count, kin_str version) {
+  version = kin__str_given(version);
   int err = enter_alone(queue);
   if (err != 0) {
     return err;
@@ -367,6 +366,7 @@ int kin_queue_resync(kin_queue *queue) {
 }
 
 int kin_queue_bookmark(kin_queue *queue, kin_str version) {
+  version = kin__str_given(version);
   int err = enter(queue);
   if (err != 0) {
     return err;
@@ -582,6 +582,7 @@ int kin_queue_get(const kin_queue *queue, kin_str key, kin_deltas **out) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   *out = NULL;
   if (queue == NULL) {
     return KIN_EINVAL;

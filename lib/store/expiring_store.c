@@ -150,6 +150,7 @@ const kin_object *kin_expiring_store_get(kin_expiring_store *store,
   if (store == NULL) {
     return NULL;
   }
+  key = kin__str_given(key);
   uint32_t slot = find(store, key);
   return slot != KIN__NO_SLOT ? look(store, slot, now_ms(store)) : NULL;
 }

@@ -385,6 +385,7 @@ int kin_index_emit(kin_index_values *values, kin_str value) {
   if (values == NULL) {
     return KIN_EINVAL;
   }
+  value = kin__str_given(value);
   kin__index *index = values->index;
   if (values->err != 0) {
     return values->err;

@@ -59,6 +59,8 @@ static bool trim_number(kin_str *s) {
 }
 
 int kin_resource_version_compare(kin_str a, kin_str b, int *order) {
+  a = kin__str_given(a);
+  b = kin__str_given(b);
   if (order == NULL || !trim_number(&a) || !trim_number(&b)) {
     return KIN_EINVAL;
   }
@@ -297,6 +299,7 @@ const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
   if (cache == NULL) {
     return NULL;
   }
+  key = kin__str_given(key);
   const kin_object *stored = kin_store_get(cache->options.store, key);
   entry *e = find(cache, key);
   if (e != NULL && (stored != NULL || cache->options.include_adds)) {
@@ -381,6 +384,7 @@ int kin_mutation_cache_by_index(kin_mutation_cache *cache, const char *name,
   if (out == NULL) {
     return KIN_EINVAL;
   }
+  value = kin__str_given(value);
   *out = NULL;
   if (cache == NULL || name == NULL) {
     return KIN_EINVAL;

@@ -142,8 +142,8 @@ static int replace_all(kin_store *store, const kin_process_handlers *handlers,
   }
   kin__replacement replacement;
   kin__replacement_begin(&replacement, store, delta->objects,
-                         delta->object_count, delta->resource_version,
-                         is_initial);
+                         delta->object_count,
+                         kin__str_given(delta->resource_version), is_initial);
   int err;
   do {
     err = kin__replacement_step(&replacement, UINT32_MAX, handlers);

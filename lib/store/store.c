@@ -332,6 +332,7 @@ int kin_store_delete(kin_store *store, kin_str key) {
   if (store == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   if (store->is_indexing) {
     return KIN_EALREADY;
   }
@@ -362,6 +363,7 @@ const kin_object *kin_store_get(const kin_store *store, kin_str key) {
   if (store == NULL) {
     return NULL;
   }
+  key = kin__str_given(key);
   uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
   return slot != KIN__NO_SLOT ? kin__store_at(store, slot)->object : NULL;
 }

@@ -19,6 +19,7 @@ int kin_store_replace(kin_store *store, const kin_object *const *objects,
   if (store == NULL) {
     return KIN_EINVAL;
   }
+  version = kin__str_given(version);
   static const kin_process_handlers nobody = KIN_PROCESS_HANDLERS_INIT;
   if (store->is_managed || (objects == NULL && count > 0)) {
     return KIN_EINVAL;

@@ -168,6 +168,7 @@ int kin_store_by_index(const kin_store *store, const char *name, kin_str value,
   if (store == NULL || name == NULL || cursor == NULL) {
     return KIN_EINVAL;
   }
+  value = kin__str_given(value);
   *cursor = (kin_index_cursor){.posting = KIN__NO_SLOT};
   const kin__index *index = find_index(store, name, &cursor->index);
   if (index == NULL) {
@@ -203,6 +204,7 @@ size_t kin_store_index_count(const kin_store *store, const char *name,
   if (store == NULL || name == NULL) {
     return 0;
   }
+  value = kin__str_given(value);
   const kin__index *index = find_index(store, name, NULL);
   const kin__index_value *found =
       index != NULL ? kin__index_find(index, value) : NULL;

@@ -83,6 +83,7 @@ int kin_store_list_by_index(const kin_store *store, const char *name,
   if (out == NULL) {
     return KIN_EINVAL;
   }
+  value = kin__str_given(value);
   *out = NULL;
   if (store == NULL || name == NULL) {
     return KIN_EINVAL;

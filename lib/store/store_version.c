@@ -58,6 +58,7 @@ int kin_store_bookmark(kin_store *store, kin_str version) {
   if (store == NULL) {
     return KIN_EINVAL;
   }
+  version = kin__str_given(version);
   int err = kin__store_reserve_version(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);

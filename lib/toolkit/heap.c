@@ -187,6 +187,7 @@ int kin_heap_put(kin_heap *heap, kin_str key, void *item, void **old) {
   if (heap == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   if (old != NULL) {
     *old = NULL;
   }
@@ -210,6 +211,7 @@ int kin_heap_put_new(kin_heap *heap, kin_str key, void *item) {
   if (heap == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   int err = check(heap, key, item);
   if (err != 0) {
     return err;
@@ -256,6 +258,7 @@ int kin_heap_delete(kin_heap *heap, kin_str key, void **item) {
   if (heap == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   uint32_t id = find(heap, key);
   if (id == KIN__NO_SLOT) {
     return KIN_ENOENT;
@@ -292,6 +295,7 @@ void *kin_heap_get(const kin_heap *heap, kin_str key) {
   if (heap == NULL) {
     return NULL;
   }
+  key = kin__str_given(key);
   uint32_t id = find(heap, key);
   return id != KIN__NO_SLOT ? at(heap, id)->item : NULL;
 }

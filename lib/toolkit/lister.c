@@ -13,7 +13,7 @@ kin_lister kin_lister_of(const kin_store *store) {
 }
 
 kin_lister kin_lister_in(kin_lister lister, kin_str namespace_) {
-  lister.namespace_ = namespace_;
+  lister.namespace_ = kin__str_given(namespace_);
   return lister;
 }
 
@@ -37,6 +37,7 @@ int kin_lister_get(const kin_lister *lister, kin_str name,
   if (object == NULL) {
     return KIN_EINVAL;
   }
+  name = kin__str_given(name);
   *object = NULL;
   if (lister == NULL || lister->store == NULL) {
     return KIN_EINVAL;
@@ -70,12 +71,14 @@ kin_lister_scan kin_lister_list(const kin_lister *lister,
     return (kin_lister_scan){.is_over = true};
   }
   kin_lister_scan scan = {.lister = *lister, .selector = selector};
+  scan.lister.namespace_ = kin__str_given(lister->namespace_);
   scan.is_over = kin_selector_is_nothing(selector);
-  if (lister->namespace_.length > 0 && !scan.is_over) {
+  if (scan.lister.namespace_.length > 0 && !scan.is_over) {
     const kin__index *index = namespace_index(lister->store);
-    scan.uses_index = index != NULL &&
-                      kin_store_by_index(lister->store, index->name,
-                                         lister->namespace_, &scan.found) == 0;
+    scan.uses_index =
+        index != NULL &&
+        kin_store_by_index(lister->store, index->name, scan.lister.namespace_,
+                           &scan.found) == 0;
   }
   return scan;
 }

@@ -112,6 +112,7 @@ int kin_sync_set_start(kin_sync_set *set, kin_str key) {
   if (set == NULL) {
     return KIN_EINVAL;
   }
+  key = kin__str_given(key);
   uint32_t hash = kin__hash(&set->seed, key);
   if (find(set, key, hash) != KIN__NO_SLOT) {
     return 0;
@@ -138,6 +139,7 @@ void kin_sync_set_finish(kin_sync_set *set, kin_str key) {
   if (set == NULL) {
     return;
   }
+  key = kin__str_given(key);
   uint32_t id = find(set, key, kin__hash(&set->seed, key));
   if (id != KIN__NO_SLOT) {
     kin__free(&set->allocator, at(set, id)->key);

@@ -16,6 +16,9 @@
 #include "reflector/reflector.h"
 #include "support/source_rig.h"
 
+/* A length without bytes counts as empty: no version, which moves nothing. */
+#define NO_BYTES kin__str(NULL, 3)
+
 /* What does not belong to the request changes nothing. */
 static void assert_all_closed(const source_rig *f) {
   kin_feed *feed = f->source.feed;
@@ -57,6 +60,7 @@ static void test_feeding_out_of_turn(void **state) {
   assert_int_equal(kin_feed_list_end(feed, "9", NULL), KIN_ECLOSED);
   assert_int_equal(source_rig_status(&f).state, KIN_STATE_SYNCING);
   hand_source_event(&f.source, KIN_WATCH_ADDED, "b@6");
+  assert_int_equal(kin_feed_bookmark(feed, NO_BYTES, false), 0);
   hand_source_fail(&f.source, 500, "InternalError", true);
   assert_all_closed(&f); /* it waits */
   assert_string_equal(source_rig_status(&f).resource_version, "6");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* NULL for each pointer that a public function cannot do without, and values
- * that an enum lacks: what <kin/error.h> promises. test_arguments_client.c has
- * what lives on a client; check_arguments.py looks for what is missing. */
+/* NULL for each pointer that a public function cannot do without, strings
+ * without bytes, and values that an enum lacks: what <kin/error.h> promises.
+ * test_arguments_client.c has what lives on a client; check_arguments.py looks
+ * for what is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,9 @@
     assert_int_equal(call, KIN_EINVAL);                                        \
     assert_null(out);                                                          \
   } while (0)
+
+/* A length without bytes counts as empty. */
+#define NO_BYTES ((kin_str){NULL, 3})
 
 #define ZERO(call) assert_true((call) == 0)
 #define EMPTY(call) assert_int_equal((call).length, 0)
@@ -561,6 +565,137 @@ static void test_names_and_gates(void **state) {
   assert_int_equal(kin_key_split(key, NULL, NULL), 0);
 }
 
+/* An empty key is none, an empty version or value is one. */
+static void test_strings_without_bytes(void **state) {
+  world *w = *state;
+  assert_int_equal(kin_key_split(NO_BYTES, NULL, NULL), KIN_EKEY);
+  char key[8];
+  assert_int_equal(kin_key_make(key, sizeof key, w->str, NO_BYTES, NULL),
+                   KIN_EKEY);
+  assert_int_equal(kin_key_make(key, sizeof key, NO_BYTES,
+                                kin_object_name(w->object), &w->str),
+                   0);
+  assert_string_equal(key, "a");
+  const kin_object *found;
+  assert_int_equal(kin_lister_get(&w->lister, NO_BYTES, &found), KIN_EKEY);
+  kin_lister everywhere = kin_lister_in(w->lister, NO_BYTES);
+  kin_lister_scan scan = kin_lister_list(&everywhere, NULL);
+  assert_ptr_equal(kin_lister_next(&scan), w->object);
+  w->lister.namespace_ = NO_BYTES;
+  scan = kin_lister_list(&w->lister, NULL);
+  assert_ptr_equal(kin_lister_next(&scan), w->object);
+  int order;
+  kin_str one = {"1", 1};
+  assert_int_equal(kin_resource_version_compare(NO_BYTES, one, &order), 0);
+  assert_int_equal(order, -1);
+  assert_int_equal(kin_resource_version_compare(one, NO_BYTES, &order), 0);
+  assert_int_equal(order, 1);
+
+  assert_null(kin_heap_get(w->heap, NO_BYTES));
+  assert_int_equal(kin_heap_delete(w->heap, NO_BYTES, NULL), KIN_ENOENT);
+  assert_int_equal(kin_heap_put(w->heap, NO_BYTES, w, NULL),
+                   kin_heap_put(w->heap, (kin_str){"", 0}, w, NULL));
+  assert_int_equal(kin_heap_put_new(w->heap, NO_BYTES, w),
+                   kin_heap_put_new(w->heap, (kin_str){"", 0}, w));
+  assert_int_equal(kin_sync_set_start(w->set, NO_BYTES), 0);
+  assert_int_equal(kin_sync_set_start(w->set, (kin_str){"", 0}), 0);
+  assert_int_equal(kin_sync_set_count(w->set), 1);
+  kin_sync_set_finish(w->set, NO_BYTES);
+  assert_int_equal(kin_sync_set_count(w->set), 0);
+}
+
+static void test_stores_without_bytes(void **state) {
+  world *w = *state;
+  assert_null(kin_store_get(w->store, NO_BYTES));
+  assert_int_equal(kin_store_delete(w->store, NO_BYTES), KIN_ENOENT);
+  assert_int_equal(kin_store_by_index(w->store, "index", NO_BYTES, &w->found),
+                   0);
+  assert_null(kin_store_by_index_next(w->store, &w->found));
+  ZERO(kin_store_index_count(w->store, "index", NO_BYTES));
+  kin_object_list *list;
+  assert_int_equal(kin_store_list_by_index(w->store, "index", NO_BYTES, &list),
+                   0);
+  assert_int_equal(list->count, 0);
+  kin_object_list_free(list);
+  assert_null(kin_mutation_cache_get(w->cache, NO_BYTES));
+  assert_int_equal(
+      kin_mutation_cache_by_index(w->cache, "index", NO_BYTES, &list), 0);
+  assert_int_equal(list->count, 0);
+  kin_object_list_free(list);
+  assert_int_equal(kin_store_replace(w->store, w->objects, 1, NO_BYTES), 0);
+  assert_int_equal(kin_store_bookmark(w->store, NO_BYTES), 0);
+  EMPTY(kin_store_resource_version(w->store));
+
+  assert_null(kin_expiring_store_get(w->expiring, NO_BYTES));
+  assert_int_equal(kin_expiring_store_delete(w->expiring, NO_BYTES),
+                   KIN_ENOENT);
+  assert_int_equal(
+      kin_expiring_store_replace(w->expiring, w->objects, 1, NO_BYTES), 0);
+  assert_int_equal(kin_expiring_store_bookmark(w->expiring, NO_BYTES), 0);
+  EMPTY(kin_expiring_store_resource_version(w->expiring));
+  assert_int_equal(kin_push_store_delete(w->push, NO_BYTES), KIN_ENOENT);
+  assert_int_equal(kin_push_store_replace(w->push, w->objects, 1, NO_BYTES), 0);
+}
+
+static int emit_no_bytes(const kin_object *object, kin_index_values *values,
+                         void *data) {
+  (void)object;
+  (void)data;
+  return kin_index_emit(values, NO_BYTES);
+}
+
+static int set_no_bytes(const kin_object *in, kin_object_builder *out,
+                        void *data) {
+  (void)in;
+  (void)data;
+  return kin_object_builder_set_str(out, "/a", NO_BYTES);
+}
+
+static void test_callbacks_without_bytes(void **state) {
+  world *w = *state;
+  w->index_options.name = "emitted";
+  w->index_options.pointer = NULL;
+  w->index_options.cb = emit_no_bytes;
+  assert_int_equal(kin_store_add_index(w->store, &w->index_options), 0);
+  assert_int_equal(kin_store_index_count(w->store, "emitted", NO_BYTES), 1);
+  kin_object *made;
+  assert_int_equal(kin_object_transform(w->object, set_no_bytes, NULL, &made),
+                   0);
+  kin_object_view *view;
+  assert_int_equal(kin_object_view_open(&view, made), 0);
+  assert_int_equal(kin_object_view_string(view, "/a", &w->str), 0);
+  EMPTY(w->str);
+  kin_object_view_close(view);
+  kin_object_unref(made);
+}
+
+static void test_queues_without_bytes(void **state) {
+  world *w = *state;
+  assert_int_equal(kin_queue_delete_tombstone(w->queue, NO_BYTES, NULL),
+                   KIN_EKEY);
+  kin_deltas *copy;
+  assert_int_equal(kin_queue_get(w->queue, NO_BYTES, &copy), KIN_ENOENT);
+  assert_int_equal(kin_queue_replace(w->queue, w->objects, 1, NO_BYTES), 0);
+  assert_int_equal(kin_queue_bookmark(w->queue, NO_BYTES), 0);
+
+  w->delta.key = w->delta.resource_version = NO_BYTES;
+  assert_int_equal(kin_delta_key(&w->delta, &w->str), 0);
+  assert_ptr_equal(w->str.data, kin_object_key(w->object).data);
+  w->delta.object = NULL;
+  w->delta.type = KIN_DELTA_DELETED;
+  assert_int_equal(kin_delta_key(&w->delta, &w->str), KIN_EKEY);
+  REFUSED(kin_process_deltas(w->store, NULL, &w->deltas, false));
+  assert_int_equal(kin_queue_add_if_not_present(w->queue, &w->deltas),
+                   KIN_EKEY);
+  assert_int_equal(kin_deltas_copy(&copy, &w->deltas, NULL), 0);
+  EMPTY(copy->items[0].key);
+  EMPTY(copy->items[0].resource_version);
+  kin_deltas_free(copy);
+  w->delta.type = KIN_DELTA_REPLACED_ALL;
+  assert_int_equal(kin_process_deltas(w->store, NULL, &w->deltas, false), 0);
+  EMPTY(kin_store_resource_version(w->store));
+}
+
 static void test_values_that_are_none(void **state) {
   (void)state;
   for (int value = -99999; value < 100000; value += 199998) {
@@ -593,6 +728,14 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_heaps_and_trackers, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_names_and_gates, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_strings_without_bytes, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_stores_without_bytes, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_callbacks_without_bytes, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_queues_without_bytes, set_up,
+                                      tear_down),
       cmocka_unit_test(test_values_that_are_none),
   };
   return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
