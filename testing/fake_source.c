@@ -218,10 +218,31 @@ void kin_fake_source_reset_watch(kin_fake_source *source) {
   kin__fake_wake(source);
 }
 
+/* The rule for the library's own structs: a program may be newer, as long as it
+ * sets no field that is not known here. */
+static int check_size(const void *options, size_t known) {
+  size_t size;
+  memcpy(&size, options, sizeof size);
+  if (size < known) {
+    return KIN_EINVAL;
+  }
+  const unsigned char *bytes = options;
+  for (size_t i = known; i < size; i++) {
+    if (bytes[i] != 0) {
+      return KIN_ENOTSUP;
+    }
+  }
+  return 0;
+}
+
 int kin_fake_source_fail_lists(kin_fake_source *source,
                                const kin_feed_error *error) {
-  if (source == NULL || (error != NULL && error->size != sizeof *error)) {
+  if (source == NULL) {
     return KIN_EINVAL;
+  }
+  int err = error != NULL ? check_size(error, sizeof *error) : 0;
+  if (err != 0) {
+    return err;
   }
   source->is_failing = error != NULL;
   if (error != NULL) {
@@ -271,8 +292,9 @@ int kin_fake_source_new(kin_fake_source **out,
                                      libc_free};
   *out = NULL;
   options = options != NULL ? options : &defaults;
-  if (options->size != sizeof *options) {
-    return KIN_EINVAL;
+  int err = check_size(options, sizeof *options);
+  if (err != 0) {
+    return err;
   }
   const kin_allocator *allocator =
       options->allocator != NULL ? options->allocator : &libc;
@@ -284,7 +306,7 @@ int kin_fake_source_new(kin_fake_source **out,
   source->wake = options->wake;
   source->data = options->data;
   source->watch_list = options->watch_list;
-  int err = make_items(source);
+  err = make_items(source);
   if (err != 0) {
     kin_fake_source_free(source);
     return err;

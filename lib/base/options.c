@@ -4,14 +4,20 @@
 #include <string.h>
 
 #include <kin/error.h>
+#include <kin/version.h>
+
+static size_t size_of(const void *options) {
+  size_t size;
+  memcpy(&size, options, sizeof size);
+  return size;
+}
 
 int kin__options_copy(void *to, size_t to_size, const void *from,
                       size_t first_size) {
   if (from == NULL) {
     return KIN_EINVAL;
   }
-  size_t from_size;
-  memcpy(&from_size, from, sizeof from_size);
+  size_t from_size = size_of(from);
   if (from_size < first_size) {
     return KIN_EINVAL;
   }
@@ -25,4 +31,23 @@ int kin__options_copy(void *to, size_t to_size, const void *from,
   memcpy(to, from, from_size < to_size ? from_size : to_size);
   memcpy(to, &to_size, sizeof to_size);
   return 0;
+}
+
+int kin__options_take(void *to, size_t to_size, const void *from,
+                      size_t first_size, const char *type,
+                      const kin__log *log) {
+  int err = kin__options_copy(to, to_size, from, first_size);
+  if (err == KIN_ENOTSUP) {
+    return kin__log_problem(log, err,
+                            "%s: sets a field that version %s of the library "
+                            "does not have",
+                            type, kin_version_string());
+  }
+  if (err != 0 && from != NULL) {
+    return kin__log_problem(log, err,
+                            "%s: size is %zu, not at least %zu as its INIT "
+                            "macro sets it",
+                            type, size_of(from), first_size);
+  }
+  return err;
 }

@@ -60,7 +60,8 @@ int kin__dispatcher_add(kin__dispatcher *dispatcher,
                         const kin_listener_options *options,
                         kin_listener **out) {
   kin_listener_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, sizeof copy);
+  int err = kin__options_take(&copy, sizeof copy, options, sizeof copy,
+                              "kin_listener_options", dispatcher->log);
   if (err == 0 && dispatcher->is_closed) {
     err = KIN_ECLOSED;
   }

@@ -355,6 +355,27 @@ static int build_client(kin_client **out, uv_loop_t *loop,
   return 0;
 }
 
+static void tell_problem(const kin_client_options *options,
+                         const char *problem) {
+  if (options->problem != NULL && options->problem_size > 0) {
+    snprintf(options->problem, options->problem_size, "%s", problem);
+  }
+}
+
+/* Options that are too small do not say where problems go. */
+static int copy_options(kin_client_options *to,
+                        const kin_client_options *from) {
+  int err = kin__options_copy(to, sizeof *to, from, sizeof *to);
+  if (err == KIN_ENOTSUP) {
+    char problem[KIN__PROBLEM_SIZE];
+    kin__log log = kin__client_log(from, problem);
+    (void)kin__options_take(to, sizeof *to, from, sizeof *to,
+                            "kin_client_options", &log);
+    tell_problem(from, problem);
+  }
+  return err;
+}
+
 int kin_client_open(kin_client **out, uv_loop_t *loop,
                     const kin_client_options *options) {
   if (out == NULL) {
@@ -362,17 +383,14 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
   }
   *out = NULL;
   kin_client_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options,
-                              sizeof(kin_client_options));
+  int err = copy_options(&copy, options);
   if (err != 0) {
     return err;
   }
   char problem[KIN__PROBLEM_SIZE] = "";
   kin_client *client;
   err = loop != NULL ? build_client(&client, loop, &copy, problem) : KIN_EINVAL;
-  if (copy.problem != NULL && copy.problem_size > 0) {
-    snprintf(copy.problem, copy.problem_size, "%s", problem);
-  }
+  tell_problem(&copy, problem);
   if (err != 0) {
     return err;
   }

@@ -158,9 +158,11 @@ typedef struct kin__feed_options {
   uint32_t internal_error_retry_ms;
 } kin__feed_options;
 
-/* Copies and checks a program's own. Errors: KIN_EINVAL, KIN_ENOTSUP. */
+/* Copies and checks a program's own; what is wrong goes to the log. Errors:
+ * KIN_EINVAL, KIN_ENOTSUP. */
 int kin__lister_watcher_copy(kin_lister_watcher *to,
-                             const kin_lister_watcher *from);
+                             const kin_lister_watcher *from,
+                             const kin__log *log);
 
 /* Allocates nothing. */
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options);

@@ -141,14 +141,18 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
 /* --- Sources of the program's own ----------------------------------------- */
 
 int kin__lister_watcher_copy(kin_lister_watcher *to,
-                             const kin_lister_watcher *from) {
-  int err = kin__options_copy(to, sizeof *to, from, sizeof(kin_lister_watcher));
+                             const kin_lister_watcher *from,
+                             const kin__log *log) {
+  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_lister_watcher),
+                              "source: kin_lister_watcher", log);
   if (err != 0) {
     return err;
   }
   bool is_valid = to->open != NULL && to->cancel != NULL &&
                   (to->pause == NULL) == (to->resume == NULL);
-  return is_valid ? 0 : KIN_EINVAL;
+  return is_valid
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL, "source: lacks a function");
 }
 
 static void touch(kin_feed *feed) {

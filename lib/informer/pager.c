@@ -209,8 +209,9 @@ static int init_core(kin_pager *pager) {
 }
 
 static int init(kin_pager *pager, const kin_pager_options *options) {
-  int err = kin__options_copy(&pager->options, sizeof pager->options, options,
-                              sizeof(kin_pager_options));
+  int err = kin__options_take(&pager->options, sizeof pager->options, options,
+                              sizeof(kin_pager_options), "kin_pager_options",
+                              pager->host->env->log);
   if (err == 0) {
     err = kin__settings_init(&pager->settings, pager->host->env->allocator,
                              pager->host->env->log, pager->options.resource);

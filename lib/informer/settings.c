@@ -283,8 +283,9 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
                        const kin_informer_options *options) {
   *settings = (kin__settings){0};
   kin__log_no_problem(log);
-  int err = kin__options_copy(&settings->options, sizeof settings->options,
-                              options, sizeof(kin_informer_options));
+  int err = kin__options_take(&settings->options, sizeof settings->options,
+                              options, sizeof(kin_informer_options),
+                              "kin_informer_options", log);
   if (err != 0) {
     return err;
   }
@@ -293,11 +294,10 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
     return err;
   }
   if (settings->options.source != NULL) {
-    err = kin__lister_watcher_copy(&settings->source, settings->options.source);
+    err = kin__lister_watcher_copy(&settings->source, settings->options.source,
+                                   log);
     if (err != 0) {
-      return kin__log_problem(log, err,
-                              "source: lacks a function, or is of a newer "
-                              "version of the library");
+      return err;
     }
   }
   if (settings->options.max_object_bytes == 0) {

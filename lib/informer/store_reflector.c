@@ -225,13 +225,13 @@ static void close_member(kin__member *member) {
 
 /* --- Open ----------------------------------------------------------------- */
 
-static int copy_store(kin_reflector_store *to,
-                      const kin_reflector_store *from) {
+static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
+                      const kin__log *log) {
   if (from == NULL) {
     return KIN_EINVAL;
   }
-  int err =
-      kin__options_copy(to, sizeof *to, from, sizeof(kin_reflector_store));
+  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_reflector_store),
+                              "store: kin_reflector_store", log);
   if (err != 0) {
     return err;
   }
@@ -297,10 +297,12 @@ static void init_feed(kin_reflector *reflector) {
 
 static int init(kin_reflector *reflector,
                 const kin_reflector_options *options) {
-  int err = kin__options_copy(&reflector->options, sizeof reflector->options,
-                              options, sizeof(kin_reflector_options));
+  const kin__log *log = reflector->env->log;
+  int err = kin__options_take(&reflector->options, sizeof reflector->options,
+                              options, sizeof(kin_reflector_options),
+                              "kin_reflector_options", log);
   if (err == 0) {
-    err = copy_store(&reflector->store, reflector->options.store);
+    err = copy_store(&reflector->store, reflector->options.store, log);
   }
   if (err == 0) {
     err = copy_settings(reflector, reflector->options.resource);

@@ -15,12 +15,14 @@
  * the change, which its owner keeps. */
 
 int kin__process_handlers_copy(kin_process_handlers *to,
-                               const kin_process_handlers *from) {
+                               const kin_process_handlers *from,
+                               const kin__log *log) {
   if (from == NULL) {
     *to = (kin_process_handlers)KIN_PROCESS_HANDLERS_INIT;
     return 0;
   }
-  return kin__options_copy(to, sizeof *to, from, sizeof *to);
+  return kin__options_take(to, sizeof *to, from, sizeof *to,
+                           "kin_process_handlers", log);
 }
 
 static bool has_key(const kin_delta *delta) {
@@ -168,7 +170,7 @@ static int check(const kin_store *store, const kin_process_handlers *handlers,
       (deltas->items == NULL && deltas->count > 0)) {
     return KIN_EINVAL;
   }
-  return kin__process_handlers_copy(copy, handlers);
+  return kin__process_handlers_copy(copy, handlers, NULL);
 }
 
 int kin_process_deltas(kin_store *store, const kin_process_handlers *handlers,

@@ -7,15 +7,17 @@
 
 #include <kin/process.h>
 
+#include "base/log.h"
 #include "store/store.h"
 
 /* The parts of kin_process_deltas, for whoever processes in steps. A list is in
  * replacement.h. */
 
-/* Copies handlers of any version; NULL has none. Errors: KIN_EINVAL (size),
- * KIN_ENOTSUP. */
+/* Copies handlers of any version; NULL has none. `log` as for
+ * kin__options_take. Errors: KIN_EINVAL (size), KIN_ENOTSUP. */
 int kin__process_handlers_copy(kin_process_handlers *to,
-                               const kin_process_handlers *from);
+                               const kin_process_handlers *from,
+                               const kin__log *log);
 
 /* One change of any type but REPLACED_ALL and SYNC_ALL. `handlers` are
  * complete. Errors: see kin_process_deltas. */

@@ -257,7 +257,7 @@ static int make_queue(kin_controller *c) {
 
 static int make_parts(kin_controller *c) {
   const kin_controller_options *o = &c->options;
-  int err = kin__process_handlers_copy(&c->handlers, o->handlers);
+  int err = kin__process_handlers_copy(&c->handlers, o->handlers, c->env->log);
   c->queue = o->queue;
   if (err != 0 || c->queue != NULL) {
     return err;
@@ -306,8 +306,9 @@ static int open_reflector(kin_controller *c) {
 }
 
 static int init(kin_controller *c, const kin_controller_options *options) {
-  int err = kin__options_copy(&c->options, sizeof c->options, options,
-                              sizeof(kin_controller_options));
+  int err = kin__options_take(&c->options, sizeof c->options, options,
+                              sizeof(kin_controller_options),
+                              "kin_controller_options", c->env->log);
   const char *fault = err == 0 ? fault_of(&c->options) : NULL;
   if (fault != NULL) {
     err = kin__log_problem(c->env->log, KIN_EINVAL, "%s", fault);

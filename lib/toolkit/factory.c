@@ -256,10 +256,11 @@ int kin_factory_open(kin_factory **out, kin_client *client,
   if (client == NULL) {
     return KIN_EINVAL;
   }
+  kin__host *host = kin__client_host(client);
   kin_factory_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
-  return err == 0 ? kin__factory_open(out, kin__client_host(client), &copy)
-                  : err;
+  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                              "kin_factory_options", host->env->log);
+  return err == 0 ? kin__factory_open(out, host, &copy) : err;
 }
 
 /* --- Informers ------------------------------------------------------------ */
@@ -413,12 +414,15 @@ int kin_factory_informer_with(kin_factory *factory,
     return KIN_EINVAL;
   }
   kin_informer_options o;
-  int err = kin__options_copy(&o, sizeof o, options, sizeof o);
+  const kin__log *log = factory->host->env->log;
+  kin__log_no_problem(log);
+  int err = kin__options_take(&o, sizeof o, options, sizeof o,
+                              "kin_informer_options", log);
   if (err == 0 && factory->is_closing) {
     err = KIN_ECLOSED;
   }
   if (err == 0 && o.plural == NULL) {
-    err = KIN_EINVAL;
+    err = kin__log_problem(log, KIN_EINVAL, "plural: is NULL");
   }
   if (err != 0) {
     return err;

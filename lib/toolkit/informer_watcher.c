@@ -130,8 +130,9 @@ static int check(const kin_informer_watcher_options *options,
     return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
   }
   kin_informer_options resource;
-  int err = kin__options_copy(&resource, sizeof resource, options->resource,
-                              sizeof resource.size);
+  int err =
+      kin__options_take(&resource, sizeof resource, options->resource,
+                        sizeof resource.size, "kin_informer_options", log);
   if (err != 0) {
     return err;
   }
@@ -176,7 +177,8 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
     return KIN_ECLOSED;
   }
   kin_informer_watcher_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                              "kin_informer_watcher_options", host->env->log);
   if (err == 0) {
     err = check(&copy, host->env->log);
   }

@@ -396,7 +396,8 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
     return KIN_ECLOSED;
   }
   kin_retry_watcher_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                              "kin_retry_watcher_options", host->env->log);
   kin_retry_watcher *watcher = NULL;
   if (err == 0) {
     err = make(&watcher, host, &copy);

@@ -332,13 +332,15 @@ int kin__until_open(kin_until **out, kin__host *host,
 static int open_in_client(kin_until **out, kin_client *client,
                           const kin_until_options *options, bool is_synced) {
   kin_until *until = NULL;
-  kin_until_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
-  if (err == 0 && client == NULL) {
-    err = KIN_EINVAL;
-  }
-  if (err == 0) {
-    err = kin__until_open(&until, kin__client_host(client), &copy, is_synced);
+  int err = KIN_EINVAL;
+  if (client != NULL) {
+    kin__host *host = kin__client_host(client);
+    kin_until_options copy;
+    err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                            "kin_until_options", host->env->log);
+    if (err == 0) {
+      err = kin__until_open(&until, host, &copy, is_synced);
+    }
   }
   if (out != NULL) {
     *out = until;

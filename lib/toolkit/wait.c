@@ -448,14 +448,15 @@ int kin__wait_open(kin_wait **out, kin__host *host,
 int kin_wait_open(kin_wait **out, kin_client *client,
                   const kin_wait_options *options) {
   kin_wait *wait = NULL;
-  kin_wait_options copy;
-  int err = kin__options_copy(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE);
-  if (err == 0 && client == NULL) {
-    err = KIN_EINVAL;
-  }
-  if (err == 0) {
-    err = kin__wait_open(&wait, kin__client_host(client), &copy,
-                         "failed to wait for all");
+  int err = KIN_EINVAL;
+  if (client != NULL) {
+    kin__host *host = kin__client_host(client);
+    kin_wait_options copy;
+    err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                            "kin_wait_options", host->env->log);
+    if (err == 0) {
+      err = kin__wait_open(&wait, host, &copy, "failed to wait for all");
+    }
   }
   if (out != NULL) {
     *out = wait;

@@ -45,7 +45,8 @@ typedef struct kin_fake_source_options {
   { sizeof(kin_fake_source_options), NULL, NULL, false, NULL }
 
 /* Makes an empty source, of version 0. `options` may be NULL. Errors:
- * KIN_EINVAL (size), KIN_ENOMEM. *out is NULL then. */
+ * KIN_EINVAL (size), KIN_ENOTSUP (options of a newer version), KIN_ENOMEM. *out
+ * is NULL then. */
 int kin_fake_source_new(kin_fake_source **out,
                         const kin_fake_source_options *options);
 
@@ -87,7 +88,8 @@ void kin_fake_source_end_watches(kin_fake_source *source);
 void kin_fake_source_reset_watch(kin_fake_source *source);
 
 /* From now on lists fail so; with NULL they do not any more. The texts are
- * copied, and cut to 255 bytes. Errors: KIN_EINVAL (size). */
+ * copied, and cut to 255 bytes. Errors: KIN_EINVAL (size), KIN_ENOTSUP (an
+ * error of a newer version). */
 int kin_fake_source_fail_lists(kin_fake_source *source,
                                const kin_feed_error *error);
 
