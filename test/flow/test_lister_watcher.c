@@ -414,6 +414,108 @@ static void test_deadline(void **state) {
   source_rig_close(&f);
 }
 
+/* What is called inside kin_informer_start, and what is not. */
+typedef struct start_world {
+  virtual_host vh;
+  hand_source source;
+  kin_informer *informer;
+  bool is_starting;
+  int opens; /* inside the start */
+  int modified;
+  int events; /* of any other callback */
+} start_world;
+
+static void note_open(hand_source *source) {
+  start_world *w = KIN__CONTAINER_OF(source, start_world, source);
+  w->opens += w->is_starting;
+}
+
+static int note_modify(kin_request_options *options, void *data) {
+  (void)options;
+  start_world *w = data;
+  w->modified += w->is_starting;
+  return 0;
+}
+
+static void note_state(kin_informer *informer, const char *namespace_,
+                       kin_state from, kin_state to, void *data) {
+  (void)informer;
+  (void)namespace_;
+  (void)from;
+  (void)to;
+  start_world *w = data;
+  assert_false(w->is_starting);
+  w->events++;
+}
+
+static void note_error(kin_informer *informer, kin_error_event *event,
+                       void *data) {
+  (void)informer;
+  (void)event;
+  start_world *w = data;
+  assert_false(w->is_starting);
+  w->events++;
+}
+
+static void note_event(kin_informer *informer, const kin_event *event,
+                       void *data) {
+  (void)informer;
+  (void)event;
+  start_world *w = data;
+  assert_false(w->is_starting);
+  w->events++;
+}
+
+static void open_in_start_world(start_world *w) {
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.source = &w->source.lister_watcher;
+  options.modify = note_modify;
+  options.modify_data = w;
+  options.on_state = note_state;
+  options.on_error = note_error;
+  options.data = w;
+  assert_int_equal(kin__host_open_informer(&w->vh.host, &w->informer, &options),
+                   0);
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  listener.on_add = listener.on_synced = note_event;
+  listener.data = w;
+  assert_int_equal(kin_informer_listen(w->informer, &listener, NULL), 0);
+}
+
+/* <kin/informer.h>, kin_informer_start: the source and `modify` are asked
+ * inside the call, although it has to tell of a failure there; event callbacks
+ * come from later iterations. Each informer begins so. */
+static void test_asked_inside_start(void **state) {
+  (void)state;
+  start_world w = {0};
+  vh_init(&w.vh, 0);
+  hand_source_init(&w.source, &w.vh.script);
+  w.source.inside_open = note_open;
+  for (int i = 1; i <= 2; i++) {
+    w.source.fail_opens = 1;
+    w.source.open_error = KIN_EINVAL;
+    open_in_start_world(&w);
+    int before = w.events;
+    assert_int_equal(w.opens, i - 1);
+    w.is_starting = true;
+    assert_int_equal(kin_informer_start(w.informer), 0);
+    w.is_starting = false;
+    assert_int_equal(w.opens, i);
+    assert_int_equal(w.modified, i);
+    assert_int_equal(w.events, before);
+    script_run(&w.vh.script);
+    assert_int_equal(w.events, before + 2); /* syncing, and the failure */
+    script_advance(&w.vh.script, 3000);
+    hand_source_list(&w.source, "a@1", "5");
+    assert_true(w.events > before + 2);
+    assert_int_equal(w.opens, i);
+    assert_int_equal(kin_informer_close(w.informer, NULL, NULL), 0);
+    script_run(&w.vh.script);
+  }
+  vh_finish(&w.vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_then_watch),
@@ -433,6 +535,7 @@ int main(void) {
       cmocka_unit_test(test_received_bytes),
       cmocka_unit_test(test_watch_list),
       cmocka_unit_test(test_deadline),
+      cmocka_unit_test(test_asked_inside_start),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
