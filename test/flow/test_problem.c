@@ -172,6 +172,7 @@ static void test_of_informers(void **state) {
   REFUSES_INFORMER(group, "a/b", "group: \"a/b\"");
   REFUSES_INFORMER(version, "", "version: \"\"");
   REFUSES_INFORMER(namespace_count, 1, "namespaces: is NULL");
+  REFUSES_INFORMER(namespace_count, 1025, "namespaces: 1025");
   REFUSES_INFORMER(field_count, 1, "fields: is NULL");
   REFUSES_INFORMER(parameter_count, 65, "parameters: 65");
   REFUSES_INFORMER(label_selector, selector, "label_selector: over 64 KiB");

@@ -203,6 +203,28 @@ static void test_stopped(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* The wait that a program asks for with KIN_RETRY_AFTER is at most a day. */
+static void test_answered_wait_is_bounded(void **state) {
+  (void)state;
+  static const uint64_t day_ms = 24u * 3600u * 1000u;
+  static const uint64_t answers_ms[] = {24u * 3600u * 1000u, UINT64_MAX};
+  for (size_t i = 0; i < sizeof answers_ms / sizeof answers_ms[0]; i++) {
+    reflector_rig f;
+    reflector_rig_init(&f, 0);
+    f.answer = KIN_RETRY_AFTER;
+    f.answer_after_ms = answers_ms[i];
+    assert_int_equal(reflector_rig_open(&f), 0);
+    script_run(&f.vh.script);
+    hand_source_expect(&f.source, "L:0/500");
+    refuse(&f, 500);
+    pass(&f, day_ms - 1);
+    hand_source_expect(&f.source, "");
+    pass(&f, 1);
+    hand_source_expect(&f.source, "L:0/500");
+    reflector_rig_finish(&f);
+  }
+}
+
 /* --- Silence -------------------------------------------------------------- */
 
 /* LIVE -> STALE when a watch has said nothing for stale_after_ms; the server is
@@ -571,6 +593,7 @@ int main(void) {
       cmocka_unit_test(test_failing_long),
       cmocka_unit_test(test_turned_away),
       cmocka_unit_test(test_stopped),
+      cmocka_unit_test(test_answered_wait_is_bounded),
       cmocka_unit_test(test_silent_but_up_to_date),
       cmocka_unit_test(test_silent_and_nothing_new),
       cmocka_unit_test(test_silent_and_behind),

@@ -33,6 +33,14 @@ static void check_options(kin__tls_options options, const char *words) {
   tls_world_close(&t);
 }
 
+static void check_taken(kin__tls_options options) {
+  tls_world t;
+  tls_world_init(&t, NULL, 0, 0);
+  t.tls = options;
+  assert_int_equal(tls_world_open_at(&t, "https://127.0.0.1:1"), 0);
+  tls_world_close(&t);
+}
+
 static void test_tls_settings_options(void **state) {
   (void)state;
   check_options((kin__tls_options){.authority_data = "x", .is_insecure = true},
@@ -47,6 +55,11 @@ static void test_tls_settings_options(void **state) {
   check_options((kin__tls_options){.server_name = ""}, "empty string");
   check_options((kin__tls_options){.server_name = "a b"}, "neither a host");
   check_options((kin__tls_options){.server_name = "a\r\nb"}, "neither a host");
+  char name[255];
+  memset(name, 'a', sizeof name - 1);
+  name[sizeof name - 1] = '\0';
+  check_options((kin__tls_options){.server_name = name}, "neither a host");
+  check_taken((kin__tls_options){.server_name = name + 1});
   char *large = malloc(KIN__TLS_MAX_PEM_BYTES + 2);
   assert_non_null(large);
   memset(large, 'x', KIN__TLS_MAX_PEM_BYTES + 1);
