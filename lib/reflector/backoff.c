@@ -13,6 +13,7 @@ void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,
     backoff->cap_ms = KIN__BACKOFF_UNREACHED_CAP_MS;
     break;
   case KIN__BACKOFF_REFUSED:
+  case KIN__BACKOFF_THROTTLED:
     backoff->cap_ms = KIN__BACKOFF_REFUSED_CAP_MS;
     break;
   default:

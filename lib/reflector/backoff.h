@@ -22,14 +22,13 @@ typedef struct kin__backoff {
 /* client-go has one series for a reflector's lists, and one for connections
  * that are refused and watches that are throttled (OQ-06), both up to 30 s.
  * Here each of these has its own, so that none pays for another's failures; and
- * UNREACHED and REFUSED have lower caps, because an attempt costs the server
- * nothing: there is none, or it only says no. With 30 s as the cap a program
- * would stay behind for up to a minute after its server has come back. */
+ * three have lower caps: with 30 s as the cap an informer would stay out of date
+ * for up to a minute after its server has come back. */
 typedef enum kin__backoff_kind {
   KIN__BACKOFF_ORDINARY = 0, /* all that is not below */
   KIN__BACKOFF_THROTTLED,    /* 429 to a watch */
   KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx, to something that is cheap */
-  KIN__BACKOFF_REFUSED,      /* 404; 401 and 403, after a list; Retry-After */
+  KIN__BACKOFF_REFUSED,      /* 404; Retry-After; any, after a list */
   KIN__BACKOFF_LOST,         /* the position is lost */
   KIN__BACKOFF_KINDS
 } kin__backoff_kind;

@@ -68,6 +68,15 @@ static bool is_cheap_no(const kin__reflector *reflector,
   }
 }
 
+/* A list that is refused may have cost the server something. An informer that
+ * was complete before is out of date while it waits, so it waits 10 s at most,
+ * and not a minute. */
+static bool is_refused_list(const kin__reflector *reflector,
+                            const kin__failure *failure) {
+  return reflector->has_listed && !reflector->is_granted &&
+         (failure->status == 429 || failure->status >= 500);
+}
+
 /* An answer that has begun and breaks off has cost the server something, so
  * what asks for a whole list again, or for what ended with an ERROR event, is
  * not repeated every few seconds. */
@@ -75,7 +84,8 @@ static kin__backoff_kind kind_of(const kin__reflector *reflector,
                                  const kin__failure *failure,
                                  kin__reflector_state after) {
   bool is_cheap = after != KIN__REFLECTOR_LISTING;
-  if (is_cheap_no(reflector, failure)) {
+  if (is_cheap_no(reflector, failure) ||
+      (!is_cheap && is_refused_list(reflector, failure))) {
     return KIN__BACKOFF_REFUSED;
   }
   if (failure->status == 429) {

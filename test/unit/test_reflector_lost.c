@@ -314,14 +314,16 @@ static void test_lists_keep_their_distance(void **state) {
 
 /* --- Turned away ---------------------------------------------------------- */
 
-/* Whoever was let in once, and is refused, asks again soon, because the answer
- * has cost nothing: by 401, 403 and 404, and with a Retry-After. */
+/* An informer that was complete once, and is refused, asks again within 10 s,
+ * whatever the refusal says. */
 static void test_refused_for_long(void **state) {
   (void)state;
   kin__failure put_off[] = {rs_status(429, ""), rs_status(503, "")};
   put_off[0].retry_after_s = put_off[1].retry_after_s = 1;
-  const kin__failure failures[] = {rs_status(401, ""), rs_status(403, ""),
-                                   rs_status(404, ""), put_off[0], put_off[1]};
+  const kin__failure failures[] = {
+      rs_status(401, ""), rs_status(403, ""), rs_status(404, ""),
+      put_off[0],         put_off[1],         rs_status(429, ""),
+      rs_status(500, ""), rs_status(503, ""), rs_status(504, "")};
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
     for (int has_position = 0; has_position < 2; has_position++) {
       rs_begin(0);
