@@ -23,7 +23,8 @@ extern "C" {
  * informers opened on it. It belongs to the loop's thread; doc/embedding.md says
  * what else a program may do with its loop. In a forked child, after
  * uv_loop_fork, a client neither reads nor writes its parent's sockets:
- * attempts to connect fail with UV_ECANCELED, and it can be closed.
+ * attempts to connect fail with UV_ECANCELED, and it can be closed, unless a
+ * name look-up or a file was in libuv's pool at the time of the fork.
  *
  * While a watch is open and no byte has come for 30 s, on any connection, the
  * server is asked for /version. If it does not answer within 10 s, the silent

@@ -201,8 +201,11 @@ static void try_addresses(kin__dial *dial) {
   finish(dial);
 }
 
+/* A forked child leaves the socket's error to its parent, which would miss it
+ * otherwise. */
 static void check_connected(kin__dial *dial) {
-  int err = kin__socket_connected(dial->fd);
+  int err = kin__net_is_cut_off(dial->net) ? UV_ECANCELED
+                                           : kin__socket_connected(dial->fd);
   if (err != 0) {
     leave_address(dial, err);
     return;
