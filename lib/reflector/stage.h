@@ -46,7 +46,8 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 
 /* The same in a list that changes: the state that the key has is freed, and a
  * deleted object is no part of it any more. An object without a text, which
- * could not be transformed, is staged beside the state before. *is_new: the key
+ * could not be transformed, is staged beside the state before, in either order:
+ * both leave the cache with the state before, and tell. *is_new: the key
  * was not there. A stage that is merged into must not be pushed to, until it
  * was discarded or is empty. Errors: KIN_ENOMEM, nothing changed. */
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,

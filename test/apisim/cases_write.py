@@ -187,6 +187,13 @@ def test_json_patch(start):
     # Each doubles the document.
     double = {"op": "copy", "from": "", "path": "/data"}
     check(apply(*[double] * 60), 422, "Invalid")
+    # Each doubles the depth.
+    deeper = [{"op": "copy", "from": "/data", "path": "/data" + "/x" * 2 ** i}
+              for i in range(12)]
+    check(apply({"op": "add", "path": "/data", "value": {}}, *deeper), 422,
+          "Invalid")
+    deep = {"op": "replace", "path": "/metadata/" + "x/" * 400, "value": {}}
+    check(apply(deep), 422, "Invalid")
     assert apply({"op": "replace", "path": "", "value": 1}).status == 400
     assert sim.revision() == before
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "object.h"
+
 /* The bytes that all "copy" operations of a patch may add together, as in the
  * real server: each may double the document otherwise. */
 enum { COPIED_BYTES_MAX = 3 * 1024 * 1024 };
@@ -12,7 +14,35 @@ static const char *text_of(yyjson_mut_val *operation, const char *key) {
   return yyjson_mut_get_str(yyjson_mut_obj_get(operation, key));
 }
 
+/* Neither the value nor what is around it is nested deeper than
+ * OBJECT_DEPTH_MAX, so the recursion ends. */
+static size_t depth_of(yyjson_mut_val *value) {
+  size_t deepest = 0;
+  size_t i, max;
+  yyjson_mut_val *key, *item;
+  yyjson_mut_arr_foreach(value, i, max, item) {
+    size_t depth = depth_of(item);
+    deepest = depth > deepest ? depth : deepest;
+  }
+  yyjson_mut_obj_foreach(value, i, max, key, item) {
+    size_t depth = depth_of(item);
+    deepest = depth > deepest ? depth : deepest;
+  }
+  return deepest + (yyjson_mut_is_ctn(value) ? 1 : 0);
+}
+
+static bool is_too_deep(const char *path, yyjson_mut_val *value) {
+  size_t depth = depth_of(value);
+  for (; *path != '\0'; path++) {
+    depth += *path == '/';
+  }
+  return depth > OBJECT_DEPTH_MAX;
+}
+
 static bool put(yyjson_mut_doc *doc, const char *path, yyjson_mut_val *value) {
+  if (is_too_deep(path, value)) {
+    return false;
+  }
   yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, value);
   if (*path == '\0') {
     yyjson_mut_doc_set_root(doc, copy);
@@ -73,7 +103,8 @@ static bool apply_one(yyjson_mut_doc *doc, yyjson_mut_val *operation,
     return put(doc, path, value);
   }
   if (strcmp(name, "replace") == 0) {
-    return yyjson_mut_doc_ptr_replace(
+    return !is_too_deep(path, value) &&
+           yyjson_mut_doc_ptr_replace(
                doc, path, yyjson_mut_val_mut_copy(doc, value)) != NULL;
   }
   return strcmp(name, "test") == 0 &&

@@ -10,8 +10,8 @@
 #include "buf.h"
 
 /* Applies the operations of patch, an array, to doc. False and a message if
- * one cannot be applied, or if its copies are over 3 MiB together; doc is then
- * half changed. */
+ * one cannot be applied, if its copies are over 3 MiB together, or if something
+ * would be nested deeper than OBJECT_DEPTH_MAX; doc is then half changed. */
 bool jsonpatch_apply(yyjson_mut_doc *doc, yyjson_mut_val *patch, buf *error);
 
 #endif
