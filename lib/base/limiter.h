@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/link.h"
 
 /* Shares the loop's time among tasks, round robin. A task is a small piece of
  * work that can go on: a socket with bytes to read, a queue with items to pop,

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

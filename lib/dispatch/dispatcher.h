@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "base/log.h"
 #include "base/sched.h"
 #include "base/timers.h"

@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/histogram.h"
-#include "dispatch/listener_feed.h"
+#include "dispatch/listener_replay.h"
 
 /* A listener's task: feed the queue, deliver, look at the clock.
  *

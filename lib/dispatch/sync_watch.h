@@ -2,7 +2,7 @@
 #ifndef KIN_DISPATCH_SYNC_WATCH_H
 #define KIN_DISPATCH_SYNC_WATCH_H
 
-#include "base/list.h"
+#include "base/link.h"
 
 /* Waits until an informer or a listener has synced, without polling. It is told
  * once, and is out of the list then: 0 when it has synced, KIN_ECLOSED when it

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "informer/consistency.h"
-#include "informer/process.h"
+#include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "informer/scopes.h"
 
@@ -148,7 +147,7 @@ static void dropped(kin__scope *scope) {
 }
 
 static bool tell_step(kin__scope *scope) {
-  if (kin__list_check_step(scope)) {
+  if (kin__list_check_step(scope->list_check)) {
     return true;
   }
   if (scope->apply.phase != KIN__APPLY_TELLING) {
@@ -232,7 +231,7 @@ void kin__apply_start(kin__scope *scope) {
   }
   begin(scope, KIN__APPLY_PUSHING, KIN_DELETE_RELIST);
   apply->is_empty = false;
-  kin__list_check_begin(scope);
+  kin__scope_check_list(scope);
 }
 
 void kin__apply_drop(kin__scope *scope, kin_delete_reason reason) {

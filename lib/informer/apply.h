@@ -7,7 +7,7 @@
 
 #include <kin/handler.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
 

@@ -2,8 +2,8 @@
 #include "informer/informer.h"
 
 #include "base/alloc.h"
-#include "informer/host.h"
-#include "informer/process.h"
+#include "client/host.h"
+#include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
 
@@ -202,6 +202,14 @@ static void join(kin_informer *informer, kin__members *members) {
 
 /* --- Open ----------------------------------------------------------------- */
 
+static void on_mutation(void *owner, const kin_mutation *mutation) {
+  kin_informer *informer = owner;
+  const kin_informer_options *options = &informer->settings.options;
+  if (options->on_mutation != NULL) {
+    options->on_mutation(informer, mutation, options->data);
+  }
+}
+
 static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin_informer_options *options = &informer->settings.options;
@@ -230,7 +238,9 @@ static void init_parts(kin_informer *informer) {
                         .synced_version = synced_version,
                         .ctx = informer};
   kin__dispatcher_init(&informer->dispatcher);
-  kin__mutation_check_init(&informer->mutation_check, informer);
+  kin__mutation_check_init(&informer->mutation_check, informer->env,
+                           &informer->store, informer->settings.resource.plural,
+                           on_mutation, informer);
   kin__version_waits_init(informer);
 
   kin__list_init(&informer->member.node);
@@ -273,8 +283,8 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   return 0;
 }
 
-int kin__host_open_informer(kin__host *host, kin_informer **out,
-                            const kin_informer_options *options) {
+int kin__informer_open_on(kin_informer **out, kin__host *host,
+                          const kin_informer_options *options) {
   *out = NULL;
   if (host->members.is_closing) {
     return KIN_ECLOSED;
@@ -284,6 +294,18 @@ int kin__host_open_informer(kin__host *host, kin_informer **out,
     join(*out, &host->members);
   }
   return err;
+}
+
+int kin_informer_open(kin_informer **out, kin_client *client,
+                      const kin_informer_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  return kin__informer_open_on(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */

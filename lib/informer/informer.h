@@ -8,16 +8,15 @@
 #include <kin/histogram.h>
 #include <kin/informer.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
 #include "decode/sink.h"
 #include "dispatch/dispatcher.h"
-#include "informer/env.h"
-#include "informer/mutation_check.h"
-#include "informer/member.h"
+#include "client/host.h"
+#include "check/mutation_check.h"
 #include "informer/scopes.h"
-#include "informer/settings.h"
+#include "feed/settings.h"
 #include "informer/version_wait.h"
 #include "queue/delta_fifo.h"
 #include "store/store.h"
@@ -86,10 +85,13 @@ struct kin_informer {
   kin__list gone_watches;
 };
 
-/* Opens an informer in any surroundings; kin_informer_open does it in a
- * client's. `env` and everything in it must outlive the informer. */
+/* Opens an informer in any surroundings. `env` and everything in it must outlive
+ * the informer. Errors: see kin_informer_open. */
 int kin__informer_open(kin_informer **out, const kin__env *env,
                        const kin_informer_options *options);
+/* The same; the informer ends with the host. */
+int kin__informer_open_on(kin_informer **out, kin__host *host,
+                          const kin_informer_options *options);
 
 /* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is
  * "". */

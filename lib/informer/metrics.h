@@ -4,7 +4,7 @@
 
 #include <kin/metrics.h>
 
-#include "informer/feed.h"
+#include "feed/feed.h"
 
 /* Adds what a feed has counted. */
 void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed);

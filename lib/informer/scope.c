@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "informer/consistency.h"
-#include "informer/process.h"
+#include "informer/handle_deltas.h"
 #include "informer/transform.h"
 
 int kin__scope_push(kin__scope *scope, kin__delta_type type,
@@ -176,24 +175,36 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   kin__list_init(&scope->emptied_node);
 }
 
+void kin__scope_check_list(kin__scope *scope) {
+  kin_informer *informer = scope->informer;
+  kin__list_check_subject of = {.feed = &scope->feed,
+                                .store = &informer->store,
+                                .scope = scope->index,
+                                .settings = &informer->settings,
+                                .limits = &informer->limits,
+                                .raw_memory =
+                                    kin__informer_raw_memory(informer)};
+  kin__list_check_begin(&scope->list_check, &of);
+}
+
 void kin__scope_close(kin__scope *scope) {
   kin__feed_close(&scope->feed);
   kin__apply_stop(scope);
-  kin__list_check_close(scope);
+  kin__list_check_close(scope->list_check);
   kin__version_waits_end(scope, KIN_ECLOSED);
 }
 
 void kin__scope_remove(kin__scope *scope) {
   scope->is_removed = true;
   kin__feed_close(&scope->feed);
-  kin__list_check_close(scope);
+  kin__list_check_close(scope->list_check);
   kin__informer_transform_forget(scope);
   kin__apply_drop(scope, KIN_DELETE_SCOPE_REMOVED);
   kin__version_waits_end(scope, KIN_ECLOSED);
 }
 
 void kin__scope_finish(kin__scope *scope) {
-  kin__list_check_finish(scope);
+  kin__list_check_free(scope->list_check);
   kin__feed_finish(&scope->feed);
   kin__http_source_finish(&scope->http);
 }

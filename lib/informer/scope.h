@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "check/list_check.h"
 #include "informer/apply.h"
-#include "informer/feed.h"
-#include "informer/http_source.h"
+#include "feed/feed.h"
+#include "feed/http_source.h"
 #include "informer/informer.h"
 #include "informer/version_wait.h"
 
@@ -27,7 +28,7 @@ typedef struct kin__scope {
                     * left behind is deleted */
   bool is_removed; /* nothing of it is told any more, but its deletes */
   kin__apply apply;
-  struct kin__list_check *list_check; /* NULL: none was needed yet */
+  kin__list_check *list_check; /* NULL: none was needed yet */
   kin__scope_waits waits;
   kin__list emptied_node; /* in the informer's scopes.emptied, if anywhere */
   char name[];            /* feed.namespace_ */
@@ -48,6 +49,10 @@ void kin__scope_close(kin__scope *scope);
 /* The same, but its objects are deleted, in steps; when they are gone,
  * kin__scopes_emptied is called. To be called once. */
 void kin__scope_remove(kin__scope *scope);
+
+/* A list is going to be applied: compares it later, if the client asks for
+ * that. */
+void kin__scope_check_list(kin__scope *scope);
 
 /* Puts a change into the queue; pauses reading when it is full.
  * Errors: KIN_ENOMEM. */

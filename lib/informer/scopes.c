@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "informer/consistency.h"
 #include "informer/metrics.h"
 #include "informer/scope.h"
 
@@ -230,7 +229,7 @@ bool kin__scopes_free_step(kin_informer *informer) {
   }
   kin__scope *scope = scopes->places[scopes->emptying];
   if (scope == NULL || (!kin__stage_free_step(&scope->feed.stage, 1) &&
-                        !kin__list_check_free_step(scope))) {
+                        !kin__list_check_free_step(scope->list_check))) {
     scopes->emptying++;
   }
   return true;

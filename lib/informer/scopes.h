@@ -9,7 +9,7 @@
 #include <kin/informer.h>
 #include <kin/metrics.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
 

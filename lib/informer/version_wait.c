@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "informer/scope.h"
 #include "informer/scopes.h"
-#include "reflector/version.h"
+#include "listwatch/version.h"
 
 #define MAX_WAITS 4096u
 /* They are compared with every version the watch comes to. */

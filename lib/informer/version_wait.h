@@ -7,10 +7,10 @@
 
 #include <kin/informer.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
-#include "reflector/reflector.h"
+#include "listwatch/listwatch.h"
 
 /* Waits until the store holds everything up to a version
  * (kin_informer_wait_version), and questions whether it is up to date

@@ -363,7 +363,7 @@ static int open_informer(entry *e, const kin_informer_options *options) {
     }
   }
   kin__host *host = factory->host;
-  int err = kin__host_open_informer(host, &e->informer, options);
+  int err = kin__informer_open_on(&e->informer, host, options);
   if (err != 0) {
     return err;
   }

@@ -4,7 +4,7 @@
 
 #include <kin/factory.h>
 
-#include "informer/host.h"
+#include "client/host.h"
 
 /* kin_factory_open in any surroundings; `options` are complete. */
 int kin__factory_open(kin_factory **out, kin__host *host,

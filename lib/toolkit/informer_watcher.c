@@ -150,8 +150,7 @@ static int make(kin_informer_watcher **out, kin__host *host,
   if (watcher == NULL) {
     return KIN_ENOMEM;
   }
-  int err =
-      kin__host_open_informer(host, &watcher->informer, options->resource);
+  int err = kin__informer_open_on(&watcher->informer, host, options->resource);
   if (err != 0) {
     kin__free(allocator, watcher);
     return err;

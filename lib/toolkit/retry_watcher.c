@@ -10,9 +10,9 @@
 #include "base/chunkq.h"
 #include "base/options.h"
 #include "base/str.h"
-#include "informer/feed.h"
-#include "informer/http_source.h"
-#include "informer/settings.h"
+#include "feed/feed.h"
+#include "feed/http_source.h"
+#include "feed/settings.h"
 #include "toolkit/watch.h"
 
 /* A feed that only watches, a queue, and a task that shows what is in it. When

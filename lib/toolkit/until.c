@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "dispatch/sync_watch.h"
 #include "informer/informer.h"
-#include "reflector/failure.h"
+#include "listwatch/failure.h"
 #include "toolkit/watch.h"
 
 /* A watcher of either kind, a time-out, and a number of conditions that held.

@@ -6,7 +6,7 @@
 
 #include <kin/wait.h>
 
-#include "informer/host.h"
+#include "client/host.h"
 
 #define KIN__WAIT_MAX 4096u
 

@@ -5,7 +5,7 @@
 #include <kin/until.h>
 #include <kin/watch.h>
 
-#include "informer/host.h"
+#include "client/host.h"
 
 /* The public functions without `host`, in any surroundings. What they open is a
  * member of the host, which must outlive it. The same errors. */

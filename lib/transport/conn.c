@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 
 /* Requests are bounded by their composer; this also covers TLS. */
 #define MAX_QUEUED_BYTES (4u << 20)

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 
 typedef enum dial_state {
   DIAL_RESOLVING,  /* the resolver or the scheduled task will go on */

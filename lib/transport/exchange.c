@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "transport/exchange_core.h"
 #include "transport/request.h"
 #include "transport/tls_stream.h"

@@ -6,7 +6,7 @@
 
 #include <uv.h>
 
-#include "base/list.h"
+#include "base/link.h"
 
 /* Handles on a loop that a host may sweep: uv_walk, and uv_close on every
  * handle that is not closing yet. libuv then calls the host's close callback,

@@ -9,7 +9,7 @@
 #include <uv.h>
 
 #include "base/fork.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "transport/handle.h"
 #include "transport/transport.h"
 

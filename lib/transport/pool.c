@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "base/list.h"
+#include "base/link.h"
 
 static kin__conn *conn_of(kin__list *node) {
   return KIN__CONTAINER_OF(node, kin__conn, idle_node);

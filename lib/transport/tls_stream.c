@@ -27,7 +27,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "transport/conn.h"
 #include "transport/tls_context.h"
 #include "transport/tls_error.h"

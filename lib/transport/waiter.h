@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/list.h"
+#include "base/link.h"
 
 /* Somebody who waits for something that is made off the loop: a token that is
  * being read, a TLS context. It asks with its waiter; the answer may be

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "base/str.h"
 
 /* --- One field ------------------------------------------------------------ */

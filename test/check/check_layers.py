@@ -11,9 +11,10 @@ import pathlib
 import re
 import sys
 
-STAGES = ["base", "object", "transport", "config", "decode", "reflector",
-          "queue", "store", "dispatch", "informer", "toolkit"]
-MAY_USE_UV = {"transport", "config", "informer", "toolkit"}
+STAGES = ["base", "object", "transport", "config", "decode", "listwatch",
+          "queue", "store", "dispatch", "client", "feed", "check", "informer",
+          "cache", "toolkit"]
+MAY_USE_UV = {"transport", "config", "client"}
 FOLDERS = ("lib", "testing", "include", "tools", "test", "bench", "examples")
 MAX_FILE_LINES = 600
 # A test of one thing is not cut in two for its length.

@@ -16,7 +16,7 @@
 #include "support/controller_world.h"
 #include "support/indices.h"
 #include "support/objects.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 
 /* What a controller does, with a virtual clock and a server that answers
  * truthfully. Closing and failing memory are in test_controller_sweeps. */

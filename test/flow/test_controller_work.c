@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "support/controller_world.h"
 #include "support/objects.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 
 /* How a controller works: items that fail, too much to do at once, a slow
  * handler's time; and what it refuses. */

@@ -14,7 +14,7 @@
 #include <kin/testing/fake_source.h>
 
 #include "base/str.h"
-#include "informer/feed.h"
+#include "feed/feed.h"
 #include "informer/informer.h"
 #include "support/objects.h"
 #include "support/recorder.h"
@@ -292,7 +292,7 @@ static int start(rig *f, const char *const *namespaces, size_t count,
   options.on_state = on_state;
   options.data = f;
   kin__host *host = &f->vh.host;
-  int err = kin__host_open_informer(host, &f->informer, &options);
+  int err = kin__informer_open_on(&f->informer, host, &options);
   if (err == 0) {
     err = recorder_listen(&f->rec, f->informer);
   }

@@ -19,7 +19,7 @@
 #include "support/objects.h"
 #include "support/recorder.h"
 #include "support/virtual_host.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 
 typedef struct rig {
   virtual_host vh;
@@ -96,7 +96,7 @@ static int start(rig *f, const kin_lister_watcher *source, size_t namespaces) {
   options.namespace_count = namespaces;
   options.on_error = on_error;
   options.data = f;
-  int err = kin__host_open_informer(&f->vh.host, &f->informer, &options);
+  int err = kin__informer_open_on(&f->informer, &f->vh.host, &options);
   if (err == 0) {
     err = recorder_listen(&f->rec, f->informer);
   }

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/process.h"
+#include "informer/handle_deltas.h"
 #include "support/informer_world.h"
 
 #define FRAMES 2500

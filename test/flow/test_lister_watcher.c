@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/process.h"
+#include "informer/handle_deltas.h"
 #include "support/objects.h"
 #include "support/source_rig.h"
 
@@ -475,7 +475,7 @@ static void open_in_start_world(start_world *w) {
   options.on_state = note_state;
   options.on_error = note_error;
   options.data = w;
-  assert_int_equal(kin__host_open_informer(&w->vh.host, &w->informer, &options),
+  assert_int_equal(kin__informer_open_on(&w->informer, &w->vh.host, &options),
                    0);
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = listener.on_synced = note_event;

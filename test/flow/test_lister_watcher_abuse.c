@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "reflector/reflector.h"
+#include "listwatch/listwatch.h"
 #include "support/source_rig.h"
 
 /* A length without bytes counts as empty: no version, which moves nothing. */
@@ -212,22 +212,22 @@ static void test_sources_that_lack_functions(void **state) {
   options.source = &source;
   kin_informer *informer;
   kin__host *host = &vh.host;
-  assert_int_equal(kin__host_open_informer(host, &informer, &options),
+  assert_int_equal(kin__informer_open_on(&informer, host, &options),
                    KIN_EINVAL);
   source.open = open_nothing;
-  assert_int_equal(kin__host_open_informer(host, &informer, &options),
+  assert_int_equal(kin__informer_open_on(&informer, host, &options),
                    KIN_EINVAL);
   source.cancel = do_nothing;
   source.pause = do_nothing;
-  assert_int_equal(kin__host_open_informer(host, &informer, &options),
+  assert_int_equal(kin__informer_open_on(&informer, host, &options),
                    KIN_EINVAL);
   source.resume = do_nothing;
   source.size = 8;
-  assert_int_equal(kin__host_open_informer(host, &informer, &options),
+  assert_int_equal(kin__informer_open_on(&informer, host, &options),
                    KIN_EINVAL);
   assert_null(informer);
   source.size = sizeof source;
-  assert_int_equal(kin__host_open_informer(host, &informer, &options), 0);
+  assert_int_equal(kin__informer_open_on(&informer, host, &options), 0);
   vh_finish(&vh);
 }
 

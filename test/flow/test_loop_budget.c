@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "informer/env.h"
-#include "informer/loop.h"
+#include "client/env.h"
+#include "client/loop.h"
 
 #define COUNT 50
 #define SPIN_NS UINT64_C(2000000)

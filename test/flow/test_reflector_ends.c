@@ -14,7 +14,7 @@
 #include <kin/testing/fake_source.h>
 
 #include "base/str.h"
-#include "informer/store_reflector.h"
+#include "cache/public_reflector.h"
 #include "support/objects.h"
 #include "support/reflector_rig.h"
 

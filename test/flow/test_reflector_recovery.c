@@ -116,7 +116,7 @@ static void open_world(world *w, size_t count, const away *why) {
     options.plural = "pods";
     options.source = &source;
     assert_int_equal(
-        kin__host_open_informer(&w->vh.host, &w->clients[n].informer, &options),
+        kin__informer_open_on(&w->clients[n].informer, &w->vh.host, &options),
         0);
     assert_int_equal(kin_informer_start(w->clients[n].informer), 0);
   }

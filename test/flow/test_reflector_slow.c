@@ -33,7 +33,7 @@ static void open_rig(rig *f, bool has_streams) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.source = &f->source.lister_watcher;
-  assert_int_equal(kin__host_open_informer(&f->vh.host, &f->informer, &options),
+  assert_int_equal(kin__informer_open_on(&f->informer, &f->vh.host, &options),
                    0);
   assert_int_equal(kin_informer_start(f->informer), 0);
   script_run(&f->vh.script);
@@ -103,8 +103,7 @@ static void test_turn(void **state) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.source = &f.source.lister_watcher;
-  assert_int_equal(kin__host_open_informer(&f.vh.host, &f.informer, &options),
-                   0);
+  assert_int_equal(kin__informer_open_on(&f.informer, &f.vh.host, &options), 0);
   assert_int_equal(kin_informer_start(f.informer), 0);
   pass(&f, 11000);
   hand_source_expect(&f.source, "");

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "informer/store_reflector_core.h"
+#include "cache/public_reflector_core.h"
 #include "support/reflector_rig.h"
 
 #define STALE_MS 30000u

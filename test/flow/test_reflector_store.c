@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/store_reflector.h"
+#include "cache/public_reflector.h"
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
 #include "support/store_rig.h"

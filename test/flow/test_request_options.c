@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/settings.h"
+#include "feed/settings.h"
 #include "support/hand_source.h"
 #include "support/informer_world.h"
 #include "support/reflector_rig.h"

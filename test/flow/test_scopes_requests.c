@@ -228,8 +228,7 @@ static void test_inside_its_source(void **state) {
     options.namespaces = names;
     options.namespace_count = 1;
     options.source = &source.lister_watcher;
-    assert_int_equal(kin__host_open_informer(&vh.host, &opened_by, &options),
-                     0);
+    assert_int_equal(kin__informer_open_on(&opened_by, &vh.host, &options), 0);
     assert_int_equal(kin_informer_start(opened_by), 0);
     hand_source_expect(&source, "L:0/500 x");
     script_run(&vh.script);

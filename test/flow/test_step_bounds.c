@@ -190,7 +190,7 @@ static void open_world(world *w, bool is_ticking) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.source = &w->source.lister_watcher;
-  int err = kin__host_open_informer(&w->vh.host, &w->informer, &options);
+  int err = kin__informer_open_on(&w->informer, &w->vh.host, &options);
   assert_int_equal(err, 0);
   add_listener(w, 0);
   assert_int_equal(kin_informer_start(w->informer), 0);

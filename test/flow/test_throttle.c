@@ -14,8 +14,8 @@
 
 #include "base/limiter.h"
 #include "base/str.h"
-#include "informer/feed.h"
-#include "informer/http_source.h"
+#include "feed/feed.h"
+#include "feed/http_source.h"
 #include "support/virtual_host.h"
 
 #define MS UINT64_C(1000000)
@@ -125,8 +125,7 @@ static kin_informer *open_informer(rig *r, const char *plural, bool streams) {
   options.plural = plural;
   options.no_watch_list = !streams;
   kin_informer *informer;
-  assert_int_equal(kin__host_open_informer(&r->vh.host, &informer, &options),
-                   0);
+  assert_int_equal(kin__informer_open_on(&informer, &r->vh.host, &options), 0);
   assert_int_equal(kin_informer_start(informer), 0);
   script_run(&r->vh.script);
   return informer;
@@ -412,8 +411,7 @@ static kin_informer *open_watched(rig *r, int *errors) {
   options.on_error = on_error;
   options.data = errors;
   kin_informer *informer;
-  assert_int_equal(kin__host_open_informer(&r->vh.host, &informer, &options),
-                   0);
+  assert_int_equal(kin__informer_open_on(&informer, &r->vh.host, &options), 0);
   assert_int_equal(kin_informer_start(informer), 0);
   script_run(&r->vh.script);
   return informer;

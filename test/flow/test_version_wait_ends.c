@@ -172,7 +172,7 @@ static int init_world(world *w, size_t fail_at) {
   options.on_error = on_error;
   options.on_closed = on_closed;
   options.data = w;
-  return kin__host_open_informer(&w->vh.host, &w->informer, &options);
+  return kin__informer_open_on(&w->informer, &w->vh.host, &options);
 }
 
 static bool is_short_watch(const char *target) {

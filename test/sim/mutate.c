@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "informer/feed.h"
+#include "feed/feed.h"
 #include "informer/informer.h"
 
 /* The other way round: a world is right, and something is spoiled on the way to

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "informer/feed.h"
+#include "feed/feed.h"
 #include "informer/informer.h"
 
 /* Waits for versions, and verifications: what is told is true, and told once,

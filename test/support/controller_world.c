@@ -12,7 +12,7 @@
 #include <kin/error.h>
 
 #include "base/str.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 
 static bool has_queue(const cw_world *w) {
   return w->kind >= CW_QUEUE_FIFO;

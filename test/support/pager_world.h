@@ -2,7 +2,7 @@
 #ifndef KIN_TEST_PAGER_WORLD_H
 #define KIN_TEST_PAGER_WORLD_H
 
-#include "informer/pager.h"
+#include "toolkit/pager.h"
 #include "support/virtual_host.h"
 
 /* A pager of pods on a virtual host, and what it says, in one line of text:

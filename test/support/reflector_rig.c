@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/store_reflector.h"
+#include "cache/public_reflector.h"
 
 /* --- The noting store ----------------------------------------------------- */
 

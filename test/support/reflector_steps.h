@@ -2,7 +2,7 @@
 #ifndef KIN_TEST_REFLECTOR_STEPS_H
 #define KIN_TEST_REFLECTOR_STEPS_H
 
-#include "reflector/reflector.h"
+#include "listwatch/listwatch.h"
 
 /* A reflector as a function: inputs are given, and what it wants done is looked
  * at. One at a time, in `rs`. */

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/sched.h"
 #include "base/timers.h"
-#include "informer/env.h"
+#include "client/env.h"
 
 /* An informer's surroundings without a loop or a socket: a clock that the test
  * moves, and a source that records what is asked for and answers what the test

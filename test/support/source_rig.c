@@ -32,7 +32,7 @@ void source_rig_open_with(source_rig *rig, uint32_t page_size,
   options.on_error = on_error;
   options.data = rig;
   kin__host *host = &rig->vh.host;
-  assert_int_equal(kin__host_open_informer(host, &rig->informer, &options), 0);
+  assert_int_equal(kin__informer_open_on(&rig->informer, host, &options), 0);
   rig->source.lister_watcher = (kin_lister_watcher){0}; /* it was copied */
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = listener.on_update = listener.on_delete = event_log_cb;

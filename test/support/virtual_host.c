@@ -66,5 +66,5 @@ int vh_open_informer(virtual_host *vh, kin_informer **out, const char *plural) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = plural;
   options.no_watch_list = true;
-  return kin__host_open_informer(&vh->host, out, &options);
+  return kin__informer_open_on(out, &vh->host, &options);
 }

@@ -2,7 +2,7 @@
 #ifndef KIN_TEST_VIRTUAL_HOST_H
 #define KIN_TEST_VIRTUAL_HOST_H
 
-#include "informer/host.h"
+#include "client/host.h"
 #include "support/fail_alloc.h"
 #include "support/mini_server.h"
 #include "support/script_env.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "reflector/backoff.h"
+#include "listwatch/backoff.h"
 #include "support/reflector_steps.h"
 
 /* --- The series ----------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
-#include "base/list.h"
+#include "base/link.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "reflector/failure.h"
+#include "listwatch/failure.h"
 
 static kin__failure failure_of(int code, const char *reason) {
   kin__status status;

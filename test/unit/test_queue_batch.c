@@ -11,7 +11,7 @@
 #include <kin/error.h>
 
 #include "base/str.h"
-#include "queue/queue.h"
+#include "cache/queue.h"
 #include "support/queue_rig.h"
 
 /* Batches of queues that are in order, and putting back. See

@@ -10,7 +10,7 @@
 
 #include <kin/error.h>
 
-#include "queue/queue.h"
+#include "cache/queue.h"
 #include "support/queue_rig.h"
 
 /* Lists and resyncs of a delta queue. See support/queue_rig.h for the notation.

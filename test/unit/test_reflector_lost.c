@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "reflector/version.h"
+#include "listwatch/version.h"
 #include "support/reflector_steps.h"
 
 #define LISTING KIN__REFLECTOR_LISTING

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "reflector/reflector.h"
+#include "listwatch/listwatch.h"
 
 typedef struct fixture {
   kin__reflector reflector;

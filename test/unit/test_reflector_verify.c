@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "reflector/version.h"
+#include "listwatch/version.h"
 #include "support/reflector_steps.h"
 
 #define NONE 1 /* no verdict */

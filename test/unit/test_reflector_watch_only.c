@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "reflector/reflector.h"
+#include "listwatch/listwatch.h"
 
 typedef struct fixture {
   kin__reflector reflector;

@@ -14,7 +14,7 @@
 
 #include <kin/error.h>
 
-#include "reflector/request.h"
+#include "listwatch/request.h"
 #include "support/fail_alloc.h"
 
 static fail_alloc memory; /* which never fails */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "reflector/retry_deadline.h"
+#include "listwatch/retry_deadline.h"
 #include "support/reflector_steps.h"
 
 /* Times are in seconds. */

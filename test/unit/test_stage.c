@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "base/str.h"
-#include "reflector/stage.h"
+#include "listwatch/stage.h"
 #include "support/fail_alloc.h"
 #include "support/objects.h"
 

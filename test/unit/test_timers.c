@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/list.h"
+#include "base/link.h"
 #include "base/random.h"
 #include "base/timers.h"
 

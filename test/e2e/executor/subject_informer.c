@@ -169,8 +169,7 @@ static void *open_informer(const words *options) {
   with.page_size = KIN_NEVER;
   with.resync_ms = (uint32_t)words_option(options, "resync");
   with.transform = words_have(options, "transform") ? script_transform : NULL;
-  assert_int_equal(kin__host_open_informer(&s->vh.host, &s->informer, &with),
-                   0);
+  assert_int_equal(kin__informer_open_on(&s->informer, &s->vh.host, &with), 0);
   assert_int_equal(store_index(kin_informer_store(s->informer), "values"), 0);
   return s;
 }

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/controller.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include <kin/error.h>
+#include <kin/reflector_store.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "cache/process.h"
+
+/* A controller's life: options, what the reflector puts in, and the end, which
+ * has come when both the reflector is gone and what the loop has to free is
+ * freed. */
+
+static_assert(offsetof(kin_controller_options, data) + sizeof(void *) ==
+                  sizeof(kin_controller_options),
+              "a field appended later must not lie in old padding");
+
+/* --- What the reflector puts in ------------------------------------------- */
+
+static int add(void *ctx, const kin_object *object) {
+  return kin_queue_add(((kin_controller *)ctx)->queue, object);
+}
+
+static int update(void *ctx, const kin_object *object) {
+  return kin_queue_update(((kin_controller *)ctx)->queue, object);
+}
+
+static int delete_(void *ctx, const kin_object *object) {
+  return kin_queue_delete(((kin_controller *)ctx)->queue, object);
+}
+
+static int replace(void *ctx, const kin_object *const *objects, size_t count,
+                   kin_str version) {
+  return kin_queue_replace(((kin_controller *)ctx)->queue, objects, count,
+                           version);
+}
+
+/* By key it is done by and by, in the loop. */
+static int resync(void *ctx) {
+  kin_controller *c = ctx;
+  if (c->owns_queue && c->options.queue_kind == KIN_CONTROLLER_DELTA) {
+    kin__controller_begin_resync(c);
+    return 0;
+  }
+  return kin_queue_resync(c->queue);
+}
+
+static int bookmark(void *ctx, kin_str version) {
+  return kin_queue_bookmark(((kin_controller *)ctx)->queue, version);
+}
+
+static bool is_full(void *ctx) {
+  return kin_queue_is_full(((kin_controller *)ctx)->queue);
+}
+
+/* A list into the controller's own queue in order, object by object. One that
+ * the store has already, it has transformed. */
+
+static bool is_delta(const kin_controller *c) {
+  return c->options.queue_kind == KIN_CONTROLLER_DELTA;
+}
+
+static int begin_list(void *ctx, size_t count, kin_str version) {
+  kin_controller *c = ctx;
+  if (c->list != NULL &&
+      kin__payload_free_step(
+          c->list, c->queue->allocator,
+          kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP))) {
+    return KIN_EAGAIN; /* a list that was given up */
+  }
+  c->list = NULL;
+  if (is_delta(c)) {
+    kin__delta_begin_list(c->queue);
+    return 0;
+  }
+  return kin__queue_begin_list(c->queue, count, version, &c->list);
+}
+
+/* Nothing is popped while a list is put in by key; unless it is put in again,
+ * that is over. */
+static int pass_on(kin_controller *c, int err) {
+  if (err != 0 && err != KIN_ENOMEM && err != KIN_EAGAIN && is_delta(c)) {
+    kin__controller_give_list_up(c);
+  }
+  return err;
+}
+
+static int add_to_list(void *ctx, const kin_object *object) {
+  kin_controller *c = ctx;
+  bool is_ready = kin_store_get(&c->store, kin_object_key(object)) == object;
+  return is_delta(c)
+             ? pass_on(c, kin__delta_add_to_list(c->queue, object, is_ready))
+             : kin__queue_add_to_list(c->queue, c->list, object, is_ready);
+}
+
+static int end_list(void *ctx) {
+  kin_controller *c = ctx;
+  if (is_delta(c)) {
+    int left = kin__delta_delete_unlisted(
+        c->queue, kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
+    return left == 0 ? kin__queue_end_list(c->queue, NULL)
+                     : pass_on(c, left > 0 ? KIN_EAGAIN : left);
+  }
+  int err = kin__queue_end_list(c->queue, c->list);
+  if (err == 0) {
+    c->list = NULL;
+  }
+  return err;
+}
+
+static const kin_object *cached(void *ctx, kin_str key, kin_str uid,
+                                kin_str version) {
+  const kin_controller *c = ctx;
+  const kin_object *object = kin_store_get(&c->store, key);
+  return object != NULL && kin__str_equal(uid, kin_object_uid(object)) &&
+                 kin__str_equal(version, kin_object_resource_version(object))
+             ? object
+             : NULL;
+}
+
+/* --- What the program is told --------------------------------------------- */
+
+static bool on_should_resync(kin_reflector *reflector, void *data) {
+  kin_controller *c = data;
+  (void)reflector;
+  return c->options.should_resync(c, c->options.data);
+}
+
+static void on_error(kin_reflector *reflector, kin_error_event *event,
+                     void *data) {
+  kin_controller *c = data;
+  (void)reflector;
+  c->options.on_error(c, event, c->options.data);
+  if (event->answer == KIN_STOP && !c->is_closing && c->owns_queue &&
+      is_delta(c)) {
+    kin__controller_give_list_up(c);
+  }
+}
+
+/* --- Close ---------------------------------------------------------------- */
+
+/* What is left of the queue and the store is empty, and there is no list. */
+static void free_controller(kin_controller *c) {
+  const kin_allocator *allocator = c->env->allocator;
+  if (c->owns_queue) {
+    kin_queue_free(c->queue);
+    kin__store_finish(&c->store);
+  }
+  kin__free(allocator, c);
+}
+
+static void on_gone(kin__deferred *deferred) {
+  kin_controller *c = KIN__CONTAINER_OF(deferred, kin_controller, gone);
+  kin_controller_close_cb close_cb = c->close_cb;
+  void *close_data = c->close_data;
+  kin_controller_close_cb on_closed = c->options.on_closed;
+  void *data = c->options.data;
+  kin__members *members = &c->host->members;
+  kin__member_leave(&c->member);
+  free_controller(c);
+  if (close_cb != NULL) {
+    close_cb(close_data);
+  }
+  if (on_closed != NULL) {
+    on_closed(data);
+  }
+  kin__members_left(members);
+}
+
+static void on_reflector_closed(void *data) {
+  kin_controller *c = data;
+  c->reflector = NULL;
+  kin__controller_loop_close(c);
+}
+
+/* Its callbacks come from a deferred call, as ours have to. */
+void kin__controller_ended(kin_controller *c) {
+  if (c->reflector == NULL) {
+    kin__env_defer(c->env, &c->gone);
+  }
+}
+
+int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
+                         void *data) {
+  if (c == NULL) {
+    return KIN_EINVAL;
+  }
+  if (c->is_closing) {
+    return KIN_EALREADY;
+  }
+  c->is_closing = true;
+  c->close_cb = cb;
+  c->close_data = data;
+  c->store.index_refusal = KIN_ECLOSED;
+  c->queue->changed = NULL;
+  kin_queue_close(c->queue);
+  (void)kin_reflector_close(c->reflector, on_reflector_closed, c);
+  kin__controller_loop_close(c);
+  return 0;
+}
+
+static void close_member(kin__member *member) {
+  kin_controller *c = KIN__CONTAINER_OF(member, kin_controller, member);
+  (void)kin_controller_close(c, NULL, NULL); /* closing already: fine */
+}
+
+/* --- Open ----------------------------------------------------------------- */
+
+/* What is wrong with the options, or NULL. */
+static const char *fault_of(const kin_controller_options *o) {
+  if (o->resource == NULL) {
+    return "resource: is required";
+  }
+  if (o->queue_kind < KIN_CONTROLLER_IN_ORDER ||
+      o->queue_kind > KIN_CONTROLLER_DELTA) {
+    return "queue_kind: there is no such value";
+  }
+  if (o->queue == NULL) {
+    bool is_plain =
+        o->process == NULL && o->process_batch == NULL && !o->retry_on_error;
+    return is_plain ? NULL
+                    : "process, process_batch, retry_on_error: need a queue";
+  }
+  if (o->process == NULL) {
+    return "process: is required with a queue";
+  }
+  if (o->handlers != NULL || o->transform != NULL ||
+      o->queue_kind != KIN_CONTROLLER_IN_ORDER) {
+    return "handlers, transform, queue_kind: not together with a queue";
+  }
+  return o->queue->changed != NULL ? "queue: is another controller's" : NULL;
+}
+
+static int make_queue(kin_controller *c) {
+  const kin_controller_options *o = &c->options;
+  bool is_delta = o->queue_kind == KIN_CONTROLLER_DELTA;
+  kin_queue_options options = KIN_QUEUE_OPTIONS_INIT;
+  options.allocator = c->env->allocator;
+  options.name = o->name;
+  options.transform = o->transform;
+  options.data = o->transform_data;
+  if (is_delta) {
+    options.known = kin_store_known_objects(&c->store);
+    options.emit_replaced = true;
+    options.pending_limit = KIN__CONTROLLER_PENDING;
+    return kin_queue_new_delta(&c->queue, &options);
+  }
+  options.emit_bookmarks = true;
+  return kin_queue_new_in_order(&c->queue, &options);
+}
+
+static int make_parts(kin_controller *c) {
+  const kin_controller_options *o = &c->options;
+  int err = kin__process_handlers_copy(&c->handlers, o->handlers, c->env->log);
+  c->queue = o->queue;
+  if (err != 0 || c->queue != NULL) {
+    return err;
+  }
+  kin__store_init(&c->store, c->env->memory,
+                  kin__random_hash_seed(c->env->random), false);
+  err = make_queue(c);
+  if (err != 0) {
+    kin__store_finish(&c->store);
+    return err;
+  }
+  c->owns_queue = true;
+  return 0;
+}
+
+static int open_reflector(kin_controller *c) {
+  static const kin__list_taker by_object = {.begin = begin_list,
+                                            .add = add_to_list,
+                                            .end = end_list,
+                                            .cached = cached};
+  const kin_controller_options *o = &c->options;
+  kin_reflector_store store = {.size = sizeof store,
+                               .add = add,
+                               .update = update,
+                               .delete_ = delete_,
+                               .replace = replace,
+                               .resync = resync,
+                               .bookmark = bookmark,
+                               .is_full = is_full,
+                               .ctx = c};
+  kin_reflector_options options = KIN_REFLECTOR_OPTIONS_INIT;
+  options.resource = o->resource;
+  options.store = &store;
+  options.name = o->name;
+  options.resync_ms = o->resync_ms;
+  options.should_resync = o->should_resync != NULL ? on_should_resync : NULL;
+  options.on_error = o->on_error != NULL ? on_error : NULL;
+  options.data = c;
+  int err = kin__store_reflector_open(&c->reflector, c->host, &options);
+  if (err == 0 && c->owns_queue) {
+    c->taker = by_object;
+    c->taker.ctx = c;
+    kin__store_reflector_use_taker(c->reflector, &c->taker);
+  }
+  return err;
+}
+
+static int init(kin_controller *c, const kin_controller_options *options) {
+  int err = kin__options_take(&c->options, sizeof c->options, options,
+                              sizeof(kin_controller_options),
+                              "kin_controller_options", c->env->log);
+  const char *fault = err == 0 ? fault_of(&c->options) : NULL;
+  if (fault != NULL) {
+    err = kin__log_problem(c->env->log, KIN_EINVAL, "%s", fault);
+  }
+  if (err == 0 && c->options.queue != NULL &&
+      kin_queue_is_closed(c->options.queue)) {
+    err = KIN_ECLOSED;
+  }
+  if (err == 0) {
+    err = make_parts(c);
+  }
+  return err == 0 ? open_reflector(c) : err;
+}
+
+int kin__controller_open(kin_controller **out, kin__host *host,
+                         const kin_controller_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin_controller *c = kin__calloc(host->env->allocator, 1, sizeof *c);
+  if (c == NULL) {
+    return KIN_ENOMEM;
+  }
+  c->host = host;
+  c->env = host->env;
+  int err = init(c, options);
+  if (err != 0) {
+    free_controller(c);
+    return err;
+  }
+  kin__list_init(&c->gone.node);
+  c->gone.cb = on_gone;
+  c->member.close = close_member;
+  kin__controller_loop_init(c);
+  kin__members_join(&host->members, &c->member);
+  *out = c;
+  return 0;
+}
+
+int kin_controller_open(kin_controller **out, kin_client *client,
+                        const kin_controller_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  return kin__controller_open(out, kin__client_host(client), options);
+}
+
+/* --- Use ------------------------------------------------------------------ */
+
+int kin_controller_start(kin_controller *c) {
+  if (c == NULL) {
+    return KIN_EINVAL;
+  }
+  if (c->is_closing) {
+    return KIN_ECLOSED;
+  }
+  if (c->is_started) {
+    return KIN_EALREADY;
+  }
+  c->is_started = true;
+  kin__controller_wake(c);
+  return kin_reflector_start(c->reflector);
+}
+
+bool kin_controller_has_synced(const kin_controller *c) {
+  return c != NULL && kin_queue_has_synced(c->queue);
+}
+
+const char *kin_controller_last_sync_version(const kin_controller *c) {
+  if (c == NULL) {
+    return "";
+  }
+  return c->reflector != NULL ? kin_reflector_last_sync_version(c->reflector)
+                              : "";
+}
+
+kin_store *kin_controller_store(kin_controller *c) {
+  if (c == NULL) {
+    return NULL;
+  }
+  return c->owns_queue ? &c->store : NULL;
+}
+
+kin_queue *kin_controller_queue(kin_controller *c) {
+  return c != NULL ? c->queue : NULL;
+}
+
+void kin_controller_get_status(const kin_controller *c, kin_status *status) {
+  if (status == NULL) {
+    return;
+  }
+  if (c == NULL) {
+    *status = (kin_status){0};
+    return;
+  }
+  *status = (kin_status){.state = KIN_STATE_IDLE};
+  if (c->reflector != NULL) {
+    kin_reflector_get_status(c->reflector, status);
+  }
+}
+
+void kin_controller_get_stats(const kin_controller *c,
+                              kin_controller_stats *stats) {
+  if (stats == NULL) {
+    return;
+  }
+  if (c == NULL) {
+    *stats = (kin_controller_stats){0};
+    return;
+  }
+  *stats = c->stats;
+}

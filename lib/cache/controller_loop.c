@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/log.h"
+#include "cache/process.h"
+#include "cache/controller.h"
+
+/* The process loop (client-go's processLoop), in slices (base/sched.h). The
+ * time of handlers is not ours, but a slice ends after a slow one. */
+
+#define PIECES_PER_STEP 1024u
+#define RETRY_MS 100u /* memory was out, or nothing but failures is left */
+#define MAX_DOUBLINGS 6u
+
+/* --- Time ----------------------------------------------------------------- */
+
+static uint64_t look(const kin_controller *c) {
+  return kin__clock_ns(&c->env->clock);
+}
+
+static void add_handler_time(const kin_controller *c, uint64_t start_ns) {
+  kin__env_add_handler_time(c->env, start_ns);
+}
+
+static kin__slice begin_slice(const kin_controller *c) {
+  return kin__slice_begin(c->env->sched, PIECES_PER_STEP);
+}
+
+static void on_add(const kin_object *object, bool is_initial, void *data) {
+  kin_controller *c = data;
+  uint64_t start_ns = look(c);
+  c->handlers.on_add(object, is_initial, c->handlers.data);
+  add_handler_time(c, start_ns);
+}
+
+static void on_update(const kin_object *old_object, const kin_object *object,
+                      void *data) {
+  kin_controller *c = data;
+  uint64_t start_ns = look(c);
+  c->handlers.on_update(old_object, object, c->handlers.data);
+  add_handler_time(c, start_ns);
+}
+
+static void on_delete(kin_str key, const kin_object *object, bool is_tombstone,
+                      void *data) {
+  kin_controller *c = data;
+  uint64_t start_ns = look(c);
+  c->handlers.on_delete(key, object, is_tombstone, c->handlers.data);
+  add_handler_time(c, start_ns);
+}
+
+/* --- Failures ------------------------------------------------------------- */
+
+static void note_key(kin_controller *c, const kin_deltas *deltas) {
+  kin_str key = {"", 0};
+  (void)kin_delta_key(&deltas->items[0], &key);
+  c->key_length = key.length < sizeof c->key ? (uint32_t)key.length
+                                             : (uint32_t)sizeof c->key - 1;
+  memcpy(c->key, key.data, c->key_length);
+  c->key[c->key_length] = '\0';
+}
+
+static void pause_for(kin_controller *c, uint64_t ms) {
+  kin__timer_start(c->env->timers, &c->timer, kin__env_now_ms(c->env) + ms);
+}
+
+static void tell_failure(kin_controller *c, int err, bool is_retried) {
+  c->stats.failures++;
+  c->stats.retries += is_retried ? 1 : 0;
+  kin__log_write(c->env->log, is_retried ? KIN_LOG_WARN : KIN_LOG_ERROR,
+                 "%s: processing %s: %s; %s", kin_reflector_name(c->reflector),
+                 c->key_length > 0 ? c->key : "everything", kin_strerror(err),
+                 is_retried ? "put back" : "lost");
+  if (c->options.on_process_error != NULL) {
+    kin_str key = {c->key, c->key_length};
+    uint64_t start_ns = look(c);
+    c->options.on_process_error(c, err, key, is_retried, c->options.data);
+    add_handler_time(c, start_ns);
+  }
+}
+
+static bool is_in_order(const kin_controller *c) {
+  return c->queue->ops == &kin__in_order_ops;
+}
+
+/* What was put back is at the end, so the others come first, unless the order
+ * is that of all; when there are no others there is no hurry. */
+static void wait_if_fruitless(kin_controller *c) {
+  c->fruitless++;
+  if (!is_in_order(c) && c->fruitless < kin_queue_count(c->queue)) {
+    return;
+  }
+  pause_for(c, (uint64_t)RETRY_MS
+                   << (c->waits < MAX_DOUBLINGS ? c->waits : MAX_DOUBLINGS));
+  c->waits++;
+  c->fruitless = 0;
+}
+
+/* --- Popping -------------------------------------------------------------- */
+
+/* Of a queue of our own. For want of memory nothing may be lost. */
+static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
+  kin_controller *c = data;
+  (void)queue;
+  int err = 0;
+  c->was_called = true;
+  for (size_t i = 0; i < item->deltas.count && err == 0 && !c->is_closing;
+       i++) {
+    err = kin__process_delta(&c->store, &c->timed, &item->deltas.items[i],
+                             item->is_initial);
+  }
+  if (err != 0) {
+    note_key(c, &item->deltas);
+  }
+  item->requeue = err == KIN_ENOMEM;
+  c->was_put_back = item->requeue;
+  return err;
+}
+
+static int call_process(kin_controller *c, kin_queue_process_cb process,
+                        kin_queue *queue, kin_queue_item *item) {
+  c->was_called = true;
+  note_key(c, &item->deltas);
+  uint64_t start_ns = look(c);
+  int err = process(queue, item, c->options.data);
+  add_handler_time(c, start_ns);
+  if (err != 0 && c->options.retry_on_error) {
+    item->requeue = true;
+  }
+  c->was_put_back = item->requeue;
+  return err;
+}
+
+static int process_one(kin_queue *queue, kin_queue_item *item, void *data) {
+  kin_controller *c = data;
+  return call_process(c, c->options.process, queue, item);
+}
+
+static int process_batch(kin_queue *queue, kin_queue_item *item, void *data) {
+  kin_controller *c = data;
+  return call_process(c, c->options.process_batch, queue, item);
+}
+
+static int pop(kin_controller *c) {
+  c->was_called = false;
+  c->was_put_back = false;
+  c->is_popping = true;
+  int err;
+  if (c->owns_queue) {
+    err = kin_queue_pop(c->queue, process_own, c);
+  } else if (c->options.process_batch != NULL) {
+    err = kin_queue_pop_batch(c->queue, process_batch, process_one, c);
+  } else {
+    err = kin_queue_pop(c->queue, process_one, c);
+  }
+  c->is_popping = false;
+  return err;
+}
+
+/* A list or a resync of everything is done here, in slices. */
+static bool take_whole(kin_controller *c) {
+  if (!c->owns_queue || kin__queue_take_whole(c->queue, &c->whole) != 0) {
+    return false;
+  }
+  c->stats.items++;
+  c->key_length = 0;
+  const kin_delta *delta = &c->whole.delta;
+  if (delta->type == KIN_DELTA_SYNC_ALL) {
+    c->phase = KIN__CONTROLLER_SYNCING;
+    c->sync = (kin_cursor){0};
+  } else {
+    c->phase = KIN__CONTROLLER_REPLACING;
+    c->has_replacement = true;
+    kin__replacement_begin(&c->replacement, &c->store, delta->objects,
+                           delta->object_count, delta->resource_version,
+                           c->whole.is_initial);
+  }
+  return true;
+}
+
+/* Returns whether popping goes on. */
+static bool pop_next(kin_controller *c) {
+  int err = pop(c);
+  if (!c->was_called) {
+    if (err == KIN_ENOMEM) {
+      pause_for(c, RETRY_MS);
+    }
+    return false;
+  }
+  c->stats.items++;
+  if (c->is_closing) {
+    return false;
+  }
+  if (err == 0 && !c->was_put_back) {
+    c->fruitless = 0;
+    c->waits = 0;
+    return true;
+  }
+  bool is_put_back = c->was_put_back;
+  if (is_put_back) {
+    wait_if_fruitless(c);
+  }
+  if (err != 0) {
+    tell_failure(c, err, is_put_back);
+  }
+  return !c->is_closing && !c->timer.is_active;
+}
+
+/* Returns whether the controller is still open. */
+static bool tell_synced(kin_controller *c) {
+  if (!c->is_synced_told && kin_queue_has_synced(c->queue)) {
+    c->is_synced_told = true;
+    if (c->options.on_synced != NULL) {
+      uint64_t start_ns = look(c);
+      c->options.on_synced(c, c->options.data);
+      add_handler_time(c, start_ns);
+    }
+  }
+  return !c->is_closing;
+}
+
+/* A list is being put in by key: it has to find everything where it was. */
+static bool is_held(const kin_controller *c) {
+  return c->owns_queue && !is_in_order(c) && c->queue->as.keyed.has_list;
+}
+
+void kin__controller_give_list_up(kin_controller *c) {
+  c->queue->as.keyed.has_list = false;
+  kin__controller_wake(c);
+}
+
+void kin__controller_begin_resync(kin_controller *c) {
+  c->resync = c->is_resyncing ? c->resync : 0;
+  c->is_resyncing = true;
+  kin__controller_wake(c);
+}
+
+/* Queues some more, if there is room. */
+static void resync_some(kin_controller *c) {
+  if (!c->is_resyncing || kin_queue_is_full(c->queue)) {
+    return;
+  }
+  int left = kin__delta_resync_step(
+      c->queue, &c->resync,
+      kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP));
+  if (left == 0) {
+    c->is_resyncing = false;
+  } else if (left < 0) {
+    pause_for(c, RETRY_MS);
+  }
+}
+
+static bool pop_step(kin_controller *c) {
+  if (is_held(c)) {
+    return false;
+  }
+  resync_some(c);
+  bool has_more = true;
+  kin__slice slice = begin_slice(c);
+  while (has_more && kin__slice_next(&slice)) {
+    if (take_whole(c)) {
+      break;
+    }
+    has_more = pop_next(c);
+    if (c->is_closing || !tell_synced(c)) {
+      return true;
+    }
+  }
+  if (!kin_queue_is_full(c->queue)) {
+    (void)kin_reflector_resume(c->reflector);
+  }
+  return has_more || (c->is_resyncing && !c->timer.is_active);
+}
+
+/* --- Everything ----------------------------------------------------------- */
+
+/* The item has been processed, or cannot be. */
+static bool end_whole(kin_controller *c, int err) {
+  c->phase = KIN__CONTROLLER_FREEING;
+  c->is_popping = true;
+  kin__queue_end_whole(c->queue, &c->whole);
+  c->is_popping = false;
+  if (tell_synced(c) && err != 0) {
+    tell_failure(c, err, false);
+  }
+  return true;
+}
+
+static bool replace_step(kin_controller *c) {
+  kin__slice slice = begin_slice(c);
+  while (kin__slice_next(&slice)) {
+    c->queue->is_processing = true; /* as inside a pop */
+    int more = kin__replacement_step(&c->replacement, 1, &c->timed);
+    c->queue->is_processing = false;
+    if (c->is_closing) {
+      return true;
+    }
+    if (more == KIN_ENOMEM) {
+      c->stats.items++; /* as if put back and popped again */
+      pause_for(c, RETRY_MS);
+      tell_failure(c, more, true);
+      return c->is_closing;
+    }
+    if (more <= 0) {
+      return end_whole(c, more);
+    }
+  }
+  return true;
+}
+
+static bool sync_step(kin_controller *c) {
+  kin__slice slice = begin_slice(c);
+  while (kin__slice_next(&slice)) {
+    c->queue->is_processing = true;
+    bool has_more = kin__process_sync_step(&c->store, &c->sync, 1,
+                                           &c->is_closing, &c->timed);
+    c->queue->is_processing = false;
+    if (c->is_closing) {
+      return true;
+    }
+    if (!has_more) {
+      return end_whole(c, 0);
+    }
+  }
+  return true;
+}
+
+/* Returns whether something of the item in hand is left. */
+static bool free_whole_some(kin_controller *c) {
+  if (c->whole.payload != NULL &&
+      kin__payload_free_step(c->whole.payload, c->queue->allocator, 1)) {
+    return true;
+  }
+  c->whole.payload = NULL;
+  if (c->has_replacement && kin__replacement_clear_step(&c->replacement, 1)) {
+    return true;
+  }
+  c->has_replacement = false;
+  return kin__arena_collect(c->env->memory->arena, 1);
+}
+
+/* In slices, too. Returns whether anything is left. */
+static bool free_slice(kin_controller *c, bool (*some)(kin_controller *c)) {
+  bool has_more = true;
+  kin__slice slice = begin_slice(c);
+  while (has_more && kin__slice_next(&slice)) {
+    has_more = some(c);
+  }
+  return has_more;
+}
+
+static bool free_step(kin_controller *c) {
+  if (!free_slice(c, free_whole_some)) {
+    c->phase = KIN__CONTROLLER_POPPING;
+  }
+  return true;
+}
+
+/* --- The end -------------------------------------------------------------- */
+
+static bool free_all_some(kin_controller *c) {
+  if (free_whole_some(c)) {
+    return true;
+  }
+  if (c->list != NULL &&
+      kin__payload_free_step(c->list, c->queue->allocator, 1)) {
+    return true;
+  }
+  c->list = NULL;
+  return c->owns_queue && (kin__queue_clear_step(c->queue, 1) ||
+                           kin__store_clear_step(&c->doomed, 1) ||
+                           kin__arena_collect(c->env->memory->arena, 1));
+}
+
+/* The program may read the store until the end, so what is freed in steps is
+ * not in it any more. Not done by the call that closes: that may be a
+ * handler's, with a slot of the store in hand. */
+static void empty_store(kin_controller *c) {
+  if (c->owns_queue && !c->is_emptied) {
+    c->is_emptied = true;
+    kin__store_init(&c->doomed, c->store.memory, c->store.seed, false);
+    kin__store_swap(&c->store, &c->doomed);
+  }
+}
+
+static bool close_step(kin_controller *c) {
+  empty_store(c);
+  if (free_slice(c, free_all_some)) {
+    return true;
+  }
+  kin__controller_ended(c);
+  return false;
+}
+
+void kin__controller_loop_close(kin_controller *c) {
+  c->replacement.is_stopped = true;
+  kin__timer_stop(c->env->timers, &c->timer);
+  kin__timer_stop(c->env->timers, &c->index_timer);
+  kin__sched_cancel(c->env->sched, &c->index_task);
+  kin__sched_add(c->env->sched, &c->task);
+}
+
+/* --- Tasks ---------------------------------------------------------------- */
+
+static bool step(kin__task *task) {
+  kin_controller *c = KIN__CONTAINER_OF(task, kin_controller, task);
+  if (c->is_closing) {
+    return close_step(c);
+  }
+  if (!tell_synced(c)) {
+    return true;
+  }
+  if (c->timer.is_active) {
+    return false;
+  }
+  switch (c->phase) {
+  case KIN__CONTROLLER_POPPING:
+    return pop_step(c);
+  case KIN__CONTROLLER_REPLACING:
+    return replace_step(c);
+  case KIN__CONTROLLER_SYNCING:
+    return sync_step(c);
+  case KIN__CONTROLLER_FREEING:
+    return free_step(c);
+  }
+  return false;
+}
+
+void kin__controller_wake(kin_controller *c) {
+  if (c->is_started && !c->is_closing) {
+    kin__sched_add(c->env->sched, &c->task);
+  }
+}
+
+/* Something new is worth a try at once, unless the order forbids it. */
+static void on_queue_changed(void *ctx) {
+  kin_controller *c = ctx;
+  if (c->is_popping) {
+    return;
+  }
+  c->fruitless = 0;
+  if (!is_in_order(c)) {
+    kin__timer_stop(c->env->timers, &c->timer);
+  }
+  kin__controller_wake(c);
+}
+
+static void on_timer(kin__timer *timer) {
+  kin__controller_wake(KIN__CONTAINER_OF(timer, kin_controller, timer));
+}
+
+static bool index_step(kin__task *task) {
+  kin_controller *c = KIN__CONTAINER_OF(task, kin_controller, index_task);
+  int err;
+  bool has_more = kin__store_index_slice(&c->store, c->env->sched, &err);
+  if (err != 0) {
+    kin__timer_start(c->env->timers, &c->index_timer,
+                     kin__env_now_ms(c->env) + RETRY_MS);
+    return false;
+  }
+  return has_more;
+}
+
+static void on_index_added(void *ctx) {
+  kin_controller *c = ctx;
+  if (!c->is_closing) {
+    kin__sched_add(c->env->sched, &c->index_task);
+  }
+}
+
+static void on_index_timer(kin__timer *timer) {
+  on_index_added(KIN__CONTAINER_OF(timer, kin_controller, index_timer));
+}
+
+void kin__controller_loop_init(kin_controller *c) {
+  kin__task_init(&c->task, step);
+  kin__task_init(&c->index_task, index_step);
+  kin__timer_init(&c->timer, on_timer);
+  kin__timer_init(&c->index_timer, on_index_timer);
+  c->timed = (kin_process_handlers){
+      .size = sizeof c->timed,
+      .on_add = c->handlers.on_add != NULL ? on_add : NULL,
+      .on_update = c->handlers.on_update != NULL ? on_update : NULL,
+      .on_delete = c->handlers.on_delete != NULL ? on_delete : NULL,
+      .data = c};
+  c->store.is_indexed_in_steps = true;
+  c->store.index_added = on_index_added;
+  c->store.index_ctx = c;
+  c->queue->changed = on_queue_changed;
+  c->queue->changed_ctx = c;
+}

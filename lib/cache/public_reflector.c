@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/public_reflector_core.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/str.h"
+
+/* The public reflector: a feed whose owner is a store of the program's. Changes
+ * are passed on as they come, lists by store_reflector_list.c.
+ *
+ * A function of the store may close the reflector, so whoever calls one looks
+ * at is_closing afterwards. The memory lives on until a deferred call. */
+
+#define MAX_NAME_BYTES 255u
+
+static_assert(offsetof(kin_reflector_options, data) + sizeof(void *) ==
+                  sizeof(kin_reflector_options),
+              "a field appended later must not lie in old padding");
+
+static kin_reflector *reflector_of(kin_feed *feed) {
+  return KIN__CONTAINER_OF(feed, kin_reflector, feed);
+}
+
+/* --- Changes -------------------------------------------------------------- */
+
+/* What a function of the store has returned, for the feed: 0 goes on. */
+static int judge(kin_reflector *reflector, int result, const char *what,
+                 kin_str key) {
+  if (reflector->is_closing) {
+    return KIN_ECLOSED;
+  }
+  if (result == 0 || result == KIN_ENOMEM) {
+    return result;
+  }
+  kin__log_write(reflector->env->log, KIN_LOG_ERROR,
+                 "%s: %s %.*s: %s; lost until the next list", reflector->name,
+                 what, (int)(key.length < 512 ? key.length : 512), key.data,
+                 kin_strerror(result < 0 ? result : KIN_EINVAL));
+  return 0;
+}
+
+static int on_event(kin_feed *feed, kin__decoded_type type,
+                    kin_object *object) {
+  kin_reflector *reflector = reflector_of(feed);
+  const kin_reflector_store *store = &reflector->store;
+  const char *what = "update";
+  int (*change)(void *, const kin_object *) = store->update;
+  if (type == KIN__DECODED_ADDED) {
+    what = "add";
+    change = store->add;
+  } else if (type == KIN__DECODED_DELETED) {
+    what = "delete";
+    change = store->delete_;
+  }
+  int err = judge(reflector, change(store->ctx, object), what,
+                  kin_object_key(object));
+  if (err == 0 && store->is_full != NULL && store->is_full(store->ctx) &&
+      !reflector->is_closing) {
+    kin__feed_pause(feed, &reflector->paused);
+  }
+  return err;
+}
+
+static int on_bookmark(kin_feed *feed, kin_str version) {
+  kin_reflector *reflector = reflector_of(feed);
+  const kin_reflector_store *store = &reflector->store;
+  return store->bookmark != NULL
+             ? judge(reflector, store->bookmark(store->ctx, version),
+                     "bookmark", version)
+             : 0;
+}
+
+static void on_advanced(kin_feed *feed, kin_str version) {
+  kin_reflector *reflector = reflector_of(feed);
+  if (reflector->store.update_version != NULL && !reflector->is_closing) {
+    reflector->store.update_version(reflector->store.ctx, version);
+  }
+}
+
+/* Reading goes on if there is room; a feed leaves `paused` also by itself. */
+static void resume(kin_reflector *reflector) {
+  const kin_reflector_store *store = &reflector->store;
+  if (!kin__list_is_empty(&reflector->paused) && !store->is_full(store->ctx) &&
+      !kin__list_is_empty(&reflector->paused)) {
+    kin__feed_resume(&reflector->feed);
+  }
+}
+
+/* --- The task ------------------------------------------------------------- */
+
+static void on_apply(kin_feed *feed) {
+  kin_reflector *reflector = reflector_of(feed);
+  reflector->phase = KIN__LIST_GATHERING;
+  reflector->has_begun = false;
+  kin__store_reflector_wake(reflector);
+}
+
+static void on_discarded(kin_feed *feed) {
+  kin__store_reflector_wake(reflector_of(feed));
+}
+
+static bool close_step(kin_reflector *reflector) {
+  if (kin__store_reflector_drop_some(reflector)) {
+    return true;
+  }
+  kin__env_defer(reflector->env, &reflector->gone);
+  return false;
+}
+
+static bool step(kin__task *task) {
+  kin_reflector *reflector = KIN__CONTAINER_OF(task, kin_reflector, task);
+  if (kin__stage_free_slice(&reflector->feed.stage, reflector->env->sched,
+                            KIN__LIST_STEP)) {
+    return true;
+  }
+  if (reflector->is_closing) {
+    return close_step(reflector);
+  }
+  resume(reflector);
+  if (reflector->is_closing) {
+    return true;
+  }
+  return kin__store_reflector_list_step(reflector);
+}
+
+/* --- What the program is told --------------------------------------------- */
+
+static void on_failed(kin_feed *feed, kin_error_event *event) {
+  kin_reflector *reflector = reflector_of(feed);
+  const kin_reflector_options *options = &reflector->options;
+  if (options->on_error == NULL) {
+    return;
+  }
+  options->on_error(reflector, event, options->data);
+  if (event->answer == KIN_STOP && reflector->phase != KIN__LIST_IDLE &&
+      !reflector->is_closing) {
+    reflector->phase = KIN__LIST_DROPPING;
+    kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
+    kin__store_reflector_wake(reflector);
+  }
+}
+
+static void on_state(kin_feed *feed, kin_state from, kin_state to) {
+  kin_reflector *reflector = reflector_of(feed);
+  const kin_reflector_options *options = &reflector->options;
+  if (options->on_state != NULL) {
+    options->on_state(reflector, from, to, options->data);
+  }
+}
+
+/* An event is passed on as it comes, also one that changes nothing, and so is
+ * one that follows a list in its stream. */
+static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
+                                   kin_str version) {
+  const kin__list_taker *taker = reflector_of(feed)->taker;
+  return taker != NULL && feed->request != KIN__REQUEST_WATCH &&
+                 !feed->is_held && !feed->reflector.versions_repeat
+             ? taker->cached(taker->ctx, key, uid, version)
+             : NULL;
+}
+
+static const kin__feed_owner owner = {.cached = on_cached,
+                                      .event = on_event,
+                                      .bookmark = on_bookmark,
+                                      .advanced = on_advanced,
+                                      .apply = on_apply,
+                                      .discarded = on_discarded,
+                                      .failed = on_failed,
+                                      .state_changed = on_state};
+
+/* --- Close ---------------------------------------------------------------- */
+
+static void free_reflector(kin_reflector *reflector) {
+  const kin_allocator *allocator = reflector->env->allocator;
+  kin__feed_finish(&reflector->feed);
+  kin__http_source_finish(&reflector->http);
+  kin__settings_finish(&reflector->settings, allocator);
+  if (reflector->name != reflector->description) {
+    kin__free(allocator, reflector->name);
+  }
+  kin__free(allocator, reflector->description);
+  kin__free(allocator, reflector);
+}
+
+static void on_gone(kin__deferred *deferred) {
+  kin_reflector *reflector = KIN__CONTAINER_OF(deferred, kin_reflector, gone);
+  kin_reflector last = *reflector;
+  kin__member_leave(&reflector->member);
+  free_reflector(reflector);
+  if (last.close_cb != NULL) {
+    last.close_cb(last.close_data);
+  }
+  if (last.options.on_closed != NULL) {
+    last.options.on_closed(last.options.data);
+  }
+  kin__members_left(&last.host->members);
+}
+
+int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
+                        void *data) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
+  if (reflector->is_closing) {
+    return KIN_EALREADY;
+  }
+  reflector->is_closing = true;
+  reflector->close_cb = cb;
+  reflector->close_data = data;
+  kin__feed_close(&reflector->feed);
+  kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
+  kin__timer_stop(reflector->env->timers, &reflector->resync_timer);
+  kin__store_reflector_wake(reflector);
+  return 0;
+}
+
+static void close_member(kin__member *member) {
+  kin_reflector *reflector = KIN__CONTAINER_OF(member, kin_reflector, member);
+  (void)kin_reflector_close(reflector, NULL, NULL); /* closing already: fine */
+}
+
+/* --- Open ----------------------------------------------------------------- */
+
+static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
+                      const kin__log *log) {
+  if (from == NULL) {
+    return KIN_EINVAL;
+  }
+  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_reflector_store),
+                              "store: kin_reflector_store", log);
+  if (err != 0) {
+    return err;
+  }
+  bool is_complete = to->add != NULL && to->update != NULL &&
+                     to->delete_ != NULL && to->replace != NULL;
+  return is_complete ? 0 : KIN_EINVAL;
+}
+
+static int copy_settings(kin_reflector *reflector,
+                         const kin_informer_options *resource) {
+  kin__settings *settings = &reflector->settings;
+  const kin__log *log = reflector->env->log;
+  int err =
+      kin__settings_init(settings, reflector->env->allocator, log, resource);
+  return err == 0 ? kin__settings_check_resource(settings, log) : err;
+}
+
+/* "deployments.v1.apps" (RF-02). */
+static int make_names(kin_reflector *reflector, const char *name) {
+  const kin_allocator *allocator = reflector->env->allocator;
+  const kin__resource *resource = &reflector->settings.resource;
+  char text[3 * 256];
+  snprintf(text, sizeof text, "%s.%s%s%s", resource->plural, resource->version,
+           resource->group[0] != '\0' ? "." : "", resource->group);
+  bool is_named = name != NULL && name[0] != '\0';
+  if (is_named && strlen(name) > MAX_NAME_BYTES) {
+    return KIN_ETOOBIG;
+  }
+  reflector->description = kin__strdup(allocator, text);
+  reflector->name =
+      is_named ? kin__strdup(allocator, name) : reflector->description;
+  return reflector->description != NULL && reflector->name != NULL ? 0
+                                                                   : KIN_ENOMEM;
+}
+
+static void init_feed(kin_reflector *reflector) {
+  const kin__settings *settings = &reflector->settings;
+  reflector->limits = (kin__decode_limits){
+      .max_object_bytes = settings->options.max_object_bytes};
+  kin__http_source_init(&reflector->http, reflector->env, &settings->resource,
+                        &reflector->limits, settings->projection);
+  kin_lister_watcher http = kin__http_source_lister_watcher(&reflector->http);
+  bool is_own = settings->source.open != NULL;
+  bool *refused = reflector->env->stream_refused;
+  if (is_own && refused != NULL) {
+    refused = &reflector->stream_refused; /* which is not the server's */
+  }
+  kin__feed_options options = {
+      .env = reflector->env,
+      .owner = &owner,
+      .source = is_own ? &settings->source : &http,
+      .resource = &settings->resource,
+      .namespace_ =
+          settings->namespace_count > 0 ? settings->namespaces[0] : "",
+      .page_size = settings->options.page_size,
+      .stream_refused = settings->options.no_watch_list ? NULL : refused,
+      .consistency = settings->options.consistency,
+      .start_version = settings->start_version,
+      .stale_after_ms = settings->options.stale_after_ms,
+      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
+  kin__feed_init(&reflector->feed, &options);
+}
+
+static int init(kin_reflector *reflector,
+                const kin_reflector_options *options) {
+  const kin__log *log = reflector->env->log;
+  int err = kin__options_take(&reflector->options, sizeof reflector->options,
+                              options, sizeof(kin_reflector_options),
+                              "kin_reflector_options", log);
+  if (err == 0) {
+    err = copy_store(&reflector->store, reflector->options.store, log);
+  }
+  if (err == 0) {
+    err = copy_settings(reflector, reflector->options.resource);
+  }
+  return err == 0 ? make_names(reflector, reflector->options.name) : err;
+}
+
+int kin__store_reflector_open(kin_reflector **out, kin__host *host,
+                              const kin_reflector_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  const kin__env *env = host->env;
+  kin_reflector *reflector = kin__calloc(env->allocator, 1, sizeof *reflector);
+  if (reflector == NULL) {
+    return KIN_ENOMEM;
+  }
+  reflector->host = host;
+  reflector->env = env;
+  int err = init(reflector, options);
+  init_feed(reflector); /* allocates nothing */
+  if (err != 0) {
+    free_reflector(reflector);
+    return err;
+  }
+  kin__task_init(&reflector->task, step);
+  kin__timer_init(&reflector->apply_timer, kin__store_reflector_on_retry);
+  kin__timer_init(&reflector->resync_timer, kin__store_reflector_on_resync);
+  kin__list_init(&reflector->paused);
+  kin__list_init(&reflector->gone.node);
+  reflector->gone.cb = on_gone;
+  reflector->member.close = close_member;
+  kin__members_join(&host->members, &reflector->member);
+  *out = reflector;
+  return 0;
+}
+
+int kin_reflector_open(kin_reflector **out, kin_client *client,
+                       const kin_reflector_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  return kin__store_reflector_open(out, kin__client_host(client), options);
+}
+
+/* --- Use ------------------------------------------------------------------ */
+
+void kin__store_reflector_use_taker(kin_reflector *reflector,
+                                    const kin__list_taker *taker) {
+  reflector->taker = taker;
+}
+
+int kin_reflector_start(kin_reflector *reflector) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
+  if (reflector->is_closing) {
+    return KIN_ECLOSED;
+  }
+  if (reflector->is_started) {
+    return KIN_EALREADY;
+  }
+  reflector->is_started = true;
+  kin__feed_start(&reflector->feed);
+  return 0;
+}
+
+int kin_reflector_resume(kin_reflector *reflector) {
+  if (reflector == NULL) {
+    return KIN_EINVAL;
+  }
+  if (reflector->is_closing) {
+    return KIN_ECLOSED;
+  }
+  if (!kin__list_is_empty(&reflector->paused)) {
+    kin__store_reflector_wake(reflector);
+  }
+  return 0;
+}
+
+void kin_reflector_get_status(const kin_reflector *reflector,
+                              kin_status *status) {
+  if (status == NULL) {
+    return;
+  }
+  if (reflector == NULL) {
+    *status = (kin_status){0};
+    return;
+  }
+  kin__feed_get_status(&reflector->feed, status);
+}
+
+bool kin_reflector_has_synced(const kin_reflector *reflector) {
+  return reflector != NULL && reflector->feed.has_synced;
+}
+
+const char *kin_reflector_last_sync_version(const kin_reflector *reflector) {
+  return reflector != NULL ? reflector->feed.reflector.version : "";
+}
+
+bool kin_reflector_is_last_sync_version_unavailable(
+    const kin_reflector *reflector) {
+  return reflector != NULL && reflector->feed.reflector.version_unavailable;
+}
+
+const char *kin_reflector_name(const kin_reflector *reflector) {
+  return reflector != NULL ? reflector->name : "";
+}
+
+const char *kin_reflector_description(const kin_reflector *reflector) {
+  return reflector != NULL ? reflector->description : "";
+}

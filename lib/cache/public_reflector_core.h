@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_CACHE_PUBLIC_REFLECTOR_CORE_H
+#define KIN_CACHE_PUBLIC_REFLECTOR_CORE_H
+
+#include "feed/feed.h"
+#include "feed/http_source.h"
+#include "feed/settings.h"
+#include "cache/public_reflector.h"
+
+/* What the two files of the public reflector share: changes, life and the
+ * public functions are in store_reflector.c, lists and resyncs in
+ * store_reflector_list.c.
+ */
+
+#define KIN__LIST_STEP 64u /* objects */
+
+/* How far the list that is being applied has come. */
+typedef enum kin__list_phase {
+  KIN__LIST_IDLE = 0,
+  KIN__LIST_GATHERING, /* stage -> objects */
+  KIN__LIST_REPLACING, /* objects -> the program's store, until it has memory */
+  KIN__LIST_DROPPING,  /* objects are freed; then the feed is told `result` */
+} kin__list_phase;
+
+struct kin_reflector {
+  kin__member member;
+  kin__host *host;
+  const kin__env *env;
+  kin_reflector_options options; /* numbers and callbacks only */
+  kin_reflector_store store;
+  kin__settings settings;
+  kin__decode_limits limits;
+  kin__http_source http;
+  kin_feed feed;
+  char *description;
+  char *name; /* may be the same */
+
+  kin__task task;
+  kin__timer apply_timer;
+  kin__timer resync_timer;
+  kin__list paused; /* holds the feed iff it is not to read */
+
+  kin__list_phase phase;
+  bool stream_refused;  /* by a source of the program's own */
+  kin_object **objects; /* of the list being applied, a reference each */
+  size_t count;
+  const kin__list_taker *taker; /* NULL: lists are gathered and replaced */
+  bool has_begun;               /* the taker has */
+  int result;                   /* of replace */
+
+  bool is_started;
+  bool is_closing;
+  kin__deferred gone;
+  kin_reflector_close_cb close_cb;
+  void *close_data;
+};
+
+static inline void kin__store_reflector_wake(kin_reflector *reflector) {
+  kin__sched_add(reflector->env->sched, &reflector->task);
+}
+
+/* The next part of the list that is being applied. Returns whether there is
+ * more to do at once. */
+bool kin__store_reflector_list_step(kin_reflector *reflector);
+
+/* Frees part of the list being applied. Returns whether there is more. */
+bool kin__store_reflector_drop_some(kin_reflector *reflector);
+
+/* Timer callbacks. */
+void kin__store_reflector_on_retry(kin__timer *timer);
+void kin__store_reflector_on_resync(kin__timer *timer);
+
+#endif /* KIN_CACHE_PUBLIC_REFLECTOR_CORE_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/alloc.h"
+#include "base/str.h"
+#include "cache/public_reflector_core.h"
+
+/* A complete list on its way from the stage to the program's store, in bounded
+ * steps: it is gathered into an array, since the store takes it as one, and
+ * dropped; or given to a taker one by one. Of one that came as a watch what is
+ * void is left out (WL-03, WL-04). What the store does with it takes as long as
+ * it takes. Its functions may close the reflector, so whoever calls one looks
+ * at is_closing afterwards. */
+
+#define RETRY_MS 100u /* memory was out */
+
+/* --- Resync --------------------------------------------------------------- */
+
+static void arm_resync(kin_reflector *reflector) {
+  if (reflector->options.resync_ms > 0) {
+    kin__timer_start(reflector->env->timers, &reflector->resync_timer,
+                     kin__env_now_ms(reflector->env) +
+                         reflector->options.resync_ms);
+  }
+}
+
+/* RF-11: between a list that was applied and the next one. */
+static bool may_resync(const kin_reflector *reflector) {
+  const kin__reflector *machine = &reflector->feed.reflector;
+  switch (machine->state) {
+  case KIN__REFLECTOR_OPENING:
+  case KIN__REFLECTOR_WATCHING:
+  case KIN__REFLECTOR_VERIFYING:
+    return true;
+  case KIN__REFLECTOR_WAITING:
+    return machine->after_wait != KIN__REFLECTOR_LISTING;
+  default:
+    return false;
+  }
+}
+
+static bool should_resync(kin_reflector *reflector) {
+  const kin_reflector_options *options = &reflector->options;
+  if (reflector->store.resync == NULL) {
+    return false;
+  }
+  return options->should_resync == NULL ||
+         (options->should_resync(reflector, options->data) &&
+          !reflector->is_closing);
+}
+
+/* A failure says nothing about the position: the watch goes on. */
+void kin__store_reflector_on_resync(kin__timer *timer) {
+  kin_reflector *reflector =
+      KIN__CONTAINER_OF(timer, kin_reflector, resync_timer);
+  if (!may_resync(reflector)) {
+    return; /* the next list arms it */
+  }
+  arm_resync(reflector);
+  if (!should_resync(reflector)) {
+    return;
+  }
+  int err = reflector->store.resync(reflector->store.ctx);
+  if (err != 0 && !reflector->is_closing) {
+    kin__failure failure;
+    kin__failure_from_code(&failure, err < 0 ? err : KIN_EINVAL,
+                           "resyncing the store", "");
+    kin__feed_notice_failure(&reflector->feed, &failure,
+                             reflector->options.resync_ms);
+  }
+}
+
+/* --- Lists ---------------------------------------------------------------- */
+
+static void try_later(kin_reflector *reflector) {
+  const kin__env *env = reflector->env;
+  kin__failure failure;
+  kin__failure_from_code(&failure, KIN_ENOMEM, "storing a list", "");
+  kin__feed_notice_failure(&reflector->feed, &failure, RETRY_MS);
+  kin__timer_start(env->timers, &reflector->apply_timer,
+                   kin__env_now_ms(env) + RETRY_MS);
+}
+
+static kin__slice begin_slice(const kin_reflector *reflector) {
+  return kin__slice_begin(reflector->env->sched, KIN__LIST_STEP);
+}
+
+static bool gather_step(kin_reflector *reflector) {
+  kin__stage *stage = &reflector->feed.stage;
+  size_t count = kin__stage_count(stage);
+  if (reflector->objects == NULL && count > 0) {
+    reflector->objects = kin__calloc(reflector->env->allocator, count,
+                                     sizeof *reflector->objects);
+    if (reflector->objects == NULL) {
+      try_later(reflector);
+      return false;
+    }
+  }
+  kin__slice slice = begin_slice(reflector);
+  while (kin__slice_next(&slice)) {
+    if (kin__stage_is_void(stage)) {
+      kin__stage_pop(stage);
+      continue;
+    }
+    kin_object *object = kin__stage_peek(stage);
+    if (object == NULL) {
+      reflector->phase = KIN__LIST_REPLACING;
+      break;
+    }
+    reflector->objects[reflector->count++] = kin_object_ref(object);
+    kin__stage_pop(stage);
+  }
+  return true;
+}
+
+/* What the taker said: goes on, tries again later, or gives the list up. */
+static bool taken(kin_reflector *reflector, int err, kin__list_phase next) {
+  if (err == KIN_ENOMEM && !reflector->is_closing) {
+    try_later(reflector);
+    return false;
+  }
+  if (err == KIN_EAGAIN) {
+    return true;
+  }
+  reflector->result = err;
+  reflector->phase = err == 0 ? next : KIN__LIST_DROPPING;
+  return true;
+}
+
+/* KIN__LIST_GATHERING and KIN__LIST_REPLACING for a taker. */
+static bool hand_over_step(kin_reflector *reflector) {
+  const kin__list_taker *taker = reflector->taker;
+  kin__stage *stage = &reflector->feed.stage;
+  int err = 0;
+  if (!reflector->has_begun) {
+    err = taker->begin(taker->ctx, kin__stage_count(stage),
+                       kin__cstr(reflector->feed.reflector.found_version));
+    reflector->has_begun = err == 0;
+  }
+  kin__slice slice = begin_slice(reflector);
+  while (err == 0 && kin__slice_next(&slice)) {
+    if (kin__stage_is_void(stage)) {
+      kin__stage_pop(stage);
+      continue;
+    }
+    kin_object *object = kin__stage_peek(stage);
+    if (object == NULL) {
+      return taken(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
+    }
+    err = taker->add(taker->ctx, object);
+    if (err == 0) {
+      kin__stage_pop(stage);
+    }
+  }
+  return taken(reflector, err, KIN__LIST_GATHERING);
+}
+
+static bool replace_step(kin_reflector *reflector) {
+  const kin_reflector_store *store = &reflector->store;
+  const kin_object *const *objects =
+      (const kin_object *const *)reflector->objects;
+  int err = store->replace(store->ctx, objects, reflector->count,
+                           kin__cstr(reflector->feed.reflector.found_version));
+  if (reflector->is_closing) {
+    return true;
+  }
+  if (err == KIN_ENOMEM) {
+    try_later(reflector);
+    return false;
+  }
+  reflector->result = err <= 0 ? err : KIN_EINVAL;
+  reflector->phase = KIN__LIST_DROPPING;
+  return true;
+}
+
+/* Returns whether there is more to drop. */
+bool kin__store_reflector_drop_some(kin_reflector *reflector) {
+  kin__slice slice = begin_slice(reflector);
+  while (reflector->count > 0 && kin__slice_next(&slice)) {
+    kin_object_unref(reflector->objects[--reflector->count]);
+  }
+  if (reflector->count > 0) {
+    return true;
+  }
+  kin__free(reflector->env->allocator, reflector->objects);
+  reflector->objects = NULL;
+  return false;
+}
+
+static void tell_result(kin_reflector *reflector) {
+  if (reflector->result != 0) {
+    kin__failure failure;
+    kin__failure_from_code(&failure, reflector->result, "storing a list", "");
+    kin__feed_apply_failed(&reflector->feed, &failure);
+    return;
+  }
+  reflector->feed.has_synced = true;
+  arm_resync(reflector);
+  kin__feed_applied(&reflector->feed);
+}
+
+static bool drop_step(kin_reflector *reflector) {
+  if (kin__store_reflector_drop_some(reflector)) {
+    return true;
+  }
+  reflector->phase = KIN__LIST_IDLE;
+  if (reflector->feed.reflector.state == KIN__REFLECTOR_APPLYING) {
+    tell_result(reflector);
+  }
+  return false;
+}
+
+void kin__store_reflector_on_retry(kin__timer *timer) {
+  kin__store_reflector_wake(
+      KIN__CONTAINER_OF(timer, kin_reflector, apply_timer));
+}
+
+bool kin__store_reflector_list_step(kin_reflector *reflector) {
+  switch (reflector->phase) {
+  case KIN__LIST_GATHERING:
+    return reflector->taker != NULL ? hand_over_step(reflector)
+                                    : gather_step(reflector);
+  case KIN__LIST_REPLACING:
+    return replace_step(reflector);
+  case KIN__LIST_DROPPING:
+    return drop_step(reflector);
+  case KIN__LIST_IDLE:
+    break;
+  }
+  return false;
+}

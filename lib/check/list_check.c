@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/list_check.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "feed/pager_core.h"
+#include "feed/http_source.h"
+#include "object/transform.h"
+#include "base/map.h"
+
+#define RETRY_MS 1000u
+/* A server keeps its versions for some five minutes. */
+#define MAX_TRIES 300u
+#define ENTRIES_PER_STEP 256u
+#define HASHED_PER_STEP (64u << 10) /* bytes */
+#define MAX_NAMED 5u
+#define MAX_NAME 100
+
+typedef enum check_phase {
+  CHECK_IDLE = 0,  /* there are no entries */
+  CHECK_CLEARING,  /* a list is being applied; entries of an earlier one */
+  CHECK_GATHERING, /* it is in the store; its entries are being made */
+  CHECK_READY,   /* they are made; the pager is still giving up another list */
+  CHECK_LISTING, /* the pager lists, and entries are marked */
+  CHECK_WAITING, /* that failed; timer */
+  CHECK_UNMARKING, /* to begin again; the task, as in all that follow */
+  CHECK_NAMING,    /* keys of what was not listed are looked for */
+  CHECK_TELLING,
+  CHECK_DROPPING
+} check_phase;
+
+/* The key's hash is in the head. */
+typedef struct entry {
+  kin__slot_head head;
+  uint64_t digest; /* the lowest bit: it has been listed */
+} entry;
+
+static_assert(sizeof(entry) == 16, "16 bytes, and 4 of the map");
+
+struct kin__list_check {
+  kin__list_check_subject of;
+  kin__http_source http;
+  kin__pager_core pager;
+  kin__transform transform;
+  kin__task task;
+  kin__timer timer;
+  check_phase phase;
+  char version[KIN__VERSION_SIZE];
+
+  kin__slots slots; /* of entry */
+  kin__map map;
+  uint32_t cursor;
+  uint32_t tries;
+  bool has_listed; /* the pager was started once */
+  bool is_listing; /* and has not told its end */
+  bool is_closing;
+  bool is_pager_empty; /* after the close */
+
+  uint64_t listed;
+  uint64_t matched; /* entries that were listed */
+  uint64_t unlike;  /* listed, and cached otherwise or not at all */
+  unsigned named;
+  char names[MAX_NAMED * (MAX_NAME + 2) + 1]; /* ", ns/a, ns/b" */
+};
+
+static const kin__env *env_of(const kin__list_check *check) {
+  return check->of.feed->env;
+}
+
+static void enter(kin__list_check *check, check_phase phase) {
+  check->phase = phase;
+  check->cursor = 0;
+  if (phase >= CHECK_UNMARKING) {
+    kin__sched_add(env_of(check)->sched, &check->task);
+  }
+}
+
+/* It cannot be found out. */
+static void give_up(kin__list_check *check, const char *why) {
+  const kin_feed *feed = check->of.feed;
+  kin__log_write(env_of(check)->log, KIN_LOG_WARN,
+                 "%s %s: the list that came as a watch, at version %s, cannot "
+                 "be checked: %s",
+                 feed->resource->plural, feed->namespace_, check->version, why);
+  enter(check, CHECK_DROPPING);
+}
+
+/* --- Entries -------------------------------------------------------------- */
+
+/* Items of a built-in type lack the kind and apiVersion that events have, in
+ * front of all else. */
+static kin_str without_type(kin_str text) {
+  static const char *const names[] = {"\"kind\":\"", "\"apiVersion\":\""};
+  const char *at = text.data;
+  const char *end = at + text.length;
+  at += at < end; /* the brace */
+  for (size_t i = 0; i < 2 * 2; i++) {
+    const char *name = names[i % 2];
+    size_t length = strlen(name);
+    if ((size_t)(end - at) > length && memcmp(at, name, length) == 0) {
+      const char *quote = memchr(at + length, '"', (size_t)(end - at) - length);
+      at = quote != NULL && quote + 1 < end ? quote + 1 : end;
+      at += at < end && *at == ',';
+    }
+  }
+  return kin__str(at, (size_t)(end - at));
+}
+
+/* With a transform, what it made is compared, too. */
+static uint64_t digest_of(const kin__list_check *check,
+                          const kin_object *object) {
+  const kin__hash_seed *seed = &check->of.store->seed;
+  uint64_t digest = kin__hash(seed, kin_object_uid(object));
+  digest = digest << 32 | kin__hash(seed, kin_object_resource_version(object));
+  if (check->transform.cb != NULL) {
+    kin_str text = without_type(kin__object_body(object));
+    digest ^= kin__hash(seed, text) * UINT64_C(0x9e3779b97f4a7c15);
+  }
+  return digest << 1;
+}
+
+static uint32_t hash_of(const kin__list_check *check,
+                        const kin_object *object) {
+  return kin__hash(&check->of.store->seed, kin_object_key(object));
+}
+
+static int add_entry(kin__list_check *check, const kin_object *object) {
+  uint32_t id;
+  int err = kin__slots_take(&check->slots, &id);
+  if (err != 0) {
+    return err;
+  }
+  ((entry *)kin__slots_at(&check->slots, id))->digest =
+      digest_of(check, object);
+  return kin__map_insert(&check->map, hash_of(check, object), id);
+}
+
+/* The entry of that key that has not been listed, and of that digest if it is
+ * to be told. */
+static entry *find_entry(const kin__list_check *check, uint32_t hash,
+                         const uint64_t *digest) {
+  for (uint32_t id = kin__map_first(&check->map, hash); id != KIN__NO_SLOT;
+       id = kin__map_next(&check->map, id)) {
+    entry *found = kin__slots_at(&check->slots, id);
+    if ((found->digest & 1) == 0 &&
+        (digest == NULL || found->digest == *digest)) {
+      return found;
+    }
+  }
+  return NULL;
+}
+
+static void mark(kin__list_check *check, entry *found) {
+  if (found != NULL) {
+    found->digest |= 1;
+    check->matched++;
+  }
+}
+
+static void name(kin__list_check *check, const kin_object *object) {
+  if (check->named < MAX_NAMED) {
+    kin_str key = kin_object_key(object);
+    size_t length = strlen(check->names);
+    int shown = (int)(key.length < MAX_NAME ? key.length : MAX_NAME);
+    snprintf(check->names + length, sizeof check->names - length, ", %.*s",
+             shown, key.data);
+    check->named++;
+  }
+}
+
+static void forget_results(kin__list_check *check) {
+  check->listed = 0;
+  check->matched = 0;
+  check->unlike = 0;
+  check->named = 0;
+  check->names[0] = '\0';
+}
+
+/* Returns whether there is more; if not, nothing is allocated. */
+static bool drop_some(kin__list_check *check) {
+  if (check->slots.segment_count > 0) {
+    (void)kin__slots_drop_segment(&check->slots);
+    return true;
+  }
+  if (check->map.segment_count > 0 && kin__map_drop_segment(&check->map)) {
+    return true;
+  }
+  const kin_allocator *allocator = env_of(check)->allocator;
+  kin__map_finish(&check->map);
+  kin__slots_finish(&check->slots);
+  kin__slots_init(&check->slots, allocator, sizeof(entry));
+  kin__map_init(&check->map, allocator, &check->slots);
+  return false;
+}
+
+/* --- Listing -------------------------------------------------------------- */
+
+static void start_list(kin__list_check *check) {
+  if (check->is_listing) {
+    check->phase = CHECK_READY;
+    return;
+  }
+  forget_results(check);
+  check->phase = CHECK_LISTING;
+  check->is_listing = true;
+  check->tries++;
+  if (check->has_listed) {
+    kin__pager_core_restart(&check->pager);
+  } else {
+    check->has_listed = true;
+    kin__pager_core_start(&check->pager);
+  }
+}
+
+static kin__slice begin_slice(const kin__list_check *check) {
+  return kin__slice_begin_small(env_of(check)->sched, ENTRIES_PER_STEP);
+}
+
+static kin__list_check *check_of(kin__pager_core *pager) {
+  return KIN__CONTAINER_OF(pager, kin__list_check, pager);
+}
+
+/* What the transform fails on is cached in an earlier state, or not at all. */
+static int on_item(kin__pager_core *pager, const kin_object *item) {
+  kin__list_check *check = check_of(pager);
+  uint32_t hash = hash_of(check, item);
+  kin_object *kept = NULL;
+  int err = 0;
+  if (kin_object_is_key_only(item)) {
+    kept = kin_object_ref(item);
+  } else {
+    err = kin__transform_run(&check->transform, item, 0, &kept);
+  }
+  if (err == KIN_ENOMEM) {
+    return err;
+  }
+  check->listed++;
+  if (err != 0) {
+    mark(check, find_entry(check, hash, NULL));
+    return 0;
+  }
+  uint64_t digest = digest_of(check, kept);
+  entry *found = find_entry(check, hash, &digest);
+  mark(check, found);
+  if (found == NULL) {
+    check->unlike++;
+    name(check, kept);
+  }
+  kin_object_unref(kept);
+  return 0;
+}
+
+static uint64_t count_missing(const kin__list_check *check) {
+  return check->map.count - check->matched;
+}
+
+static void on_list_complete(kin__list_check *check) {
+  kin_status *counters = &check->of.feed->counters;
+  counters->checked_lists++;
+  if (check->unlike == 0 && count_missing(check) == 0) {
+    enter(check, CHECK_DROPPING);
+    return;
+  }
+  counters->inconsistent_lists++;
+  enter(check, CHECK_NAMING);
+}
+
+static void on_list_failed(kin__list_check *check, const kin__failure *end) {
+  const kin__env *env = env_of(check);
+  if (end->is_expired || check->tries >= MAX_TRIES) {
+    give_up(check, end->message);
+    return;
+  }
+  kin__log_write(env->log, KIN_LOG_INFO,
+                 "%s; the check of a list that came as a watch is tried again",
+                 end->message[0] != '\0' ? end->message
+                                         : kin_strerror(end->code));
+  check->phase = CHECK_WAITING;
+  kin__timer_start(env->timers, &check->timer, kin__env_now_ms(env) + RETRY_MS);
+}
+
+static void on_ended(kin__pager_core *pager, const kin__failure *end) {
+  kin__list_check *check = check_of(pager);
+  check->is_listing = false;
+  if (check->phase == CHECK_READY) {
+    start_list(check);
+  } else if (check->phase == CHECK_LISTING && end->code == 0) {
+    on_list_complete(check);
+  } else if (check->phase == CHECK_LISTING) {
+    on_list_failed(check, end);
+  }
+}
+
+static void on_emptied(kin__pager_core *pager) {
+  check_of(pager)->is_pager_empty = true;
+}
+
+static const kin__pager_owner owner = {
+    .item = on_item, .ended = on_ended, .emptied = on_emptied};
+
+static void on_timer(kin__timer *timer) {
+  enter(KIN__CONTAINER_OF(timer, kin__list_check, timer), CHECK_UNMARKING);
+}
+
+/* --- Gathering ------------------------------------------------------------ */
+
+/* Nothing but the program can change the store meanwhile: the watch is held. */
+static bool gather_step(kin__list_check *check) {
+  const kin_store *store = check->of.store;
+  size_t hashed = 0;
+  kin__slice slice = begin_slice(check);
+  while (hashed < HASHED_PER_STEP && kin__slice_next(&slice)) {
+    if (check->cursor >= kin__slots_limit(&store->slots)) {
+      start_list(check);
+      return false;
+    }
+    const kin__store_slot *slot = kin__store_at(store, check->cursor++);
+    if (slot->object == NULL || slot->scope != check->of.scope) {
+      continue;
+    }
+    if (add_entry(check, slot->object) != 0) {
+      give_up(check, kin_strerror(KIN_ENOMEM));
+      return false;
+    }
+    if (check->transform.cb != NULL) {
+      hashed += kin__object_body(slot->object).length;
+    }
+  }
+  return true;
+}
+
+bool kin__list_check_step(kin__list_check *check) {
+  if (check == NULL) {
+    return false;
+  }
+  if (check->is_closing) {
+    return kin__list_check_free_step(check);
+  }
+  if (check->phase == CHECK_IDLE || check->phase > CHECK_GATHERING) {
+    return false;
+  }
+  if (check->phase == CHECK_CLEARING) {
+    if (!drop_some(check)) {
+      enter(check, CHECK_GATHERING);
+    }
+    return true;
+  }
+  return gather_step(check);
+}
+
+/* --- The task ------------------------------------------------------------- */
+
+static bool unmark_step(kin__list_check *check) {
+  kin__slice slice = begin_slice(check);
+  while (kin__slice_next(&slice)) {
+    if (check->cursor >= kin__slots_limit(&check->slots)) {
+      start_list(check);
+      return false;
+    }
+    entry *next = kin__slots_at(&check->slots, check->cursor++);
+    next->digest &= ~UINT64_C(1);
+  }
+  return true;
+}
+
+/* What should not be there is likely to be there still. */
+static bool name_step(kin__list_check *check) {
+  const kin_store *store = check->of.store;
+  size_t hashed = 0;
+  kin__slice slice = begin_slice(check);
+  while (hashed < HASHED_PER_STEP && kin__slice_next(&slice)) {
+    if (check->named == MAX_NAMED || count_missing(check) == 0 ||
+        check->cursor >= kin__slots_limit(&store->slots)) {
+      enter(check, CHECK_TELLING);
+      return true;
+    }
+    const kin__store_slot *slot = kin__store_at(store, check->cursor++);
+    if (slot->object == NULL || slot->scope != check->of.scope) {
+      continue;
+    }
+    uint64_t digest = digest_of(check, slot->object);
+    if (find_entry(check, hash_of(check, slot->object), &digest) != NULL) {
+      name(check, slot->object);
+    }
+    hashed += kin__object_body(slot->object).length;
+  }
+  return true;
+}
+
+/* Nothing is asked for again, so of the answers only KIN_STOP counts. */
+static bool tell_step(kin__list_check *check) {
+  const kin__env *env = env_of(check);
+  kin_feed *feed = check->of.feed;
+  char message[sizeof check->names + 512];
+  snprintf(message, sizeof message,
+           "%s %s: what came as a watch differs from the list at version %s: "
+           "%" PRIu64 " of %" PRIu32 " cached objects are not listed so, "
+           "%" PRIu64 " of %" PRIu64 " listed are not cached so%s%s",
+           feed->resource->plural, feed->namespace_, check->version,
+           count_missing(check), check->map.count, check->unlike, check->listed,
+           check->named > 0 ? ": " : "",
+           check->named > 0 ? check->names + 2 : "");
+  kin__log_write(env->log, KIN_LOG_ERROR, "%s", message);
+  enter(check, CHECK_DROPPING);
+  kin_error_event event = {.code = KIN_EINCONSISTENT,
+                           .error_class = KIN_CLASS_SERVER,
+                           .reason = "",
+                           .message = message,
+                           .namespace_ = feed->namespace_,
+                           .attempt = 1,
+                           .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&env->clock);
+  feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(env, start_ns);
+  if (!feed->is_closed && event.answer == KIN_STOP) {
+    kin__feed_answer(feed, KIN_STOP, 0);
+  }
+  return !check->is_closing;
+}
+
+static bool task_step(kin__task *task) {
+  kin__list_check *check = KIN__CONTAINER_OF(task, kin__list_check, task);
+  switch (check->phase) {
+  case CHECK_UNMARKING:
+    return unmark_step(check);
+  case CHECK_NAMING:
+    return name_step(check);
+  case CHECK_TELLING:
+    return tell_step(check);
+  case CHECK_DROPPING:
+    if (drop_some(check)) {
+      return true;
+    }
+    check->phase = CHECK_IDLE;
+    return false;
+  default:
+    return false;
+  }
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+static int init_pager(kin__list_check *check) {
+  const kin__list_check_subject *of = &check->of;
+  const kin__env *env = of->feed->env;
+  const kin__settings *settings = of->settings;
+  kin__http_source_init(&check->http, env, &settings->resource, of->limits,
+                        settings->projection);
+  check->http.memory = of->raw_memory;
+  kin_lister_watcher http = kin__http_source_lister_watcher(&check->http);
+  kin__pager_core_options options = {
+      .owner = &owner,
+      .feed = {.env = env,
+               .source =
+                   settings->source.open != NULL ? &settings->source : &http,
+               .resource = &settings->resource,
+               .namespace_ = of->feed->namespace_,
+               .page_size = UINT32_MAX},
+      .list = {.version = check->version, .version_match = "Exact"}};
+  int err = kin__transform_init(&check->transform, env->memory,
+                                settings->options.transform,
+                                settings->options.transform_data);
+  if (err == 0) {
+    err = kin__pager_core_init(&check->pager, &options);
+  }
+  return err;
+}
+
+static kin__list_check *make(const kin__list_check_subject *of) {
+  const kin__env *env = of->feed->env;
+  kin__list_check *check = kin__calloc(env->allocator, 1, sizeof *check);
+  if (check == NULL) {
+    return NULL;
+  }
+  check->of = *of;
+  kin__slots_init(&check->slots, env->allocator, sizeof(entry));
+  kin__map_init(&check->map, env->allocator, &check->slots);
+  kin__task_init(&check->task, task_step);
+  kin__timer_init(&check->timer, on_timer);
+  if (init_pager(check) != 0) {
+    kin__transform_finish(&check->transform);
+    kin__free(env->allocator, check);
+    return NULL;
+  }
+  return check;
+}
+
+void kin__list_check_begin(kin__list_check **made,
+                           const kin__list_check_subject *of) {
+  const kin_feed *feed = of->feed;
+  const kin__env *env = feed->env;
+  const char *version = feed->reflector.found_version;
+  if (!env->check_watch_lists || !feed->is_held || version[0] == '\0' ||
+      strcmp(version, "0") == 0) {
+    return;
+  }
+  if (*made == NULL) {
+    *made = make(of);
+  }
+  kin__list_check *check = *made;
+  if (check == NULL) {
+    kin__log_write(env->log, KIN_LOG_WARN,
+                   "%s %s: no memory to check a list that came as a watch",
+                   feed->resource->plural, feed->namespace_);
+    return;
+  }
+  if (check->is_listing) {
+    kin__pager_core_abort(&check->pager);
+  }
+  kin__timer_stop(env->timers, &check->timer);
+  kin__sched_cancel(env->sched, &check->task);
+  snprintf(check->version, sizeof check->version, "%s", version);
+  check->tries = 0;
+  check->phase = CHECK_CLEARING;
+}
+
+void kin__list_check_close(kin__list_check *check) {
+  if (check == NULL || check->is_closing) {
+    return;
+  }
+  check->is_closing = true;
+  check->phase = CHECK_IDLE;
+  kin__timer_stop(env_of(check)->timers, &check->timer);
+  kin__sched_cancel(env_of(check)->sched, &check->task);
+  kin__pager_core_close(&check->pager);
+}
+
+bool kin__list_check_free_step(kin__list_check *check) {
+  return check != NULL && (drop_some(check) || !check->is_pager_empty);
+}
+
+void kin__list_check_free(kin__list_check *check) {
+  if (check == NULL) {
+    return;
+  }
+  assert(check->is_pager_empty);
+  kin__pager_core_finish(&check->pager);
+  kin__http_source_finish(&check->http);
+  kin__transform_finish(&check->transform);
+  kin__free(env_of(check)->allocator, check);
+}

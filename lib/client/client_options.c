@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/client_options.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <kin/error.h>
+#include <kin/version.h>
+
+#include "base/limiter.h"
+
+#define MAX_TIMEOUT_MS 3600000u
+#define MAX_BUDGET_US 1000000u
+#define MAX_LISTS 65536u
+#define MAX_USER_AGENT 256u
+
+kin__log kin__client_log(const kin_client_options *options, char *problem) {
+  kin_log_level level =
+      options->log_level != 0 ? options->log_level : KIN_LOG_WARN;
+  return (kin__log){options->log, options->log_data, level, problem};
+}
+
+const char *kin__client_user_agent(const kin_client_options *options) {
+  return options->user_agent != NULL ? options->user_agent
+                                     : "kinformer/" KIN_VERSION_STRING;
+}
+
+typedef struct limit {
+  const char *name;
+  uint64_t value;
+  uint64_t max;
+} limit;
+
+static int check_numbers(const kin_client_options *options,
+                         const kin__log *log) {
+  const limit limits[] = {
+      {"connect_timeout_ms", options->connect_timeout_ms, MAX_TIMEOUT_MS},
+      {"response_timeout_ms", options->response_timeout_ms, MAX_TIMEOUT_MS},
+      {"budget_us", options->budget_us, MAX_BUDGET_US},
+      {"mutation_check_ms", options->mutation_check_ms, MAX_TIMEOUT_MS},
+      {"max_lists", options->max_lists, MAX_LISTS},
+      {"list_turn_ms", options->list_turn_ms, MAX_TIMEOUT_MS},
+      {"qps_milli", options->qps_milli, KIN__BUCKET_MAX_QPS_MILLI},
+      {"burst", options->burst, KIN__BUCKET_MAX_BURST}};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    if (limits[i].value > limits[i].max) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "%s: %" PRIu64 " is more than %" PRIu64,
+                              limits[i].name, limits[i].value, limits[i].max);
+    }
+  }
+  if (options->burst != 0 && options->qps_milli == 0) {
+    return kin__log_problem(log, KIN_EINVAL, "burst: needs qps_milli");
+  }
+  return 0;
+}
+
+static int check_enums(const kin_client_options *options, const kin__log *log) {
+  int check = (int)options->mutation_check;
+  if (check < KIN_MUTATION_CHECK_OFF || check > KIN_MUTATION_CHECK_PROTECT) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "mutation_check: there is no value %d", check);
+  }
+  int level = (int)options->log_level;
+  if (level < 0 || level > KIN_LOG_DEBUG) {
+    return kin__log_problem(log, KIN_EINVAL, "log_level: there is no value %d",
+                            level);
+  }
+  return 0;
+}
+
+/* A user agent goes into a request head as it is. */
+static int check_user_agent(const char *s, const kin__log *log) {
+  size_t length = strlen(s);
+  if (length == 0 || length > MAX_USER_AGENT) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "user_agent: has %zu bytes, not 1 to %u", length,
+                            MAX_USER_AGENT);
+  }
+  for (size_t i = 0; i < length; i++) {
+    if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "user_agent: has a control character");
+    }
+  }
+  return 0;
+}
+
+int kin__client_options_check(const kin_client_options *options,
+                              const kin__log *log) {
+  if (options->server == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "server: is required");
+  }
+  const kin_allocator *allocator = options->allocator;
+  if (allocator != NULL &&
+      (allocator->malloc == NULL || allocator->realloc == NULL ||
+       allocator->free == NULL)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "allocator: lacks one of its functions");
+  }
+  int err = check_numbers(options, log);
+  if (err == 0) {
+    err = check_enums(options, log);
+  }
+  return err == 0 ? check_user_agent(kin__client_user_agent(options), log)
+                  : err;
+}
+
+void kin__client_bad_server(const char *server, const kin__log *log) {
+  if (strchr(server, '@') != NULL) {
+    kin__log_problem(log, KIN_EURL,
+                     "server: a URL with user information is not supported");
+    return;
+  }
+  kin__log_problem(log, KIN_EURL,
+                   "server: \"%.120s\" is no http:// or https:// URL of a "
+                   "host, a port and a path",
+                   server);
+}

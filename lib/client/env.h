@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_CLIENT_ENV_H
+#define KIN_CLIENT_ENV_H
+
+#include <kin/allocator.h>
+
+#include "base/clock.h"
+#include "base/gate.h"
+#include "base/limiter.h"
+#include "base/link.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/sched.h"
+#include "base/timers.h"
+#include "transport/exchange.h"
+
+/* Something to be done at the beginning of a later loop iteration, when no
+ * frame of ours is on the stack. */
+typedef struct kin__deferred {
+  kin__list node;
+  void (*cb)(struct kin__deferred *deferred);
+} kin__deferred;
+
+/* Where responses come from: the transport, or a test. The meaning is that of
+ * the functions of transport/exchange.h with the same names. */
+typedef struct kin__source {
+  int (*start)(void *ctx, const kin__request *request,
+               const kin__exchange_callbacks *callbacks, void *callbacks_ctx,
+               void **out);
+  void (*cancel)(void *exchange);
+  void (*pause)(void *exchange);
+  void (*resume)(void *exchange);
+  void *ctx;
+} kin__source;
+
+/* All that an informer needs of its surroundings. A client fills it with a
+ * libuv loop and sockets; a simulation with a virtual clock and a script. */
+typedef struct kin__env {
+  const kin_allocator *allocator; /* of memory */
+  kin__memory *memory;
+  kin__sched *sched;
+  kin__timers *timers;
+  kin__clock clock;
+  kin__random *random;
+  const kin__log *log;
+  uint32_t mutation_check_ms; /* between two passes; 0: 1 s */
+  kin__source source;
+  uint64_t *handler_ns;    /* time spent in callbacks is added here */
+  kin__list *deferred;     /* whoever runs the scheduler runs these first */
+  void (*wake)(void *ctx); /* so that it does so soon */
+  void *wake_ctx;
+  kin__gate *lists;       /* through which lists are made; NULL: none */
+  bool *stream_refused;   /* see kin__reflector_use_streams; NULL: no streams */
+  bool check_watch_lists; /* see consistency.h */
+
+  /* Of requests to the server; NULL: none. */
+  kin__limiter *limiter;
+} kin__env;
+
+static inline uint64_t kin__env_now_ms(const kin__env *env) {
+  return kin__clock_ms(&env->clock);
+}
+
+/* Time since then was spent in a callback: it is the program's, not ours. */
+static inline void kin__env_add_handler_time(const kin__env *env,
+                                             uint64_t start_ns) {
+  *env->handler_ns += kin__clock_ns(&env->clock) - start_ns;
+}
+
+static inline void kin__env_defer(const kin__env *env,
+                                  kin__deferred *deferred) {
+  kin__list_push(env->deferred, &deferred->node);
+  env->wake(env->wake_ctx);
+}
+
+#endif /* KIN_CLIENT_ENV_H */

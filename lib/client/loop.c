@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/loop.h"
+
+#include <assert.h>
+
+#include "base/histogram.h"
+#include "base/link.h"
+#include "client/env.h"
+
+static uint64_t hr_now_ns(void *ctx) {
+  (void)ctx;
+  return uv_hrtime();
+}
+
+static uint64_t now_ms(void) {
+  return uv_hrtime() / 1000000u;
+}
+
+static void on_idle(uv_idle_t *idle) {
+  (void)idle; /* being active is all it is for */
+}
+
+static bool is_swept(const kin__loop *loop) {
+  return uv_is_closing((const uv_handle_t *)&loop->check) ||
+         uv_is_closing((const uv_handle_t *)&loop->idle) ||
+         uv_is_closing((const uv_handle_t *)&loop->timer);
+}
+
+static void set_busy(kin__loop *loop, bool is_busy) {
+  bool has_ticks = loop->is_closing || is_swept(loop);
+  if (is_busy && has_ticks) {
+    kin__tick_request(&loop->turn, loop->uv);
+  } else if (is_busy) {
+    uv_idle_start(&loop->idle, on_idle);
+  } else {
+    uv_idle_stop(&loop->idle);
+  }
+}
+
+void kin__loop_wake(void *loop) {
+  set_busy(loop, true);
+}
+
+static void on_work(kin__sched *sched) {
+  kin__loop_wake(KIN__CONTAINER_OF(sched, kin__loop, sched));
+}
+
+/* Time that our work took, handlers excluded. */
+static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
+  uint64_t spent_ns = uv_hrtime() - start_ns;
+  uint64_t handlers_ns = loop->handler_ns - handler_ns;
+  uint64_t own_ns = spent_ns > handlers_ns ? spent_ns - handlers_ns : 0;
+  loop->busy_ns += own_ns;
+  kin__histogram_add(&loop->iteration_us, own_ns / 1000u, 1);
+  if (own_ns > loop->longest_ns) {
+    loop->longest_ns = own_ns;
+  }
+}
+
+/* What is left of the budget; 0: each kind of work does one piece, so that none
+ * keeps another from going on. */
+static uint64_t budget_left(const kin__loop *loop, uint64_t start_ns) {
+  uint64_t spent_ns = uv_hrtime() - start_ns;
+  return spent_ns < loop->budget_ns ? loop->budget_ns - spent_ns : 0;
+}
+
+/* What was deferred up to now; a callback may defer more, for the next
+ * iteration, and may free what it belongs to. What the budget leaves undone is
+ * first in the next iteration. */
+static void run_deferred(kin__loop *loop, uint64_t start_ns) {
+  kin__list batch;
+  kin__list_init(&batch);
+  kin__list_splice(&batch, &loop->deferred);
+  while (!kin__list_is_empty(&batch)) {
+    kin__deferred *deferred =
+        KIN__CONTAINER_OF(batch.next, kin__deferred, node);
+    kin__list_remove(&deferred->node);
+    deferred->cb(deferred);
+    if (budget_left(loop, start_ns) == 0) {
+      break;
+    }
+  }
+  kin__list_splice(&batch, &loop->deferred);
+  kin__list_splice(&loop->deferred, &batch);
+}
+
+static void arm(kin__loop *loop);
+
+static void run_timers(kin__loop *loop, uint64_t start_ns) {
+  if (!loop->are_timers_due) {
+    return;
+  }
+  uint64_t now = now_ms();
+  bool has_more = true;
+  do {
+    has_more = kin__timers_run(&loop->timers, now, 1);
+  } while (has_more && budget_left(loop, start_ns) > 0);
+  loop->are_timers_due = has_more;
+  arm(loop);
+}
+
+static void settle_timer(kin__loop *loop);
+
+static bool has_work(const kin__loop *loop) {
+  return kin__sched_has_work(&loop->sched) || loop->are_timers_due ||
+         !kin__list_is_empty(&loop->deferred);
+}
+
+/* All work of an iteration, but for the callbacks of libuv that only note what
+ * is to be done. */
+static void run_turn(kin__loop *loop) {
+  uint64_t start_ns = uv_hrtime();
+  uint64_t handler_ns = loop->handler_ns;
+  loop->is_inside = true;
+  loop->iterations++;
+  run_deferred(loop, start_ns);
+  run_timers(loop, start_ns);
+  kin__sched_run(&loop->sched, budget_left(loop, start_ns));
+  account(loop, start_ns, handler_ns);
+  loop->is_inside = false;
+}
+
+static void take_turn(kin__loop *loop) {
+  if (loop->is_inside) {
+    set_busy(loop, false); /* the turn in progress sets it again */
+    return;
+  }
+  if (loop->before_work != NULL) {
+    loop->before_work(loop->before_work_ctx);
+  }
+  if (has_work(loop)) {
+    run_turn(loop);
+  }
+  bool has_more = has_work(loop);
+  set_busy(loop, has_more);
+  if (has_more) {
+    arm(loop);
+  } else {
+    settle_timer(loop);
+  }
+}
+
+static void on_check(uv_check_t *check) {
+  kin__loop *loop = KIN__CONTAINER_OF(check, kin__loop, check);
+  if (!loop->is_closing) {
+    take_turn(loop);
+  }
+}
+
+static void on_turn(kin__tick *tick) {
+  take_turn(KIN__CONTAINER_OF(tick, kin__loop, turn));
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(kin__loop *loop) {
+  uint64_t next_ms = kin__timers_next_ms(&loop->timers);
+  if (next_ms >= loop->armed_ms || loop->are_timers_due) {
+    return; /* moved when there is nothing else to do, see settle_timer */
+  }
+  /* The loop's own time is what uv_timer_start counts from. It lags behind
+   * ours, so the timer never goes off early. */
+  uint64_t now = uv_now(loop->uv);
+  loop->armed_ms = next_ms;
+  uv_timer_start(&loop->timer, on_timer, next_ms > now ? next_ms - now : 0, 0);
+}
+
+/* Before the loop sleeps: a timer that was stopped must not wake it. */
+static void settle_timer(kin__loop *loop) {
+  if (kin__timers_next_ms(&loop->timers) > loop->armed_ms) {
+    uv_timer_stop(&loop->timer);
+    loop->armed_ms = UINT64_MAX;
+  }
+  arm(loop);
+}
+
+static void on_timers_changed(kin__timers *timers) {
+  arm(KIN__CONTAINER_OF(timers, kin__loop, timers));
+}
+
+static void on_timer(uv_timer_t *timer) {
+  kin__loop *loop = KIN__CONTAINER_OF(timer, kin__loop, timer);
+  loop->armed_ms = UINT64_MAX;
+  loop->are_timers_due = true;
+  set_busy(loop, true);
+}
+
+void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
+  *loop = (kin__loop){.uv = uv, .budget_ns = budget_ns, .armed_ms = UINT64_MAX};
+  kin__list_init(&loop->deferred);
+  kin__sched_init(&loop->sched, hr_now_ns, NULL);
+  kin__timers_init(&loop->timers);
+  kin__tick_init(&loop->turn, on_turn);
+  kin__releases_init(&loop->releases, uv);
+}
+
+void kin__loop_start(kin__loop *loop) {
+  /* None of these can fail in libuv 1.x: they only link the handle. */
+  uv_check_init(loop->uv, &loop->check);
+  uv_idle_init(loop->uv, &loop->idle);
+  uv_timer_init(loop->uv, &loop->timer);
+  uv_check_start(&loop->check, on_check);
+  loop->sched.wake = on_work;
+  loop->timers.changed = on_timers_changed;
+}
+
+void kin__loop_begin_close(kin__loop *loop) {
+  loop->is_closing = true;
+  kin__loop_wake(loop); /* a sweep may have stopped work that was left */
+}
+
+static void on_gone(kin__release *release) {
+  kin__loop *loop = KIN__CONTAINER_OF(release, kin__loop, gone);
+  loop->closed(loop->closed_ctx);
+}
+
+void kin__loop_close(kin__loop *loop, void (*closed)(void *ctx), void *ctx) {
+  assert(loop->is_closing && !has_work(loop));
+  loop->closed = closed;
+  loop->closed_ctx = ctx;
+  kin__handle_close((uv_handle_t *)&loop->check);
+  kin__handle_close((uv_handle_t *)&loop->idle);
+  kin__handle_close((uv_handle_t *)&loop->timer);
+  kin__releases_add(&loop->releases, &loop->gone, on_gone);
+}
+
+void kin__loop_set_ref(kin__loop *loop, bool is_ref) {
+  uv_handle_t *handles[] = {(uv_handle_t *)&loop->check,
+                            (uv_handle_t *)&loop->idle,
+                            (uv_handle_t *)&loop->timer};
+  for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++) {
+    if (is_ref) {
+      uv_ref(handles[i]);
+    } else {
+      uv_unref(handles[i]);
+    }
+  }
+}

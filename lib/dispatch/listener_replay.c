@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/listener_replay.h"
+
+#include <kin/error.h>
+
+/* Until a feed is tried again that found no memory. */
+#define RETRY_MS 100u
+
+static uint64_t now_ms(const kin_listener *listener) {
+  return kin__clock_ms(listener->dispatcher->clock);
+}
+
+/* A period that ends before synced is queued, or while a resync is running, has
+ * nothing to add: every object is on its way already. */
+static void on_resync_due(kin__timer *timer) {
+  kin_listener *listener = KIN__CONTAINER_OF(timer, kin_listener, resync_timer);
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  kin__timer_start(dispatcher->timers, timer,
+                   now_ms(listener) + listener->resync_ms);
+  if (listener->is_synced_queued && listener->resync == KIN__NO_SLOT) {
+    listener->resync = 0;
+    listener->resync_end = kin__slots_limit(&dispatcher->store->slots);
+    kin__listener_wake(listener);
+  }
+}
+
+static void on_retry_due(kin__timer *timer) {
+  kin__listener_wake(KIN__CONTAINER_OF(timer, kin_listener, retry_timer));
+}
+
+static void try_later(kin_listener *listener) {
+  kin__timer_start(listener->dispatcher->timers, &listener->retry_timer,
+                   now_ms(listener) + RETRY_MS);
+}
+
+static bool reserve(kin_listener *listener) {
+  if (kin__listener_queue_reserve(&listener->queue) == 0) {
+    return true;
+  }
+  try_later(listener);
+  return false;
+}
+
+/* Queues synced after what is queued. Errors: KIN_ENOMEM, nothing changed. */
+static int push_synced(kin_listener *listener) {
+  const kin__dispatcher *dispatcher = listener->dispatcher;
+  int err = kin__listener_queue_reserve(&listener->queue);
+  if (err != 0) {
+    return err;
+  }
+  kin__marker *marker = kin__dispatcher_synced_marker(dispatcher);
+  if (marker == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__listener_push_synced(listener, marker);
+  kin__marker_unref(marker, dispatcher->allocator);
+  return 0;
+}
+
+int kin__listener_feed_start(kin_listener *listener) {
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  kin__timer_init(&listener->resync_timer, on_resync_due);
+  kin__timer_init(&listener->retry_timer, on_retry_due);
+  listener->resync = KIN__NO_SLOT;
+  listener->replay = KIN__NO_SLOT;
+  if (kin__slots_limit(&dispatcher->store->slots) > 0 &&
+      kin__listener_queue_wants(&listener->queue, KIN_EVENT_ADD)) {
+    listener->replay = 0;
+  } else if (dispatcher->has_synced) {
+    int err = push_synced(listener);
+    if (err != 0) {
+      return err;
+    }
+  }
+  if (listener->resync_ms > 0 &&
+      kin__listener_queue_wants(&listener->queue, KIN_EVENT_UPDATE)) {
+    kin__timer_start(dispatcher->timers, &listener->resync_timer,
+                     now_ms(listener) + listener->resync_ms);
+  }
+  return 0;
+}
+
+/* Queues one notification for each object in the slots from *cursor on. */
+static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
+                     kin_event_type type) {
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  uint32_t first = *cursor;
+  kin__slice slice = kin__slice_begin_small(dispatcher->sched, KIN__FEED_SLOTS);
+  for (; *cursor < end && kin__slice_next(&slice); ++*cursor) {
+    kin_object *object = kin__store_at(dispatcher->store, *cursor)->object;
+    if (object == NULL || (listener->filter != NULL &&
+                           !listener->filter(object, listener->data))) {
+      continue;
+    }
+    if (!reserve(listener)) {
+      break;
+    }
+    kin__notification notification = {.object = object, .type = (uint8_t)type};
+    if (type == KIN_EVENT_UPDATE) {
+      notification.old_object = object;
+      notification.is_resync = true;
+    } else {
+      notification.is_initial = true;
+    }
+    uint32_t hash = kin__listener_queue_is_coalescing(&listener->queue)
+                        ? kin__hash(&dispatcher->seed, kin_object_key(object))
+                        : 0;
+    kin__listener_queue_push(&listener->queue, &notification, hash);
+  }
+  return *cursor - first;
+}
+
+static uint32_t replay(kin_listener *listener) {
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  uint32_t visited =
+      walk(listener, &listener->replay,
+           kin__slots_limit(&dispatcher->store->slots), KIN_EVENT_ADD);
+  if (listener->replay >= kin__slots_limit(&dispatcher->store->slots)) {
+    /* Over, unless synced is due and does not fit: then this comes again. */
+    if (!dispatcher->has_synced || push_synced(listener) == 0) {
+      listener->replay = KIN__NO_SLOT;
+    } else {
+      try_later(listener);
+    }
+  }
+  return visited;
+}
+
+static uint32_t resync(kin_listener *listener) {
+  uint32_t limit = kin__slots_limit(&listener->dispatcher->store->slots);
+  uint32_t end = listener->resync_end < limit ? listener->resync_end : limit;
+  uint32_t visited = walk(listener, &listener->resync, end, KIN_EVENT_UPDATE);
+  if (listener->resync >= end) {
+    listener->resync = KIN__NO_SLOT;
+  }
+  return visited;
+}
+
+uint32_t kin__listener_feed(kin_listener *listener) {
+  if (listener->replay != KIN__NO_SLOT) {
+    return replay(listener);
+  }
+  return listener->resync != KIN__NO_SLOT ? resync(listener) : 0;
+}

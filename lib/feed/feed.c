@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_core.h"
+
+#include <stdio.h>
+
+#include "base/histogram.h"
+#include "base/str.h"
+#include "feed/feed_request.h"
+
+#define SHORT_WATCH_US 1000000u /* RW-07 */
+#define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
+
+void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
+  const kin__resource *resource = feed->resource;
+  bool has_namespace = feed->namespace_[0] != '\0';
+  snprintf(buffer, size, "%s of %s%s%s%s%s",
+           kin__is_watch(feed->request) ? "watch" : "list", resource->plural,
+           resource->group[0] != '\0' ? "." : "", resource->group,
+           has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
+}
+
+/* --- Requests ------------------------------------------------------------- */
+
+static uint64_t request_age_us(const kin_feed *feed) {
+  uint64_t now_ns = kin__clock_ns(&feed->env->clock);
+  return (now_ns - feed->metrics.request_began_ns) / 1000u;
+}
+
+static void measure_watch(kin_feed *feed) {
+  kin__feed_metrics *metrics = &feed->metrics;
+  uint64_t age_us = request_age_us(feed);
+  kin__histogram_add(&metrics->watch_us, age_us, 1);
+  kin__histogram_add(&metrics->watch_items, metrics->request_items, 1);
+  metrics->short_watches +=
+      metrics->request_items == 0 && age_us < SHORT_WATCH_US;
+}
+
+static void drop_held(kin_feed *feed) {
+  kin__stage_discard(&feed->held);
+  (void)kin__stage_free_step(&feed->held, SIZE_MAX);
+}
+
+static void request_ended(kin_feed *feed) {
+  if (feed->request == KIN__REQUEST_WATCH && feed->is_granted) {
+    measure_watch(feed);
+  }
+  feed->request = KIN__REQUEST_NONE;
+  feed->answer = NULL;
+  feed->delayed_since_ms = UINT64_MAX;
+  kin__list_remove(&feed->paused_node);
+  if (feed->is_held) {
+    /* It comes again with the next watch. */
+    feed->is_held = false;
+    drop_held(feed);
+  }
+}
+
+/* The source may feed nothing from inside cancel. Inside open there is nothing
+ * to cancel yet: send_request does it. */
+static void drop_request(kin_feed *feed) {
+  if (feed->request != KIN__REQUEST_NONE) {
+    void *answer = feed->answer;
+    request_ended(feed);
+    if (!feed->is_opening) {
+      feed->source.cancel(feed->source.ctx, answer);
+    }
+  }
+}
+
+static void start_clock(kin_feed *feed) {
+  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
+  feed->metrics.request_items = 0;
+  kin__feed_list_asked(feed);
+}
+
+void kin__feed_delayed(kin_feed *feed) {
+  feed->delayed_since_ms = kin__env_now_ms(feed->env);
+}
+
+void kin__feed_sent_late(kin_feed *feed) {
+  feed->delayed_since_ms = UINT64_MAX;
+  bool is_later_page =
+      feed->request == KIN__REQUEST_LIST && feed->reflector.token.length > 0;
+  if (!is_later_page) {
+    start_clock(feed);
+  }
+}
+
+static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
+  kin_feed_request request = {
+      .is_watch = kin__is_watch(actions->request),
+      .send_initial_events = actions->request == KIN__REQUEST_STREAM,
+      .namespace_ = feed->namespace_,
+      .resource_version = kin__or_default(actions->version, ""),
+      .resource_version_match = kin__or_default(actions->version_match, ""),
+      .continue_token = kin__or_default(actions->token, ""),
+      .limit = actions->limit,
+      .timeout_s = actions->timeout_s};
+  feed->request = actions->request;
+  feed->is_granted = false;
+  feed->connection = 0;
+  if (request.continue_token[0] == '\0') {
+    start_clock(feed);
+  }
+  void *answer = NULL;
+  feed->is_opening = true;
+  int err = kin__feed_request_complete(&request, feed->resource);
+  if (actions->request == KIN__REQUEST_PROOF) {
+    request.limit = 0;
+  }
+  if (err == 0) {
+    err = feed->source.open(feed->source.ctx, &request, feed, &answer);
+  }
+  feed->is_opening = false;
+  if (err != 0) {
+    request_ended(feed);
+  } else if (feed->request == KIN__REQUEST_NONE) {
+    feed->source.cancel(feed->source.ctx, answer); /* closed by open */
+  } else {
+    feed->answer = answer;
+  }
+  return err;
+}
+
+void kin__feed_pause(kin_feed *feed, kin__list *list) {
+  if (kin__feed_is_open(feed) && feed->source.pause != NULL &&
+      kin__list_is_empty(&feed->paused_node)) {
+    kin__list_push(list, &feed->paused_node);
+    if (!feed->is_held) {
+      feed->source.pause(feed->source.ctx, feed->answer);
+    }
+  }
+}
+
+void kin__feed_resume(kin_feed *feed) {
+  kin__list_remove(&feed->paused_node);
+  if (!feed->is_held) {
+    feed->source.resume(feed->source.ctx, feed->answer);
+  }
+}
+
+/* Reading stops while a list that came as a watch is applied, so that nothing
+ * overtakes it. */
+static void hold(kin_feed *feed) {
+  feed->is_held = true;
+  if (kin__list_is_empty(&feed->paused_node)) {
+    feed->source.pause(feed->source.ctx, feed->answer);
+  }
+}
+
+static void unhold(kin_feed *feed) {
+  feed->request = KIN__REQUEST_WATCH;
+  feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
+  feed->metrics.request_items = 0;
+  int err = kin__feed_take_held(feed);
+  feed->is_held = false;
+  if (err != 0) {
+    drop_held(feed);
+    kin__feed_give_up(feed, err, "");
+  } else if (kin__list_is_empty(&feed->paused_node)) {
+    feed->source.resume(feed->source.ctx, feed->answer);
+  }
+}
+
+/* Lists, and streams until they are complete, are made a few at a time per
+ * client, so that many informers that start together do not ask the server, and
+ * stage, everything at once. */
+static bool must_wait(kin_feed *feed, const kin__reflector_actions *actions) {
+  bool is_list = actions->request == KIN__REQUEST_LIST ||
+                 actions->request == KIN__REQUEST_STREAM;
+  if (is_list && actions->token == NULL) {
+    kin__feed_list_wanted(feed);
+  }
+  if (!is_list || feed->env->lists == NULL ||
+      kin__gate_enter(feed->env->lists, &feed->lists)) {
+    return false;
+  }
+  feed->list_wait = *actions;
+  return true;
+}
+
+/* The request goes on; only its place goes to another one. */
+static void on_list_overdue(kin__gate_visitor *visitor) {
+  kin__feed_report_overdue(KIN__CONTAINER_OF(visitor, kin_feed, lists));
+}
+
+static void leave_lists(kin_feed *feed) {
+  kin__reflector_state state = feed->reflector.state;
+  if (feed->env->lists != NULL && state != KIN__REFLECTOR_LISTING &&
+      state != KIN__REFLECTOR_STREAMING) {
+    kin__gate_leave(feed->env->lists, &feed->lists);
+  }
+}
+
+/* --- Carrying out the reflector's actions --------------------------------- */
+
+static void step_failed(kin_feed *feed, kin__reflector_input_type type,
+                        const kin__failure *failure) {
+  kin__reflector_input input = {.type = type, .failure = failure};
+  kin__feed_step(feed, &input);
+}
+
+static void step_simple(kin_feed *feed, kin__reflector_input_type type) {
+  kin__reflector_input input = {.type = type};
+  kin__feed_step(feed, &input);
+}
+
+static void request(kin_feed *feed, const kin__reflector_actions *actions) {
+  int err = send_request(feed, actions);
+  if (err != 0) {
+    kin__failure cause;
+    kin__failure_from_code(&cause, err, "sending a request", "");
+    step_failed(feed, KIN__INPUT_FAILED, &cause);
+  }
+}
+
+static void act(kin_feed *feed, const kin__reflector_actions *actions,
+                const kin__failure *failure) {
+  const kin__env *env = feed->env;
+  if (actions->cancel_request) {
+    drop_request(feed);
+  }
+  if (actions->stop_timer) {
+    kin__timer_stop(env->timers, &feed->timer);
+  }
+  if (actions->drop_stage) {
+    kin__stage_discard(&feed->stage);
+    if (feed->owner->discarded != NULL) {
+      feed->owner->discarded(feed);
+    }
+  }
+  if (actions->hold_request) {
+    hold(feed);
+  }
+  if (actions->apply_stage) {
+    kin__histogram_add(&feed->metrics.list_us, request_age_us(feed), 1);
+    kin__histogram_add(&feed->metrics.list_items,
+                       kin__stage_count(&feed->stage), 1);
+    kin__feed_list_complete(feed);
+    feed->owner->apply(feed);
+  }
+  if (actions->start_timer) {
+    kin__timer_start(env->timers, &feed->timer,
+                     kin__env_now_ms(env) + actions->timer_ms);
+  }
+  if (actions->lost_verify) {
+    kin__feed_report_lost(feed, actions->retry_in_ms);
+  } else if (actions->report) {
+    kin__feed_report(feed, failure, actions->retry_in_ms);
+  }
+  if (actions->gave_up_stream) {
+    kin__feed_report_silence(feed, actions);
+  }
+  if (actions->ended) {
+    feed->owner->ended(feed, failure);
+  }
+  kin__feed_update_state(feed);
+  if (actions->continue_request) {
+    unhold(feed);
+  }
+  leave_lists(feed);
+  if (actions->request != KIN__REQUEST_NONE && !must_wait(feed, actions)) {
+    request(feed, actions);
+  }
+}
+
+static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
+  kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
+  kin__feed_report_turn(feed, waited_ms);
+  if (feed->list_wait.request == KIN__REQUEST_STREAM &&
+      *feed->reflector.stream_refused) {
+    step_simple(feed, KIN__INPUT_REFUSED);
+  } else {
+    request(feed, &feed->list_wait);
+  }
+}
+
+void kin__feed_step(kin_feed *feed, const kin__reflector_input *input) {
+  kin__reflector_actions actions;
+  kin__reflector_state before = feed->reflector.state;
+  kin__reflector_step(&feed->reflector, input, kin__env_now_ms(feed->env),
+                      &actions);
+  if (feed->reflector.state != before) {
+    kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
+                   feed->resource->plural, feed->namespace_,
+                   kin__reflector_state_name(before),
+                   kin__reflector_state_name(feed->reflector.state));
+    kin__feed_mind_silence(feed);
+  }
+  kin__feed_check_verdict(feed);
+  act(feed, &actions, input->failure);
+}
+
+static void on_timer(kin__timer *timer) {
+  step_simple(KIN__CONTAINER_OF(timer, kin_feed, timer), KIN__INPUT_TIMER);
+}
+
+void kin__feed_start(kin_feed *feed) {
+  step_simple(feed, KIN__INPUT_START);
+}
+
+void kin__feed_stop(kin_feed *feed) {
+  step_simple(feed, KIN__INPUT_STOP);
+}
+
+void kin__feed_close(kin_feed *feed) {
+  feed->is_closed = true;
+  kin__feed_stop(feed);
+  kin__notice_stop(feed);
+  kin__object_notice_stop(feed);
+}
+
+void kin__feed_applied(kin_feed *feed) {
+  if (feed->counters.lists++ > 0) {
+    feed->counters.relists++;
+  }
+  kin__feed_list_applied(feed);
+  feed->is_silent = false;
+  step_simple(feed, KIN__INPUT_APPLIED);
+}
+
+void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {
+  step_failed(feed, KIN__INPUT_APPLY_FAILED, failure);
+}
+
+void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
+                              uint64_t retry_in_ms) {
+  feed->metrics.failures[failure->error_class]++;
+  kin__notice_failure(feed, failure, retry_in_ms);
+}
+
+void kin__feed_answer(kin_feed *feed, kin_retry answer,
+                      uint64_t retry_after_ms) {
+  kin__reflector_input input = {.type = KIN__INPUT_RETRY_AFTER,
+                                .delay_ms = retry_after_ms < MAX_RETRY_AFTER_MS
+                                                ? retry_after_ms
+                                                : MAX_RETRY_AFTER_MS};
+  if (answer == KIN_STOP) {
+    input.type = KIN__INPUT_STOP;
+  }
+  kin__feed_step(feed, &input);
+}
+
+/* --- What the source feeds ------------------------------------------------ */
+
+void kin__feed_opened(kin_feed *feed) {
+  feed->is_granted = true;
+  if (kin__is_watch(feed->request)) {
+    feed->counters.watches++;
+  }
+  if (feed->reflector.is_watch_only) {
+    feed->has_synced = true;
+  }
+  kin__reflector_input input = {.type = KIN__INPUT_HEAD,
+                                .connection = feed->connection};
+  bool is_watch = feed->request == KIN__REQUEST_WATCH;
+  kin__feed_step(feed, &input);
+  if (is_watch && feed->owner->opened != NULL) {
+    feed->owner->opened(feed);
+  }
+}
+
+void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
+                     const kin__failure *failure) {
+  drop_request(feed);
+  step_failed(feed, type, failure);
+}
+
+void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
+  if (code == KIN_ECLOSED) {
+    return; /* it is over; what is open now is another one */
+  }
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure_from_code(&failure, code, what, key);
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
+void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
+                          const kin__failure *failure) {
+  request_ended(feed);
+  step_failed(feed, type, failure);
+}
+
+void kin__feed_end_list(kin_feed *feed, const char *version,
+                        const char *token) {
+  feed->list.pages += feed->request == KIN__REQUEST_LIST;
+  request_ended(feed);
+  kin__failure no_memory;
+  kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
+                         "");
+  kin__reflector_input input = {.type = KIN__INPUT_PAGE,
+                                .version = version,
+                                .token = token,
+                                .failure = &no_memory,
+                                .connection = feed->connection};
+  kin__feed_step(feed, &input);
+}
+
+void kin__feed_streamed(kin_feed *feed, const char *version) {
+  kin__reflector_input input = {.type = KIN__INPUT_STREAMED,
+                                .version = version};
+  kin__feed_step(feed, &input);
+}
+
+void kin__feed_end_watch(kin_feed *feed) {
+  request_ended(feed);
+  kin__reflector_input input = {.type = KIN__INPUT_WATCH_ENDED,
+                                .quiet_ms = kin__env_now_ms(feed->env) -
+                                            feed->last_byte_ms};
+  kin__feed_step(feed, &input);
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
+  const kin__env *env = options->env;
+  *feed = (kin_feed){.env = env,
+                     .owner = options->owner,
+                     .source = *options->source,
+                     .resource = options->resource,
+                     .namespace_ = options->namespace_,
+                     .stale_after_ms = options->stale_after_ms,
+                     .last_byte_ms = UINT64_MAX,
+                     .last_event_ms = UINT64_MAX,
+                     .last_bookmark_ms = UINT64_MAX,
+                     .delayed_since_ms = UINT64_MAX};
+  kin__reflector_init(&feed->reflector, env->allocator, env->random,
+                      options->page_size, kin__env_now_ms(env));
+  if (options->watch_after != NULL) {
+    kin__reflector_watch_only(&feed->reflector, options->watch_after,
+                              options->watch_timeout_s,
+                              options->is_single_watch);
+  }
+  kin__reflector_use_consistency(&feed->reflector,
+                                 (kin__consistency)options->consistency,
+                                 kin__or_default(options->start_version, ""));
+  kin__reflector_retry_internal_errors(&feed->reflector,
+                                       options->internal_error_retry_ms);
+  if (feed->source.watch_list && feed->source.pause != NULL) {
+    kin__reflector_use_streams(&feed->reflector, options->stream_refused);
+  }
+  kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
+  kin__timer_init(&feed->timer, on_timer);
+  kin__feed_init_silence(feed);
+  kin__stage_init(&feed->stage, env->allocator);
+  kin__stage_init(&feed->held, env->allocator);
+  kin__notice_init(&feed->notice);
+  kin__object_notice_init(&feed->object_notice);
+  kin__list_init(&feed->paused_node);
+}
+
+void kin__feed_finish(kin_feed *feed) {
+  kin__reflector_finish(&feed->reflector);
+  kin__object_notice_finish(feed);
+}

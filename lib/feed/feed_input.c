@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "base/str.h"
+
+/* What comes in: objects and bookmarks, from any source, and the public
+ * functions for sources of the program's own. A call after an answer is over,
+ * or out of turn, changes nothing. */
+
+/* --- Objects -------------------------------------------------------------- */
+
+const kin_object *kin__feed_cached(kin_feed *feed,
+                                   const kin__object_parts *identity) {
+  char buffer[1024];
+  kin_str namespace_ = identity->namespace_;
+  kin_str name = identity->name;
+  /* A key that does not fit is no valid one. */
+  if (feed->owner->cached == NULL || identity->uid.length == 0 ||
+      identity->version.length == 0 ||
+      namespace_.length + 1 + name.length > sizeof buffer) {
+    return NULL;
+  }
+  size_t at = 0;
+  if (namespace_.length > 0) {
+    memcpy(buffer, namespace_.data, namespace_.length);
+    buffer[namespace_.length] = '/';
+    at = namespace_.length + 1;
+  }
+  memcpy(buffer + at, name.data, name.length);
+  return feed->owner->cached(feed, kin__str(buffer, at + name.length),
+                             identity->uid, identity->version);
+}
+
+/* The owner is told if that is where the watch has come to (RW-09); it may
+ * close the feed. Errors: KIN_ECLOSED. */
+static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
+  kin__reflector_saw(&feed->reflector, type, version);
+  kin__feed_check_verdict(feed);
+  if (feed->owner->advanced != NULL &&
+      kin__str_equal(version, kin__cstr(feed->reflector.version))) {
+    feed->owner->advanced(feed, version);
+  }
+  return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
+}
+
+static int take_event(kin_feed *feed, kin__decoded_type type,
+                      kin_object *object, bool is_cached) {
+  feed->metrics.events[type - KIN__DECODED_ADDED]++;
+  feed->metrics.request_items++;
+  feed->last_event_ms = feed->last_byte_ms;
+  int err = 0;
+  if (is_cached) {
+    feed->counters.unchanged++;
+  } else {
+    err = feed->owner->event(feed, type, object);
+  }
+  if (err == 0) {
+    err = saw(feed, type, kin_object_resource_version(object));
+  }
+  kin_object_unref(object);
+  return err;
+}
+
+static int merge(kin_feed *feed, kin__decoded_type type,
+                 kin_object *take_object) {
+  bool is_new = false;
+  int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
+  kin__reflector_streamed(&feed->reflector, is_new);
+  return err;
+}
+
+int kin__feed_take(kin_feed *feed, kin__decoded_type type,
+                   kin_object *take_object, bool is_cached) {
+  if (feed->owner->keep != NULL && !is_cached) {
+    int err = feed->owner->keep(feed, type, &take_object);
+    if (err != 0) {
+      kin_object_unref(take_object);
+      return err;
+    }
+  }
+  if (feed->is_held) {
+    return kin__stage_push(&feed->held, type, take_object);
+  }
+  if (feed->request == KIN__REQUEST_STREAM) {
+    return merge(feed, type, take_object);
+  }
+  return type == KIN__DECODED_LISTED
+             ? kin__stage_push(&feed->stage, type, take_object)
+             : take_event(feed, type, take_object, is_cached);
+}
+
+int kin__feed_take_held(kin_feed *feed) {
+  for (kin_object *object; (object = kin__stage_peek(&feed->held)) != NULL;) {
+    int err = take_event(feed, kin__stage_type(&feed->held),
+                         kin_object_ref(object), false);
+    if (err != 0) {
+      return err;
+    }
+    kin__stage_pop(&feed->held);
+  }
+  return 0;
+}
+
+static int take_stream_bookmark(kin_feed *feed, kin_str version,
+                                bool is_initial_end) {
+  kin__reflector_streamed(&feed->reflector, false);
+  if (!is_initial_end) {
+    return 0; /* WL-03 */
+  }
+  char text[KIN__VERSION_SIZE];
+  if (version.length >= sizeof text) {
+    return KIN_ETOOBIG;
+  }
+  snprintf(text, sizeof text, "%.*s", (int)version.length,
+           version.length > 0 ? version.data : "");
+  kin__feed_streamed(feed, text);
+  /* It goes on, unless what it brought is of no use. */
+  return feed->is_held ? 0 : KIN_ECLOSED;
+}
+
+int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
+                            bool is_initial_end) {
+  feed->counters.bookmarks++;
+  if (feed->is_held) {
+    return 0; /* of no use before what is held, and another will come */
+  }
+  if (feed->request == KIN__REQUEST_STREAM) {
+    return take_stream_bookmark(feed, version, is_initial_end);
+  }
+  feed->metrics.request_items++;
+  feed->last_bookmark_ms = feed->last_byte_ms;
+  int err =
+      feed->owner->bookmark != NULL ? feed->owner->bookmark(feed, version) : 0;
+  return err == 0 ? saw(feed, (kin__decoded_type)0, version) : err;
+}
+
+/* --- Sources of the program's own ----------------------------------------- */
+
+int kin__lister_watcher_copy(kin_lister_watcher *to,
+                             const kin_lister_watcher *from,
+                             const kin__log *log) {
+  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_lister_watcher),
+                              "source: kin_lister_watcher", log);
+  if (err != 0) {
+    return err;
+  }
+  bool is_valid = to->open != NULL && to->cancel != NULL &&
+                  (to->pause == NULL) == (to->resume == NULL);
+  return is_valid
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL, "source: lacks a function");
+}
+
+static void touch(kin_feed *feed) {
+  feed->last_byte_ms = kin__env_now_ms(feed->env);
+}
+
+static bool is_watch(const kin_feed *feed) {
+  return feed->request == KIN__REQUEST_WATCH ||
+         feed->request == KIN__REQUEST_STREAM;
+}
+
+int kin_feed_open(kin_feed *feed) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  if (!kin__feed_is_open(feed)) {
+    return KIN_ECLOSED;
+  }
+  touch(feed);
+  if (!feed->is_granted) {
+    kin__feed_opened(feed);
+  }
+  return 0;
+}
+
+/* What is fed to a request of this kind; it says that the request was granted,
+ * too, if nothing else has. */
+static int enter(kin_feed *feed, bool is_for_watch) {
+  return is_watch(feed) == is_for_watch ? kin_feed_open(feed) : KIN_ECLOSED;
+}
+
+/* A stream makes progress also while an object is not complete. */
+void kin__feed_received(kin_feed *feed, size_t bytes) {
+  touch(feed);
+  feed->counters.received_bytes += bytes;
+  if (feed->request == KIN__REQUEST_STREAM) {
+    feed->reflector.saw_anything = true;
+  }
+}
+
+int kin_feed_received(kin_feed *feed, size_t bytes) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  if (!kin__feed_is_open(feed)) {
+    return KIN_ECLOSED;
+  }
+  kin__feed_received(feed, bytes);
+  return 0;
+}
+
+static int take(kin_feed *feed, kin__decoded_type type,
+                const kin_object *object) {
+  if (object == NULL) {
+    kin__feed_give_up(feed, KIN_EINVAL, "");
+    return KIN_EINVAL;
+  }
+  kin_str uid = kin_object_uid(object);
+  kin_str version = kin_object_resource_version(object);
+  const kin_object *cached = NULL;
+  bool is_cacheable =
+      type != KIN__DECODED_DELETED && feed->owner->cached != NULL;
+  if (is_cacheable && uid.length > 0 && version.length > 0) {
+    cached = feed->owner->cached(feed, kin_object_key(object), uid, version);
+  }
+  const kin_object *taken = cached != NULL ? cached : object;
+  int err = kin__feed_take(feed, type, kin_object_ref(taken), cached != NULL);
+  if (err != 0) {
+    kin__feed_give_up(feed, err, kin_object_key(object).data);
+  }
+  return err;
+}
+
+int kin_feed_item(kin_feed *feed, const kin_object *object) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  int err = enter(feed, false);
+  if (err != 0) {
+    return err;
+  }
+  if (feed->request == KIN__REQUEST_VERIFY ||
+      feed->request == KIN__REQUEST_PROOF) {
+    return 0;
+  }
+  return take(feed, KIN__DECODED_LISTED, object);
+}
+
+int kin_feed_list_end(kin_feed *feed, const char *version,
+                      const char *continue_token) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  int err = enter(feed, false);
+  if (err != 0) {
+    return err;
+  }
+  version = kin__or_default(version, "");
+  continue_token = kin__or_default(continue_token, "");
+  if (strlen(version) >= KIN__VERSION_SIZE ||
+      strlen(continue_token) >= KIN__TOKEN_SIZE) {
+    kin__feed_give_up(feed, KIN_ETOOBIG, "");
+    return KIN_ETOOBIG;
+  }
+  kin__feed_end_list(feed, version, continue_token);
+  return 0;
+}
+
+int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
+                   const kin_object *object) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  int err = enter(feed, true);
+  if (err != 0) {
+    return err;
+  }
+  switch (type) {
+  case KIN_WATCH_ADDED:
+    return take(feed, KIN__DECODED_ADDED, object);
+  case KIN_WATCH_MODIFIED:
+    return take(feed, KIN__DECODED_MODIFIED, object);
+  case KIN_WATCH_DELETED:
+    return take(feed, KIN__DECODED_DELETED, object);
+  default:
+    break;
+  }
+  kin__feed_give_up(feed, KIN_EINVAL, "");
+  return KIN_EINVAL;
+}
+
+int kin_feed_bookmark(kin_feed *feed, kin_str version, bool is_initial_end) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  version = kin__str_given(version);
+  int err = enter(feed, true);
+  if (err != 0) {
+    return err;
+  }
+  err = kin__feed_take_bookmark(feed, version, is_initial_end);
+  if (err != 0) {
+    kin__feed_give_up(feed, err, "");
+  }
+  return err;
+}
+
+int kin_feed_watch_end(kin_feed *feed) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  int err = enter(feed, true);
+  if (err != 0) {
+    return err;
+  }
+  kin__feed_end_watch(feed);
+  return 0;
+}
+
+/* With a status it is judged as a response of an API server would be. */
+static void make_failure(const kin_feed *feed, const kin_feed_error *error,
+                         kin__failure *failure) {
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  int64_t retry_after_s =
+      error->retry_after_s > 0 ? (int64_t)error->retry_after_s : -1;
+  bool has_status =
+      error->status != 0 || kin__or_default(error->reason, "")[0] != '\0';
+  if (has_status || error->code >= 0) {
+    kin__status status = {0};
+    kin__status_make(&status, error->status, kin__or_default(error->reason, ""),
+                     kin__or_default(error->message, ""));
+    kin__failure_from_status(failure, &status, retry_after_s, what);
+  } else {
+    kin__failure_from_code(failure, error->code, what, "");
+    size_t length = strlen(failure->message);
+    snprintf(failure->message + length, sizeof failure->message - length,
+             ": %s", kin__or_default(error->message, ""));
+    failure->retry_after_s = retry_after_s;
+    failure->is_expired = error->code == KIN_EGONE;
+  }
+  if (error->error_class != KIN_CLASS_NONE) {
+    failure->error_class = error->error_class;
+  }
+}
+
+static int copy_error(kin_feed_error *to, const kin_feed_error *from) {
+  int err = kin__options_copy(to, sizeof *to, from, sizeof(kin_feed_error));
+  if (err != 0) {
+    return err;
+  }
+  bool is_class =
+      to->error_class >= KIN_CLASS_NONE && to->error_class < KIN_ERROR_CLASSES;
+  return is_class ? 0 : KIN_EINVAL;
+}
+
+int kin_feed_fail(kin_feed *feed, const kin_feed_error *error, bool is_event) {
+  if (feed == NULL) {
+    return KIN_EINVAL;
+  }
+  if (!kin__feed_is_open(feed)) {
+    return KIN_ECLOSED;
+  }
+  kin_feed_error copy;
+  int err = copy_error(&copy, error);
+  if (err != 0) {
+    copy = (kin_feed_error){.code = err};
+  }
+  kin__failure failure;
+  make_failure(feed, &copy, &failure);
+  kin__reflector_input_type type = KIN__INPUT_FAILED;
+  if (is_event && is_watch(feed)) {
+    (void)kin_feed_open(feed);
+    type = KIN__INPUT_ERROR_EVENT;
+  }
+  kin__feed_end_failed(feed, type, &failure);
+  return err;
+}

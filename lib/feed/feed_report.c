@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_core.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/histogram.h"
+
+/* What a feed writes to the log, and tells of failures. */
+
+#define SLOW_LIST_MS 10000u /* CN-03 */
+/* Waits for a turn that are logged, and those that are logged louder. */
+#define QUIET_WAIT_MS 50u
+#define LOUD_WAIT_MS 1000u
+
+void kin__feed_report(kin_feed *feed, const kin__failure *failure,
+                      uint64_t retry_in_ms) {
+  feed->last_error_class = failure->error_class;
+  feed->last_error_status = failure->status;
+  kin__feed_notice_failure(feed, failure, retry_in_ms);
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s%s%s: %s; next attempt in %llu ms",
+                 feed->resource->plural, feed->namespace_,
+                 feed->namespace_[0] != '\0' ? ": " : "", failure->reason,
+                 failure->message, (unsigned long long)retry_in_ms);
+}
+
+void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
+  const kin__verify *verify = &feed->reflector.verify;
+  kin__failure failure = {
+      .code = KIN_EGONE, .error_class = KIN_CLASS_SERVER, .retry_after_s = -1};
+  snprintf(failure.message, sizeof failure.message,
+           verify->went_back
+               ? "the newest version is %s, which is before the last one seen"
+               : "watch has not come to version %s",
+           verify->target);
+  kin__feed_report(feed, &failure, retry_in_ms);
+}
+
+/* WL-09. */
+void kin__feed_report_silence(const kin_feed *feed,
+                              const kin__reflector_actions *actions) {
+  const char *what = "no events received for";
+  if (actions->is_endless) {
+    what = "its end has not come, and the last new object came";
+  } else if (actions->had_events) {
+    what = "received last event";
+  }
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s: list as a watch: %s %" PRIu64 " ms%s; listing instead",
+                 feed->resource->plural, feed->namespace_, what,
+                 actions->silent_ms, actions->had_events ? " ago" : "");
+}
+
+/* --- Turns ---------------------------------------------------------------- */
+
+void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
+  kin__histogram_add(&feed->metrics.list_wait_us, waited_ms * 1000, 1);
+  if (waited_ms > QUIET_WAIT_MS) {
+    kin__log_write(
+        feed->env->log, waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
+        "%s %s: waited %" PRIu64 " ms for its turn to list (max_lists)",
+        feed->resource->plural, feed->namespace_, waited_ms);
+  }
+}
+
+void kin__feed_report_overdue(kin_feed *feed) {
+  feed->counters.overdue_lists++;
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s: a list is not complete after %" PRIu64
+                 " ms (list_turn_ms), %zu objects so far; others no longer "
+                 "wait for it",
+                 feed->resource->plural, feed->namespace_,
+                 feed->env->lists->turn_ms, kin__stage_count(&feed->stage));
+}
+
+/* --- Slow lists ----------------------------------------------------------- */
+
+void kin__feed_list_wanted(kin_feed *feed) {
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  feed->list = (kin__list_times){.wanted_ms = now_ms, .asked_ms = now_ms};
+}
+
+void kin__feed_list_asked(kin_feed *feed) {
+  feed->list.asked_ms = kin__env_now_ms(feed->env);
+}
+
+void kin__feed_list_complete(kin_feed *feed) {
+  feed->list.complete_ms = kin__env_now_ms(feed->env);
+  feed->list.objects = kin__stage_count(&feed->stage);
+  feed->list.is_stream = kin__is_watch(feed->request);
+}
+
+void kin__feed_list_applied(kin_feed *feed) {
+  const kin__list_times *list = &feed->list;
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  bool has_more = feed->reflector.token.length > 0; /* it only lists */
+  if (has_more || now_ms - list->wanted_ms <= SLOW_LIST_MS) {
+    return;
+  }
+  feed->counters.slow_lists++;
+  char how[32] = "streamed";
+  if (!list->is_stream) {
+    snprintf(how, sizeof how, "in %" PRIu32 " pages", list->pages);
+  }
+  kin__log_write(
+      feed->env->log, KIN_LOG_WARN,
+      "%s %s: a list took %" PRIu64 " ms: %" PRIu64 " until its turn, %" PRIu64
+      " for %zu objects %s, %" PRIu64 " until they were applied",
+      feed->resource->plural, feed->namespace_, now_ms - list->wanted_ms,
+      list->asked_ms - list->wanted_ms, list->complete_ms - list->asked_ms,
+      list->objects, how, now_ms - list->complete_ms);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_core.h"
+
+#include <stdio.h>
+
+/* What a feed is doing, as the program sees it: the table of states is in
+ * doc/architecture.md. */
+
+#define STALE_AFTER_MS 60000u
+
+static bool is_failing_long(const kin_feed *feed) {
+  const kin__reflector *reflector = &feed->reflector;
+  return reflector->failures > 0 &&
+         kin__env_now_ms(feed->env) - reflector->failing_since_ms >=
+             STALE_AFTER_MS;
+}
+
+static bool is_stale(const kin_feed *feed) {
+  return feed->is_silent || feed->reflector.is_verify_lost ||
+         is_failing_long(feed);
+}
+
+/* What the server says to every request is told before all else. */
+static bool is_turned_away(const kin_feed *feed, kin_state *state) {
+  if (feed->reflector.failures == 0) {
+    return false;
+  }
+  switch (feed->last_error_class) {
+  case KIN_CLASS_AUTH:
+  case KIN_CLASS_FORBIDDEN:
+    *state = KIN_STATE_DENIED;
+    return true;
+  case KIN_CLASS_ABSENT:
+    *state = KIN_STATE_ABSENT;
+    return true;
+  default:
+    return false;
+  }
+}
+
+static kin_state compute_state(const kin_feed *feed) {
+  const kin__reflector *reflector = &feed->reflector;
+  kin_state state;
+  if (reflector->state == KIN__REFLECTOR_IDLE ||
+      reflector->state == KIN__REFLECTOR_STOPPED) {
+    return KIN_STATE_IDLE;
+  }
+  if (is_turned_away(feed, &state)) {
+    return state;
+  }
+  if (!feed->has_synced) {
+    return KIN_STATE_SYNCING;
+  }
+  if (is_stale(feed)) {
+    return KIN_STATE_STALE;
+  }
+  if (reflector->state == KIN__REFLECTOR_WATCHING) {
+    return KIN_STATE_LIVE;
+  }
+  /* The first watch, or one that ended as it should, is opened within a round
+   * trip; so is one that is being verified. */
+  bool was_well =
+      feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
+  return reflector->failures == 0 && was_well ? feed->state
+                                              : KIN_STATE_RECONNECTING;
+}
+
+void kin__feed_update_state(kin_feed *feed) {
+  kin_state from = feed->state;
+  feed->state = compute_state(feed);
+  if (feed->state != from && !feed->is_closed) {
+    kin__notice_state(feed, from, feed->state);
+    kin__log_write(feed->env->log, KIN_LOG_INFO, "%s %s: %s -> %s",
+                   feed->resource->plural, feed->namespace_,
+                   kin_state_name(from), kin_state_name(feed->state));
+  }
+}
+
+static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms) {
+  return then_ms == UINT64_MAX ? UINT64_MAX : now_ms - then_ms;
+}
+
+static bool is_waiting_to_list(const kin_feed *feed) {
+  return feed->lists.state == KIN__GATE_WAITING;
+}
+
+void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  const uint64_t *events = feed->metrics.events;
+  *status = feed->counters;
+  status->events = events[0] + events[1] + events[2];
+  status->state = compute_state(feed);
+  status->has_synced = feed->has_synced;
+  snprintf(status->resource_version, sizeof status->resource_version, "%s",
+           feed->reflector.version);
+  status->byte_age_ms = age_ms(feed->last_byte_ms, now_ms);
+  status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
+  status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
+  status->turn_wait_ms = age_ms(
+      is_waiting_to_list(feed) ? feed->lists.since_ms : UINT64_MAX, now_ms);
+  status->limit_wait_ms = age_ms(feed->delayed_since_ms, now_ms);
+  status->failures = feed->reflector.failures;
+  status->staged = kin__stage_count(&feed->stage);
+  status->last_error_class = feed->last_error_class;
+  status->last_error_status = feed->last_error_status;
+}
+
+const char *kin_state_name(kin_state state) {
+  static const char *const names[] = {
+      [KIN_STATE_IDLE] = "idle",     [KIN_STATE_SYNCING] = "syncing",
+      [KIN_STATE_LIVE] = "live",     [KIN_STATE_RECONNECTING] = "reconnecting",
+      [KIN_STATE_STALE] = "stale",   [KIN_STATE_DENIED] = "denied",
+      [KIN_STATE_ABSENT] = "absent",
+  };
+  size_t i = (size_t)state;
+  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+}

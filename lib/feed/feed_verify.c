@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_core.h"
+
+#include <string.h>
+
+/* Whether a feed is up to date: when its owner asks, and by itself when its
+ * watch has been silent for long. How is in reflector/reflector_verify.c. */
+
+/* A program that was stopped finds its timers due before the bytes that wait:
+ * they get this time. */
+#define SILENCE_GRACE_MS 100u
+
+static void verify(kin_feed *feed, const char *target) {
+  kin__reflector_input input = {.type = KIN__INPUT_VERIFY, .version = target};
+  kin__feed_step(feed, &input);
+}
+
+static bool can_verify(const kin_feed *feed) {
+  const kin__reflector *reflector = &feed->reflector;
+  return reflector->state == KIN__REFLECTOR_WATCHING &&
+         !reflector->verify.is_open;
+}
+
+int kin__feed_verify(kin_feed *feed, const char *target) {
+  if (feed->is_closed || feed->reflector.state == KIN__REFLECTOR_STOPPED) {
+    return KIN_ECLOSED;
+  }
+  if (feed->reflector.is_watch_only) {
+    return KIN_ENOTSUP;
+  }
+  if (strlen(target) >= KIN__VERSION_SIZE) {
+    return KIN_ETOOBIG;
+  }
+  if (!can_verify(feed)) {
+    return KIN_EAGAIN;
+  }
+  feed->is_verify_asked = true;
+  verify(feed, target);
+  return 0;
+}
+
+void kin__feed_check_verdict(kin_feed *feed) {
+  int code;
+  if (!kin__reflector_take_verdict(&feed->reflector, &code)) {
+    return;
+  }
+  bool is_asked = feed->is_verify_asked;
+  feed->is_verify_asked = false;
+  if (code == 0 && feed->is_silent) {
+    feed->is_silent = false;
+    kin__feed_update_state(feed);
+  }
+  if (is_asked && feed->owner->verified != NULL) {
+    feed->owner->verified(feed, code, feed->reflector.verify.target);
+  }
+}
+
+void kin__feed_forget(kin_feed *feed) {
+  kin__reflector_input input = {.type = KIN__INPUT_FORGET};
+  kin__feed_step(feed, &input);
+}
+
+/* --- Silence -------------------------------------------------------------- */
+
+static void start_silence(kin_feed *feed, uint64_t due_ms) {
+  kin__timer_start(feed->env->timers, &feed->silence, due_ms);
+}
+
+void kin__feed_mind_silence(kin_feed *feed) {
+  if (feed->stale_after_ms == 0) {
+    return;
+  }
+  if (feed->reflector.state != KIN__REFLECTOR_WATCHING) {
+    kin__timer_stop(feed->env->timers, &feed->silence);
+    return;
+  }
+  feed->silence_began_ms = kin__env_now_ms(feed->env);
+  feed->is_silence_due = false;
+  start_silence(feed, feed->silence_began_ms + feed->stale_after_ms);
+}
+
+/* Since when it has been silent: the timer is only moved when it is due, so
+ * that a byte costs nothing. A watch that is not read says nothing. */
+static uint64_t silent_since_ms(const kin_feed *feed, uint64_t now_ms) {
+  if (!kin__list_is_empty(&feed->paused_node) || feed->is_held) {
+    return now_ms;
+  }
+  bool has_spoken = feed->last_byte_ms != UINT64_MAX &&
+                    feed->last_byte_ms > feed->silence_began_ms;
+  return has_spoken ? feed->last_byte_ms : feed->silence_began_ms;
+}
+
+static void on_silence(kin__timer *timer) {
+  kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, silence);
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  uint64_t since_ms = silent_since_ms(feed, now_ms);
+  if (!can_verify(feed)) {
+    since_ms = now_ms; /* one is under way, which has its own time */
+  }
+  if (now_ms - since_ms < feed->stale_after_ms) {
+    feed->is_silence_due = false;
+    start_silence(feed, since_ms + feed->stale_after_ms);
+    return;
+  }
+  if (!feed->is_silence_due) {
+    feed->is_silence_due = true;
+    start_silence(feed, now_ms + SILENCE_GRACE_MS);
+    return;
+  }
+  kin__log_write(feed->env->log, KIN_LOG_WARN,
+                 "%s %s: the watch has said nothing for %llu ms",
+                 feed->resource->plural, feed->namespace_,
+                 (unsigned long long)(now_ms - since_ms));
+  feed->is_silent = true;
+  verify(feed, "");
+}
+
+void kin__feed_init_silence(kin_feed *feed) {
+  kin__timer_init(&feed->silence, on_silence);
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/http_source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "decode/item.h"
+#include "feed/feed.h"
+
+#define MAX_TARGET_BYTES (512u << 10)
+/* Of a body that is an error and not a list. What has more, or takes longer, is
+ * ended there: a server that never ends it must not hide what it says. */
+#define MAX_ERROR_BODY (64u << 10)
+#define MAX_ERROR_BODY_MS 10000u
+/* Waits for a token that are logged, and those that are logged louder. */
+#define QUIET_WAIT_NS 50000000u
+#define LOUD_WAIT_NS 1000000000u
+
+/* A decoder callback that returns this ends the body on purpose: an ERROR event
+ * came. Internal; never leaves this file. */
+#define STOP_READING (-6000)
+
+/* Items of a list of a built-in type lack kind and apiVersion, which the next
+ * event of the object brings: `"kind":"Pod","apiVersion":"v1",`. */
+#define KIND_BYTES 32u
+
+static void forget_request(kin__http_source *source) {
+  kin__timer_stop(source->env->timers, &source->error_timer);
+  source->exchange = NULL;
+  kin_object_unref(source->known);
+  source->known = NULL;
+}
+
+/* --- The decoders' sink --------------------------------------------------- */
+
+/* Of a watch's events those that change nothing are rare, and found when they
+ * are processed, by a look-up that is needed anyway. */
+static bool sink_known(void *ctx, const kin__object_parts *identity) {
+  kin__http_source *source = ctx;
+  if (source->is_watch && source->feed->request != KIN__REQUEST_STREAM) {
+    return false;
+  }
+  const kin_object *cached = kin__feed_cached(source->feed, identity);
+  if (cached == NULL) {
+    return false;
+  }
+  kin_object_unref(source->known);
+  source->known = kin_object_ref(cached);
+  return true;
+}
+
+size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
+  static const char start[] = "{\"metadata\"";
+  size_t length = sizeof start - 1;
+  bool lacks_kind = type == KIN__DECODED_LISTED && body.length >= length &&
+                    memcmp(body.data, start, length) == 0;
+  return lacks_kind ? KIND_BYTES : 0;
+}
+
+/* The object of a sink call, with a reference: the cached one if it is
+ * known. */
+static int take_object(kin__http_source *source, kin__decoded_type type,
+                       const kin__object_parts *parts, kin_object **object) {
+  if (parts->body.data == NULL) {
+    *object = source->known;
+    source->known = NULL;
+    return 0;
+  }
+  kin__object_parts sized = *parts;
+  sized.headroom = kin__http_source_headroom(type, parts->body);
+  return kin__object_new(object, source->memory, &sized);
+}
+
+static int sink_object(void *ctx, kin__decoded_type type,
+                       const kin__object_parts *parts) {
+  kin__http_source *source = ctx;
+  if (source->is_verify) {
+    return 0;
+  }
+  source->has_usable = true;
+  bool is_cached = parts->body.data == NULL;
+  kin_object *object;
+  int err = take_object(source, type, parts, &object);
+  if (err == 0 && parts->is_key_only) {
+    kin__decode_limits limits = kin__item_limits(source->limits);
+    kin__feed_oversized(source->feed, parts, &limits);
+  }
+  return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
+}
+
+/* Whatever it is that answers, not one of the objects it has is one of an API.
+ * To take that for an empty list would delete everything that is cached. */
+static bool is_list_useless(const kin__http_source *source) {
+  return source->has_bad && !source->has_usable;
+}
+
+static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
+  kin__http_source *source = ctx;
+  const kin_feed *feed = source->feed;
+  bool ends_list = initial_events_end && !feed->is_held &&
+                   feed->request == KIN__REQUEST_STREAM;
+  if (ends_list && is_list_useless(source)) {
+    return KIN_EKEY;
+  }
+  return kin__feed_take_bookmark(source->feed, version, initial_events_end);
+}
+
+static int sink_error(void *ctx, const kin__status *status) {
+  kin__http_source *source = ctx;
+  source->error_event = *status;
+  return STOP_READING;
+}
+
+static int sink_bad(void *ctx, int code, const kin__object_parts *identity) {
+  kin__http_source *source = ctx;
+  if (source->is_verify) {
+    return 0;
+  }
+  source->has_bad = true;
+  return kin__feed_bad_object(source->feed, code, identity);
+}
+
+/* --- The response --------------------------------------------------------- */
+
+static bool is_json(kin_str content_type) {
+  static const char json[] = "application/json";
+  size_t length = sizeof json - 1;
+  if (content_type.length == 0) {
+    return true; /* WS-02 */
+  }
+  if (content_type.length < length ||
+      !kin__str_equal_nocase(kin__str(content_type.data, length),
+                             kin__str(json, length))) {
+    return false;
+  }
+  return content_type.length == length || content_type.data[length] == ';' ||
+         content_type.data[length] == ' ';
+}
+
+/* Both are the server's; what is no visible ASCII is not shown. */
+static void refuse_content(kin_feed *feed, const kin__response_head *head) {
+  kin_str value = head->is_identity ? head->content_type : head->encoding;
+  char shown[64] = "";
+  for (size_t i = 0; i < value.length && i + 1 < sizeof shown; i++) {
+    char c = value.data[i];
+    shown[i] = (char)(c >= ' ' && c <= '~' ? c : '?');
+  }
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure_from_code(&failure, KIN_ECONTENT, what, "");
+  size_t length = strlen(failure.message);
+  snprintf(failure.message + length, sizeof failure.message - length,
+           ", %s %s%s", head->is_identity ? "type" : "encoding", shown,
+           head->is_gzip ? " (built without zlib)" : "");
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_head(void *ctx, const kin__response_head *head) {
+  kin__http_source *source = ctx;
+  kin_feed *feed = source->feed;
+  source->http_status = head->status;
+  source->retry_after_s = head->retry_after_s;
+  feed->connection = head->connection;
+  feed->last_byte_ms = kin__env_now_ms(source->env);
+  kin__buf_reset(&source->error_body, 0);
+  source->status_seen = 0;
+  source->status_rest = (kin__status_rest){.depth = 0};
+  if (head->status != 200) {
+    kin__timer_start(source->env->timers, &source->error_timer,
+                     feed->last_byte_ms + MAX_ERROR_BODY_MS);
+    return;
+  }
+  if (!is_json(head->content_type) || !head->is_identity) {
+    refuse_content(feed, head);
+    return;
+  }
+  kin__feed_opened(feed);
+}
+
+static void on_error_event(kin__http_source *source) {
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(source->feed, what, sizeof what);
+  kin__failure_from_status(&failure, &source->error_event, -1, what);
+  kin__feed_break(source->feed, KIN__INPUT_ERROR_EVENT, &failure);
+}
+
+/* Without memory the message stays short. */
+static void keep_error_body(kin__http_source *source, const char *bytes,
+                            size_t length) {
+  size_t room = MAX_ERROR_BODY - source->error_body.length;
+  (void)kin__buf_append(&source->error_body, bytes,
+                        length < room ? length : room);
+}
+
+/* What a response says that is an error. */
+static void read_error_response(const kin__http_source *source,
+                                kin__failure *failure) {
+  kin__status status;
+  char what[256];
+  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  kin__feed_describe(source->feed, what, sizeof what);
+  if (!kin__status_parse(&status, source->env->allocator, body) ||
+      !status.is_failure) {
+    kin__status_from_response(&status, source->http_status, body);
+  }
+  if (source->http_status < 300 && body.length == 0) {
+    snprintf(status.message, sizeof status.message,
+             "the server answered %d, not 200", source->http_status);
+  }
+  kin__status_default_code(&status, source->http_status);
+  kin__failure_from_status(failure, &status, source->retry_after_s, what);
+}
+
+static void end_error_response(kin__http_source *source) {
+  kin__failure failure;
+  read_error_response(source, &failure);
+  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
+/* There is no end of it. */
+static void break_error_response(kin__http_source *source) {
+  kin__failure failure;
+  read_error_response(source, &failure);
+  kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_error_timer(kin__timer *timer) {
+  break_error_response(KIN__CONTAINER_OF(timer, kin__http_source, error_timer));
+}
+
+static bool has_status_body(const kin__http_source *source) {
+  return source->status_seen == KIN__STATUS_HAS_BEGUN;
+}
+
+/* An error that came with a 200 (RE-03). False if it is none, or not whole. */
+static bool read_status_body(const kin__http_source *source,
+                             kin__failure *failure) {
+  kin__status status;
+  char what[256];
+  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  if (!kin__status_parse(&status, source->env->allocator, body) ||
+      !status.is_failure) {
+    return false;
+  }
+  kin__feed_describe(source->feed, what, sizeof what);
+  kin__failure_from_status(failure, &status, source->retry_after_s, what);
+  return true;
+}
+
+/* A watch ends with such an error, whether the response does or not. */
+static void end_watch_with_status(kin__http_source *source) {
+  kin__failure failure;
+  if (read_status_body(source, &failure)) {
+    kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
+  } else {
+    kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
+  }
+}
+
+/* Whether the piece is a part of such an error. */
+static bool take_status_body(kin__http_source *source, const char *bytes,
+                             size_t length) {
+  size_t used = kin__status_begins(&source->status_seen, bytes, length);
+  if (!has_status_body(source)) {
+    return false;
+  }
+  if (source->error_body.length == 0) {
+    keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
+  }
+  bool has_ended = false;
+  bytes += used;
+  length -= used;
+  if (source->is_watch) {
+    length = kin__status_ends(&source->status_rest, bytes, length, &has_ended);
+  }
+  keep_error_body(source, bytes, length);
+  if (has_ended) {
+    end_watch_with_status(source);
+  } else if (source->error_body.length == MAX_ERROR_BODY) {
+    kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
+  }
+  return true;
+}
+
+static void on_body(void *ctx, const char *bytes, size_t length) {
+  kin__http_source *source = ctx;
+  kin_feed *feed = source->feed;
+  source->has_body = true;
+  kin__feed_received(feed, length);
+  if (source->http_status != 200) {
+    keep_error_body(source, bytes, length);
+    if (source->error_body.length == MAX_ERROR_BODY) {
+      break_error_response(source);
+    }
+    return;
+  }
+  if (take_status_body(source, bytes, length)) {
+    return;
+  }
+  int err = source->is_watch
+                ? kin__watch_decoder_feed(source->watch_decoder, bytes, length)
+                : kin__list_decoder_feed(source->list_decoder, bytes, length);
+  if (err == KIN_ECLOSED) {
+    return; /* the source may be at the next request already */
+  }
+  if (err == STOP_READING) {
+    on_error_event(source);
+  } else if (err != 0) {
+    kin__feed_give_up(
+        feed, err,
+        source->is_watch ? kin__watch_decoder_key_in_hand(source->watch_decoder)
+                         : kin__list_decoder_key_in_hand(source->list_decoder));
+  }
+}
+
+static void end_with_code(kin_feed *feed, int code, const char *what) {
+  kin__failure failure;
+  kin__failure_from_code(&failure, code, what, "");
+  kin__feed_end_failed(feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void end_empty(kin_feed *feed, const char *what) {
+  kin__failure failure;
+  kin__failure_from_code(&failure, KIN_ETRUNCATED, what, "");
+  snprintf(failure.message, sizeof failure.message,
+           "%s: the server's answer is empty, 0 bytes long", what);
+  kin__feed_end_failed(feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_status_body(kin__http_source *source, const char *what) {
+  kin__failure failure;
+  if (!read_status_body(source, &failure)) {
+    kin__failure_from_code(&failure, KIN_EUNEXPECTED, what, "");
+  }
+  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
+}
+
+static void on_list_end(kin__http_source *source, const char *what) {
+  kin__list_result result;
+  int err = kin__list_decoder_end(source->list_decoder, &result);
+  if (!source->has_body) {
+    end_empty(source->feed, what); /* RE-03 */
+  } else if (err != 0) {
+    end_with_code(source->feed, err, what);
+  } else if (result.token[0] == '\0' && !source->is_verify &&
+             is_list_useless(source)) {
+    end_with_code(source->feed, KIN_EKEY, what);
+  } else {
+    kin__feed_end_list(source->feed, result.version, result.token);
+  }
+}
+
+/* A body that ends inside a frame was cut off; the frame is sent again by the
+ * next watch (WS-05). */
+static void on_watch_end(kin__http_source *source, const char *what) {
+  if (kin__watch_decoder_is_between(source->watch_decoder)) {
+    kin__feed_end_watch(source->feed);
+  } else {
+    end_with_code(source->feed, KIN_EEOF, what);
+  }
+}
+
+static void on_end(void *ctx, const kin__exchange_error *error) {
+  kin__http_source *source = ctx;
+  char what[256];
+  kin__feed_describe(source->feed, what, sizeof what);
+  forget_request(source);
+  if (error != NULL) {
+    kin__failure failure;
+    kin__failure_from_exchange(&failure, error);
+    kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
+  } else if (source->http_status != 200) {
+    end_error_response(source);
+  } else if (has_status_body(source)) {
+    on_status_body(source, what);
+  } else if (source->is_watch) {
+    on_watch_end(source, what);
+  } else {
+    on_list_end(source, what);
+  }
+}
+
+/* --- The lister-watcher --------------------------------------------------- */
+
+/* Makes the decoder for the coming response, or readies it. */
+static int ready_decoder(kin__http_source *source) {
+  kin__decode_sink sink = {.ctx = source,
+                           .known = sink_known,
+                           .object = sink_object,
+                           .bookmark = sink_bookmark,
+                           .error = sink_error,
+                           .bad = sink_bad};
+  if (source->is_watch && source->watch_decoder != NULL) {
+    kin__watch_decoder_reset(source->watch_decoder);
+    return 0;
+  }
+  if (!source->is_watch && source->list_decoder != NULL) {
+    kin__list_decoder_reset(source->list_decoder);
+    return 0;
+  }
+  const kin_allocator *allocator = source->env->allocator;
+  return source->is_watch
+             ? kin__watch_decoder_new(&source->watch_decoder, allocator,
+                                      source->limits, source->projection, &sink)
+             : kin__list_decoder_new(&source->list_decoder, allocator,
+                                     source->limits, source->projection, &sink);
+}
+
+static const kin__exchange_callbacks callbacks = {
+    .on_head = on_head, .on_body = on_body, .on_end = on_end};
+
+static int send_request(kin__http_source *source) {
+  kin__request http = {
+      .target = source->target.data,
+      .accept = kin__request_accept(source->resource, source->is_watch),
+      .is_watch = source->is_watch};
+  const kin__source *transport = &source->env->source;
+  int err = transport->start(transport->ctx, &http, &callbacks, source,
+                             &source->exchange);
+  if (err == 0 && source->is_paused) {
+    transport->pause(source->exchange);
+  }
+  return err;
+}
+
+/* RQ-07: all but the first try of a watch. A list that comes as a watch is a
+ * list. It comes last, after the gate of the lists, so that who has a token
+ * uses it; those behind the gate could not be sent any sooner. */
+static bool must_wait(kin__http_source *source) {
+  const kin_feed *feed = source->feed;
+  bool is_free =
+      feed->request == KIN__REQUEST_WATCH && feed->reflector.failures == 0;
+  return source->env->limiter != NULL && !is_free &&
+         !kin__limiter_enter(source->env->limiter, &source->turn);
+}
+
+/* CN-08. */
+static void log_wait(const kin__http_source *source, uint64_t waited_ns) {
+  if (waited_ns > QUIET_WAIT_NS) {
+    char what[256];
+    kin__feed_describe(source->feed, what, sizeof what);
+    kin__log_write(source->env->log,
+                   waited_ns > LOUD_WAIT_NS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
+                   "%s: waited %llu ms, for the client's own limit (qps_milli)",
+                   what, (unsigned long long)(waited_ns / 1000000u));
+  }
+}
+
+static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
+  kin__http_source *source = KIN__CONTAINER_OF(visitor, kin__http_source, turn);
+  log_wait(source, waited_ns);
+  kin__feed_sent_late(source->feed);
+  int err = send_request(source);
+  if (err != 0) {
+    forget_request(source);
+    end_with_code(source->feed, err, "sending a request");
+  }
+}
+
+/* Nothing has this name. The selector that was there comes first, for its name,
+ * if it has one, is what the server asks permission for. */
+static int select_nothing(kin__buf *selector, const char *also) {
+  int err = kin__buf_append_cstr(selector, also);
+  if (err == 0) {
+    err = kin__buf_append_cstr(selector, also[0] != '\0' ? "," : "");
+  }
+  return err == 0 ? kin__buf_append_cstr(selector, "metadata.name=-") : err;
+}
+
+static int make_target(kin__http_source *source, const char *namespace_,
+                       kin__query *query) {
+  kin__buf selector;
+  kin__buf_init(&selector, source->env->allocator, MAX_TARGET_BYTES);
+  int err = 0;
+  if (source->feed->request == KIN__REQUEST_PROOF) {
+    err = select_nothing(&selector, kin__or_default(query->field_selector, ""));
+    if (err == 0) {
+      err = kin__buf_append(&selector, "", 1);
+    }
+    query->field_selector = selector.data;
+  }
+  if (err == 0) {
+    err = kin__request_target(&source->target, source->resource, namespace_,
+                              query);
+  }
+  kin__buf_finish(&selector);
+  return err;
+}
+
+static int open_request(void *ctx, const kin_feed_request *request,
+                        kin_feed *feed, void **out) {
+  kin__http_source *source = ctx;
+  kin__query query = {.label_selector = request->label_selector,
+                      .field_selector = request->field_selector,
+                      .parameters = request->parameters,
+                      .parameter_count = request->parameter_count,
+                      .version = request->resource_version,
+                      .version_match = request->resource_version_match,
+                      .token = request->continue_token,
+                      .limit = request->limit,
+                      .is_watch = request->is_watch,
+                      .sends_initial_events = request->send_initial_events,
+                      .timeout_s = request->timeout_s};
+  source->feed = feed;
+  source->is_watch = request->is_watch;
+  source->is_paused = false;
+  source->is_verify = feed->request == KIN__REQUEST_VERIFY ||
+                      feed->request == KIN__REQUEST_PROOF;
+  source->http_status = 0;
+  source->has_body = false;
+  if (!source->is_verify && request->continue_token[0] == '\0') {
+    source->has_usable = false;
+    source->has_bad = false;
+  }
+  int err = make_target(source, request->namespace_, &query);
+  if (err == 0) {
+    err = ready_decoder(source);
+  }
+  if (err != 0) {
+    return err;
+  }
+  *out = source;
+  if (must_wait(source)) {
+    kin__feed_delayed(feed);
+    return 0;
+  }
+  return send_request(source);
+}
+
+static void cancel_request(void *ctx, void *answer) {
+  kin__http_source *source = ctx;
+  (void)answer;
+  if (source->exchange != NULL) {
+    source->env->source.cancel(source->exchange);
+  } else {
+    kin__limiter_leave(source->env->limiter, &source->turn);
+  }
+  forget_request(source);
+}
+
+static void pause_request(void *ctx, void *answer) {
+  kin__http_source *source = ctx;
+  (void)answer;
+  source->is_paused = true;
+  if (source->exchange != NULL) {
+    source->env->source.pause(source->exchange);
+  }
+}
+
+static void resume_request(void *ctx, void *answer) {
+  kin__http_source *source = ctx;
+  (void)answer;
+  source->is_paused = false;
+  if (source->exchange != NULL) {
+    source->env->source.resume(source->exchange);
+  }
+}
+
+kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source) {
+  return (kin_lister_watcher){.size = sizeof(kin_lister_watcher),
+                              .open = open_request,
+                              .cancel = cancel_request,
+                              .pause = pause_request,
+                              .resume = resume_request,
+                              .ctx = source,
+                              .watch_list = true};
+}
+
+void kin__http_source_init(kin__http_source *source, const kin__env *env,
+                           const kin__resource *resource,
+                           const kin__decode_limits *limits,
+                           const kin__projection *projection) {
+  *source = (kin__http_source){.env = env,
+                               .memory = env->memory,
+                               .resource = resource,
+                               .limits = limits,
+                               .projection = projection};
+  kin__limiter_visitor_init(&source->turn, on_turn);
+  kin__timer_init(&source->error_timer, on_error_timer);
+  kin__buf_init(&source->target, env->allocator, MAX_TARGET_BYTES);
+  kin__buf_init(&source->error_body, env->allocator, MAX_ERROR_BODY);
+}
+
+void kin__http_source_finish(kin__http_source *source) {
+  kin__list_decoder_free(source->list_decoder);
+  kin__watch_decoder_free(source->watch_decoder);
+  kin__buf_finish(&source->target);
+  kin__buf_finish(&source->error_body);
+}

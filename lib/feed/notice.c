@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/notice.h"
+
+#include "feed/feed.h"
+
+void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
+                         uint64_t retry_in_ms) {
+  if (feed->owner->failed == NULL) {
+    return;
+  }
+  feed->notice.has_failure = true;
+  feed->notice.failure = *failure;
+  feed->notice.attempt = feed->reflector.failures;
+  feed->notice.retry_in_ms = retry_in_ms;
+  kin__sched_add(feed->env->sched, &feed->notice.task);
+}
+
+void kin__notice_state(kin_feed *feed, kin_state from, kin_state to) {
+  kin__notice *notice = &feed->notice;
+  if (feed->owner->state_changed == NULL) {
+    return;
+  }
+  if (notice->state_count == KIN__NOTICE_STATES) {
+    notice->states[KIN__NOTICE_STATES - 1].to = (uint8_t)to;
+  } else {
+    notice->states[notice->state_count].from = (uint8_t)from;
+    notice->states[notice->state_count].to = (uint8_t)to;
+    notice->state_count++;
+  }
+  kin__sched_add(feed->env->sched, &notice->task);
+}
+
+/* Tells what had happened when it begins. The feed may be closed meanwhile. */
+static void tell_states(kin_feed *feed) {
+  kin__notice told = feed->notice;
+  feed->notice.state_count = 0;
+  for (uint8_t i = 0; i < told.state_count && !feed->is_closed; i++) {
+    uint64_t start_ns = kin__clock_ns(&feed->env->clock);
+    feed->owner->state_changed(feed, (kin_state)told.states[i].from,
+                               (kin_state)told.states[i].to);
+    kin__env_add_handler_time(feed->env, start_ns);
+  }
+}
+
+static void tell_failure(kin_feed *feed) {
+  if (!feed->notice.has_failure) {
+    return;
+  }
+  kin__notice told = feed->notice;
+  feed->notice.has_failure = false;
+  kin_error_event event = {.code = told.failure.code,
+                           .error_class = told.failure.error_class,
+                           .status = told.failure.status,
+                           .reason = told.failure.reason,
+                           .message = told.failure.message,
+                           .namespace_ = feed->namespace_,
+                           .attempt = told.attempt,
+                           .retry_in_ms = told.retry_in_ms,
+                           .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
+  feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(feed->env, start_ns);
+  if (!feed->is_closed && event.answer != KIN_RETRY) {
+    kin__feed_answer(feed, event.answer, event.retry_after_ms);
+  }
+}
+
+/* The failure first: it is the reason of the states. */
+static bool notice_step(kin__task *task) {
+  kin_feed *feed = KIN__CONTAINER_OF(task, kin_feed, notice.task);
+  tell_failure(feed);
+  if (!feed->is_closed) {
+    tell_states(feed);
+  }
+  return false;
+}
+
+void kin__notice_init(kin__notice *notice) {
+  *notice = (kin__notice){0};
+  kin__task_init(&notice->task, notice_step);
+}
+
+void kin__notice_stop(kin_feed *feed) {
+  kin__sched_cancel(feed->env->sched, &feed->notice.task);
+}

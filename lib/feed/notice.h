@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_FEED_NOTICE_H
+#define KIN_FEED_NOTICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/informer.h>
+#include <kin/lister_watcher.h>
+
+#include "base/sched.h"
+#include "listwatch/failure.h"
+
+/* What a feed has to tell the program: kept in place, so that it needs no
+ * memory when there is none, and delivered from a task. Of several failures
+ * before that (a list cannot even be asked for in place of a stream) the last
+ * is told; of more than four state changes the middle ones are left out. */
+#define KIN__NOTICE_STATES 4u
+
+typedef struct kin__notice {
+  kin__task task; /* scheduled while there is something to tell */
+  bool has_failure;
+  kin__failure failure;
+  uint32_t attempt;
+  uint64_t retry_in_ms;
+  uint8_t state_count;
+  struct {
+    uint8_t from;
+    uint8_t to;
+  } states[KIN__NOTICE_STATES];
+} kin__notice;
+
+void kin__notice_init(kin__notice *notice);
+void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
+                         uint64_t retry_in_ms);
+void kin__notice_state(kin_feed *feed, kin_state from, kin_state to);
+/* Nothing more is told. */
+void kin__notice_stop(kin_feed *feed);
+
+#endif /* KIN_FEED_NOTICE_H */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/object_notice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "feed/feed.h"
+
+/* Of one string in a message. */
+#define MAX_SHOWN 253
+
+/* --- What has been told --------------------------------------------------- */
+
+/* 0 for a state that cannot be told from others. */
+static uint64_t fingerprint(const kin__hash_seed *seed,
+                            const kin__object_parts *parts) {
+  if (parts->uid.length == 0 || parts->version.length == 0) {
+    return 0;
+  }
+  uint64_t print = kin__hash(seed, parts->uid);
+  print = print << 32 | kin__hash(seed, parts->version);
+  print ^= kin__hash(seed, parts->name) * UINT64_C(0x9e3779b97f4a7c15);
+  print ^= kin__hash(seed, parts->namespace_) * UINT64_C(0xc2b2ae3d27d4eb4f);
+  return print != 0 ? print : 1;
+}
+
+/* Whether it is to be told now, which is then remembered; without memory it is
+ * told again when it comes again. When versions are given a second time, none
+ * of them tells a state any more. */
+static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
+  kin__object_notice *notice = &feed->object_notice;
+  if (feed->reflector.versions_repeat) {
+    kin__free(feed->env->allocator, notice->told);
+    notice->told = NULL;
+    return true;
+  }
+  if (notice->told == NULL) {
+    notice->told = kin__calloc(feed->env->allocator, KIN__OBJECT_NOTICE_TABLE,
+                               sizeof *notice->told);
+    if (notice->told == NULL) {
+      return true;
+    }
+    notice->seed = kin__random_hash_seed(feed->env->random);
+  }
+  uint64_t print = fingerprint(&notice->seed, parts);
+  uint64_t *place = &notice->told[print % KIN__OBJECT_NOTICE_TABLE];
+  bool is_new = print == 0 || *place != print;
+  if (is_new) {
+    *place = print;
+  }
+  return is_new;
+}
+
+/* --- Telling -------------------------------------------------------------- */
+
+static void tell(kin_feed *feed) {
+  kin__object_notice *notice = &feed->object_notice;
+  kin__failure told = notice->first;
+  char message[sizeof told.message + 32];
+  int length = snprintf(message, sizeof message, "%s", told.message);
+  if (notice->untold > 1) {
+    snprintf(message + length, sizeof message - (size_t)length, "; and %u more",
+             notice->untold - 1);
+  }
+  notice->untold = 0;
+  kin__log_write(feed->env->log, KIN_LOG_WARN, "%s", message);
+  if (feed->owner->failed == NULL) {
+    return;
+  }
+  kin_error_event event = {.code = told.code,
+                           .error_class = told.error_class,
+                           .reason = "",
+                           .message = message,
+                           .namespace_ = feed->namespace_,
+                           .attempt = 1,
+                           .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
+  feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(feed->env, start_ns);
+  if (!feed->is_closed && event.answer == KIN_STOP) {
+    kin__feed_answer(feed, KIN_STOP, 0);
+  }
+}
+
+static bool tell_step(kin__task *task) {
+  kin_feed *feed = KIN__CONTAINER_OF(task, kin_feed, object_notice.task);
+  kin__object_notice *notice = &feed->object_notice;
+  uint64_t now_ms = kin__env_now_ms(feed->env);
+  if (now_ms < notice->next_ms) {
+    kin__timer_start(feed->env->timers, &notice->timer, notice->next_ms);
+  } else {
+    notice->next_ms = now_ms + KIN__OBJECT_NOTICE_MS;
+    tell(feed);
+  }
+  return false;
+}
+
+static void on_timer(kin__timer *timer) {
+  kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, object_notice.timer);
+  kin__sched_add(feed->env->sched, &feed->object_notice.task);
+}
+
+static void note(kin_feed *feed, kin__failure *failure) {
+  kin__object_notice *notice = &feed->object_notice;
+  kin__failure_put_on_one_line(failure);
+  kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
+  if (notice->untold == 0) {
+    notice->first = *failure;
+    kin__sched_add(feed->env->sched, &notice->task);
+  }
+  notice->untold += notice->untold < UINT32_MAX;
+}
+
+/* --- What there is to tell ------------------------------------------------ */
+
+/* "ns/name" as far as it is known, cut. */
+static void show_key(char *to, size_t size, const kin__object_parts *parts) {
+  kin_str namespace_ = parts->namespace_;
+  kin_str name = parts->name;
+  snprintf(to, size, "%.*s%s%.*s",
+           (int)(namespace_.length < MAX_SHOWN ? namespace_.length : MAX_SHOWN),
+           namespace_.length > 0 ? namespace_.data : "",
+           namespace_.length > 0 ? "/" : "",
+           (int)(name.length < MAX_SHOWN ? name.length : MAX_SHOWN),
+           name.length > 0 ? name.data : "");
+}
+
+void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
+                         const kin__decode_limits *limits) {
+  if (!is_news(feed, parts)) {
+    return;
+  }
+  feed->counters.oversized++;
+  bool is_long = parts->received > limits->max_object_bytes;
+  kin__failure failure = {.code = is_long ? KIN_ETOOBIG : KIN_EDEPTH,
+                          .error_class = KIN_CLASS_DECODE,
+                          .retry_after_s = -1};
+  char what[256];
+  char key[2 * MAX_SHOWN + 2];
+  kin__feed_describe(feed, what, sizeof what);
+  show_key(key, sizeof key, parts);
+  if (is_long) {
+    snprintf(failure.message, sizeof failure.message,
+             "%.64s: only the key is kept of %s, which has %" PRIu32
+             " bytes; the limit is %" PRIu32,
+             what, key, parts->received, limits->max_object_bytes);
+  } else {
+    snprintf(failure.message, sizeof failure.message,
+             "%.64s: only the key is kept of %s, which is nested more than "
+             "%" PRIu32 " levels deep",
+             what, key, limits->max_depth);
+  }
+  note(feed, &failure);
+}
+
+int kin__feed_bad_object(kin_feed *feed, int code,
+                         const kin__object_parts *identity) {
+  if (feed->reflector.is_watch_only) {
+    return code;
+  }
+  if (!is_news(feed, identity)) {
+    return 0;
+  }
+  feed->counters.bad_objects++;
+  kin__failure failure = {
+      .code = code, .error_class = KIN_CLASS_DECODE, .retry_after_s = -1};
+  char what[256];
+  char key[2 * MAX_SHOWN + 2];
+  kin__feed_describe(feed, what, sizeof what);
+  show_key(key, sizeof key, identity);
+  kin_str uid = identity->uid;
+  snprintf(failure.message, sizeof failure.message,
+           "%.64s: skipped an object, key \"%s\", uid \"%.*s\": %s", what, key,
+           (int)(uid.length < 64 ? uid.length : 64),
+           uid.length > 0 ? uid.data : "", kin_strerror(code));
+  note(feed, &failure);
+  return 0;
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+void kin__object_notice_init(kin__object_notice *notice) {
+  *notice = (kin__object_notice){0};
+  kin__task_init(&notice->task, tell_step);
+  kin__timer_init(&notice->timer, on_timer);
+}
+
+void kin__object_notice_stop(kin_feed *feed) {
+  kin__sched_cancel(feed->env->sched, &feed->object_notice.task);
+  kin__timer_stop(feed->env->timers, &feed->object_notice.timer);
+}
+
+void kin__object_notice_finish(kin_feed *feed) {
+  kin__free(feed->env->allocator, feed->object_notice.told);
+  feed->object_notice.told = NULL;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/settings.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "feed/feed.h"
+#include "object/json.h"
+
+#define MAX_NAMESPACES 1024u
+#define DEFAULT_OBJECT_BYTES (16u << 20)
+#define MAX_OBJECT_BYTES (1u << 30)
+#define MAX_STALE_AFTER_MS (3600u * 1000u)
+#define MAX_INTERNAL_ERROR_RETRY_MS (24u * 3600u * 1000u)
+
+static_assert(offsetof(kin_informer_options, start_version) +
+                      sizeof(const char *) ==
+                  sizeof(kin_informer_options),
+              "a field appended later must not lie in old padding");
+
+static bool is_unique(const char *const *names, size_t count, size_t i) {
+  for (size_t j = 0; j < i && j < count; j++) {
+    if (strcmp(names[i], names[j]) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Errors: KIN_EINVAL, as of all that follow, which say why in the log. */
+static int refuse(const kin__log *log, const char *name, const char *value,
+                  const char *why) {
+  return value != NULL ? kin__log_problem(log, KIN_EINVAL, "%s: \"%.80s\" %s",
+                                          name, value, why)
+                       : kin__log_problem(log, KIN_EINVAL, "%s: is NULL", name);
+}
+
+int kin__namespaces_check(const char *const *names, size_t count,
+                          const kin__log *log) {
+  if (count > MAX_NAMESPACES) {
+    return kin__log_problem(log, KIN_EINVAL, "namespaces: %zu are more than %u",
+                            count, MAX_NAMESPACES);
+  }
+  if (count > 0 && names == NULL) {
+    return refuse(log, "namespaces", NULL, NULL);
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (names[i] == NULL || !kin__segment_is_valid(names[i])) {
+      return refuse(log, "namespaces", names[i], "is no namespace name");
+    }
+    if (!is_unique(names, count, i)) {
+      return refuse(log, "namespaces", names[i], "is named twice");
+    }
+  }
+  return 0;
+}
+
+static int check_start(const kin_informer_options *options,
+                       const kin__log *log) {
+  const char *version = options->start_version;
+  switch (options->consistency) {
+  case KIN_CONSISTENCY_ANY:
+  case KIN_CONSISTENCY_MOST_RECENT:
+    return version == NULL
+               ? 0
+               : refuse(log, "start_version", version,
+                        "needs the consistency KIN_CONSISTENCY_AT_LEAST");
+  case KIN_CONSISTENCY_AT_LEAST: {
+    bool is_valid = version != NULL && version[0] != '\0' &&
+                    strcmp(version, "0") != 0 &&
+                    strlen(version) < KIN__VERSION_SIZE;
+    return is_valid ? 0
+                    : refuse(log, "start_version", version,
+                             "is no version of 1 to 63 bytes but \"0\"");
+  }
+  }
+  return kin__log_problem(log, KIN_EINVAL, "consistency: there is no value %d",
+                          (int)options->consistency);
+}
+
+static int check_resource(const kin_informer_options *options,
+                          const kin__log *log) {
+  const char *group = options->group;
+  if (group != NULL && group[0] != '\0' && !kin__segment_is_valid(group)) {
+    return refuse(log, "group", group, "is no API group");
+  }
+  const char *version = options->version;
+  if (version != NULL && !kin__segment_is_valid(version)) {
+    return refuse(log, "version", version, "is no API version");
+  }
+  const char *plural = options->plural;
+  if (plural == NULL || !kin__segment_is_valid(plural)) {
+    return refuse(log, "plural", plural,
+                  "is no resource name (the plural, in lower case)");
+  }
+  return 0;
+}
+
+static int check_query(const kin_informer_options *options,
+                       const kin__log *log) {
+  if (!kin__selector_is_valid(options->label_selector)) {
+    return kin__log_problem(log, KIN_EINVAL, "label_selector: over 64 KiB");
+  }
+  if (!kin__selector_is_valid(options->field_selector)) {
+    return kin__log_problem(log, KIN_EINVAL, "field_selector: over 64 KiB");
+  }
+  const kin_parameter *parameters = options->parameters;
+  size_t count = options->parameter_count;
+  if (kin__parameters_are_valid(parameters, count)) {
+    return 0;
+  }
+  for (size_t i = 0; parameters != NULL && i < count; i++) {
+    if (!kin__parameters_are_valid(&parameters[i], 1)) {
+      return refuse(log, "parameters", parameters[i].name,
+                    "is empty, the library's own, or over 16 KiB");
+    }
+  }
+  return kin__log_problem(log, KIN_EINVAL,
+                          "parameters: %zu are too many, over 16 KiB, or NULL",
+                          count);
+}
+
+static int check_fields(const kin_informer_options *options,
+                        const kin__log *log) {
+  if (options->field_count > 0 && options->fields == NULL) {
+    return refuse(log, "fields", NULL, NULL);
+  }
+  for (size_t i = 0; i < options->field_count; i++) {
+    const char *field = options->fields[i];
+    if (field == NULL || !kin__json_pointer_is_valid(field)) {
+      return refuse(log, "fields", field,
+                    "is no JSON Pointer, such as \"/spec/nodeName\"");
+    }
+  }
+  return 0;
+}
+
+static int check_numbers(const kin_informer_options *options,
+                         const kin__log *log) {
+  const struct {
+    const char *name;
+    uint32_t value;
+    uint32_t max;
+  } limits[] = {
+      {"stale_after_ms", options->stale_after_ms, MAX_STALE_AFTER_MS},
+      {"internal_error_retry_ms", options->internal_error_retry_ms,
+       MAX_INTERNAL_ERROR_RETRY_MS},
+      {"max_object_bytes", options->max_object_bytes, MAX_OBJECT_BYTES}};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    if (limits[i].value > limits[i].max) {
+      return kin__log_problem(log, KIN_EINVAL,
+                              "%s: %" PRIu32 " is more than %" PRIu32,
+                              limits[i].name, limits[i].value, limits[i].max);
+    }
+  }
+  return 0;
+}
+
+static int check(const kin_informer_options *options, const kin__log *log) {
+  int err = check_resource(options, log);
+  if (err == 0) {
+    err = kin__namespaces_check(options->namespaces, options->namespace_count,
+                                log);
+  }
+  if (err == 0) {
+    err = check_query(options, log);
+  }
+  if (err == 0) {
+    err = check_fields(options, log);
+  }
+  if (err == 0) {
+    err = check_start(options, log);
+  }
+  return err == 0 ? check_numbers(options, log) : err;
+}
+
+/* Appends a copy of `s` to the block at *next. */
+static char *put(char **next, const char *s) {
+  size_t size = strlen(s) + 1;
+  char *copy = memcpy(*next, s, size);
+  *next += size;
+  return copy;
+}
+
+#define RESOURCE_STRINGS 6u
+
+static size_t count_bytes(const kin__settings *settings,
+                          const kin_informer_options *options,
+                          const char *const strings[RESOURCE_STRINGS],
+                          const char *const *namespaces) {
+  size_t total = 0;
+  for (size_t i = 0; i < RESOURCE_STRINGS; i++) {
+    total += strlen(strings[i]) + 1;
+  }
+  for (size_t i = 0; i < settings->namespace_count; i++) {
+    total += strlen(namespaces[i]) + 1;
+  }
+  for (size_t i = 0; i < options->parameter_count; i++) {
+    const kin_parameter *parameter = &options->parameters[i];
+    total += strlen(parameter->name) + 1;
+    total += strlen(kin__or_default(parameter->value, "")) + 1;
+  }
+  return total;
+}
+
+static int allocate(kin__settings *settings, const kin_allocator *allocator,
+                    size_t string_bytes, size_t parameter_count) {
+  settings->strings = kin__malloc(allocator, string_bytes);
+  settings->namespaces = kin__calloc(allocator, settings->namespace_count,
+                                     sizeof *settings->namespaces);
+  if (parameter_count > 0) {
+    settings->parameters =
+        kin__calloc(allocator, parameter_count, sizeof *settings->parameters);
+  }
+  bool is_complete = settings->strings != NULL &&
+                     settings->namespaces != NULL &&
+                     (parameter_count == 0 || settings->parameters != NULL);
+  return is_complete ? 0 : KIN_ENOMEM;
+}
+
+static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
+                        const kin_informer_options *options) {
+  static const char *const all_namespaces[] = {""};
+  bool is_all = options->namespace_count == 0;
+  const char *const *names = is_all ? all_namespaces : options->namespaces;
+  settings->namespace_count = is_all ? 1 : options->namespace_count;
+  const char *const strings[RESOURCE_STRINGS] = {
+      kin__or_default(options->group, ""),
+      kin__or_default(options->version, "v1"),
+      options->plural,
+      kin__or_default(options->label_selector, ""),
+      kin__or_default(options->field_selector, ""),
+      kin__or_default(options->start_version, "")};
+  int err = allocate(settings, allocator,
+                     count_bytes(settings, options, strings, names),
+                     options->parameter_count);
+  if (err != 0) {
+    return err;
+  }
+  char *next = settings->strings;
+  settings->resource =
+      (kin__resource){.group = put(&next, strings[0]),
+                      .version = put(&next, strings[1]),
+                      .plural = put(&next, strings[2]),
+                      .label_selector = put(&next, strings[3]),
+                      .field_selector = put(&next, strings[4]),
+                      .metadata_only = options->metadata_only,
+                      .parameters = settings->parameters,
+                      .parameter_count = options->parameter_count,
+                      .modify = options->modify,
+                      .modify_data = options->modify_data};
+  settings->start_version = put(&next, strings[5]);
+  for (size_t i = 0; i < settings->namespace_count; i++) {
+    settings->namespaces[i] = put(&next, names[i]);
+  }
+  for (size_t i = 0; i < options->parameter_count; i++) {
+    const kin_parameter *parameter = &options->parameters[i];
+    settings->parameters[i].name = put(&next, parameter->name);
+    settings->parameters[i].value =
+        put(&next, kin__or_default(parameter->value, ""));
+  }
+  return 0;
+}
+
+static int make_projection(kin__settings *settings,
+                           const kin_allocator *allocator,
+                           const kin_informer_options *options) {
+  if (options->field_count > 0) {
+    return kin__projection_new_fields(&settings->projection, allocator,
+                                      options->fields, options->field_count);
+  }
+  return kin__projection_new(&settings->projection, allocator,
+                             options->keep_managed_fields);
+}
+
+int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
+                       const kin__log *log,
+                       const kin_informer_options *options) {
+  *settings = (kin__settings){0};
+  kin__log_no_problem(log);
+  int err = kin__options_take(&settings->options, sizeof settings->options,
+                              options, sizeof(kin_informer_options),
+                              "kin_informer_options", log);
+  if (err != 0) {
+    return err;
+  }
+  err = check(&settings->options, log);
+  if (err != 0) {
+    return err;
+  }
+  if (settings->options.source != NULL) {
+    err = kin__lister_watcher_copy(&settings->source, settings->options.source,
+                                   log);
+    if (err != 0) {
+      return err;
+    }
+  }
+  if (settings->options.max_object_bytes == 0) {
+    settings->options.max_object_bytes = DEFAULT_OBJECT_BYTES;
+  }
+  err = copy_strings(settings, allocator, &settings->options);
+  if (err == 0) {
+    err = make_projection(settings, allocator, &settings->options);
+    if (err == KIN_EINVAL) {
+      kin__log_problem(
+          log, err,
+          "fields: one has over 64 parts, or a part over 65,535 bytes");
+    }
+  }
+  if (err != 0) {
+    kin__settings_finish(settings, allocator);
+  }
+  return err;
+}
+
+/* The first option that is set although it has no meaning, or NULL. */
+static const char *beyond_resource(const kin_informer_options *options) {
+  return options->resync_ms != 0        ? "resync_ms"
+         : options->fixed_indices       ? "fixed_indices"
+         : options->on_error != NULL    ? "on_error"
+         : options->on_state != NULL    ? "on_state"
+         : options->on_closed != NULL   ? "on_closed"
+         : options->on_mutation != NULL ? "on_mutation"
+         : options->transform != NULL   ? "transform"
+         : options->clear_when_absent   ? "clear_when_absent"
+                                        : NULL;
+}
+
+static const char *beyond_pages(const kin_informer_options *options) {
+  const char *name = beyond_resource(options);
+  return name != NULL                            ? name
+         : options->consistency != 0             ? "consistency"
+         : options->stale_after_ms != 0          ? "stale_after_ms"
+         : options->internal_error_retry_ms != 0 ? "internal_error_retry_ms"
+                                                 : NULL;
+}
+
+static const char *beyond_watch(const kin_informer_options *options) {
+  return options->page_size != 0 ? "page_size" : beyond_pages(options);
+}
+
+static int refuse_unused(const char *name, const kin__log *log) {
+  return name == NULL
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL,
+                                "resource: %s has no meaning here", name);
+}
+
+static int check_one_scope(const kin__settings *settings, const kin__log *log) {
+  return settings->namespace_count == 1
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL,
+                                "resource: %zu namespaces are more than one",
+                                settings->namespace_count);
+}
+
+int kin__settings_check_resource(const kin__settings *settings,
+                                 const kin__log *log) {
+  int err = check_one_scope(settings, log);
+  return err == 0 ? refuse_unused(beyond_resource(&settings->options), log)
+                  : err;
+}
+
+int kin__settings_check_pages(const kin__settings *settings,
+                              const kin__log *log) {
+  int err = check_one_scope(settings, log);
+  return err == 0 ? refuse_unused(beyond_pages(&settings->options), log) : err;
+}
+
+int kin__settings_check_watch(const kin__settings *settings,
+                              const kin__log *log) {
+  int err = check_one_scope(settings, log);
+  return err == 0 ? refuse_unused(beyond_watch(&settings->options), log) : err;
+}
+
+void kin__settings_finish(kin__settings *settings,
+                          const kin_allocator *allocator) {
+  kin__projection_free(settings->projection);
+  kin__free(allocator, settings->parameters);
+  kin__free(allocator, settings->namespaces);
+  kin__free(allocator, settings->strings);
+  *settings = (kin__settings){0};
+}

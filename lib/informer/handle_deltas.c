@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/handle_deltas.h"
+
+#include "base/histogram.h"
+#include "informer/scope.h"
+#include "informer/transform.h"
+
+#define KEYS_PER_STEP 64u
+#define KEYS_WARMED 16u
+#define CACHE_LINE 64u
+
+typedef struct change {
+  kin_informer *informer;
+  kin__scope *scope;
+  const kin__delta *delta;
+  uint32_t hash;
+} change;
+
+static void notify(kin_informer *informer, uint32_t slot,
+                   const kin__notification *notification) {
+  kin__dispatcher_send(&informer->dispatcher, slot, KIN__AUDIENCE_ALL,
+                       notification);
+}
+
+static void mark(const change *c, uint32_t slot) {
+  kin__store_slot *place = kin__store_at(&c->informer->store, slot);
+  place->generation = c->delta->generation;
+  place->scope = c->delta->scope;
+}
+
+/* `last` is what its listeners are given; NULL: the cached state. */
+static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
+                     kin_object *last) {
+  int err = kin__dispatcher_reserve(&c->informer->dispatcher);
+  if (err != 0) {
+    return err;
+  }
+  kin_object *cached = kin__store_remove(&c->informer->store, slot);
+  kin__notification gone = {.type = KIN_EVENT_DELETE,
+                            .reason = reason,
+                            .object = last != NULL ? last : cached,
+                            .cached = cached};
+  notify(c->informer, slot, &gone);
+  kin__mutation_check_leaving(&c->informer->mutation_check, cached);
+  kin_object_unref(cached);
+  return 0;
+}
+
+/* A tombstone is void if the object was seen again after the sweep, or is
+ * another scope's by now. The watch's
+ * own last state is passed on rather than the cached one (PD-02), unless the
+ * transform failed on it. */
+static int apply_delete(const change *c, uint32_t slot) {
+  const kin__delta *delta = c->delta;
+  if (slot == KIN__NO_SLOT) {
+    return 0;
+  }
+  if (delta->is_tombstone) {
+    const kin__store_slot *place = kin__store_at(&c->informer->store, slot);
+    if (place->generation == delta->generation ||
+        place->scope != delta->scope) {
+      return 0;
+    }
+  }
+  bool is_cached_last =
+      delta->is_tombstone || (c->informer->transform != NULL &&
+                              kin__informer_is_refused(delta->object));
+  return take_away(c, slot, delta->reason,
+                   is_cached_last ? NULL : delta->object);
+}
+
+static bool is_same(const change *c, const kin_object *a) {
+  const kin_object *b = c->delta->object;
+  if (a == b) {
+    return true;
+  }
+  kin_str uid = kin_object_uid(a);
+  kin_str version = kin_object_resource_version(a);
+  return uid.length > 0 && version.length > 0 &&
+         kin__str_equal(uid, kin_object_uid(b)) &&
+         kin__str_equal(version, kin_object_resource_version(b)) &&
+         (!c->scope->feed.reflector.versions_repeat ||
+          kin__str_equal(kin__object_body(a), kin__object_body(b)));
+}
+
+static bool is_recreated(const kin_object *old, const kin_object *object) {
+  kin_str uid = kin_object_uid(old);
+  kin_str new_uid = kin_object_uid(object);
+  return uid.length > 0 && new_uid.length > 0 && !kin__str_equal(uid, new_uid);
+}
+
+/* A relisted object that did not change concerns only those who ask for it. */
+static int apply_unchanged(const change *c, uint32_t slot) {
+  kin_informer *informer = c->informer;
+  c->scope->feed.counters.unchanged++;
+  if (c->delta->type == KIN__DELTA_REPLACED &&
+      kin__dispatcher_wants_unchanged(&informer->dispatcher)) {
+    int err = kin__dispatcher_reserve(&informer->dispatcher);
+    if (err != 0) {
+      return err;
+    }
+    kin_object *object = kin__store_at(&informer->store, slot)->object;
+    kin__notification same = {
+        .type = KIN_EVENT_UPDATE, .object = object, .old_object = object};
+    kin__dispatcher_send(&informer->dispatcher, slot,
+                         KIN__AUDIENCE_RELIST_UPDATES, &same);
+  }
+  mark(c, slot);
+  return 0;
+}
+
+static int apply_upsert(const change *c) {
+  kin_informer *informer = c->informer;
+  const kin__delta *delta = c->delta;
+  kin_object *old = NULL;
+  uint32_t slot;
+  int err = kin__dispatcher_reserve(&informer->dispatcher);
+  if (err == 0) {
+    err = kin__store_upsert(&informer->store, delta->object, c->hash, &slot,
+                            &old);
+  }
+  if (err != 0) {
+    return err;
+  }
+  mark(c, slot);
+  kin__notification change_ = {.type = KIN_EVENT_ADD, .object = delta->object};
+  if (old == NULL) {
+    change_.is_initial = delta->is_initial;
+  } else if (is_recreated(old, delta->object)) {
+    kin__notification gone = {.type = KIN_EVENT_DELETE,
+                              .reason = KIN_DELETE_RECREATED,
+                              .object = old};
+    notify(informer, slot, &gone);
+  } else {
+    change_.type = KIN_EVENT_UPDATE;
+    change_.old_object = old;
+  }
+  notify(informer, slot, &change_);
+  kin__mutation_check_leaving(&informer->mutation_check, old);
+  kin_object_unref(old);
+  return 0;
+}
+
+/* There is an object, but not its state: the transform failed on it. The state
+ * before stays, unless it is of another object of that name. */
+static int apply_refused(const change *c, uint32_t slot) {
+  if (slot == KIN__NO_SLOT) {
+    return 0;
+  }
+  const kin_object *cached = kin__store_at(&c->informer->store, slot)->object;
+  if (is_recreated(cached, c->delta->object)) {
+    bool is_listed = c->delta->type == KIN__DELTA_REPLACED;
+    return take_away(c, slot, is_listed ? KIN_DELETE_RELIST : KIN_DELETE_WATCH,
+                     NULL);
+  }
+  mark(c, slot);
+  return 0;
+}
+
+/* Nothing of a removed scope is told any more but that its objects go. */
+static bool is_void(const change *c) {
+  return c->scope->is_removed && c->delta->reason != KIN_DELETE_SCOPE_REMOVED;
+}
+
+static int apply_delta(const change *c) {
+  if (is_void(c)) {
+    return 0;
+  }
+  kin_store *store = &c->informer->store;
+  uint32_t slot =
+      kin__store_find(store, kin_object_key(c->delta->object), c->hash);
+  if (c->delta->type == KIN__DELTA_DELETED) {
+    return apply_delete(c, slot);
+  }
+  if (c->informer->transform != NULL &&
+      kin__informer_is_refused(c->delta->object)) {
+    return apply_refused(c, slot);
+  }
+  if (slot != KIN__NO_SLOT && is_same(c, kin__store_at(store, slot)->object)) {
+    return apply_unchanged(c, slot);
+  }
+  return apply_upsert(c);
+}
+
+/* All deltas of the oldest key. If memory runs out after some of them, the rest
+ * is applied later: a deletion that was applied again would hit the object that
+ * was added after it. What has been applied stays in front until then, since a
+ * queue only appends to a key's deltas or replaces the last. */
+static int process_key(kin_informer *informer, const kin__deltas *deltas) {
+  for (; informer->applied < deltas->count; informer->applied++) {
+    const kin__delta *delta = &deltas->items[informer->applied];
+    change c = {.informer = informer,
+                .scope = informer->scopes.places[delta->scope],
+                .delta = delta,
+                .hash = deltas->hash};
+    int err = apply_delta(&c);
+    if (err != 0) {
+      kin__scope_failed(c.scope, err, "storing an object",
+                        kin_object_key(delta->object).data);
+      return err;
+    }
+  }
+  informer->applied = 0;
+  return 0;
+}
+
+/* There is room: whoever waits for it goes on. */
+static void wake_waiters(kin_informer *informer) {
+  for (kin__list *node = informer->applying.next; node != &informer->applying;
+       node = node->next) {
+    kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
+  }
+  while (!kin__list_is_empty(&informer->paused)) {
+    kin__feed_resume(
+        KIN__CONTAINER_OF(informer->paused.next, kin_feed, paused_node));
+  }
+}
+
+/* Fetches what the next keys need of the store: the slots, whose cache misses
+ * overlap because none depends on another, and the objects in them. */
+static void warm(const kin_informer *informer) {
+  const kin_store *store = &informer->store;
+  kin__deltas deltas;
+  uint32_t id = KIN__NO_SLOT;
+  for (unsigned i = 0; i < KEYS_WARMED; i++) {
+    if (!kin__delta_fifo_next(&informer->fifo, &id, &deltas)) {
+      break;
+    }
+    uint32_t slot = kin__map_first(&store->map, deltas.hash);
+    if (slot != KIN__NO_SLOT) {
+      const char *object = (const char *)kin__store_at(store, slot)->object;
+      __builtin_prefetch(object);
+      __builtin_prefetch(object + CACHE_LINE);
+    }
+  }
+}
+
+/* Some keys. Errors: KIN_ENOMEM. */
+static int process_keys(kin_informer *informer) {
+  kin__deltas deltas;
+  kin__slice slice = kin__slice_begin(informer->env->sched, KEYS_PER_STEP);
+  for (unsigned i = 0; kin__slice_next(&slice); i++) {
+    if (i % KEYS_WARMED == 0) {
+      warm(informer);
+    }
+    if (!kin__delta_fifo_peek(&informer->fifo, &deltas) ||
+        !kin__dispatcher_warm(&informer->dispatcher)) {
+      break;
+    }
+    int err = process_key(informer, &deltas);
+    if (err != 0) {
+      return err;
+    }
+    kin__delta_fifo_drop(&informer->fifo);
+    informer->processed_keys++;
+  }
+  return 0;
+}
+
+bool kin__process_step(kin__task *task) {
+  kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
+  const kin__env *env = informer->env;
+  uint64_t began_ns = kin__clock_ns(&env->clock);
+  int err = process_keys(informer);
+  kin__histogram_add(&informer->process_us,
+                     (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
+  kin__version_waits_processed(informer);
+  if (err != 0) {
+    kin__timer_start(env->timers, &informer->process_timer,
+                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+    return false;
+  }
+  if (informer->fifo.depth < KIN__QUEUE_LOW) {
+    wake_waiters(informer);
+  }
+  /* What was deleted gives its memory back also when nothing is added. */
+  (void)kin__arena_collect(env->memory->arena,
+                           kin__sched_pieces(env->sched, KEYS_PER_STEP));
+  return informer->fifo.depth > 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_HANDLE_DELTAS_H
+#define KIN_INFORMER_HANDLE_DELTAS_H
+
+#include <stdbool.h>
+
+#include "base/sched.h"
+
+/* Queue -> store -> listeners (PD-01, PD-02). The store alone decides whether a
+ * change is an add or an update. */
+
+/* Keys waiting above which a scope's watch is no longer read, and below which
+ * it is again (QF-16). */
+#define KIN__QUEUE_HIGH 2000u
+#define KIN__QUEUE_LOW 1000u
+
+/* The process task: pops a bounded number of keys. */
+bool kin__process_step(kin__task *task);
+
+#endif /* KIN_INFORMER_HANDLE_DELTAS_H */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "listwatch/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define MAX_SEGMENT 253u
+#define MAX_SELECTOR_BYTES (64u << 10)
+#define MAX_PARAMETER_BYTES (16u << 10)
+
+static bool is_unreserved(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+static int append_escaped(kin__buf *out, const char *s) {
+  static const char digits[] = "0123456789ABCDEF";
+  for (; *s != '\0'; s++) {
+    unsigned char c = (unsigned char)*s;
+    char escaped[3] = {'%', digits[c >> 4], digits[c & 15]};
+    int err = is_unreserved(c) ? kin__buf_append(out, s, 1)
+                               : kin__buf_append(out, escaped, 3);
+    if (err != 0) {
+      return err;
+    }
+  }
+  return 0;
+}
+
+static int append_path(kin__buf *out, const kin__resource *resource,
+                       const char *namespace_) {
+  bool is_core = resource->group[0] == '\0';
+  const char *parts[] = {is_core ? "/api" : "/apis/",
+                         resource->group,
+                         "/",
+                         resource->version,
+                         namespace_[0] != '\0' ? "/namespaces/" : "",
+                         namespace_,
+                         "/",
+                         resource->plural};
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    int err = kin__buf_append_cstr(out, parts[i]);
+    if (err != 0) {
+      return err;
+    }
+  }
+  return 0;
+}
+
+/* Returns the place after those that are there already and do not sort behind
+ * it. */
+static size_t find_place(const kin_parameter *sorted, size_t count,
+                         const char *name) {
+  while (count > 0 && strcmp(sorted[count - 1].name, name) > 0) {
+    count--;
+  }
+  return count;
+}
+
+static void insert(kin_parameter *sorted, size_t *count,
+                   const kin_parameter *parameter) {
+  size_t at = find_place(sorted, *count, parameter->name);
+  memmove(&sorted[at + 1], &sorted[at], (*count - at) * sizeof *sorted);
+  sorted[at] = *parameter;
+  (*count)++;
+}
+
+static int append_query(kin__buf *out, const kin_parameter *sorted,
+                        size_t count) {
+  int err = 0;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = kin__buf_append(out, i == 0 ? "?" : "&", 1);
+    if (err == 0) {
+      err = append_escaped(out, sorted[i].name);
+    }
+    if (err == 0) {
+      err = kin__buf_append(out, "=", 1);
+    }
+    if (err == 0) {
+      err = append_escaped(out, kin__or_default(sorted[i].value, ""));
+    }
+  }
+  return err;
+}
+
+/* Sorted. */
+static const char *const own_names[] = {
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+};
+#define OWN_NAMES (sizeof own_names / sizeof own_names[0])
+
+int kin__request_target(kin__buf *out, const kin__resource *resource,
+                        const char *namespace_, const kin__query *query) {
+  char limit[16] = "";
+  char timeout_s[16] = "";
+  if (query->limit > 0) {
+    snprintf(limit, sizeof limit, "%" PRIu32, query->limit);
+  }
+  if (query->timeout_s > 0) {
+    snprintf(timeout_s, sizeof timeout_s, "%" PRIu32, query->timeout_s);
+  }
+  const char *is_watch = query->is_watch ? "true" : "";
+  const char *const values[OWN_NAMES] = {is_watch,
+                                         query->token,
+                                         query->field_selector,
+                                         query->label_selector,
+                                         limit,
+                                         query->version,
+                                         query->version_match,
+                                         query->sends_initial_events ? "true"
+                                                                     : "",
+                                         timeout_s,
+                                         is_watch};
+  kin_parameter sorted[OWN_NAMES + KIN__MAX_PARAMETERS];
+  size_t count = 0;
+  for (size_t i = 0; i < OWN_NAMES; i++) {
+    if (values[i] != NULL && values[i][0] != '\0') {
+      sorted[count++] = (kin_parameter){own_names[i], values[i]};
+    }
+  }
+  for (size_t i = 0; i < query->parameter_count; i++) {
+    insert(sorted, &count, &query->parameters[i]);
+  }
+  kin__buf_reset(out, SIZE_MAX);
+  int err = append_path(out, resource, namespace_);
+  if (err == 0) {
+    err = append_query(out, sorted, count);
+  }
+  return err == 0 ? kin__buf_append(out, "", 1) : err;
+}
+
+bool kin__selector_is_valid(const char *selector) {
+  return selector == NULL || strlen(selector) <= MAX_SELECTOR_BYTES;
+}
+
+static bool is_own_name(const char *name) {
+  for (size_t i = 0; i < OWN_NAMES; i++) {
+    if (strcmp(own_names[i], name) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count) {
+  if (count > KIN__MAX_PARAMETERS || (count > 0 && parameters == NULL)) {
+    return false;
+  }
+  size_t bytes = 0;
+  for (size_t i = 0; i < count; i++) {
+    const char *name = parameters[i].name;
+    if (name == NULL || name[0] == '\0' || is_own_name(name)) {
+      return false;
+    }
+    bytes += strlen(name) + strlen(kin__or_default(parameters[i].value, ""));
+  }
+  return bytes <= MAX_PARAMETER_BYTES;
+}
+
+const char *kin__request_accept(const kin__resource *resource, bool is_watch) {
+  if (!resource->metadata_only) {
+    return "application/json";
+  }
+  return is_watch
+             ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+             : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;"
+               "v=v1";
+}
+
+bool kin__segment_is_valid(const char *s) {
+  size_t length = strlen(s);
+  if (length == 0 || length > MAX_SEGMENT || strcmp(s, ".") == 0 ||
+      strcmp(s, "..") == 0) {
+    return false;
+  }
+  for (; *s != '\0'; s++) {
+    bool is_allowed = (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') ||
+                      *s == '-' || *s == '.';
+    if (!is_allowed) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_LISTWATCH_REQUEST_H
+#define KIN_LISTWATCH_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/lister_watcher.h>
+
+#include "base/buf.h"
+
+/* What is listed and watched. Strings are NUL-terminated, checked, and live as
+ * long as the informer. */
+typedef struct kin__resource {
+  const char *group; /* "" for the core group */
+  const char *version;
+  const char *plural;
+  const char *label_selector; /* "" for none */
+  const char *field_selector;
+  bool metadata_only;
+  const kin_parameter *parameters; /* the program's own, checked */
+  size_t parameter_count;
+  kin_modify_request_cb modify; /* may be NULL */
+  void *modify_data;
+} kin__resource;
+
+#define KIN__MAX_PARAMETERS 64u
+
+/* Query parameters; empty strings and zeros are left out, but for those of the
+ * program (RQ-04). */
+typedef struct kin__query {
+  const char *label_selector;
+  const char *field_selector;
+  const kin_parameter *parameters; /* at most KIN__MAX_PARAMETERS */
+  size_t parameter_count;
+  const char *version; /* resourceVersion */
+  const char *version_match;
+  const char *token; /* continue */
+  uint32_t limit;
+  bool is_watch;
+  bool sends_initial_events; /* of a watch: WL-02 */
+  uint32_t timeout_s;        /* RW-01; 0: as long as the server likes */
+} kin__query;
+
+/* Writes the request target (path, and query with its keys sorted and values
+ * percent-encoded; RQ-02, RQ-04) and a NUL into `out`, which it empties first.
+ * Parameters of one name keep their order. `namespace_` "" means all.
+ * Errors: KIN_ENOMEM, KIN_ETOOBIG. */
+int kin__request_target(kin__buf *out, const kin__resource *resource,
+                        const char *namespace_, const kin__query *query);
+
+/* Value of the Accept field. Static. */
+const char *kin__request_accept(const kin__resource *resource, bool is_watch);
+
+/* Whether `s` can be a path segment: not empty, at most 253 bytes, lower-case
+ * letters, digits, '-' and '.', and not "." or ".." (RQ-03). */
+bool kin__segment_is_valid(const char *s);
+
+/* Whether they may be a program's, as kin_informer_options has it: selectors
+ * NULL or at most 64 KiB, parameters few, short, and with names that the
+ * library does not set itself. */
+bool kin__selector_is_valid(const char *selector);
+bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count);
+
+#endif /* KIN_LISTWATCH_REQUEST_H */

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "listwatch/listwatch_core.h"
+
+/* How long to wait after a failure, and after which ones not at all. */
+
+#define MAX_RETRY_AFTER_S 3600
+/* Between the beginnings of two watches that end with an internal error: as
+ * client-go's rate limit of five requests a second has it. */
+#define INTERNAL_RETRY_MS 200u
+
+void kin__init_backoffs(kin__reflector *reflector, uint64_t now_ms) {
+  for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
+    kin__backoff_init(&reflector->backoffs[kind], (kin__backoff_kind)kind,
+                      now_ms);
+  }
+}
+
+uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
+  if (retry_after_s > MAX_RETRY_AFTER_S) {
+    retry_after_s = MAX_RETRY_AFTER_S;
+  }
+  bool is_more = retry_after_s > 0 && delay_ms < (uint64_t)retry_after_s * 1000;
+  return is_more ? (uint64_t)retry_after_s * 1000 : delay_ms;
+}
+
+uint64_t kin__next_delay_ms(kin__reflector *reflector, kin__backoff_kind kind,
+                            int64_t retry_after_s, uint64_t now_ms) {
+  uint64_t delay_ms = kin__backoff_next_ms(&reflector->backoffs[kind], now_ms,
+                                           reflector->random);
+  return kin__delay_at_least(delay_ms, retry_after_s);
+}
+
+void kin__count_failure(kin__reflector *reflector, uint64_t now_ms,
+                        kin__reflector_actions *actions) {
+  if (reflector->failures++ == 0) {
+    reflector->failing_since_ms = now_ms;
+  }
+  actions->report = true;
+}
+
+bool kin__is_unreached(const kin__failure *failure) {
+  if (failure->status != 0) {
+    return false;
+  }
+  switch (failure->error_class) {
+  case KIN_CLASS_DNS:
+  case KIN_CLASS_CONNECT:
+  case KIN_CLASS_TLS:
+    return true;
+  default:
+    return failure->code == KIN_ETIMEDOUT;
+  }
+}
+
+/* A refusal has cost the server nothing. A program that was let in before will
+ * probably be let in again soon; one that never was may be refused for ever, and
+ * waits longer. */
+static bool is_cheap_no(const kin__reflector *reflector,
+                        const kin__failure *failure) {
+  switch (failure->status) {
+  case 401:
+  case 403:
+    return reflector->has_listed;
+  case 404:
+    return true;
+  default:
+    return failure->status != 0 && failure->retry_after_s >= 0;
+  }
+}
+
+/* A list that is refused may have cost the server something. An informer that
+ * was complete before is out of date while it waits, so it waits 10 s at most,
+ * and not a minute. */
+static bool is_refused_list(const kin__reflector *reflector,
+                            const kin__failure *failure) {
+  return reflector->has_listed && !reflector->is_granted &&
+         (failure->status == 429 || failure->status >= 500);
+}
+
+/* An answer that has begun and breaks off has cost the server something, so
+ * what asks for a whole list again, or for what ended with an ERROR event, is
+ * not repeated every few seconds. */
+static kin__backoff_kind kind_of(const kin__reflector *reflector,
+                                 const kin__failure *failure,
+                                 kin__reflector_state after) {
+  bool is_cheap = after != KIN__REFLECTOR_LISTING;
+  if (is_cheap_no(reflector, failure) ||
+      (!is_cheap && is_refused_list(reflector, failure))) {
+    return KIN__BACKOFF_REFUSED;
+  }
+  if (failure->status == 429) {
+    return is_cheap || reflector->state == KIN__REFLECTOR_STREAMING
+               ? KIN__BACKOFF_THROTTLED
+               : KIN__BACKOFF_ORDINARY;
+  }
+  bool is_refused =
+      failure->status >= 500 && is_cheap && !reflector->is_granted;
+  bool is_unreached =
+      kin__is_unreached(failure) && (is_cheap || !reflector->is_granted);
+  return is_refused || is_unreached ? KIN__BACKOFF_UNREACHED
+                                    : KIN__BACKOFF_ORDINARY;
+}
+
+void kin__fail_and_wait(kin__reflector *reflector, const kin__failure *failure,
+                        kin__reflector_state after, uint64_t now_ms,
+                        kin__reflector_actions *actions) {
+  kin__backoff_kind kind = kind_of(reflector, failure, after);
+  kin__count_failure(reflector, now_ms, actions);
+  kin__to_waiting(
+      reflector, after,
+      kin__next_delay_ms(reflector, kind, failure->retry_after_s, now_ms),
+      actions);
+}
+
+/* RW-06, RD rows. */
+bool kin__retries_internal_error(kin__reflector *reflector,
+                                 const kin__failure *failure, uint64_t now_ms,
+                                 kin__reflector_actions *actions) {
+  kin__retry_deadline *deadline = &reflector->internal_errors;
+  if (deadline->max_ms == 0 || !failure->is_internal ||
+      reflector->is_unversioned) {
+    return false;
+  }
+  kin__retry_deadline_after(deadline, true, now_ms);
+  if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
+    kin__lose_position(reflector, KIN__LOST_INTERNAL);
+    kin__wait_for_list(reflector, failure, now_ms, actions);
+    return true;
+  }
+  kin__reflector_state after = reflector->verify.is_open
+                                   ? kin__after_short_watch(reflector)
+                                   : KIN__REFLECTOR_OPENING;
+  uint64_t age_ms = now_ms - reflector->watch_began_ms;
+  uint64_t delay_ms = kin__delay_at_least(
+      age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,
+      failure->retry_after_s);
+  kin__count_failure(reflector, now_ms, actions);
+  if (delay_ms == 0) {
+    kin__enter(reflector, after, now_ms, actions);
+  } else {
+    kin__to_waiting(reflector, after, delay_ms, actions);
+  }
+  return true;
+}

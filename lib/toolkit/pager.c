@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "toolkit/pager.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/str.h"
+#include "feed/http_source.h"
+#include "feed/pager_core.h"
+#include "feed/settings.h"
+
+/* The public pager: what was asked for, what the program is told, and a life as
+ * a member of its client. The rest is the core's. */
+
+#define MAX_PAGES_AHEAD 1000u
+#define MAX_RETRIES 10u /* RR-01 */
+
+static_assert(offsetof(kin_pager_options, data) + sizeof(void *) ==
+                  sizeof(kin_pager_options),
+              "a field appended later must not lie in old padding");
+
+struct kin_pager {
+  kin__member member;
+  kin__host *host;
+  kin_pager_options options; /* pointers to strings are not to be used */
+  kin__settings settings;
+  kin__decode_limits limits;
+  kin__http_source http;
+  char version[KIN__VERSION_SIZE];
+  kin__pager_core core;
+  bool is_closing;
+  kin__deferred gone;
+  kin_pager_close_cb close_cb;
+  void *close_data;
+};
+
+static kin_pager *pager_of(kin__pager_core *core) {
+  return KIN__CONTAINER_OF(core, kin_pager, core);
+}
+
+/* --- What the program is told --------------------------------------------- */
+
+static int on_item(kin__pager_core *core, const kin_object *item) {
+  const kin_pager *pager = pager_of(core);
+  uint64_t start_ns = kin__clock_ns(&pager->host->env->clock);
+  int code = pager->options.on_item(item, pager->options.data);
+  kin__env_add_handler_time(pager->host->env, start_ns);
+  return code;
+}
+
+static void on_ended(kin__pager_core *core, const kin__failure *end) {
+  const kin_pager *pager = pager_of(core);
+  if (pager->options.on_end == NULL) {
+    return;
+  }
+  kin_pager_result result = {.code = end->code,
+                             .error_class = end->error_class,
+                             .status = end->status,
+                             .reason = end->reason,
+                             .message = end->message,
+                             .resource_version =
+                                 core->feed.reflector.found_version,
+                             .is_paginated = core->feed.reflector.is_paginated,
+                             .items = core->given};
+  uint64_t start_ns = kin__clock_ns(&pager->host->env->clock);
+  pager->options.on_end(&result, pager->options.data);
+  kin__env_add_handler_time(pager->host->env, start_ns);
+}
+
+static void on_failed(kin__pager_core *core, kin_error_event *event) {
+  const kin_pager *pager = pager_of(core);
+  if (pager->options.on_error != NULL) {
+    pager->options.on_error(event, pager->options.data);
+  }
+}
+
+static void on_emptied(kin__pager_core *core) {
+  kin_pager *pager = pager_of(core);
+  kin__env_defer(pager->host->env, &pager->gone);
+}
+
+static const kin__pager_owner owner = {.item = on_item,
+                                       .ended = on_ended,
+                                       .failed = on_failed,
+                                       .emptied = on_emptied};
+
+/* --- Close ---------------------------------------------------------------- */
+
+static void free_pager(kin_pager *pager) {
+  const kin_allocator *allocator = pager->host->env->allocator;
+  kin__http_source_finish(&pager->http);
+  kin__settings_finish(&pager->settings, allocator);
+  kin__free(allocator, pager);
+}
+
+static void on_gone(kin__deferred *deferred) {
+  kin_pager *pager = KIN__CONTAINER_OF(deferred, kin_pager, gone);
+  kin__host *host = pager->host;
+  kin_pager_close_cb close_cb = pager->close_cb;
+  void *close_data = pager->close_data;
+  kin_pager_close_cb on_closed = pager->options.on_closed;
+  void *data = pager->options.data;
+  kin__member_leave(&pager->member);
+  kin__pager_core_finish(&pager->core);
+  free_pager(pager);
+  if (close_cb != NULL) {
+    close_cb(close_data);
+  }
+  if (on_closed != NULL) {
+    on_closed(data);
+  }
+  kin__members_left(&host->members);
+}
+
+int kin_pager_close(kin_pager *pager, kin_pager_close_cb cb, void *data) {
+  if (pager == NULL) {
+    return KIN_EINVAL;
+  }
+  if (pager->is_closing) {
+    return KIN_EALREADY;
+  }
+  pager->is_closing = true;
+  pager->close_cb = cb;
+  pager->close_data = data;
+  kin__pager_core_close(&pager->core);
+  return 0;
+}
+
+static void on_host_closing(kin__member *member) {
+  (void)kin_pager_close(KIN__CONTAINER_OF(member, kin_pager, member), NULL,
+                        NULL);
+}
+
+/* --- Open ----------------------------------------------------------------- */
+
+/* What an API server would refuse with 400 or 422. */
+static bool is_version_valid(const char *version, const char *match) {
+  bool is_exact = strcmp(match, "Exact") == 0;
+  if (match[0] != '\0' && !is_exact && strcmp(match, "NotOlderThan") != 0) {
+    return false;
+  }
+  bool is_meaningless = match[0] != '\0' && version[0] == '\0';
+  return strlen(version) < KIN__VERSION_SIZE && !is_meaningless &&
+         !(is_exact && strcmp(version, "0") == 0);
+}
+
+/* Errors: KIN_EINVAL, said in the log. */
+static int check(const kin_pager_options *options,
+                 const kin__settings *resource, const kin__log *log) {
+  const char *version = kin__or_default(options->resource_version, "");
+  const char *match = kin__or_default(options->resource_version_match, "");
+  if (!is_version_valid(version, match)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "resource_version: \"%.63s\" with the match "
+                            "\"%.20s\" cannot be asked for",
+                            version, match);
+  }
+  if (options->on_item == NULL) {
+    return kin__log_problem(log, KIN_EINVAL, "on_item: is required");
+  }
+  if (options->pages_ahead > MAX_PAGES_AHEAD) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "pages_ahead: %" PRIu32 " is more than %u",
+                            options->pages_ahead, MAX_PAGES_AHEAD);
+  }
+  return kin__settings_check_pages(resource, log);
+}
+
+static const char *static_match(const char *match) {
+  if (match == NULL || match[0] == '\0') {
+    return "";
+  }
+  return match[0] == 'E' ? "Exact" : "NotOlderThan";
+}
+
+static int init_core(kin_pager *pager) {
+  const kin__settings *settings = &pager->settings;
+  const kin_pager_options *options = &pager->options;
+  const kin__env *env = pager->host->env;
+  pager->limits = (kin__decode_limits){.max_object_bytes =
+                                           settings->options.max_object_bytes};
+  kin__http_source_init(&pager->http, env, &settings->resource, &pager->limits,
+                        settings->projection);
+  kin_lister_watcher http = kin__http_source_lister_watcher(&pager->http);
+  bool is_own = settings->source.open != NULL;
+  snprintf(pager->version, sizeof pager->version, "%s",
+           kin__or_default(options->resource_version, ""));
+  kin__pager_core_options core = {
+      .owner = &owner,
+      .feed = {.env = env,
+               .source = is_own ? &settings->source : &http,
+               .resource = &settings->resource,
+               .namespace_ = settings->namespaces[0],
+               .page_size = settings->options.page_size},
+      .list = {.version = pager->version,
+               .version_match = static_match(options->resource_version_match),
+               .is_whole = options->whole_list,
+               .falls_back_to_full =
+                   options->whole_list && !options->no_full_list,
+               .max_retries = MAX_RETRIES},
+      .pages_ahead = options->pages_ahead};
+  return kin__pager_core_init(&pager->core, &core);
+}
+
+static int init(kin_pager *pager, const kin_pager_options *options) {
+  int err = kin__options_take(&pager->options, sizeof pager->options, options,
+                              sizeof(kin_pager_options), "kin_pager_options",
+                              pager->host->env->log);
+  if (err == 0) {
+    err = kin__settings_init(&pager->settings, pager->host->env->allocator,
+                             pager->host->env->log, pager->options.resource);
+  }
+  if (err == 0) {
+    err = check(&pager->options, &pager->settings, pager->host->env->log);
+  }
+  return err == 0 ? init_core(pager) : err;
+}
+
+int kin__pager_open(kin_pager **out, kin__host *host,
+                    const kin_pager_options *options) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin_pager *pager = kin__calloc(host->env->allocator, 1, sizeof *pager);
+  if (pager == NULL) {
+    return KIN_ENOMEM;
+  }
+  pager->host = host;
+  int err = init(pager, options);
+  if (err != 0) {
+    free_pager(pager);
+    return err;
+  }
+  kin__list_init(&pager->gone.node);
+  pager->gone.cb = on_gone;
+  pager->member.close = on_host_closing;
+  kin__members_join(&host->members, &pager->member);
+  *out = pager;
+  kin__pager_core_start(&pager->core);
+  return 0;
+}
+
+int kin_pager_open(kin_pager **out, kin_client *client,
+                   const kin_pager_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  return kin__pager_open(out, kin__client_host(client), options);
+}
+
+/* --- Use ------------------------------------------------------------------ */
+
+void kin_pager_pause(kin_pager *pager) {
+  if (pager != NULL) {
+    kin__pager_core_pause(&pager->core, true);
+  }
+}
+
+void kin_pager_resume(kin_pager *pager) {
+  if (pager != NULL) {
+    kin__pager_core_pause(&pager->core, false);
+  }
+}
