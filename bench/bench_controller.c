@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "measure.h"
 #include "meter.h"

@@ -237,7 +237,7 @@ static uint64_t list_round(world *w, const kin__buf *bytes) {
   uint64_t begin = wall_ns();
   for (size_t at = 0; at < bytes->length; at += SPAN) {
     size_t span = bytes->length - at < SPAN ? bytes->length - at : SPAN;
-    check(kin__list_decoder_feed(decoder, bytes->data + at, span), "list");
+    check(kin__list_decoder_parse(decoder, bytes->data + at, span), "list");
   }
   check(kin__list_decoder_end(decoder, &result), "list");
   uint64_t ns = wall_ns() - begin;
@@ -266,7 +266,7 @@ static uint64_t watch_round(world *w, const kin__buf *bytes) {
   uint64_t begin = wall_ns();
   for (size_t at = 0; at < bytes->length; at += SPAN) {
     size_t span = bytes->length - at < SPAN ? bytes->length - at : SPAN;
-    check(kin__watch_decoder_feed(decoder, bytes->data + at, span), "watch");
+    check(kin__watch_decoder_parse(decoder, bytes->data + at, span), "watch");
   }
   uint64_t ns = wall_ns() - begin;
   check(!kin__watch_decoder_is_between(decoder), "end of watch");

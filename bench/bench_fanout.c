@@ -265,7 +265,7 @@ static void bench_large(uint32_t count) {
   }
   kin_listener_close(listener);
   run_measured(&b, "listener_close", count);
-  check(kin__list_is_empty(&b.dispatcher.listeners) ? 0 : KIN_EUNEXPECTED);
+  check(kin__link_is_empty(&b.dispatcher.listeners) ? 0 : KIN_EUNEXPECTED);
   end(&b);
 }
 

@@ -17,7 +17,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 typedef struct program {
   kin_client *client;

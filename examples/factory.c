@@ -20,7 +20,7 @@
 
 #include <uv.h>
 
-#include <kin/kin.h>
+#include <kin/toolkit.h>
 
 typedef struct app {
   const char *namespace_;

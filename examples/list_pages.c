@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <kin/kin.h>
+#include <kin/toolkit.h>
 
 typedef struct audit {
   kin_client *client;

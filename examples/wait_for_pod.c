@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kin/kin.h>
+#include <kin/toolkit.h>
 
 enum { EXIT_NEVER = 1, EXIT_USAGE = 2, EXIT_TIMEOUT = 3 };
 

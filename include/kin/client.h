@@ -51,7 +51,7 @@ typedef struct kin_client_options {
 
   kin_log_cb log;          /* NULL: no log */
   void *log_data;          /* passed to log */
-  kin_log_level log_level; /* highest level that is passed; 0: WARN */
+  kin_log_level log_level; /* highest level that is passed */
 
   uint32_t connect_timeout_ms;  /* each address; 0: 10 s; at most an hour. Where
                                  * packets are dropped and nothing is refused, a
@@ -214,10 +214,10 @@ typedef struct kin_client_options {
 } kin_client_options;
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
-    sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL,                  \
-        (kin_log_level)0, 0, 0, 0, false, false, false, 0, NULL, NULL, NULL,   \
-        NULL, NULL, NULL, NULL, NULL, NULL, (kin_mutation_check)0, 0, 0, NULL, \
-        NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0                   \
+    sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL, KIN_LOG_DEFAULT, \
+        0, 0, 0, false, false, false, 0, NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL, NULL, KIN_MUTATION_CHECK_OFF, 0, 0, NULL, NULL, NULL, 0,   \
+        NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0                                  \
   }
 
 /* Opens a client on a loop; nothing is sent yet. Everything in `options` is

@@ -10,6 +10,7 @@ extern "C" {
  * look at. WARN: handled, but not expected. INFO: state changes, a handful per
  * informer and hour. DEBUG: every request. */
 typedef enum kin_log_level {
+  KIN_LOG_DEFAULT = 0, /* of an option: KIN_LOG_WARN */
   KIN_LOG_ERROR = 1,
   KIN_LOG_WARN = 2,
   KIN_LOG_INFO = 3,

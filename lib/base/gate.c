@@ -9,7 +9,7 @@ static uint64_t now_ms(const kin__gate *gate) {
   return gate->sched->now_ns(gate->sched->ctx) / NS_PER_MS;
 }
 
-static kin__gate_visitor *visitor_of(kin__list *node) {
+static kin__gate_visitor *visitor_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin__gate_visitor, node);
 }
 
@@ -23,13 +23,13 @@ static uint64_t turn_ends_ms(const kin__gate *gate) {
 static void admit(kin__gate *gate, kin__gate_visitor *visitor) {
   visitor->state = KIN__GATE_INSIDE;
   visitor->since_ms = now_ms(gate);
-  kin__list_push(&gate->holding, &visitor->node);
+  kin__link_push(&gate->holding, &visitor->node);
   gate->inside++;
 }
 
 /* It is in neither list any more, and not counted. */
 static void remove_visitor(kin__gate *gate, kin__gate_visitor *visitor) {
-  kin__list_remove(&visitor->node);
+  kin__link_remove(&visitor->node);
   gate->queued -= visitor->state == KIN__GATE_WAITING;
   gate->inside -= visitor->state == KIN__GATE_INSIDE;
   gate->overdue -= visitor->state == KIN__GATE_OVERDUE;
@@ -86,8 +86,8 @@ void kin__gate_init(kin__gate *gate, kin__sched *sched, kin__timers *timers,
       .sched = sched, .timers = timers, .limit = limit, .turn_ms = turn_ms};
   kin__task_init(&gate->task, gate_step);
   kin__timer_init(&gate->timer, on_timer);
-  kin__list_init(&gate->waiting);
-  kin__list_init(&gate->holding);
+  kin__link_init(&gate->waiting);
+  kin__link_init(&gate->holding);
 }
 
 void kin__gate_finish(kin__gate *gate) {
@@ -101,7 +101,7 @@ void kin__gate_visitor_init(kin__gate_visitor *visitor,
                                           uint64_t waited_ms),
                             void (*overstay)(kin__gate_visitor *visitor)) {
   *visitor = (kin__gate_visitor){.enter = enter, .overstay = overstay};
-  kin__list_init(&visitor->node);
+  kin__link_init(&visitor->node);
 }
 
 /* Nobody overtakes those who wait. */
@@ -115,7 +115,7 @@ bool kin__gate_enter(kin__gate *gate, kin__gate_visitor *visitor) {
   }
   visitor->state = KIN__GATE_WAITING;
   visitor->since_ms = now_ms(gate);
-  kin__list_push(&gate->waiting, &visitor->node);
+  kin__link_push(&gate->waiting, &visitor->node);
   if (gate->queued++ == 0) {
     kin__timer_start(gate->timers, &gate->timer, turn_ends_ms(gate));
   }

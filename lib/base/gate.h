@@ -21,8 +21,8 @@ typedef struct kin__gate {
   kin__timers *timers; /* run on sched's clock, in ms */
   kin__task task;
   kin__timer timer;  /* active only while somebody waits */
-  kin__list waiting; /* of kin__gate_visitor, in order of arrival */
-  kin__list holding; /* the same, in order of admission */
+  kin__link waiting; /* of kin__gate_visitor, in order of arrival */
+  kin__link holding; /* the same, in order of admission */
   uint64_t turn_ms;
   uint32_t limit;
   uint32_t inside;  /* visitors in `holding` */
@@ -38,7 +38,7 @@ typedef enum kin__gate_state {
 } kin__gate_state;
 
 typedef struct kin__gate_visitor {
-  kin__list node; /* in gate->waiting or gate->holding, by its state */
+  kin__link node; /* in gate->waiting or gate->holding, by its state */
   kin__gate_state state;
   uint64_t since_ms; /* WAITING: it waits; INSIDE: it has its place */
   /* It has waited, and is in. */

@@ -79,7 +79,7 @@ static uint64_t token_time(kin__limiter *limiter, uint64_t now) {
 static bool let_one_pass(kin__task *task) {
   kin__limiter *limiter = KIN__CONTAINER_OF(task, kin__limiter, task);
   uint64_t now = now_ns(limiter);
-  if (kin__list_is_empty(&limiter->waiting)) {
+  if (kin__link_is_empty(&limiter->waiting)) {
     return false;
   }
   if (!kin__bucket_try(&limiter->bucket, token_time(limiter, now))) {
@@ -88,12 +88,12 @@ static bool let_one_pass(kin__task *task) {
   }
   kin__limiter_visitor *visitor =
       KIN__CONTAINER_OF(limiter->waiting.next, kin__limiter_visitor, node);
-  kin__list_remove(&visitor->node);
+  kin__link_remove(&visitor->node);
   uint64_t waited_ns = now - visitor->since_ns;
   limiter->delayed++;
   limiter->delayed_ns += waited_ns;
   visitor->pass(visitor, waited_ns);
-  return !kin__list_is_empty(&limiter->waiting);
+  return !kin__link_is_empty(&limiter->waiting);
 }
 
 void kin__limiter_init(kin__limiter *limiter, kin__sched *sched,
@@ -103,11 +103,11 @@ void kin__limiter_init(kin__limiter *limiter, kin__sched *sched,
   kin__bucket_init(&limiter->bucket, qps_milli, burst, now_ns(limiter));
   kin__task_init(&limiter->task, let_one_pass);
   kin__timer_init(&limiter->timer, on_timer);
-  kin__list_init(&limiter->waiting);
+  kin__link_init(&limiter->waiting);
 }
 
 void kin__limiter_finish(kin__limiter *limiter) {
-  assert(kin__list_is_empty(&limiter->waiting));
+  assert(kin__link_is_empty(&limiter->waiting));
   kin__timer_stop(limiter->timers, &limiter->timer);
   kin__sched_cancel(limiter->sched, &limiter->task);
 }
@@ -116,18 +116,18 @@ void kin__limiter_visitor_init(kin__limiter_visitor *visitor,
                                void (*pass)(kin__limiter_visitor *visitor,
                                             uint64_t waited_ns)) {
   *visitor = (kin__limiter_visitor){.pass = pass};
-  kin__list_init(&visitor->node);
+  kin__link_init(&visitor->node);
 }
 
 bool kin__limiter_enter(kin__limiter *limiter, kin__limiter_visitor *visitor) {
-  assert(kin__list_is_empty(&visitor->node));
+  assert(kin__link_is_empty(&visitor->node));
   uint64_t now = now_ns(limiter);
-  bool is_first = kin__list_is_empty(&limiter->waiting);
+  bool is_first = kin__link_is_empty(&limiter->waiting);
   if (is_first && kin__bucket_try(&limiter->bucket, now)) {
     return true;
   }
   visitor->since_ns = now;
-  kin__list_push(&limiter->waiting, &visitor->node);
+  kin__link_push(&limiter->waiting, &visitor->node);
   if (is_first) {
     await_token(limiter, now);
   }
@@ -135,8 +135,8 @@ bool kin__limiter_enter(kin__limiter *limiter, kin__limiter_visitor *visitor) {
 }
 
 void kin__limiter_leave(kin__limiter *limiter, kin__limiter_visitor *visitor) {
-  kin__list_remove(&visitor->node);
-  if (kin__list_is_empty(&limiter->waiting)) {
+  kin__link_remove(&visitor->node);
+  if (kin__link_is_empty(&limiter->waiting)) {
     kin__timer_stop(limiter->timers, &limiter->timer);
     kin__sched_cancel(limiter->sched, &limiter->task);
   }

@@ -45,13 +45,13 @@ typedef struct kin__limiter {
   kin__task task;
   kin__timer timer;
   uint64_t due_ns;     /* what the timer is for, exactly; 0: nothing */
-  kin__list waiting;   /* of kin__limiter_visitor */
+  kin__link waiting;   /* of kin__limiter_visitor */
   uint64_t delayed;    /* were let through after a wait, so far */
   uint64_t delayed_ns; /* all these waits together */
 } kin__limiter;
 
 typedef struct kin__limiter_visitor {
-  kin__list node; /* in limiter->waiting iff it waits */
+  kin__link node; /* in limiter->waiting iff it waits */
   uint64_t since_ns;
   /* It has waited, and has a token. */
   void (*pass)(struct kin__limiter_visitor *visitor, uint64_t waited_ns);

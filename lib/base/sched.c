@@ -12,17 +12,17 @@ void kin__sched_init(kin__sched *sched, uint64_t (*now_ns)(void *ctx),
                         .ctx = ctx,
                         .max_pieces = UINT32_MAX,
                         .slice_ns = KIN__SLICE_NS};
-  kin__list_init(&sched->queue);
+  kin__link_init(&sched->queue);
 }
 
 void kin__task_init(kin__task *task, bool (*step)(kin__task *task)) {
-  kin__list_init(&task->node);
+  kin__link_init(&task->node);
   task->step = step;
 }
 
 void kin__sched_add(kin__sched *sched, kin__task *task) {
-  if (kin__list_is_empty(&task->node)) {
-    kin__list_push(&sched->queue, &task->node);
+  if (kin__link_is_empty(&task->node)) {
+    kin__link_push(&sched->queue, &task->node);
   }
   if (!sched->is_running && sched->wake != NULL) {
     sched->wake(sched);
@@ -30,7 +30,7 @@ void kin__sched_add(kin__sched *sched, kin__task *task) {
 }
 
 void kin__sched_cancel(kin__sched *sched, kin__task *task) {
-  kin__list_remove(&task->node);
+  kin__link_remove(&task->node);
   if (sched->running == task) {
     sched->running = NULL;
   }
@@ -41,9 +41,9 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
   sched->is_running = true;
   sched->handler_ns = 0;
   uint64_t start = sched->now_ns(sched->ctx);
-  while (!kin__list_is_empty(&sched->queue)) {
+  while (!kin__link_is_empty(&sched->queue)) {
     kin__task *task = KIN__CONTAINER_OF(sched->queue.next, kin__task, node);
-    kin__list_remove(&task->node);
+    kin__link_remove(&task->node);
     sched->running = task;
     sched->is_stepping = true;
     bool has_more = task->step(task);
@@ -59,11 +59,11 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
     }
   }
   sched->is_running = false;
-  return !kin__list_is_empty(&sched->queue);
+  return !kin__link_is_empty(&sched->queue);
 }
 
 bool kin__sched_has_work(const kin__sched *sched) {
-  return !kin__list_is_empty(&sched->queue);
+  return !kin__link_is_empty(&sched->queue);
 }
 
 static kin__slice begin_slice(const kin__sched *sched, uint32_t pieces,

@@ -15,7 +15,7 @@
  * The clock is injected. Who calls handlers adds their time to `handler_ns`, so
  * that it can be told from ours. */
 typedef struct kin__task {
-  kin__list node; /* in the run queue iff scheduled */
+  kin__link node; /* in the run queue iff scheduled */
   /* Does a slice of about `KIN__SLICE_NS` and returns whether work is left. It
    * may schedule, cancel and free any task, itself included; if it frees itself
    * it returns false. */
@@ -26,7 +26,7 @@ typedef struct kin__task {
 #define KIN__SLICE_NS 50000u
 
 typedef struct kin__sched {
-  kin__list queue;
+  kin__link queue;
   kin__task *running; /* NULL once the running task was cancelled */
   uint64_t (*now_ns)(void *ctx);
   void *ctx;

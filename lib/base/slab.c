@@ -57,7 +57,7 @@ static const range ranges[] = {
  * but the slab itself. `given` is then CLOSED for ever: a thread that sees that
  * has seen all that the owner did before. */
 struct kin__slab {
-  kin__list node;
+  kin__link node;
   kin__arena *arena; /* NULL: a block of its own, with one cell */
   const kin_allocator *allocator;
   void *owner;
@@ -81,7 +81,7 @@ struct kin__arena {
   size_t bytes;
   uint32_t spare_slabs; /* empty ones that are kept */
   uint32_t closing;     /* the list whose slabs are given up next; FULL last */
-  kin__list lists[CLASSES + 1];
+  kin__link lists[CLASSES + 1];
 };
 
 #define FULL CLASSES
@@ -96,7 +96,7 @@ kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
     arena->maps_pages = maps_pages;
     atomic_init(&arena->given, NULL);
     for (size_t i = 0; i <= FULL; i++) {
-      kin__list_init(&arena->lists[i]);
+      kin__link_init(&arena->lists[i]);
     }
   }
   return arena;
@@ -138,7 +138,7 @@ static void init_slab(struct kin__slab *slab, const kin_allocator *allocator,
                              .owner = owner,
                              .cell_size = cell_size,
                              .capacity = capacity};
-  kin__list_init(&slab->node);
+  kin__link_init(&slab->node);
 }
 
 static void *map_pages(size_t bytes) {
@@ -167,7 +167,7 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
   set_live_cells(slab, 0);
   arena->bytes += bytes;
   POISON(slab->cells, room);
-  kin__list_push(&arena->lists[class_of(size)], &slab->node);
+  kin__link_push(&arena->lists[class_of(size)], &slab->node);
   return slab;
 }
 
@@ -190,19 +190,19 @@ static void count_down(struct kin__slab *slab) {
 }
 
 static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
-  kin__list_remove(&slab->node);
+  kin__link_remove(&slab->node);
   arena->bytes -= bytes_of(slab);
   count_down(slab);
 }
 
 static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
                                         size_t size) {
-  kin__list *list = &arena->lists[class_of(size)];
+  kin__link *list = &arena->lists[class_of(size)];
   kin__arena_collect(arena, COLLECT_PER_TAKE);
-  if (kin__list_is_empty(list)) {
+  if (kin__link_is_empty(list)) {
     kin__arena_collect(arena, COLLECT_BEFORE_GROWING);
   }
-  if (kin__list_is_empty(list)) {
+  if (kin__link_is_empty(list)) {
     return add_slab(arena, owner, size);
   }
   return KIN__CONTAINER_OF(list->next, struct kin__slab, node);
@@ -226,8 +226,8 @@ static kin__cell *take_from(struct kin__slab *slab) {
   uint32_t live = live_cells(slab) + 1;
   set_live_cells(slab, live);
   if (live == slab->capacity) {
-    kin__list_remove(&slab->node);
-    kin__list_push(&slab->arena->lists[FULL], &slab->node);
+    kin__link_remove(&slab->node);
+    kin__link_push(&slab->arena->lists[FULL], &slab->node);
   }
   cell->slab = slab;
   return cell;
@@ -314,8 +314,8 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
   }
   uint32_t live = live_cells(slab);
   if (live == slab->capacity) {
-    kin__list_remove(&slab->node);
-    kin__list_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
+    kin__link_remove(&slab->node);
+    kin__link_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
   }
   set_live_cells(slab, --live);
   cell->next = slab->free;
@@ -394,13 +394,13 @@ bool kin__arena_close_step(kin__arena *arena) {
     (void)kin__arena_collect(arena, 1);
     return true;
   }
-  kin__list *list = &arena->lists[arena->closing];
-  if (!kin__list_is_empty(list)) {
+  kin__link *list = &arena->lists[arena->closing];
+  if (!kin__link_is_empty(list)) {
     give_up_slab(arena, KIN__CONTAINER_OF(list->next, struct kin__slab, node));
     return true;
   }
   arena->closing += arena->closing < FULL;
-  return arena->closing < FULL || !kin__list_is_empty(&arena->lists[FULL]);
+  return arena->closing < FULL || !kin__link_is_empty(&arena->lists[FULL]);
 }
 
 void kin__arena_free(kin__arena *arena) {

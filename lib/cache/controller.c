@@ -296,11 +296,11 @@ static int open_reflector(kin_controller *c) {
   options.should_resync = o->should_resync != NULL ? on_should_resync : NULL;
   options.on_error = o->on_error != NULL ? on_error : NULL;
   options.data = c;
-  int err = kin__store_reflector_open(&c->reflector, c->host, &options);
+  int err = kin__public_reflector_open(&c->reflector, c->host, &options);
   if (err == 0 && c->owns_queue) {
     c->taker = by_object;
     c->taker.ctx = c;
-    kin__store_reflector_use_taker(c->reflector, &c->taker);
+    kin__public_reflector_use_taker(c->reflector, &c->taker);
   }
   return err;
 }
@@ -340,7 +340,7 @@ int kin__controller_open(kin_controller **out, kin__host *host,
     free_controller(c);
     return err;
   }
-  kin__list_init(&c->gone.node);
+  kin__link_init(&c->gone.node);
   c->gone.cb = on_gone;
   c->member.close = close_member;
   kin__controller_loop_init(c);

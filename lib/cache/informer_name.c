@@ -18,20 +18,20 @@
 
 struct kin_informer_names {
   kin_allocator allocator;
-  kin__list held; /* of kin_informer_name */
+  kin__link held; /* of kin_informer_name */
 };
 
 struct kin_informer_name {
   kin_allocator allocator;
-  kin__list node; /* in the registry's held, or in no list */
-  kin__list ids;  /* reserved ones */
+  kin__link node; /* in the registry's held, or in no list */
+  kin__link ids;  /* reserved ones */
   size_t refs;
   char text[];
 };
 
 struct kin_informer_id {
   kin_allocator allocator;
-  kin__list node; /* in the name's ids, or in no list */
+  kin__link node; /* in the name's ids, or in no list */
   kin_informer_name *name;
   const char *group; /* the three point into strings */
   const char *version;
@@ -52,7 +52,7 @@ int kin_informer_names_new(kin_informer_names **out,
     return KIN_ENOMEM;
   }
   names->allocator = *allocator;
-  kin__list_init(&names->held);
+  kin__link_init(&names->held);
   return 0;
 }
 
@@ -60,7 +60,7 @@ void kin_informer_names_free(kin_informer_names *names) {
   if (names == NULL) {
     return;
   }
-  while (!kin__list_is_empty(&names->held)) {
+  while (!kin__link_is_empty(&names->held)) {
     kin_informer_name_release(
         KIN__CONTAINER_OF(names->held.next, kin_informer_name, node));
   }
@@ -69,7 +69,7 @@ void kin_informer_names_free(kin_informer_names *names) {
 }
 
 static bool is_held(const kin_informer_name *name) {
-  return !kin__list_is_empty(&name->node);
+  return !kin__link_is_empty(&name->node);
 }
 
 int kin_informer_name_new(kin_informer_name **out, kin_informer_names *names,
@@ -85,7 +85,7 @@ int kin_informer_name_new(kin_informer_name **out, kin_informer_names *names,
   if (size > MAX_TEXT_BYTES + 1) {
     return KIN_ETOOBIG;
   }
-  for (const kin__list *node = names->held.next; node != &names->held;
+  for (const kin__link *node = names->held.next; node != &names->held;
        node = node->next) {
     if (strcmp(KIN__CONTAINER_OF(node, kin_informer_name, node)->text, text) ==
         0) {
@@ -99,8 +99,8 @@ int kin_informer_name_new(kin_informer_name **out, kin_informer_names *names,
   name->allocator = names->allocator;
   name->refs = 1;
   memcpy(name->text, text, size);
-  kin__list_init(&name->ids);
-  kin__list_push(&names->held, &name->node);
+  kin__link_init(&name->ids);
+  kin__link_push(&names->held, &name->node);
   *out = name;
   return 0;
 }
@@ -124,9 +124,9 @@ void kin_informer_name_release(kin_informer_name *name) {
   if (name == NULL) {
     return;
   }
-  kin__list_remove(&name->node);
-  while (!kin__list_is_empty(&name->ids)) {
-    kin__list_remove(name->ids.next);
+  kin__link_remove(&name->node);
+  while (!kin__link_is_empty(&name->ids)) {
+    kin__link_remove(name->ids.next);
   }
 }
 
@@ -135,7 +135,7 @@ const char *kin_informer_name_text(const kin_informer_name *name) {
 }
 
 static bool is_taken(const kin_informer_name *name, const kin_informer_id *id) {
-  for (const kin__list *node = name->ids.next; node != &name->ids;
+  for (const kin__link *node = name->ids.next; node != &name->ids;
        node = node->next) {
     const kin_informer_id *other =
         KIN__CONTAINER_OF(node, kin_informer_id, node);
@@ -186,9 +186,9 @@ int kin_informer_id_new(kin_informer_id **out, kin_informer_name *name,
   id->version = copies[1];
   id->plural = copies[2];
   id->name = kin_informer_name_ref(name);
-  kin__list_init(&id->node);
+  kin__link_init(&id->node);
   if (name != NULL && is_held(name) && !is_taken(name, id)) {
-    kin__list_push(&name->ids, &id->node);
+    kin__link_push(&name->ids, &id->node);
   }
   *out = id;
   return 0;
@@ -198,14 +198,14 @@ void kin_informer_id_free(kin_informer_id *id) {
   if (id == NULL) {
     return;
   }
-  kin__list_remove(&id->node);
+  kin__link_remove(&id->node);
   kin_informer_name_unref(id->name);
   kin_allocator allocator = id->allocator;
   kin__free(&allocator, id);
 }
 
 bool kin_informer_id_is_reserved(const kin_informer_id *id) {
-  return id != NULL && !kin__list_is_empty(&id->node);
+  return id != NULL && !kin__link_is_empty(&id->node);
 }
 
 const char *kin_informer_id_name(const kin_informer_id *id) {

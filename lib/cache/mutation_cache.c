@@ -27,7 +27,7 @@ typedef struct entry {
   kin__slot_head head;
   kin_object *object;  /* one reference */
   uint64_t expires_ms; /* out of date after, not at, this time */
-  kin__list used;
+  kin__link used;
   uint32_t id;
   uint32_t round; /* of the look-up by index that has met it last */
   bool is_deletion;
@@ -39,7 +39,7 @@ struct kin_mutation_cache {
   kin__hash_seed seed;
   kin__slots entries;
   kin__map map;
-  kin__list used; /* least recently used first */
+  kin__link used; /* least recently used first */
   uint32_t round;
 };
 
@@ -98,7 +98,7 @@ static entry *at(const kin_mutation_cache *cache, uint32_t id) {
 }
 
 static void drop(kin_mutation_cache *cache, entry *e) {
-  kin__list_remove(&e->used);
+  kin__link_remove(&e->used);
   kin__map_remove(&cache->map, e->id);
   kin_object_unref(e->object);
   kin__slots_give(&cache->entries, e->id);
@@ -127,8 +127,8 @@ static entry *find(kin_mutation_cache *cache, kin_str key) {
 }
 
 static void touch(kin_mutation_cache *cache, entry *e) {
-  kin__list_remove(&e->used);
-  kin__list_push(&cache->used, &e->used);
+  kin__link_remove(&e->used);
+  kin__link_push(&cache->used, &e->used);
 }
 
 static entry *oldest(const kin_mutation_cache *cache) {
@@ -146,7 +146,7 @@ static int add(kin_mutation_cache *cache, const kin_object *object, entry **e) {
   }
   *e = at(cache, id);
   (*e)->id = id;
-  kin__list_init(&(*e)->used);
+  kin__link_init(&(*e)->used);
   kin_str key = kin_object_key(object);
   err = kin__map_insert(&cache->map, kin__hash(&cache->seed, key), id);
   assert(err == 0);
@@ -215,7 +215,7 @@ int kin_mutation_cache_new(kin_mutation_cache **out,
   cache->seed = kin__hash_make_seed(cache);
   kin__slots_init(&cache->entries, &cache->allocator, sizeof(entry));
   kin__map_init(&cache->map, &cache->allocator, &cache->entries);
-  kin__list_init(&cache->used);
+  kin__link_init(&cache->used);
   *out = cache;
   return 0;
 }
@@ -224,7 +224,7 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
   if (cache == NULL) {
     return;
   }
-  while (!kin__list_is_empty(&cache->used)) {
+  while (!kin__link_is_empty(&cache->used)) {
     drop(cache, oldest(cache));
   }
   kin__slots_finish(&cache->entries);
@@ -356,8 +356,8 @@ static int add_written(kin_mutation_cache *cache, kin__object_list *list,
                        const kin__index *index, kin_str value) {
   uint64_t now = now_ms(cache);
   int err = 0;
-  kin__list *next;
-  for (kin__list *node = cache->used.next; node != &cache->used && err == 0;
+  kin__link *next;
+  for (kin__link *node = cache->used.next; node != &cache->used && err == 0;
        node = next) {
     next = node->next;
     entry *e = KIN__CONTAINER_OF(node, entry, used);

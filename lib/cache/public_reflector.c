@@ -84,8 +84,8 @@ static void on_advanced(kin_feed *feed, kin_str version) {
 /* Reading goes on if there is room; a feed leaves `paused` also by itself. */
 static void resume(kin_reflector *reflector) {
   const kin_reflector_store *store = &reflector->store;
-  if (!kin__list_is_empty(&reflector->paused) && !store->is_full(store->ctx) &&
-      !kin__list_is_empty(&reflector->paused)) {
+  if (!kin__link_is_empty(&reflector->paused) && !store->is_full(store->ctx) &&
+      !kin__link_is_empty(&reflector->paused)) {
     kin__feed_resume(&reflector->feed);
   }
 }
@@ -96,15 +96,15 @@ static void on_apply(kin_feed *feed) {
   kin_reflector *reflector = reflector_of(feed);
   reflector->phase = KIN__LIST_GATHERING;
   reflector->has_begun = false;
-  kin__store_reflector_wake(reflector);
+  kin__public_reflector_wake(reflector);
 }
 
 static void on_discarded(kin_feed *feed) {
-  kin__store_reflector_wake(reflector_of(feed));
+  kin__public_reflector_wake(reflector_of(feed));
 }
 
 static bool close_step(kin_reflector *reflector) {
-  if (kin__store_reflector_drop_some(reflector)) {
+  if (kin__public_reflector_drop_some(reflector)) {
     return true;
   }
   kin__env_defer(reflector->env, &reflector->gone);
@@ -124,7 +124,7 @@ static bool step(kin__task *task) {
   if (reflector->is_closing) {
     return true;
   }
-  return kin__store_reflector_list_step(reflector);
+  return kin__public_reflector_list_step(reflector);
 }
 
 /* --- What the program is told --------------------------------------------- */
@@ -140,7 +140,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
       !reflector->is_closing) {
     reflector->phase = KIN__LIST_DROPPING;
     kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
-    kin__store_reflector_wake(reflector);
+    kin__public_reflector_wake(reflector);
   }
 }
 
@@ -158,7 +158,7 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   const kin__list_taker *taker = reflector_of(feed)->taker;
   return taker != NULL && feed->request != KIN__REQUEST_WATCH &&
-                 !feed->is_held && !feed->reflector.versions_repeat
+                 !feed->is_held && !feed->listwatch.versions_repeat
              ? taker->cached(taker->ctx, key, uid, version)
              : NULL;
 }
@@ -214,7 +214,7 @@ int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
   kin__feed_close(&reflector->feed);
   kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
   kin__timer_stop(reflector->env->timers, &reflector->resync_timer);
-  kin__store_reflector_wake(reflector);
+  kin__public_reflector_wake(reflector);
   return 0;
 }
 
@@ -310,8 +310,8 @@ static int init(kin_reflector *reflector,
   return err == 0 ? make_names(reflector, reflector->options.name) : err;
 }
 
-int kin__store_reflector_open(kin_reflector **out, kin__host *host,
-                              const kin_reflector_options *options) {
+int kin__public_reflector_open(kin_reflector **out, kin__host *host,
+                               const kin_reflector_options *options) {
   *out = NULL;
   if (host->members.is_closing) {
     return KIN_ECLOSED;
@@ -330,10 +330,10 @@ int kin__store_reflector_open(kin_reflector **out, kin__host *host,
     return err;
   }
   kin__task_init(&reflector->task, step);
-  kin__timer_init(&reflector->apply_timer, kin__store_reflector_on_retry);
-  kin__timer_init(&reflector->resync_timer, kin__store_reflector_on_resync);
-  kin__list_init(&reflector->paused);
-  kin__list_init(&reflector->gone.node);
+  kin__timer_init(&reflector->apply_timer, kin__public_reflector_on_retry);
+  kin__timer_init(&reflector->resync_timer, kin__public_reflector_on_resync);
+  kin__link_init(&reflector->paused);
+  kin__link_init(&reflector->gone.node);
   reflector->gone.cb = on_gone;
   reflector->member.close = close_member;
   kin__members_join(&host->members, &reflector->member);
@@ -350,13 +350,13 @@ int kin_reflector_open(kin_reflector **out, kin_client *client,
   if (client == NULL) {
     return KIN_EINVAL;
   }
-  return kin__store_reflector_open(out, kin__client_host(client), options);
+  return kin__public_reflector_open(out, kin__client_host(client), options);
 }
 
 /* --- Use ------------------------------------------------------------------ */
 
-void kin__store_reflector_use_taker(kin_reflector *reflector,
-                                    const kin__list_taker *taker) {
+void kin__public_reflector_use_taker(kin_reflector *reflector,
+                                     const kin__list_taker *taker) {
   reflector->taker = taker;
 }
 
@@ -382,8 +382,8 @@ int kin_reflector_resume(kin_reflector *reflector) {
   if (reflector->is_closing) {
     return KIN_ECLOSED;
   }
-  if (!kin__list_is_empty(&reflector->paused)) {
-    kin__store_reflector_wake(reflector);
+  if (!kin__link_is_empty(&reflector->paused)) {
+    kin__public_reflector_wake(reflector);
   }
   return 0;
 }
@@ -405,12 +405,12 @@ bool kin_reflector_has_synced(const kin_reflector *reflector) {
 }
 
 const char *kin_reflector_last_sync_version(const kin_reflector *reflector) {
-  return reflector != NULL ? reflector->feed.reflector.version : "";
+  return reflector != NULL ? reflector->feed.listwatch.version : "";
 }
 
 bool kin_reflector_is_last_sync_version_unavailable(
     const kin_reflector *reflector) {
-  return reflector != NULL && reflector->feed.reflector.version_unavailable;
+  return reflector != NULL && reflector->feed.listwatch.version_unavailable;
 }
 
 const char *kin_reflector_name(const kin_reflector *reflector) {

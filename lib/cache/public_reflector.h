@@ -8,8 +8,8 @@
 
 /* kin_reflector_open in any surroundings; the reflector becomes a member of the
  * host, which must outlive it. The same errors. */
-int kin__store_reflector_open(kin_reflector **out, kin__host *host,
-                              const kin_reflector_options *options);
+int kin__public_reflector_open(kin_reflector **out, kin__host *host,
+                               const kin_reflector_options *options);
 
 /* Another way to take a list than kin_reflector_store.replace: object by
  * object, over many tasks. The functions are called in this order, for each
@@ -29,7 +29,7 @@ typedef struct kin__list_taker {
 } kin__list_taker;
 
 /* Before it is started; `taker` must outlive the reflector. */
-void kin__store_reflector_use_taker(kin_reflector *reflector,
-                                    const kin__list_taker *taker);
+void kin__public_reflector_use_taker(kin_reflector *reflector,
+                                     const kin__list_taker *taker);
 
 #endif /* KIN_CACHE_PUBLIC_REFLECTOR_H */

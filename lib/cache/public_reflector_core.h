@@ -38,7 +38,7 @@ struct kin_reflector {
   kin__task task;
   kin__timer apply_timer;
   kin__timer resync_timer;
-  kin__list paused; /* holds the feed iff it is not to read */
+  kin__link paused; /* holds the feed iff it is not to read */
 
   kin__list_phase phase;
   bool stream_refused;  /* by a source of the program's own */
@@ -55,19 +55,19 @@ struct kin_reflector {
   void *close_data;
 };
 
-static inline void kin__store_reflector_wake(kin_reflector *reflector) {
+static inline void kin__public_reflector_wake(kin_reflector *reflector) {
   kin__sched_add(reflector->env->sched, &reflector->task);
 }
 
 /* The next part of the list that is being applied. Returns whether there is
  * more to do at once. */
-bool kin__store_reflector_list_step(kin_reflector *reflector);
+bool kin__public_reflector_list_step(kin_reflector *reflector);
 
 /* Frees part of the list being applied. Returns whether there is more. */
-bool kin__store_reflector_drop_some(kin_reflector *reflector);
+bool kin__public_reflector_drop_some(kin_reflector *reflector);
 
 /* Timer callbacks. */
-void kin__store_reflector_on_retry(kin__timer *timer);
-void kin__store_reflector_on_resync(kin__timer *timer);
+void kin__public_reflector_on_retry(kin__timer *timer);
+void kin__public_reflector_on_resync(kin__timer *timer);
 
 #endif /* KIN_CACHE_PUBLIC_REFLECTOR_CORE_H */

@@ -24,14 +24,14 @@ static void arm_resync(kin_reflector *reflector) {
 
 /* RF-11: between a list that was applied and the next one. */
 static bool may_resync(const kin_reflector *reflector) {
-  const kin__reflector *machine = &reflector->feed.reflector;
+  const kin__listwatch *machine = &reflector->feed.listwatch;
   switch (machine->state) {
-  case KIN__REFLECTOR_OPENING:
-  case KIN__REFLECTOR_WATCHING:
-  case KIN__REFLECTOR_VERIFYING:
+  case KIN__LISTWATCH_OPENING:
+  case KIN__LISTWATCH_WATCHING:
+  case KIN__LISTWATCH_VERIFYING:
     return true;
-  case KIN__REFLECTOR_WAITING:
-    return machine->after_wait != KIN__REFLECTOR_LISTING;
+  case KIN__LISTWATCH_WAITING:
+    return machine->after_wait != KIN__LISTWATCH_LISTING;
   default:
     return false;
   }
@@ -48,7 +48,7 @@ static bool should_resync(kin_reflector *reflector) {
 }
 
 /* A failure says nothing about the position: the watch goes on. */
-void kin__store_reflector_on_resync(kin__timer *timer) {
+void kin__public_reflector_on_resync(kin__timer *timer) {
   kin_reflector *reflector =
       KIN__CONTAINER_OF(timer, kin_reflector, resync_timer);
   if (!may_resync(reflector)) {
@@ -132,7 +132,7 @@ static bool hand_over_step(kin_reflector *reflector) {
   int err = 0;
   if (!reflector->has_begun) {
     err = taker->begin(taker->ctx, kin__stage_count(stage),
-                       kin__cstr(reflector->feed.reflector.found_version));
+                       kin__cstr(reflector->feed.listwatch.found_version));
     reflector->has_begun = err == 0;
   }
   kin__slice slice = begin_slice(reflector);
@@ -158,7 +158,7 @@ static bool replace_step(kin_reflector *reflector) {
   const kin_object *const *objects =
       (const kin_object *const *)reflector->objects;
   int err = store->replace(store->ctx, objects, reflector->count,
-                           kin__cstr(reflector->feed.reflector.found_version));
+                           kin__cstr(reflector->feed.listwatch.found_version));
   if (reflector->is_closing) {
     return true;
   }
@@ -172,7 +172,7 @@ static bool replace_step(kin_reflector *reflector) {
 }
 
 /* Returns whether there is more to drop. */
-bool kin__store_reflector_drop_some(kin_reflector *reflector) {
+bool kin__public_reflector_drop_some(kin_reflector *reflector) {
   kin__slice slice = begin_slice(reflector);
   while (reflector->count > 0 && kin__slice_next(&slice)) {
     kin_object_unref(reflector->objects[--reflector->count]);
@@ -198,22 +198,22 @@ static void tell_result(kin_reflector *reflector) {
 }
 
 static bool drop_step(kin_reflector *reflector) {
-  if (kin__store_reflector_drop_some(reflector)) {
+  if (kin__public_reflector_drop_some(reflector)) {
     return true;
   }
   reflector->phase = KIN__LIST_IDLE;
-  if (reflector->feed.reflector.state == KIN__REFLECTOR_APPLYING) {
+  if (reflector->feed.listwatch.state == KIN__LISTWATCH_APPLYING) {
     tell_result(reflector);
   }
   return false;
 }
 
-void kin__store_reflector_on_retry(kin__timer *timer) {
-  kin__store_reflector_wake(
+void kin__public_reflector_on_retry(kin__timer *timer) {
+  kin__public_reflector_wake(
       KIN__CONTAINER_OF(timer, kin_reflector, apply_timer));
 }
 
-bool kin__store_reflector_list_step(kin_reflector *reflector) {
+bool kin__public_reflector_list_step(kin_reflector *reflector) {
   switch (reflector->phase) {
   case KIN__LIST_GATHERING:
     return reflector->taker != NULL ? hand_over_step(reflector)

@@ -494,7 +494,7 @@ void kin__list_check_begin(kin__list_check **made,
                            const kin__list_check_subject *of) {
   const kin_feed *feed = of->feed;
   const kin__env *env = feed->env;
-  const char *version = feed->reflector.found_version;
+  const char *version = feed->listwatch.found_version;
   if (!env->check_watch_lists || !feed->is_held || version[0] == '\0' ||
       strcmp(version, "0") == 0) {
     return;

@@ -60,7 +60,7 @@ struct kin_client {
   kin__gate lists;
   kin__limiter limiter; /* in use iff env.limiter is not NULL */
   kin__warnings warnings;
-  bool stream_refused; /* by the server; see kin__reflector_use_streams */
+  bool stream_refused; /* by the server; see kin__listwatch_use_streams */
   char problem[KIN__PROBLEM_SIZE];
   kin_client_close_cb close_cb;
   void *close_data;
@@ -100,11 +100,11 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .random = &client->random,
                  .log = &client->log,
                  .mutation_check_ms = options->mutation_check_ms,
-                 .source = {.start = source_start,
-                            .cancel = source_cancel,
-                            .pause = source_pause,
-                            .resume = source_resume,
-                            .ctx = client->transport},
+                 .transport = {.start = source_start,
+                               .cancel = source_cancel,
+                               .pause = source_pause,
+                               .resume = source_resume,
+                               .ctx = client->transport},
                  .handler_ns = &client->loop.handler_ns,
                  .lists = &client->lists,
                  .limiter = options->qps_milli != 0 ? &client->limiter : NULL,

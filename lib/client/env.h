@@ -18,13 +18,13 @@
 /* Something to be done at the beginning of a later loop iteration, when no
  * frame of ours is on the stack. */
 typedef struct kin__deferred {
-  kin__list node;
+  kin__link node;
   void (*cb)(struct kin__deferred *deferred);
 } kin__deferred;
 
 /* Where responses come from: the transport, or a test. The meaning is that of
  * the functions of transport/exchange.h with the same names. */
-typedef struct kin__source {
+typedef struct kin__transport_ops {
   int (*start)(void *ctx, const kin__request *request,
                const kin__exchange_callbacks *callbacks, void *callbacks_ctx,
                void **out);
@@ -32,7 +32,7 @@ typedef struct kin__source {
   void (*pause)(void *exchange);
   void (*resume)(void *exchange);
   void *ctx;
-} kin__source;
+} kin__transport_ops;
 
 /* All that an informer needs of its surroundings. A client fills it with a
  * libuv loop and sockets; a simulation with a virtual clock and a script. */
@@ -45,13 +45,13 @@ typedef struct kin__env {
   kin__random *random;
   const kin__log *log;
   uint32_t mutation_check_ms; /* between two passes; 0: 1 s */
-  kin__source source;
+  kin__transport_ops transport;
   uint64_t *handler_ns;    /* time spent in callbacks is added here */
-  kin__list *deferred;     /* whoever runs the scheduler runs these first */
+  kin__link *deferred;     /* whoever runs the scheduler runs these first */
   void (*wake)(void *ctx); /* so that it does so soon */
   void *wake_ctx;
   kin__gate *lists;       /* through which lists are made; NULL: none */
-  bool *stream_refused;   /* see kin__reflector_use_streams; NULL: no streams */
+  bool *stream_refused;   /* see kin__listwatch_use_streams; NULL: no streams */
   bool check_watch_lists; /* see consistency.h */
 
   /* Of requests to the server; NULL: none. */
@@ -70,7 +70,7 @@ static inline void kin__env_add_handler_time(const kin__env *env,
 
 static inline void kin__env_defer(const kin__env *env,
                                   kin__deferred *deferred) {
-  kin__list_push(env->deferred, &deferred->node);
+  kin__link_push(env->deferred, &deferred->node);
   env->wake(env->wake_ctx);
 }
 

@@ -68,20 +68,20 @@ static uint64_t budget_left(const kin__loop *loop, uint64_t start_ns) {
  * iteration, and may free what it belongs to. What the budget leaves undone is
  * first in the next iteration. */
 static void run_deferred(kin__loop *loop, uint64_t start_ns) {
-  kin__list batch;
-  kin__list_init(&batch);
-  kin__list_splice(&batch, &loop->deferred);
-  while (!kin__list_is_empty(&batch)) {
+  kin__link batch;
+  kin__link_init(&batch);
+  kin__link_splice(&batch, &loop->deferred);
+  while (!kin__link_is_empty(&batch)) {
     kin__deferred *deferred =
         KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-    kin__list_remove(&deferred->node);
+    kin__link_remove(&deferred->node);
     deferred->cb(deferred);
     if (budget_left(loop, start_ns) == 0) {
       break;
     }
   }
-  kin__list_splice(&batch, &loop->deferred);
-  kin__list_splice(&loop->deferred, &batch);
+  kin__link_splice(&batch, &loop->deferred);
+  kin__link_splice(&loop->deferred, &batch);
 }
 
 static void arm(kin__loop *loop);
@@ -103,7 +103,7 @@ static void settle_timer(kin__loop *loop);
 
 static bool has_work(const kin__loop *loop) {
   return kin__sched_has_work(&loop->sched) || loop->are_timers_due ||
-         !kin__list_is_empty(&loop->deferred);
+         !kin__link_is_empty(&loop->deferred);
 }
 
 /* All work of an iteration, but for the callbacks of libuv that only note what
@@ -187,7 +187,7 @@ static void on_timer(uv_timer_t *timer) {
 
 void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
   *loop = (kin__loop){.uv = uv, .budget_ns = budget_ns, .armed_ms = UINT64_MAX};
-  kin__list_init(&loop->deferred);
+  kin__link_init(&loop->deferred);
   kin__sched_init(&loop->sched, hr_now_ns, NULL);
   kin__timers_init(&loop->timers);
   kin__tick_init(&loop->turn, on_turn);

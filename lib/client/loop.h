@@ -39,7 +39,7 @@ typedef struct kin__loop {
   uv_timer_t timer;
   kin__sched sched;
   kin__timers timers;
-  kin__list deferred; /* of kin__deferred */
+  kin__link deferred; /* of kin__deferred */
   uint64_t armed_ms;  /* when the uv_timer_t goes off, UINT64_MAX if never */
   uint64_t budget_ns;
   uint64_t handler_ns; /* ever; handlers' time is added here by dispatch */

@@ -37,7 +37,7 @@ struct kin__token {
   char *buffer;    /* KIN__TOKEN_MAX_BYTES, while reading */
   size_t length;
   int status;
-  kin__list waiters;
+  kin__link waiters;
 
   kin__tick gone; /* so that close_cb comes from the loop */
   bool is_closing;
@@ -182,7 +182,7 @@ static int get(void *ctx, kin__waiter *waiter, kin__credential *out) {
   if (waiter != NULL && !waiter->is_served && is_due(token)) {
     int err = token->is_reading ? 0 : start_reading(token);
     if (err == 0) {
-      kin__list_push(&token->waiters, &waiter->node);
+      kin__link_push(&token->waiters, &waiter->node);
       return KIN__PENDING;
     }
     fail(token, err, kin_strerror(err));
@@ -243,7 +243,7 @@ int kin__token_new(kin__token **out, const kin__token_options *options) {
   token->allocator = options->allocator;
   token->clock = options->clock;
   token->log = options->log;
-  kin__list_init(&token->waiters);
+  kin__link_init(&token->waiters);
   kin__tick_init(&token->gone, on_gone);
   int err = fill(token, options);
   if (err != 0) {
@@ -267,7 +267,7 @@ static void finish_close(kin__token *token) {
 }
 
 void kin__token_close(kin__token *token, void (*cb)(void *ctx), void *ctx) {
-  assert(!token->is_closing && kin__list_is_empty(&token->waiters));
+  assert(!token->is_closing && kin__link_is_empty(&token->waiters));
   token->is_closing = true;
   token->close_cb = cb;
   token->close_ctx = ctx;

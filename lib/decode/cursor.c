@@ -54,7 +54,7 @@ void kin__cursor_reset(kin__cursor *cursor) {
                           .buf = buf};
 }
 
-void kin__cursor_feed(kin__cursor *cursor, const char *bytes, size_t length) {
+void kin__cursor_parse(kin__cursor *cursor, const char *bytes, size_t length) {
   assert(cursor->at == cursor->length);
   cursor->base += cursor->length;
   cursor->bytes = bytes;

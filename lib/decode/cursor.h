@@ -16,7 +16,7 @@
  * the containers it wants to look into and skips the others at the speed of the
  * scanner.
  *
- *   kin__cursor_feed(&cursor, bytes, length);
+ *   kin__cursor_parse(&cursor, bytes, length);
  *   while ((token = kin__cursor_next(&cursor)) > 0) ...   0: feed more
  *
  * Where values are entered the grammar is checked in full, but for escapes in
@@ -80,7 +80,7 @@ void kin__cursor_reset(kin__cursor *cursor);
 
 /* The next bytes; the last span must be used up. They must stay in place until
  * kin__cursor_next has returned KIN__TOKEN_MORE. */
-void kin__cursor_feed(kin__cursor *cursor, const char *bytes, size_t length);
+void kin__cursor_parse(kin__cursor *cursor, const char *bytes, size_t length);
 
 /* The next token. Errors: KIN_EJSON, KIN_EDEPTH (over KIN__CURSOR_LEVELS are
  * entered), KIN_ENOMEM; the cursor is then dead until it is reset. */

@@ -288,12 +288,12 @@ static int run(kin__list_decoder *d) {
   return err;
 }
 
-int kin__list_decoder_feed(kin__list_decoder *d, const char *bytes,
-                           size_t length) {
+int kin__list_decoder_parse(kin__list_decoder *d, const char *bytes,
+                            size_t length) {
   if (d->error != 0 || length == 0) {
     return d->error;
   }
-  kin__cursor_feed(&d->cursor, bytes, length);
+  kin__cursor_parse(&d->cursor, bytes, length);
   d->error = run(d);
   if (d->error != 0) {
     kin__item_note_key(&d->item, &d->cursor); /* while the bytes are there */

@@ -40,8 +40,8 @@ void kin__list_decoder_reset(kin__list_decoder *decoder);
  * KIN_EKEY (see sink->bad, if that is NULL), KIN_ENOMEM, and what the sink
  * returned. Where another member occurs twice the
  * first counts. */
-int kin__list_decoder_feed(kin__list_decoder *decoder, const char *bytes,
-                           size_t length);
+int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
+                            size_t length);
 
 /* The body has ended. Errors: KIN_ETRUNCATED, KIN_EUNEXPECTED (no items or no
  * metadata). `result` is valid until reset or free. */

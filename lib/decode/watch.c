@@ -302,13 +302,13 @@ static int hold_frame(kin__watch_decoder *d) {
                                      : err;
 }
 
-int kin__watch_decoder_feed(kin__watch_decoder *d, const char *bytes,
-                            size_t length) {
+int kin__watch_decoder_parse(kin__watch_decoder *d, const char *bytes,
+                             size_t length) {
   if (d->error != 0 || length == 0) {
     return d->error;
   }
   uint32_t body = d->body;
-  kin__cursor_feed(&d->cursor, bytes, length);
+  kin__cursor_parse(&d->cursor, bytes, length);
   int err = run(d);
   if (d->body != body) {
     return err; /* a sink call has reset it: the error is the old body's */

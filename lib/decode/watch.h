@@ -26,15 +26,15 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
                            const kin__decode_sink *sink);
 void kin__watch_decoder_free(kin__watch_decoder *decoder);
 /* Readies it for another body. Legal inside a sink call, if that returns an
- * error: the call of kin__watch_decoder_feed returns this error, which says
+ * error: the call of kin__watch_decoder_parse returns this error, which says
  * nothing of the body to come. */
 void kin__watch_decoder_reset(kin__watch_decoder *decoder);
 
-/* Errors as kin__list_decoder_feed; KIN_EUNEXPECTED also for a frame without
+/* Errors as kin__list_decoder_parse; KIN_EUNEXPECTED also for a frame without
  * type or object, and for a Table if sink->bad is NULL; KIN_ETOOBIG also for an
  * ERROR frame's object. */
-int kin__watch_decoder_feed(kin__watch_decoder *decoder, const char *bytes,
-                            size_t length);
+int kin__watch_decoder_parse(kin__watch_decoder *decoder, const char *bytes,
+                             size_t length);
 
 /* Whether the stream is between two frames: ending here loses nothing. */
 bool kin__watch_decoder_is_between(const kin__watch_decoder *decoder);

@@ -11,18 +11,18 @@
 #define CHANGES_AHEAD 16u
 #define WARMED_PER_STEP 1024u
 
-static kin_listener *listener_of(kin__list *node) {
+static kin_listener *listener_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin_listener, node);
 }
 
 /* No user code runs while the list is walked, so it cannot change. */
 #define FOR_EACH(node, dispatcher)                                             \
-  for (kin__list *node = (dispatcher)->listeners.next;                         \
+  for (kin__link *node = (dispatcher)->listeners.next;                         \
        node != &(dispatcher)->listeners; node = node->next)
 
 void kin__dispatcher_init(kin__dispatcher *dispatcher) {
-  kin__list_init(&dispatcher->listeners);
-  kin__list_init(&dispatcher->sync_watches);
+  kin__link_init(&dispatcher->listeners);
+  kin__link_init(&dispatcher->sync_watches);
   dispatcher->has_synced = false;
   dispatcher->is_closed = false;
 }
@@ -51,7 +51,7 @@ bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
 }
 
 void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
-  while (!kin__list_is_empty(&dispatcher->listeners)) {
+  while (!kin__link_is_empty(&dispatcher->listeners)) {
     kin__listener_free(listener_of(dispatcher->listeners.next));
   }
 }
@@ -80,7 +80,7 @@ bool kin__dispatcher_warm(kin__dispatcher *dispatcher) {
     dispatcher->warmed--;
     return true;
   }
-  kin__list *node = dispatcher->warming != NULL ? dispatcher->warming
+  kin__link *node = dispatcher->warming != NULL ? dispatcher->warming
                                                 : dispatcher->listeners.next;
   kin__slice slice = kin__slice_begin_small(dispatcher->sched, WARMED_PER_STEP);
   for (; node != &dispatcher->listeners; node = node->next) {

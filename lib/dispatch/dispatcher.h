@@ -34,14 +34,14 @@ typedef struct kin__dispatcher {
   const kin__clock *clock;
   struct kin_informer *informer; /* passed to callbacks, never looked into */
   kin__hash_seed seed;
-  kin__list listeners;
-  kin__list sync_watches;     /* told by kin__dispatcher_synced, or by close */
+  kin__link listeners;
+  kin__link sync_watches;     /* told by kin__dispatcher_synced, or by close */
   uint32_t default_resync_ms; /* 0: none */
   bool has_synced;            /* kin__dispatcher_synced was called */
   bool is_closed;             /* no callback any more */
-  kin__list *warming;   /* the listener that is warmed next; NULL: the first */
+  kin__link *warming;   /* the listener that is warmed next; NULL: the first */
   unsigned warmed;      /* changes for which all listeners are warm */
-  kin__list *emptying;  /* the listener whose queue is next, once closed */
+  kin__link *emptying;  /* the listener whose queue is next, once closed */
   uint64_t *handler_ns; /* time spent in handlers is added here */
   uint64_t delivered;   /* these three: see kin_informer_metrics */
   uint64_t coalesced;

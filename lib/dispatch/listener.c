@@ -113,19 +113,19 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
     return err;
   }
   listener->dispatcher = dispatcher;
-  kin__list_init(&listener->sync_watches);
+  kin__link_init(&listener->sync_watches);
   take_options(listener, options);
   kin__listener_queue_init(&listener->queue, dispatcher->allocator,
                            wanted_types(listener),
                            exact_limit(options->exact_limit));
   kin__task_init(&listener->task, listener_step);
-  err = kin__listener_feed_start(listener);
+  err = kin__listener_replay_start(listener);
   if (err != 0) {
     kin__listener_queue_finish(&listener->queue);
     kin__free(dispatcher->allocator, listener);
     return err;
   }
-  kin__list_push(&dispatcher->listeners, &listener->node);
+  kin__link_push(&dispatcher->listeners, &listener->node);
   kin__listener_wake(listener);
   *out = listener;
   return 0;
@@ -147,7 +147,7 @@ void kin__listener_free(kin_listener *listener) {
   if (dispatcher->warming == &listener->node) {
     dispatcher->warming = listener->node.next;
   }
-  kin__list_remove(&listener->node);
+  kin__link_remove(&listener->node);
   kin__listener_queue_finish(&listener->queue);
   kin__free(dispatcher->allocator, listener);
 }
@@ -159,7 +159,7 @@ static bool can_deliver(const kin_listener *listener) {
 static bool has_delivery(const kin_listener *listener) {
   return can_deliver(listener) &&
          (!kin__listener_queue_is_empty(&listener->queue) ||
-          kin__listener_can_feed(listener));
+          kin__listener_can_replay(listener));
 }
 
 static bool has_work(const kin_listener *listener) {
@@ -271,8 +271,8 @@ static void run_slice(kin_listener *listener) {
   uint32_t batch = 1;
   do {
     if (kin__listener_queue_count(&listener->queue) < KIN__FEED_BELOW &&
-        kin__listener_can_feed(listener)) {
-      work += kin__listener_feed(listener);
+        kin__listener_can_replay(listener)) {
+      work += kin__listener_replay(listener);
       now = kin__clock_ns(dispatcher->clock);
     }
     uint32_t left = work < max_work ? max_work - work : 1;

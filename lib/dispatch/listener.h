@@ -17,7 +17,7 @@
  * kin_listener_close, or, if its dispatcher is closed, to
  * kin__dispatcher_finish: until then the user may hold the handle. */
 struct kin_listener {
-  kin__list node; /* in dispatcher->listeners */
+  kin__link node; /* in dispatcher->listeners */
   kin__dispatcher *dispatcher;
   kin__listener_queue queue;
 
@@ -29,7 +29,7 @@ struct kin_listener {
   bool is_relist_updates;
   bool is_synced_queued; /* synced was pushed */
   bool has_synced;       /* synced was delivered */
-  kin__list sync_watches;
+  kin__link sync_watches;
 
   kin__task task;
   kin_event_cb callbacks[KIN_EVENT_RELISTED + 1]; /* by event type */

@@ -57,7 +57,7 @@ static int push_synced(kin_listener *listener) {
   return 0;
 }
 
-int kin__listener_feed_start(kin_listener *listener) {
+int kin__listener_replay_start(kin_listener *listener) {
   kin__dispatcher *dispatcher = listener->dispatcher;
   kin__timer_init(&listener->resync_timer, on_resync_due);
   kin__timer_init(&listener->retry_timer, on_retry_due);
@@ -136,7 +136,7 @@ static uint32_t resync(kin_listener *listener) {
   return visited;
 }
 
-uint32_t kin__listener_feed(kin_listener *listener) {
+uint32_t kin__listener_replay(kin_listener *listener) {
   if (listener->replay != KIN__NO_SLOT) {
     return replay(listener);
   }

@@ -14,10 +14,10 @@
 
 /* Begins the replay, if there is anything to replay, and the resync period.
  * Errors: KIN_ENOMEM. */
-int kin__listener_feed_start(kin_listener *listener);
+int kin__listener_replay_start(kin_listener *listener);
 
-/* Whether kin__listener_feed has something to do now. */
-static inline bool kin__listener_can_feed(const kin_listener *listener) {
+/* Whether kin__listener_replay has something to do now. */
+static inline bool kin__listener_can_replay(const kin_listener *listener) {
   return (listener->replay != KIN__NO_SLOT ||
           listener->resync != KIN__NO_SLOT) &&
          !listener->retry_timer.is_active;
@@ -26,7 +26,7 @@ static inline bool kin__listener_can_feed(const kin_listener *listener) {
 /* Queues the objects of some more slots and returns the number of slots visited
  * (at most KIN__FEED_SLOTS, and for one slice). Without memory it stops for a
  * while. */
-uint32_t kin__listener_feed(kin_listener *listener);
+uint32_t kin__listener_replay(kin_listener *listener);
 
 /* Feed only queues that are shorter than this. */
 #define KIN__FEED_BELOW 64u

@@ -12,16 +12,16 @@
  * to be done and schedule it, and must not call anything that closes or
  * frees. */
 typedef struct kin__sync_watch {
-  kin__list node; /* in the dispatcher's or the listener's sync_watches */
+  kin__link node; /* in the dispatcher's or the listener's sync_watches */
   void (*notify)(struct kin__sync_watch *watch, int result);
 } kin__sync_watch;
 
 /* Tells all that are in the list. */
-static inline void kin__sync_watches_tell(kin__list *watches, int result) {
-  while (!kin__list_is_empty(watches)) {
+static inline void kin__sync_watches_tell(kin__link *watches, int result) {
+  while (!kin__link_is_empty(watches)) {
     kin__sync_watch *watch =
         KIN__CONTAINER_OF(watches->next, kin__sync_watch, node);
-    kin__list_remove(&watch->node);
+    kin__link_remove(&watch->node);
     watch->notify(watch, result);
   }
 }

@@ -47,7 +47,7 @@ static void request_ended(kin_feed *feed) {
   feed->request = KIN__REQUEST_NONE;
   feed->answer = NULL;
   feed->delayed_since_ms = UINT64_MAX;
-  kin__list_remove(&feed->paused_node);
+  kin__link_remove(&feed->paused_node);
   if (feed->is_held) {
     /* It comes again with the next watch. */
     feed->is_held = false;
@@ -80,13 +80,13 @@ void kin__feed_delayed(kin_feed *feed) {
 void kin__feed_sent_late(kin_feed *feed) {
   feed->delayed_since_ms = UINT64_MAX;
   bool is_later_page =
-      feed->request == KIN__REQUEST_LIST && feed->reflector.token.length > 0;
+      feed->request == KIN__REQUEST_LIST && feed->listwatch.token.length > 0;
   if (!is_later_page) {
     start_clock(feed);
   }
 }
 
-static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
+static int send_request(kin_feed *feed, const kin__listwatch_actions *actions) {
   kin_feed_request request = {
       .is_watch = kin__is_watch(actions->request),
       .send_initial_events = actions->request == KIN__REQUEST_STREAM,
@@ -122,10 +122,10 @@ static int send_request(kin_feed *feed, const kin__reflector_actions *actions) {
   return err;
 }
 
-void kin__feed_pause(kin_feed *feed, kin__list *list) {
+void kin__feed_pause(kin_feed *feed, kin__link *list) {
   if (kin__feed_is_open(feed) && feed->source.pause != NULL &&
-      kin__list_is_empty(&feed->paused_node)) {
-    kin__list_push(list, &feed->paused_node);
+      kin__link_is_empty(&feed->paused_node)) {
+    kin__link_push(list, &feed->paused_node);
     if (!feed->is_held) {
       feed->source.pause(feed->source.ctx, feed->answer);
     }
@@ -133,7 +133,7 @@ void kin__feed_pause(kin_feed *feed, kin__list *list) {
 }
 
 void kin__feed_resume(kin_feed *feed) {
-  kin__list_remove(&feed->paused_node);
+  kin__link_remove(&feed->paused_node);
   if (!feed->is_held) {
     feed->source.resume(feed->source.ctx, feed->answer);
   }
@@ -143,7 +143,7 @@ void kin__feed_resume(kin_feed *feed) {
  * overtakes it. */
 static void hold(kin_feed *feed) {
   feed->is_held = true;
-  if (kin__list_is_empty(&feed->paused_node)) {
+  if (kin__link_is_empty(&feed->paused_node)) {
     feed->source.pause(feed->source.ctx, feed->answer);
   }
 }
@@ -157,7 +157,7 @@ static void unhold(kin_feed *feed) {
   if (err != 0) {
     drop_held(feed);
     kin__feed_give_up(feed, err, "");
-  } else if (kin__list_is_empty(&feed->paused_node)) {
+  } else if (kin__link_is_empty(&feed->paused_node)) {
     feed->source.resume(feed->source.ctx, feed->answer);
   }
 }
@@ -165,7 +165,7 @@ static void unhold(kin_feed *feed) {
 /* Lists, and streams until they are complete, are made a few at a time per
  * client, so that many informers that start together do not ask the server, and
  * stage, everything at once. */
-static bool must_wait(kin_feed *feed, const kin__reflector_actions *actions) {
+static bool must_wait(kin_feed *feed, const kin__listwatch_actions *actions) {
   bool is_list = actions->request == KIN__REQUEST_LIST ||
                  actions->request == KIN__REQUEST_STREAM;
   if (is_list && actions->token == NULL) {
@@ -185,27 +185,27 @@ static void on_list_overdue(kin__gate_visitor *visitor) {
 }
 
 static void leave_lists(kin_feed *feed) {
-  kin__reflector_state state = feed->reflector.state;
-  if (feed->env->lists != NULL && state != KIN__REFLECTOR_LISTING &&
-      state != KIN__REFLECTOR_STREAMING) {
+  kin__listwatch_state state = feed->listwatch.state;
+  if (feed->env->lists != NULL && state != KIN__LISTWATCH_LISTING &&
+      state != KIN__LISTWATCH_STREAMING) {
     kin__gate_leave(feed->env->lists, &feed->lists);
   }
 }
 
 /* --- Carrying out the reflector's actions --------------------------------- */
 
-static void step_failed(kin_feed *feed, kin__reflector_input_type type,
+static void step_failed(kin_feed *feed, kin__listwatch_input_type type,
                         const kin__failure *failure) {
-  kin__reflector_input input = {.type = type, .failure = failure};
+  kin__listwatch_input input = {.type = type, .failure = failure};
   kin__feed_step(feed, &input);
 }
 
-static void step_simple(kin_feed *feed, kin__reflector_input_type type) {
-  kin__reflector_input input = {.type = type};
+static void step_simple(kin_feed *feed, kin__listwatch_input_type type) {
+  kin__listwatch_input input = {.type = type};
   kin__feed_step(feed, &input);
 }
 
-static void request(kin_feed *feed, const kin__reflector_actions *actions) {
+static void request(kin_feed *feed, const kin__listwatch_actions *actions) {
   int err = send_request(feed, actions);
   if (err != 0) {
     kin__failure cause;
@@ -214,7 +214,7 @@ static void request(kin_feed *feed, const kin__reflector_actions *actions) {
   }
 }
 
-static void act(kin_feed *feed, const kin__reflector_actions *actions,
+static void act(kin_feed *feed, const kin__listwatch_actions *actions,
                 const kin__failure *failure) {
   const kin__env *env = feed->env;
   if (actions->cancel_request) {
@@ -268,23 +268,23 @@ static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
   kin__feed_report_turn(feed, waited_ms);
   if (feed->list_wait.request == KIN__REQUEST_STREAM &&
-      *feed->reflector.stream_refused) {
+      *feed->listwatch.stream_refused) {
     step_simple(feed, KIN__INPUT_REFUSED);
   } else {
     request(feed, &feed->list_wait);
   }
 }
 
-void kin__feed_step(kin_feed *feed, const kin__reflector_input *input) {
-  kin__reflector_actions actions;
-  kin__reflector_state before = feed->reflector.state;
-  kin__reflector_step(&feed->reflector, input, kin__env_now_ms(feed->env),
+void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input) {
+  kin__listwatch_actions actions;
+  kin__listwatch_state before = feed->listwatch.state;
+  kin__listwatch_step(&feed->listwatch, input, kin__env_now_ms(feed->env),
                       &actions);
-  if (feed->reflector.state != before) {
+  if (feed->listwatch.state != before) {
     kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
                    feed->resource->plural, feed->namespace_,
-                   kin__reflector_state_name(before),
-                   kin__reflector_state_name(feed->reflector.state));
+                   kin__listwatch_state_name(before),
+                   kin__listwatch_state_name(feed->listwatch.state));
     kin__feed_mind_silence(feed);
   }
   kin__feed_check_verdict(feed);
@@ -331,7 +331,7 @@ void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
 
 void kin__feed_answer(kin_feed *feed, kin_retry answer,
                       uint64_t retry_after_ms) {
-  kin__reflector_input input = {.type = KIN__INPUT_RETRY_AFTER,
+  kin__listwatch_input input = {.type = KIN__INPUT_RETRY_AFTER,
                                 .delay_ms = retry_after_ms < MAX_RETRY_AFTER_MS
                                                 ? retry_after_ms
                                                 : MAX_RETRY_AFTER_MS};
@@ -348,10 +348,10 @@ void kin__feed_opened(kin_feed *feed) {
   if (kin__is_watch(feed->request)) {
     feed->counters.watches++;
   }
-  if (feed->reflector.is_watch_only) {
+  if (feed->listwatch.is_watch_only) {
     feed->has_synced = true;
   }
-  kin__reflector_input input = {.type = KIN__INPUT_HEAD,
+  kin__listwatch_input input = {.type = KIN__INPUT_HEAD,
                                 .connection = feed->connection};
   bool is_watch = feed->request == KIN__REQUEST_WATCH;
   kin__feed_step(feed, &input);
@@ -360,7 +360,7 @@ void kin__feed_opened(kin_feed *feed) {
   }
 }
 
-void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
+void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure) {
   drop_request(feed);
   step_failed(feed, type, failure);
@@ -377,7 +377,7 @@ void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
   kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
 }
 
-void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
+void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
                           const kin__failure *failure) {
   request_ended(feed);
   step_failed(feed, type, failure);
@@ -390,7 +390,7 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
   kin__failure no_memory;
   kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
                          "");
-  kin__reflector_input input = {.type = KIN__INPUT_PAGE,
+  kin__listwatch_input input = {.type = KIN__INPUT_PAGE,
                                 .version = version,
                                 .token = token,
                                 .failure = &no_memory,
@@ -399,14 +399,14 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
 }
 
 void kin__feed_streamed(kin_feed *feed, const char *version) {
-  kin__reflector_input input = {.type = KIN__INPUT_STREAMED,
+  kin__listwatch_input input = {.type = KIN__INPUT_STREAMED,
                                 .version = version};
   kin__feed_step(feed, &input);
 }
 
 void kin__feed_end_watch(kin_feed *feed) {
   request_ended(feed);
-  kin__reflector_input input = {.type = KIN__INPUT_WATCH_ENDED,
+  kin__listwatch_input input = {.type = KIN__INPUT_WATCH_ENDED,
                                 .quiet_ms = kin__env_now_ms(feed->env) -
                                             feed->last_byte_ms};
   kin__feed_step(feed, &input);
@@ -426,20 +426,20 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .last_event_ms = UINT64_MAX,
                      .last_bookmark_ms = UINT64_MAX,
                      .delayed_since_ms = UINT64_MAX};
-  kin__reflector_init(&feed->reflector, env->allocator, env->random,
+  kin__listwatch_init(&feed->listwatch, env->allocator, env->random,
                       options->page_size, kin__env_now_ms(env));
   if (options->watch_after != NULL) {
-    kin__reflector_watch_only(&feed->reflector, options->watch_after,
+    kin__listwatch_watch_only(&feed->listwatch, options->watch_after,
                               options->watch_timeout_s,
                               options->is_single_watch);
   }
-  kin__reflector_use_consistency(&feed->reflector,
+  kin__listwatch_use_consistency(&feed->listwatch,
                                  (kin__consistency)options->consistency,
                                  kin__or_default(options->start_version, ""));
-  kin__reflector_retry_internal_errors(&feed->reflector,
+  kin__listwatch_retry_internal_errors(&feed->listwatch,
                                        options->internal_error_retry_ms);
   if (feed->source.watch_list && feed->source.pause != NULL) {
-    kin__reflector_use_streams(&feed->reflector, options->stream_refused);
+    kin__listwatch_use_streams(&feed->listwatch, options->stream_refused);
   }
   kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
@@ -448,10 +448,10 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   kin__stage_init(&feed->held, env->allocator);
   kin__notice_init(&feed->notice);
   kin__object_notice_init(&feed->object_notice);
-  kin__list_init(&feed->paused_node);
+  kin__link_init(&feed->paused_node);
 }
 
 void kin__feed_finish(kin_feed *feed) {
-  kin__reflector_finish(&feed->reflector);
+  kin__listwatch_finish(&feed->listwatch);
   kin__object_notice_finish(feed);
 }

@@ -67,7 +67,7 @@ typedef struct kin__feed_owner {
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
   /* A feed that only watches has stopped by itself, inside a call of its source
-   * or of its own; `failure` as for kin__reflector_actions.ended. May note and
+   * or of its own; `failure` as for kin__listwatch_actions.ended. May note and
    * schedule only. */
   void (*ended)(kin_feed *feed, const kin__failure *failure);
   /* To be told to the program, from a task. Both may close the feed. */
@@ -91,7 +91,7 @@ struct kin_feed {
   const kin__resource *resource;
   const char *namespace_;
 
-  kin__reflector reflector;
+  kin__listwatch listwatch;
   kin__timer timer; /* the reflector's */
   kin__stage stage;
   kin__stage held; /* what a stream brought after its list: at most what was
@@ -100,7 +100,7 @@ struct kin_feed {
   bool has_synced; /* its first list has been applied; set by the owner */
   bool is_closed;  /* nothing is told any more */
 
-  kin__reflector_request request; /* the open one */
+  kin__listwatch_request request; /* the open one */
   void *answer;                   /* what the source calls it */
   bool is_opening;                /* inside source.open */
   bool is_granted;                /* kin__feed_opened was called for it */
@@ -109,9 +109,9 @@ struct kin_feed {
   uint64_t delayed_since_ms; /* the request waits for the client's own limit;
                               * UINT64_MAX: it does not */
   kin__gate_visitor lists;   /* at env->lists, while it lists */
-  kin__reflector_actions
+  kin__listwatch_actions
       list_wait;         /* while it waits there: what is to be done */
-  kin__list paused_node; /* in a list of the owner's iff it is not to read */
+  kin__link paused_node; /* in a list of the owner's iff it is not to read */
 
   bool is_verify_asked; /* kin__feed_verify was called, and is to be answered */
   bool is_silent; /* its watch was, and nothing has shown yet that it is up
@@ -142,12 +142,12 @@ typedef struct kin__feed_options {
   const kin__resource *resource;
   const char *namespace_;
   uint32_t page_size;
-  /* Only to watch, after this version: see kin__reflector_watch_only for these
+  /* Only to watch, after this version: see kin__listwatch_watch_only for these
    * three. NULL: to list and watch. */
   const char *watch_after;
   uint32_t watch_timeout_s;
   bool is_single_watch;
-  /* Lists may come as watches, until it is set: see kin__reflector_use_streams.
+  /* Lists may come as watches, until it is set: see kin__listwatch_use_streams.
    * Needs an owner that takes a stage with changes in it. NULL: they may
    * not. */
   bool *stream_refused;
@@ -208,7 +208,7 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
 /* Stops reading and puts the feed into `list`, if a request is open and reading
  * can be stopped. It leaves the list when it is resumed and when the request
  * ends. */
-void kin__feed_pause(kin_feed *feed, kin__list *list);
+void kin__feed_pause(kin_feed *feed, kin__link *list);
 void kin__feed_resume(kin_feed *feed);
 
 /* Recomputes the state and notes a change. */
@@ -259,10 +259,10 @@ void kin__feed_streamed(kin_feed *feed, const char *version);
  * hand, "" if unknown. Does nothing with KIN_ECLOSED. */
 void kin__feed_give_up(kin_feed *feed, int code, const char *key);
 /* The same with a failure in hand. */
-void kin__feed_break(kin_feed *feed, kin__reflector_input_type type,
+void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure);
 /* The answer has ended by itself, with this failure. */
-void kin__feed_end_failed(kin_feed *feed, kin__reflector_input_type type,
+void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
                           const kin__failure *failure);
 void kin__feed_end_list(kin_feed *feed, const char *version, const char *token);
 void kin__feed_end_watch(kin_feed *feed);

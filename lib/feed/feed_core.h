@@ -9,12 +9,12 @@
  * feed is up to date, feed_state.c says what it is doing, feed_report.c
  * logs. */
 
-static inline bool kin__is_watch(kin__reflector_request request) {
+static inline bool kin__is_watch(kin__listwatch_request request) {
   return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
 }
 
 /* A step of the reflector, and what is to be done after it. */
-void kin__feed_step(kin_feed *feed, const kin__reflector_input *input);
+void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 
 /* A verify may have come to its end. */
 void kin__feed_check_verdict(kin_feed *feed);
@@ -30,7 +30,7 @@ void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms);
 /* A stream has said nothing, or nothing of use, for so long that a list is
  * made. */
 void kin__feed_report_silence(const kin_feed *feed,
-                              const kin__reflector_actions *actions);
+                              const kin__listwatch_actions *actions);
 /* A list has waited for its turn (CN-08), and has it now. */
 void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms);
 /* A list has lost its place among the client's lists, because it was not

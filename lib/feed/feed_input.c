@@ -38,10 +38,10 @@ const kin_object *kin__feed_cached(kin_feed *feed,
 /* The owner is told if that is where the watch has come to (RW-09); it may
  * close the feed. Errors: KIN_ECLOSED. */
 static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
-  kin__reflector_saw(&feed->reflector, type, version);
+  kin__listwatch_saw(&feed->listwatch, type, version);
   kin__feed_check_verdict(feed);
   if (feed->owner->advanced != NULL &&
-      kin__str_equal(version, kin__cstr(feed->reflector.version))) {
+      kin__str_equal(version, kin__cstr(feed->listwatch.version))) {
     feed->owner->advanced(feed, version);
   }
   return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
@@ -69,7 +69,7 @@ static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
   bool is_new = false;
   int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
-  kin__reflector_streamed(&feed->reflector, is_new);
+  kin__listwatch_streamed(&feed->listwatch, is_new);
   return err;
 }
 
@@ -107,7 +107,7 @@ int kin__feed_take_held(kin_feed *feed) {
 
 static int take_stream_bookmark(kin_feed *feed, kin_str version,
                                 bool is_initial_end) {
-  kin__reflector_streamed(&feed->reflector, false);
+  kin__listwatch_streamed(&feed->listwatch, false);
   if (!is_initial_end) {
     return 0; /* WL-03 */
   }
@@ -189,7 +189,7 @@ void kin__feed_received(kin_feed *feed, size_t bytes) {
   touch(feed);
   feed->counters.received_bytes += bytes;
   if (feed->request == KIN__REQUEST_STREAM) {
-    feed->reflector.saw_anything = true;
+    feed->listwatch.saw_anything = true;
   }
 }
 
@@ -363,7 +363,7 @@ int kin_feed_fail(kin_feed *feed, const kin_feed_error *error, bool is_event) {
   }
   kin__failure failure;
   make_failure(feed, &copy, &failure);
-  kin__reflector_input_type type = KIN__INPUT_FAILED;
+  kin__listwatch_input_type type = KIN__INPUT_FAILED;
   if (is_event && is_watch(feed)) {
     (void)kin_feed_open(feed);
     type = KIN__INPUT_ERROR_EVENT;

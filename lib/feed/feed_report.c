@@ -26,7 +26,7 @@ void kin__feed_report(kin_feed *feed, const kin__failure *failure,
 }
 
 void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
-  const kin__verify *verify = &feed->reflector.verify;
+  const kin__verify *verify = &feed->listwatch.verify;
   kin__failure failure = {
       .code = KIN_EGONE, .error_class = KIN_CLASS_SERVER, .retry_after_s = -1};
   snprintf(failure.message, sizeof failure.message,
@@ -39,7 +39,7 @@ void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
 
 /* WL-09. */
 void kin__feed_report_silence(const kin_feed *feed,
-                              const kin__reflector_actions *actions) {
+                              const kin__listwatch_actions *actions) {
   const char *what = "no events received for";
   if (actions->is_endless) {
     what = "its end has not come, and the last new object came";
@@ -94,7 +94,7 @@ void kin__feed_list_complete(kin_feed *feed) {
 void kin__feed_list_applied(kin_feed *feed) {
   const kin__list_times *list = &feed->list;
   uint64_t now_ms = kin__env_now_ms(feed->env);
-  bool has_more = feed->reflector.token.length > 0; /* it only lists */
+  bool has_more = feed->listwatch.token.length > 0; /* it only lists */
   if (has_more || now_ms - list->wanted_ms <= SLOW_LIST_MS) {
     return;
   }

@@ -9,20 +9,20 @@
 #define STALE_AFTER_MS 60000u
 
 static bool is_failing_long(const kin_feed *feed) {
-  const kin__reflector *reflector = &feed->reflector;
+  const kin__listwatch *reflector = &feed->listwatch;
   return reflector->failures > 0 &&
          kin__env_now_ms(feed->env) - reflector->failing_since_ms >=
              STALE_AFTER_MS;
 }
 
 static bool is_stale(const kin_feed *feed) {
-  return feed->is_silent || feed->reflector.is_verify_lost ||
+  return feed->is_silent || feed->listwatch.is_verify_lost ||
          is_failing_long(feed);
 }
 
 /* What the server says to every request is told before all else. */
 static bool is_turned_away(const kin_feed *feed, kin_state *state) {
-  if (feed->reflector.failures == 0) {
+  if (feed->listwatch.failures == 0) {
     return false;
   }
   switch (feed->last_error_class) {
@@ -39,10 +39,10 @@ static bool is_turned_away(const kin_feed *feed, kin_state *state) {
 }
 
 static kin_state compute_state(const kin_feed *feed) {
-  const kin__reflector *reflector = &feed->reflector;
+  const kin__listwatch *reflector = &feed->listwatch;
   kin_state state;
-  if (reflector->state == KIN__REFLECTOR_IDLE ||
-      reflector->state == KIN__REFLECTOR_STOPPED) {
+  if (reflector->state == KIN__LISTWATCH_IDLE ||
+      reflector->state == KIN__LISTWATCH_STOPPED) {
     return KIN_STATE_IDLE;
   }
   if (is_turned_away(feed, &state)) {
@@ -54,7 +54,7 @@ static kin_state compute_state(const kin_feed *feed) {
   if (is_stale(feed)) {
     return KIN_STATE_STALE;
   }
-  if (reflector->state == KIN__REFLECTOR_WATCHING) {
+  if (reflector->state == KIN__LISTWATCH_WATCHING) {
     return KIN_STATE_LIVE;
   }
   /* The first watch, or one that ended as it should, is opened within a round
@@ -92,14 +92,14 @@ void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   status->state = compute_state(feed);
   status->has_synced = feed->has_synced;
   snprintf(status->resource_version, sizeof status->resource_version, "%s",
-           feed->reflector.version);
+           feed->listwatch.version);
   status->byte_age_ms = age_ms(feed->last_byte_ms, now_ms);
   status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
   status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
   status->turn_wait_ms = age_ms(
       is_waiting_to_list(feed) ? feed->lists.since_ms : UINT64_MAX, now_ms);
   status->limit_wait_ms = age_ms(feed->delayed_since_ms, now_ms);
-  status->failures = feed->reflector.failures;
+  status->failures = feed->listwatch.failures;
   status->staged = kin__stage_count(&feed->stage);
   status->last_error_class = feed->last_error_class;
   status->last_error_status = feed->last_error_status;

@@ -4,28 +4,28 @@
 #include <string.h>
 
 /* Whether a feed is up to date: when its owner asks, and by itself when its
- * watch has been silent for long. How is in reflector/reflector_verify.c. */
+ * watch has been silent for long. How is in listwatch/verify.c. */
 
 /* A program that was stopped finds its timers due before the bytes that wait:
  * they get this time. */
 #define SILENCE_GRACE_MS 100u
 
 static void verify(kin_feed *feed, const char *target) {
-  kin__reflector_input input = {.type = KIN__INPUT_VERIFY, .version = target};
+  kin__listwatch_input input = {.type = KIN__INPUT_VERIFY, .version = target};
   kin__feed_step(feed, &input);
 }
 
 static bool can_verify(const kin_feed *feed) {
-  const kin__reflector *reflector = &feed->reflector;
-  return reflector->state == KIN__REFLECTOR_WATCHING &&
+  const kin__listwatch *reflector = &feed->listwatch;
+  return reflector->state == KIN__LISTWATCH_WATCHING &&
          !reflector->verify.is_open;
 }
 
 int kin__feed_verify(kin_feed *feed, const char *target) {
-  if (feed->is_closed || feed->reflector.state == KIN__REFLECTOR_STOPPED) {
+  if (feed->is_closed || feed->listwatch.state == KIN__LISTWATCH_STOPPED) {
     return KIN_ECLOSED;
   }
-  if (feed->reflector.is_watch_only) {
+  if (feed->listwatch.is_watch_only) {
     return KIN_ENOTSUP;
   }
   if (strlen(target) >= KIN__VERSION_SIZE) {
@@ -41,7 +41,7 @@ int kin__feed_verify(kin_feed *feed, const char *target) {
 
 void kin__feed_check_verdict(kin_feed *feed) {
   int code;
-  if (!kin__reflector_take_verdict(&feed->reflector, &code)) {
+  if (!kin__listwatch_take_verdict(&feed->listwatch, &code)) {
     return;
   }
   bool is_asked = feed->is_verify_asked;
@@ -51,12 +51,12 @@ void kin__feed_check_verdict(kin_feed *feed) {
     kin__feed_update_state(feed);
   }
   if (is_asked && feed->owner->verified != NULL) {
-    feed->owner->verified(feed, code, feed->reflector.verify.target);
+    feed->owner->verified(feed, code, feed->listwatch.verify.target);
   }
 }
 
 void kin__feed_forget(kin_feed *feed) {
-  kin__reflector_input input = {.type = KIN__INPUT_FORGET};
+  kin__listwatch_input input = {.type = KIN__INPUT_FORGET};
   kin__feed_step(feed, &input);
 }
 
@@ -70,7 +70,7 @@ void kin__feed_mind_silence(kin_feed *feed) {
   if (feed->stale_after_ms == 0) {
     return;
   }
-  if (feed->reflector.state != KIN__REFLECTOR_WATCHING) {
+  if (feed->listwatch.state != KIN__LISTWATCH_WATCHING) {
     kin__timer_stop(feed->env->timers, &feed->silence);
     return;
   }
@@ -82,7 +82,7 @@ void kin__feed_mind_silence(kin_feed *feed) {
 /* Since when it has been silent: the timer is only moved when it is due, so
  * that a byte costs nothing. A watch that is not read says nothing. */
 static uint64_t silent_since_ms(const kin_feed *feed, uint64_t now_ms) {
-  if (!kin__list_is_empty(&feed->paused_node) || feed->is_held) {
+  if (!kin__link_is_empty(&feed->paused_node) || feed->is_held) {
     return now_ms;
   }
   bool has_spoken = feed->last_byte_ms != UINT64_MAX &&

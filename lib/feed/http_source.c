@@ -301,8 +301,8 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
     return;
   }
   int err = source->is_watch
-                ? kin__watch_decoder_feed(source->watch_decoder, bytes, length)
-                : kin__list_decoder_feed(source->list_decoder, bytes, length);
+                ? kin__watch_decoder_parse(source->watch_decoder, bytes, length)
+                : kin__list_decoder_parse(source->list_decoder, bytes, length);
   if (err == KIN_ECLOSED) {
     return; /* the source may be at the next request already */
   }
@@ -417,7 +417,7 @@ static int send_request(kin__http_source *source) {
       .target = source->target.data,
       .accept = kin__request_accept(source->resource, source->is_watch),
       .is_watch = source->is_watch};
-  const kin__source *transport = &source->env->source;
+  const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
                              &source->exchange);
   if (err == 0 && source->is_paused) {
@@ -432,7 +432,7 @@ static int send_request(kin__http_source *source) {
 static bool must_wait(kin__http_source *source) {
   const kin_feed *feed = source->feed;
   bool is_free =
-      feed->request == KIN__REQUEST_WATCH && feed->reflector.failures == 0;
+      feed->request == KIN__REQUEST_WATCH && feed->listwatch.failures == 0;
   return source->env->limiter != NULL && !is_free &&
          !kin__limiter_enter(source->env->limiter, &source->turn);
 }
@@ -534,7 +534,7 @@ static void cancel_request(void *ctx, void *answer) {
   kin__http_source *source = ctx;
   (void)answer;
   if (source->exchange != NULL) {
-    source->env->source.cancel(source->exchange);
+    source->env->transport.cancel(source->exchange);
   } else {
     kin__limiter_leave(source->env->limiter, &source->turn);
   }
@@ -546,7 +546,7 @@ static void pause_request(void *ctx, void *answer) {
   (void)answer;
   source->is_paused = true;
   if (source->exchange != NULL) {
-    source->env->source.pause(source->exchange);
+    source->env->transport.pause(source->exchange);
   }
 }
 
@@ -555,7 +555,7 @@ static void resume_request(void *ctx, void *answer) {
   (void)answer;
   source->is_paused = false;
   if (source->exchange != NULL) {
-    source->env->source.resume(source->exchange);
+    source->env->transport.resume(source->exchange);
   }
 }
 

@@ -31,7 +31,7 @@ static uint64_t fingerprint(const kin__hash_seed *seed,
  * of them tells a state any more. */
 static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
   kin__object_notice *notice = &feed->object_notice;
-  if (feed->reflector.versions_repeat) {
+  if (feed->listwatch.versions_repeat) {
     kin__free(feed->env->allocator, notice->told);
     notice->told = NULL;
     return true;
@@ -157,7 +157,7 @@ void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
 
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity) {
-  if (feed->reflector.is_watch_only) {
+  if (feed->listwatch.is_watch_only) {
     return code;
   }
   if (!is_news(feed, identity)) {

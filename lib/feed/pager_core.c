@@ -29,7 +29,7 @@ static void wake(kin__pager_core *core) {
 static void stop_reading(kin__pager_core *core) {
   kin__gate *lists = core->feed.env->lists;
   kin__feed_pause(&core->feed, &core->paused);
-  if (lists != NULL && !kin__list_is_empty(&core->paused)) {
+  if (lists != NULL && !kin__link_is_empty(&core->paused)) {
     kin__gate_leave(lists, &core->feed.lists);
   }
 }
@@ -167,7 +167,7 @@ static void tell_end(kin__pager_core *core) {
 /* Reading goes on when half of what may be in hand has been given. */
 static void take_more(kin__pager_core *core) {
   size_t in_hand = kin__stage_count(&core->feed.stage);
-  if (in_hand <= core->high / 2 && !kin__list_is_empty(&core->paused)) {
+  if (in_hand <= core->high / 2 && !kin__link_is_empty(&core->paused)) {
     kin__feed_resume(&core->feed);
   }
   bool has_room = core->page_ends == NULL ||
@@ -249,7 +249,7 @@ int kin__pager_core_init(kin__pager_core *core,
   }
   core->options.feed.owner = &owner;
   core->options.feed.source = &core->source;
-  kin__list_init(&core->paused);
+  kin__link_init(&core->paused);
   kin__task_init(&core->task, step);
   init_feed(core);
   return 0;
@@ -261,7 +261,7 @@ void kin__pager_core_finish(kin__pager_core *core) {
 }
 
 void kin__pager_core_start(kin__pager_core *core) {
-  kin__reflector_list_only(&core->feed.reflector, &core->options.list);
+  kin__listwatch_list_only(&core->feed.listwatch, &core->options.list);
   kin__feed_start(&core->feed);
 }
 

@@ -43,7 +43,7 @@ struct kin__pager_core {
   kin__pager_core_options options;
   kin_lister_watcher source;
   kin_feed feed;
-  kin__list paused; /* the feed, if it is not to read */
+  kin__link paused; /* the feed, if it is not to read */
   kin__task task;
 
   /* Where the complete pages end that have not been given wholly, counted in

@@ -115,7 +115,7 @@ static bool swept_step(kin__scope *scope) {
 /* The first list of the last scope makes the informer synced (SI-16). */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  memcpy(scope->applied_version, scope->feed.reflector.found_version,
+  memcpy(scope->applied_version, scope->feed.listwatch.found_version,
          sizeof scope->applied_version);
   if (scope->feed.has_synced || scope->is_late) {
     return kin__dispatcher_relisted(
@@ -130,7 +130,7 @@ static int tell(kin__scope *scope) {
 
 static void end(kin__scope *scope) {
   scope->apply.phase = KIN__APPLY_IDLE;
-  kin__list_remove(&scope->apply.node);
+  kin__link_remove(&scope->apply.node);
 }
 
 static void dropped(kin__scope *scope) {
@@ -206,7 +206,7 @@ void kin__apply_init(kin__apply *apply) {
   *apply = (kin__apply){.is_empty = true};
   kin__task_init(&apply->task, apply_step);
   kin__timer_init(&apply->timer, on_timer);
-  kin__list_init(&apply->node);
+  kin__link_init(&apply->node);
 }
 
 /* Slots of an earlier generation are what will be swept. */
@@ -219,7 +219,7 @@ static void begin(kin__scope *scope, kin__apply_phase phase,
   /* What the program has put into the store is the first scope's. */
   apply->has_earlier = !apply->is_empty || scope->index == 0;
   apply->wait_until = queue_end(scope->informer);
-  kin__list_push(&scope->informer->applying, &apply->node);
+  kin__link_push(&scope->informer->applying, &apply->node);
   kin__apply_wake(scope);
 }
 

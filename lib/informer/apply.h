@@ -32,7 +32,7 @@ typedef enum kin__apply_phase {
 typedef struct kin__apply {
   kin__task task;
   kin__timer timer; /* memory was out: go on later */
-  kin__list node;   /* in informer->applying iff not IDLE */
+  kin__link node;   /* in informer->applying iff not IDLE */
   kin__apply_phase phase;
   kin_delete_reason reason; /* of what is swept; not RELIST: dropping */
   bool is_empty;            /* the scope has no object in store or queue */

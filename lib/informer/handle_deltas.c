@@ -79,7 +79,7 @@ static bool is_same(const change *c, const kin_object *a) {
   return uid.length > 0 && version.length > 0 &&
          kin__str_equal(uid, kin_object_uid(b)) &&
          kin__str_equal(version, kin_object_resource_version(b)) &&
-         (!c->scope->feed.reflector.versions_repeat ||
+         (!c->scope->feed.listwatch.versions_repeat ||
           kin__str_equal(kin__object_body(a), kin__object_body(b)));
 }
 
@@ -206,11 +206,11 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
 
 /* There is room: whoever waits for it goes on. */
 static void wake_waiters(kin_informer *informer) {
-  for (kin__list *node = informer->applying.next; node != &informer->applying;
+  for (kin__link *node = informer->applying.next; node != &informer->applying;
        node = node->next) {
     kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
   }
-  while (!kin__list_is_empty(&informer->paused)) {
+  while (!kin__link_is_empty(&informer->paused)) {
     kin__feed_resume(
         KIN__CONTAINER_OF(informer->paused.next, kin_feed, paused_node));
   }
@@ -257,7 +257,7 @@ static int process_keys(kin_informer *informer) {
   return 0;
 }
 
-bool kin__process_step(kin__task *task) {
+bool kin__handle_deltas_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, process_task);
   const kin__env *env = informer->env;
   uint64_t began_ns = kin__clock_ns(&env->clock);

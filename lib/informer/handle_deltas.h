@@ -15,6 +15,6 @@
 #define KIN__QUEUE_LOW 1000u
 
 /* The process task: pops a bounded number of keys. */
-bool kin__process_step(kin__task *task);
+bool kin__handle_deltas_step(kin__task *task);
 
 #endif /* KIN_INFORMER_HANDLE_DELTAS_H */

@@ -75,15 +75,15 @@ static void free_informer(kin_informer *informer) {
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
   kin_informer last = *informer;
-  kin__list watches;
-  kin__list_init(&watches);
-  kin__list_splice(&watches, &informer->gone_watches);
+  kin__link watches;
+  kin__link_init(&watches);
+  kin__link_splice(&watches, &informer->gone_watches);
   kin__member_leave(&informer->member);
   free_informer(informer);
-  while (!kin__list_is_empty(&watches)) {
+  while (!kin__link_is_empty(&watches)) {
     kin__gone_watch *watch =
         KIN__CONTAINER_OF(watches.next, kin__gone_watch, node);
-    kin__list_remove(&watch->node);
+    kin__link_remove(&watch->node);
     watch->gone(watch);
   }
   if (last.close_cb != NULL) {
@@ -243,16 +243,16 @@ static void init_parts(kin_informer *informer) {
                            on_mutation, informer);
   kin__version_waits_init(informer);
 
-  kin__list_init(&informer->member.node);
-  kin__list_init(&informer->gone_watches);
-  kin__list_init(&informer->applying);
-  kin__list_init(&informer->paused);
-  kin__task_init(&informer->process_task, kin__process_step);
+  kin__link_init(&informer->member.node);
+  kin__link_init(&informer->gone_watches);
+  kin__link_init(&informer->applying);
+  kin__link_init(&informer->paused);
+  kin__task_init(&informer->process_task, kin__handle_deltas_step);
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
   kin__timer_init(&informer->process_timer, on_process_timer);
   kin__timer_init(&informer->index_timer, on_index_timer);
-  kin__list_init(&informer->gone.node);
+  kin__link_init(&informer->gone.node);
   informer->gone.cb = on_gone;
 }
 

@@ -26,7 +26,7 @@ struct kin__informer_transform;
 /* Told when an informer is gone, before its close callbacks: the pointer is
  * dead. It is in no list then. May note and schedule only. */
 typedef struct kin__gone_watch {
-  kin__list node; /* in the informer's gone_watches */
+  kin__link node; /* in the informer's gone_watches */
   void (*gone)(struct kin__gone_watch *watch);
 } kin__gone_watch;
 
@@ -63,8 +63,8 @@ struct kin_informer {
   kin__version_waits version_waits;
 
   kin__scopes scopes;
-  kin__list applying; /* scopes whose apply task has work, or waits for room */
-  kin__list paused;   /* feeds that do not read because the queue is full */
+  kin__link applying; /* scopes whose apply task has work, or waits for room */
+  kin__link paused;   /* feeds that do not read because the queue is full */
 
   kin__task process_task;
   kin__task index_task;
@@ -82,7 +82,7 @@ struct kin_informer {
   kin__deferred gone;
   kin_informer_close_cb close_cb;
   void *close_data;
-  kin__list gone_watches;
+  kin__link gone_watches;
 };
 
 /* Opens an informer in any surroundings. `env` and everything in it must outlive

@@ -63,7 +63,7 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->checked_lists += counters->checked_lists;
   to->inconsistent_lists += counters->inconsistent_lists;
   for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
-    to->lost_positions[i] += feed->reflector.lost_positions[i];
+    to->lost_positions[i] += feed->listwatch.lost_positions[i];
   }
   for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
     to->failures[i] += from->failures[i];
@@ -99,7 +99,7 @@ void kin_informer_get_metrics(const kin_informer *informer,
        (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
     kin__metrics_add_feed(metrics, &scope->feed);
   }
-  for (const kin__list *node = dispatcher->listeners.next;
+  for (const kin__link *node = dispatcher->listeners.next;
        node != &dispatcher->listeners; node = node->next) {
     const kin_listener *listener =
         KIN__CONTAINER_OF(node, const kin_listener, node);
@@ -117,5 +117,5 @@ bool kin_informer_version_gauge(const kin_informer *informer,
   }
   const kin_feed *feed = kin__informer_feed(informer, namespace_);
   return feed != NULL &&
-         kin__version_gauge(kin__cstr(feed->reflector.version), value);
+         kin__version_gauge(kin__cstr(feed->listwatch.version), value);
 }

@@ -38,7 +38,7 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   kin_informer *informer = kin__scope_of(feed)->informer;
   const kin_object *cached = kin_store_get(&informer->store, key);
-  if (cached == NULL || feed->reflector.versions_repeat ||
+  if (cached == NULL || feed->listwatch.versions_repeat ||
       !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
@@ -71,7 +71,7 @@ static void on_discarded(kin_feed *feed) {
 static void clear(kin__scope *scope) {
   kin_feed *feed = &scope->feed;
   if (feed->state == KIN_STATE_ABSENT &&
-      feed->reflector.state == KIN__REFLECTOR_WAITING &&
+      feed->listwatch.state == KIN__LISTWATCH_WAITING &&
       scope->apply.phase == KIN__APPLY_IDLE && !scope->apply.is_empty) {
     kin__feed_forget(feed);
     kin__apply_drop(scope, KIN_DELETE_CLEARED);
@@ -172,7 +172,7 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
   kin__scope_waits_init(&scope->waits);
-  kin__list_init(&scope->emptied_node);
+  kin__link_init(&scope->emptied_node);
 }
 
 void kin__scope_check_list(kin__scope *scope) {

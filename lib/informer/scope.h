@@ -30,7 +30,7 @@ typedef struct kin__scope {
   kin__apply apply;
   kin__list_check *list_check; /* NULL: none was needed yet */
   kin__scope_waits waits;
-  kin__list emptied_node; /* in the informer's scopes.emptied, if anywhere */
+  kin__link emptied_node; /* in the informer's scopes.emptied, if anywhere */
   char name[];            /* feed.namespace_ */
 } kin__scope;
 

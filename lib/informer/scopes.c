@@ -121,7 +121,7 @@ static void unplace(kin__scope *scope) {
   while (scopes->limit > 0 && scopes->places[scopes->limit - 1] == NULL) {
     scopes->limit--;
   }
-  kin__list_remove(&scope->emptied_node);
+  kin__link_remove(&scope->emptied_node);
 }
 
 static void free_scope(kin__scope *scope) {
@@ -173,15 +173,15 @@ static void gone(kin__scope *scope) {
 
 static bool gone_step(kin__task *task) {
   kin__scopes *scopes = KIN__CONTAINER_OF(task, kin__scopes, task);
-  if (!kin__list_is_empty(&scopes->emptied)) {
+  if (!kin__link_is_empty(&scopes->emptied)) {
     gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
   }
-  return !kin__list_is_empty(&scopes->emptied);
+  return !kin__link_is_empty(&scopes->emptied);
 }
 
 void kin__scopes_emptied(kin__scope *scope) {
   kin__scopes *scopes = &scope->informer->scopes;
-  kin__list_push(&scopes->emptied, &scope->emptied_node);
+  kin__link_push(&scopes->emptied, &scope->emptied_node);
   kin__sched_add(scope->informer->env->sched, &scopes->task);
 }
 
@@ -190,7 +190,7 @@ void kin__scopes_emptied(kin__scope *scope) {
 int kin__scopes_open(kin_informer *informer) {
   const kin__settings *settings = &informer->settings;
   informer->scopes.is_all = settings->namespaces[0][0] == '\0';
-  kin__list_init(&informer->scopes.emptied);
+  kin__link_init(&informer->scopes.emptied);
   kin__task_init(&informer->scopes.task, gone_step);
   kin__timer_init(&informer->scopes.sync_timer, on_sync_timer);
   for (size_t i = 0; i < settings->namespace_count; i++) {

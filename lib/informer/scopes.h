@@ -35,7 +35,7 @@ typedef struct kin__scopes {
   uint32_t synced;   /* of these; those that are being removed do not count */
   uint32_t emptying; /* the place whose stage is freed next, once closed */
   bool is_all;       /* one for all namespaces, and never another */
-  kin__list emptied; /* removed ones whose objects are gone */
+  kin__link emptied; /* removed ones whose objects are gone */
   kin__task task;    /* frees them: no frame that knows them is on the stack */
   kin__timer sync_timer;     /* memory was out when it would have synced */
   kin_informer_metrics past; /* counted by scopes that are gone */

@@ -149,7 +149,7 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
 static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
-  bool is_repeating = scope->feed.reflector.versions_repeat;
+  bool is_repeating = scope->feed.listwatch.versions_repeat;
   if (is_repeating) {
     forget_refused(t);
   }

@@ -24,8 +24,8 @@
 /* Pending iff `code` is PENDING, and then in one of the scope's lists; else in
  * the informer's `ended`, and `scope` may be gone. */
 typedef struct version_wait {
-  kin__list node;
-  kin__list odd_node; /* in the scope's `odd`, or nowhere */
+  kin__link node;
+  kin__link odd_node; /* in the scope's `odd`, or nowhere */
   kin__timer place;   /* in the scope's by_version, or nowhere */
   kin__timer timeout;
   kin_informer *informer;
@@ -39,8 +39,8 @@ typedef struct version_wait {
   char version[KIN__VERSION_SIZE];
 } version_wait;
 
-static version_wait *first_of(const kin__list *list) {
-  return kin__list_is_empty(list)
+static version_wait *first_of(const kin__link *list) {
+  return kin__link_is_empty(list)
              ? NULL
              : KIN__CONTAINER_OF(list->next, version_wait, node);
 }
@@ -55,7 +55,7 @@ static void tell(version_wait *wait) {
   version_wait last = *wait;
   kin_informer *informer = last.informer;
   const kin__env *env = informer->env;
-  kin__list_remove(&wait->node);
+  kin__link_remove(&wait->node);
   kin__timer_stop(env->timers, &wait->timeout);
   kin__free(env->allocator, wait);
   informer->version_waits.count--;
@@ -74,7 +74,7 @@ bool kin__version_waits_tell(kin_informer *informer) {
     }
     tell(wait);
   }
-  return !kin__list_is_empty(&waits->ended);
+  return !kin__link_is_empty(&waits->ended);
 }
 
 static bool tell_step(kin__task *task) {
@@ -85,10 +85,10 @@ static bool tell_step(kin__task *task) {
 /* --- From one list to the next -------------------------------------------- */
 
 static void leave(version_wait *wait) {
-  kin__list_remove(&wait->node);
+  kin__link_remove(&wait->node);
   kin__timer_stop(&wait->scope->waits.by_version, &wait->place);
-  if (!kin__list_is_empty(&wait->odd_node)) {
-    kin__list_remove(&wait->odd_node);
+  if (!kin__link_is_empty(&wait->odd_node)) {
+    kin__link_remove(&wait->odd_node);
     wait->informer->version_waits.odd_count--;
   }
 }
@@ -100,7 +100,7 @@ static void end(version_wait *wait, int code) {
   if (wait->is_question && code != 0) {
     wait->version[0] = '\0'; /* it had been found, but was not stored yet */
   }
-  kin__list_push(&waits->ended, &wait->node);
+  kin__link_push(&waits->ended, &wait->node);
   kin__sched_add(wait->informer->env->sched, &waits->task);
 }
 
@@ -118,9 +118,9 @@ static void settle(version_wait *wait) {
   kin__scope_waits *waits = &wait->scope->waits;
   leave(wait);
   wait->settled_at = informer->processed_keys + informer->fifo.depth;
-  kin__list_push(&waits->settling, &wait->node);
-  kin__list_remove(&waits->settling_node);
-  kin__list_push(&informer->version_waits.settling, &waits->settling_node);
+  kin__link_push(&waits->settling, &wait->node);
+  kin__link_remove(&waits->settling_node);
+  kin__link_push(&informer->version_waits.settling, &waits->settling_node);
 }
 
 static void on_place(kin__timer *place) {
@@ -132,7 +132,7 @@ static void on_place(kin__timer *place) {
 /* "" while it is not known, or known to be of a history that is no more. The
  * position itself, or what a verdict has said since the last list. */
 static const char *position_of(const kin__scope *scope) {
-  const kin__reflector *reflector = &scope->feed.reflector;
+  const kin__listwatch *reflector = &scope->feed.listwatch;
   const kin__scope_waits *waits = &scope->waits;
   if (reflector->versions_repeat || reflector->version[0] == '\0') {
     return "";
@@ -162,8 +162,8 @@ static uint64_t number_of(const char *version) {
 }
 
 static void reach_odd(kin__scope *scope, const char *position) {
-  kin__list *odd = &scope->waits.odd;
-  for (kin__list *node = odd->next, *next; node != odd; node = next) {
+  kin__link *odd = &scope->waits.odd;
+  for (kin__link *node = odd->next, *next; node != odd; node = next) {
     version_wait *wait = KIN__CONTAINER_OF(node, version_wait, odd_node);
     next = node->next;
     if (kin__version_reaches(position, wait->version)) {
@@ -215,15 +215,15 @@ static bool end_settled(kin__scope *scope) {
     end(wait, 0);
     wait = first_settled(scope);
   }
-  if (kin__list_is_empty(&waits->settling)) {
-    kin__list_remove(&waits->settling_node);
+  if (kin__link_is_empty(&waits->settling)) {
+    kin__link_remove(&waits->settling_node);
   }
   return wait != NULL;
 }
 
 void kin__version_waits_processed(kin_informer *informer) {
-  kin__list *settling = &informer->version_waits.settling;
-  for (kin__list *node = settling->next; node != settling; node = node->next) {
+  kin__link *settling = &informer->version_waits.settling;
+  for (kin__link *node = settling->next; node != settling; node = node->next) {
     kin__scope *scope =
         KIN__CONTAINER_OF(node, kin__scope, waits.settling_node);
     if (first_settled(scope) != NULL) {
@@ -245,13 +245,13 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
 /* When the feed is to be asked next; UINT64_MAX: not at all. */
 static uint64_t due_ms(const kin__scope_waits *waits) {
   uint64_t due = UINT64_MAX;
-  if (!kin__list_is_empty(&waits->questions)) {
+  if (!kin__link_is_empty(&waits->questions)) {
     due = 0;
   }
-  if (!kin__list_is_empty(&waits->fresh)) {
+  if (!kin__link_is_empty(&waits->fresh)) {
     due = at_most(due, first_of(&waits->fresh)->began_ms + PATIENCE_MS);
   }
-  if (!kin__list_is_empty(&waits->asked)) {
+  if (!kin__link_is_empty(&waits->asked)) {
     due = at_most(due, waits->again_ms);
   }
   return at_least(due, waits->not_before_ms);
@@ -270,11 +270,11 @@ static void ask_feed(kin__scope *scope) {
     waits->wants_watch = true;
     return;
   }
-  if (kin__list_is_empty(&waits->asked)) {
+  if (kin__link_is_empty(&waits->asked)) {
     waits->again_after_ms = PATIENCE_MS;
   }
-  kin__list_splice(&waits->asked, &waits->fresh);
-  kin__list_splice(&waits->open_questions, &waits->questions);
+  kin__link_splice(&waits->asked, &waits->fresh);
+  kin__link_splice(&waits->open_questions, &waits->questions);
 }
 
 static void ask_if_due(kin__scope *scope) {
@@ -299,7 +299,7 @@ void kin__version_waits_opened(kin_feed *feed) {
   kin__scope *scope = kin__scope_of(feed);
   kin__scope_waits *waits = &scope->waits;
   if (waits->wants_watch) {
-    bool is_asked = !kin__list_is_empty(&waits->questions);
+    bool is_asked = !kin__link_is_empty(&waits->questions);
     waits->wants_watch = false;
     waits->not_before_ms = now_of(scope) + (is_asked ? 0 : PATIENCE_MS);
     kin__version_waits_wake(scope);
@@ -328,7 +328,7 @@ static void asking_is_over(kin__scope *scope) {
 
 static void ask_again_later(kin__scope *scope) {
   kin__scope_waits *waits = &scope->waits;
-  kin__list_splice(&waits->questions, &waits->open_questions);
+  kin__link_splice(&waits->questions, &waits->open_questions);
   waits->not_before_ms = now_of(scope) + PATIENCE_MS;
   asking_is_over(scope);
 }
@@ -367,7 +367,7 @@ static bool judge_list(kin__scope *scope) {
   return true;
 }
 
-static void end_all(kin__list *list, int code) {
+static void end_all(kin__link *list, int code) {
   for (version_wait *wait; (wait = first_of(list)) != NULL;) {
     wait->place.is_active = false;
     end(wait, code);
@@ -419,12 +419,12 @@ static bool scope_step(kin__task *task) {
   if (has_more) {
     return true;
   }
-  if (scope->feed.reflector.state == KIN__REFLECTOR_STOPPED) {
+  if (scope->feed.listwatch.state == KIN__LISTWATCH_STOPPED) {
     end_unsettled(scope, KIN_ECLOSED);
   }
   ask_if_due(scope);
   waits->wants_steps =
-      !kin__list_is_empty(&waits->fresh) || !kin__list_is_empty(&waits->asked);
+      !kin__link_is_empty(&waits->fresh) || !kin__link_is_empty(&waits->asked);
   return false;
 }
 
@@ -442,21 +442,21 @@ static void on_timer(kin__timer *timer) {
 
 void kin__version_waits_init(kin_informer *informer) {
   kin__version_waits *waits = &informer->version_waits;
-  kin__list_init(&waits->settling);
-  kin__list_init(&waits->ended);
+  kin__link_init(&waits->settling);
+  kin__link_init(&waits->ended);
   kin__task_init(&waits->task, tell_step);
 }
 
 void kin__scope_waits_init(kin__scope_waits *waits) {
   *waits = (kin__scope_waits){0};
-  kin__list_init(&waits->fresh);
-  kin__list_init(&waits->asked);
+  kin__link_init(&waits->fresh);
+  kin__link_init(&waits->asked);
   kin__timers_init(&waits->by_version);
-  kin__list_init(&waits->odd);
-  kin__list_init(&waits->questions);
-  kin__list_init(&waits->open_questions);
-  kin__list_init(&waits->settling);
-  kin__list_init(&waits->settling_node);
+  kin__link_init(&waits->odd);
+  kin__link_init(&waits->questions);
+  kin__link_init(&waits->open_questions);
+  kin__link_init(&waits->settling);
+  kin__link_init(&waits->settling_node);
   kin__task_init(&waits->task, scope_step);
   kin__timer_init(&waits->timer, on_timer);
 }
@@ -466,7 +466,7 @@ void kin__version_waits_end(kin__scope *scope, int code) {
   kin__scope_waits *waits = &scope->waits;
   end_unsettled(scope, code);
   end_all(&waits->settling, code);
-  kin__list_remove(&waits->settling_node);
+  kin__link_remove(&waits->settling_node);
   waits->wants_steps = false;
   waits->asking = KIN__ASKING_NOTHING;
   kin__sched_cancel(env->sched, &waits->task);
@@ -494,8 +494,8 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
     return KIN_ENOMEM;
   }
   informer->version_waits.count++;
-  kin__list_init(&wait->node);
-  kin__list_init(&wait->odd_node);
+  kin__link_init(&wait->node);
+  kin__link_init(&wait->odd_node);
   kin__timer_init(&wait->place, on_place);
   kin__timer_init(&wait->timeout, on_timeout);
   wait->informer = informer;
@@ -517,12 +517,12 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
 static void queue_by_version(version_wait *wait) {
   kin__scope_waits *waits = &wait->scope->waits;
   uint64_t number;
-  kin__list_push(&waits->fresh, &wait->node);
+  kin__link_push(&waits->fresh, &wait->node);
   if (kin__str_to_u64(kin__cstr(wait->version), &number)) {
     kin__timer_start(&waits->by_version, &wait->place, number);
   } else {
     wait->informer->version_waits.odd_count++;
-    kin__list_push(&waits->odd, &wait->odd_node);
+    kin__link_push(&waits->odd, &wait->odd_node);
   }
   waits->wants_steps = true;
 }
@@ -576,7 +576,7 @@ int kin_informer_verify(kin_informer *informer, const char *namespace_,
   }
   if (err == 0) {
     wait->is_question = true;
-    kin__list_push(&scope->waits.questions, &wait->node);
+    kin__link_push(&scope->waits.questions, &wait->node);
   }
   return err;
 }

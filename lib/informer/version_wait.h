@@ -37,16 +37,16 @@ typedef struct kin__scope_waits {
 
   /* Waits for a version are in one of these two and either in by_version, a
    * heap whose time is the version, or in odd. */
-  kin__list fresh; /* by age; the question was not asked since they began */
-  kin__list asked; /* it was */
+  kin__link fresh; /* by age; the question was not asked since they began */
+  kin__link asked; /* it was */
   kin__timers by_version;
-  kin__list odd; /* whose version is no number of 64 bits; few */
+  kin__link odd; /* whose version is no number of 64 bits; few */
 
-  kin__list questions; /* to be asked */
-  kin__list open_questions;
+  kin__link questions; /* to be asked */
+  kin__link open_questions;
 
-  kin__list settling;      /* in the order of what they wait for */
-  kin__list settling_node; /* in the informer's iff that is not empty */
+  kin__link settling;      /* in the order of what they wait for */
+  kin__link settling_node; /* in the informer's iff that is not empty */
 
   kin__asking asking;
   int verdict;
@@ -67,8 +67,8 @@ typedef struct kin__scope_waits {
 typedef struct kin__version_waits {
   uint32_t count; /* that have not been told */
   uint32_t odd_count;
-  kin__list settling; /* scopes' settling_node */
-  kin__list ended;    /* to be told, in this order */
+  kin__link settling; /* scopes' settling_node */
+  kin__link ended;    /* to be told, in this order */
   kin__task task;     /* tells them */
 } kin__version_waits;
 

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-/* client-go's reflector backoff (CN-01, RF-05, RF-06): 800 ms, doubled up to a
+/* client-go's listwatch backoff (CN-01, RF-05, RF-06): 800 ms, doubled up to a
  * cap, each delay uniform in [d, 2d). The series begins again when a step comes
  * more than two minutes after it last began, so a long outage is probed quickly
  * every two minutes. Pure: time and randomness are arguments. */
@@ -19,7 +19,7 @@ typedef struct kin__backoff {
 #define KIN__BACKOFF_INITIAL_MS 800u
 #define KIN__BACKOFF_RESET_MS 120000u
 
-/* client-go has one series for a reflector's lists, and one for connections
+/* client-go has one series for a listwatch's lists, and one for connections
  * that are refused and watches that are throttled (OQ-06), both up to 30 s.
  * Here each of these has its own, so that none pays for another's failures; and
  * three have lower caps: with 30 s as the cap an informer would stay out of date

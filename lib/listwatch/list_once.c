@@ -5,80 +5,80 @@
 #include <errno.h>
 #include <string.h>
 
-/* A reflector that only lists, and once. A page that has come is applied, like
+/* A listwatch that only lists, and once. A page that has come is applied, like
  * a whole list elsewhere: the next one is asked for when its owner says so. */
 
 #define DEFAULT_PAGE_SIZE 500u
 #define RESET_RETRY_MS 1000u /* RR-02 */
 
-void kin__reflector_list_only(kin__reflector *reflector,
+void kin__listwatch_list_only(kin__listwatch *listwatch,
                               const kin__list_once *list) {
-  assert(reflector->state == KIN__REFLECTOR_IDLE &&
+  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
          strlen(list->version) < KIN__VERSION_SIZE);
-  kin__copy_version(reflector->list_version, list->version);
-  reflector->list_match = list->version_match;
-  reflector->is_list_only = true;
-  reflector->once = *list;
-  reflector->list_limit = reflector->page_size;
-  if (reflector->page_size == 0) {
-    reflector->list_limit = DEFAULT_PAGE_SIZE;
-  } else if (reflector->page_size == UINT32_MAX) {
-    reflector->list_limit = 0;
+  kin__listwatch_copy_version(listwatch->list_version, list->version);
+  listwatch->list_match = list->version_match;
+  listwatch->is_list_only = true;
+  listwatch->once = *list;
+  listwatch->list_limit = listwatch->page_size;
+  if (listwatch->page_size == 0) {
+    listwatch->list_limit = DEFAULT_PAGE_SIZE;
+  } else if (listwatch->page_size == UINT32_MAX) {
+    listwatch->list_limit = 0;
   }
 }
 
 /* `input.failure` is why, unless the list is complete. A list of which only all
  * or nothing is wanted leaves nothing. */
-static void end_listing(kin__reflector *reflector, bool is_complete,
-                        kin__reflector_actions *actions) {
-  kin__to_state(reflector, KIN__REFLECTOR_STOPPED);
-  kin__buf_reset(&reflector->token, 0);
-  actions->drop_stage = !is_complete && reflector->once.is_whole;
+static void end_listing(kin__listwatch *listwatch, bool is_complete,
+                        kin__listwatch_actions *actions) {
+  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
+  kin__buf_reset(&listwatch->token, 0);
+  actions->drop_stage = !is_complete && listwatch->once.is_whole;
   actions->ended = true;
 }
 
 /* PG-01, PG-02. */
-void kin__on_only_page(kin__reflector *reflector,
-                       const kin__reflector_input *input,
-                       kin__reflector_actions *actions) {
-  if (reflector->pages++ == 0) {
-    kin__copy_version(reflector->found_version, input->version);
+void kin__listwatch_on_only_page(kin__listwatch *listwatch,
+                                 const kin__listwatch_input *input,
+                                 kin__listwatch_actions *actions) {
+  if (listwatch->pages++ == 0) {
+    kin__listwatch_copy_version(listwatch->found_version, input->version);
   }
-  reflector->retries = 0;
-  kin__buf_reset(&reflector->token, KIN__TOKEN_SIZE);
+  listwatch->retries = 0;
+  kin__buf_reset(&listwatch->token, KIN__TOKEN_SIZE);
   if (input->token[0] != '\0') {
-    reflector->is_paginated = true;
-    int err = kin__buf_append(&reflector->token, input->token,
+    listwatch->is_paginated = true;
+    int err = kin__buf_append(&listwatch->token, input->token,
                               strlen(input->token) + 1);
     if (err != 0) {
-      end_listing(reflector, false, actions);
+      end_listing(listwatch, false, actions);
       return;
     }
   }
-  kin__to_state(reflector, KIN__REFLECTOR_APPLYING);
+  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_APPLYING);
   actions->apply_stage = true;
 }
 
-void kin__on_only_page_applied(kin__reflector *reflector,
-                               kin__reflector_actions *actions) {
-  if (reflector->token.length > 0) {
-    kin__request_page(reflector, actions);
+void kin__listwatch_on_only_page_applied(kin__listwatch *listwatch,
+                                         kin__listwatch_actions *actions) {
+  if (listwatch->token.length > 0) {
+    kin__listwatch_request_page(listwatch, actions);
   } else {
-    end_listing(reflector, true, actions);
+    end_listing(listwatch, true, actions);
   }
 }
 
 /* PG-03: of a list that nobody has seen anything of yet. */
-static bool falls_back_to_full(kin__reflector *reflector,
+static bool falls_back_to_full(kin__listwatch *listwatch,
                                const kin__failure *failure) {
   bool is_page_expired =
-      reflector->pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (!is_page_expired || !reflector->once.falls_back_to_full ||
-      reflector->fell_back_to_full) {
+      listwatch->pages > 0 && strcmp(failure->reason, "Expired") == 0;
+  if (!is_page_expired || !listwatch->once.falls_back_to_full ||
+      listwatch->fell_back_to_full) {
     return false;
   }
-  reflector->fell_back_to_full = true;
-  reflector->list_limit = 0;
+  listwatch->fell_back_to_full = true;
+  listwatch->list_limit = 0;
   return true;
 }
 
@@ -91,34 +91,36 @@ static bool is_reset(const kin__failure *failure) {
 
 /* RR-01, RR-02: a page of which nothing has come yet may be asked for again,
  * a number of times in a row. UINT64_MAX: it may not. */
-static uint64_t retry_delay_ms(const kin__reflector *reflector,
+static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
                                const kin__failure *failure) {
-  if (reflector->is_granted ||
-      reflector->retries >= reflector->once.max_retries) {
+  if (listwatch->is_granted ||
+      listwatch->retries >= listwatch->once.max_retries) {
     return UINT64_MAX;
   }
   bool is_put_off = (failure->status == 429 || failure->status >= 500) &&
                     failure->retry_after_s >= 0;
   if (is_put_off) {
-    return kin__delay_at_least(0, failure->retry_after_s);
+    return kin__listwatch_delay_at_least(0, failure->retry_after_s);
   }
   return is_reset(failure) ? RESET_RETRY_MS : UINT64_MAX;
 }
 
-void kin__on_only_list_failed(kin__reflector *reflector,
-                              const kin__failure *failure, uint64_t now_ms,
-                              kin__reflector_actions *actions) {
-  if (falls_back_to_full(reflector, failure)) {
-    kin__count_failure(reflector, now_ms, actions);
-    kin__restart_list(reflector, actions);
+void kin__listwatch_on_only_list_failed(kin__listwatch *listwatch,
+                                        const kin__failure *failure,
+                                        uint64_t now_ms,
+                                        kin__listwatch_actions *actions) {
+  if (falls_back_to_full(listwatch, failure)) {
+    kin__listwatch_count_failure(listwatch, now_ms, actions);
+    kin__listwatch_restart_list(listwatch, actions);
     return;
   }
-  uint64_t delay_ms = retry_delay_ms(reflector, failure);
+  uint64_t delay_ms = retry_delay_ms(listwatch, failure);
   if (delay_ms == UINT64_MAX) {
-    end_listing(reflector, false, actions);
+    end_listing(listwatch, false, actions);
     return;
   }
-  reflector->retries++;
-  kin__count_failure(reflector, now_ms, actions);
-  kin__to_waiting(reflector, KIN__REFLECTOR_LISTING, delay_ms, actions);
+  listwatch->retries++;
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  kin__listwatch_to_waiting(listwatch, KIN__LISTWATCH_LISTING, delay_ms,
+                            actions);
 }

@@ -59,33 +59,33 @@
  * for the position alone, if the server knows nothing of the version in
  * question.
  *
- * A reflector that only watches (kin__reflector_watch_only) has its first
+ * A listwatch that only watches (kin__listwatch_watch_only) has its first
  * version from its owner and can make no list. It goes from IDLE to OPENING,
  * resumes after every end and failure, a second after the last watch began or
  * later, and is STOPPED by what no other attempt can mend: 401 and 403 in
  * answer to the request; later 410, and an event that has no place in the order
  * of versions.
  *
- * A reflector that only lists (kin__reflector_list_only) goes from LISTING to
+ * A listwatch that only lists (kin__listwatch_list_only) goes from LISTING to
  * APPLYING with each page, and from there to LISTING for the next one. It is
  * STOPPED by the last one, and by what it may not try again. */
-typedef enum kin__reflector_state {
-  KIN__REFLECTOR_IDLE = 0,  /* not started; no request, no timer */
-  KIN__REFLECTOR_LISTING,   /* a page is requested; the stage fills */
-  KIN__REFLECTOR_STREAMING, /* a watch is requested that begins with what
+typedef enum kin__listwatch_state {
+  KIN__LISTWATCH_IDLE = 0,  /* not started; no request, no timer */
+  KIN__LISTWATCH_LISTING,   /* a page is requested; the stage fills */
+  KIN__LISTWATCH_STREAMING, /* a watch is requested that begins with what
                              * there is; the stage fills; timer: progress */
-  KIN__REFLECTOR_APPLYING,  /* the stage is complete and being applied; no
+  KIN__LISTWATCH_APPLYING,  /* the stage is complete and being applied; no
                              * timer; no request, or the stream's, held */
-  KIN__REFLECTOR_OPENING,   /* a watch is requested; timer: none */
-  KIN__REFLECTOR_WATCHING,  /* its head was 200; timer: the watch's deadline */
-  KIN__REFLECTOR_VERIFYING, /* one item is listed: at the last version,
+  KIN__LISTWATCH_OPENING,   /* a watch is requested; timer: none */
+  KIN__LISTWATCH_WATCHING,  /* its head was 200; timer: the watch's deadline */
+  KIN__LISTWATCH_VERIFYING, /* one item is listed: at the last version,
                              * because a watch ended without saying anything;
                              * or at that of a verify that is open */
-  KIN__REFLECTOR_WAITING,   /* no request; timer: the backoff */
-  KIN__REFLECTOR_STOPPED    /* no request, no timer */
-} kin__reflector_state;
+  KIN__LISTWATCH_WAITING,   /* no request; timer: the backoff */
+  KIN__LISTWATCH_STOPPED    /* no request, no timer */
+} kin__listwatch_state;
 
-typedef enum kin__reflector_input_type {
+typedef enum kin__listwatch_input_type {
   KIN__INPUT_START,
   KIN__INPUT_STOP,
   KIN__INPUT_HEAD,         /* the request was answered with 200 */
@@ -104,10 +104,10 @@ typedef enum kin__reflector_input_type {
                           * the newest there is */
   KIN__INPUT_FORGET,  /* in WAITING: list next, whatever there is */
   KIN__INPUT_RETRY_AFTER /* the program answered a failure: delay_ms */
-} kin__reflector_input_type;
+} kin__listwatch_input_type;
 
-typedef struct kin__reflector_input {
-  kin__reflector_input_type type;
+typedef struct kin__listwatch_input {
+  kin__listwatch_input_type type;
   const char *version;
   const char *token; /* "" on the last page */
   const kin__failure *failure;
@@ -115,27 +115,27 @@ typedef struct kin__reflector_input {
   uint64_t connection; /* HEAD, PAGE: that it came on; 0: not known */
   uint64_t quiet_ms;   /* WATCH_ENDED: since the last byte of its body, or its
                         * head */
-} kin__reflector_input;
+} kin__listwatch_input;
 
-typedef enum kin__reflector_request {
+typedef enum kin__listwatch_request {
   KIN__REQUEST_NONE = 0,
   KIN__REQUEST_LIST,
   KIN__REQUEST_WATCH,
   KIN__REQUEST_VERIFY,
   KIN__REQUEST_PROOF, /* a list that is empty, see reflector_verify.c */
   KIN__REQUEST_STREAM /* a watch with sendInitialEvents; becomes WATCH */
-} kin__reflector_request;
+} kin__listwatch_request;
 
-/* What is to be done, in this order. Strings are the reflector's, valid until
+/* What is to be done, in this order. Strings are the listwatch's, valid until
  * the next step. */
-typedef struct kin__reflector_actions {
+typedef struct kin__listwatch_actions {
   bool cancel_request; /* it is still open */
   bool stop_timer;
   bool drop_stage;
   bool hold_request; /* the stream's: read no further */
   bool apply_stage;
   bool continue_request; /* read on; it is a watch now */
-  kin__reflector_request request;
+  kin__listwatch_request request;
   const char *version; /* of the request: resourceVersion */
   const char *version_match;
   const char *token;
@@ -152,7 +152,7 @@ typedef struct kin__reflector_actions {
   bool is_endless; /* or it said nothing of use for as long */
   bool ended; /* it has stopped by itself; `input.failure` says why, NULL for
                * the end of a single watch */
-} kin__reflector_actions;
+} kin__listwatch_actions;
 
 #define KIN__VERSION_SIZE 64u
 /* Of a continue token, with its NUL; as the list decoder has it. */
@@ -180,11 +180,11 @@ typedef struct kin__verify {
   uint64_t proof_connection;      /* whose server is at the target; 0: none */
   bool is_lost;                   /* and it has to be told */
   bool went_back;   /* the same: the target is before the position */
-  bool has_verdict; /* taken by kin__reflector_take_verdict */
+  bool has_verdict; /* taken by kin__listwatch_take_verdict */
   int verdict;      /* 0, KIN_EGONE, KIN_ECLOSED, or a failure's code */
 } kin__verify;
 
-/* What a reflector that only lists is to do. */
+/* What a listwatch that only lists is to do. */
 typedef struct kin__list_once {
   const char *version; /* shorter than KIN__VERSION_SIZE */
   const char *version_match;
@@ -200,9 +200,9 @@ typedef enum kin__consistency {
   KIN__CONSISTENCY_MOST_RECENT
 } kin__consistency;
 
-typedef struct kin__reflector {
-  kin__reflector_state state;
-  kin__reflector_state after_wait; /* LISTING, OPENING or VERIFYING */
+typedef struct kin__listwatch {
+  kin__listwatch_state state;
+  kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
   kin__random *random;
   kin__backoff backoffs[KIN__BACKOFF_KINDS];
   kin__retry_deadline internal_errors;
@@ -270,67 +270,67 @@ typedef struct kin__reflector {
   uint32_t failures; /* in a row */
   uint64_t failing_since_ms;
   uint64_t lost_positions[KIN__LOST_REASONS];
-} kin__reflector;
+} kin__listwatch;
 
 /* Allocates nothing. `random` and the allocator must outlive it. */
-void kin__reflector_init(kin__reflector *reflector,
+void kin__listwatch_init(kin__listwatch *listwatch,
                          const kin_allocator *allocator, kin__random *random,
                          uint32_t page_size, uint64_t now_ms);
-void kin__reflector_finish(kin__reflector *reflector);
+void kin__listwatch_finish(kin__listwatch *listwatch);
 
 /* Before the start: lists come as watches, unless the server is known to refuse
- * that. *refused must outlive the reflector, which also sets it. */
-void kin__reflector_use_streams(kin__reflector *reflector, bool *refused);
+ * that. *refused must outlive the listwatch, which also sets it. */
+void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused);
 
 /* Before the start: AT_LEAST, the first list is not older than `start_version`
  * (not "", not "0"; kept), or the newest there is if the server does not know
  * that version yet; MOST_RECENT, every list is the newest there is. */
-void kin__reflector_use_consistency(kin__reflector *reflector,
+void kin__listwatch_use_consistency(kin__listwatch *listwatch,
                                     kin__consistency consistency,
                                     const char *start_version);
 
 /* Before the start: for how long a watch that ends with an internal error is
  * repeated without a wait; then the position is lost. 0: repeated with waits,
  * for ever. */
-void kin__reflector_retry_internal_errors(kin__reflector *reflector,
+void kin__listwatch_retry_internal_errors(kin__listwatch *listwatch,
                                           uint64_t max_ms);
 
 /* Before the start: it only watches, after `version`, which must be shorter
  * than KIN__VERSION_SIZE and not "" or "0". Each watch is to end after
  * `timeout_s`, 0 for never. `is_single`: the first one to end, or to fail, is
  * the last. */
-void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
+void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
                                uint32_t timeout_s, bool is_single);
 
 /* Before the start: it only lists, once, in pages as its page_size says (0:
  * 500). The strings of `list` must outlive it. */
-void kin__reflector_list_only(kin__reflector *reflector,
+void kin__listwatch_list_only(kin__listwatch *listwatch,
                               const kin__list_once *list);
 
 /* The one way in. An input that does not fit the state (a late answer to
  * something that was given up) changes nothing and gives no action. */
-void kin__reflector_step(kin__reflector *reflector,
-                         const kin__reflector_input *input, uint64_t now_ms,
-                         kin__reflector_actions *actions);
+void kin__listwatch_step(kin__listwatch *listwatch,
+                         const kin__listwatch_input *input, uint64_t now_ms,
+                         kin__listwatch_actions *actions);
 
 /* A watch event was accepted, or a bookmark (type 0): advances the position
  * (RF-13, RW-09, RW-11). Versions of 64 bytes and more are not taken
  * over. */
-void kin__reflector_saw(kin__reflector *reflector, kin__decoded_type type,
+void kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version);
 
 /* In STREAMING: an event, or a bookmark that ends nothing, is whole; `is_new`:
  * of a key that this stream has not brought before. */
-void kin__reflector_streamed(kin__reflector *reflector, bool is_new);
+void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new);
 
-/* After each step and each kin__reflector_saw: whether a verify has come to its
+/* After each step and each kin__listwatch_saw: whether a verify has come to its
  * end, once. */
-bool kin__reflector_take_verdict(kin__reflector *reflector, int *code);
+bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code);
 
 /* Whether the table allows a change of state. */
-bool kin__reflector_may(kin__reflector_state from, kin__reflector_state to);
+bool kin__listwatch_may(kin__listwatch_state from, kin__listwatch_state to);
 
 /* "LISTING". Static. */
-const char *kin__reflector_state_name(kin__reflector_state state);
+const char *kin__listwatch_state_name(kin__listwatch_state state);
 
 #endif /* KIN_LISTWATCH_LISTWATCH_H */

@@ -14,7 +14,7 @@
  * each position soon is not asked for a list every second. */
 #define LIST_DISTANCE_MS 5000u
 
-bool kin__is_any_version(const char *version) {
+bool kin__listwatch_is_any_version(const char *version) {
   return version[0] == '\0' || strcmp(version, "0") == 0;
 }
 
@@ -36,80 +36,84 @@ static kin__lost_reason lost_reason(const kin__failure *failure) {
                                                           : KIN__LOST_REASONS;
 }
 
-void kin__lose_position(kin__reflector *reflector, kin__lost_reason reason) {
-  kin__copy_version(reflector->lost_version, reflector->version);
-  reflector->lost_positions[reason]++;
-  kin__end_verify(reflector, KIN_EGONE);
+void kin__listwatch_lose_position(kin__listwatch *listwatch,
+                                  kin__lost_reason reason) {
+  kin__listwatch_copy_version(listwatch->lost_version, listwatch->version);
+  listwatch->lost_positions[reason]++;
+  kin__listwatch_end_verify(listwatch, KIN_EGONE);
 }
 
-bool kin__loses_position(kin__reflector *reflector,
-                         const kin__failure *failure) {
+bool kin__listwatch_loses_position(kin__listwatch *listwatch,
+                                   const kin__failure *failure) {
   kin__lost_reason reason = lost_reason(failure);
   if (reason == KIN__LOST_REASONS) {
     return false;
   }
   if (reason == KIN__LOST_TOO_LARGE) {
-    reflector->version_unavailable = true;
-    reflector->versions_repeat = true;
+    listwatch->version_unavailable = true;
+    listwatch->versions_repeat = true;
   }
-  kin__lose_position(reflector, reason);
+  kin__listwatch_lose_position(listwatch, reason);
   return true;
 }
 
-bool kin__list_brings_nothing(const kin__reflector *reflector) {
-  return reflector->lost_version[0] != '\0' &&
-         reflector->list_version[0] != '\0' &&
-         kin__version_reaches(reflector->lost_version,
-                              reflector->found_version);
+bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch) {
+  return listwatch->lost_version[0] != '\0' &&
+         listwatch->list_version[0] != '\0' &&
+         kin__version_reaches(listwatch->lost_version,
+                              listwatch->found_version);
 }
 
-bool kin__list_goes_back(kin__reflector *reflector) {
-  if (reflector->versions_repeat || reflector->is_unversioned ||
-      !kin__version_is_before(reflector->found_version, reflector->version)) {
+bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
+  if (listwatch->versions_repeat || listwatch->is_unversioned ||
+      !kin__version_is_before(listwatch->found_version, listwatch->version)) {
     return false;
   }
-  reflector->versions_repeat = true;
-  reflector->version_unavailable = true;
+  listwatch->versions_repeat = true;
+  listwatch->version_unavailable = true;
   return true;
 }
 
 /* --- When the list follows ------------------------------------------------ */
 
 /* Whatever happened before is over, and says nothing of the next failure. */
-void kin__note_held(kin__reflector *reflector, uint64_t now_ms) {
-  if (reflector->state != KIN__REFLECTOR_WATCHING ||
-      now_ms - reflector->watching_since_ms < KIN__VERY_SHORT_WATCH_MS) {
+void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
+  if (listwatch->state != KIN__LISTWATCH_WATCHING ||
+      now_ms - listwatch->watching_since_ms < KIN__VERY_SHORT_WATCH_MS) {
     return;
   }
-  reflector->has_held = true;
-  kin__init_backoffs(reflector, now_ms);
+  listwatch->has_held = true;
+  kin__listwatch_init_backoffs(listwatch, now_ms);
 }
 
 /* Of LIST_DISTANCE_MS, what is left. */
-static uint64_t distance_left_ms(const kin__reflector *reflector,
+static uint64_t distance_left_ms(const kin__listwatch *listwatch,
                                  uint64_t now_ms) {
-  uint64_t age_ms = now_ms - reflector->listed_ms;
+  uint64_t age_ms = now_ms - listwatch->listed_ms;
   return age_ms < LIST_DISTANCE_MS ? LIST_DISTANCE_MS - age_ms : 0;
 }
 
 /* The series grows only while no watch holds what lists have brought. */
-void kin__wait_for_list(kin__reflector *reflector, const kin__failure *failure,
-                        uint64_t now_ms, kin__reflector_actions *actions) {
-  uint64_t delay_ms = kin__next_delay_ms(reflector, KIN__BACKOFF_LOST,
-                                         failure->retry_after_s, now_ms);
-  if (reflector->has_held) {
-    delay_ms += distance_left_ms(reflector, now_ms);
+void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
+                                  const kin__failure *failure, uint64_t now_ms,
+                                  kin__listwatch_actions *actions) {
+  uint64_t delay_ms = kin__listwatch_next_delay_ms(
+      listwatch, KIN__BACKOFF_LOST, failure->retry_after_s, now_ms);
+  if (listwatch->has_held) {
+    delay_ms += distance_left_ms(listwatch, now_ms);
   }
-  kin__count_failure(reflector, now_ms, actions);
-  kin__to_waiting(reflector, KIN__REFLECTOR_LISTING, delay_ms, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  kin__listwatch_to_waiting(listwatch, KIN__LISTWATCH_LISTING, delay_ms,
+                            actions);
 }
 
-void kin__list_again(kin__reflector *reflector, uint64_t now_ms,
-                     kin__reflector_actions *actions) {
-  uint64_t delay_ms = distance_left_ms(reflector, now_ms);
+void kin__listwatch_list_again(kin__listwatch *listwatch, uint64_t now_ms,
+                               kin__listwatch_actions *actions) {
+  uint64_t delay_ms = distance_left_ms(listwatch, now_ms);
   if (delay_ms > 0) {
-    kin__to_waiting(reflector, KIN__REFLECTOR_LISTING, delay_ms, actions);
+    kin__listwatch_to_waiting(listwatch, KIN__LISTWATCH_LISTING, delay_ms,
+                              actions);
   } else {
-    kin__enter(reflector, KIN__REFLECTOR_LISTING, now_ms, actions);
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
   }
 }

@@ -13,7 +13,7 @@
  * long as the client lives; one that breaks streams off, or cannot answer, after
  * the second. A stream makes progress while new keys come, or while one object
  * is so large that nothing else comes. A stream without progress, because
- * nothing marks its end, is given up like a silent one, but for this reflector
+ * nothing marks its end, is given up like a silent one, but for this listwatch
  * alone; so is one that has not come to its end when, as a watch, it should have
  * been ended, and one whose head does not come in the time that requests have. */
 
@@ -38,103 +38,105 @@ static bool is_refusal(const kin__failure *failure) {
   }
 }
 
-static void list_instead(kin__reflector *reflector,
-                         kin__reflector_actions *actions) {
-  reflector->streams_given_up = KIN__STREAM_TRIES;
-  kin__to_listing(reflector, actions);
+static void list_instead(kin__listwatch *listwatch,
+                         kin__listwatch_actions *actions) {
+  listwatch->streams_given_up = KIN__STREAM_TRIES;
+  kin__listwatch_to_listing(listwatch, actions);
 }
 
-static void await_progress(kin__reflector_actions *actions) {
+static void await_progress(kin__listwatch_actions *actions) {
   actions->start_timer = true;
   actions->timer_ms = PROGRESS_MS;
 }
 
 /* The request may have waited for its turn, so the watch begins here. */
-void kin__on_stream_head(kin__reflector *reflector, uint64_t now_ms,
-                         kin__reflector_actions *actions) {
-  reflector->idle_ticks = 0;
-  reflector->silent_ticks = 0;
-  reflector->had_events = false;
-  reflector->saw_whole = false;
-  reflector->saw_new = false;
-  reflector->heard_ms = now_ms;
-  reflector->progress_ms = now_ms;
-  reflector->watch_began_ms = now_ms;
+void kin__listwatch_on_stream_head(kin__listwatch *listwatch, uint64_t now_ms,
+                                   kin__listwatch_actions *actions) {
+  listwatch->idle_ticks = 0;
+  listwatch->silent_ticks = 0;
+  listwatch->had_events = false;
+  listwatch->saw_whole = false;
+  listwatch->saw_new = false;
+  listwatch->heard_ms = now_ms;
+  listwatch->progress_ms = now_ms;
+  listwatch->watch_began_ms = now_ms;
   await_progress(actions);
 }
 
 /* WL-04. */
-void kin__on_stream_complete(kin__reflector *reflector, const char *version,
-                             uint64_t now_ms, kin__reflector_actions *actions) {
-  kin__copy_version(reflector->found_version, version);
-  if (kin__list_goes_back(reflector)) {
+void kin__listwatch_on_stream_complete(kin__listwatch *listwatch,
+                                       const char *version, uint64_t now_ms,
+                                       kin__listwatch_actions *actions) {
+  kin__listwatch_copy_version(listwatch->found_version, version);
+  if (kin__listwatch_list_goes_back(listwatch)) {
     actions->stop_timer = true;
     actions->cancel_request = true;
-    kin__to_listing(reflector, actions);
+    kin__listwatch_to_listing(listwatch, actions);
     return;
   }
-  if (kin__list_brings_nothing(reflector)) {
-    reflector->version_unavailable = true;
+  if (kin__listwatch_list_brings_nothing(listwatch)) {
+    listwatch->version_unavailable = true;
     actions->stop_timer = true;
     actions->cancel_request = true;
-    kin__to_streaming(reflector, now_ms, actions);
+    kin__listwatch_to_streaming(listwatch, now_ms, actions);
     return;
   }
-  kin__to_state(reflector, KIN__REFLECTOR_APPLYING);
-  reflector->failures = 0;
-  reflector->is_stream_open = true;
+  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_APPLYING);
+  listwatch->failures = 0;
+  listwatch->is_stream_open = true;
   actions->stop_timer = true;
   actions->hold_request = true;
   actions->apply_stage = true;
 }
 
-static uint64_t deadline_ms_of(const kin__reflector *reflector) {
-  return reflector->watch_began_ms +
-         reflector->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
+static uint64_t deadline_ms_of(const kin__listwatch *listwatch) {
+  return listwatch->watch_began_ms +
+         listwatch->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
 }
 
 /* The same response goes on as the watch. */
-void kin__on_stream_applied(kin__reflector *reflector, uint64_t now_ms,
-                            kin__reflector_actions *actions) {
-  uint64_t deadline_ms = deadline_ms_of(reflector);
-  kin__to_state(reflector, KIN__REFLECTOR_WATCHING);
-  reflector->is_stream_open = false;
-  reflector->watch_began_ms = now_ms;
-  reflector->watching_since_ms = now_ms;
-  reflector->saw_anything = false;
-  reflector->version_is_ordered = true;
+void kin__listwatch_on_stream_applied(kin__listwatch *listwatch,
+                                      uint64_t now_ms,
+                                      kin__listwatch_actions *actions) {
+  uint64_t deadline_ms = deadline_ms_of(listwatch);
+  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_WATCHING);
+  listwatch->is_stream_open = false;
+  listwatch->watch_began_ms = now_ms;
+  listwatch->watching_since_ms = now_ms;
+  listwatch->saw_anything = false;
+  listwatch->version_is_ordered = true;
   actions->continue_request = true;
   actions->start_timer = true;
   actions->timer_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
 }
 
 /* WL-06, but not for ever. */
-void kin__on_stream_ended(kin__reflector *reflector, uint64_t now_ms,
-                          kin__reflector_actions *actions) {
+void kin__listwatch_on_stream_ended(kin__listwatch *listwatch, uint64_t now_ms,
+                                    kin__listwatch_actions *actions) {
   actions->stop_timer = true;
   bool was_short =
-      now_ms - reflector->watch_began_ms < KIN__VERY_SHORT_WATCH_MS;
-  reflector->streams_given_up++;
-  if ((was_short && !reflector->saw_anything) ||
-      reflector->streams_given_up >= KIN__STREAM_TRIES) {
-    list_instead(reflector, actions);
+      now_ms - listwatch->watch_began_ms < KIN__VERY_SHORT_WATCH_MS;
+  listwatch->streams_given_up++;
+  if ((was_short && !listwatch->saw_anything) ||
+      listwatch->streams_given_up >= KIN__STREAM_TRIES) {
+    list_instead(listwatch, actions);
   } else {
-    kin__to_streaming(reflector, now_ms, actions);
+    kin__listwatch_to_streaming(listwatch, now_ms, actions);
   }
 }
 
-static bool falls_back(kin__reflector *reflector, const kin__failure *failure,
-                       uint64_t now_ms, kin__reflector_actions *actions) {
+static bool falls_back(kin__listwatch *listwatch, const kin__failure *failure,
+                       uint64_t now_ms, kin__listwatch_actions *actions) {
   if (failure->error_class == KIN_CLASS_DECODE) {
-    list_instead(reflector, actions);
+    list_instead(listwatch, actions);
     return true;
   }
   bool is_version_bad = failure->is_expired || failure->is_rv_too_large;
-  if (is_version_bad && !reflector->fell_back_to_current) {
-    reflector->fell_back_to_current = true;
-    reflector->version_unavailable = true;
-    reflector->versions_repeat |= failure->is_rv_too_large;
-    kin__to_streaming(reflector, now_ms, actions);
+  if (is_version_bad && !listwatch->fell_back_to_current) {
+    listwatch->fell_back_to_current = true;
+    listwatch->version_unavailable = true;
+    listwatch->versions_repeat |= failure->is_rv_too_large;
+    kin__listwatch_to_streaming(listwatch, now_ms, actions);
     return true;
   }
   return false;
@@ -142,93 +144,94 @@ static bool falls_back(kin__reflector *reflector, const kin__failure *failure,
 
 /* Whether a list may fare better; the others would be refused as well, or are
  * asked to come back. */
-static bool is_of_streams(const kin__reflector *reflector,
+static bool is_of_streams(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
-  return reflector->is_granted || failure->status >= 500 ||
+  return listwatch->is_granted || failure->status >= 500 ||
          failure->code == KIN_ECONTENT;
 }
 
 /* The request was sent, and nothing came: somebody between may hold back what
  * does not end. */
-static bool has_no_head(const kin__reflector *reflector,
+static bool has_no_head(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
-  return !reflector->is_granted && failure->code == KIN_ETIMEDOUT &&
+  return !listwatch->is_granted && failure->code == KIN_ETIMEDOUT &&
          failure->error_class == KIN_CLASS_PROTOCOL;
 }
 
-void kin__on_stream_failed(kin__reflector *reflector,
-                           const kin__failure *failure, uint64_t now_ms,
-                           kin__reflector_actions *actions) {
+void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
+                                     const kin__failure *failure,
+                                     uint64_t now_ms,
+                                     kin__listwatch_actions *actions) {
   actions->stop_timer = true;
   if (is_refusal(failure)) {
     /* Nothing is wrong, so nobody is told. */
-    *reflector->stream_refused = true;
-    list_instead(reflector, actions);
+    *listwatch->stream_refused = true;
+    list_instead(listwatch, actions);
     return;
   }
-  if (falls_back(reflector, failure, now_ms, actions)) {
-    kin__count_failure(reflector, now_ms, actions);
+  if (falls_back(listwatch, failure, now_ms, actions)) {
+    kin__listwatch_count_failure(listwatch, now_ms, actions);
     return;
   }
-  reflector->has_given_up_streams |= has_no_head(reflector, failure);
-  reflector->streams_given_up += is_of_streams(reflector, failure);
+  listwatch->has_given_up_streams |= has_no_head(listwatch, failure);
+  listwatch->streams_given_up += is_of_streams(listwatch, failure);
   actions->drop_stage = true;
-  kin__fail_and_wait(reflector, failure, KIN__REFLECTOR_LISTING, now_ms,
-                     actions);
+  kin__listwatch_fail_and_wait(listwatch, failure, KIN__LISTWATCH_LISTING,
+                               now_ms, actions);
 }
 
-void kin__on_stream_refused(kin__reflector *reflector,
-                            kin__reflector_actions *actions) {
-  if (reflector->state == KIN__REFLECTOR_STREAMING) {
-    list_instead(reflector, actions);
+void kin__listwatch_on_stream_refused(kin__listwatch *listwatch,
+                                      kin__listwatch_actions *actions) {
+  if (listwatch->state == KIN__LISTWATCH_STREAMING) {
+    list_instead(listwatch, actions);
   }
 }
 
-void kin__reflector_streamed(kin__reflector *reflector, bool is_new) {
-  reflector->saw_anything = true;
-  reflector->saw_whole = true;
-  reflector->saw_new |= is_new;
+void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new) {
+  listwatch->saw_anything = true;
+  listwatch->saw_whole = true;
+  listwatch->saw_new |= is_new;
 }
 
 /* Notes what came since the last tick. */
-static void take_stock(kin__reflector *reflector, uint64_t now_ms) {
+static void take_stock(kin__listwatch *listwatch, uint64_t now_ms) {
   bool has_progress =
-      reflector->saw_new || (reflector->saw_anything && !reflector->saw_whole);
-  reflector->idle_ticks++;
-  reflector->silent_ticks++;
-  if (reflector->saw_anything) {
-    reflector->silent_ticks = 0;
-    reflector->had_events = true;
-    reflector->heard_ms = now_ms;
+      listwatch->saw_new || (listwatch->saw_anything && !listwatch->saw_whole);
+  listwatch->idle_ticks++;
+  listwatch->silent_ticks++;
+  if (listwatch->saw_anything) {
+    listwatch->silent_ticks = 0;
+    listwatch->had_events = true;
+    listwatch->heard_ms = now_ms;
   }
   if (has_progress) {
-    reflector->idle_ticks = 0;
-    reflector->progress_ms = now_ms;
+    listwatch->idle_ticks = 0;
+    listwatch->progress_ms = now_ms;
   }
-  reflector->saw_anything = false;
-  reflector->saw_whole = false;
-  reflector->saw_new = false;
+  listwatch->saw_anything = false;
+  listwatch->saw_whole = false;
+  listwatch->saw_new = false;
 }
 
-void kin__on_stream_timer(kin__reflector *reflector, uint64_t now_ms,
-                          kin__reflector_actions *actions) {
-  take_stock(reflector, now_ms);
-  bool is_over = now_ms >= deadline_ms_of(reflector);
-  if (reflector->idle_ticks < IDLE_TICKS && !is_over) {
+void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,
+                                    kin__listwatch_actions *actions) {
+  take_stock(listwatch, now_ms);
+  bool is_over = now_ms >= deadline_ms_of(listwatch);
+  if (listwatch->idle_ticks < IDLE_TICKS && !is_over) {
     await_progress(actions);
     return;
   }
-  bool is_silent = reflector->silent_ticks >= IDLE_TICKS;
+  bool is_silent = listwatch->silent_ticks >= IDLE_TICKS;
   actions->cancel_request = true;
   actions->gave_up_stream = true; /* WL-09 */
-  actions->had_events = reflector->had_events;
+  actions->had_events = listwatch->had_events;
   actions->is_endless = !is_silent;
   actions->silent_ms =
-      now_ms - (is_silent ? reflector->heard_ms : reflector->progress_ms);
+      now_ms - (is_silent ? listwatch->heard_ms : listwatch->progress_ms);
   if (is_silent) {
-    *reflector->stream_refused = true;
+    *listwatch->stream_refused = true;
   } else {
-    reflector->has_given_up_streams = true;
+    listwatch->has_given_up_streams = true;
   }
-  list_instead(reflector, actions);
+  list_instead(listwatch, actions);
 }

@@ -35,8 +35,8 @@
 /* Clocks differ, and one that was asked to end later has other reasons. */
 #define EARLY_MS 500u
 
-void kin__end_verify(kin__reflector *reflector, int code) {
-  kin__verify *verify = &reflector->verify;
+void kin__listwatch_end_verify(kin__listwatch *listwatch, int code) {
+  kin__verify *verify = &listwatch->verify;
   if (verify->is_open) {
     verify->is_open = false;
     verify->has_verdict = true;
@@ -44,116 +44,120 @@ void kin__end_verify(kin__reflector *reflector, int code) {
   }
 }
 
-bool kin__reflector_take_verdict(kin__reflector *reflector, int *code) {
-  kin__verify *verify = &reflector->verify;
+bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code) {
+  kin__verify *verify = &listwatch->verify;
   bool has_verdict = verify->has_verdict;
   verify->has_verdict = false;
   *code = verify->verdict;
   return has_verdict;
 }
 
-void kin__check_verify(kin__reflector *reflector) {
-  kin__verify *verify = &reflector->verify;
+void kin__listwatch_check_verify(kin__listwatch *listwatch) {
+  kin__verify *verify = &listwatch->verify;
   if (verify->is_open && verify->target[0] != '\0' &&
-      kin__version_reaches(reflector->version, verify->target)) {
-    kin__end_verify(reflector, 0);
+      kin__version_reaches(listwatch->version, verify->target)) {
+    kin__listwatch_end_verify(listwatch, 0);
   }
 }
 
-void kin__on_verify(kin__reflector *reflector, const char *target,
-                    uint64_t now_ms, kin__reflector_actions *actions) {
-  kin__verify *verify = &reflector->verify;
-  if (reflector->state != KIN__REFLECTOR_WATCHING || verify->is_open ||
-      reflector->is_watch_only) {
+void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
+                              uint64_t now_ms,
+                              kin__listwatch_actions *actions) {
+  kin__verify *verify = &listwatch->verify;
+  if (listwatch->state != KIN__LISTWATCH_WATCHING || verify->is_open ||
+      listwatch->is_watch_only) {
     return;
   }
   assert(strlen(target) < KIN__VERSION_SIZE);
   *verify = (kin__verify){.is_open = true};
-  kin__copy_version(verify->target, target);
+  kin__listwatch_copy_version(verify->target, target);
   actions->cancel_request = true;
   actions->stop_timer = true;
-  if (reflector->is_unversioned) {
-    kin__end_verify(reflector, KIN_ENOTSUP);
-    kin__list_again(reflector, now_ms, actions);
+  if (listwatch->is_unversioned) {
+    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
+    kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
-    kin__enter(reflector, KIN__REFLECTOR_VERIFYING, now_ms, actions);
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
   }
 }
 
 /* What comes next must not be older than the target, which a watch cache might
  * be that is behind. */
-static void lose_position(kin__reflector *reflector) {
-  reflector->is_verify_lost = true;
-  reflector->version_unavailable = true;
-  reflector->verify.is_lost = true;
-  kin__lose_position(reflector, KIN__LOST_VERIFY);
+static void lose_position(kin__listwatch *listwatch) {
+  listwatch->is_verify_lost = true;
+  listwatch->version_unavailable = true;
+  listwatch->verify.is_lost = true;
+  kin__listwatch_lose_position(listwatch, KIN__LOST_VERIFY);
 }
 
-void kin__tell_lost_verify(kin__reflector *reflector, uint64_t now_ms,
-                           kin__reflector_actions *actions) {
-  if (!reflector->verify.is_lost) {
+void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
+                                     kin__listwatch_actions *actions) {
+  if (!listwatch->verify.is_lost) {
     return;
   }
-  reflector->verify.is_lost = false;
+  listwatch->verify.is_lost = false;
   actions->lost_verify = true;
   if (!actions->report) {
-    kin__count_failure(reflector, now_ms, actions);
+    kin__listwatch_count_failure(listwatch, now_ms, actions);
   }
 }
 
 /* The newest version is before the position: as after a restore from a
  * backup. */
-static void go_back(kin__reflector *reflector, uint64_t now_ms,
-                    kin__reflector_actions *actions) {
-  reflector->verify.went_back = true;
-  reflector->versions_repeat = true;
-  lose_position(reflector);
-  kin__enter(reflector, KIN__REFLECTOR_LISTING, now_ms, actions);
+static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
+                    kin__listwatch_actions *actions) {
+  listwatch->verify.went_back = true;
+  listwatch->versions_repeat = true;
+  lose_position(listwatch);
+  kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
 }
 
-static void on_proof(kin__reflector *reflector,
-                     const kin__reflector_input *input) {
-  kin__verify *verify = &reflector->verify;
+static void on_proof(kin__listwatch *listwatch,
+                     const kin__listwatch_input *input) {
+  kin__verify *verify = &listwatch->verify;
   if (kin__version_reaches(input->version, verify->target)) {
     verify->proof_connection = input->connection;
   }
 }
 
-void kin__on_verified_list(kin__reflector *reflector,
-                           const kin__reflector_input *input, uint64_t now_ms,
-                           kin__reflector_actions *actions) {
-  kin__verify *verify = &reflector->verify;
-  reflector->failures = 0;
+void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
+                                     const kin__listwatch_input *input,
+                                     uint64_t now_ms,
+                                     kin__listwatch_actions *actions) {
+  kin__verify *verify = &listwatch->verify;
+  listwatch->failures = 0;
   if (verify->is_open && verify->is_proving) {
-    on_proof(reflector, input);
-    kin__to_opening(reflector, now_ms, actions);
+    on_proof(listwatch, input);
+    kin__listwatch_to_opening(listwatch, now_ms, actions);
     return;
   }
   if (verify->is_open && verify->target[0] == '\0') {
-    if (kin__is_any_version(input->version)) {
-      kin__end_verify(reflector, KIN_ENOTSUP); /* nothing to compare */
-    } else if (kin__version_is_before(input->version, reflector->version)) {
-      kin__copy_version(verify->target, input->version);
-      go_back(reflector, now_ms, actions);
+    if (kin__listwatch_is_any_version(input->version)) {
+      kin__listwatch_end_verify(listwatch,
+                                KIN_ENOTSUP); /* nothing to compare */
+    } else if (kin__version_is_before(input->version, listwatch->version)) {
+      kin__listwatch_copy_version(verify->target, input->version);
+      go_back(listwatch, now_ms, actions);
       return;
     } else {
-      kin__copy_version(verify->target, input->version);
+      kin__listwatch_copy_version(verify->target, input->version);
     }
   }
-  kin__check_verify(reflector);
+  kin__listwatch_check_verify(listwatch);
   /* Without a connection there is nothing to prove it by. */
   verify->is_proving = verify->is_open && input->connection != 0 &&
                        strcmp(verify->target, "0") != 0;
-  kin__enter(reflector,
-             verify->is_proving ? KIN__REFLECTOR_VERIFYING
-                                : KIN__REFLECTOR_OPENING,
-             now_ms, actions);
+  kin__listwatch_enter(listwatch,
+                       verify->is_proving ? KIN__LISTWATCH_VERIFYING
+                                          : KIN__LISTWATCH_OPENING,
+                       now_ms, actions);
 }
 
-bool kin__verify_list_failed(kin__reflector *reflector,
-                             const kin__failure *failure, uint64_t now_ms,
-                             kin__reflector_actions *actions) {
-  kin__verify *verify = &reflector->verify;
+bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
+                                       const kin__failure *failure,
+                                       uint64_t now_ms,
+                                       kin__listwatch_actions *actions) {
+  kin__verify *verify = &listwatch->verify;
   bool is_refused = failure->is_rv_too_large || failure->status == 400 ||
                     failure->status == 422;
   if (!verify->is_open) {
@@ -161,38 +165,40 @@ bool kin__verify_list_failed(kin__reflector *reflector,
   }
   if (verify->is_proving && (is_refused || failure->status == 403)) {
     /* Its watch cache is behind, or the selector is not for it. */
-    kin__to_opening(reflector, now_ms, actions);
+    kin__listwatch_to_opening(listwatch, now_ms, actions);
     return true;
   }
   if (!is_refused) {
     return false;
   }
-  kin__end_verify(reflector, failure->code);
-  kin__enter(reflector, KIN__REFLECTOR_VERIFYING, now_ms, actions);
+  kin__listwatch_end_verify(listwatch, failure->code);
+  kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
   return true;
 }
 
-void kin__on_short_head(kin__reflector *reflector, uint64_t connection) {
-  kin__verify *verify = &reflector->verify;
+void kin__listwatch_on_short_head(kin__listwatch *listwatch,
+                                  uint64_t connection) {
+  kin__verify *verify = &listwatch->verify;
   verify->is_same_server =
       connection != 0 && connection == verify->proof_connection;
   verify->proof_connection = 0;
 }
 
-bool kin__proves_verify(kin__reflector *reflector, uint64_t quiet_ms,
-                        uint64_t now_ms) {
-  const kin__verify *verify = &reflector->verify;
-  uint64_t age_ms = now_ms - reflector->watch_began_ms;
+bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
+                                  uint64_t now_ms) {
+  const kin__verify *verify = &listwatch->verify;
+  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
   return verify->is_open && verify->is_same_server && quiet_ms >= QUIET_MS &&
          age_ms + EARLY_MS >= KIN__SHORT_TIMEOUT_S * 1000u;
 }
 
-kin__reflector_state kin__after_short_watch(kin__reflector *reflector) {
-  kin__verify *verify = &reflector->verify;
+kin__listwatch_state
+kin__listwatch_after_short_watch(kin__listwatch *listwatch) {
+  kin__verify *verify = &listwatch->verify;
   if (++verify->watches < SHORT_WATCHES) {
-    return verify->is_proving ? KIN__REFLECTOR_VERIFYING
-                              : KIN__REFLECTOR_OPENING;
+    return verify->is_proving ? KIN__LISTWATCH_VERIFYING
+                              : KIN__LISTWATCH_OPENING;
   }
-  lose_position(reflector);
-  return KIN__REFLECTOR_LISTING;
+  lose_position(listwatch);
+  return KIN__LISTWATCH_LISTING;
 }

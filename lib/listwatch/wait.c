@@ -8,14 +8,15 @@
  * client-go's rate limit of five requests a second has it. */
 #define INTERNAL_RETRY_MS 200u
 
-void kin__init_backoffs(kin__reflector *reflector, uint64_t now_ms) {
+void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms) {
   for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
-    kin__backoff_init(&reflector->backoffs[kind], (kin__backoff_kind)kind,
+    kin__backoff_init(&listwatch->backoffs[kind], (kin__backoff_kind)kind,
                       now_ms);
   }
 }
 
-uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
+uint64_t kin__listwatch_delay_at_least(uint64_t delay_ms,
+                                       int64_t retry_after_s) {
   if (retry_after_s > MAX_RETRY_AFTER_S) {
     retry_after_s = MAX_RETRY_AFTER_S;
   }
@@ -23,22 +24,23 @@ uint64_t kin__delay_at_least(uint64_t delay_ms, int64_t retry_after_s) {
   return is_more ? (uint64_t)retry_after_s * 1000 : delay_ms;
 }
 
-uint64_t kin__next_delay_ms(kin__reflector *reflector, kin__backoff_kind kind,
-                            int64_t retry_after_s, uint64_t now_ms) {
-  uint64_t delay_ms = kin__backoff_next_ms(&reflector->backoffs[kind], now_ms,
-                                           reflector->random);
-  return kin__delay_at_least(delay_ms, retry_after_s);
+uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
+                                      kin__backoff_kind kind,
+                                      int64_t retry_after_s, uint64_t now_ms) {
+  uint64_t delay_ms = kin__backoff_next_ms(&listwatch->backoffs[kind], now_ms,
+                                           listwatch->random);
+  return kin__listwatch_delay_at_least(delay_ms, retry_after_s);
 }
 
-void kin__count_failure(kin__reflector *reflector, uint64_t now_ms,
-                        kin__reflector_actions *actions) {
-  if (reflector->failures++ == 0) {
-    reflector->failing_since_ms = now_ms;
+void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
+                                  kin__listwatch_actions *actions) {
+  if (listwatch->failures++ == 0) {
+    listwatch->failing_since_ms = now_ms;
   }
   actions->report = true;
 }
 
-bool kin__is_unreached(const kin__failure *failure) {
+bool kin__listwatch_is_unreached(const kin__failure *failure) {
   if (failure->status != 0) {
     return false;
   }
@@ -55,12 +57,12 @@ bool kin__is_unreached(const kin__failure *failure) {
 /* A refusal has cost the server nothing. A program that was let in before will
  * probably be let in again soon; one that never was may be refused for ever, and
  * waits longer. */
-static bool is_cheap_no(const kin__reflector *reflector,
+static bool is_cheap_no(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
   switch (failure->status) {
   case 401:
   case 403:
-    return reflector->has_listed;
+    return listwatch->has_listed;
   case 404:
     return true;
   default:
@@ -71,74 +73,77 @@ static bool is_cheap_no(const kin__reflector *reflector,
 /* A list that is refused may have cost the server something. An informer that
  * was complete before is out of date while it waits, so it waits 10 s at most,
  * and not a minute. */
-static bool is_refused_list(const kin__reflector *reflector,
+static bool is_refused_list(const kin__listwatch *listwatch,
                             const kin__failure *failure) {
-  return reflector->has_listed && !reflector->is_granted &&
+  return listwatch->has_listed && !listwatch->is_granted &&
          (failure->status == 429 || failure->status >= 500);
 }
 
 /* An answer that has begun and breaks off has cost the server something, so
  * what asks for a whole list again, or for what ended with an ERROR event, is
  * not repeated every few seconds. */
-static kin__backoff_kind kind_of(const kin__reflector *reflector,
+static kin__backoff_kind kind_of(const kin__listwatch *listwatch,
                                  const kin__failure *failure,
-                                 kin__reflector_state after) {
-  bool is_cheap = after != KIN__REFLECTOR_LISTING;
-  if (is_cheap_no(reflector, failure) ||
-      (!is_cheap && is_refused_list(reflector, failure))) {
+                                 kin__listwatch_state after) {
+  bool is_cheap = after != KIN__LISTWATCH_LISTING;
+  if (is_cheap_no(listwatch, failure) ||
+      (!is_cheap && is_refused_list(listwatch, failure))) {
     return KIN__BACKOFF_REFUSED;
   }
   if (failure->status == 429) {
-    return is_cheap || reflector->state == KIN__REFLECTOR_STREAMING
+    return is_cheap || listwatch->state == KIN__LISTWATCH_STREAMING
                ? KIN__BACKOFF_THROTTLED
                : KIN__BACKOFF_ORDINARY;
   }
   bool is_refused =
-      failure->status >= 500 && is_cheap && !reflector->is_granted;
-  bool is_unreached =
-      kin__is_unreached(failure) && (is_cheap || !reflector->is_granted);
+      failure->status >= 500 && is_cheap && !listwatch->is_granted;
+  bool is_unreached = kin__listwatch_is_unreached(failure) &&
+                      (is_cheap || !listwatch->is_granted);
   return is_refused || is_unreached ? KIN__BACKOFF_UNREACHED
                                     : KIN__BACKOFF_ORDINARY;
 }
 
-void kin__fail_and_wait(kin__reflector *reflector, const kin__failure *failure,
-                        kin__reflector_state after, uint64_t now_ms,
-                        kin__reflector_actions *actions) {
-  kin__backoff_kind kind = kind_of(reflector, failure, after);
-  kin__count_failure(reflector, now_ms, actions);
-  kin__to_waiting(
-      reflector, after,
-      kin__next_delay_ms(reflector, kind, failure->retry_after_s, now_ms),
-      actions);
+void kin__listwatch_fail_and_wait(kin__listwatch *listwatch,
+                                  const kin__failure *failure,
+                                  kin__listwatch_state after, uint64_t now_ms,
+                                  kin__listwatch_actions *actions) {
+  kin__backoff_kind kind = kind_of(listwatch, failure, after);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  kin__listwatch_to_waiting(listwatch, after,
+                            kin__listwatch_next_delay_ms(listwatch, kind,
+                                                         failure->retry_after_s,
+                                                         now_ms),
+                            actions);
 }
 
 /* RW-06, RD rows. */
-bool kin__retries_internal_error(kin__reflector *reflector,
-                                 const kin__failure *failure, uint64_t now_ms,
-                                 kin__reflector_actions *actions) {
-  kin__retry_deadline *deadline = &reflector->internal_errors;
+bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
+                                           const kin__failure *failure,
+                                           uint64_t now_ms,
+                                           kin__listwatch_actions *actions) {
+  kin__retry_deadline *deadline = &listwatch->internal_errors;
   if (deadline->max_ms == 0 || !failure->is_internal ||
-      reflector->is_unversioned) {
+      listwatch->is_unversioned) {
     return false;
   }
   kin__retry_deadline_after(deadline, true, now_ms);
   if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
-    kin__lose_position(reflector, KIN__LOST_INTERNAL);
-    kin__wait_for_list(reflector, failure, now_ms, actions);
+    kin__listwatch_lose_position(listwatch, KIN__LOST_INTERNAL);
+    kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return true;
   }
-  kin__reflector_state after = reflector->verify.is_open
-                                   ? kin__after_short_watch(reflector)
-                                   : KIN__REFLECTOR_OPENING;
-  uint64_t age_ms = now_ms - reflector->watch_began_ms;
-  uint64_t delay_ms = kin__delay_at_least(
+  kin__listwatch_state after = listwatch->verify.is_open
+                                   ? kin__listwatch_after_short_watch(listwatch)
+                                   : KIN__LISTWATCH_OPENING;
+  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
+  uint64_t delay_ms = kin__listwatch_delay_at_least(
       age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,
       failure->retry_after_s);
-  kin__count_failure(reflector, now_ms, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
   if (delay_ms == 0) {
-    kin__enter(reflector, after, now_ms, actions);
+    kin__listwatch_enter(listwatch, after, now_ms, actions);
   } else {
-    kin__to_waiting(reflector, after, delay_ms, actions);
+    kin__listwatch_to_waiting(listwatch, after, delay_ms, actions);
   }
   return true;
 }

@@ -4,71 +4,74 @@
 #include <assert.h>
 #include <string.h>
 
-/* A reflector that only watches. */
+/* A listwatch that only watches. */
 
 #define REWATCH_MS 1000u /* TW-02 */
 
-void kin__reflector_watch_only(kin__reflector *reflector, const char *version,
+void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
                                uint32_t timeout_s, bool is_single) {
-  assert(reflector->state == KIN__REFLECTOR_IDLE &&
+  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
          strlen(version) < KIN__VERSION_SIZE);
-  kin__copy_version(reflector->version, version);
-  reflector->is_watch_only = true;
-  reflector->is_single = is_single;
-  reflector->only_timeout_s = timeout_s;
+  kin__listwatch_copy_version(listwatch->version, version);
+  listwatch->is_watch_only = true;
+  listwatch->is_single = is_single;
+  listwatch->only_timeout_s = timeout_s;
 }
 
 /* TW-03, TW-04. A 410 in answer to the request itself may come from one server
  * of several, and is tried again. */
-static bool ends_watching(const kin__reflector *reflector,
+static bool ends_watching(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
-  if (reflector->is_single) {
+  if (listwatch->is_single) {
     return true;
   }
-  if (reflector->state == KIN__REFLECTOR_OPENING) {
+  if (listwatch->state == KIN__LISTWATCH_OPENING) {
     return failure->status == 401 || failure->status == 403;
   }
   return failure->is_expired || failure->status == 410 ||
          kin__failure_is_misplaced(failure);
 }
 
-static void end_watching(kin__reflector *reflector,
-                         kin__reflector_actions *actions) {
-  kin__to_state(reflector, KIN__REFLECTOR_STOPPED);
+static void end_watching(kin__listwatch *listwatch,
+                         kin__listwatch_actions *actions) {
+  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
   actions->ended = true;
 }
 
 /* TW-02: a second between two beginnings, so that a watch that has lasted
  * longer is resumed at once. */
-static void rewatch(kin__reflector *reflector, int64_t retry_after_s,
-                    uint64_t now_ms, kin__reflector_actions *actions) {
-  uint64_t age_ms = now_ms - reflector->watch_began_ms;
+static void rewatch(kin__listwatch *listwatch, int64_t retry_after_s,
+                    uint64_t now_ms, kin__listwatch_actions *actions) {
+  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
   uint64_t delay_ms = age_ms < REWATCH_MS ? REWATCH_MS - age_ms : 0;
-  delay_ms = kin__delay_at_least(delay_ms, retry_after_s);
+  delay_ms = kin__listwatch_delay_at_least(delay_ms, retry_after_s);
   if (delay_ms == 0) {
-    kin__to_opening(reflector, now_ms, actions);
+    kin__listwatch_to_opening(listwatch, now_ms, actions);
   } else {
-    kin__to_waiting(reflector, KIN__REFLECTOR_OPENING, delay_ms, actions);
+    kin__listwatch_to_waiting(listwatch, KIN__LISTWATCH_OPENING, delay_ms,
+                              actions);
   }
 }
 
-void kin__on_only_watch_failed(kin__reflector *reflector,
-                               const kin__failure *failure, uint64_t now_ms,
-                               kin__reflector_actions *actions) {
-  actions->stop_timer = reflector->state == KIN__REFLECTOR_WATCHING;
-  if (ends_watching(reflector, failure)) {
-    end_watching(reflector, actions);
+void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,
+                                         const kin__failure *failure,
+                                         uint64_t now_ms,
+                                         kin__listwatch_actions *actions) {
+  actions->stop_timer = listwatch->state == KIN__LISTWATCH_WATCHING;
+  if (ends_watching(listwatch, failure)) {
+    end_watching(listwatch, actions);
     return;
   }
-  kin__count_failure(reflector, now_ms, actions);
-  rewatch(reflector, failure->retry_after_s, now_ms, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  rewatch(listwatch, failure->retry_after_s, now_ms, actions);
 }
 
-void kin__on_only_watch_ended(kin__reflector *reflector, uint64_t now_ms,
-                              kin__reflector_actions *actions) {
-  if (reflector->is_single) {
-    end_watching(reflector, actions);
+void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
+                                        uint64_t now_ms,
+                                        kin__listwatch_actions *actions) {
+  if (listwatch->is_single) {
+    end_watching(listwatch, actions);
   } else {
-    rewatch(reflector, -1, now_ms, actions);
+    rewatch(listwatch, -1, now_ms, actions);
   }
 }

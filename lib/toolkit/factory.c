@@ -31,7 +31,7 @@
 #define NAMESPACE_POINTER "/metadata/namespace"
 
 typedef struct entry {
-  kin__list node;
+  kin__link node;
   kin__gone_watch watch;
   kin_factory *factory;
   kin_informer *informer;
@@ -45,7 +45,7 @@ struct kin_factory {
   const char **namespaces;
   kin_factory_resync *resyncs;
   char *strings; /* of both */
-  kin__list entries;
+  kin__link entries;
   size_t entry_count;
   kin__deferred gone;
   bool is_closing;
@@ -53,14 +53,14 @@ struct kin_factory {
   void *close_data;
 };
 
-static entry *entry_of(kin__list *node) {
+static entry *entry_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, entry, node);
 }
 
 /* What user code may run meanwhile, a source's, can add to the list only: an
  * informer leaves it in a deferred call. */
 #define FOR_EACH(node, factory)                                                \
-  for (kin__list *node = (factory)->entries.next; node != &(factory)->entries; \
+  for (kin__link *node = (factory)->entries.next; node != &(factory)->entries; \
        node = node->next)
 
 /* --- Close ---------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void free_entry(entry *e) {
 static void on_informer_gone(kin__gone_watch *watch) {
   entry *e = KIN__CONTAINER_OF(watch, entry, watch);
   kin_factory *factory = e->factory;
-  kin__list_remove(&e->node);
+  kin__link_remove(&e->node);
   factory->entry_count--;
   free_entry(e);
   end_when_empty(factory);
@@ -238,8 +238,8 @@ int kin__factory_open(kin_factory **out, kin__host *host,
     free_factory(factory);
     return err;
   }
-  kin__list_init(&factory->entries);
-  kin__list_init(&factory->gone.node);
+  kin__link_init(&factory->entries);
+  kin__link_init(&factory->gone.node);
   factory->gone.cb = on_factory_gone;
   factory->member.close = on_client_closing;
   kin__members_join(&host->members, &factory->member);
@@ -367,10 +367,10 @@ static int open_informer(entry *e, const kin_informer_options *options) {
   if (err != 0) {
     return err;
   }
-  kin__list_push(&factory->entries, &e->node);
+  kin__link_push(&factory->entries, &e->node);
   factory->entry_count++;
   e->watch.gone = on_informer_gone;
-  kin__list_push(&e->informer->gone_watches, &e->watch.node);
+  kin__link_push(&e->informer->gone_watches, &e->watch.node);
   err = add_namespace_index(factory, options, e->informer);
   if (err != 0) {
     /* Nobody has seen it, so nobody is told of its end. */

@@ -160,8 +160,8 @@ static int make(kin_informer_watcher **out, kin__host *host,
   watcher->on_closed = options->on_closed;
   watcher->data = options->data;
   watcher->watch.gone = on_informer_gone;
-  kin__list_push(&watcher->informer->gone_watches, &watcher->watch.node);
-  kin__list_init(&watcher->gone.node);
+  kin__link_push(&watcher->informer->gone_watches, &watcher->watch.node);
+  kin__link_init(&watcher->gone.node);
   watcher->gone.cb = on_gone;
   watcher->member.close = on_host_closing;
   kin__members_join(&host->members, &watcher->member);

@@ -65,8 +65,8 @@ static void on_ended(kin__pager_core *core, const kin__failure *end) {
                              .reason = end->reason,
                              .message = end->message,
                              .resource_version =
-                                 core->feed.reflector.found_version,
-                             .is_paginated = core->feed.reflector.is_paginated,
+                                 core->feed.listwatch.found_version,
+                             .is_paginated = core->feed.listwatch.is_paginated,
                              .items = core->given};
   uint64_t start_ns = kin__clock_ns(&pager->host->env->clock);
   pager->options.on_end(&result, pager->options.data);
@@ -238,7 +238,7 @@ int kin__pager_open(kin_pager **out, kin__host *host,
     free_pager(pager);
     return err;
   }
-  kin__list_init(&pager->gone.node);
+  kin__link_init(&pager->gone.node);
   pager->gone.cb = on_gone;
   pager->member.close = on_host_closing;
   kin__members_join(&host->members, &pager->member);

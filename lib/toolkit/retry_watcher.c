@@ -54,7 +54,7 @@ struct kin_retry_watcher {
   kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
-  kin__list paused; /* the feed, if it is not to read */
+  kin__link paused; /* the feed, if it is not to read */
 
   kin__chunkq events; /* of waiting */
   kin__task task;
@@ -263,7 +263,7 @@ static bool step(kin__task *task) {
       return true;
     }
     if (watcher->events.count <= QUEUE_LOW &&
-        !kin__list_is_empty(&watcher->paused)) {
+        !kin__link_is_empty(&watcher->paused)) {
       kin__feed_resume(&watcher->feed);
     }
   }
@@ -361,7 +361,7 @@ static void init_feed(kin_retry_watcher *watcher) {
                             .watch_timeout_s = options->timeout_s,
                             .is_single_watch = options->without_retry};
   kin__feed_init(&watcher->feed, &feed);
-  kin__list_init(&watcher->paused);
+  kin__link_init(&watcher->paused);
 }
 
 static int make(kin_retry_watcher **out, kin__host *host,
@@ -410,7 +410,7 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
            copy.resource_version);
   kin__chunkq_init(&watcher->events, watcher->env->allocator, sizeof(waiting));
   kin__task_init(&watcher->task, step);
-  kin__list_init(&watcher->gone.node);
+  kin__link_init(&watcher->gone.node);
   watcher->gone.cb = on_gone;
   watcher->member.close = on_host_closing;
   kin__members_join(&host->members, &watcher->member);

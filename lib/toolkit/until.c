@@ -66,8 +66,8 @@ static void finish(kin_until *until, int code) {
   until->has_ended = true;
   until->code = code;
   kin__timer_stop(until->env->timers, &until->timeout);
-  kin__list_remove(&until->sync.node);
-  kin__list_remove(&until->step.node);
+  kin__link_remove(&until->sync.node);
+  kin__link_remove(&until->step.node);
   /* Either is on its way already if it was closed by somebody else. */
   if (until->retry != NULL) {
     (void)kin_retry_watcher_close(until->retry, NULL, NULL);
@@ -259,7 +259,7 @@ static int open_informer(kin_until *until, const kin_until_options *options) {
     /* Its source may have closed the client when it was asked; then nobody is
      * told any more. */
     if (!informer->is_closing) {
-      kin__list_push(&informer->dispatcher.sync_watches, &until->sync.node);
+      kin__link_push(&informer->dispatcher.sync_watches, &until->sync.node);
     }
   }
   return err;
@@ -283,10 +283,10 @@ static int make(kin_until **out, kin__host *host,
   if (size > 0) {
     memcpy(until->conditions, options->conditions, size);
   }
-  kin__list_init(&until->sync.node);
+  kin__link_init(&until->sync.node);
   until->sync.notify = on_sync;
   kin__timer_init(&until->timeout, on_timeout);
-  kin__list_init(&until->step.node);
+  kin__link_init(&until->step.node);
   until->step.cb = step;
   *out = until;
   return 0;

@@ -133,7 +133,7 @@ static void on_host_closing(kin__member *member) {
 
 static void detach(kin_wait *wait) {
   for (uint32_t i = 0; i < wait->count; i++) {
-    kin__list_remove(&wait->entries[i].watch.node);
+    kin__link_remove(&wait->entries[i].watch.node);
   }
   kin__timer_stop(wait->env->timers, &wait->timeout);
   kin__timer_stop(wait->env->timers, &wait->poll);
@@ -378,7 +378,7 @@ static void watch(kin_wait *wait, uint32_t i, const kin_wait_for *thing) {
   entry *e = &wait->entries[i];
   e->wait = wait;
   e->watch.notify = on_notify;
-  kin__list_init(&e->watch.node);
+  kin__link_init(&e->watch.node);
   e->check = thing->check;
   e->data = thing->data;
   if (thing->check != NULL) {
@@ -393,7 +393,7 @@ static void watch(kin_wait *wait, uint32_t i, const kin_wait_for *thing) {
   if (is_done || is_closed) {
     settle(wait, i, is_done);
   } else {
-    kin__list_push(is_informer ? &thing->informer->dispatcher.sync_watches
+    kin__link_push(is_informer ? &thing->informer->dispatcher.sync_watches
                                : &thing->listener->sync_watches,
                    &e->watch.node);
   }
@@ -405,7 +405,7 @@ static void begin(kin_wait *wait, const kin_wait_options *options) {
   kin__timer_init(&wait->timeout, on_timeout);
   kin__timer_init(&wait->poll, on_poll);
   wait->step.cb = step;
-  kin__list_init(&wait->step.node);
+  kin__link_init(&wait->step.node);
   wait->member.close = on_host_closing;
   kin__members_join(&wait->host->members, &wait->member);
   if (wait->what != NULL) {

@@ -31,7 +31,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   if (status < 0) {
     /* POLLERR: libuv has stopped the handle. recv and send tell why. */
     conn->polled = 0;
-  } else if (!kin__list_is_empty(&conn->task.node)) {
+  } else if (!kin__link_is_empty(&conn->task.node)) {
     uv_poll_stop(poll);
     conn->polled = 0;
   }
@@ -182,8 +182,8 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   snprintf(conn->peer, sizeof conn->peer, "%s", peer);
   kin__buf_init(&conn->out, net->allocator, MAX_QUEUED_BYTES);
   kin__task_init(&conn->task, step);
-  kin__list_init(&conn->idle_node);
-  kin__list_push(&net->conns, &conn->node);
+  kin__link_init(&conn->idle_node);
+  kin__link_push(&net->conns, &conn->node);
   kin__net_hold(net);
   kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);
   conn->serial = ++net->stats.connections;
@@ -206,8 +206,8 @@ void kin__conn_close(kin__conn *conn) {
   assert(!is_closed(conn));
   conn->stream->ops->close(conn->stream);
   kin__sched_cancel(conn->net->sched, &conn->task);
-  kin__list_remove(&conn->node);
-  kin__list_remove(&conn->idle_node);
+  kin__link_remove(&conn->node);
+  kin__link_remove(&conn->idle_node);
   kin__handle_close((uv_handle_t *)&conn->poll);
   kin__releases_add(&conn->net->releases, &conn->gone, on_gone);
   kin__socket_close(conn->fd);
@@ -255,7 +255,7 @@ void kin__conn_watch_peer(kin__conn *conn) {
 }
 
 void kin__conn_update_refs(kin__net *net) {
-  for (kin__list *node = net->conns.next; node != &net->conns;
+  for (kin__link *node = net->conns.next; node != &net->conns;
        node = node->next) {
     kin__conn *conn = KIN__CONTAINER_OF(node, kin__conn, node);
     kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);

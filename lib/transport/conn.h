@@ -41,14 +41,14 @@ typedef struct kin__conn_events {
 
 struct kin__conn {
   kin__net *net;
-  kin__list node; /* in net->conns while open */
+  kin__link node; /* in net->conns while open */
   const kin__conn_events *events;
   void *owner;
   char peer[KIN__ADDRESS_TEXT_SIZE];
   uint64_t serial; /* the net's first is 1 */
 
   /* The pool's. */
-  kin__list idle_node;
+  kin__link idle_node;
   uint64_t idle_since_ms;
 
   int fd; /* -1 once closed */

@@ -18,7 +18,7 @@ struct kin__transport {
   kin__pool pool;
   kin__credentials credentials; /* get is NULL if there are none */
   kin__tls_context *tls;        /* NULL for http */
-  kin__list exchanges;          /* kin__exchange.node, not yet ended */
+  kin__link exchanges;          /* kin__exchange.node, not yet ended */
   kin__probe probe;
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;

@@ -30,7 +30,7 @@ typedef enum dial_state {
 
 struct kin__dial {
   kin__net *net;
-  kin__list node; /* in net->dials until ENDED */
+  kin__link node; /* in net->dials until ENDED */
   kin__task task;
   kin__timer timer;
   dial_state state;
@@ -93,7 +93,7 @@ static void stop(kin__dial *dial) {
 /* Stops for good. Does not free. */
 static void end(kin__dial *dial) {
   stop(dial);
-  kin__list_remove(&dial->node);
+  kin__link_remove(&dial->node);
   if (dial->is_resolving) {
     /* Fails if it is running already; the callback comes in both cases. */
     (void)uv_cancel((uv_req_t *)&dial->resolver);
@@ -316,7 +316,7 @@ static kin__dial *new_dial(kin__net *net, uint32_t timeout_ms, kin__dial_cb cb,
   dial->result.fd = -1;
   kin__task_init(&dial->task, step);
   kin__timer_init(&dial->timer, on_timer);
-  kin__list_push(&net->dials, &dial->node);
+  kin__link_push(&net->dials, &dial->node);
   kin__net_hold(net);
   return dial;
 }
@@ -386,7 +386,7 @@ void kin__dial_cancel(kin__dial *dial) {
 }
 
 void kin__dial_update_refs(kin__net *net) {
-  for (kin__list *node = net->dials.next; node != &net->dials;
+  for (kin__link *node = net->dials.next; node != &net->dials;
        node = node->next) {
     kin__dial *dial = KIN__CONTAINER_OF(node, kin__dial, node);
     if (dial->is_polling) {

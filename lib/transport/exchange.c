@@ -65,7 +65,7 @@ void kin__exchange_become_ended(kin__exchange *exchange) {
   kin__exchange_drop_connection(exchange);
   kin__sched_cancel(kin__exchange_net(exchange)->sched, &exchange->task);
   kin__waiter_reset(&exchange->credential_waiter);
-  kin__list_remove(&exchange->node);
+  kin__link_remove(&exchange->node);
   kin__http1_stop(&exchange->http1);
   exchange->state = KIN__EXCHANGE_ENDED;
 }
@@ -313,7 +313,7 @@ static void time_out(kin__exchange *exchange) {
   case KIN__EXCHANGE_WAITING:
     kin__exchange_fail(
         exchange, KIN_ETIMEDOUT,
-        kin__list_is_empty(&exchange->context_waiter.node) ? KIN_CLASS_AUTH
+        kin__link_is_empty(&exchange->context_waiter.node) ? KIN_CLASS_AUTH
                                                            : KIN_CLASS_TLS,
         "files of credentials or certificates were not read within %lu ms",
         connect_ms);
@@ -400,7 +400,7 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   kin__timer_init(&exchange->timer, on_timer);
   kin__waiter_init(&exchange->credential_waiter, on_credential);
   kin__waiter_init(&exchange->context_waiter, on_context);
-  kin__list_push(&transport->exchanges, &exchange->node);
+  kin__link_push(&transport->exchanges, &exchange->node);
   kin__sched_add(net->sched, &exchange->task);
   kin__log_write(net->log, KIN_LOG_DEBUG, "GET %s", request->target);
   *out = exchange;
@@ -413,8 +413,8 @@ void kin__exchange_cancel(kin__exchange *exchange) {
 }
 
 void kin__exchange_cancel_all(kin__transport *transport) {
-  kin__list *head = &transport->exchanges;
-  while (!kin__list_is_empty(head)) {
+  kin__link *head = &transport->exchanges;
+  while (!kin__link_is_empty(head)) {
     kin__exchange_cancel(KIN__CONTAINER_OF(head->next, kin__exchange, node));
   }
 }
@@ -487,8 +487,8 @@ static bool is_open_watch(const kin__exchange *exchange) {
 }
 
 bool kin__exchange_has_watch(const kin__transport *transport) {
-  const kin__list *head = &transport->exchanges;
-  for (kin__list *node = head->next; node != head; node = node->next) {
+  const kin__link *head = &transport->exchanges;
+  for (kin__link *node = head->next; node != head; node = node->next) {
     if (is_open_watch(KIN__CONTAINER_OF(node, kin__exchange, node))) {
       return true;
     }
@@ -498,8 +498,8 @@ bool kin__exchange_has_watch(const kin__transport *transport) {
 
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
                                          uint64_t since_ms) {
-  kin__list *head = &transport->exchanges;
-  for (kin__list *node = head->next; node != head; node = node->next) {
+  kin__link *head = &transport->exchanges;
+  for (kin__link *node = head->next; node != head; node = node->next) {
     kin__exchange *exchange = KIN__CONTAINER_OF(node, kin__exchange, node);
     if (is_open_watch(exchange) && exchange->last_read_ms <= since_ms &&
         !kin__exchange_has_input(exchange)) {

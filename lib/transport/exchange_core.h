@@ -48,7 +48,7 @@ typedef enum kin__exchange_state {
 
 struct kin__exchange {
   kin__transport *transport;
-  kin__list node; /* in transport->exchanges until ENDED */
+  kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;
   kin__timer timer;
   kin__exchange_state state;
@@ -80,7 +80,7 @@ struct kin__exchange {
   bool is_late;     /* the timer was due, but there was input */
   bool has_response; /* a byte of it */
   bool
-      is_nobody; /* its certificate was answered with 401: conn is not reused */
+      certificate_refused; /* its certificate was answered with 401: conn is not reused */
   bool had_head;
   unsigned char first_byte; /* of the response */
   size_t hint_length;       /* bytes of https_hint that have been seen */

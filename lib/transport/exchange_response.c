@@ -28,7 +28,7 @@ static void fail_not_https(kin__exchange *exchange) {
 static void complete(kin__exchange *exchange) {
   kin__conn *conn = exchange->conn;
   if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn) &&
-      !exchange->is_nobody) {
+      !exchange->certificate_refused) {
     exchange->conn = NULL;
     kin__pool_put(&exchange->transport->pool, conn);
   }
@@ -57,7 +57,7 @@ static void note_status(kin__exchange *exchange, int status) {
       kin__tls_context_has_certificate(transport->tls)) {
     /* A certificate belongs to its connection: only a new one can show what
      * the files have by then. */
-    exchange->is_nobody = true;
+    exchange->certificate_refused = true;
     kin__tls_context_suspect(transport->tls);
   }
   if (status == 401 && credentials->rejected != NULL) {
@@ -166,7 +166,7 @@ static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
   }
   exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
   kin__probe_hear(&exchange->transport->probe, exchange->last_read_ms);
-  int err = kin__http1_feed(&exchange->http1, bytes, length);
+  int err = kin__http1_parse(&exchange->http1, bytes, length);
   if (exchange->state == KIN__EXCHANGE_ENDED) {
     return;
   }

@@ -31,16 +31,16 @@ void kin__tick_request(kin__tick *tick, uv_loop_t *loop) {
  * not freed; after the last callback nothing is touched. */
 static void on_tick(kin__tick *tick) {
   kin__releases *releases = KIN__CONTAINER_OF(tick, kin__releases, tick);
-  kin__list batch;
-  kin__list_init(&batch);
-  kin__list_splice(&batch, &releases->old);
-  kin__list_splice(&releases->old, &releases->young);
-  if (!kin__list_is_empty(&releases->old)) {
+  kin__link batch;
+  kin__link_init(&batch);
+  kin__link_splice(&batch, &releases->old);
+  kin__link_splice(&releases->old, &releases->young);
+  if (!kin__link_is_empty(&releases->old)) {
     kin__tick_request(tick, releases->loop);
   }
-  while (!kin__list_is_empty(&batch)) {
+  while (!kin__link_is_empty(&batch)) {
     kin__release *release = KIN__CONTAINER_OF(batch.next, kin__release, node);
-    kin__list_remove(&release->node);
+    kin__link_remove(&release->node);
     release->cb(release);
   }
 }
@@ -48,13 +48,13 @@ static void on_tick(kin__tick *tick) {
 void kin__releases_init(kin__releases *releases, uv_loop_t *loop) {
   releases->loop = loop;
   kin__tick_init(&releases->tick, on_tick);
-  kin__list_init(&releases->young);
-  kin__list_init(&releases->old);
+  kin__link_init(&releases->young);
+  kin__link_init(&releases->old);
 }
 
 void kin__releases_add(kin__releases *releases, kin__release *release,
                        void (*cb)(kin__release *release)) {
   release->cb = cb;
-  kin__list_push(&releases->young, &release->node);
+  kin__link_push(&releases->young, &release->node);
   kin__tick_request(&releases->tick, releases->loop);
 }

@@ -46,15 +46,15 @@ static inline void kin__handle_close(uv_handle_t *handle) {
 
 /* Something whose handles are closing and whose memory still has to stay. */
 typedef struct kin__release {
-  kin__list node; /* in one of the lists below until the callback */
+  kin__link node; /* in one of the lists below until the callback */
   void (*cb)(struct kin__release *release);
 } kin__release;
 
 typedef struct kin__releases {
   uv_loop_t *loop;
   kin__tick tick;  /* pending iff one of the lists is not empty */
-  kin__list young; /* added since the last tick */
-  kin__list old;   /* have seen a tick */
+  kin__link young; /* added since the last tick */
+  kin__link old;   /* have seen a tick */
 } kin__releases;
 
 void kin__releases_init(kin__releases *releases, uv_loop_t *loop);

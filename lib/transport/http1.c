@@ -320,7 +320,7 @@ static int malformed(kin__http1 *http1, llhttp_errno_t err) {
   return KIN_EHTTP;
 }
 
-int kin__http1_feed(kin__http1 *http1, const char *bytes, size_t length) {
+int kin__http1_parse(kin__http1 *http1, const char *bytes, size_t length) {
   assert(!http1->is_stopped && http1->reason == NULL);
   while (length > 0) {
     if (http1->is_complete) {

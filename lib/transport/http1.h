@@ -75,13 +75,13 @@ void kin__http1_init(kin__http1 *http1, const kin__http1_events *events,
 
 /* Parses bytes and calls the events. Errors: KIN_EHTTP, kin__http1_reason tells
  * why. After an error, or after kin__http1_stop, only init is legal. */
-int kin__http1_feed(kin__http1 *http1, const char *bytes, size_t length);
+int kin__http1_parse(kin__http1 *http1, const char *bytes, size_t length);
 
 /* The connection has ended. 0 if that completes the response (a body without a
  * length) or it was complete. Errors: KIN_EEOF. */
 int kin__http1_end(kin__http1 *http1);
 
-/* In an event: no other event comes, and kin__http1_feed returns 0 soon. The
+/* In an event: no other event comes, and kin__http1_parse returns 0 soon. The
  * memory must stay until it has. */
 void kin__http1_stop(kin__http1 *http1);
 

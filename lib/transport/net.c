@@ -16,8 +16,8 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
       .log = options->log,
       .is_ref = true,
   };
-  kin__list_init(&net->conns);
-  kin__list_init(&net->dials);
+  kin__link_init(&net->conns);
+  kin__link_init(&net->dials);
   kin__releases_init(&net->releases, net->loop);
   net->read_buffer = kin__malloc(net->allocator, KIN__READ_BYTES);
   if (net->read_buffer == NULL) {
@@ -38,7 +38,7 @@ static void on_anchor_gone(kin__release *release) {
 }
 
 void kin__net_close(kin__net *net, void (*on_drained)(kin__net *net)) {
-  assert(kin__list_is_empty(&net->conns) && kin__list_is_empty(&net->dials));
+  assert(kin__link_is_empty(&net->conns) && kin__link_is_empty(&net->dials));
   net->on_drained = on_drained;
   kin__handle_close((uv_handle_t *)&net->anchor);
   kin__releases_add(&net->releases, &net->anchor_gone, on_anchor_gone);

@@ -29,8 +29,8 @@ typedef struct kin__net {
   const kin__log *log;
   kin__transport_stats stats;
 
-  kin__list conns;   /* open ones; kin__conn.node */
-  kin__list dials;   /* not yet ended; kin__dial.node */
+  kin__link conns;   /* open ones; kin__conn.node */
+  kin__link dials;   /* not yet ended; kin__dial.node */
   char *read_buffer; /* KIN__READ_BYTES; used within one step only */
 
   /* Never started: shows whether the host has swept the loop. */

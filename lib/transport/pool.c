@@ -5,7 +5,7 @@
 
 #include "base/link.h"
 
-static kin__conn *conn_of(kin__list *node) {
+static kin__conn *conn_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin__conn, idle_node);
 }
 
@@ -16,7 +16,7 @@ static void start_timer(kin__pool *pool) {
 }
 
 static void remove_conn(kin__pool *pool, kin__conn *conn) {
-  kin__list_remove(&conn->idle_node);
+  kin__link_remove(&conn->idle_node);
   if (--pool->count == 0) {
     kin__timer_stop(pool->net->timers, &pool->timer);
   }
@@ -58,7 +58,7 @@ void kin__pool_init(kin__pool *pool, kin__net *net, uint32_t max_count,
                     uint32_t timeout_ms) {
   *pool =
       (kin__pool){.net = net, .max_count = max_count, .timeout_ms = timeout_ms};
-  kin__list_init(&pool->idle);
+  kin__link_init(&pool->idle);
   kin__timer_init(&pool->timer, on_timer);
 }
 
@@ -79,7 +79,7 @@ void kin__pool_put(kin__pool *pool, kin__conn *conn) {
   kin__conn_set_owner(conn, &events, pool);
   kin__conn_resume(conn);
   conn->idle_since_ms = kin__net_now_ms(pool->net);
-  kin__list_push(&pool->idle, &conn->idle_node);
+  kin__link_push(&pool->idle, &conn->idle_node);
   if (pool->count++ == 0) {
     start_timer(pool);
   }

@@ -11,7 +11,7 @@
  * peer closes, or on which anything arrives unasked, is closed. */
 typedef struct kin__pool {
   kin__net *net;
-  kin__list idle; /* kin__conn.idle_node, longest idle first */
+  kin__link idle; /* kin__conn.idle_node, longest idle first */
   uint32_t count;
   uint32_t max_count;
   uint32_t timeout_ms;

@@ -144,7 +144,7 @@ void kin__probe_stop(kin__probe *probe) {
 
 void kin__probe_watch(kin__probe *probe) {
   if (probe->silence_ms != 0 && !probe->is_waiting && !probe->timer.is_active &&
-      kin__list_is_empty(&probe->task.node)) {
+      kin__link_is_empty(&probe->task.node)) {
     start_timer(probe, now_ms(probe) + probe->silence_ms);
   }
 }

@@ -135,7 +135,7 @@ int kin__tls_context_open(kin__tls_context **out, kin__net *net,
   }
   context->net = net;
   context->build.settings = &context->settings;
-  kin__list_init(&context->waiters);
+  kin__link_init(&context->waiters);
   context->bio_method = kin__tls_stream_new_bio_method();
   context->plain = kin__malloc(net->allocator, KIN__READ_BYTES);
   if (context->bio_method == NULL || context->plain == NULL ||
@@ -148,7 +148,7 @@ int kin__tls_context_open(kin__tls_context **out, kin__net *net,
 }
 
 void kin__tls_context_close(kin__tls_context *context) {
-  assert(kin__list_is_empty(&context->waiters));
+  assert(kin__link_is_empty(&context->waiters));
   context->is_closing = true;
   if (context->is_working) {
     /* Fails if it is running already; the callback comes in both cases. */
@@ -327,7 +327,7 @@ int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter) {
       start_work(context, context->ctx == NULL || context->is_suspect);
     }
     if (context->is_working) {
-      kin__list_push(&context->waiters, &waiter->node);
+      kin__link_push(&context->waiters, &waiter->node);
       return KIN__PENDING;
     }
   }

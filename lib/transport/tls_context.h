@@ -48,7 +48,7 @@ typedef struct kin__tls_context {
   uv_work_t work;
   bool is_working; /* build and settings are the worker's */
   kin__tls_build build;
-  kin__list waiters;
+  kin__link waiters;
 
   SSL_CTX *ctx; /* NULL until the first build has succeeded */
   kin__file_id files[KIN__TLS_PARTS]; /* that ctx came from */

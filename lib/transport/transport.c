@@ -95,7 +95,7 @@ int kin__transport_open(kin__transport **out,
                  options->max_idle_connections, options->idle_timeout_ms);
   kin__probe_init(&transport->probe, transport, options->probe_silence_ms,
                   options->probe_answer_ms);
-  kin__list_init(&transport->exchanges);
+  kin__link_init(&transport->exchanges);
   if (options->credentials != NULL) {
     transport->credentials = *options->credentials;
   }

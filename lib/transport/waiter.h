@@ -12,7 +12,7 @@
  * and asks again. Who asks with a waiter that has been served gets what there
  * is, and never waits a second time. */
 typedef struct kin__waiter {
-  kin__list node; /* in the maker's list iff it waits */
+  kin__link node; /* in the maker's list iff it waits */
   /* Schedules and returns: nothing else may happen in it. */
   void (*cb)(struct kin__waiter *waiter);
   bool is_served;
@@ -23,22 +23,22 @@ typedef struct kin__waiter {
 
 static inline void kin__waiter_init(kin__waiter *waiter,
                                     void (*cb)(kin__waiter *waiter)) {
-  kin__list_init(&waiter->node);
+  kin__link_init(&waiter->node);
   waiter->cb = cb;
   waiter->is_served = false;
 }
 
 /* It is not called any more, and may wait again. */
 static inline void kin__waiter_reset(kin__waiter *waiter) {
-  kin__list_remove(&waiter->node);
+  kin__link_remove(&waiter->node);
   waiter->is_served = false;
 }
 
 /* Calls all that wait. */
-static inline void kin__waiters_serve(kin__list *waiters) {
-  while (!kin__list_is_empty(waiters)) {
+static inline void kin__waiters_serve(kin__link *waiters) {
+  while (!kin__link_is_empty(waiters)) {
     kin__waiter *waiter = KIN__CONTAINER_OF(waiters->next, kin__waiter, node);
-    kin__list_remove(&waiter->node);
+    kin__link_remove(&waiter->node);
     waiter->is_served = true;
     waiter->cb(waiter);
   }

@@ -146,7 +146,7 @@ bool kin__warning_next(kin__warning_line *line, kin__warning *warning) {
 /* --- Where they go -------------------------------------------------------- */
 
 typedef struct pending {
-  kin__list node; /* in warnings->pending until it is told */
+  kin__link node; /* in warnings->pending until it is told */
   kin_warning warning;
   char strings[];
 } pending;
@@ -186,7 +186,7 @@ static void keep(kin__warnings *warnings, const kin__warning *warning,
   char *to = put(p->strings, &p->warning.agent, warning->agent);
   to = put(to, &p->warning.text, warning->text);
   put(to, &p->warning.path, path);
-  kin__list_push(&warnings->pending, &p->node);
+  kin__link_push(&warnings->pending, &p->node);
   warnings->pending_count++;
   kin__sched_add(warnings->sched, &warnings->task);
 }
@@ -240,7 +240,7 @@ void kin__warnings_hear(kin__warnings *warnings, kin_str path, char *fields,
 
 static pending *take_pending(kin__warnings *warnings) {
   pending *p = KIN__CONTAINER_OF(warnings->pending.next, pending, node);
-  kin__list_remove(&p->node);
+  kin__link_remove(&p->node);
   warnings->pending_count--;
   return p;
 }
@@ -254,7 +254,7 @@ static bool tell_one(kin__task *task) {
   warnings->cb(&p->warning, warnings->data);
   *warnings->handler_ns += sched->now_ns(sched->ctx) - start_ns;
   kin__free(warnings->allocator, p);
-  return !kin__list_is_empty(&warnings->pending);
+  return !kin__link_is_empty(&warnings->pending);
 }
 
 void kin__warnings_init(kin__warnings *warnings, const kin_allocator *allocator,
@@ -263,7 +263,7 @@ void kin__warnings_init(kin__warnings *warnings, const kin_allocator *allocator,
   *warnings = (kin__warnings){
       .allocator = allocator, .sched = sched, .log = log, .seed = *seed};
   kin__task_init(&warnings->task, tell_one);
-  kin__list_init(&warnings->pending);
+  kin__link_init(&warnings->pending);
 }
 
 void kin__warnings_tell(kin__warnings *warnings, kin_warning_cb cb, void *data,
@@ -276,7 +276,7 @@ void kin__warnings_tell(kin__warnings *warnings, kin_warning_cb cb, void *data,
 void kin__warnings_stop(kin__warnings *warnings) {
   warnings->is_stopped = true;
   kin__sched_cancel(warnings->sched, &warnings->task);
-  while (!kin__list_is_empty(&warnings->pending)) {
+  while (!kin__link_is_empty(&warnings->pending)) {
     kin__free(warnings->allocator, take_pending(warnings));
   }
 }

@@ -54,7 +54,7 @@ typedef struct kin__warnings {
   kin_warning_cb cb;    /* NULL: into the log, each text once */
   void *data;
   kin__task task;    /* scheduled while some are pending and there is a cb */
-  kin__list pending; /* in order of arrival */
+  kin__link pending; /* in order of arrival */
   uint32_t pending_count;
   kin__hash_seed seed;
   uint32_t logged[KIN__WARNING_MEMORY]; /* hashes, a ring */

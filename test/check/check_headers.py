@@ -13,7 +13,8 @@ import sys
 
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 INITIALIZERS = """
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 kin_client_options a(void); kin_client_options a(void)
 { kin_client_options o = KIN_CLIENT_OPTIONS_INIT; return o; }
@@ -68,6 +69,22 @@ kin_fake_source_options fs(void); kin_fake_source_options fs(void)
 { kin_fake_source_options o = KIN_FAKE_SOURCE_OPTIONS_INIT; return o; }
 """
 
+# What is built is at least itself, and not the next of anything.
+VERSION = """
+#include <kin/version.h>
+#if !KIN_VERSION_AT_LEAST(KIN_VERSION_MAJOR, KIN_VERSION_MINOR, \\
+                          KIN_VERSION_PATCH) || !KIN_VERSION_AT_LEAST(0, 0, 9)
+#error "older than itself"
+#endif
+#if KIN_VERSION_AT_LEAST(KIN_VERSION_MAJOR, KIN_VERSION_MINOR, \\
+                         KIN_VERSION_PATCH + 1) || \\
+    KIN_VERSION_AT_LEAST(KIN_VERSION_MAJOR, KIN_VERSION_MINOR + 1, 0) || \\
+    KIN_VERSION_AT_LEAST(KIN_VERSION_MAJOR + 1, 0, 0)
+#error "newer than itself"
+#endif
+extern int unused;
+"""
+
 
 def sized_structs(text):
     """Yields name and last field of the structs that begin with their size."""
@@ -85,7 +102,8 @@ def padding_checks(include):
                for struct in sized_structs(path.read_text())]
     assert len(structs) > 20, structs
     lines = ["#include <assert.h>", "#include <stddef.h>",
-             "#include <kin/kin.h>", "#include <kin/testing/fake_source.h>"]
+             "#include <kin/cache.h>", "#include <kin/toolkit.h>",
+             "#include <kin/testing/fake_source.h>"]
     for name, last in structs:
         lines += [f"static {name} one_{name};",
                   f"static_assert(offsetof({name}, {last}) +",
@@ -109,12 +127,14 @@ def main():
     c_language = (cc, ["-x", "c", "-std=gnu11"])
     languages = [c_language]
     if cxx != "none":
-        languages.append((cxx, ["-x", "c++", "-std=c++17"]))
+        languages.append((cxx, ["-x", "c++", "-std=c++17",
+                                "-Wold-style-cast"]))
     include = pathlib.Path(source, "include")
     texts = {path.name: f"#include <{path.relative_to(include)}>\n"
                         "extern int unused;\n"
              for path in include.rglob("*.h")}
     texts["initializers"] = INITIALIZERS
+    texts["version"] = VERSION
     texts["padding"] = padding_checks(include)
     passed = failed = 0
     for compiler, language in languages:

@@ -6,7 +6,8 @@
 
 #include <uv.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "../../tools/kinformer/json.h"
 #include "../../tools/kinformer/resource.h"

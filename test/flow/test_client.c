@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"

@@ -344,9 +344,9 @@ static int get_option(int fd, int level, int name) {
 }
 
 static int only_fd(world *w) {
-  kin__list *conns = &w->transport->net.conns;
+  kin__link *conns = &w->transport->net.conns;
   assert_ptr_equal(conns->next, conns->prev);
-  assert_false(kin__list_is_empty(conns));
+  assert_false(kin__link_is_empty(conns));
   return KIN__CONTAINER_OF(conns->next, kin__conn, node)->fd;
 }
 

@@ -376,8 +376,8 @@ static kin__conn *open_large(fetch *f, world *w) {
   target[size] = '\0';
   assert_int_equal(fetch_start(f, w, target, false), 0);
   free(target);
-  kin__list *conns = &w->transport->net.conns;
-  while (kin__list_is_empty(conns)) {
+  kin__link *conns = &w->transport->net.conns;
+  while (kin__link_is_empty(conns)) {
     if (kin__sched_has_work(&w->sched)) {
       kin__sched_run(&w->sched, 0);
     } else {

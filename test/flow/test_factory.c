@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "support/factory_world.h"
 #include "support/recorder.h"

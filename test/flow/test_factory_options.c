@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "base/str.h"
 #include "support/factory_world.h"

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "support/transport_world.h"
 #include "transport/inflate.h"

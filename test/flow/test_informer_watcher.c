@@ -490,7 +490,7 @@ static void watch_informer(kin_informer *informer, const char *namespace_,
   spoiler *c = data;
   if (c->informer == NULL) {
     c->informer = informer;
-    kin__list_push(&informer->dispatcher.sync_watches, &c->sync.node);
+    kin__link_push(&informer->dispatcher.sync_watches, &c->sync.node);
   }
 }
 

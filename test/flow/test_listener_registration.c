@@ -32,9 +32,9 @@ static void open_and_start(iw_world *w) {
 }
 
 static size_t count_listeners(const iw_world *w) {
-  const kin__list *listeners = &w->informer->dispatcher.listeners;
+  const kin__link *listeners = &w->informer->dispatcher.listeners;
   size_t count = 0;
-  for (const kin__list *l = listeners->next; l != listeners; l = l->next) {
+  for (const kin__link *l = listeners->next; l != listeners; l = l->next) {
     count++;
   }
   return count;

@@ -72,7 +72,7 @@ static void open_world(uint64_t budget_ns) {
 static void close_world(void) {
   kin__loop_begin_close(&w.loop);
   while (kin__sched_has_work(&w.loop.sched) || w.loop.are_timers_due ||
-         !kin__list_is_empty(&w.loop.deferred)) {
+         !kin__link_is_empty(&w.loop.deferred)) {
     uv_run(&w.uv, UV_RUN_ONCE);
   }
   kin__loop_close(&w.loop, on_closed, NULL);
@@ -84,7 +84,7 @@ static void close_world(void) {
 static void add_work(int deferred, int timers, bool has_task) {
   for (int i = 0; i < deferred; i++) {
     w.deferred[i].cb = on_deferred;
-    kin__list_push(&w.loop.deferred, &w.deferred[i].node);
+    kin__link_push(&w.loop.deferred, &w.deferred[i].node);
   }
   uint64_t now_ms = uv_hrtime() / 1000000u;
   for (int i = 0; i < timers; i++) {

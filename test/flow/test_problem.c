@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 typedef struct world {
   uv_loop_t loop;

@@ -54,7 +54,7 @@ static void test_close_in_every_state(void **state) {
   reflector_rig f;
   reflector_rig_init(&f, 0); /* not started */
   assert_int_equal(
-      kin__store_reflector_open(&f.reflector, &f.vh.host, &f.options), 0);
+      kin__public_reflector_open(&f.reflector, &f.vh.host, &f.options), 0);
   close_and_check(&f, "");
 
   reflector_rig_init(&f, 0); /* a list is requested */

@@ -65,7 +65,7 @@ static void test_live(void **state) {
   reflector_rig f;
   reflector_rig_init(&f, 0);
   assert_int_equal(
-      kin__store_reflector_open(&f.reflector, &f.vh.host, &f.options), 0);
+      kin__public_reflector_open(&f.reflector, &f.vh.host, &f.options), 0);
   assert_int_equal(state_of(&f), KIN_STATE_IDLE);
   assert_int_equal(kin_reflector_start(f.reflector), 0);
   script_run(&f.vh.script);
@@ -448,7 +448,7 @@ static void test_verify_loses_the_position(void **state) {
   hand_source_list(&f.source, "a@1", "9");
   grant(&f);
   expect_states(&f, "reconnecting live ");
-  assert_int_equal(feed_of(&f)->reflector.lost_positions[KIN__LOST_VERIFY], 1);
+  assert_int_equal(feed_of(&f)->listwatch.lost_positions[KIN__LOST_VERIFY], 1);
   assert_int_equal(kin__feed_verify(feed_of(&f), ""), 0);
   reflector_rig_finish(&f);
   expect_verdict(KIN_ECLOSED, "");
@@ -574,7 +574,7 @@ static void test_sweep_allocations(void **state) {
     if (reflector_rig_open(&f) == 0) {
       run_story(&f);
       assert_non_null(strstr(f.states, "live stale "));
-      assert_true(feed_of(&f)->reflector.lost_positions[KIN__LOST_VERIFY] > 1);
+      assert_true(feed_of(&f)->listwatch.lost_positions[KIN__LOST_VERIFY] > 1);
     } else {
       assert_null(f.reflector);
     }

@@ -375,7 +375,7 @@ static void test_names(void **state) {
 }
 
 static int try_open(reflector_rig *f, const kin_reflector_options *options) {
-  int err = kin__store_reflector_open(&f->reflector, &f->vh.host, options);
+  int err = kin__public_reflector_open(&f->reflector, &f->vh.host, options);
   assert_null(f->reflector);
   return err;
 }

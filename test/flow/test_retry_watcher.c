@@ -3,7 +3,7 @@
 /* The retry watcher on a virtual clock: what is asked for and when, what is
  * shown and what ends it. Proves TW-01 to TW-04. Pausing, closing and sources
  * of the program's own are in test_retry_watcher_close.c, the decisions alone
- * in test_reflector.c. */
+ * in test_listwatch.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -200,7 +200,7 @@ static void test_full_queue(void **state) {
   assert_true(script_expect(&w.script, "/odd/")->is_paused);
   assert_true(w.informer->fifo.depth >= KIN__QUEUE_HIGH);
   drop_odd(&w);
-  assert_true(kin__list_is_empty(&w.informer->paused));
+  assert_true(kin__link_is_empty(&w.informer->paused));
   script_run(&w.script);
   assert_int_equal(w.rec.calls, calls + 2);
   assert_int_equal(cached(&w), 2);

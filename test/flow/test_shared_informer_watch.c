@@ -2,7 +2,7 @@
 
 /* What client-go's reflector_test.go says of lists, watches and errors, as an
  * informer's cache shows it. The protocol itself, request by request, is in
- * test_reflector.c. */
+ * test_listwatch.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>

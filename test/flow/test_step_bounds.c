@@ -111,10 +111,10 @@ static void note_step(world *w, const int64_t *before) {
 static void run(world *w) {
   script_env *script = &w->vh.script;
   do {
-    while (!kin__list_is_empty(&script->deferred)) {
+    while (!kin__link_is_empty(&script->deferred)) {
       kin__deferred *deferred =
           KIN__CONTAINER_OF(script->deferred.next, kin__deferred, node);
-      kin__list_remove(&deferred->node);
+      kin__link_remove(&deferred->node);
       deferred->cb(deferred);
     }
     read_gauges(w);
@@ -125,7 +125,7 @@ static void run(world *w) {
       w->steps++;
       note_step(w, before);
     }
-  } while (!kin__list_is_empty(&script->deferred));
+  } while (!kin__link_is_empty(&script->deferred));
 }
 
 static void pass(world *w, uint64_t ms) {

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "feed/feed.h"
 #include "feed/http_source.h"
+#include "informer/informer.h"
 #include "support/virtual_host.h"
 
 #define MS UINT64_C(1000000)
@@ -101,11 +102,11 @@ static void rig_init(rig *r, uint32_t qps_milli, uint32_t burst,
     kin__gate_init(&r->gate, env->sched, env->timers, lists, UINT64_MAX);
     env->lists = &r->gate;
   }
-  env->source = (kin__source){.start = source_start,
-                              .cancel = source_cancel,
-                              .pause = source_pause,
-                              .resume = source_resume,
-                              .ctx = r};
+  env->transport = (kin__transport_ops){.start = source_start,
+                                        .cancel = source_cancel,
+                                        .pause = source_pause,
+                                        .resume = source_resume,
+                                        .ctx = r};
 }
 
 static void rig_finish(rig *r) {
@@ -430,9 +431,9 @@ static void test_closed_with_nobody_told(void **state) {
   assert_int_equal(errors, 1);
   script_advance(&r.vh.script, 1000);
   assert_int_equal(r.count, 1); /* its second try waits */
-  assert_false(kin__list_is_empty(&r.limiter.waiting));
+  assert_false(kin__link_is_empty(&r.limiter.waiting));
   assert_int_equal(kin_informer_close(informer, NULL, NULL), 0);
-  assert_true(kin__list_is_empty(&r.limiter.waiting));
+  assert_true(kin__link_is_empty(&r.limiter.waiting));
   script_run(&r.vh.script);
   assert_int_equal(r.gate.inside, 0);
   assert_int_equal(errors, 1);

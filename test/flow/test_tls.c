@@ -267,7 +267,7 @@ static void test_tls_large_request_out_of_memory(void **state) {
   tls_world t;
   tls_world_setup(&t, &hello, 1);
   run_hello(&t);
-  kin__list *conns = &t.w.transport->net.conns;
+  kin__link *conns = &t.w.transport->net.conns;
   kin__conn *conn = KIN__CONTAINER_OF(conns->next, kin__conn, node);
   int bytes = 4096;
   assert_int_equal(

@@ -13,7 +13,8 @@
 
 #include <unistd.h>
 
-#include <kin/kin.h>
+#include <kin/cache.h>
+#include <kin/toolkit.h>
 
 #include "support/fail_alloc.h"
 #include "support/tls_certs.h"

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "informer/informer.h"
 #include "support/virtual_host.h"
 
 typedef struct world world;
@@ -345,14 +346,14 @@ static void break_odd(world *w) {
 static void run_slowly(world *w) {
   script_env *script = &w->vh.script;
   bool has_more = true;
-  while (has_more || !kin__list_is_empty(&script->deferred)) {
-    kin__list batch;
-    kin__list_init(&batch);
-    kin__list_splice(&batch, &script->deferred);
-    while (!kin__list_is_empty(&batch)) {
+  while (has_more || !kin__link_is_empty(&script->deferred)) {
+    kin__link batch;
+    kin__link_init(&batch);
+    kin__link_splice(&batch, &script->deferred);
+    while (!kin__link_is_empty(&batch)) {
       kin__deferred *deferred =
           KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-      kin__list_remove(&deferred->node);
+      kin__link_remove(&deferred->node);
       deferred->cb(deferred);
     }
     has_more = kin__sched_run(&script->sched, 0);

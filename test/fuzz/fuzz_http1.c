@@ -84,7 +84,7 @@ static void parse(response *r, kin_str text, uint8_t how, bool has_warnings) {
   size_t length;
   r->err = 0;
   while (r->err == 0 && fuzz_next_piece(&pieces, &piece, &length)) {
-    r->err = kin__http1_feed(&r->http1, piece, length);
+    r->err = kin__http1_parse(&r->http1, piece, length);
     free(piece);
     if (r->events > 0 && r->events == r->stop_at) {
       FUZZ_CHECK(r->err == 0);

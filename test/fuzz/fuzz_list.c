@@ -26,7 +26,7 @@ static int decode(list_run *run, kin_str text, uint8_t how) {
   size_t length;
   int err = 0;
   while (err == 0 && fuzz_next_piece(&pieces, &piece, &length)) {
-    err = kin__list_decoder_feed(run->decoder, piece, length);
+    err = kin__list_decoder_parse(run->decoder, piece, length);
     free(piece);
   }
   return err != 0 ? err : kin__list_decoder_end(run->decoder, &run->result);

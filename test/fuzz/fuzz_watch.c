@@ -51,7 +51,7 @@ static int decode(run *r, kin_str text, uint8_t how) {
   size_t length;
   int err = 0;
   while (err == 0 && fuzz_next_piece(&pieces, &piece, &length)) {
-    err = kin__watch_decoder_feed(r->decoder, piece, length);
+    err = kin__watch_decoder_parse(r->decoder, piece, length);
     free(piece);
   }
   return err;

@@ -29,8 +29,8 @@ import points
 import suite
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CORE = ["lib/reflector", "lib/informer", "lib/dispatch", "lib/queue",
-        "lib/store", "lib/decode"]
+CORE = ["lib/listwatch", "lib/feed", "lib/check", "lib/informer",
+        "lib/dispatch", "lib/queue", "lib/cache", "lib/store", "lib/decode"]
 EXPLAINED = pathlib.Path(__file__).with_name("survivors.txt")
 # A mistake may make a test slower without breaking it: what takes this many
 # times as long, and as many seconds more, counts as noticed.

@@ -63,7 +63,7 @@ static void tell_relisted(sim_handler *handler) {
   kin_event event = {.type = KIN_EVENT_RELISTED,
                      .namespace_ = {"", 0},
                      .resource_version =
-                         kin__cstr(feed->reflector.found_version),
+                         kin__cstr(feed->listwatch.found_version),
                      .objects = handler->fold.count};
   sim_check_told(handler, &event);
 }

@@ -33,7 +33,7 @@ uint64_t sim_wall_ms(const sim_world *w) {
 
 static bool has_work(const sim_world *w) {
   return kin__sched_has_work(&w->script.sched) ||
-         !kin__list_is_empty(&w->script.deferred);
+         !kin__link_is_empty(&w->script.deferred);
 }
 
 bool sim_is_quiet(const sim_world *w) {
@@ -41,13 +41,13 @@ bool sim_is_quiet(const sim_world *w) {
 }
 
 static void run_deferred(sim_world *w) {
-  kin__list batch;
-  kin__list_init(&batch);
-  kin__list_splice(&batch, &w->script.deferred);
-  while (!kin__list_is_empty(&batch)) {
+  kin__link batch;
+  kin__link_init(&batch);
+  kin__link_splice(&batch, &w->script.deferred);
+  while (!kin__link_is_empty(&batch)) {
     kin__deferred *deferred =
         KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-    kin__list_remove(&deferred->node);
+    kin__link_remove(&deferred->node);
     deferred->cb(deferred);
     w->work++;
   }

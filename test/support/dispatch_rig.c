@@ -199,9 +199,9 @@ void rig_advance(dispatch_rig *rig, uint64_t ms) {
 }
 
 size_t rig_pending(const dispatch_rig *rig) {
-  const kin__list *listeners = &rig->dispatcher.listeners;
+  const kin__link *listeners = &rig->dispatcher.listeners;
   size_t most = 0;
-  for (const kin__list *node = listeners->next; node != listeners;
+  for (const kin__link *node = listeners->next; node != listeners;
        node = node->next) {
     const kin_listener *listener =
         KIN__CONTAINER_OF(node, const kin_listener, node);

@@ -81,8 +81,8 @@ void iw_finish(iw_world *w) {
 }
 
 void iw_stream_again(iw_world *w) {
-  kin__reflector *reflector =
-      &kin__scopes_only(&w->informer->scopes)->feed.reflector;
+  kin__listwatch *reflector =
+      &kin__scopes_only(&w->informer->scopes)->feed.listwatch;
   reflector->has_given_up_streams = false;
   if (reflector->stream_refused != NULL) {
     *reflector->stream_refused = false;

@@ -46,7 +46,7 @@ void list_run_open(list_run *r) {
 
 int list_run_feed(list_run *r, const char *bytes, size_t length) {
   char *exact = decoded_exact(bytes, length);
-  int err = kin__list_decoder_feed(r->decoder, exact, length);
+  int err = kin__list_decoder_parse(r->decoder, exact, length);
   free(exact);
   return err;
 }

@@ -166,7 +166,7 @@ void reflector_rig_init(reflector_rig *rig, size_t fail_at) {
 
 int reflector_rig_open(reflector_rig *rig) {
   int err =
-      kin__store_reflector_open(&rig->reflector, &rig->vh.host, &rig->options);
+      kin__public_reflector_open(&rig->reflector, &rig->vh.host, &rig->options);
   if (err == 0) {
     assert_int_equal(kin_reflector_start(rig->reflector), 0);
     script_run(&rig->vh.script);

@@ -77,18 +77,18 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
   script->random.state = 1;
   kin__sched_init(&script->sched, script_now_ns, script);
   kin__timers_init(&script->timers);
-  kin__list_init(&script->deferred);
+  kin__link_init(&script->deferred);
   script->env = (kin__env){.allocator = &script->memory->allocator,
                            .memory = script->memory,
                            .sched = &script->sched,
                            .timers = &script->timers,
                            .clock = {script_now_ns, script},
                            .random = &script->random,
-                           .source = {.start = source_start,
-                                      .cancel = source_cancel,
-                                      .pause = source_pause,
-                                      .resume = source_resume,
-                                      .ctx = script},
+                           .transport = {.start = source_start,
+                                         .cancel = source_cancel,
+                                         .pause = source_pause,
+                                         .resume = source_resume,
+                                         .ctx = script},
                            .handler_ns = &script->handler_ns,
                            .deferred = &script->deferred,
                            .wake = script_wake};
@@ -97,24 +97,24 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
 void script_env_finish(script_env *script) {
   assert_int_equal(script_open_requests(script), 0);
   assert_false(kin__sched_has_work(&script->sched));
-  assert_true(kin__list_is_empty(&script->deferred));
+  assert_true(kin__link_is_empty(&script->deferred));
   assert_true(kin__timers_next_ms(&script->timers) == UINT64_MAX);
   kin__memory_unref(script->memory);
 }
 
 void script_run(script_env *script) {
   do {
-    kin__list batch;
-    kin__list_init(&batch);
-    kin__list_splice(&batch, &script->deferred);
-    while (!kin__list_is_empty(&batch)) {
+    kin__link batch;
+    kin__link_init(&batch);
+    kin__link_splice(&batch, &script->deferred);
+    while (!kin__link_is_empty(&batch)) {
       kin__deferred *deferred =
           KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-      kin__list_remove(&deferred->node);
+      kin__link_remove(&deferred->node);
       deferred->cb(deferred);
     }
     kin__sched_run(&script->sched, UINT64_MAX);
-  } while (!kin__list_is_empty(&script->deferred));
+  } while (!kin__link_is_empty(&script->deferred));
 }
 
 void script_advance(script_env *script, uint64_t ms) {

@@ -40,7 +40,7 @@ typedef struct script_env {
   kin__sched sched;
   kin__timers timers;
   kin__random random;
-  kin__list deferred;
+  kin__link deferred;
   uint64_t now_ns;
   uint64_t handler_ns;
   script_request *requests[SCRIPT_MAX_REQUESTS]; /* open ones */

@@ -42,7 +42,7 @@ void watch_run_again(watch_run *r) {
 
 int watch_run_feed(watch_run *r, const char *bytes, size_t length) {
   char *exact = decoded_exact(bytes, length);
-  int err = kin__watch_decoder_feed(r->decoder, exact, length);
+  int err = kin__watch_decoder_parse(r->decoder, exact, length);
   free(exact);
   return err;
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "listwatch/backoff.h"
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 /* --- The series ----------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ static void ask(char what) {
   refused = false;
   rs_begin(0);
   if (what == 'S') {
-    kin__reflector_use_streams(&rs.reflector, &refused);
+    kin__listwatch_use_streams(&rs.listwatch, &refused);
   }
   if (what == 'L' || what == 'S') {
     rs_input(KIN__INPUT_START);
@@ -113,7 +113,7 @@ static void ask(char what) {
     rs_input(KIN__INPUT_HEAD);
     rs.now_ms += 2000;
     rs_input(KIN__INPUT_WATCH_ENDED);
-    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
   }
 }
 
@@ -127,7 +127,7 @@ static void check_row(const row *r) {
       rs_input(KIN__INPUT_HEAD);
     }
     rs_fail(r->failure);
-    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
   }
   assert_in_range(rs.actions.timer_ms, r->third_ms, 2 * r->third_ms - 1);
 }
@@ -194,13 +194,13 @@ static void test_kinds_are_apart(void **state) {
     rs_input(KIN__INPUT_TIMER);
   }
   rs_fail(rs_broken());
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_fail(rs_status(404, ""));
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_fail(of_class(KIN_CLASS_PROTOCOL, KIN_EHTTP));
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
 }
 
 /* Retry-After is the least, whatever the kind. */

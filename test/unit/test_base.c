@@ -137,11 +137,11 @@ static void test_memory_is_counted(void **state) {
 
 typedef struct node {
   int number;
-  kin__list link;
+  kin__link link;
 } node;
 
-static void assert_list(const kin__list *head, const char *expected) {
-  const kin__list *l = head->next;
+static void assert_list(const kin__link *head, const char *expected) {
+  const kin__link *l = head->next;
   for (; *expected != '\0'; expected++, l = l->next) {
     assert_ptr_not_equal(l, head);
     assert_int_equal(KIN__CONTAINER_OF(l, node, link)->number, *expected - '0');
@@ -152,28 +152,28 @@ static void assert_list(const kin__list *head, const char *expected) {
 
 static void test_list(void **state) {
   (void)state;
-  kin__list a;
-  kin__list b;
+  kin__link a;
+  kin__link b;
   node nodes[6];
-  kin__list_init(&a);
-  kin__list_init(&b);
-  assert_true(kin__list_is_empty(&a));
-  kin__list_splice(&a, &b);
+  kin__link_init(&a);
+  kin__link_init(&b);
+  assert_true(kin__link_is_empty(&a));
+  kin__link_splice(&a, &b);
   assert_list(&a, "");
   for (int i = 0; i < 6; i++) {
     nodes[i].number = i;
-    kin__list_init(&nodes[i].link);
-    kin__list_push(i < 3 ? &a : &b, &nodes[i].link);
+    kin__link_init(&nodes[i].link);
+    kin__link_push(i < 3 ? &a : &b, &nodes[i].link);
   }
   assert_list(&a, "012");
-  kin__list_remove(&nodes[1].link);
-  kin__list_remove(&nodes[1].link);
-  assert_true(kin__list_is_empty(&nodes[1].link));
+  kin__link_remove(&nodes[1].link);
+  kin__link_remove(&nodes[1].link);
+  assert_true(kin__link_is_empty(&nodes[1].link));
   assert_list(&a, "02");
-  kin__list_splice(&a, &b);
+  kin__link_splice(&a, &b);
   assert_list(&a, "02345");
   assert_list(&b, "");
-  kin__list_splice(&b, &a);
+  kin__link_splice(&b, &a);
   assert_list(&b, "02345");
   assert_list(&a, "");
 }

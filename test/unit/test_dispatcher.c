@@ -463,7 +463,7 @@ static void test_long_queue_is_dropped_in_steps(void **state) {
     steps++;
   }
   assert_in_range(steps, 10, 50);
-  assert_true(kin__list_is_empty(&rig.dispatcher.listeners));
+  assert_true(kin__link_is_empty(&rig.dispatcher.listeners));
 }
 
 static void test_delete_reason_names(void **state) {

@@ -92,7 +92,7 @@ static void test_listener_closes_itself(void **state) {
   for (size_t i = 0; i < LISTENERS; i++) {
     event_log_expect(&actors[i].log, "+a1!");
   }
-  assert_true(kin__list_is_empty(&rig.dispatcher.listeners));
+  assert_true(kin__link_is_empty(&rig.dispatcher.listeners));
   put("a");
   rig_finish(&rig);
 }
@@ -147,7 +147,7 @@ static void test_listener_closes_all(void **state) {
   put("b");
   rig_run(&rig);
   assert_int_equal(calls, 1);
-  assert_true(kin__list_is_empty(&rig.dispatcher.listeners));
+  assert_true(kin__link_is_empty(&rig.dispatcher.listeners));
   rig_finish(&rig);
 }
 

@@ -81,7 +81,7 @@ static int feed(outcome *o, const char *bytes, size_t length) {
   char *copy = malloc(length > 0 ? length : 1);
   assert_non_null(copy);
   memcpy(copy, bytes, length);
-  o->err = kin__http1_feed(&o->http1, copy, length);
+  o->err = kin__http1_parse(&o->http1, copy, length);
   free(copy);
   return o->err;
 }

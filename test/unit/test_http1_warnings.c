@@ -57,7 +57,7 @@ static void feed(outcome *o, const char *bytes, size_t length) {
   char *copy = malloc(length > 0 ? length : 1);
   assert_non_null(copy);
   memcpy(copy, bytes, length);
-  assert_int_equal(kin__http1_feed(&o->http1, copy, length), 0);
+  assert_int_equal(kin__http1_parse(&o->http1, copy, length), 0);
   free(copy);
 }
 

@@ -124,7 +124,7 @@ static int walk_text(kin__buf *log, kin__cursor *cursor, const char *text,
     span = span < length - at ? span : length - at;
     char *bytes = malloc(span);
     memcpy(bytes, text + at, span);
-    kin__cursor_feed(cursor, bytes, span);
+    kin__cursor_parse(cursor, bytes, span);
     while ((token = kin__cursor_next(cursor)) > 0) {
       if (log != NULL) {
         log_token(log, cursor, token, w);
@@ -203,7 +203,7 @@ static void test_json_cursor_skips_out(void **state) {
     uint64_t skip_end = 0;
     for (size_t at = 0; at < text.length; at += 7) {
       size_t span = text.length - at < 7 ? text.length - at : 7;
-      kin__cursor_feed(&cursor, text.data + at, span);
+      kin__cursor_parse(&cursor, text.data + at, span);
       int token;
       while ((token = kin__cursor_next(&cursor)) > 0) {
         if (token == KIN__TOKEN_SKIPPED) {
@@ -359,7 +359,7 @@ static int depth_outcome(uint32_t levels, uint32_t bound, uint32_t skip_at,
   int token = 0;
   for (size_t at = 0; at < 2 * levels && token == 0; at += span) {
     size_t rest = 2 * levels - at;
-    kin__cursor_feed(&cursor, text + at, rest < span ? rest : span);
+    kin__cursor_parse(&cursor, text + at, rest < span ? rest : span);
     while ((token = kin__cursor_next(&cursor)) > 0) {
       if (token == KIN__TOKEN_ARRAY && cursor.depth == 3) {
         kin__cursor_bound(&cursor, bound);
@@ -430,7 +430,7 @@ static void test_json_cursor_long_texts(void **state) {
       size_t longest = 0;
       for (size_t from = 0; from < whole && token == 0; from += span) {
         size_t rest = whole - from;
-        kin__cursor_feed(&cursor, text + from, rest < span ? rest : span);
+        kin__cursor_parse(&cursor, text + from, rest < span ? rest : span);
         while ((token = kin__cursor_next(&cursor)) > 0) {
           if (token == KIN__TOKEN_NAME) {
             kin__cursor_want_string(&cursor);

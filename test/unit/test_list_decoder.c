@@ -527,7 +527,7 @@ static void test_list_out_of_memory(void **state) {
     }
     for (size_t at = 0; at < body.length && err == 0; at += 100) {
       size_t span = body.length - at < 100 ? body.length - at : 100;
-      err = kin__list_decoder_feed(decoder, body.data + at, span);
+      err = kin__list_decoder_parse(decoder, body.data + at, span);
     }
     if (err == 0) {
       err = kin__list_decoder_end(decoder, &result);

@@ -198,11 +198,11 @@ static void test_bytes_go_by(void **state) {
                             : "{\"metadata\":{},\"items\":[{\"metadata\":{" IDS
                               "},\"data\":[\"";
     const char *end = is_last ? "\"],\"metadata\":{" IDS "}}]}" : "\"]}]}";
-    assert_int_equal(kin__list_decoder_feed(decoder, begin, strlen(begin)), 0);
+    assert_int_equal(kin__list_decoder_parse(decoder, begin, strlen(begin)), 0);
     for (int i = 0; i < 320; i++) {
-      assert_int_equal(kin__list_decoder_feed(decoder, junk, sizeof junk), 0);
+      assert_int_equal(kin__list_decoder_parse(decoder, junk, sizeof junk), 0);
     }
-    assert_int_equal(kin__list_decoder_feed(decoder, end, strlen(end)), 0);
+    assert_int_equal(kin__list_decoder_parse(decoder, end, strlen(end)), 0);
     assert_int_equal(kin__list_decoder_end(decoder, &result), 0);
     assert_int_equal(got.count, 1);
     assert_true(kin_object_is_key_only(got.objects[0]));
@@ -317,8 +317,8 @@ static void test_out_of_memory(void **state) {
                   : KIN_ENOMEM;
     for (size_t at = 0; at < text.length && err == 0; at += 11) {
       size_t rest = text.length - at;
-      err = kin__list_decoder_feed(decoder, text.data + at,
-                                   rest < 11 ? rest : 11);
+      err = kin__list_decoder_parse(decoder, text.data + at,
+                                    rest < 11 ? rest : 11);
     }
     assert_int_equal(err, fail_alloc_has_failed(&memory) ? KIN_ENOMEM : 0);
     if (decoder != NULL) {

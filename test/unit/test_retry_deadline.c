@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "listwatch/retry_deadline.h"
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 /* Times are in seconds. */
 typedef struct row {
@@ -108,7 +108,7 @@ static kin__failure internal_error(void) {
  * again. */
 static void test_watch_is_repeated(void **state) {
   (void)state;
-  kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
   rs_list_and_watch("10");
   int retries = 0;
   for (;;) {
@@ -117,7 +117,7 @@ static void test_watch_is_repeated(void **state) {
     assert_true(rs.actions.report);
     assert_true(rs.actions.cancel_request);
     assert_true(rs.actions.stop_timer);
-    if (rs.reflector.state != KIN__REFLECTOR_OPENING) {
+    if (rs.listwatch.state != KIN__LISTWATCH_OPENING) {
       break;
     }
     rs_assert_watch("10");
@@ -125,8 +125,8 @@ static void test_watch_is_repeated(void **state) {
     retries++;
   }
   assert_int_equal(retries, 31);
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
-  assert_int_equal(rs.reflector.lost_positions[KIN__LOST_INTERNAL], 1);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
+  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 1);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("10", 0);
 
@@ -143,12 +143,12 @@ static void test_watch_is_repeated(void **state) {
  * it, and not before the server wants it. */
 static void test_no_storm(void **state) {
   (void)state;
-  kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
   rs_list_and_watch("10");
   rs.now_ms += 150;
   rs_error_event(internal_error());
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
-  assert_int_equal(rs.reflector.after_wait, KIN__REFLECTOR_OPENING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_OPENING);
   assert_int_equal(rs.actions.timer_ms, 50);
   rs_input(KIN__INPUT_TIMER);
   rs_input(KIN__INPUT_HEAD);
@@ -167,14 +167,14 @@ static void test_never_relisted(void **state) {
     rs.now_ms += 1000;
     rs_saw(KIN__DECODED_MODIFIED, "11");
     rs_error_event(internal_error());
-    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
-    assert_int_equal(rs.reflector.after_wait, KIN__REFLECTOR_OPENING);
+    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+    assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_OPENING);
     rs.now_ms += rs.actions.timer_ms;
     rs_input(KIN__INPUT_TIMER);
     rs_assert_watch("11");
     rs_input(KIN__INPUT_HEAD);
   }
-  assert_int_equal(rs.reflector.lost_positions[KIN__LOST_INTERNAL], 0);
+  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 0);
 }
 
 /* RE-06: what is an internal error, and that the deadline is for ERROR events
@@ -199,10 +199,10 @@ static void test_what_is_internal(void **state) {
     kin__failure failure = rs_status(kinds[i].status, kinds[i].reason);
     assert_int_equal(failure.is_internal, kinds[i].is_internal);
   }
-  kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
   rs_list_and_open("10");
   rs_fail(internal_error());
-  rs_assert_wait(KIN__REFLECTOR_OPENING, 800);
+  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)

@@ -184,7 +184,7 @@ static void test_watch_out_of_memory(void **state) {
                                      &got.sink);
     for (size_t at = 0; at < body.length && err == 0; at += 1000) {
       size_t span = body.length - at < 1000 ? body.length - at : 1000;
-      err = kin__watch_decoder_feed(decoder, body.data + at, span);
+      err = kin__watch_decoder_parse(decoder, body.data + at, span);
     }
     assert_int_equal(err, fail_alloc_has_failed(&memory) ? KIN_ENOMEM : 0);
     if (decoder != NULL) {

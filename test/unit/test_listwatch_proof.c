@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The reflector as a function, when it is asked whether it is up to date and
+/* The listwatch as a function, when it is asked whether it is up to date and
  * nothing comes: what proves that nothing was left up to the version in
  * question, and what does not. */
 
@@ -10,25 +10,25 @@
 
 #include <cmocka.h>
 
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 #define NONE 1 /* no verdict */
 
 static int verdict(void) {
   int code;
-  return kin__reflector_take_verdict(&rs.reflector, &code) ? code : NONE;
+  return kin__listwatch_take_verdict(&rs.listwatch, &code) ? code : NONE;
 }
 
 /* Once, and not again. */
 static void assert_verdict(int code) {
   assert_int_equal(verdict(), code);
   assert_int_equal(verdict(), NONE);
-  assert_false(rs.reflector.verify.is_open);
+  assert_false(rs.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
   assert_int_equal(verdict(), NONE);
-  assert_true(rs.reflector.verify.is_open);
+  assert_true(rs.listwatch.verify.is_open);
 }
 
 /* Up to the watch that follows a list at the target, on connection 5. */
@@ -57,8 +57,8 @@ static void test_nothing_was_left(void **state) {
   rs.now_ms += 3000;
   rs_watch_ends(3000);
   assert_verdict(0);
-  assert_string_equal(rs.reflector.verify.target, "20");
-  assert_string_equal(rs.reflector.version, "10");
+  assert_string_equal(rs.listwatch.verify.target, "20");
+  assert_string_equal(rs.listwatch.version, "10");
   assert_false(rs.actions.report);
   rs_assert_watch("10");
   assert_in_range(rs.actions.timeout_s, 300, 599);
@@ -166,7 +166,7 @@ static void test_proof_is_retried(void **state) {
   rs_verify("");
   rs_page_on(5, "20");
   rs_fail(rs_status(500, ""));
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   rs_input(KIN__INPUT_TIMER);
   open_after_proof(5);
   rs.now_ms += 3000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A reflector that only watches, as a function. Proves TW-01 to TW-04. */
+/* A listwatch that only watches, as a function. Proves TW-01 to TW-04. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 #include "listwatch/listwatch.h"
 
 typedef struct fixture {
-  kin__reflector reflector;
+  kin__listwatch listwatch;
   kin__random random;
-  kin__reflector_actions actions;
+  kin__listwatch_actions actions;
   uint64_t now_ms;
 } fixture;
 
@@ -25,19 +25,19 @@ static fixture f;
 
 static void init(void) {
   f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__reflector_init(&f.reflector, kin__default_allocator(), &f.random, 0,
+  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
                       f.now_ms);
 }
 
-static void input(kin__reflector_input_type type) {
-  kin__reflector_input in = {.type = type};
-  kin__reflector_step(&f.reflector, &in, f.now_ms, &f.actions);
+static void input(kin__listwatch_input_type type) {
+  kin__listwatch_input in = {.type = type};
+  kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
 }
 
-static void failed_as(kin__reflector_input_type type,
+static void failed_as(kin__listwatch_input_type type,
                       const kin__failure *failure) {
-  kin__reflector_input in = {.type = type, .failure = failure};
-  kin__reflector_step(&f.reflector, &in, f.now_ms, &f.actions);
+  kin__listwatch_input in = {.type = type, .failure = failure};
+  kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
 }
 
 static kin__failure status_failure(int status, const char *reason) {
@@ -58,22 +58,22 @@ static void drop(void) {
 }
 
 static void assert_watch(const char *version) {
-  assert_int_equal(f.reflector.state, KIN__REFLECTOR_OPENING);
+  assert_int_equal(f.listwatch.state, KIN__LISTWATCH_OPENING);
   assert_int_equal(f.actions.request, KIN__REQUEST_WATCH);
   assert_string_equal(f.actions.version, version);
 }
 
 static void watch_only(uint32_t timeout_s, bool is_single) {
   init();
-  kin__reflector_watch_only(&f.reflector, "10", timeout_s, is_single);
+  kin__listwatch_watch_only(&f.listwatch, "10", timeout_s, is_single);
   input(KIN__INPUT_START);
   assert_watch("10");
   assert_int_equal(f.actions.timeout_s, timeout_s);
 }
 
 static void assert_wait(uint64_t delay_ms) {
-  assert_int_equal(f.reflector.state, KIN__REFLECTOR_WAITING);
-  assert_int_equal(f.reflector.after_wait, KIN__REFLECTOR_OPENING);
+  assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_int_equal(f.listwatch.after_wait, KIN__LISTWATCH_OPENING);
   assert_true(f.actions.start_timer);
   assert_int_equal(f.actions.timer_ms, delay_ms);
 }
@@ -105,7 +105,7 @@ static void test_watch_only_rewatches(void **state) {
   drop();
   assert_watch("10");
   input(KIN__INPUT_HEAD);
-  kin__reflector_saw(&f.reflector, KIN__DECODED_ADDED, kin__cstr("11"));
+  kin__listwatch_saw(&f.listwatch, KIN__DECODED_ADDED, kin__cstr("11"));
   f.now_ms += 1000;
   input(KIN__INPUT_WATCH_ENDED);
   assert_watch("11");
@@ -168,7 +168,7 @@ static void test_watch_only_ends(void **state) {
       assert_int_equal(f.actions.report, !is_over);
       assert_int_equal(f.actions.cancel_request, *how == 'e');
       if (is_over) {
-        assert_int_equal(f.reflector.state, KIN__REFLECTOR_STOPPED);
+        assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STOPPED);
       } else {
         assert_wait(1000);
       }
@@ -197,7 +197,7 @@ static void test_watch_only_single(void **state) {
     }
     assert_true(f.actions.ended);
     assert_int_equal(f.actions.cancel_request, how == 3);
-    assert_int_equal(f.reflector.state, KIN__REFLECTOR_STOPPED);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STOPPED);
   }
 }
 
@@ -216,8 +216,8 @@ static void test_watch_only_random_inputs(void **state) {
     watch_only(run % 2 == 0 ? 0 : 60, run % 8 == 0);
     bool has_ended = false;
     for (int i = 0; i < 60; i++) {
-      kin__reflector_input in = {
-          .type = (kin__reflector_input_type)kin__random_below(
+      kin__listwatch_input in = {
+          .type = (kin__listwatch_input_type)kin__random_below(
               &random, KIN__INPUT_RETRY_AFTER + 1),
           .version = "5",
           .token = "",
@@ -226,21 +226,21 @@ static void test_watch_only_random_inputs(void **state) {
         continue;
       }
       f.now_ms += kin__random_below(&random, 3000);
-      kin__reflector_step(&f.reflector, &in, f.now_ms, &f.actions);
-      kin__reflector_state now = f.reflector.state;
+      kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
+      kin__listwatch_state now = f.listwatch.state;
       assert_false(has_ended && f.actions.ended);
       has_ended = has_ended || f.actions.ended;
-      assert_true(!has_ended || now == KIN__REFLECTOR_STOPPED);
+      assert_true(!has_ended || now == KIN__LISTWATCH_STOPPED);
       assert_true(f.actions.request == KIN__REQUEST_NONE ||
                   f.actions.request == KIN__REQUEST_WATCH);
       assert_int_equal(f.actions.request == KIN__REQUEST_WATCH,
-                       now == KIN__REFLECTOR_OPENING &&
+                       now == KIN__LISTWATCH_OPENING &&
                            f.actions.request != KIN__REQUEST_NONE);
       assert_false(f.actions.apply_stage);
-      assert_string_equal(f.reflector.version, "10");
+      assert_string_equal(f.listwatch.version, "10");
     }
   }
-  kin__reflector_finish(&f.reflector);
+  kin__listwatch_finish(&f.listwatch);
 }
 
 int main(void) {

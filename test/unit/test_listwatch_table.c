@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The reflector's states: each change that the table allows is reached, what it
+/* The listwatch's states: each change that the table allows is reached, what it
  * does not allow never happens, and stopping is possible everywhere. Proves
  * RF-10, RL-11, RW-12. */
 
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 /* client-go TestRunUntil, TestReflectorHandleWatchStoppedBefore,
  * TestReflectorHandleWatchStoppedAfter; RF-10, RL-11, RW-12: stop from every
@@ -37,26 +37,26 @@ static void test_stop_from_every_state(void **state) {
     if (depth == 5) {
       rs.now_ms += 5000;
       rs_input(KIN__INPUT_WATCH_ENDED);
-      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
     }
     if (depth == 6) {
       rs_fail(rs_broken());
-      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
     }
     rs_input(KIN__INPUT_STOP);
-    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_STOPPED);
+    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_STOPPED);
     assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
                 rs.actions.drop_stage);
     kin__failure failure = rs_broken();
     for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
-      kin__reflector_input in = {.type = (kin__reflector_input_type)type,
+      kin__listwatch_input in = {.type = (kin__listwatch_input_type)type,
                                  .version = "1",
                                  .token = "t",
                                  .failure = &failure};
-      kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
-      kin__reflector_actions none = {0};
+      kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+      kin__listwatch_actions none = {0};
       assert_memory_equal(&rs.actions, &none, sizeof none);
-      assert_int_equal(rs.reflector.state, KIN__REFLECTOR_STOPPED);
+      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_STOPPED);
     }
   }
 }
@@ -72,8 +72,8 @@ static void test_random_inputs_keep_the_invariants(void **state) {
   for (int run = 0; run < 2000; run++) {
     rs_begin(0);
     for (int i = 0; i < 60; i++) {
-      kin__reflector_input in = {
-          .type = (kin__reflector_input_type)kin__random_below(
+      kin__listwatch_input in = {
+          .type = (kin__listwatch_input_type)kin__random_below(
               &random, KIN__INPUT_RETRY_AFTER + 1),
           .version = "5",
           .token = kin__random_below(&random, 2) ? "t" : "",
@@ -82,18 +82,18 @@ static void test_random_inputs_keep_the_invariants(void **state) {
         continue;
       }
       rs.now_ms += kin__random_below(&random, 3000);
-      kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+      kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
       int code;
-      (void)kin__reflector_take_verdict(&rs.reflector, &code);
-      bool has_request = rs.reflector.state == KIN__REFLECTOR_LISTING ||
-                         rs.reflector.state == KIN__REFLECTOR_OPENING ||
-                         rs.reflector.state == KIN__REFLECTOR_VERIFYING;
+      (void)kin__listwatch_take_verdict(&rs.listwatch, &code);
+      bool has_request = rs.listwatch.state == KIN__LISTWATCH_LISTING ||
+                         rs.listwatch.state == KIN__LISTWATCH_OPENING ||
+                         rs.listwatch.state == KIN__LISTWATCH_VERIFYING;
       if (rs.actions.request != KIN__REQUEST_NONE) {
         assert_true(has_request);
       }
       if (rs.actions.start_timer) {
-        assert_true(rs.reflector.state == KIN__REFLECTOR_WAITING ||
-                    rs.reflector.state == KIN__REFLECTOR_WATCHING);
+        assert_true(rs.listwatch.state == KIN__LISTWATCH_WAITING ||
+                    rs.listwatch.state == KIN__LISTWATCH_WATCHING);
       }
     }
   }
@@ -101,9 +101,9 @@ static void test_random_inputs_keep_the_invariants(void **state) {
 
 /* --- The table ------------------------------------------------------------ */
 
-static void step_with(kin__reflector_input_type type, const char *version) {
-  kin__reflector_input in = {.type = type, .version = version, .token = ""};
-  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+static void step_with(kin__listwatch_input_type type, const char *version) {
+  kin__listwatch_input in = {.type = type, .version = version, .token = ""};
+  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
 }
 
 static void end_after_2_s(void) {
@@ -118,9 +118,9 @@ static void fail_after_2_s(void) {
 
 static void apply_failed(void) {
   kin__failure failure = rs_broken();
-  kin__reflector_input in = {.type = KIN__INPUT_APPLY_FAILED,
+  kin__listwatch_input in = {.type = KIN__INPUT_APPLY_FAILED,
                              .failure = &failure};
-  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
 }
 
 /* One input by its letter; small ones are those of the same thing that go
@@ -192,14 +192,14 @@ static void take(char letter) {
 typedef enum kind { LISTS, STREAMS, ONLY_WATCHES, ONLY_LISTS } kind;
 
 typedef struct row {
-  kin__reflector_state from;
-  kin__reflector_state to;
+  kin__listwatch_state from;
+  kin__listwatch_state to;
   kind what;
   const char *inputs; /* the last one makes the change */
 } row;
 
 #define ROW(from, to, what, inputs)                                            \
-  { KIN__REFLECTOR_##from, KIN__REFLECTOR_##to, what, inputs }
+  { KIN__LISTWATCH_##from, KIN__LISTWATCH_##to, what, inputs }
 
 static const row rows[] = {
     ROW(IDLE, LISTING, LISTS, "S"),
@@ -256,11 +256,11 @@ static void begin_as(kind what, bool *refused) {
   static const kin__list_once once = {.version = "", .version_match = ""};
   rs_begin(0);
   if (what == STREAMS) {
-    kin__reflector_use_streams(&rs.reflector, refused);
+    kin__listwatch_use_streams(&rs.listwatch, refused);
   } else if (what == ONLY_WATCHES) {
-    kin__reflector_watch_only(&rs.reflector, "1", 0, false);
+    kin__listwatch_watch_only(&rs.listwatch, "1", 0, false);
   } else if (what == ONLY_LISTS) {
-    kin__reflector_list_only(&rs.reflector, &once);
+    kin__listwatch_list_only(&rs.listwatch, &once);
   }
 }
 
@@ -271,11 +271,11 @@ static void check(const row *r) {
   for (size_t i = 0; i < last; i++) {
     take(r->inputs[i]);
   }
-  kin__reflector_state from = rs.reflector.state;
+  kin__listwatch_state from = rs.listwatch.state;
   take(r->inputs[last]);
-  if (from != r->from || rs.reflector.state != r->to) {
-    fail_msg("\"%s\": %s -> %s", r->inputs, kin__reflector_state_name(from),
-             kin__reflector_state_name(rs.reflector.state));
+  if (from != r->from || rs.listwatch.state != r->to) {
+    fail_msg("\"%s\": %s -> %s", r->inputs, kin__listwatch_state_name(from),
+             kin__listwatch_state_name(rs.listwatch.state));
   }
   rs_begin(0);
 }
@@ -289,21 +289,21 @@ static bool has_row(int from, int to) {
   return false;
 }
 
-/* The table, as doc/architecture.md and reflector.h have it: each of its
+/* The table, as doc/architecture.md and listwatch.h have it: each of its
  * changes is made by the row, and there is no other. */
 static void test_transition_table(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     check(&rows[i]);
   }
-  for (int from = 0; from <= KIN__REFLECTOR_STOPPED; from++) {
-    for (int to = 0; to <= KIN__REFLECTOR_STOPPED; to++) {
-      bool may = kin__reflector_may((kin__reflector_state)from,
-                                    (kin__reflector_state)to);
+  for (int from = 0; from <= KIN__LISTWATCH_STOPPED; from++) {
+    for (int to = 0; to <= KIN__LISTWATCH_STOPPED; to++) {
+      bool may = kin__listwatch_may((kin__listwatch_state)from,
+                                    (kin__listwatch_state)to);
       if (may != has_row(from, to)) {
         fail_msg("%s -> %s",
-                 kin__reflector_state_name((kin__reflector_state)from),
-                 kin__reflector_state_name((kin__reflector_state)to));
+                 kin__listwatch_state_name((kin__listwatch_state)from),
+                 kin__listwatch_state_name((kin__listwatch_state)to));
       }
     }
   }

@@ -16,9 +16,9 @@
 #include "listwatch/listwatch.h"
 
 typedef struct fixture {
-  kin__reflector reflector;
+  kin__listwatch listwatch;
   kin__random random;
-  kin__reflector_actions actions;
+  kin__listwatch_actions actions;
   uint64_t now_ms;
   bool refused;
 } fixture;
@@ -27,13 +27,13 @@ static fixture f;
 
 static void begin(void) {
   f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__reflector_init(&f.reflector, kin__default_allocator(), &f.random, 0,
+  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
                       f.now_ms);
-  kin__reflector_use_streams(&f.reflector, &f.refused);
+  kin__listwatch_use_streams(&f.listwatch, &f.refused);
 }
 
 static void finish(void) {
-  kin__reflector_finish(&f.reflector);
+  kin__listwatch_finish(&f.listwatch);
 }
 
 /* --- Inputs --------------------------------------------------------------- */
@@ -76,21 +76,21 @@ static const kin__failure broken = {
 static const kin__failure no_memory = {
     .code = KIN_ENOMEM, .error_class = KIN_CLASS_MEMORY, .retry_after_s = -1};
 
-static void step(kin__reflector_input_type type, const kin__failure *failure) {
-  kin__reflector_input in = {.type = type,
+static void step(kin__listwatch_input_type type, const kin__failure *failure) {
+  kin__listwatch_input in = {.type = type,
                              .version = "7",
                              .token = "",
                              .failure = failure,
                              .delay_ms = 5};
-  kin__reflector_step(&f.reflector, &in, f.now_ms, &f.actions);
+  kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
 }
 
-static void input(kin__reflector_input_type type) {
+static void input(kin__listwatch_input_type type) {
   step(type, NULL);
 }
 
 static void saw_something(void) {
-  kin__reflector_saw(&f.reflector, KIN__DECODED_ADDED, (kin_str){"6", 1});
+  kin__listwatch_saw(&f.listwatch, KIN__DECODED_ADDED, (kin_str){"6", 1});
 }
 
 /* --- States --------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void relist(void) {
   input(KIN__INPUT_STREAMED);
   input(KIN__INPUT_APPLIED);
   step(KIN__INPUT_ERROR_EVENT, &expired);
-  assert_int_equal(f.reflector.state, KIN__REFLECTOR_WAITING);
+  assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WAITING);
   input(KIN__INPUT_TIMER);
 }
 
@@ -142,8 +142,8 @@ static void reach(start from) {
   if (from == LET_GO) {
     input(KIN__INPUT_WATCH_ENDED);
   }
-  assert_int_equal(f.reflector.state, from >= HELD ? KIN__REFLECTOR_APPLYING
-                                                   : KIN__REFLECTOR_STREAMING);
+  assert_int_equal(f.listwatch.state, from >= HELD ? KIN__LISTWATCH_APPLYING
+                                                   : KIN__LISTWATCH_STREAMING);
 }
 
 /* --- Actions as text ------------------------------------------------------ */
@@ -153,7 +153,7 @@ static void add(char *text, const char *word) {
   snprintf(text + length, 256 - length, "%s%s", length > 0 ? " " : "", word);
 }
 
-static void add_request(char *text, const kin__reflector_actions *actions) {
+static void add_request(char *text, const kin__listwatch_actions *actions) {
   static const char *const names[] = {
       [KIN__REQUEST_LIST] = "list",
       [KIN__REQUEST_WATCH] = "watch",
@@ -168,7 +168,7 @@ static void add_request(char *text, const kin__reflector_actions *actions) {
 
 /* In the order in which they are carried out. Of a wait's timer, "wait" and
  * where to: the delay is random. */
-static const char *describe(const kin__reflector_actions *actions) {
+static const char *describe(const kin__listwatch_actions *actions) {
   static char text[256];
   text[0] = '\0';
   const struct {
@@ -189,7 +189,7 @@ static const char *describe(const kin__reflector_actions *actions) {
     add_request(text, actions);
   }
   if (actions->start_timer) {
-    bool is_wait = f.reflector.state == KIN__REFLECTOR_WAITING;
+    bool is_wait = f.listwatch.state == KIN__LISTWATCH_WAITING;
     add(text, is_wait ? "wait" : "timer");
   }
   if (actions->report) {
@@ -203,21 +203,21 @@ static const char *describe(const kin__reflector_actions *actions) {
 
 typedef struct row {
   start from;
-  kin__reflector_input_type type;
+  kin__listwatch_input_type type;
   const kin__failure *failure;
   uint64_t after_ms; /* in the first state */
-  kin__reflector_state to;
+  kin__listwatch_state to;
   const char *actions;
   bool refuses; /* no stream is asked for again */
 } row;
 
-#define STREAMING KIN__REFLECTOR_STREAMING
-#define LISTING KIN__REFLECTOR_LISTING
-#define APPLYING KIN__REFLECTOR_APPLYING
-#define WAITING KIN__REFLECTOR_WAITING
-#define OPENING KIN__REFLECTOR_OPENING
-#define WATCHING KIN__REFLECTOR_WATCHING
-#define STOPPED KIN__REFLECTOR_STOPPED
+#define STREAMING KIN__LISTWATCH_STREAMING
+#define LISTING KIN__LISTWATCH_LISTING
+#define APPLYING KIN__LISTWATCH_APPLYING
+#define WAITING KIN__LISTWATCH_WAITING
+#define OPENING KIN__LISTWATCH_OPENING
+#define WATCHING KIN__LISTWATCH_WATCHING
+#define STOPPED KIN__LISTWATCH_STOPPED
 
 static const row rows[] = {
     /* What does not fit changes nothing. */
@@ -333,13 +333,13 @@ static void check(const row *r) {
   f.now_ms += r->after_ms;
   step(r->type, r->failure);
   const char *actions = describe(&f.actions);
-  if (f.reflector.state != r->to || strcmp(actions, r->actions) != 0 ||
+  if (f.listwatch.state != r->to || strcmp(actions, r->actions) != 0 ||
       f.refused != r->refuses) {
     fail_msg("row %d: %s, \"%s\", refused %d", (int)(r - rows),
-             kin__reflector_state_name(f.reflector.state), actions, f.refused);
+             kin__listwatch_state_name(f.listwatch.state), actions, f.refused);
   }
   if (r->to == WAITING) {
-    assert_int_equal(f.reflector.after_wait, LISTING);
+    assert_int_equal(f.listwatch.after_wait, LISTING);
   }
   finish();
 }
@@ -378,16 +378,16 @@ static void test_silence(void **state) {
   input(KIN__INPUT_HEAD);
   for (int i = 0; i < 3; i++) {
     input(KIN__INPUT_TIMER);
-    assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
     saw_something();
     input(KIN__INPUT_TIMER);
-    assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
   }
   input(KIN__INPUT_TIMER);
-  assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
+  assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
   assert_false(f.refused);
   input(KIN__INPUT_TIMER);
-  assert_int_equal(f.reflector.state, KIN__REFLECTOR_LISTING);
+  assert_int_equal(f.listwatch.state, KIN__LISTWATCH_LISTING);
   assert_true(f.actions.cancel_request);
   assert_true(f.refused);
 }
@@ -413,18 +413,18 @@ static void test_progress(void **state) {
     input(KIN__INPUT_START);
     input(KIN__INPUT_HEAD);
     for (const char *tick = cases[i].ticks; *tick != '\0'; tick++) {
-      assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
-      f.reflector.saw_anything = *tick != '.';
+      assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
+      f.listwatch.saw_anything = *tick != '.';
       if (*tick == 'o' || *tick == 'x') {
-        kin__reflector_streamed(&f.reflector, false);
+        kin__listwatch_streamed(&f.listwatch, false);
       }
       if (*tick == 'n' || *tick == 'x') {
-        kin__reflector_streamed(&f.reflector, true);
+        kin__listwatch_streamed(&f.listwatch, true);
       }
       f.now_ms += 5000;
       input(KIN__INPUT_TIMER);
     }
-    assert_int_equal(f.reflector.state == KIN__REFLECTOR_LISTING,
+    assert_int_equal(f.listwatch.state == KIN__LISTWATCH_LISTING,
                      cases[i].gives_up);
     assert_int_equal(f.refused, cases[i].refuses);
     assert_int_equal(f.actions.gave_up_stream, cases[i].gives_up);
@@ -440,8 +440,8 @@ static void test_new_keys_for_ever(void **state) {
   input(KIN__INPUT_START);
   uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
   input(KIN__INPUT_HEAD);
-  while (f.reflector.state == KIN__REFLECTOR_STREAMING) {
-    kin__reflector_streamed(&f.reflector, true);
+  while (f.listwatch.state == KIN__LISTWATCH_STREAMING) {
+    kin__listwatch_streamed(&f.listwatch, true);
     f.now_ms += 5000;
     input(KIN__INPUT_TIMER);
   }
@@ -452,7 +452,7 @@ static void test_new_keys_for_ever(void **state) {
   finish();
 }
 
-/* The next list of a reflector that has given up is a list, and the one after
+/* The next list of a listwatch that has given up is a list, and the one after
  * it. */
 static void test_given_up_for_good(void **state) {
   (void)state;
@@ -462,7 +462,7 @@ static void test_given_up_for_good(void **state) {
     if (way == 0) {
       input(KIN__INPUT_HEAD);
       for (int i = 0; i < 2; i++) {
-        kin__reflector_streamed(&f.reflector, false);
+        kin__listwatch_streamed(&f.listwatch, false);
         input(KIN__INPUT_TIMER);
       }
     } else { /* its head has not come */
@@ -474,7 +474,7 @@ static void test_given_up_for_good(void **state) {
       input(KIN__INPUT_TIMER);
     }
     for (int i = 0; i < 2; i++) {
-      assert_int_equal(f.reflector.state, KIN__REFLECTOR_LISTING);
+      assert_int_equal(f.listwatch.state, KIN__LISTWATCH_LISTING);
       input(KIN__INPUT_PAGE);
       input(KIN__INPUT_APPLIED);
       input(KIN__INPUT_HEAD);
@@ -518,13 +518,13 @@ static void test_versions(void **state) {
   input(KIN__INPUT_HEAD);
   assert_int_equal(f.actions.timer_ms, 5000);
   saw_something();
-  assert_string_equal(f.reflector.version, "");
+  assert_string_equal(f.listwatch.version, "");
   input(KIN__INPUT_STREAMED);
-  assert_string_equal(f.reflector.version, "");
+  assert_string_equal(f.listwatch.version, "");
   input(KIN__INPUT_APPLIED);
-  assert_string_equal(f.reflector.version, "7");
-  kin__reflector_saw(&f.reflector, KIN__DECODED_ADDED, (kin_str){"9", 1});
-  assert_string_equal(f.reflector.version, "9");
+  assert_string_equal(f.listwatch.version, "7");
+  kin__listwatch_saw(&f.listwatch, KIN__DECODED_ADDED, (kin_str){"9", 1});
+  assert_string_equal(f.listwatch.version, "9");
   finish();
 }
 
@@ -564,13 +564,13 @@ static void test_list_goes_back(void **state) {
   (void)state;
   reach(ASKED_AT_7);
   input(KIN__INPUT_HEAD);
-  kin__reflector_input old = {.type = KIN__INPUT_STREAMED, .version = "6"};
-  kin__reflector_step(&f.reflector, &old, f.now_ms, &f.actions);
+  kin__listwatch_input old = {.type = KIN__INPUT_STREAMED, .version = "6"};
+  kin__listwatch_step(&f.listwatch, &old, f.now_ms, &f.actions);
   assert_string_equal(describe(&f.actions), "cancel stop drop list@");
-  assert_string_equal(f.reflector.version, "7");
-  kin__reflector_input page = {
+  assert_string_equal(f.listwatch.version, "7");
+  kin__listwatch_input page = {
       .type = KIN__INPUT_PAGE, .version = "6", .token = ""};
-  kin__reflector_step(&f.reflector, &page, f.now_ms, &f.actions);
+  kin__listwatch_step(&f.listwatch, &page, f.now_ms, &f.actions);
   assert_string_equal(describe(&f.actions), "apply");
   input(KIN__INPUT_APPLIED);
   assert_string_equal(describe(&f.actions), "watch@6");
@@ -595,7 +595,7 @@ static const char *third_request(const kin__failure *failure, bool is_granted,
   begin();
   input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(f.reflector.state, KIN__REFLECTOR_STREAMING);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
     if (is_granted) {
       input(KIN__INPUT_HEAD);
     }
@@ -606,12 +606,12 @@ static const char *third_request(const kin__failure *failure, bool is_granted,
       f.now_ms += 5000; /* nothing more comes, and then */
     }
     step(KIN__INPUT_FAILED, failure);
-    assert_int_equal(f.reflector.state, KIN__REFLECTOR_WAITING);
+    assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WAITING);
     f.now_ms += f.actions.timer_ms;
     input(KIN__INPUT_TIMER);
   }
   finish();
-  return f.reflector.state == KIN__REFLECTOR_LISTING ? "list" : "stream";
+  return f.listwatch.state == KIN__LISTWATCH_LISTING ? "list" : "stream";
 }
 
 /* Whoever stands between may break off, or answer for, what lasts: it gets a
@@ -645,29 +645,29 @@ static void test_random_inputs_never_hang(void **state) {
       is_open = (is_open && !f.actions.cancel_request) ||
                 f.actions.request != KIN__REQUEST_NONE;
       has_timer = (has_timer && !f.actions.stop_timer) || f.actions.start_timer;
-      kin__reflector_state now = f.reflector.state;
-      bool is_waiting = now == KIN__REFLECTOR_WAITING;
-      bool is_applying = now == KIN__REFLECTOR_APPLYING;
+      kin__listwatch_state now = f.listwatch.state;
+      bool is_waiting = now == KIN__LISTWATCH_WAITING;
+      bool is_applying = now == KIN__LISTWATCH_APPLYING;
       assert_true(is_applying || is_open == !is_waiting);
       assert_true(!is_waiting || has_timer);
-      assert_true(!is_applying || is_open == f.reflector.is_stream_open);
-      kin__reflector_input_type type =
-          (kin__reflector_input_type)(KIN__INPUT_HEAD +
+      assert_true(!is_applying || is_open == f.listwatch.is_stream_open);
+      kin__listwatch_input_type type =
+          (kin__listwatch_input_type)(KIN__INPUT_HEAD +
                                       kin__random_below(&random, 9));
       bool is_end = type == KIN__INPUT_PAGE || type == KIN__INPUT_FAILED ||
                     type == KIN__INPUT_WATCH_ENDED ||
                     type == KIN__INPUT_ERROR_EVENT;
       bool is_list =
-          now == KIN__REFLECTOR_LISTING || now == KIN__REFLECTOR_VERIFYING;
+          now == KIN__LISTWATCH_LISTING || now == KIN__LISTWATCH_VERIFYING;
       bool fits_not = (is_end && !is_open) ||
                       (type == KIN__INPUT_TIMER && !has_timer) ||
                       (type == KIN__INPUT_PAGE && !is_list) ||
                       (type == KIN__INPUT_WATCH_ENDED &&
-                       (is_list || now == KIN__REFLECTOR_OPENING)) ||
+                       (is_list || now == KIN__LISTWATCH_OPENING)) ||
                       (type == KIN__INPUT_ERROR_EVENT &&
-                       (is_list || now == KIN__REFLECTOR_OPENING));
+                       (is_list || now == KIN__LISTWATCH_OPENING));
       if (fits_not) {
-        f.actions = (kin__reflector_actions){0};
+        f.actions = (kin__listwatch_actions){0};
         continue;
       }
       f.now_ms += kin__random_below(&random, 3000);

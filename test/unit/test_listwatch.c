@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The reflector as a function: which request follows which input. Proves RL-01
+/* The listwatch as a function: which request follows which input. Proves RL-01
  * to RL-07, RF-04 to RF-07, RF-13 to RF-15, RW-01 to RW-07, RW-09,
  * RW-11, RW-15, PG-01 to PG-03, CN-01, CN-02. */
 
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 /* client-go TestReflectorListAndWatch; RL-01, RF-13, RW-01. */
 static void test_first_list_then_watch(void **state) {
@@ -20,11 +20,11 @@ static void test_first_list_then_watch(void **state) {
   rs_input(KIN__INPUT_START);
   rs_assert_list("0", 500);
   rs_page("10", "");
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_APPLYING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_APPLYING);
   assert_true(rs.actions.apply_stage);
-  assert_string_equal(rs.reflector.version, "");
+  assert_string_equal(rs.listwatch.version, "");
   rs_input(KIN__INPUT_APPLIED);
-  assert_string_equal(rs.reflector.version, "10");
+  assert_string_equal(rs.listwatch.version, "10");
   rs_assert_watch("10");
 }
 
@@ -91,7 +91,7 @@ static void test_relist_is_not_paged(void **state) {
   rs_error_event(rs_status(410, "Expired"));
   assert_true(rs.actions.cancel_request);
   assert_true(rs.actions.report);
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("10", 0);
 }
@@ -144,13 +144,13 @@ static void test_expired_relist_falls_back_to_current(void **state) {
   rs_fail(rs_status(410, "Expired"));
   rs_assert_list("", 0);
   rs_fail(rs_status(500, "InternalError"));
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("", 500); /* RF-14: the flag stays set */
   rs_page("20", "");
   rs_input(KIN__INPUT_APPLIED);
   rs_assert_watch("20");
-  assert_false(rs.reflector.version_unavailable);
+  assert_false(rs.listwatch.version_unavailable);
 }
 
 /* client-go TestReflectorFullListIfTooLarge; RL-05. */
@@ -163,7 +163,7 @@ static void test_too_large_version_moves_on_at_once(void **state) {
   rs_fail(rs_too_large());
   rs_assert_list("", 0);
   rs_fail(rs_too_large());
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
 }
 
 /* RW-02: a drop re-watches from the last version, without a list. */
@@ -194,13 +194,13 @@ static void test_short_watch_backs_off(void **state) {
   rs_saw(KIN__DECODED_MODIFIED, "12");
   rs.now_ms += 999;
   rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__REFLECTOR_OPENING, 800);
+  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_watch("12");
   rs_input(KIN__INPUT_HEAD);
   rs.now_ms += 999;
   rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 1600);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 1600);
 }
 
 static void test_silent_watch_is_verified(void **state) {
@@ -208,7 +208,7 @@ static void test_silent_watch_is_verified(void **state) {
   rs_list_and_watch("10");
   rs.now_ms += 400000;
   rs_input(KIN__INPUT_WATCH_ENDED);
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
   assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
   assert_string_equal(rs.actions.version, "10");
   assert_string_equal(rs.actions.version_match, "NotOlderThan");
@@ -224,7 +224,7 @@ static void test_failed_verify_is_a_lost_position(void **state) {
   rs_input(KIN__INPUT_WATCH_ENDED);
   rs_fail(rs_too_large());
   assert_true(rs.actions.report);
-  assert_int_equal(rs.reflector.after_wait, KIN__REFLECTOR_LISTING);
+  assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_LISTING);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("", 500);
 }
@@ -234,9 +234,9 @@ static void test_verify_that_cannot_be_made_is_repeated(void **state) {
   rs_list_and_watch("10");
   rs.now_ms += 60000;
   rs_fail(rs_broken());
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
   rs_fail(rs_broken());
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   rs_input(KIN__INPUT_TIMER);
   assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
 }
@@ -246,14 +246,14 @@ static void test_verify_that_cannot_be_made_is_repeated(void **state) {
  * again with backoff for as long as it lasts, so no deadline is needed. */
 static void test_what_loses_the_position(void **state) {
   (void)state;
-  const kin__reflector_state list = KIN__REFLECTOR_LISTING;
-  const kin__reflector_state verify = KIN__REFLECTOR_VERIFYING;
-  const kin__reflector_state watch = KIN__REFLECTOR_OPENING;
+  const kin__listwatch_state list = KIN__LISTWATCH_LISTING;
+  const kin__listwatch_state verify = KIN__LISTWATCH_VERIFYING;
+  const kin__listwatch_state watch = KIN__LISTWATCH_OPENING;
   const struct {
     int status;
     const char *reason;
     kin_error_class error_class;
-    kin__reflector_state after[2]; /* the request; the watch */
+    kin__listwatch_state after[2]; /* the request; the watch */
   } rows[] = {
       {410, "Expired", KIN_CLASS_SERVER, {list, list}},
       {410, "Gone", KIN_CLASS_SERVER, {list, list}},
@@ -278,7 +278,7 @@ static void test_what_loses_the_position(void **state) {
     kin__failure failure = rs_status(rows[i].status, rows[i].reason);
     failure.error_class = rows[i].error_class;
     for (int is_open = 0; is_open < 2; is_open++) {
-      kin__reflector_state after = rows[i].after[is_open];
+      kin__listwatch_state after = rows[i].after[is_open];
       rs_begin(0);
       rs_list_and_open("10");
       if (is_open) {
@@ -311,18 +311,18 @@ static void test_backoff_series(void **state) {
   rs_input(KIN__INPUT_START);
   for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
     rs_fail(failure);
-    assert_int_equal(rs.reflector.failures, i + 1);
-    rs_assert_wait(KIN__REFLECTOR_LISTING, series[i]);
+    assert_int_equal(rs.listwatch.failures, i + 1);
+    rs_assert_wait(KIN__LISTWATCH_LISTING, series[i]);
     rs_input(KIN__INPUT_TIMER);
   }
   /* RF-06: strictly more than two minutes after the series began. */
   rs.now_ms += 120000;
   rs_fail(failure);
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 30000);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 30000);
   rs_input(KIN__INPUT_TIMER);
   rs.now_ms += 1;
   rs_fail(failure);
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
 }
 
 static void test_retry_after_is_honoured(void **state) {
@@ -343,8 +343,8 @@ static void test_answer_changes_the_wait(void **state) {
   (void)state;
   rs_input(KIN__INPUT_START);
   rs_fail(rs_broken());
-  kin__reflector_input in = {.type = KIN__INPUT_RETRY_AFTER, .delay_ms = 5};
-  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_input in = {.type = KIN__INPUT_RETRY_AFTER, .delay_ms = 5};
+  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
   assert_true(rs.actions.stop_timer);
   assert_true(rs.actions.start_timer);
   assert_int_equal(rs.actions.timer_ms, 5);
@@ -356,29 +356,29 @@ static void test_version_follows_events(void **state) {
   (void)state;
   rs_list_and_watch("10");
   rs_saw(KIN__DECODED_ADDED, "11");
-  assert_string_equal(rs.reflector.version, "11");
+  assert_string_equal(rs.listwatch.version, "11");
   rs_saw((kin__decoded_type)0, "15"); /* RW-11: a bookmark */
-  assert_string_equal(rs.reflector.version, "15");
+  assert_string_equal(rs.listwatch.version, "15");
   rs_saw(KIN__DECODED_DELETED, "16");
-  assert_string_equal(rs.reflector.version, "16");
+  assert_string_equal(rs.listwatch.version, "16");
   rs_saw(KIN__DECODED_MODIFIED, "");
-  assert_string_equal(rs.reflector.version, "16");
+  assert_string_equal(rs.listwatch.version, "16");
   char huge[KIN__VERSION_SIZE + 1];
   memset(huge, '1', sizeof huge - 1);
   huge[sizeof huge - 1] = '\0';
   rs_saw(KIN__DECODED_MODIFIED, huge);
-  assert_string_equal(rs.reflector.version, "16");
+  assert_string_equal(rs.listwatch.version, "16");
 }
 
 static void test_unversioned_watch_waits_for_order(void **state) {
   (void)state;
   rs_list_and_watch("");
   rs_saw(KIN__DECODED_ADDED, "40");
-  assert_string_equal(rs.reflector.version, "");
+  assert_string_equal(rs.listwatch.version, "");
   rs_saw(KIN__DECODED_MODIFIED, "30");
-  assert_string_equal(rs.reflector.version, "30");
+  assert_string_equal(rs.listwatch.version, "30");
   rs_saw(KIN__DECODED_ADDED, "41");
-  assert_string_equal(rs.reflector.version, "41");
+  assert_string_equal(rs.listwatch.version, "41");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The reflector as a function, when it is asked whether it is up to date, and
+/* The listwatch as a function, when it is asked whether it is up to date, and
  * how new its lists are: verifies from each state and to each end,
  * KIN__INPUT_FORGET, consistency. Proves RF-14, RL-01, RL-05, WL-02, and what
  * DESIGN says of a failed verify. */
@@ -13,25 +13,25 @@
 #include <cmocka.h>
 
 #include "listwatch/version.h"
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 #define NONE 1 /* no verdict */
 
 static int verdict(void) {
   int code;
-  return kin__reflector_take_verdict(&rs.reflector, &code) ? code : NONE;
+  return kin__listwatch_take_verdict(&rs.listwatch, &code) ? code : NONE;
 }
 
 /* Once, and not again. */
 static void assert_verdict(int code) {
   assert_int_equal(verdict(), code);
   assert_int_equal(verdict(), NONE);
-  assert_false(rs.reflector.verify.is_open);
+  assert_false(rs.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
   assert_int_equal(verdict(), NONE);
-  assert_true(rs.reflector.verify.is_open);
+  assert_true(rs.listwatch.verify.is_open);
 }
 
 static void assert_short_watch(const char *version) {
@@ -94,7 +94,7 @@ static void test_newest(void **state) {
   assert_open();
   rs_saw(KIN__DECODED_MODIFIED, "20");
   assert_verdict(0);
-  assert_string_equal(rs.reflector.verify.target, "20");
+  assert_string_equal(rs.listwatch.verify.target, "20");
   /* The short watch ends, and an ordinary one follows. */
   rs.now_ms += 3000;
   rs_input(KIN__INPUT_WATCH_ENDED);
@@ -102,7 +102,7 @@ static void test_newest(void **state) {
   assert_in_range(rs.actions.timeout_s, 300, 599);
   rs_input(KIN__INPUT_HEAD);
   assert_true(rs.actions.timer_ms > 300000);
-  assert_int_equal(rs.reflector.failures, 0);
+  assert_int_equal(rs.listwatch.failures, 0);
 }
 
 /* A version that is given: the list makes the server come to it. */
@@ -162,17 +162,17 @@ static void test_not_reached(void **state) {
     assert_short_watch("12");
     end_watch(how);
     assert_verdict(KIN_EGONE);
-    assert_int_equal(rs.reflector.lost_positions[KIN__LOST_VERIFY], 1);
-    assert_true(rs.reflector.is_verify_lost);
+    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
+    assert_true(rs.listwatch.is_verify_lost);
     assert_true(rs.actions.report); /* as any other lost position is */
     assert_true(rs.actions.lost_verify);
-    assert_string_equal(rs.reflector.verify.target, "20");
+    assert_string_equal(rs.listwatch.verify.target, "20");
     rs_assert_list("", 500); /* what a cache has may be as old */
     rs_page("25", "");
     assert_false(rs.actions.lost_verify);
-    assert_true(rs.reflector.is_verify_lost);
+    assert_true(rs.listwatch.is_verify_lost);
     rs_input(KIN__INPUT_APPLIED);
-    assert_false(rs.reflector.is_verify_lost);
+    assert_false(rs.listwatch.is_verify_lost);
     rs_assert_watch("25");
     assert_in_range(rs.actions.timeout_s, 300, 599);
   }
@@ -186,12 +186,12 @@ static void test_short_watches_wait(void **state) {
   rs_page("20", "");
   rs_input(KIN__INPUT_HEAD);
   rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__REFLECTOR_OPENING, 800);
+  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
   assert_open();
   rs_input(KIN__INPUT_TIMER);
   assert_short_watch("10");
   rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__REFLECTOR_LISTING, 1600);
+  rs_assert_wait(KIN__LISTWATCH_LISTING, 1600);
   assert_verdict(KIN_EGONE);
 }
 
@@ -203,12 +203,12 @@ static void test_server_went_back(void **state) {
   rs_verify("");
   rs_page("7", "");
   assert_verdict(KIN_EGONE);
-  assert_int_equal(rs.reflector.lost_positions[KIN__LOST_VERIFY], 1);
+  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
   rs_assert_list("", 500);
-  assert_true(rs.reflector.versions_repeat);
+  assert_true(rs.listwatch.versions_repeat);
   assert_true(rs.actions.lost_verify);
-  assert_true(rs.reflector.verify.went_back);
-  assert_string_equal(rs.reflector.verify.target, "7");
+  assert_true(rs.listwatch.verify.went_back);
+  assert_string_equal(rs.listwatch.verify.target, "7");
 }
 
 /* --- Failures meanwhile --------------------------------------------------- */
@@ -230,7 +230,7 @@ static void test_failures_are_retried(void **state) {
     rs_verify("");
     rs_fail(failures[i]);
     assert_open();
-    rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+    rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
     rs_input(KIN__INPUT_TIMER);
     rs_assert_verify("");
     rs_page("20", "");
@@ -265,7 +265,7 @@ static void test_bad_target(void **state) {
     rs_page("12", "");
     rs_assert_watch("10");
     assert_in_range(rs.actions.timeout_s, 300, 599);
-    assert_int_equal(rs.reflector.lost_positions[KIN__LOST_TOO_LARGE], 0);
+    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_TOO_LARGE], 0);
   }
 }
 
@@ -286,16 +286,16 @@ static void test_position_is_lost_meanwhile(void **state) {
       rs_fail(rs_status(410, "Expired"));
     }
     assert_verdict(KIN_EGONE);
-    rs_assert_wait(KIN__REFLECTOR_LISTING, 800);
-    assert_false(rs.reflector.is_verify_lost);
-    assert_int_equal(rs.reflector.lost_positions[KIN__LOST_EXPIRED], 1);
+    rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
+    assert_false(rs.listwatch.is_verify_lost);
+    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_EXPIRED], 1);
   }
 }
 
 /* An internal error that is retried is the end of a short watch. */
 static void test_internal_errors_count(void **state) {
   (void)state;
-  kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
   rs_list_and_watch("10");
   rs_verify("");
   rs_page("20", "");
@@ -347,23 +347,23 @@ static void test_out_of_turn(void **state) {
     if (depth > 3) {
       rs_fail(rs_broken());
     }
-    kin__reflector_state before = rs.reflector.state;
+    kin__listwatch_state before = rs.listwatch.state;
     rs_verify("");
-    assert_int_equal(rs.reflector.state, before);
-    assert_false(rs.reflector.verify.is_open);
+    assert_int_equal(rs.listwatch.state, before);
+    assert_false(rs.listwatch.verify.is_open);
     assert_int_equal(rs.actions.request, KIN__REQUEST_NONE);
   }
   rs_begin(0);
   rs_list_and_watch("10");
   rs_verify("12");
   rs_verify("15");
-  assert_string_equal(rs.reflector.verify.target, "12");
+  assert_string_equal(rs.listwatch.verify.target, "12");
   rs_begin(0);
-  kin__reflector_watch_only(&rs.reflector, "1", 0, false);
+  kin__listwatch_watch_only(&rs.listwatch, "1", 0, false);
   rs_input(KIN__INPUT_START);
   rs_input(KIN__INPUT_HEAD);
   rs_verify("");
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
 }
 
 /* --- Forgetting ----------------------------------------------------------- */
@@ -374,10 +374,10 @@ static void test_forget(void **state) {
   (void)state;
   rs_list_and_open("10");
   rs_fail(rs_status(404, "NotFound"));
-  rs_assert_wait(KIN__REFLECTOR_VERIFYING, 800);
+  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   rs_input(KIN__INPUT_FORGET);
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
-  assert_string_equal(rs.reflector.version, "");
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_string_equal(rs.listwatch.version, "");
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("", 500);
   rs_page("7", ""); /* of another history: it is not gone back in */
@@ -389,8 +389,8 @@ static void test_forget_out_of_turn(void **state) {
   (void)state;
   rs_list_and_watch("10");
   rs_input(KIN__INPUT_FORGET);
-  assert_string_equal(rs.reflector.version, "10");
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  assert_string_equal(rs.listwatch.version, "10");
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
   rs_verify("");
   rs_fail(rs_status(404, "NotFound"));
   rs_input(KIN__INPUT_FORGET);
@@ -413,7 +413,7 @@ static void test_any(void **state) {
 
 static void begin_at_least(void) {
   rs_begin(0);
-  kin__reflector_use_consistency(&rs.reflector, KIN__CONSISTENCY_AT_LEAST,
+  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_AT_LEAST,
                                  "33");
   rs_input(KIN__INPUT_START);
   rs_assert_list("33", 0);
@@ -462,7 +462,7 @@ static void test_at_least_in_pages(void **state) {
 
 static void test_most_recent(void **state) {
   (void)state;
-  kin__reflector_use_consistency(&rs.reflector, KIN__CONSISTENCY_MOST_RECENT,
+  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_MOST_RECENT,
                                  "");
   rs_input(KIN__INPUT_START);
   rs_assert_list("", 500);
@@ -480,16 +480,16 @@ static void check_streams(kin__consistency consistency, const char *first,
                           const char *later) {
   bool refused = false;
   rs_begin(0);
-  kin__reflector_use_streams(&rs.reflector, &refused);
-  kin__reflector_use_consistency(&rs.reflector, consistency, "33");
+  kin__listwatch_use_streams(&rs.listwatch, &refused);
+  kin__listwatch_use_consistency(&rs.listwatch, consistency, "33");
   rs_input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
     assert_string_equal(rs.actions.version, i == 0 ? first : later);
     assert_match("NotOlderThan");
     rs_input(KIN__INPUT_HEAD);
-    kin__reflector_input all = {.type = KIN__INPUT_STREAMED, .version = "40"};
-    kin__reflector_step(&rs.reflector, &all, rs.now_ms, &rs.actions);
+    kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "40"};
+    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
     rs_input(KIN__INPUT_APPLIED);
     rs_error_event(rs_status(410, "Expired"));
     rs_input(KIN__INPUT_TIMER);

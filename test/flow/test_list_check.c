@@ -2,7 +2,7 @@
 
 /* The check of lists that come as watches: what is asked for, what is found,
  * what goes wrong with it. Proves WL-12. What else happens meanwhile is in
- * test_consistency_ends.c. */
+ * test_list_check_life.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>

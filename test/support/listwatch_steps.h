@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_TEST_REFLECTOR_STEPS_H
-#define KIN_TEST_REFLECTOR_STEPS_H
+#ifndef KIN_TEST_LISTWATCH_STEPS_H
+#define KIN_TEST_LISTWATCH_STEPS_H
 
 #include "listwatch/listwatch.h"
 
-/* A reflector as a function: inputs are given, and what it wants done is looked
+/* A listwatch as a function: inputs are given, and what it wants done is looked
  * at. One at a time, in `rs`. */
 typedef struct reflector_steps {
-  kin__reflector reflector;
+  kin__listwatch listwatch;
   kin__random random;
-  kin__reflector_actions actions; /* of the last input */
+  kin__listwatch_actions actions; /* of the last input */
   uint64_t now_ms;
 } reflector_steps;
 
@@ -21,7 +21,7 @@ int rs_teardown(void **state);
 /* Another one, with this page size. */
 void rs_begin(uint32_t page_size);
 
-void rs_input(kin__reflector_input_type type);
+void rs_input(kin__listwatch_input_type type);
 void rs_page(const char *version, const char *token);
 void rs_verify(const char *target);
 /* With the connection that it came on. */
@@ -47,6 +47,6 @@ void rs_assert_proof(const char *version);
 /* A list of one item; "" matches without NotOlderThan. */
 void rs_assert_verify(const char *version);
 /* Waiting for `after`, with an un-jittered delay of `base_ms`. */
-void rs_assert_wait(kin__reflector_state after, uint64_t base_ms);
+void rs_assert_wait(kin__listwatch_state after, uint64_t base_ms);
 
-#endif /* KIN_TEST_REFLECTOR_STEPS_H */
+#endif /* KIN_TEST_LISTWATCH_STEPS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ reflector_steps rs;
 
 static void begin(uint32_t page_size) {
   rs = (reflector_steps){.now_ms = 1000000, .random = {7}};
-  kin__reflector_init(&rs.reflector, kin__default_allocator(), &rs.random,
+  kin__listwatch_init(&rs.listwatch, kin__default_allocator(), &rs.random,
                       page_size, rs.now_ms);
 }
 
@@ -28,60 +28,60 @@ int rs_setup(void **state) {
 
 int rs_teardown(void **state) {
   (void)state;
-  kin__reflector_finish(&rs.reflector);
+  kin__listwatch_finish(&rs.listwatch);
   return 0;
 }
 
 void rs_begin(uint32_t page_size) {
-  kin__reflector_finish(&rs.reflector);
+  kin__listwatch_finish(&rs.listwatch);
   begin(page_size);
 }
 
-static void step(const kin__reflector_input *input) {
-  kin__reflector_step(&rs.reflector, input, rs.now_ms, &rs.actions);
+static void step(const kin__listwatch_input *input) {
+  kin__listwatch_step(&rs.listwatch, input, rs.now_ms, &rs.actions);
 }
 
-void rs_input(kin__reflector_input_type type) {
-  step(&(kin__reflector_input){.type = type});
+void rs_input(kin__listwatch_input_type type) {
+  step(&(kin__listwatch_input){.type = type});
 }
 
 void rs_page(const char *version, const char *token) {
-  step(&(kin__reflector_input){
+  step(&(kin__listwatch_input){
       .type = KIN__INPUT_PAGE, .version = version, .token = token});
 }
 
 void rs_page_on(uint64_t connection, const char *version) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_PAGE,
+  step(&(kin__listwatch_input){.type = KIN__INPUT_PAGE,
                                .version = version,
                                .token = "",
                                .connection = connection});
 }
 
 void rs_head_on(uint64_t connection) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_HEAD,
+  step(&(kin__listwatch_input){.type = KIN__INPUT_HEAD,
                                .connection = connection});
 }
 
 void rs_watch_ends(uint64_t quiet_ms) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_WATCH_ENDED,
+  step(&(kin__listwatch_input){.type = KIN__INPUT_WATCH_ENDED,
                                .quiet_ms = quiet_ms});
 }
 
 void rs_verify(const char *target) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_VERIFY, .version = target});
+  step(&(kin__listwatch_input){.type = KIN__INPUT_VERIFY, .version = target});
 }
 
 void rs_fail(kin__failure failure) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_FAILED, .failure = &failure});
+  step(&(kin__listwatch_input){.type = KIN__INPUT_FAILED, .failure = &failure});
 }
 
 void rs_error_event(kin__failure failure) {
-  step(&(kin__reflector_input){.type = KIN__INPUT_ERROR_EVENT,
+  step(&(kin__listwatch_input){.type = KIN__INPUT_ERROR_EVENT,
                                .failure = &failure});
 }
 
 void rs_saw(kin__decoded_type type, const char *version) {
-  kin__reflector_saw(&rs.reflector, type, kin__cstr(version));
+  kin__listwatch_saw(&rs.listwatch, type, kin__cstr(version));
 }
 
 void rs_list_and_open(const char *version) {
@@ -95,7 +95,7 @@ void rs_list_and_open(const char *version) {
 void rs_list_and_watch(const char *version) {
   rs_list_and_open(version);
   rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
 }
 
 kin__failure rs_status(int status, const char *reason) {
@@ -118,7 +118,7 @@ kin__failure rs_broken(void) {
 }
 
 void rs_assert_list(const char *version, uint32_t limit) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_LISTING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_LISTING);
   assert_int_equal(rs.actions.request, KIN__REQUEST_LIST);
   assert_string_equal(rs.actions.version, version);
   assert_null(rs.actions.token);
@@ -126,13 +126,13 @@ void rs_assert_list(const char *version, uint32_t limit) {
 }
 
 void rs_assert_watch(const char *version) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_OPENING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_OPENING);
   assert_int_equal(rs.actions.request, KIN__REQUEST_WATCH);
   assert_string_equal(rs.actions.version, version);
 }
 
 void rs_assert_verify(const char *version) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
   assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
   assert_string_equal(rs.actions.version, version);
   assert_string_equal(rs.actions.version_match,
@@ -141,16 +141,16 @@ void rs_assert_verify(const char *version) {
 }
 
 void rs_assert_proof(const char *version) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_VERIFYING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
   assert_int_equal(rs.actions.request, KIN__REQUEST_PROOF);
   assert_string_equal(rs.actions.version, version);
   assert_string_equal(rs.actions.version_match, "NotOlderThan");
   assert_int_equal(rs.actions.limit, 0);
 }
 
-void rs_assert_wait(kin__reflector_state after, uint64_t base_ms) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
-  assert_int_equal(rs.reflector.after_wait, after);
+void rs_assert_wait(kin__listwatch_state after, uint64_t base_ms) {
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_int_equal(rs.listwatch.after_wait, after);
   assert_int_equal(rs.actions.request, KIN__REQUEST_NONE);
   assert_true(rs.actions.start_timer);
   assert_in_range(rs.actions.timer_ms, base_ms, 2 * base_ms - 1);

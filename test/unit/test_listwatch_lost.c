@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The reflector as a function, when its position is lost: what it lists then,
+/* The listwatch as a function, when its position is lost: what it lists then,
  * what such a list has to bring, and how long it waits. A position that was
  * lost is never watched again. Proves RL-04, RL-05, RF-05, RF-06, RF-14, and
  * what doc/architecture.md says of lost positions. */
@@ -13,11 +13,11 @@
 #include <cmocka.h>
 
 #include "listwatch/version.h"
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
-#define LISTING KIN__REFLECTOR_LISTING
-#define OPENING KIN__REFLECTOR_OPENING
-#define VERIFYING KIN__REFLECTOR_VERIFYING
+#define LISTING KIN__LISTWATCH_LISTING
+#define OPENING KIN__LISTWATCH_OPENING
+#define VERIFYING KIN__LISTWATCH_VERIFYING
 
 static void assert_list(const char *version, const char *match,
                         uint32_t limit) {
@@ -32,13 +32,13 @@ static void expire(void) {
 /* The watch holds, and then its position is lost. */
 static void hold_and_expire(uint64_t held_ms) {
   rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
   rs.now_ms += held_ms;
   expire();
 }
 
 static void wait(void) {
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WAITING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
   rs.now_ms += rs.actions.timer_ms;
   rs_input(KIN__INPUT_TIMER);
 }
@@ -85,7 +85,7 @@ static void test_no_progress(void **state) {
     assert_false(rs.actions.report);
     rs_page("25", "");
     apply("25");
-    assert_false(rs.reflector.version_unavailable);
+    assert_false(rs.listwatch.version_unavailable);
     hold_and_expire(60000); /* the second time is as the first */
     wait();
     assert_list("25", "NotOlderThan", 10);
@@ -129,21 +129,21 @@ static void test_no_progress_of_a_stream(void **state) {
   (void)state;
   bool refused = false;
   rs_begin(0);
-  kin__reflector_use_streams(&rs.reflector, &refused);
+  kin__listwatch_use_streams(&rs.listwatch, &refused);
   rs_input(KIN__INPUT_START);
-  kin__reflector_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
+  kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
   for (int i = 0; i < 2; i++) {
     rs_input(KIN__INPUT_HEAD);
-    kin__reflector_step(&rs.reflector, &all, rs.now_ms, &rs.actions);
+    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
     rs_input(KIN__INPUT_APPLIED);
-    assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
     rs.now_ms += 60000;
     expire();
     wait();
     assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
     assert_string_equal(rs.actions.version, "10");
     rs_input(KIN__INPUT_HEAD);
-    kin__reflector_step(&rs.reflector, &all, rs.now_ms, &rs.actions);
+    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
     assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
     assert_string_equal(rs.actions.version, "");
     assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
@@ -198,21 +198,21 @@ static void test_never_watched_again(void **state) {
       kin__failure failure = losing[kin__random_below(&random, 4)];
       const char *version = versions[kin__random_below(&random, 6)];
       rs.now_ms += kin__random_below(&random, 3000);
-      kin__reflector_state before = rs.reflector.state;
+      kin__listwatch_state before = rs.listwatch.state;
       char position[KIN__VERSION_SIZE];
-      memcpy(position, rs.reflector.version, sizeof position);
+      memcpy(position, rs.listwatch.version, sizeof position);
       switch (before) {
-      case KIN__REFLECTOR_LISTING:
+      case KIN__LISTWATCH_LISTING:
         if (kin__random_below(&random, 4) == 0) {
           rs_fail(failure);
         } else {
           rs_page(version, kin__random_below(&random, 3) == 0 ? "more" : "");
         }
         break;
-      case KIN__REFLECTOR_APPLYING:
+      case KIN__LISTWATCH_APPLYING:
         rs_input(KIN__INPUT_APPLIED);
         break;
-      case KIN__REFLECTOR_WAITING:
+      case KIN__LISTWATCH_WAITING:
         rs_input(KIN__INPUT_TIMER);
         break;
       case VERIFYING:
@@ -229,8 +229,8 @@ static void test_never_watched_again(void **state) {
         rs_error_event(failure);
         break;
       }
-      if (rs.reflector.after_wait == LISTING && before != LISTING &&
-          rs.reflector.state == KIN__REFLECTOR_WAITING) {
+      if (rs.listwatch.after_wait == LISTING && before != LISTING &&
+          rs.listwatch.state == KIN__LISTWATCH_WAITING) {
         memcpy(lost, position, sizeof lost);
       }
     }
@@ -290,7 +290,7 @@ static void test_grows_without_progress(void **state) {
     rs_page("10", "");
     rs_page("10", "");
     apply("10");
-    kin__backoff_init(&rs.reflector.backoffs[KIN__BACKOFF_LOST],
+    kin__backoff_init(&rs.listwatch.backoffs[KIN__BACKOFF_LOST],
                       KIN__BACKOFF_LOST, rs.now_ms);
   }
 }
@@ -366,7 +366,7 @@ static void test_lost_behind_a_refused_verify(void **state) {
     rs_fail(rs_broken());
     uint64_t until_ms = rs.now_ms + refused_ms;
     while (rs.now_ms < until_ms) {
-      assert_int_equal(rs.reflector.state, VERIFYING);
+      assert_int_equal(rs.listwatch.state, VERIFYING);
       rs_fail(rs_status(403, "Forbidden"));
       wait();
     }
@@ -455,9 +455,9 @@ static void test_verify_without_a_position(void **state) {
     rs.now_ms += 60000;
     rs_verify("");
     int code;
-    assert_true(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_true(kin__listwatch_take_verdict(&rs.listwatch, &code));
     assert_int_equal(code, KIN_ENOTSUP);
-    assert_false(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_false(kin__listwatch_take_verdict(&rs.listwatch, &code));
     assert_true(rs.actions.cancel_request && rs.actions.stop_timer);
     assert_false(rs.actions.report);
     assert_list("", "", 500);
@@ -481,7 +481,7 @@ static void test_verify_finds_no_version(void **state) {
     rs_verify("");
     rs_page(versions[i], "");
     int code;
-    assert_true(kin__reflector_take_verdict(&rs.reflector, &code));
+    assert_true(kin__listwatch_take_verdict(&rs.listwatch, &code));
     assert_int_equal(code, KIN_ENOTSUP);
     rs_assert_watch("10");
     assert_in_range(rs.actions.timeout_s, 300, 599);

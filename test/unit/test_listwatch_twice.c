@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Each way back of the reflector, twice on the same one: fall-backs, deadlines,
+/* Each way back of the listwatch, twice on the same one: fall-backs, deadlines,
  * flags and series begin anew, so the second time has the same requests, waits,
  * reports and verdicts as the first. What is remembered on purpose, that a
- * server does not do streams, is in test_reflector_stream.c. Proves PG-03,
+ * server does not do streams, is in test_listwatch_stream.c. Proves PG-03,
  * RD-01, RF-05, RF-06, RF-15, RL-05, RW-07, WL-06, WL-07. */
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "support/reflector_steps.h"
+#include "support/listwatch_steps.h"
 
 typedef enum kind { LISTS, PAGES, STREAMS, INTERNAL, UNVERSIONED, KINDS } kind;
 
@@ -141,9 +141,9 @@ static void note_version(const char *version) {
 
 /* All that the last input had done. */
 static void note_actions(char letter) {
-  const kin__reflector_actions *a = &rs.actions;
+  const kin__listwatch_actions *a = &rs.actions;
   note("%c %s%s%s%s%s%s%s%s%s%s", letter,
-       kin__reflector_state_name(rs.reflector.state),
+       kin__listwatch_state_name(rs.listwatch.state),
        a->cancel_request ? " cancel" : "", a->stop_timer ? " stop" : "",
        a->drop_stage ? " drop" : "", a->hold_request ? " hold" : "",
        a->apply_stage ? " apply" : "", a->continue_request ? " continue" : "",
@@ -160,30 +160,30 @@ static void note_actions(char letter) {
     timer_ms = a->timer_ms;
   }
   int code;
-  if (kin__reflector_take_verdict(&rs.reflector, &code)) {
+  if (kin__listwatch_take_verdict(&rs.listwatch, &code)) {
     note(" verdict %d", code);
   }
-  note(" failures %u\n", rs.reflector.failures);
+  note(" failures %u\n", rs.listwatch.failures);
 }
 
-static void step_with(kin__reflector_input_type type, unsigned offset,
+static void step_with(kin__listwatch_input_type type, unsigned offset,
                       const char *token, uint64_t connection) {
   char version[16];
   snprintf(version, sizeof version, "%u", base + offset);
   kin__failure failure = rs_status(500, "");
-  kin__reflector_input in = {.type = type,
+  kin__listwatch_input in = {.type = type,
                              .version = version,
                              .token = token,
                              .failure = &failure,
                              .connection = connection};
-  kin__reflector_step(&rs.reflector, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
 }
 
 static void saw(kin__decoded_type type, unsigned offset) {
   char version[16];
   snprintf(version, sizeof version, "%u", base + offset);
   rs_saw(type, version);
-  rs.actions = (kin__reflector_actions){0};
+  rs.actions = (kin__listwatch_actions){0};
 }
 
 static kin__failure undecodable(void) {
@@ -311,8 +311,8 @@ static void take(char letter) {
     saw((kin__decoded_type)0, 3);
     return;
   case 'o':
-    kin__reflector_streamed(&rs.reflector, false);
-    rs.actions = (kin__reflector_actions){0};
+    kin__listwatch_streamed(&rs.listwatch, false);
+    rs.actions = (kin__listwatch_actions){0};
     return;
   case 'E':
     rs.now_ms += 3000;
@@ -342,10 +342,10 @@ static void begin(kind what) {
   refused = false;
   base = 10;
   if (what == STREAMS) {
-    kin__reflector_use_streams(&rs.reflector, &refused);
+    kin__listwatch_use_streams(&rs.listwatch, &refused);
   }
   if (what == INTERNAL) {
-    kin__reflector_retry_internal_errors(&rs.reflector, 30000);
+    kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
   }
   rs_input(KIN__INPUT_START);
   if (what == STREAMS) {
@@ -356,20 +356,20 @@ static void begin(kind what) {
   }
   rs_input(KIN__INPUT_APPLIED);
   rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.reflector.state, KIN__REFLECTOR_WATCHING);
+  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
 }
 
 /* Once, after a long time, with the same random numbers. */
 static const char *play(const story *s, char *out, size_t size) {
   rs.random = (kin__random){7};
-  timer_ms = rs.reflector.watch_timeout_s * UINT64_C(1000) + 30000;
-  base = (unsigned)strtoul(rs.reflector.version, NULL, 10);
+  timer_ms = rs.listwatch.watch_timeout_s * UINT64_C(1000) + 30000;
+  base = (unsigned)strtoul(rs.listwatch.version, NULL, 10);
   told[0] = '\0';
   for (const char *letter = s->inputs; *letter != '\0'; letter++) {
     take(*letter);
     note_actions(*letter);
   }
-  if (rs.reflector.state != KIN__REFLECTOR_WATCHING) {
+  if (rs.listwatch.state != KIN__LISTWATCH_WATCHING) {
     fail_msg("\"%s\" does not come back:\n%s", s->inputs, told);
   }
   snprintf(out, size, "%s", told);
@@ -382,8 +382,8 @@ static void check(const story *s) {
   begin(s->what);
   for (int i = 0; i < 4; i++) {
     rs.now_ms += i % 2 == 0 ? 3600000 : 20000;
-    rs.reflector.watch_timeout_s = 400;
-    rs.reflector.saw_anything = false;
+    rs.listwatch.watch_timeout_s = 400;
+    rs.listwatch.saw_anything = false;
     play(s, i == 0 ? first : again, sizeof first);
     if (i > 0 && strcmp(first, again) != 0) {
       fail_msg("\"%s\", time %d:\n%s\nis not\n%s", s->inputs, i + 1, again,
@@ -419,8 +419,8 @@ static void test_each_story_after_each(void **state) {
           play(&stories[k], after, sizeof after);
         }
         rs.now_ms += 20000;
-        rs.reflector.watch_timeout_s = 400;
-        rs.reflector.saw_anything = false;
+        rs.listwatch.watch_timeout_s = 400;
+        rs.listwatch.saw_anything = false;
         play(&stories[i], is_after ? after : alone, sizeof after);
       }
       if (strcmp(alone, after) != 0) {

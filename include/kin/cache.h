@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_CACHE_H
+#define KIN_CACHE_H
+
+/* The pieces of client-go's tools/cache one by one, for programs that put them
+ * together themselves: queues (queue.h), controllers (controller.h), reflectors
+ * (reflector.h), and stores for special uses. An informer needs none of them. */
+
+#include <kin/controller.h>
+#include <kin/delta.h>
+#include <kin/expiring_store.h>
+#include <kin/features.h>
+#include <kin/heap.h>
+#include <kin/informer_name.h>
+#include <kin/kin.h>
+#include <kin/mutation_cache.h>
+#include <kin/process.h>
+#include <kin/push_store.h>
+#include <kin/queue.h>
+#include <kin/reflector.h>
+#include <kin/reflector_store.h>
+#include <kin/sync_track.h>
+
+#endif /* KIN_CACHE_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TOOLKIT_H
+#define KIN_TOOLKIT_H
+
+/* What stands on informers: several of them as one (factory.h), waits (wait.h,
+ * until.h), watches without a store (watch.h), lists page by page (pager.h), and
+ * reading by type and namespace (lister.h). */
+
+#include <kin/factory.h>
+#include <kin/kin.h>
+#include <kin/lister.h>
+#include <kin/pager.h>
+#include <kin/until.h>
+#include <kin/wait.h>
+#include <kin/watch.h>
+
+#endif /* KIN_TOOLKIT_H */
