@@ -80,11 +80,15 @@ typedef struct kin_status {
 } kin_status;
 
 /* Told of each change of a scope's state; an event callback. `namespace_` is ""
- * for all namespaces. */
+ * for all namespaces. Of more than four changes before it can be called the
+ * middle ones are left out. */
 typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
                              kin_state from, kin_state to, void *data);
 
-/* Told of each failure; an event callback. It may answer through the event.
+/* Told of each failure; an event callback. It may answer through the event. Of
+ * failures that follow each other before it can be called, as when a watch
+ * breaks and its successor cannot even be asked for, the last is told;
+ * kin_error_event.attempt counts all.
  *
  * Single objects that cannot be taken as they are stop nothing else: the rest
  * of the list or watch goes on, nothing is asked for again, retry_in_ms is 0,

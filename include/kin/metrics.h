@@ -50,8 +50,8 @@ typedef struct kin_informer_metrics {
   uint64_t unchanged;      /* objects received that were cached as they were */
   uint64_t received_bytes; /* of response bodies, inflated */
   uint64_t lost_positions[KIN_RELIST_REASONS];
-  uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error, but for the
-                                         * next three */
+  uint64_t failures[KIN_ERROR_CLASSES]; /* each, be it told to on_error or not;
+                                         * but for the next three */
   uint64_t transform_failures; /* states that the transform failed on */
   uint64_t oversized;          /* see kin_status */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */

@@ -331,6 +331,7 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
     size_t length = strlen(failure->message);
     snprintf(failure->message + length, sizeof failure->message - length,
              ": %s", kin__or_default(error->message, ""));
+    kin__put_on_one_line(failure->message);
     failure->retry_after_s = retry_after_s;
     failure->is_expired = error->code == KIN_EGONE;
   }

@@ -207,6 +207,18 @@ static void test_log_threshold_and_length(void **state) {
   assert_int_equal(strlen(logged.line), 511);
 }
 
+/* Whatever a name or a key has in it, a line is one line. */
+static void test_log_is_one_line(void **state) {
+  (void)state;
+  char problem[KIN__PROBLEM_SIZE];
+  kin__log log = {keep_line, &logged, KIN_LOG_WARN, problem};
+  kin__log_write(&log, KIN_LOG_WARN, "%s", "a\nb\r\tc\x7f\x1b[1m\xc3\xa4");
+  assert_string_equal(logged.line, "a b  c  [1m\xc3\xa4");
+  assert_int_equal(kin__log_problem(&log, -7, "plural: \"%s\"", "a\nb"), -7);
+  assert_string_equal(logged.line, "plural: \"a b\"");
+  assert_string_equal(problem, logged.line);
+}
+
 static void test_error_names_and_texts(void **state) {
   (void)state;
   assert_string_equal(kin_err_name(0), "OK");
@@ -266,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_memory_is_counted),
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_log_threshold_and_length),
+      cmocka_unit_test(test_log_is_one_line),
       cmocka_unit_test(test_error_names_and_texts),
       cmocka_unit_test(test_error_class_names),
       cmocka_unit_test(test_random_is_repeatable),
