@@ -121,7 +121,7 @@ typedef struct kin_metrics_source {
  * only, and is pure: it may not call what would change an informer.
  * Errors: KIN_EINVAL (a name, no informer; nothing has been written), what
  * `write` returned.
- * Cost: O(informers), some 150 lines for each. */
+ * Cost: O(informers), some 170 lines for each. */
 KIN_EXTERN int kin_metrics_write(const kin_client *client,
                                  const kin_metrics_source *sources,
                                  size_t count, kin_metrics_write_cb write,

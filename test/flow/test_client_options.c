@@ -153,8 +153,11 @@ static void test_defaults(void **state) {
 
 static void test_most(void **state) {
   (void)state;
+  static char agent[256 + 1];
+  memset(agent, 'a', sizeof agent - 1);
   bench b;
   bench_init(&b, silence, 1);
+  b.options.user_agent = agent;
   b.options.connect_timeout_ms = 3600000;
   b.options.response_timeout_ms = 3599999;
   b.options.budget_us = 1000000;

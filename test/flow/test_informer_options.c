@@ -290,6 +290,73 @@ static void test_source_is_copied(void **state) {
   iw_finish(&w);
 }
 
+/* --- How new -------------------------------------------------------------- */
+
+/* What each list asks for: the first, and one after the position was lost. */
+static void test_consistency(void **state) {
+  (void)state;
+  static const struct {
+    kin_consistency consistency;
+    const char *start_version;
+    const char *first;
+    const char *second;
+  } rows[] = {
+      {KIN_CONSISTENCY_ANY, NULL, "resourceVersion=0", "resourceVersion=500"},
+      {KIN_CONSISTENCY_AT_LEAST, "77", "resourceVersion=77",
+       "resourceVersion=500"},
+      {KIN_CONSISTENCY_MOST_RECENT, NULL, NULL, NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    iw_world w;
+    iw_init(&w, 0);
+    kin_informer_options options = iw_options(&w);
+    options.consistency = rows[i].consistency;
+    options.start_version = rows[i].start_version;
+    assert_int_equal(iw_open(&w, &options), 0);
+    for (int list = 0; list < 2; list++) {
+      const char *expected = list == 0 ? rows[i].first : rows[i].second;
+      const char *asked = strstr(w.script.last_target, "resourceVersion=");
+      assert_int_equal(asked != NULL, expected != NULL);
+      if (asked != NULL) {
+        assert_int_equal(strncmp(asked, expected, strlen(expected)), 0);
+      }
+      script_respond(&w.script, "/pods?", 200,
+                     "{\"metadata\":{\"resourceVersion\":\"500\"},"
+                     "\"items\":[]}");
+      script_head(&w.script, "watch=true", 200);
+      script_advance(&w.script, 5000);
+      static const char gone[] =
+          "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
+          "\"status\":\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+      (void)script_body(&w.script, "watch=true", gone, sizeof gone - 1);
+      while (script_open_requests(&w.script) == 0) {
+        script_advance(&w.script, 100);
+      }
+    }
+    iw_finish(&w);
+  }
+}
+
+/* A silent watch is STALE, and the server is asked; 0: never. */
+static void test_stale_after(void **state) {
+  (void)state;
+  for (int is_set = 0; is_set < 2; is_set++) {
+    iw_world w;
+    iw_init(&w, 0);
+    kin_informer_options options = iw_options(&w);
+    options.stale_after_ms = is_set ? 7000 : 0;
+    assert_int_equal(iw_open(&w, &options), 0);
+    mini_serve(&w.server);
+    unsigned requests = w.script.request_count;
+    script_advance(&w.script, 6999);
+    assert_int_equal(w.state, KIN_STATE_LIVE);
+    assert_int_equal(w.script.request_count, requests);
+    script_advance(&w.script, is_set ? 200 : 200000);
+    assert_int_equal(w.state, is_set ? KIN_STATE_STALE : KIN_STATE_LIVE);
+    assert_int_equal(w.script.request_count, requests + (unsigned)is_set);
+    iw_finish(&w);
+  }
+}
+
 /* --- What is stored ------------------------------------------------------- */
 
 #define OBJECT                                                                 \
@@ -375,6 +442,8 @@ int main(void) {
       cmocka_unit_test(test_fields_limits),
       cmocka_unit_test(test_copied),
       cmocka_unit_test(test_source_is_copied),
+      cmocka_unit_test(test_consistency),
+      cmocka_unit_test(test_stale_after),
       cmocka_unit_test(test_stored),
       cmocka_unit_test(test_stored_fields),
   };

@@ -167,8 +167,8 @@ static void test_attempts(void **state) {
     assert_int_equal(f.count, i + 1);
     assert_int_equal(f.attempts[i], i + 1);
     assert_string_equal(f.namespaces[i], "odd");
-    assert_string_equal(f.messages[i],
-                        "list of pods in odd: the server had an internal error");
+    assert_string_equal(
+        f.messages[i], "list of pods in odd: the server had an internal error");
     assert_true(f.retry_in_ms[i] > 1);
     script_advance(&f.w.script, f.retry_in_ms[i] - 1);
     assert_null(script_find(&f.w.script, "/odd/"));
@@ -304,6 +304,32 @@ static void test_states(void **state) {
   iw_finish(&c.w);
 }
 
+/* Without success for a minute, to the millisecond. */
+static void test_stale_after_a_minute(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_serve(&w.server);
+  script_advance(&w.script, 5000);
+  script_break(&w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
+  uint64_t began_ns = w.script.now_ns;
+  while (w.script.now_ns - began_ns < UINT64_C(59999) * 1000000) {
+    if (script_find(&w.script, "/pods") != NULL) {
+      script_break(&w.script, "/pods", KIN_EEOF, KIN_CLASS_CONNECT);
+    }
+    assert_int_equal(status_of(&w).state, KIN_STATE_RECONNECTING);
+    script_advance(&w.script, 1);
+  }
+  assert_int_equal(status_of(&w).state, KIN_STATE_RECONNECTING);
+  script_advance(&w.script, 1);
+  assert_int_equal(status_of(&w).state, KIN_STATE_STALE);
+  mini_pass(&w.server, 10000);
+  assert_int_equal(status_of(&w).state, KIN_STATE_LIVE);
+  iw_finish(&w);
+}
+
 /* Of more than four changes that nobody could be told in between, the middle
  * ones are left out: each still begins where the one before it ended, or is the
  * last. */
@@ -334,6 +360,7 @@ int main(void) {
       cmocka_unit_test(test_two_failures_at_once),
       cmocka_unit_test(test_message_is_one_line),
       cmocka_unit_test(test_states),
+      cmocka_unit_test(test_stale_after_a_minute),
       cmocka_unit_test(test_many_states),
   };
   return cmocka_run_group_tests_name("informer_status", tests, NULL, NULL);
