@@ -17,6 +17,7 @@
 #include <kin/store.h>
 
 #include "base/str.h"
+#include "object/object.h"
 #include "support/fail_alloc.h"
 
 #define TEXT                                                                   \
@@ -58,6 +59,12 @@ static void test_object(void **state) {
   assert_int_equal(kin_object_parse(&object, &w.given, TEXT, strlen(TEXT)), 0);
   assert_took(&w);
   forget(&w);
+  /* All that belongs to it, and no more than was taken. */
+  size_t parts = kin__object_part(object, KIN_MUTATION_HEADER).length +
+                 kin__object_part(object, KIN_MUTATION_STRINGS).length +
+                 kin__object_part(object, KIN_MUTATION_JSON).length;
+  assert_in_range(kin_object_memory(object), parts,
+                  atomic_load(&w.memory.live_bytes));
   kin_object_view *view;
   assert_int_equal(kin_object_view_open(&view, object), 0);
   assert_took(&w);
