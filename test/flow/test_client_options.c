@@ -418,6 +418,7 @@ static void test_overdue(void **state) {
     uv_run(&b.loop, UV_RUN_ONCE);
   }
   assert_int_equal(stats_of(&b).overdue_lists, 1);
+  assert_int_equal(b.lines[KIN_LOG_WARN], 1);
   assert_int_equal(stats_of(&b).lists, 1);
   assert_int_equal(stats_of(&b).waiting_lists, 0);
   close_client(&b);

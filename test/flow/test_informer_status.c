@@ -250,6 +250,73 @@ static void test_message_is_one_line(void **state) {
   source_rig_close(&rig);
 }
 
+/* --- The log -------------------------------------------------------------- */
+
+typedef struct lines {
+  iw_world w; /* data of its callbacks */
+  kin__log log;
+  int count;
+} lines;
+
+static void on_line(kin_log_level level, const char *line, void *data) {
+  (void)level;
+  ((lines *)data)->count++;
+  if (strstr(line, "c0nfidential") != NULL) {
+    fail_msg("a body is in the log: %s", line);
+  }
+}
+
+static int refuse(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)in;
+  (void)out;
+  (void)data;
+  return KIN_EUNEXPECTED;
+}
+
+#define FRAME(type, object)                                                    \
+  "{\"type\":\"" type "\",\"object\":{\"metadata\":{\"name\":\"a\","           \
+  "\"uid\":\"1\",\"resourceVersion\":\"6\"}" object "}\n"
+
+/* Whatever goes wrong with an object, its content is in no line. */
+static void test_log_has_no_bodies(void **state) {
+  (void)state;
+  static const char *const frames[] = {
+      FRAME("ADDED", ",\"x\":\"c0nfidential\"}"),
+      FRAME("DELETED", ",\"x\":\"c0nfidential\"}"),
+      FRAME("NONSENSE", ",\"x\":\"c0nfidential\"}"),
+      FRAME("ADDED", ",\"x\":\"c0nfidential}"),
+      FRAME("ADDED", ",\"c0nfidential\":]}"),
+      "{\"type\":\"ADDED\",\"object\":{\"x\":\"c0nfidential\"}}\n",
+      "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Table\",\"x\":"
+      "\"c0nfidential\"}}\n",
+      "{\"type\":\"ADDED\",\"object\":\"c0nfidential\"}\n",
+      "c0nfidential\n",
+      FRAME("ADDED", ",\"x\":\"c0nfidential, and over 100 bytes: ............."
+                     "...................................................\"}")};
+  for (int refuses = 0; refuses < 2; refuses++) {
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
+      lines l = {.count = 0};
+      iw_init(&l.w, 0);
+      l.log = (kin__log){on_line, &l, KIN_LOG_DEBUG, NULL};
+      l.w.script.env.log = &l.log;
+      kin_informer_options options = iw_options(&l.w);
+      options.on_error = NULL;
+      options.max_object_bytes = 150;
+      options.transform = refuses ? refuse : NULL;
+      assert_int_equal(iw_open(&l.w, &options), 0);
+      script_respond(&l.w.script, "/pods?", 200,
+                     "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":"
+                     "[{\"metadata\":{\"name\":\"b\"},\"x\":"
+                     "\"c0nfidential\"}]}");
+      script_head(&l.w.script, "watch=true", 200);
+      script_body(&l.w.script, "watch=true", frames[i], strlen(frames[i]));
+      script_advance(&l.w.script, 2000);
+      assert_true(l.count > 3);
+      iw_finish(&l.w);
+    }
+  }
+}
+
 /* --- States --------------------------------------------------------------- */
 
 typedef struct changes {
@@ -359,6 +426,7 @@ int main(void) {
       cmocka_unit_test(test_longest_wait),
       cmocka_unit_test(test_two_failures_at_once),
       cmocka_unit_test(test_message_is_one_line),
+      cmocka_unit_test(test_log_has_no_bodies),
       cmocka_unit_test(test_states),
       cmocka_unit_test(test_stale_after_a_minute),
       cmocka_unit_test(test_many_states),

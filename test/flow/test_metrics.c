@@ -90,7 +90,13 @@ static void test_lists_and_events(void **state) {
   double version;
   assert_true(kin_informer_version_gauge(w.informer, NULL, &version));
   assert_true(version == (double)w.server.version);
+  version = 42;
   assert_false(kin_informer_version_gauge(w.informer, "none", &version));
+  static const char opaque[] = "{\"type\":\"BOOKMARK\",\"object\":{"
+                               "\"metadata\":{\"resourceVersion\":\"x\"}}}\n";
+  script_body(&w.script, "watch=true", opaque, sizeof opaque - 1);
+  assert_false(kin_informer_version_gauge(w.informer, "", &version));
+  assert_true(version == 42); /* left alone */
   iw_finish(&w);
 }
 
