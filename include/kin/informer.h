@@ -189,7 +189,7 @@ typedef struct kin_informer_options {
 
   kin_error_cb on_error; /* may be NULL: retried all the same */
   kin_state_cb on_state; /* may be NULL */
-  void *data;            /* passed to all callbacks but transform */
+  void *data;            /* passed to all callbacks but transform and modify */
 
   /* Called once when the informer is gone, whoever closed it; may be NULL. */
   kin_informer_close_cb on_closed;
@@ -279,10 +279,10 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /* Ends an informer and its listeners. No callback comes after this call except
- * those of waits for versions (kin_version_cb) and then cb (may be NULL), from
- * a later loop iteration; then the informer, its store and its listeners are
- * gone. Kept objects live on. Legal in every event callback. Errors:
- * KIN_EALREADY (closing; cb is not called). */
+ * those of waits for versions (kin_version_cb) and then cb (may be NULL) and
+ * on_closed, from a later loop iteration; then the informer, its store and its
+ * listeners are gone. Kept objects live on. Legal in every event callback.
+ * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_informer_close(kin_informer *informer,
                                   kin_informer_close_cb cb, void *data);
 

@@ -138,6 +138,12 @@ static void test_namespaces(void **state) {
   assert_opens(&w, &options);
   namespaces[1023] = "n0";
   assert_refused(&w, &options);
+  static const char *const bad[] = {NULL, "", "a/b", "a?b", ".."};
+  options.namespace_count = 1;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    namespaces[0] = bad[i];
+    assert_refused(&w, &options);
+  }
   w.closed = 1;
   iw_finish(&w);
 }

@@ -397,6 +397,76 @@ static void test_stale_after_a_minute(void **state) {
   iw_finish(&w);
 }
 
+/* IDLE before the start, and again from the call that closes. */
+static void test_idle(void **state) {
+  (void)state;
+  static const kin_state expected[] = {KIN_STATE_IDLE, KIN_STATE_SYNCING,
+                                       KIN_STATE_LIVE, KIN_STATE_IDLE};
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  for (size_t i = 0; i < 4; i++) {
+    if (i == 1) {
+      assert_int_equal(kin_informer_start(w.informer), 0);
+    } else if (i == 2) {
+      mini_serve(&w.server);
+    } else if (i == 3) {
+      assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+    }
+    assert_int_equal(status_of(&w).state, expected[i]);
+  }
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w.informer, "none", &status),
+                   KIN_ENOENT);
+  script_run(&w.script);
+  assert_int_equal(w.closed, 1);
+  assert_int_equal(w.states, 2); /* nothing is told any more */
+  iw_finish(&w);
+}
+
+typedef struct endings {
+  iw_world w;
+  char log[64];
+} endings;
+
+static void on_version(kin_informer *informer, int code, const char *version,
+                       void *data) {
+  assert_ptr_equal(informer, ((endings *)data)->w.informer);
+  assert_int_equal(code, KIN_ECLOSED);
+  assert_string_equal(version, "9");
+  strcat(((endings *)data)->log, "version ");
+}
+
+static void on_closed_by_call(void *data) {
+  strcat(((endings *)data)->log, "call ");
+}
+
+static void on_closed_of_options(void *data) {
+  strcat(((endings *)data)->log, "options ");
+}
+
+/* What is told of the end, in this order, and not inside the call. */
+static void test_end(void **state) {
+  (void)state;
+  endings e = {.log = ""};
+  iw_init(&e.w, 0);
+  kin_informer_options options = iw_options(&e.w);
+  options.on_error = NULL;
+  options.on_state = NULL;
+  options.on_closed = on_closed_of_options;
+  options.data = &e;
+  assert_int_equal(iw_open(&e.w, &options), 0);
+  assert_int_equal(
+      kin_informer_wait_version(e.w.informer, "", "9", 0, on_version, &e), 0);
+  assert_int_equal(kin_informer_close(e.w.informer, on_closed_by_call, &e), 0);
+  assert_string_equal(e.log, "");
+  script_run(&e.w.script);
+  assert_string_equal(e.log, "version call options ");
+  e.w.closed = 1;
+  iw_finish(&e.w);
+}
+
 /* Of more than four changes that nobody could be told in between, the middle
  * ones are left out: each still begins where the one before it ended, or is the
  * last. */
@@ -429,6 +499,8 @@ int main(void) {
       cmocka_unit_test(test_log_has_no_bodies),
       cmocka_unit_test(test_states),
       cmocka_unit_test(test_stale_after_a_minute),
+      cmocka_unit_test(test_idle),
+      cmocka_unit_test(test_end),
       cmocka_unit_test(test_many_states),
   };
   return cmocka_run_group_tests_name("informer_status", tests, NULL, NULL);

@@ -23,6 +23,12 @@ static kin_informer_metrics metrics_of(const iw_world *w) {
   return metrics;
 }
 
+static kin_status status_of(const iw_world *w) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  return status;
+}
+
 static void open_world(iw_world *w, int objects) {
   iw_init(w, 0);
   for (int i = 0; i < objects; i++) {
@@ -151,6 +157,73 @@ static void test_short_watches(void **state) {
     assert_int_equal(metrics_of(&w).short_watches, rows[i].expected);
     iw_finish(&w);
   }
+}
+
+static void respond_page(iw_world *w, const char *part, const char *token) {
+  char page_[256];
+  snprintf(page_, sizeof page_,
+           "{\"metadata\":{\"resourceVersion\":\"5\"%s},\"items\":["
+           "{\"metadata\":{\"name\":\"%s\"}}]}",
+           token, token[0] != '\0' ? "a" : "b");
+  script_respond(&w->script, part, 200, page_);
+}
+
+/* A list takes from its first request to its last byte, a watch from its
+ * request to its end; its items include bookmarks. */
+static void test_times(void **state) {
+  (void)state;
+  static const char event[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"c\","
+      "\"resourceVersion\":\"6\"}}}\n{\"type\":\"BOOKMARK\",\"object\":{"
+      "\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
+  iw_world w;
+  open_world(&w, 0);
+  script_advance(&w.script, 700);
+  respond_page(&w, "/pods?", ",\"continue\":\"t\"");
+  script_advance(&w.script, 1300);
+  assert_int_equal(metrics_of(&w).list_us.count, 0);
+  respond_page(&w, "continue=t", "");
+  kin_informer_metrics metrics = metrics_of(&w);
+  assert_int_equal(metrics.list_us.count, 1);
+  assert_int_equal(metrics.list_us.sum, 2000000);
+  assert_int_equal(metrics.list_items.sum, 2);
+  script_advance(&w.script, 400);
+  script_head(&w.script, "watch=true", 200);
+  script_advance(&w.script, 5000);
+  script_body(&w.script, "watch=true", event, sizeof event - 1);
+  script_end(&w.script, "watch=true");
+  metrics = metrics_of(&w);
+  assert_int_equal(metrics.watch_us.count, 1);
+  assert_int_equal(metrics.watch_us.sum, 5400000);
+  assert_int_equal(metrics.watch_items.sum, 2);
+  assert_int_equal(metrics.bookmarks, 1);
+  assert_int_equal(metrics.received_bytes, status_of(&w).received_bytes);
+  assert_true(metrics.received_bytes > sizeof event);
+  iw_finish(&w);
+}
+
+/* A listener that is closed is in what has been delivered, not in what is. */
+static void test_closed_listeners(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 2);
+  mini_serve(&w.server);
+  kin_listener_pause(w.rec.listener);
+  mini_put(&w.server, 0);
+  mini_serve(&w.server);
+  kin_informer_metrics before = metrics_of(&w);
+  assert_int_equal(before.listeners, 1);
+  assert_int_equal(before.pending, 1);
+  assert_int_equal(before.delivered, 3);
+  kin_listener_close(w.rec.listener);
+  kin_informer_metrics after = metrics_of(&w); /* it is still being freed */
+  assert_int_equal(after.listeners, 0);
+  assert_int_equal(after.pending, 0);
+  assert_int_equal(after.delivered, 3);
+  script_run(&w.script);
+  assert_int_equal(metrics_of(&w).delivered, 3);
+  assert_int_equal(metrics_of(&w).handler_us.count, 3);
+  iw_finish(&w);
 }
 
 static void test_coalesced(void **state) {
@@ -405,6 +478,8 @@ int main(void) {
       cmocka_unit_test(test_lists_and_events),
       cmocka_unit_test(test_watches_and_failures),
       cmocka_unit_test(test_short_watches),
+      cmocka_unit_test(test_times),
+      cmocka_unit_test(test_closed_listeners),
       cmocka_unit_test(test_coalesced),
       cmocka_unit_test(test_text),
       cmocka_unit_test(test_text_of_each),
