@@ -316,10 +316,10 @@ int kin_informer_listen(kin_informer *informer,
   if (informer == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(informer->env->log);
   if (informer->is_closing) {
     return KIN_ECLOSED;
   }
-  kin__log_no_problem(informer->env->log);
   return kin__dispatcher_add(&informer->dispatcher, options, out);
 }
 

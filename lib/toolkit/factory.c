@@ -495,6 +495,7 @@ int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
   if (factory == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(factory->host->env->log);
   if (factory->is_closing) {
     return KIN_ECLOSED;
   }

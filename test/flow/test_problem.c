@@ -307,6 +307,41 @@ static void test_is_forgotten(void **state) {
   finish_world(&w);
 }
 
+static void on_wait(const kin_wait_result *result, void *data) {
+  (void)result;
+  (void)data;
+}
+
+/* Nor does what comes too late, or needs no options. */
+static void test_is_forgotten_at_the_end(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w.client, &io), 0);
+  kin_factory_options fo = KIN_FACTORY_OPTIONS_INIT;
+  kin_factory *factory;
+  assert_int_equal(kin_factory_open(&factory, w.client, &fo), 0);
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  assert_int_equal(kin_factory_wait(factory, 0, on_wait, NULL, NULL), 0);
+  assert_string_equal(kin_client_problem(w.client), "");
+  assert_int_equal(kin_informer_close(informer, NULL, NULL), 0);
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
+  assert_int_equal(kin_informer_listen(informer, &lo, NULL), KIN_ECLOSED);
+  assert_string_equal(kin_client_problem(w.client), "");
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  assert_int_equal(kin_client_close(w.client, NULL, NULL), 0);
+  kin_informer *none;
+  assert_int_equal(kin_informer_open(&none, w.client, &io), KIN_ECLOSED);
+  assert_string_equal(kin_client_problem(w.client), "");
+  w.client = NULL;
+  uv_run(&w.loop, UV_RUN_DEFAULT);
+  finish_world(&w);
+}
+
 static void on_watch_event(const kin_watch_event *event, void *data) {
   (void)event;
   (void)data;
@@ -372,6 +407,7 @@ int main(void) {
       cmocka_unit_test(test_long_values),
       cmocka_unit_test(test_of_informers),
       cmocka_unit_test(test_is_forgotten),
+      cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
   };
   return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
