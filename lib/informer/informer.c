@@ -86,12 +86,9 @@ static void on_gone(kin__deferred *deferred) {
     kin__list_remove(&watch->node);
     watch->gone(watch);
   }
-  if (last.close_cb != NULL) {
-    last.close_cb(last.close_data);
-  }
-  if (last.settings.options.on_closed != NULL) {
-    last.settings.options.on_closed(last.settings.options.data);
-  }
+  kin__env_tell_closed(last.env, last.close_cb, last.close_data);
+  kin__env_tell_closed(last.env, last.settings.options.on_closed,
+                       last.settings.options.data);
   if (last.members != NULL) {
     kin__members_left(last.members);
   }

@@ -165,7 +165,9 @@ static void tell(kin_informer *informer, const kin_mutation *mutation) {
                  kin_mutation_part_name(mutation->part));
   kin_informer_mutation_cb cb = informer->settings.options.on_mutation;
   if (cb != NULL) {
+    uint64_t start_ns = kin__clock_ns(&informer->env->clock);
     cb(informer, mutation, informer->settings.options.data);
+    kin__env_add_handler_time(informer->env, start_ns);
   }
 }
 
