@@ -57,7 +57,8 @@ typedef struct kin_status {
   uint64_t lists;   /* complete lists */
   uint64_t relists; /* of these, after the first */
   uint64_t watches; /* watches opened */
-  uint64_t events;  /* ADDED, MODIFIED and DELETED received */
+  uint64_t events;  /* ADDED, MODIFIED and DELETED received, but for those
+                     * that stand for a list */
   uint64_t bookmarks;
   uint64_t unchanged; /* listed or watched objects that were cached already */
   uint64_t received_bytes;     /* of response bodies, inflated */

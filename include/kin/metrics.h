@@ -43,7 +43,7 @@ typedef struct kin_informer_metrics {
   uint64_t lists;         /* complete and applied, the first ones included */
   uint64_t watches;       /* opened */
   uint64_t short_watches; /* ended within a second, with nothing said (RW-07) */
-  uint64_t added_events;  /* received */
+  uint64_t added_events;  /* received, but for those that stand for a list */
   uint64_t modified_events;
   uint64_t deleted_events;
   uint64_t bookmarks;

@@ -125,6 +125,7 @@ static int take_stream_bookmark(kin_feed *feed, kin_str version,
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
                             bool is_initial_end) {
   feed->counters.bookmarks++;
+  feed->last_bookmark_ms = feed->last_byte_ms;
   if (feed->is_held) {
     return 0; /* of no use before what is held, and another will come */
   }
@@ -132,7 +133,6 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
     return take_stream_bookmark(feed, version, is_initial_end);
   }
   feed->metrics.request_items++;
-  feed->last_bookmark_ms = feed->last_byte_ms;
   int err =
       feed->owner->bookmark != NULL ? feed->owner->bookmark(feed, version) : 0;
   return err == 0 ? saw(feed, (kin__decoded_type)0, version) : err;
