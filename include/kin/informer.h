@@ -46,7 +46,7 @@ KIN_EXTERN const char *kin_state_name(kin_state state);
 typedef struct kin_status {
   kin_state state;
   bool has_synced;           /* its first list is in the store */
-  char resource_version[64]; /* last one seen; "" for none, cut if longer */
+  char resource_version[64]; /* last one seen of up to 63 bytes; "" for none */
   uint64_t byte_age_ms;
   uint64_t event_age_ms;
   uint64_t bookmark_age_ms;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks what the shared library exports: kin_ functions only, all of those
 that the public headers declare, and no others; and that it uses nothing that
-writes to the program's streams (<kin/log.h>). Usage: check_symbols.py LIBRARY
-INCLUDE_DIR
+writes to the program's streams (<kin/log.h>), makes threads or takes locks.
+Usage: check_symbols.py LIBRARY INCLUDE_DIR
 """
 
 import pathlib
@@ -11,9 +11,11 @@ import re
 import subprocess
 import sys
 
-
 WRITERS = re.compile(r"(__)?(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|"
                      r"stdout|stderr|v?syslog|v?warnx?)(_chk|_unlocked)?$")
+THREADS = re.compile(r"(pthread_create|pthread_(mutex|rwlock|cond|spin)\w+|"
+                     r"uv_(thread|mutex|rwlock|sem|cond)_\w+|thrd_create|"
+                     r"mtx_\w+|cnd_\w+|sem_\w+)$")
 
 
 def symbols(library, kind):
@@ -37,6 +39,7 @@ def main():
     have, want = symbols(library, "--defined-only"), declared(include_dir)
     used = symbols(library, "--undefined-only")
     writers = sorted(name for name in used if WRITERS.match(name))
+    threads = sorted(name for name in used if THREADS.match(name))
     checks = {
         "some function is declared": len(want) > 0,
         f"exported but not public: {sorted(n for n in have if not re.match('kin_[a-z]', n))}":
@@ -45,6 +48,7 @@ def main():
         f"declared but not exported: {sorted(want - have)}": want <= have,
         "some function is used": len(used) > 0,
         f"writes to a stream: {writers}": not writers,
+        f"makes threads or locks: {threads}": not threads,
     }
     for name, holds in checks.items():
         print(f"{'ok' if holds else 'FAIL'}: {name}")
