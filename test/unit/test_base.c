@@ -34,6 +34,24 @@ static void test_str_equal(void **state) {
   assert_false(kin__str_equal_nocase(KIN__LIT("\xc3"), KIN__LIT("\xe3")));
 }
 
+/* <kin/str.h>: without bytes nothing is printed, whatever the length. */
+static void test_str_is_printed(void **state) {
+  (void)state;
+  static const struct {
+    kin_str text;
+    const char *printed;
+  } rows[] = {{{"abc", 2}, "<ab>"},
+              {{"", 0}, "<>"},
+              {{NULL, 0}, "<>"},
+              {{NULL, 5}, "<>"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "<" KIN_STR_FORMAT ">",
+             KIN_STR_ARG(rows[i].text));
+    assert_string_equal(text, rows[i].printed);
+  }
+}
+
 static void test_str_to_u64(void **state) {
   (void)state;
   uint64_t value = 77;
@@ -271,6 +289,7 @@ static void test_random_is_repeatable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_str_equal),
+      cmocka_unit_test(test_str_is_printed),
       cmocka_unit_test(test_str_to_u64),
       cmocka_unit_test(test_alloc_refuses_overflow),
       cmocka_unit_test(test_alloc_copies),
