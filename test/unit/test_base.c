@@ -43,7 +43,7 @@ static void test_str_is_printed(void **state) {
   } rows[] = {{{"abc", 2}, "<ab>"},
               {{"", 0}, "<>"},
               {{NULL, 0}, "<>"},
-              {{NULL, 5}, "<>"}};
+              {{NULL, 9}, "<>"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     char text[16];
     snprintf(text, sizeof text, "<" KIN_STR_FORMAT ">",
