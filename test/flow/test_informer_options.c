@@ -296,6 +296,34 @@ static void test_source_is_copied(void **state) {
   iw_finish(&w);
 }
 
+/* A source's objects are stored as they are: the very same, whatever is said of
+ * fields. */
+static void test_source_objects_are_kept(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"metadata\":{\"name\":\"a\",\"managedFields\":[{}]},\"x\":1}";
+  static const char *const fields[] = {"/none"};
+  iw_world w;
+  iw_init(&w, 0);
+  hand_source source;
+  hand_source_init(&source, &w.script);
+  kin_informer_options options = iw_options(&w);
+  options.source = &source.lister_watcher;
+  options.fields = fields;
+  options.field_count = 1;
+  options.metadata_only = true;
+  options.max_object_bytes = 10;
+  assert_int_equal(iw_open(&w, &options), 0);
+  kin_object *object;
+  assert_int_equal(kin_object_parse(&object, NULL, text, sizeof text - 1), 0);
+  assert_int_equal(kin_feed_item(source.feed, object), 0);
+  hand_source_list_end(&source, "5", "");
+  assert_ptr_equal(kin_store_get_key(kin_informer_store(w.informer), "a"),
+                   object);
+  kin_object_unref(object);
+  iw_finish(&w);
+}
+
 /* --- How new -------------------------------------------------------------- */
 
 /* What each list asks for: the first, and one after the position was lost. */
@@ -448,6 +476,7 @@ int main(void) {
       cmocka_unit_test(test_fields_limits),
       cmocka_unit_test(test_copied),
       cmocka_unit_test(test_source_is_copied),
+      cmocka_unit_test(test_source_objects_are_kept),
       cmocka_unit_test(test_consistency),
       cmocka_unit_test(test_stale_after),
       cmocka_unit_test(test_stored),

@@ -434,7 +434,7 @@ static void on_version(kin_informer *informer, int code, const char *version,
                        void *data) {
   assert_ptr_equal(informer, ((endings *)data)->w.informer);
   assert_int_equal(code, KIN_ECLOSED);
-  assert_string_equal(version, "9");
+  assert_string_equal(version, "999");
   strcat(((endings *)data)->log, "version ");
 }
 
@@ -458,10 +458,26 @@ static void test_end(void **state) {
   options.data = &e;
   assert_int_equal(iw_open(&e.w, &options), 0);
   assert_int_equal(
-      kin_informer_wait_version(e.w.informer, "", "9", 0, on_version, &e), 0);
+      kin_informer_wait_version(e.w.informer, "", "999", 0, on_version, &e), 0);
+  for (int i = 0; i < 20; i++) {
+    mini_put(&e.w.server, i);
+  }
+  mini_serve(&e.w.server);
   assert_int_equal(kin_informer_close(e.w.informer, on_closed_by_call, &e), 0);
   assert_string_equal(e.log, "");
-  script_run(&e.w.script);
+  while (strstr(e.log, "call") == NULL) { /* step by step */
+    kin_informer_metrics metrics;
+    kin_informer_get_metrics(e.w.informer, &metrics);
+    assert_int_equal(metrics.lists, 1);
+    assert_int_equal(metrics.delivered, 21);
+    assert_int_equal(status_of(&e.w).lists, 1);
+    double version;
+    assert_true(kin_informer_version_gauge(e.w.informer, "", &version));
+    assert_true(kin_informer_has_synced(e.w.informer));
+    if (!kin__sched_run(&e.w.script.sched, 0)) {
+      script_run(&e.w.script);
+    }
+  }
   assert_string_equal(e.log, "version call options ");
   e.w.closed = 1;
   iw_finish(&e.w);
