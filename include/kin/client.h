@@ -45,7 +45,7 @@ typedef struct kin_client_options {
    * brackets. The path is put before every request's. */
   const char *server;
 
-  const char *user_agent; /* NULL: "kinformer/VERSION"; at most 256 bytes, no
+  const char *user_agent; /* NULL: "kinformer/VERSION"; 1 to 256 bytes, no
                            * control characters */
   const kin_allocator *allocator; /* NULL: the C library's; copied */
 
@@ -238,10 +238,11 @@ typedef void (*kin_client_close_cb)(void *data);
 /* Closes what is still open on it, such as informers and factories (each with
  * its own close callback, if it was given one), then the client, and calls cb
  * (may be NULL) from a later loop iteration. After cb nothing of the client is
- * left. No other callback comes after this call, except close callbacks and the
- * one that ends each kin_wait and kin_until. Legal in every event callback, and
- * before and after the program closes all handles of its loop (uv_walk and
- * uv_close, with any callback that does not free them): closing completes.
+ * left. No other callback comes after this call, except close callbacks and
+ * those that end each kin_wait, each kin_until and each wait for a version
+ * (kin_version_cb). Legal in every event callback, and before and after the
+ * program closes all handles of its loop (uv_walk and uv_close, with any
+ * callback that does not free them): closing completes.
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);

@@ -104,7 +104,8 @@ typedef struct kin_error_event {
   int status;                  /* HTTP or Status code; that of the reason, if
                                 * a Status has no other; 0 if there was none */
   const char *reason;          /* Status reason such as "Expired" */
-  const char *message;         /* for people; names the request's path */
+  const char *message;         /* for people, on one line: what failed, such as
+                                * "list of pods in kube-system", and why */
   const char *namespace_;      /* the scope; "" means all namespaces */
   uint32_t attempt;            /* failures in a row, this one included */
   uint64_t retry_in_ms;        /* when the next attempt is made */

@@ -28,7 +28,7 @@ typedef enum kin_event_type {
   KIN_EVENT_ADD = 1,
   KIN_EVENT_UPDATE,
   KIN_EVENT_DELETE,
-  KIN_EVENT_SYNCED,  /* right after this listener's last initial add */
+  KIN_EVENT_SYNCED,  /* after this listener's last initial add */
   KIN_EVENT_RELISTED /* after the last change that a later list brought, or
                       * the first one of a namespace that was added later */
 } kin_event_type;

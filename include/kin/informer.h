@@ -46,7 +46,7 @@ KIN_EXTERN const char *kin_state_name(kin_state state);
 typedef struct kin_status {
   kin_state state;
   bool has_synced;           /* its first list is in the store */
-  char resource_version[64]; /* last one seen; "" for none, cut if longer */
+  char resource_version[64]; /* last one seen of up to 63 bytes; "" for none */
   uint64_t byte_age_ms;
   uint64_t event_age_ms;
   uint64_t bookmark_age_ms;
@@ -57,7 +57,8 @@ typedef struct kin_status {
   uint64_t lists;   /* complete lists */
   uint64_t relists; /* of these, after the first */
   uint64_t watches; /* watches opened */
-  uint64_t events;  /* ADDED, MODIFIED and DELETED received */
+  uint64_t events;  /* ADDED, MODIFIED and DELETED received, but for those
+                     * that stand for a list */
   uint64_t bookmarks;
   uint64_t unchanged; /* listed or watched objects that were cached already */
   uint64_t received_bytes;     /* of response bodies, inflated */
@@ -80,11 +81,15 @@ typedef struct kin_status {
 } kin_status;
 
 /* Told of each change of a scope's state; an event callback. `namespace_` is ""
- * for all namespaces. */
+ * for all namespaces. Of more than four changes before it can be called the
+ * middle ones are left out. */
 typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
                              kin_state from, kin_state to, void *data);
 
-/* Told of each failure; an event callback. It may answer through the event.
+/* Told of each failure; an event callback. It may answer through the event. Of
+ * failures that follow each other before it can be called, as when a watch
+ * breaks and its successor cannot even be asked for, the last is told;
+ * kin_error_event.attempt counts all.
  *
  * Single objects that cannot be taken as they are stop nothing else: the rest
  * of the list or watch goes on, nothing is asked for again, retry_in_ms is 0,
@@ -185,7 +190,7 @@ typedef struct kin_informer_options {
 
   kin_error_cb on_error; /* may be NULL: retried all the same */
   kin_state_cb on_state; /* may be NULL */
-  void *data;            /* passed to all callbacks but transform */
+  void *data;            /* passed to all callbacks but transform and modify */
 
   /* Called once when the informer is gone, whoever closed it; may be NULL. */
   kin_informer_close_cb on_closed;
@@ -275,10 +280,10 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /* Ends an informer and its listeners. No callback comes after this call except
- * those of waits for versions (kin_version_cb) and then cb (may be NULL), from
- * a later loop iteration; then the informer, its store and its listeners are
- * gone. Kept objects live on. Legal in every event callback. Errors:
- * KIN_EALREADY (closing; cb is not called). */
+ * those of waits for versions (kin_version_cb) and then cb (may be NULL) and
+ * on_closed, from a later loop iteration; then the informer, its store and its
+ * listeners are gone. Kept objects live on. Legal in every event callback.
+ * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_informer_close(kin_informer *informer,
                                   kin_informer_close_cb cb, void *data);
 

@@ -43,15 +43,15 @@ typedef struct kin_informer_metrics {
   uint64_t lists;         /* complete and applied, the first ones included */
   uint64_t watches;       /* opened */
   uint64_t short_watches; /* ended within a second, with nothing said (RW-07) */
-  uint64_t added_events;  /* received */
+  uint64_t added_events;  /* received, but for those that stand for a list */
   uint64_t modified_events;
   uint64_t deleted_events;
   uint64_t bookmarks;
   uint64_t unchanged;      /* objects received that were cached as they were */
   uint64_t received_bytes; /* of response bodies, inflated */
   uint64_t lost_positions[KIN_RELIST_REASONS];
-  uint64_t failures[KIN_ERROR_CLASSES]; /* as told to on_error, but for the
-                                         * next three */
+  uint64_t failures[KIN_ERROR_CLASSES]; /* each, be it told to on_error or not;
+                                         * but for the next three */
   uint64_t transform_failures; /* states that the transform failed on */
   uint64_t oversized;          /* see kin_status */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */
@@ -121,7 +121,7 @@ typedef struct kin_metrics_source {
  * only, and is pure: it may not call what would change an informer.
  * Errors: KIN_EINVAL (a name, no informer; nothing has been written), what
  * `write` returned.
- * Cost: O(informers), some 150 lines for each. */
+ * Cost: O(informers), some 170 lines for each. */
 KIN_EXTERN int kin_metrics_write(const kin_client *client,
                                  const kin_metrics_source *sources,
                                  size_t count, kin_metrics_write_cb write,

@@ -25,8 +25,8 @@ extern "C" {
 typedef struct kin_object kin_object;
 
 /* Makes an object of JSON text with at least `metadata.name`. The text is
- * copied as it is; kind and apiVersion are not required.
- * `allocator` may be NULL. On success *out has one reference.
+ * copied as it is, but for white space around it; kind and apiVersion are not
+ * required. `allocator` may be NULL. On success *out has one reference.
  * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY
  * (no metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
  * Cost: O(length). */

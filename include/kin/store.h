@@ -109,7 +109,7 @@ KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
 /* How far the store has come (TS-10): the version last set, verbatim, so it can
  * also go backwards; "" for a new store. Borrowed until it is set again. An
  * informer's store has none, since each of its scopes has one of its own, see
- * kin_informer_status; writing to it sets none. */
+ * kin_informer_get_status; writing to it sets none. */
 KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
 
 /* Sets the version, as the bookmark of a watch does. On an informer's store it

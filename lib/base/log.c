@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...) {
   if (log == NULL || log->cb == NULL || level > log->level) {
@@ -15,6 +17,7 @@ void kin__log_write(const kin__log *log, kin_log_level level,
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
+  kin__put_on_one_line(line);
   log->cb(level, line, log->data);
 }
 
@@ -24,6 +27,7 @@ int kin__log_problem(const kin__log *log, int code, const char *format, ...) {
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
+  kin__put_on_one_line(line);
   if (log != NULL && log->problem != NULL) {
     memcpy(log->problem, line, sizeof line);
   }

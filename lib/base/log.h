@@ -14,7 +14,7 @@ typedef struct kin__log {
 
 #define KIN__PROBLEM_SIZE 256
 
-/* Formats a line of at most 511 bytes and passes it on if the level is wanted.
+/* Formats a line of at most 511 bytes, without control characters, and passes it on if the level is wanted.
  * `log` may be NULL. Never pass bodies or credentials. */
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...)

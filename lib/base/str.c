@@ -17,6 +17,13 @@ bool kin__str_equal_nocase(kin_str a, kin_str b) {
   return true;
 }
 
+void kin__put_on_one_line(char *text) {
+  for (char *c = text; *c != '\0'; c++) {
+    bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
+    *c = is_control ? ' ' : *c;
+  }
+}
+
 bool kin__str_to_u64(kin_str s, uint64_t *value) {
   if (s.length == 0) {
     return false;

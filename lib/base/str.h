@@ -39,6 +39,9 @@ static inline bool kin__str_equal(kin_str a, kin_str b) {
 /* ASCII case-insensitive, without regard to the locale. */
 bool kin__str_equal_nocase(kin_str a, kin_str b);
 
+/* Puts a blank in place of each control character. */
+void kin__put_on_one_line(char *text);
+
 /* Parses decimal digits only. Returns false, and leaves *value alone, if `s` is
  * empty, holds anything else, or overflows. */
 bool kin__str_to_u64(kin_str s, uint64_t *value);

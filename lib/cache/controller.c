@@ -161,16 +161,12 @@ static void on_gone(kin__deferred *deferred) {
   void *close_data = c->close_data;
   kin_controller_close_cb on_closed = c->options.on_closed;
   void *data = c->options.data;
-  kin__members *members = &c->host->members;
+  kin__host *host = c->host;
   kin__member_leave(&c->member);
   free_controller(c);
-  if (close_cb != NULL) {
-    close_cb(close_data);
-  }
-  if (on_closed != NULL) {
-    on_closed(data);
-  }
-  kin__members_left(members);
+  kin__env_tell_closed(host->env, close_cb, close_data);
+  kin__env_tell_closed(host->env, on_closed, data);
+  kin__members_left(&host->members);
 }
 
 static void on_reflector_closed(void *data) {

@@ -191,12 +191,8 @@ static void on_gone(kin__deferred *deferred) {
   kin_reflector last = *reflector;
   kin__member_leave(&reflector->member);
   free_reflector(reflector);
-  if (last.close_cb != NULL) {
-    last.close_cb(last.close_data);
-  }
-  if (last.options.on_closed != NULL) {
-    last.options.on_closed(last.options.data);
-  }
+  kin__env_tell_closed(last.env, last.close_cb, last.close_data);
+  kin__env_tell_closed(last.env, last.options.on_closed, last.options.data);
   kin__members_left(&last.host->members);
 }
 

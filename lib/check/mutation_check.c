@@ -161,7 +161,10 @@ static void tell(const kin__mutation_check *check,
                  "%s: the cached %s was written to, at byte %zu of its %s",
                  check->plural, key, mutation->offset,
                  kin_mutation_part_name(mutation->part));
+  const kin__env *env = check->env;
+  uint64_t start_ns = kin__clock_ns(&env->clock);
   check->found_one(check->owner, mutation);
+  kin__env_add_handler_time(env, start_ns);
 }
 
 static kin_object *pop_found(kin__mutation_check *check) {

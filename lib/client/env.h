@@ -68,6 +68,16 @@ static inline void kin__env_add_handler_time(const kin__env *env,
   *env->handler_ns += kin__clock_ns(&env->clock) - start_ns;
 }
 
+/* Tells the program that something is gone; `cb` may be NULL. */
+static inline void kin__env_tell_closed(const kin__env *env,
+                                        void (*cb)(void *data), void *data) {
+  if (cb != NULL) {
+    uint64_t start_ns = kin__clock_ns(&env->clock);
+    cb(data);
+    kin__env_add_handler_time(env, start_ns);
+  }
+}
+
 static inline void kin__env_defer(const kin__env *env,
                                   kin__deferred *deferred) {
   kin__link_push(env->deferred, &deferred->node);

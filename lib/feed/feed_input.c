@@ -125,6 +125,7 @@ static int take_stream_bookmark(kin_feed *feed, kin_str version,
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
                             bool is_initial_end) {
   feed->counters.bookmarks++;
+  feed->last_bookmark_ms = feed->last_byte_ms;
   if (feed->is_held) {
     return 0; /* of no use before what is held, and another will come */
   }
@@ -132,7 +133,6 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
     return take_stream_bookmark(feed, version, is_initial_end);
   }
   feed->metrics.request_items++;
-  feed->last_bookmark_ms = feed->last_byte_ms;
   int err =
       feed->owner->bookmark != NULL ? feed->owner->bookmark(feed, version) : 0;
   return err == 0 ? saw(feed, (kin__decoded_type)0, version) : err;
@@ -331,6 +331,7 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
     size_t length = strlen(failure->message);
     snprintf(failure->message + length, sizeof failure->message - length,
              ": %s", kin__or_default(error->message, ""));
+    kin__put_on_one_line(failure->message);
     failure->retry_after_s = retry_after_s;
     failure->is_expired = error->code == KIN_EGONE;
   }

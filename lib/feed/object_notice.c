@@ -104,7 +104,7 @@ static void on_timer(kin__timer *timer) {
 
 static void note(kin_feed *feed, kin__failure *failure) {
   kin__object_notice *notice = &feed->object_notice;
-  kin__failure_put_on_one_line(failure);
+  kin__put_on_one_line(failure->message);
   kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
   if (notice->untold == 0) {
     notice->first = *failure;

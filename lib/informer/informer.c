@@ -86,12 +86,9 @@ static void on_gone(kin__deferred *deferred) {
     kin__link_remove(&watch->node);
     watch->gone(watch);
   }
-  if (last.close_cb != NULL) {
-    last.close_cb(last.close_data);
-  }
-  if (last.settings.options.on_closed != NULL) {
-    last.settings.options.on_closed(last.settings.options.data);
-  }
+  kin__env_tell_closed(last.env, last.close_cb, last.close_data);
+  kin__env_tell_closed(last.env, last.settings.options.on_closed,
+                       last.settings.options.data);
   if (last.members != NULL) {
     kin__members_left(last.members);
   }
@@ -338,10 +335,10 @@ int kin_informer_listen(kin_informer *informer,
   if (informer == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(informer->env->log);
   if (informer->is_closing) {
     return KIN_ECLOSED;
   }
-  kin__log_no_problem(informer->env->log);
   return kin__dispatcher_add(&informer->dispatcher, options, out);
 }
 

@@ -97,7 +97,9 @@ static bool tell_step(kin__task *task) {
                            .namespace_ = feed->namespace_,
                            .attempt = 1,
                            .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
   feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(feed->env, start_ns);
   if (!feed->is_closed && event.answer == KIN_STOP) {
     kin__feed_answer(feed, KIN_STOP, 0);
   }

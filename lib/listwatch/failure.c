@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 void kin__failure_from_exchange(kin__failure *failure,
                                 const kin__exchange_error *error) {
   *failure = (kin__failure){.code = error->code,
@@ -88,20 +90,13 @@ static kin_error_class class_of_code(int code) {
   }
 }
 
-void kin__failure_put_on_one_line(kin__failure *failure) {
-  for (char *c = failure->message; *c != '\0'; c++) {
-    bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;
-    *c = is_control ? ' ' : *c;
-  }
-}
-
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key) {
   *failure = (kin__failure){
       .code = code, .error_class = class_of_code(code), .retry_after_s = -1};
   snprintf(failure->message, sizeof failure->message, "%s: %s%s%s", what,
            kin_strerror(code), key[0] != '\0' ? ", object " : "", key);
-  kin__failure_put_on_one_line(failure);
+  kin__put_on_one_line(failure->message);
 }
 
 bool kin__failure_is_misplaced(const kin__failure *failure) {

@@ -43,8 +43,4 @@ bool kin__failure_is_misplaced(const kin__failure *failure);
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
 
-/* What names an object in a message is the server's text: it stays on its
- * line. */
-void kin__failure_put_on_one_line(kin__failure *failure);
-
 #endif /* KIN_LISTWATCH_FAILURE_H */

@@ -42,7 +42,7 @@ int kin__object_list_reserve(kin__object_list *list, size_t extra) {
     return KIN_ENOMEM;
   }
   list->items = items;
-  list->list.objects = items;
+  list->list.objects = count > 0 ? items : NULL;
   list->capacity = capacity;
   return 0;
 }
@@ -54,6 +54,7 @@ int kin__object_list_add(kin__object_list *list, const kin_object *object) {
     return KIN_ENOMEM;
   }
   list->items[list->list.count++] = kin_object_ref(object);
+  list->list.objects = list->items;
   return 0;
 }
 
@@ -61,6 +62,7 @@ void kin__object_list_clear(kin__object_list *list) {
   while (list->list.count > 0) {
     kin_object_unref(list->items[--list->list.count]);
   }
+  list->list.objects = NULL;
 }
 
 static bool is_less(const kin_object *a, const kin_object *b) {

@@ -84,12 +84,8 @@ static void on_factory_gone(kin__deferred *deferred) {
   kin_informer_name_release(factory->options.name);
   kin__member_leave(&factory->member);
   free_factory(factory);
-  if (cb != NULL) {
-    cb(data);
-  }
-  if (on_closed != NULL) {
-    on_closed(options_data);
-  }
+  kin__env_tell_closed(host->env, cb, data);
+  kin__env_tell_closed(host->env, on_closed, options_data);
   kin__members_left(&host->members);
 }
 
@@ -495,6 +491,7 @@ int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
   if (factory == NULL) {
     return KIN_EINVAL;
   }
+  kin__log_no_problem(factory->host->env->log);
   if (factory->is_closing) {
     return KIN_ECLOSED;
   }

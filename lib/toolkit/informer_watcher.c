@@ -74,12 +74,9 @@ static void on_gone(kin__deferred *deferred) {
   kin_informer_watcher last = *watcher;
   kin__member_leave(&watcher->member);
   kin__free(last.host->env->allocator, watcher);
-  if (last.close_cb != NULL) {
-    last.close_cb(last.close_data);
-  }
-  if (last.on_closed != NULL && !last.has_failed) {
-    last.on_closed(last.data);
-  }
+  const kin__env *env = last.host->env;
+  kin__env_tell_closed(env, last.close_cb, last.close_data);
+  kin__env_tell_closed(env, last.has_failed ? NULL : last.on_closed, last.data);
   kin__members_left(&last.host->members);
 }
 

@@ -109,12 +109,8 @@ static void on_gone(kin__deferred *deferred) {
   kin__member_leave(&pager->member);
   kin__pager_core_finish(&pager->core);
   free_pager(pager);
-  if (close_cb != NULL) {
-    close_cb(close_data);
-  }
-  if (on_closed != NULL) {
-    on_closed(data);
-  }
+  kin__env_tell_closed(host->env, close_cb, close_data);
+  kin__env_tell_closed(host->env, on_closed, data);
   kin__members_left(&host->members);
 }
 

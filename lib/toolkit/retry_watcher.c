@@ -291,12 +291,8 @@ static void on_gone(kin__deferred *deferred) {
   void *data = watcher->options.data;
   kin__member_leave(&watcher->member);
   free_watcher(watcher);
-  if (close_cb != NULL) {
-    close_cb(close_data);
-  }
-  if (on_closed != NULL) {
-    on_closed(data);
-  }
+  kin__env_tell_closed(host->env, close_cb, close_data);
+  kin__env_tell_closed(host->env, on_closed, data);
   kin__members_left(&host->members);
 }
 

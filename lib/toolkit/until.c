@@ -91,7 +91,9 @@ static void call_back(kin_until *until) {
                              .event =
                                  until->event.type != 0 ? &until->event : NULL,
                              .held = until->held};
+  uint64_t start_ns = kin__clock_ns(&until->env->clock);
   until->cb(&result, until->data);
+  kin__env_add_handler_time(until->env, start_ns);
   kin__host *host = until->host;
   kin__member_leave(&until->member);
   kin_object_unref(until->event.object);
@@ -183,8 +185,10 @@ static void ask_precondition(kin_until *until) {
   if (informer->is_closing) {
     return;
   }
+  uint64_t start_ns = kin__clock_ns(&until->env->clock);
   int answer = until->precondition(kin_informer_store(informer),
                                    until->precondition_data);
+  kin__env_add_handler_time(until->env, start_ns);
   if (answer != 0 || until->count == 0) {
     finish(until, answer < 0 ? answer : 0);
   } else if (!until->has_ended) {

@@ -200,11 +200,20 @@ static void end(kin_wait *wait) {
    * one too many. */
   detach(wait);
   wait->code = KIN_ECLOSED;
+  uint64_t start_ns = kin__clock_ns(&wait->env->clock);
   wait->cb(&result, wait->data);
+  kin__env_add_handler_time(wait->env, start_ns);
   kin__host *host = wait->host;
   kin__member_leave(&wait->member);
   free_wait(wait);
   kin__members_left(&host->members);
+}
+
+static bool ask(const kin_wait *wait, const entry *e) {
+  uint64_t start_ns = kin__clock_ns(&wait->env->clock);
+  bool is_done = e->check(e->data);
+  kin__env_add_handler_time(wait->env, start_ns);
+  return is_done;
 }
 
 /* When one gives the wait up, what the others look at may be gone. */
@@ -214,7 +223,7 @@ static void ask_checks(kin_wait *wait) {
                        wait->code == code && !wait->is_closing;
        i++) {
     entry *e = &wait->entries[i];
-    if (e->check != NULL && !wait->items[i].is_done && e->check(e->data)) {
+    if (e->check != NULL && !wait->items[i].is_done && ask(wait, e)) {
       settle(wait, i, true);
     }
   }

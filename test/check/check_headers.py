@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Compiles each public header alone, as C11 and as C++17, and the initializer
-macros in both. In no struct that begins with its size is there padding at the
+macros in both. What the comments name is declared somewhere. In no struct that begins with its size is there padding at the
 end: a field that is appended later would lie in it, where older callers have
 left anything. Usage: check_headers.py SOURCE_DIR BUILD_INCLUDE_DIR CC CXX
 """
@@ -113,6 +113,19 @@ def padding_checks(include):
     return "\n".join(lines) + "\n"
 
 
+def unknown_names(texts):
+    """Names of ours that a comment has and no header declares."""
+    code = "\n".join(re.sub(r"/\*.*?\*/", "", t, flags=re.S) for t in texts)
+    declared = set(re.findall(r"\w+", code))
+    declared |= {f"KIN_{name}" for name in re.findall(r"XX\((\w+),", code)}
+    comments = " ".join(c for t in texts
+                        for c in re.findall(r"/\*.*?\*/", t, flags=re.S))
+    names = {part for name in re.findall(r"\b[kK][iI][nN]_\w+(?:\.\w+)?",
+                                         comments)
+             for part in name.split(".")}
+    return sorted(n for n in names - declared if not n.endswith("_"))
+
+
 def compiles(compiler, language, includes, text):
     run = subprocess.run([compiler, *language, *FLAGS, *includes, "-"],
                          input=text, capture_output=True, text=True)
@@ -136,7 +149,9 @@ def main():
     texts["initializers"] = INITIALIZERS
     texts["version"] = VERSION
     texts["padding"] = padding_checks(include)
-    passed = failed = 0
+    unknown = unknown_names([p.read_text() for p in include.rglob("*.h")])
+    print(f"{'FAIL' if unknown else 'ok'}: unknown names {unknown}")
+    passed, failed = (0, 1) if unknown else (1, 0)
     for compiler, language in languages:
         for name, text in sorted(texts.items()):
             holds = compiles(compiler, language, includes, text)

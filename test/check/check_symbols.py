@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks what the shared library exports: kin_ functions only, all of those
-that the public headers declare, and no others. Usage: check_symbols.py
-LIBRARY INCLUDE_DIR
+that the public headers declare, and no others; and that it uses nothing that
+writes to the program's streams (<kin/log.h>), makes threads or takes locks.
+Usage: check_symbols.py LIBRARY INCLUDE_DIR
 """
 
 import pathlib
@@ -10,9 +11,15 @@ import re
 import subprocess
 import sys
 
+WRITERS = re.compile(r"(__)?(v?f?printf|f?puts|f?putc|putchar|fwrite|perror|"
+                     r"stdout|stderr|v?syslog|v?warnx?)(_chk|_unlocked)?$")
+THREADS = re.compile(r"(pthread_create|pthread_(mutex|rwlock|cond|spin)\w+|"
+                     r"uv_(thread|mutex|rwlock|sem|cond)_\w+|thrd_create|"
+                     r"mtx_\w+|cnd_\w+|sem_\w+)$")
 
-def exported(library):
-    out = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
+
+def symbols(library, kind):
+    out = subprocess.run(["nm", "-D", kind, library], check=True,
                          capture_output=True, text=True).stdout
     names = (line.split()[-1] for line in out.splitlines() if line.strip())
     return {name.split("@")[0] for name in names}
@@ -29,13 +36,19 @@ def declared(include_dir):
 
 def main():
     library, include_dir = sys.argv[1:]
-    have, want = exported(library), declared(include_dir)
+    have, want = symbols(library, "--defined-only"), declared(include_dir)
+    used = symbols(library, "--undefined-only")
+    writers = sorted(name for name in used if WRITERS.match(name))
+    threads = sorted(name for name in used if THREADS.match(name))
     checks = {
         "some function is declared": len(want) > 0,
         f"exported but not public: {sorted(n for n in have if not re.match('kin_[a-z]', n))}":
             all(re.match("kin_[a-z]", n) for n in have),
         f"exported but not declared: {sorted(have - want)}": have <= want,
         f"declared but not exported: {sorted(want - have)}": want <= have,
+        "some function is used": len(used) > 0,
+        f"writes to a stream: {writers}": not writers,
+        f"makes threads or locks: {threads}": not threads,
     }
     for name, holds in checks.items():
         print(f"{'ok' if holds else 'FAIL'}: {name}")

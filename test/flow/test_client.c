@@ -351,6 +351,40 @@ static void test_sleeps_when_idle(void **state) {
   bench_finish(&b);
 }
 
+typedef struct wait_told {
+  bench *bench;
+  int count;
+  int code;
+} wait_told;
+
+static void on_version(kin_informer *informer, int code, const char *version,
+                       void *data) {
+  wait_told *t = data;
+  assert_ptr_equal(informer, t->bench->informer); /* it is not gone yet */
+  assert_non_null(version);
+  t->count++;
+  t->code = code;
+}
+
+/* Waits for versions are told of the end of their client, before it is gone. */
+static void test_waits_for_versions_end(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  assert_int_equal(open_all(&b), 0);
+  wait_told t = {&b, 0, 0};
+  assert_int_equal(
+      kin_informer_wait_version(b.informer, "", "999", 0, on_version, &t), 0);
+  assert_int_equal(kin_informer_verify(b.informer, "", 0, on_version, &t), 0);
+  close_client(&b);
+  assert_int_equal(t.count, 0); /* not inside the call */
+  loop_server_close(&b.server);
+  bench_finish(&b);
+  assert_int_equal(t.count, 2);
+  assert_int_equal(t.code, KIN_ECLOSED);
+  assert_int_equal(b.clients_closed, 1);
+}
+
 /* Two informers; one is closed by hand before its client is. */
 static void test_children_are_closed_first(void **state) {
   (void)state;
@@ -383,6 +417,7 @@ int main(void) {
       cmocka_unit_test(test_kept_object_outlives_the_client),
       cmocka_unit_test(test_unref),
       cmocka_unit_test(test_sleeps_when_idle),
+      cmocka_unit_test(test_waits_for_versions_end),
       cmocka_unit_test(test_children_are_closed_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,77 @@ static void test_full_queue_pauses_reading(void **state) {
   iw_finish(&w);
 }
 
+/* A listener that is paused for long, and one whose queue is exact, stop
+ * nothing: the connection is read, the other listener is told. */
+static void test_paused_listeners_stop_nothing(void **state) {
+  (void)state;
+  iw_world w;
+  open_empty(&w);
+  int paused_adds = 0;
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_add = count_add;
+  options.data = &paused_adds;
+  kin_listener *paused[2];
+  for (int i = 0; i < 2; i++) {
+    options.exact_limit = i == 0 ? 10 : KIN_NEVER;
+    assert_int_equal(kin_informer_listen(w.informer, &options, &paused[i]), 0);
+    kin_listener_pause(paused[i]);
+  }
+  int adds = 0;
+  options.data = &adds;
+  assert_int_equal(kin_informer_listen(w.informer, &options, NULL), 0);
+  kin_listener_close(w.rec.listener); /* it knows fewer objects */
+  for (int i = 0; i < 10; i++) {
+    char *frames = make_frames(FRAMES / 10, 200 + i * FRAMES / 10);
+    for (char *at = frames; (at = strstr(at, "\"name\":\"p")) != NULL; at++) {
+      at[8] = (char)('a' + i);
+    }
+    feed(&w, frames);
+    script_run(&w.script);
+    assert_false(script_expect(&w.script, "watch=true")->is_paused);
+    free(frames);
+  }
+  assert_int_equal(adds, FRAMES);
+  assert_int_equal(paused_adds, 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(kin_listener_pending(paused[i]), FRAMES + 1); /* synced */
+    kin_listener_resume(paused[i]);
+  }
+  script_run(&w.script);
+  assert_int_equal(paused_adds, 2 * FRAMES);
+  iw_finish(&w);
+}
+
+/* A first list takes the memory of what is stored then, and little besides. */
+static void test_peak_of_a_first_list(void **state) {
+  (void)state;
+  static char item[2048];
+  static const char begin[] =
+      "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[";
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  assert_int_equal(kin_informer_start(w.informer), 0);
+  assert_true(script_head(&w.script, "/pods?", 200));
+  assert_true(script_body(&w.script, "/pods?", begin, sizeof begin - 1));
+  for (int i = 0; i < FRAMES; i++) {
+    int length = snprintf(item, sizeof item,
+                          "%s{\"metadata\":{\"name\":\"p%d\",\"uid\":\"%d\","
+                          "\"resourceVersion\":\"5\"},\"x\":\"%01500d\"}",
+                          i == 0 ? "" : ",", i, i, 0);
+    assert_true(script_body(&w.script, "/pods?", item, (size_t)length));
+  }
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 0);
+  assert_true(script_body(&w.script, "/pods?", "]}", 2));
+  assert_true(script_end(&w.script, "/pods?"));
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), FRAMES);
+  size_t bytes = kin_store_bytes(kin_informer_store(w.informer));
+  assert_true(bytes > (size_t)FRAMES * 1500);
+  assert_true(atomic_load(&w.memory.peak_bytes) < bytes + bytes / 4);
+  iw_finish(&w);
+}
+
 /* Memory is out when the queue is processed: one error, and everything is
  * stored when there is memory again. */
 static void test_no_memory_to_store(void **state) {
@@ -268,6 +339,8 @@ static void test_long_relist(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_full_queue_pauses_reading),
+      cmocka_unit_test(test_paused_listeners_stop_nothing),
+      cmocka_unit_test(test_peak_of_a_first_list),
       cmocka_unit_test(test_no_memory_to_store),
       cmocka_unit_test(test_index_on_a_filled_cache),
       cmocka_unit_test(test_index_without_memory),

@@ -354,7 +354,16 @@ static void test_transform_fails_on_recreated(void **state) {
   iw_finish(&t.w);
 }
 
-/* Many at once are one event that counts them. */
+/* The failures of a transform that the log has told of. */
+static void on_line(kin_log_level level, const char *line, void *data) {
+  char *lines = data;
+  if (level == KIN_LOG_WARN && strstr(line, "transform of pods") != NULL) {
+    strcat(lines, strstr(line, "object ") + strlen("object "));
+    strcat(lines, " ");
+  }
+}
+
+/* Many at once are one event that counts them; the log names each. */
 static void test_transform_failures_at_once(void **state) {
   (void)state;
   tw_world t;
@@ -363,9 +372,13 @@ static void test_transform_failures_at_once(void **state) {
   for (int i = 0; i < 5; i++) {
     mini_put(&t.w.server, i);
   }
+  char lines[1024] = "";
+  kin__log log = {on_line, lines, KIN_LOG_WARN, NULL};
+  t.w.script.env.log = &log;
   assert_int_equal(iw_open(&t.w, &options), 0);
   mini_serve(&t.w.server);
   assert_int_equal(t.told, 1);
+  assert_string_equal(lines, "even/p0 odd/p1 even/p2 ");
   assert_non_null(strstr(t.last_message, "even/p0 and 2 more"));
   assert_int_equal(kin_store_count(kin_informer_store(t.w.informer)), 2);
   iw_finish(&t.w);

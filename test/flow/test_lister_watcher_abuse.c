@@ -144,6 +144,13 @@ static void test_long_versions_and_tokens(void **state) {
   text[KIN__VERSION_SIZE - 1] = '\0';
   hand_source_list(&f.source, "a@1", text);
   assert_string_equal(source_rig_status(&f).resource_version, text);
+  /* An event's that is longer is not taken over; the object is. */
+  char object[2 * KIN__VERSION_SIZE];
+  snprintf(object, sizeof object, "b@%.*s", (int)KIN__VERSION_SIZE,
+           "9999999999999999999999999999999999999999999999999999999999999999");
+  hand_source_event(&f.source, KIN_WATCH_MODIFIED, object);
+  assert_non_null(kin_store_get_key(kin_informer_store(f.informer), "b"));
+  assert_string_equal(source_rig_status(&f).resource_version, text);
   source_rig_close(&f);
 }
 

@@ -23,6 +23,12 @@ static kin_informer_metrics metrics_of(const iw_world *w) {
   return metrics;
 }
 
+static kin_status status_of(const iw_world *w) {
+  kin_status status;
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  return status;
+}
+
 static void open_world(iw_world *w, int objects) {
   iw_init(w, 0);
   for (int i = 0; i < objects; i++) {
@@ -90,7 +96,13 @@ static void test_lists_and_events(void **state) {
   double version;
   assert_true(kin_informer_version_gauge(w.informer, NULL, &version));
   assert_true(version == (double)w.server.version);
+  version = 42;
   assert_false(kin_informer_version_gauge(w.informer, "none", &version));
+  static const char opaque[] = "{\"type\":\"BOOKMARK\",\"object\":{"
+                               "\"metadata\":{\"resourceVersion\":\"x\"}}}\n";
+  script_body(&w.script, "watch=true", opaque, sizeof opaque - 1);
+  assert_false(kin_informer_version_gauge(w.informer, "", &version));
+  assert_true(version == 42); /* left alone */
   iw_finish(&w);
 }
 
@@ -120,6 +132,97 @@ static void test_watches_and_failures(void **state) {
   }
   assert_int_equal(failures, w.errors);
   assert_int_equal(metrics.watch_items.sum, 1);
+  iw_finish(&w);
+}
+
+/* Short is a watch that ends within a second, and nothing was said on it. */
+static void test_short_watches(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t ms;
+    bool has_event;
+    uint64_t expected;
+  } rows[] = {{999, false, 1}, {1000, false, 0}, {999, true, 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    iw_world w;
+    open_world(&w, 2);
+    mini_serve(&w.server);
+    script_advance(&w.script, rows[i].ms);
+    if (rows[i].has_event) {
+      mini_put(&w.server, 1);
+      mini_serve(&w.server);
+    }
+    mini_end_watches(&w.server);
+    assert_int_equal(metrics_of(&w).watch_us.count, 1);
+    assert_int_equal(metrics_of(&w).short_watches, rows[i].expected);
+    iw_finish(&w);
+  }
+}
+
+static void respond_page(iw_world *w, const char *part, const char *token) {
+  char page_[256];
+  snprintf(page_, sizeof page_,
+           "{\"metadata\":{\"resourceVersion\":\"5\"%s},\"items\":["
+           "{\"metadata\":{\"name\":\"%s\"}}]}",
+           token, token[0] != '\0' ? "a" : "b");
+  script_respond(&w->script, part, 200, page_);
+}
+
+/* A list takes from its first request to its last byte, a watch from its
+ * request to its end; its items include bookmarks. */
+static void test_times(void **state) {
+  (void)state;
+  static const char event[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"c\","
+      "\"resourceVersion\":\"6\"}}}\n{\"type\":\"BOOKMARK\",\"object\":{"
+      "\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
+  iw_world w;
+  open_world(&w, 0);
+  script_advance(&w.script, 700);
+  respond_page(&w, "/pods?", ",\"continue\":\"t\"");
+  script_advance(&w.script, 1300);
+  assert_int_equal(metrics_of(&w).list_us.count, 0);
+  respond_page(&w, "continue=t", "");
+  kin_informer_metrics metrics = metrics_of(&w);
+  assert_int_equal(metrics.list_us.count, 1);
+  assert_int_equal(metrics.list_us.sum, 2000000);
+  assert_int_equal(metrics.list_items.sum, 2);
+  script_advance(&w.script, 400);
+  script_head(&w.script, "watch=true", 200);
+  script_advance(&w.script, 5000);
+  script_body(&w.script, "watch=true", event, sizeof event - 1);
+  script_end(&w.script, "watch=true");
+  metrics = metrics_of(&w);
+  assert_int_equal(metrics.watch_us.count, 1);
+  assert_int_equal(metrics.watch_us.sum, 5400000);
+  assert_int_equal(metrics.watch_items.sum, 2);
+  assert_int_equal(metrics.bookmarks, 1);
+  assert_int_equal(metrics.received_bytes, status_of(&w).received_bytes);
+  assert_true(metrics.received_bytes > sizeof event);
+  iw_finish(&w);
+}
+
+/* A listener that is closed is in what has been delivered, not in what is. */
+static void test_closed_listeners(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 2);
+  mini_serve(&w.server);
+  kin_listener_pause(w.rec.listener);
+  mini_put(&w.server, 0);
+  mini_serve(&w.server);
+  kin_informer_metrics before = metrics_of(&w);
+  assert_int_equal(before.listeners, 1);
+  assert_int_equal(before.pending, 1);
+  assert_int_equal(before.delivered, 3);
+  kin_listener_close(w.rec.listener);
+  kin_informer_metrics after = metrics_of(&w); /* it is still being freed */
+  assert_int_equal(after.listeners, 0);
+  assert_int_equal(after.pending, 0);
+  assert_int_equal(after.delivered, 3);
+  script_run(&w.script);
+  assert_int_equal(metrics_of(&w).delivered, 3);
+  assert_int_equal(metrics_of(&w).handler_us.count, 3);
   iw_finish(&w);
 }
 
@@ -240,6 +343,107 @@ static void test_text(void **state) {
   iw_finish(&w);
 }
 
+/* Each counter is written under its own name. */
+static void test_text_of_each(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 0);
+  kin_informer_metrics *past = &w.informer->scopes.past;
+  struct {
+    const char *name;
+    uint64_t *number;
+  } rows[] = {{"lists_total", &past->lists},
+              {"watches_total", &past->watches},
+              {"short_watches_total", &past->short_watches},
+              {"bookmarks_total", &past->bookmarks},
+              {"unchanged_total", &past->unchanged},
+              {"received_bytes_total", &past->received_bytes},
+              {"transform_failures_total", &past->transform_failures},
+              {"oversized_total", &past->oversized},
+              {"bad_objects_total", &past->bad_objects},
+              {"slow_lists_total", &past->slow_lists},
+              {"checked_lists_total", &past->checked_lists},
+              {"inconsistent_lists_total", &past->inconsistent_lists},
+              {"overdue_lists_total", &past->overdue_lists},
+              {"list_items_count", &past->list_items.count},
+              {"watch_items_count", &past->watch_items.count},
+              {"list_seconds_count", &past->list_us.count},
+              {"watch_seconds_count", &past->watch_us.count},
+              {"list_wait_seconds_count", &past->list_wait_us.count}};
+  const size_t count = sizeof rows / sizeof *rows;
+  for (size_t i = 0; i < count; i++) {
+    *rows[i].number = 1000 + i;
+  }
+  past->added_events = 2001;
+  past->modified_events = 2002;
+  past->deleted_events = 2003;
+  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+    past->lost_positions[i] = 3000 + i;
+  }
+  for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
+    past->failures[i] = 4000 + i;
+  }
+  static page p;
+  p = (page){.fail_after = -1};
+  char name[256];
+  memset(name, 'n', 255);
+  name[255] = '\0';
+  kin_metrics_source source = {w.informer, name};
+  assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p), 0);
+  char line[512];
+#define HAS(...)                                                               \
+  do {                                                                         \
+    snprintf(line, sizeof line, __VA_ARGS__);                                  \
+    assert_has(&p, line);                                                      \
+  } while (0)
+  for (size_t i = 0; i < count; i++) {
+    HAS("\nkinformer_%s{informer=\"%s\"} %zu\n", rows[i].name, name, 1000 + i);
+  }
+  HAS("events_total{informer=\"%s\",type=\"added\"} 2001\n", name);
+  HAS("events_total{informer=\"%s\",type=\"modified\"} 2002\n", name);
+  HAS("events_total{informer=\"%s\",type=\"deleted\"} 2003\n", name);
+  static const char *const reasons[] = {"expired", "too_large", "storage",
+                                        "decode",  "refused",   "verify",
+                                        "internal"};
+  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+    HAS("lost_positions_total{informer=\"%s\",reason=\"%s\"} %zu\n", name,
+        reasons[i], 3000 + i);
+    assert_string_equal(kin_relist_reason_name((kin_relist_reason)i),
+                        reasons[i]);
+  }
+  for (size_t i = 1; i < KIN_ERROR_CLASSES; i++) {
+    HAS("failures_total{informer=\"%s\",class=\"%s\"} %zu\n", name,
+        kin_error_class_name((kin_error_class)i), 4000 + i);
+  }
+  memset(past, 0, sizeof *past);
+  iw_finish(&w);
+}
+
+static size_t count_lines(const kin_metrics_source *sources, size_t count) {
+  static page p;
+  p = (page){.fail_after = -1};
+  assert_int_equal(kin_metrics_write(NULL, sources, count, write_page, &p), 0);
+  size_t lines = 0;
+  for (const char *c = p.text; *c != '\0'; c++) {
+    lines += *c == '\n';
+  }
+  return lines;
+}
+
+/* What an informer costs; and nothing is allocated, even if nothing could. */
+static void test_text_costs(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 0);
+  mini_serve(&w.server);
+  kin_metrics_source sources[] = {{w.informer, "a"}, {w.informer, "b"}};
+  size_t calls = atomic_load(&w.memory.calls);
+  size_t each = count_lines(sources, 2) - count_lines(sources, 1);
+  assert_in_range(each, 160, 180);
+  assert_int_equal(atomic_load(&w.memory.calls), calls);
+  iw_finish(&w);
+}
+
 static void test_text_fails(void **state) {
   (void)state;
   iw_world w;
@@ -250,6 +454,12 @@ static void test_text_fails(void **state) {
   assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p),
                    KIN_EINVAL);
   assert_int_equal(p.length, 0);
+  char longest[257];
+  memset(longest, 'n', 256);
+  longest[256] = '\0';
+  source.name = longest;
+  assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p),
+                   KIN_EINVAL);
   source.name = "";
   assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p),
                    KIN_EINVAL);
@@ -267,8 +477,13 @@ int main(void) {
       cmocka_unit_test(test_buckets),
       cmocka_unit_test(test_lists_and_events),
       cmocka_unit_test(test_watches_and_failures),
+      cmocka_unit_test(test_short_watches),
+      cmocka_unit_test(test_times),
+      cmocka_unit_test(test_closed_listeners),
       cmocka_unit_test(test_coalesced),
       cmocka_unit_test(test_text),
+      cmocka_unit_test(test_text_of_each),
+      cmocka_unit_test(test_text_costs),
       cmocka_unit_test(test_text_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,6 +169,35 @@ static void test_mutation_check_of_what_leaves(void **state) {
   iw_finish(&w.iw);
 }
 
+/* Of a large one only the first 64 KiB, header and strings included. */
+static void test_mutation_check_of_large_ones_that_leave(void **state) {
+  (void)state;
+  static const size_t places[] = {(64 << 10) - 512, 64 << 10};
+  static const char gone[] =
+      "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","
+      "\"resourceVersion\":\"6\"}}}\n";
+  for (int i = 0; i < 2; i++) {
+    static char list[80 << 10];
+    world w;
+    init(&w, KIN_MUTATION_CHECK_CHECKSUM, 0);
+    assert_int_equal(open_(&w), 0);
+    int length =
+        snprintf(list, sizeof list,
+                 "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{"
+                 "\"metadata\":{\"name\":\"a\"},\"x\":\"%070000d\"}]}",
+                 0);
+    assert_in_range(length, 70000, sizeof list - 1);
+    script_respond(&w.iw.script, "/pods?", 200, list);
+    script_head(&w.iw.script, "watch=true", 200);
+    write_to(&w, "a", places[i]);
+    script_body(&w.iw.script, "watch=true", gone, sizeof gone - 1);
+    assert_null(cached(&w, "a"));
+    script_run(&w.iw.script);
+    assert_int_equal(w.count, i == 0);
+    iw_finish(&w.iw);
+  }
+}
+
 /* Objects that the program made have no seal; they are remembered when a pass
  * meets them, as long as they are in the store and two minutes longer. */
 static void test_mutation_check_of_foreign_objects(void **state) {
@@ -519,6 +548,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_check_by_timer),
       cmocka_unit_test(test_mutation_check_damage),
       cmocka_unit_test(test_mutation_check_of_what_leaves),
+      cmocka_unit_test(test_mutation_check_of_large_ones_that_leave),
       cmocka_unit_test(test_mutation_check_of_foreign_objects),
       cmocka_unit_test(test_mutation_check_of_transformed_objects),
       cmocka_unit_test(test_mutation_check_off),

@@ -144,6 +144,72 @@ static void test_room(void **state) {
   finish_world(&w);
 }
 
+static void *no_memory(void *ctx, size_t size) {
+  (void)ctx;
+  (void)size;
+  return NULL;
+}
+
+static void *no_more_memory(void *ctx, void *ptr, size_t old_size,
+                            size_t size) {
+  (void)ptr;
+  (void)old_size;
+  return no_memory(ctx, size);
+}
+
+static void never(void *ctx, void *ptr) {
+  (void)ctx;
+  fail_msg("%p was never given out", ptr);
+}
+
+/* Nothing is wrong with the options: no text, and no line in the log. */
+static void test_of_other_failures(void **state) {
+  (void)state;
+  world w;
+  init_world(&w);
+  strcpy(w.problem, "of an earlier call");
+  assert_int_equal(kin_client_open(&w.client, NULL, &w.options), KIN_EINVAL);
+  assert_string_equal(w.problem, "");
+  kin_allocator none = {NULL, no_memory, no_more_memory, never};
+  w.options.allocator = &none;
+  strcpy(w.problem, "of an earlier call");
+  assert_int_equal(kin_client_open(&w.client, &w.loop, &w.options), KIN_ENOMEM);
+  assert_string_equal(w.problem, "");
+  assert_int_equal(w.lines, 0);
+  finish_world(&w);
+}
+
+/* 256 bytes are enough, for however long a value. */
+static void test_long_values(void **state) {
+  (void)state;
+  static char longest[70000];
+  memset(longest, '/', sizeof longest - 1);
+  world w;
+  init_world(&w);
+  char problem[512];
+  memset(problem, 'x', sizeof problem);
+  w.options.problem = problem;
+  w.options.problem_size = sizeof problem;
+  w.options.server = longest;
+  assert_int_equal(kin_client_open(&w.client, &w.loop, &w.options), KIN_EURL);
+  assert_true(strlen(problem) < 256);
+  w.options.server = "https://127.0.0.1:1";
+  assert_int_equal(kin_client_open(&w.client, &w.loop, &w.options), 0);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  const char **const texts[] = {&io.plural, &io.group, &io.version,
+                                &io.start_version};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    io.plural = "pods";
+    *texts[i] = longest;
+    kin_informer *informer;
+    assert_int_equal(kin_informer_open(&informer, w.client, &io), KIN_EINVAL);
+    assert_true(strlen(kin_client_problem(w.client)) > 10);
+    assert_true(strlen(kin_client_problem(w.client)) < 256);
+    *texts[i] = NULL;
+  }
+  finish_world(&w);
+}
+
 static void assert_problem(world *w, int got, const char *part) {
   assert_int_equal(got, KIN_EINVAL);
   if (strstr(kin_client_problem(w->client), part) == NULL) {
@@ -243,6 +309,41 @@ static void test_is_forgotten(void **state) {
   finish_world(&w);
 }
 
+static void on_wait(const kin_wait_result *result, void *data) {
+  (void)result;
+  (void)data;
+}
+
+/* Nor does what comes too late, or needs no options. */
+static void test_is_forgotten_at_the_end(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w.client, &io), 0);
+  kin_factory_options fo = KIN_FACTORY_OPTIONS_INIT;
+  kin_factory *factory;
+  assert_int_equal(kin_factory_open(&factory, w.client, &fo), 0);
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  assert_int_equal(kin_factory_wait(factory, 0, on_wait, NULL, NULL), 0);
+  assert_string_equal(kin_client_problem(w.client), "");
+  assert_int_equal(kin_informer_close(informer, NULL, NULL), 0);
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
+  assert_int_equal(kin_informer_listen(informer, &lo, NULL), KIN_ECLOSED);
+  assert_string_equal(kin_client_problem(w.client), "");
+  REFUSES_INFORMER(plural, NULL, "plural: is NULL");
+  assert_int_equal(kin_client_close(w.client, NULL, NULL), 0);
+  kin_informer *none;
+  assert_int_equal(kin_informer_open(&none, w.client, &io), KIN_ECLOSED);
+  assert_string_equal(kin_client_problem(w.client), "");
+  w.client = NULL;
+  uv_run(&w.loop, UV_RUN_DEFAULT);
+  finish_world(&w);
+}
+
 static void on_watch_event(const kin_watch_event *event, void *data) {
   (void)event;
   (void)data;
@@ -304,8 +405,11 @@ int main(void) {
       cmocka_unit_test(test_of_clients),
       cmocka_unit_test(test_of_contradictions),
       cmocka_unit_test(test_room),
+      cmocka_unit_test(test_of_other_failures),
+      cmocka_unit_test(test_long_values),
       cmocka_unit_test(test_of_informers),
       cmocka_unit_test(test_is_forgotten),
+      cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
   };
   return cmocka_run_group_tests_name("problem", tests, NULL, NULL);

@@ -125,6 +125,8 @@ static void bench_init(bench *b, const tls_reply *replies, size_t count,
   memset(b, 0, sizeof *b);
   b->close_at = -1;
   fail_alloc_init(&b->memory, 0);
+  b->memory.secrets[0] = "s3cret";
+  b->memory.secrets[1] = "PRIVATE KEY";
   assert_int_equal(uv_loop_init(&b->loop), 0);
   uv_timer_init(&b->loop, &b->guard);
   uv_timer_start(&b->guard, on_guard, 60000, 0);
@@ -158,6 +160,7 @@ static void bench_finish(bench *b) {
   assert_int_equal(uv_run(&b->loop, UV_RUN_DEFAULT), 0);
   assert_int_equal(uv_loop_close(&b->loop), 0);
   assert_int_equal(atomic_load(&b->memory.live_blocks), 0);
+  assert_int_equal(atomic_load(&b->memory.leaked_secrets), 0);
   assert_null(strstr(b->output, "s3cret"));
   assert_null(strstr(b->output, "PRIVATE"));
   (void)unlink(b->ca_path);
@@ -213,7 +216,65 @@ static void test_tls_client_list_and_watch(void **state) {
   bench_finish(&b);
 }
 
-/* Everything in the options is copied, and the file is only read later. */
+/* A text that is gone when the client has been opened. */
+static const char *fleeting(char **texts, const char *text) {
+  size_t i = 0;
+  while (texts[i] != NULL) {
+    i++;
+  }
+  texts[i] = strdup(text);
+  assert_non_null(texts[i]);
+  return texts[i];
+}
+
+/* Everything in the options is copied, and the files are only read later; the
+ * copies of keys and tokens are wiped (see bench_finish). */
+static void test_tls_client_copies(void **state) {
+  (void)state;
+  const tls_pki *pki = tls_pki_get();
+  for (int is_of_files = 0; is_of_files < 2; is_of_files++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2,
+               &(tls_server_options){.client_authority = &pki->authority});
+    char certificate[128];
+    char key[128];
+    snprintf(certificate, sizeof certificate, "%s/crt", b.directory);
+    snprintf(key, sizeof key, "%s/key", b.directory);
+    char *texts[16] = {NULL};
+    kin_client_options *o = &b.options;
+    o->server = fleeting(texts, b.url);
+    o->tls_server_name = fleeting(texts, "127.0.0.1");
+    o->token = fleeting(texts, "s3cret-0");
+    o->token_file = is_of_files ? fleeting(texts, b.token_path) : NULL;
+    if (is_of_files) {
+      o->certificate_authority_file = fleeting(texts, b.ca_path);
+      o->client_certificate_file = fleeting(texts, certificate);
+      o->client_key_file = fleeting(texts, key);
+    } else {
+      o->certificate_authority_file = NULL;
+      o->certificate_authority_data = fleeting(texts, pki->authority_pem);
+      o->client_certificate_data = fleeting(texts, pki->client_pem);
+      o->client_key_data = fleeting(texts, pki->client_key_pem);
+    }
+    assert_int_equal(open_all(&b), 0);
+    for (size_t i = 0; texts[i] != NULL; i++) {
+      memset(texts[i], 'x', strlen(texts[i]));
+      free(texts[i]);
+    }
+    tls_write_file(certificate, pki->client_pem);
+    tls_write_file(key, pki->client_key_pem);
+    UNTIL(&b, b.deletes == 1);
+    assert_string_equal(b.server.last_client, "client");
+    assert_non_null(strstr(b.server.last_request, is_of_files
+                                                      ? "Bearer s3cret-1\r\n"
+                                                      : "Bearer s3cret-0\r\n"));
+    (void)unlink(certificate);
+    (void)unlink(key);
+    bench_finish(&b);
+  }
+}
+
+/* What contradicts itself, or is empty, is refused, and it is said why. */
 static void test_tls_client_options(void **state) {
   (void)state;
   const tls_pki *pki = tls_pki_get();
@@ -386,6 +447,7 @@ static void test_tls_client_out_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_tls_client_list_and_watch),
+      cmocka_unit_test(test_tls_client_copies),
       cmocka_unit_test(test_tls_client_options),
       cmocka_unit_test(test_tls_client_heals_authority),
       cmocka_unit_test(test_tls_client_heals_server),

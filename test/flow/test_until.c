@@ -384,6 +384,26 @@ static void test_until_synced_give_up_in_each_callback(void **state) {
   }
 }
 
+/* One event for 256 conditions. */
+static void test_until_most_conditions(void **state) {
+  (void)state;
+  kin_until_condition conditions[256];
+  until_world w;
+  uw_init(&w, "A", 0);
+  for (size_t i = 0; i < 256; i++) {
+    conditions[i] = w.conditions[0];
+  }
+  w.options.conditions = conditions;
+  w.options.condition_count = 256;
+  w.options.resource_version = "5";
+  assert_int_equal(uw_try_open(&w, false), 0);
+  memset(conditions, 0, sizeof conditions); /* copied */
+  uw_head(&w);
+  uw_send(&w, ADDED);
+  uw_expect(&w, 0, 256, "A:x@6");
+  uw_finish(&w);
+}
+
 /* --- Bad input and memory ------------------------------------------------- */
 
 static void test_until_refuses(void **state) {
@@ -549,6 +569,7 @@ int main(void) {
       cmocka_unit_test(test_until_host_closes),
       cmocka_unit_test(test_until_give_up_in_each_callback),
       cmocka_unit_test(test_until_synced_give_up_in_each_callback),
+      cmocka_unit_test(test_until_most_conditions),
       cmocka_unit_test(test_until_refuses),
       cmocka_unit_test(test_until_fails_cleanly),
       cmocka_unit_test(test_until_in_a_client),

@@ -225,6 +225,30 @@ static void test_a_version_that_does_not_exist(void **state) {
   source_rig_close(&f);
 }
 
+/* The server does not know the version yet: it is asked after half a second,
+ * again 1 s, 2 s, 4 s, ... later, and at last every minute. */
+static void test_pauses(void **state) {
+  (void)state;
+  static const uint64_t pauses[] = {500,   1000,  2000,  4000,  8000,
+                                    16000, 32000, 60000, 60000, 60000};
+  source_rig f;
+  told t = {0};
+  source_rig_open_watching(&f);
+  version_rig_wait(&f, &t, "999999", 0);
+  for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+    hand_source_event(&f.source, KIN_WATCH_MODIFIED, "b@6"); /* not silent */
+    version_rig_pass(&f, pauses[i] - 1);
+    hand_source_expect(&f.source, "");
+    version_rig_pass(&f, 1);
+    hand_source_expect(&f.source, "x L:/1");
+    hand_source_list_end(&f.source, "6", "");
+    version_rig_open_watch(&f);
+    f.source.log[0] = '\0';
+  }
+  told_expect(&t, "");
+  source_rig_close(&f);
+}
+
 /* A hopeless wait does not keep others from asking. */
 static void test_a_hopeless_one_beside_others(void **state) {
   (void)state;
@@ -449,6 +473,7 @@ int main(void) {
       cmocka_unit_test(test_a_quiet_resource),
       cmocka_unit_test(test_a_busy_resource_is_left_alone),
       cmocka_unit_test(test_a_version_that_does_not_exist),
+      cmocka_unit_test(test_pauses),
       cmocka_unit_test(test_a_hopeless_one_beside_others),
       cmocka_unit_test(test_time_is_up),
       cmocka_unit_test(test_a_list_brings_it),

@@ -72,9 +72,16 @@ static void test_one_request(void **state) {
   assert_true(kin_informer_has_synced(w->informer));
   assert_int_equal(w->state, KIN_STATE_LIVE);
   assert_string_equal(status_of(w).resource_version, "103");
+  assert_int_equal(status_of(w).bookmarks, 1);
+  assert_int_equal(status_of(w).bookmark_age_ms, 0);
+  /* What stands for the list are its items, not events. */
+  assert_int_equal(status_of(w).events, 0);
+  assert_true(status_of(w).event_age_ms == UINT64_MAX);
   mini_put(&w->server, 1);
   mini_delete(&w->server, 0);
   mini_serve(&w->server);
+  assert_int_equal(status_of(w).events, 2);
+  assert_int_equal(status_of(w).event_age_ms, 0);
   assert_string_equal(w->rec.log, "add even/p0 101 initial\n"
                                   "add odd/p1 102 initial\n"
                                   "add even/p2 103 initial\n"

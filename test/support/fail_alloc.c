@@ -58,7 +58,18 @@ static void *take(fail_alloc *fail, size_t size) {
   return h + 1;
 }
 
+static void look_for_secrets(fail_alloc *fail, const header *h) {
+  for (size_t i = 0; i < sizeof fail->secrets / sizeof *fail->secrets; i++) {
+    const char *secret = fail->secrets[i];
+    if (secret != NULL &&
+        memmem(h + 1, h->s.size, secret, strlen(secret)) != NULL) {
+      atomic_fetch_add(&fail->leaked_secrets, 1);
+    }
+  }
+}
+
 static void give(fail_alloc *fail, header *h) {
+  look_for_secrets(fail, h);
   h->s.magic = DEAD;
   atomic_fetch_sub(&fail->live_blocks, 1);
   atomic_fetch_sub(&fail->live_bytes, h->s.size);

@@ -35,6 +35,11 @@ typedef struct fail_alloc {
   atomic_size_t live_bytes;
   atomic_size_t peak_bytes;
   atomic_size_t failures; /* calls that were made to fail */
+
+  /* Blocks that had one of these words when they were given back are counted;
+   * NULL: no word. */
+  const char *secrets[2];
+  atomic_size_t leaked_secrets;
 } fail_alloc;
 
 void fail_alloc_init(fail_alloc *fail, size_t fail_at);

@@ -34,6 +34,24 @@ static void test_str_equal(void **state) {
   assert_false(kin__str_equal_nocase(KIN__LIT("\xc3"), KIN__LIT("\xe3")));
 }
 
+/* <kin/str.h>: without bytes nothing is printed, whatever the length. */
+static void test_str_is_printed(void **state) {
+  (void)state;
+  static const struct {
+    kin_str text;
+    const char *printed;
+  } rows[] = {{{"abc", 2}, "<ab>"},
+              {{"", 0}, "<>"},
+              {{NULL, 0}, "<>"},
+              {{NULL, 9}, "<>"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[16];
+    snprintf(text, sizeof text, "<" KIN_STR_FORMAT ">",
+             KIN_STR_ARG(rows[i].text));
+    assert_string_equal(text, rows[i].printed);
+  }
+}
+
 static void test_str_to_u64(void **state) {
   (void)state;
   uint64_t value = 77;
@@ -207,6 +225,18 @@ static void test_log_threshold_and_length(void **state) {
   assert_int_equal(strlen(logged.line), 511);
 }
 
+/* Whatever a name or a key has in it, a line is one line. */
+static void test_log_is_one_line(void **state) {
+  (void)state;
+  char problem[KIN__PROBLEM_SIZE];
+  kin__log log = {keep_line, &logged, KIN_LOG_WARN, problem};
+  kin__log_write(&log, KIN_LOG_WARN, "%s", "a\nb\r\tc\x7f\x1b[1m\xc3\xa4");
+  assert_string_equal(logged.line, "a b  c  [1m\xc3\xa4");
+  assert_int_equal(kin__log_problem(&log, -7, "plural: \"%s\"", "a\nb"), -7);
+  assert_string_equal(logged.line, "plural: \"a b\"");
+  assert_string_equal(problem, logged.line);
+}
+
 static void test_error_names_and_texts(void **state) {
   (void)state;
   assert_string_equal(kin_err_name(0), "OK");
@@ -259,6 +289,7 @@ static void test_random_is_repeatable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_str_equal),
+      cmocka_unit_test(test_str_is_printed),
       cmocka_unit_test(test_str_to_u64),
       cmocka_unit_test(test_alloc_refuses_overflow),
       cmocka_unit_test(test_alloc_copies),
@@ -266,6 +297,7 @@ int main(void) {
       cmocka_unit_test(test_memory_is_counted),
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_log_threshold_and_length),
+      cmocka_unit_test(test_log_is_one_line),
       cmocka_unit_test(test_error_names_and_texts),
       cmocka_unit_test(test_error_class_names),
       cmocka_unit_test(test_random_is_repeatable),

@@ -252,6 +252,20 @@ static void test_relisted_tells_scope_and_version(void **state) {
   event_log_expect(&log_b, "S:0#0 +a1");
 }
 
+/* Changes may come between the last initial add and synced; no initial add
+ * comes after it. */
+static void test_synced_comes_after_changes(void **state) {
+  (void)state;
+  kin_listener_options options = rig_logging(&log_a);
+  rig_listen(&rig, &options);
+  put("a");
+  put("a");
+  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  put("b");
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! ~a1>2 S:2#1 +b3");
+}
+
 /* One scope lists for the second time before another has listed at all: who
  * still waits for synced is not told of a relist (SY-01). */
 static void test_relisted_does_not_come_before_synced(void **state) {
@@ -490,6 +504,7 @@ int main(void) {
       TEST(test_synced_without_version),
       TEST(test_synced_tells_its_own_list),
       TEST(test_relisted_tells_scope_and_version),
+      TEST(test_synced_comes_after_changes),
       TEST(test_relisted_does_not_come_before_synced),
       TEST(test_unchanged_only_for_who_asked),
       TEST(test_pause_coalesces),

@@ -401,6 +401,62 @@ static void test_index_pointer_skips_long_strings(void **state) {
   teardown(&f);
 }
 
+static int emit_fleeting(const kin_object *object, kin_index_values *values,
+                         void *data) {
+  (void)object;
+  char bytes[] = {'a', '\0', 'b'};
+  int err = kin_index_emit(values, kin__str(bytes, sizeof bytes));
+  memset(bytes, 'x', sizeof bytes);
+  return err == 0 ? kin_index_emit(values, kin__str(data, 1)) : err;
+}
+
+/* Values are bytes, whichever they are, and copied. */
+static void test_index_values_are_bytes(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f);
+  char more = '\xff';
+  assert_int_equal(add_callback(f.store, "i", emit_fleeting, &more), 0);
+  put_json(f.store, "{'metadata':{'name':'o'}}");
+  assert_int_equal(kin_store_index_count(f.store, "i", kin__str("a\0b", 3)), 1);
+  assert_int_equal(kin_store_index_count(f.store, "i", kin__str("\xff", 1)), 1);
+  assert_int_equal(kin_store_index_count(f.store, "i", kin__str("a", 1)), 0);
+  assert_int_equal(kin_store_index_count(f.store, "i", kin__str("xxx", 3)), 0);
+  teardown(&f);
+}
+
+/* What is resident is not parsed for: such an index costs no memory but its
+ * own, however large the object. */
+static void test_index_of_resident_values(void **state) {
+  (void)state;
+  static const struct {
+    const char *pointer;
+    bool parses;
+  } rows[] = {{"/metadata/namespace", false}, {"/metadata/name", false},
+              {"/metadata/uid", false},       {"/metadata/labels/l", false},
+              {"/metadata/labels/*", true},   {"/metadata/labels/l/x", true},
+              {"/metadata/generation", true}};
+  char *text = malloc(100001);
+  memset(text, 'x', 100000);
+  text[100000] = '\0';
+  kin_object *object = object_format(
+      NULL,
+      "{'metadata':{'name':'n','namespace':'s','uid':'u','labels':{'l':'v'}},"
+      "'data':'%s'}",
+      text);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    fixture f;
+    setup(&f);
+    assert_int_equal(add_pointer(f.store, "i", rows[i].pointer), 0);
+    assert_int_equal(f.store->indices->source.kind == KIN__INDEX_POINTER,
+                     rows[i].parses);
+    assert_int_equal(kin_store_put(f.store, object), 0);
+    teardown(&f);
+  }
+  kin_object_unref(object);
+  free(text);
+}
+
 /* How an index function misbehaves. */
 typedef struct misbehaviour {
   int result;
@@ -524,6 +580,8 @@ int main(void) {
       cmocka_unit_test(test_index_by_namespace),
       cmocka_unit_test(test_index_by_pointer),
       cmocka_unit_test(test_index_pointer_skips_long_strings),
+      cmocka_unit_test(test_index_values_are_bytes),
+      cmocka_unit_test(test_index_of_resident_values),
       cmocka_unit_test(test_index_callback_fails),
       cmocka_unit_test(test_index_many_values_of_one_object),
   };

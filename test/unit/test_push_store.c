@@ -28,6 +28,7 @@ static void on_push(const kin_object_list *objects, void *data) {
   fixture *f = data;
   f->pushes++;
   f->pushed[0] = '\0';
+  assert_int_equal(objects->objects == NULL, objects->count == 0);
   for (size_t i = 0; i < objects->count; i++) {
     const kin_object *object = objects->objects[i];
     size_t at = strlen(f->pushed);

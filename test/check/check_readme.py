@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks what README.md shows: its C compiles, its links lead somewhere, what it
+names in code exists in the headers, and the options of its commands are known to
+`kinformer`. Usage: check_readme.py SOURCE_DIR BUILD_INCLUDE_DIR CC, or
+--self-test; the last line counts the rules.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FLAGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function",
+         "-Wno-unused-parameter", "-Wno-unused-but-set-variable", "-fsyntax-only", "-std=gnu11"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"\]\(([^)#]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+IDENTIFIER = re.compile(r"^[a-z]+(?:_[a-z]+)*$")
+# What the snippets take for granted: a program's own.
+PREAMBLE = """\
+#include <stdio.h>
+#include <kin/kin.h>
+int write_text(const char *text, size_t length, void *data);
+extern uv_loop_t *loop;
+"""
+
+
+def blocks(text, language):
+    return [body for name, body in BLOCK.findall(text) if name == language]
+
+
+def headers(root):
+    """The text of all public headers, without comments."""
+    paths = sorted((root / "include").rglob("*.h"))
+    return "\n".join(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S)
+                     for p in paths)
+
+
+def split(snippet):
+    """(definitions, statements): functions and includes begin a line, and a
+    function ends with a brace that does."""
+    outside, inside, is_function = [], [], False
+    for line in snippet.split("\n"):
+        is_function = is_function or line.startswith("static ")
+        (outside if is_function or line.startswith("#") else inside).append(line)
+        is_function = is_function and line != "}"
+    return "\n".join(outside), "\n".join(inside)
+
+
+def program(snippets):
+    """One file: each snippet's functions as they are, then all statements in
+    the order of the page. `pods` is known to functions, too."""
+    parts = [split(s) for s in snippets]
+    definitions = "\n".join(p[0] for p in parts)
+    statements = "\n".join(p[1] for p in parts)
+    needs = "extern kin_client *client; extern kin_informer *pods;\n" \
+            "extern kin_factory *factory;\n"
+    return (f"{PREAMBLE}{needs}{definitions}\n"
+            f"void page(void);\nvoid page(void) {{\n{statements}\n}}\n")
+
+
+def check_code(root, context, problems):
+    text = (root / "README.md").read_text()
+    snippets = blocks(text, "c")
+    if not snippets:
+        problems.append("README.md has no C")
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+        file.write(program(snippets))
+        file.flush()
+        includes = [f"-I{root / 'include'}", f"-I{context['include']}"]
+        done = subprocess.run([context["cc"], *FLAGS, *includes, file.name],
+                              capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        problems.append(done.stderr)
+
+
+def check_links(root, context, problems):
+    for target in LINK.findall((root / "README.md").read_text()):
+        if "://" not in target and not (root / target).exists():
+            problems.append(f"README.md leads to {target}, which is not there")
+
+
+def check_names(root, context, problems):
+    """Names of functions, structs and options, where they stand for code."""
+    known = headers(root)
+    text = BLOCK.sub("", (root / "README.md").read_text())
+    for name in CODE.findall(text):
+        name = name.split("(")[0]
+        is_ours = name.startswith("kin_") or "_" in name
+        if IDENTIFIER.match(name) and is_ours and not name.startswith("uv_"):
+            if not re.search(rf"\b{name}", known):
+                problems.append(f"README.md names {name}, which no header has")
+
+
+def check_commands(root, context, problems):
+    known = (root / "tools/kinformer/options.c").read_text()
+    for block in blocks((root / "README.md").read_text(), ""):
+        for line in block.split("\n"):
+            if "kinformer " not in line or line.startswith("{"):
+                continue
+            for option in re.findall(r" --([\w-]+)", line):
+                if f'"{option}"' not in known and f"--{option}" not in known:
+                    problems.append(f"kinformer has no --{option}")
+
+
+RULES = [check_code, check_links, check_names, check_commands]
+
+
+def run(root, context, show):
+    failed = []
+    for rule in RULES:
+        problems = []
+        rule(root, context, problems)
+        show(f"{'FAIL' if problems else 'ok'}: {rule.__name__}")
+        for problem in problems:
+            show(f"  {problem}")
+        failed += [rule] if problems else []
+    return failed
+
+
+GOOD = """\
+[here](LICENSE) `kin_open` `on_warning`
+
+```c
+static int f(int x) {
+  return x;
+}
+
+int err = f(1);
+if (err == 0) err = f(kin_open());
+```
+
+```
+kinformer pods --server http://x
+```
+"""
+
+
+def self_test(cc):
+    """Each rule fails at what it is for, and at nothing else."""
+    cases = [(GOOD, []),
+             (GOOD.replace("f(1)", "g(1)"), [check_code]),
+             (GOOD.replace("LICENSE", "LICENCE"), [check_links]),
+             (GOOD.replace("`kin_open`", "`kin_opened`"), [check_names]),
+             (GOOD.replace("on_warning", "on_warnings"), [check_names]),
+             (GOOD.replace("--server", "--sever"), [check_commands])]
+    for text, expected in cases:
+        with tempfile.TemporaryDirectory() as name:
+            root = pathlib.Path(name)
+            for folder in ("include/kin", "tools/kinformer"):
+                (root / folder).mkdir(parents=True)
+            (root / "README.md").write_text(text)
+            (root / "LICENSE").write_text("")
+            (root / "include/kin/kin.h").write_text(
+                "typedef struct uv_loop_t uv_loop_t;\n"
+                "typedef struct kin_client kin_client;\n"
+                "typedef struct kin_informer kin_informer;\n"
+                "typedef struct kin_factory kin_factory;\n"
+                "int kin_open(void);\n/* kin_opened */\nint on_warning;\n")
+            (root / "tools/kinformer/options.c").write_text('"server"')
+            context = {"include": root / "include", "cc": cc}
+            if run(root, context, lambda line: None) != expected:
+                print(f"FAIL: {text}")
+                return 1
+    print(f"{len(cases)} passed, 0 failed")
+    return 0
+
+
+def main():
+    if sys.argv[1] == "--self-test":
+        return self_test(sys.argv[2])
+    context = {"include": sys.argv[2], "cc": sys.argv[3]}
+    failed = run(pathlib.Path(sys.argv[1]), context, print)
+    print(f"{len(RULES) - len(failed)} passed, {len(failed)} failed")
+    return len(failed) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
