@@ -347,8 +347,10 @@ static void test_factory_copies(void **state) {
   fw_close(&w);
   assert_int_equal(kin_factory_close(w.factory, count_call, &refused),
                    KIN_EALREADY);
-  fw_finish(&w);
+  script_run(&w.vh.script); /* it is gone before its client closes */
+  assert_int_equal(w.factories_closed, 1);
   assert_int_equal(refused, 0);
+  fw_finish(&w);
   kin_informer_names_free(names);
 }
 
