@@ -57,7 +57,7 @@ static void teardown(fixture *f) {
 }
 
 /* "name uid version users" as one word, which is what is asserted too; "-" is
- * no uid. */
+ * no uid, or no version. */
 static kin_object *object_of_words(const char *words) {
   char name[32];
   char uid[32];
@@ -68,7 +68,8 @@ static kin_object *object_of_words(const char *words) {
   return object_format(NULL,
                        "{'metadata':{'name':'%s','uid':'%s',"
                        "'resourceVersion':'%s','labels':{'users':'%s'}}}",
-                       name, strcmp(uid, "-") != 0 ? uid : "", version, users);
+                       name, strcmp(uid, "-") != 0 ? uid : "",
+                       strcmp(version, "-") != 0 ? version : "", users);
 }
 
 typedef enum action { STORE = 1, WRITE, SEEN, GONE, FORGET, WAIT } action;
@@ -177,6 +178,8 @@ static void test_mutation_cache_on_put(void **state) {
        "u 9",
        "u 9",
        1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u -"}}, "u 5", "u 5", 0}, /* 0 */
+      {{{STORE, "pod u -"}, {WRITE, "pod u 1"}}, "u 1", "u 1", 1},
       {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {SEEN, "pod u 6"}},
        "u 7",
        "u 7",
@@ -368,17 +371,23 @@ static void test_mutation_cache_default_time(void **state) {
   fixture f;
   setup(&f, true);
   kin_mutation_cache_free(f.cache);
+  kin_allocator allocator = f.memory.allocator;
   kin_mutation_cache_options options = KIN_MUTATION_CACHE_OPTIONS_INIT;
+  options.allocator = &allocator;
   options.store = f.store;
   options.now_ms = clock_of;
   options.now_ctx = &f;
   options.include_adds = true;
   assert_int_equal(kin_mutation_cache_new(&f.cache, &options), 0);
+  memset(&options, 0xff, sizeof options); /* there are copies */
+  memset(&allocator, 0, sizeof allocator);
   act(&f, WRITE, "pod u 7");
   f.now += 5 * 60 * 1000;
   assert_pod(&f, "u 7");
   f.now++;
+  assert_int_equal(kin_mutation_cache_count(f.cache), 1); /* out of date */
   assert_pod(&f, "");
+  assert_int_equal(kin_mutation_cache_count(f.cache), 0);
   teardown(&f);
 }
 
