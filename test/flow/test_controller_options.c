@@ -209,6 +209,12 @@ static void test_controller_tells_errors(void **state) {
   cw_finish(&w);
 }
 
+static void add_object(cw_world *w, const char *key) {
+  kin_object *object = object_keyed(NULL, key, 1);
+  assert_int_equal(kin_queue_add(w->queue, object), 0);
+  kin_object_unref(object);
+}
+
 /* OQ-03: in order, what failed is in front of all else, which waits with it:
  * 0.1 s, and up to 6.4 s. */
 static void test_controller_hopeless_item_in_order(void **state) {
@@ -220,12 +226,8 @@ static void test_controller_hopeless_item_in_order(void **state) {
   mini_serve(&w.vh.server);
   w.failing_key = "bad";
   w.failures_left = 9;
-  static const char *const keys[] = {"bad", "good"};
-  for (size_t i = 0; i < 2; i++) {
-    kin_object *object = object_keyed(NULL, keys[i], 1);
-    assert_int_equal(kin_queue_add(w.queue, object), 0);
-    kin_object_unref(object);
-  }
+  add_object(&w, "bad");
+  add_object(&w, "good");
   static const struct {
     uint64_t ms;
     unsigned tries;
@@ -237,8 +239,47 @@ static void test_controller_hopeless_item_in_order(void **state) {
     assert_int_equal(w.process_errors, waits[i].tries);
     assert_int_equal(kin_queue_count(w.queue), 2);
   }
-  script_advance(&w.vh.script, 6400);
-  change_log_expect(&w.log, "A:bad@1 A:good@1");
+  /* Nor is it tried for what comes behind it. */
+  add_object(&w, "late");
+  script_run(&w.vh.script);
+  assert_int_equal(w.process_errors, 9);
+  script_advance(&w.vh.script, 6399);
+  change_log_expect(&w.log, "");
+  script_advance(&w.vh.script, 1);
+  change_log_expect(&w.log, "A:bad@1 A:good@1 A:late@1");
+  /* The next one waits from the beginning. */
+  w.failures_left = 2;
+  add_object(&w, "bad2");
+  script_advance(&w.vh.script, 99);
+  assert_int_equal(w.process_errors, 10);
+  script_advance(&w.vh.script, 1);
+  assert_int_equal(w.process_errors, 11);
+  cw_finish(&w);
+}
+
+/* Not in order, something new is worth a try of all, at once, and what goes
+ * through ends the waits. */
+static void test_controller_hopeless_item_and_news(void **state) {
+  (void)state;
+  cw_world w;
+  cw_init(&w, CW_QUEUE_DELTA, 0);
+  w.options.retry_on_error = true;
+  assert_int_equal(cw_open(&w), 0);
+  mini_serve(&w.vh.server);
+  w.failing_key = "bad";
+  w.failures_left = UINT32_MAX;
+  add_object(&w, "bad");
+  script_advance(&w.vh.script, 100 + 200 + 400);
+  assert_int_equal(w.process_errors, 4);
+  add_object(&w, "good");
+  script_run(&w.vh.script);
+  change_log_expect(&w.log, "A:good@1");
+  unsigned tries = w.process_errors;
+  assert_in_range(tries, 5, 6);
+  script_advance(&w.vh.script, 99);
+  assert_int_equal(w.process_errors, tries);
+  script_advance(&w.vh.script, 1);
+  assert_int_equal(w.process_errors, tries + 1);
   cw_finish(&w);
 }
 
@@ -294,6 +335,7 @@ int main(void) {
       cmocka_unit_test(test_controller_tells_keys),
       cmocka_unit_test(test_controller_tells_errors),
       cmocka_unit_test(test_controller_hopeless_item_in_order),
+      cmocka_unit_test(test_controller_hopeless_item_and_news),
       cmocka_unit_test(test_controller_store_is_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

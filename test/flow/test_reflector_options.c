@@ -288,6 +288,20 @@ static void test_options_are_copied(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* A name may have 255 bytes. */
+static void test_longest_name(void **state) {
+  (void)state;
+  char name[256];
+  memset(name, 'n', sizeof name - 1);
+  name[255] = '\0';
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  f.options.name = name;
+  assert_int_equal(reflector_rig_open(&f), 0);
+  assert_string_equal(kin_reflector_name(f.reflector), name);
+  reflector_rig_finish(&f);
+}
+
 static void resume_inside(reflector_rig *f) {
   if (strchr(f->log, 'V') != NULL) {
     f->is_full = false;
@@ -386,6 +400,7 @@ int main(void) {
       cmocka_unit_test(test_lists_without_a_version),
       cmocka_unit_test(test_required_functions),
       cmocka_unit_test(test_options_are_copied),
+      cmocka_unit_test(test_longest_name),
       cmocka_unit_test(test_resumed_by_the_store),
       cmocka_unit_test(test_resync_of_a_queue),
       cmocka_unit_test(test_close_is_refused),

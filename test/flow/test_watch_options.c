@@ -278,6 +278,32 @@ static void test_informer_watcher_default_limit(void **state) {
   finish(&w);
 }
 
+/* Nor is anything coalesced while it is paused, if that is what is asked
+ * for. */
+static void test_informer_watcher_paused_without_limit(void **state) {
+  (void)state;
+  for (int is_exact = 0; is_exact < 2; is_exact++) {
+    watcher_world w;
+    init(&w);
+    w.options.exact_limit = is_exact != 0 ? KIN_NEVER : 0;
+    mini_put(&w.vh.server, 0);
+    assert_int_equal(try_open(&w), 0);
+    mini_serve(&w.vh.server);
+    kin_informer_watcher_pause(w.watcher);
+    for (int i = 0; i < 3; i++) {
+      mini_put(&w.vh.server, 0);
+      mini_serve(&w.vh.server);
+    }
+    watch_log_expect(&w.log, "A:even/p0@101 ");
+    kin_informer_watcher_resume(w.watcher);
+    script_run(&w.vh.script);
+    watch_log_expect(&w.log, is_exact != 0
+                                 ? "M:even/p0@102 M:even/p0@103 M:even/p0@104 "
+                                 : "M:even/p0@104 ");
+    finish(&w);
+  }
+}
+
 /* A close that is refused calls nothing back; there need be no callback. */
 static void test_watchers_closed_twice(void **state) {
   (void)state;
@@ -307,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_error_event),
       cmocka_unit_test(test_informer_watcher_resource),
       cmocka_unit_test(test_informer_watcher_default_limit),
+      cmocka_unit_test(test_informer_watcher_paused_without_limit),
       cmocka_unit_test(test_watchers_closed_twice),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
