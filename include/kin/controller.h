@@ -91,7 +91,8 @@ typedef struct kin_controller_options {
   /* An item whose processing failed is put back as by kin_queue_item.requeue
    * (OQ-03): FIFO and delta at the end, unless its key is queued, in order in
    * front. Once nothing else is queued, or at once if in order, there is a wait
-   * before it is tried again: 0.1 s, and up to 6.4 s as it goes on. */
+   * before it is tried again: 0.1 s, and up to 6.4 s as it goes on; FIFO and
+   * delta, until something else is queued. */
   bool retry_on_error;
 
   /* Second way: handlers, copied; NULL: only the store is kept. They may call

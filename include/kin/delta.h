@@ -74,7 +74,7 @@ KIN_EXTERN int kin_deltas_key(const kin_deltas *deltas, kin_str *key);
 
 /* Copies changes, to keep them beyond a callback: with references to the
  * objects of its own, and strings. `allocator` may be NULL and is copied.
- * Errors: KIN_EINVAL (NULL, also for objects that are listed), KIN_ENOMEM.
+ * Errors: KIN_EINVAL (NULL, also for an array of listed objects), KIN_ENOMEM.
  * Cost: O(changes + listed objects). */
 KIN_EXTERN int kin_deltas_copy(kin_deltas **out, const kin_deltas *deltas,
                                const kin_allocator *allocator);

@@ -189,8 +189,8 @@ typedef struct kin_feed_error {
   const char *reason;     /* a Status reason such as "Expired" */
   const char *message;
 
-  /* Without a status: a negative code, 0 for KIN_ESTATUS, and its class, NONE
-   * for the one that fits the code. KIN_EGONE is the same as 410. */
+  /* Without a status: a negative code, anything else for KIN_ESTATUS, and its
+   * class, NONE for the one that fits the code. KIN_EGONE is the same as 410. */
   int code;
   kin_error_class error_class;
 } kin_feed_error;

@@ -55,9 +55,10 @@ typedef struct kin_mutation {
  * and in any hands; what an informer has in its store is checked with less
  * effort by the option mutation_check of its client.
  *
- * An object costs a reference, 40 bytes, and one byte for each 8 of its own
- * unless it is sealed already. It is forgotten two to four minutes after it was
- * added last, as in client-go, but not before it has been compared once more.
+ * An object costs a reference, 45 bytes, and, unless it is sealed already, 8
+ * for each 64 begun of its header, of its strings and of its JSON. It is
+ * forgotten two to four minutes after it was added last, as in client-go, but
+ * not before it has been compared once more.
  *
  * Nothing runs in the background: give it the objects of a handler's add and
  * update events, and call kin_mutation_detector_check every second or so. It

@@ -70,9 +70,10 @@ typedef struct kin_pager_options {
   /* What is listed; required, copied. Used are group, version, plural,
    * namespaces (at most one), label_selector, field_selector, page_size (0:
    * 500, KIN_NEVER: all in one page), max_object_bytes, keep_managed_fields,
-   * fields, metadata_only, source, parameters and modify; no_watch_list does
-   * not matter; the rest must be as KIN_INFORMER_OPTIONS_INIT has it. An item
-   * over max_object_bytes is given with its key only. */
+   * fields, metadata_only, source, parameters, and modify with its data;
+   * no_watch_list, data and transform_data have no effect; the rest must be as
+   * KIN_INFORMER_OPTIONS_INIT has it. An item over max_object_bytes is given
+   * with its key only. */
   const kin_informer_options *resource;
 
   /* The version that is asked for, at most 63 bytes, and how it is meant:

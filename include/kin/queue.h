@@ -204,8 +204,8 @@ typedef int (*kin_queue_process_cb)(kin_queue *queue, kin_queue_item *item,
  * fails is gone, unless `requeue` is set (DF-13).
  * Errors: KIN_EAGAIN (empty: nothing to do now), KIN_ECLOSED (empty and
  * closed), KIN_EINVAL (no callback, or its result was positive), KIN_EALREADY
- * (called from a callback of this queue), KIN_ENOMEM (nothing was taken), what
- * the callback returned. */
+ * (called from a process or pure callback of this queue), KIN_ENOMEM (nothing
+ * was taken), what the callback returned. */
 KIN_EXTERN int kin_queue_pop(kin_queue *queue, kin_queue_process_cb process,
                              void *data);
 

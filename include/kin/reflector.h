@@ -51,8 +51,9 @@ typedef struct kin_reflector_options {
    * are group, version, plural, namespaces (at most one), label_selector,
    * field_selector, page_size, max_object_bytes, keep_managed_fields, fields,
    * metadata_only, no_watch_list, source, parameters, modify and its data,
-   * consistency, start_version, stale_after_ms and internal_error_retry_ms; the
-   * rest must be as KIN_INFORMER_OPTIONS_INIT has it.
+   * consistency, start_version, stale_after_ms and internal_error_retry_ms; data
+   * and transform_data have no effect; the rest must be as
+   * KIN_INFORMER_OPTIONS_INIT has it.
    *
    * A list that comes as a watch is gathered, and given to the store at once as
    * what it has come to when it is complete (WL-03, WL-04). */

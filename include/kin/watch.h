@@ -86,8 +86,8 @@ typedef struct kin_retry_watcher_options {
   /* What is watched; required, copied. Used are group, version, plural,
    * namespaces (at most one), label_selector, field_selector, max_object_bytes,
    * keep_managed_fields, fields, metadata_only, source, parameters, and modify
-   * with its data; no_watch_list does not matter; the rest must be as
-   * KIN_INFORMER_OPTIONS_INIT has it. */
+   * with its data; no_watch_list, data and transform_data have no effect; the
+   * rest must be as KIN_INFORMER_OPTIONS_INIT has it. */
   const kin_informer_options *resource;
 
   /* The changes after this one are shown; required, at most 63 bytes, not "" or

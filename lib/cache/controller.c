@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <kin/error.h>
 #include <kin/reflector_store.h>
@@ -16,6 +17,8 @@
 /* A controller's life: options, what the reflector puts in, and the end, which
  * has come when both the reflector is gone and what the loop has to free is
  * freed. */
+
+#define MAX_NAME_BYTES 255u
 
 static_assert(offsetof(kin_controller_options, data) + sizeof(void *) ==
                   sizeof(kin_controller_options),
@@ -233,6 +236,11 @@ static const char *fault_of(const kin_controller_options *o) {
   return o->queue->changed != NULL ? "queue: is another controller's" : NULL;
 }
 
+/* As the reflector's: the queue would have another error for it. */
+static int check_name(const char *name) {
+  return name != NULL && strlen(name) > MAX_NAME_BYTES ? KIN_ETOOBIG : 0;
+}
+
 static int make_queue(kin_controller *c) {
   const kin_controller_options *o = &c->options;
   bool is_delta = o->queue_kind == KIN_CONTROLLER_DELTA;
@@ -312,6 +320,9 @@ static int init(kin_controller *c, const kin_controller_options *options) {
   if (err == 0 && c->options.queue != NULL &&
       kin_queue_is_closed(c->options.queue)) {
     err = KIN_ECLOSED;
+  }
+  if (err == 0) {
+    err = check_name(c->options.name);
   }
   if (err == 0) {
     err = make_parts(c);

@@ -11,8 +11,10 @@ the table of doc/client-go-parity.md under "Upstream tests" says why the name
 does not apply. Not both; and a cited name must be in the list.
 
 Names: each line of upstream_names.txt must be in the first column of a table
-of that page, and the last column of each row must name tests that exist. A
-cell may abbreviate: `.Add` stands for that member of every type named before
+of that page. The last column of each row must name tests that exist, as must
+the text between the tables. A test whose name several files have is named with
+its file: `backoff/test_kinds` is that of test_backoff.c. A cell of the first
+column may abbreviate: `.Add` stands for that member of every type named before
 it in the cell, `…Options.Name` for that member of all types that end so. A
 name that two packages have is written with its package: `dynamiclister.New`.
 
@@ -44,6 +46,7 @@ BEHAVIOUR = re.compile(
 ASSERTION = re.compile(r"\bassert_\w+\s*\(")
 CHECKING = re.compile(r"_(assert|expect|drain|story)(_|$)")
 WORD = re.compile(r"\w+")
+TEST_REFERENCE = re.compile(r"(?:\w+/)*\btest_\w+\b(?!\.)")
 
 Tree = collections.namedtuple("Tree", "tests names page sources build")
 Upstream = collections.namedtuple("Upstream", "files ids")
@@ -293,25 +296,52 @@ def check_names(tree):
     return problems
 
 
-def check_proofs(tree):
-    known = set()
-    for path, text in tree.sources.items():
+def known_tests(sources):
+    """Name of a test -> the files that have one, without "test_" and suffix."""
+    known = collections.defaultdict(set)
+    for path, text in sources.items():
+        stem = pathlib.PurePath(path).stem.removeprefix("test_")
+        names = []
         if is_test_file(path):
-            known.update(f.name for f in find_functions(split_source(text)[0])
-                         if f.is_test)
+            names = [f.name for f in find_functions(split_source(text)[0])
+                     if f.is_test]
         elif path.endswith(".py"):
-            known.update(re.findall(r"^\s*def (test_\w+)\(", text, re.M))
+            names = re.findall(r"^\s*def (test_\w+)\(", text, re.M)
+        for name in names:
+            known[name].add(stem)
+    return known
+
+
+def problem_of_reference(reference, known):
+    file, _, name = reference.rpartition("/")
+    files = known.get(name, set())
+    if not files or (file and file not in files):
+        return f"no such test: {reference or '(none)'}"
+    if not file and len(files) > 1:
+        return f"{name} is in several files: {', '.join(sorted(files))}"
+    return None
+
+
+def check_proofs(tree):
+    known = known_tests(tree.sources)
     problems = []
+    references = []
     for row in read_rows(tree.page):
         if row.section == NOT_APPLICABLE:
             continue
-        place = f"parity page, line {row.line}"
         if len(row.cells) != 4:
-            problems.append(f"{place}: {len(row.cells)} cells instead of 4")
+            problems.append(f"parity page, line {row.line}: "
+                            f"{len(row.cells)} cells instead of 4")
             continue
-        proofs = [p.strip(" `") for p in row.cells[3].split(",")]
-        problems += [f"{place}: no such test: {p or '(none)'}" for p in proofs
-                     if p not in known]
+        references += [(row.line, p.strip(" `"))
+                       for p in row.cells[3].split(",")]
+    for number, line in enumerate(tree.page.split("\n"), 1):
+        if not line.startswith("|"):
+            references += [(number, r) for r in TEST_REFERENCE.findall(line)]
+    for number, reference in references:
+        problem = problem_of_reference(reference, known)
+        if problem is not None:
+            problems.append(f"parity page, line {number}: {problem}")
     return problems
 
 
@@ -352,8 +382,11 @@ static void test_c(void **state) {
   rig_expect("TestNone");
 }
 
+static void test_twice(void **state) {
+}
+
 int main(void) {
-  run(test_a, test_c);
+  run(test_a, test_c, test_twice);
 }
 """
 
@@ -371,11 +404,13 @@ void rig_expect_not(int *x) {
 GOOD_PAGE = """
 ## Queues
 
+A file, `test/unit/test_x.c`, and tests: (test_a, y/test_twice).
+
 | client-go | kinformer | same? | proved by |
 |---|---|---|---|
 | `Queue`, `FIFO`: `.Add` | `kin_queue` | The same. | test_a, `test_c` |
 | `…Options.Name` | none | None. | test_py |
-| `lister.New` | none | None. | test_a |
+| `lister.New` | none | None. | test_a, x/test_twice |
 
 ## Upstream tests
 
@@ -401,7 +436,8 @@ GOOD = Tree(
     page=GOOD_PAGE.replace("`lister.New`", "`lister.New`, `New2`"),
     sources={"test/unit/test_x.c": GOOD_TEST,
              "test/support/rig.c": GOOD_SUPPORT,
-             "test/cli/test_y.py": "def test_py():\n  pass\n"},
+             "test/cli/test_y.py": "def test_py():\n  pass\n"
+                                  "def test_twice():\n  pass\n"},
     build="unit_tests = [\n  'x',\n]")
 
 
@@ -473,6 +509,14 @@ def broken_trees():
     yield "no proof", with_page("test_py", ""), "no such test: (none)"
     yield "a helper is no proof", with_page("test_py", "helper"), \
         "no such test: helper"
+    yield "two tests of one name", with_page("x/test_twice", "test_twice"), \
+        "test_twice is in several files: x, y"
+    yield "not in that file", with_page("x/test_twice", "z/test_twice"), \
+        "no such test: z/test_twice"
+    yield "no such test, in the text", with_page("(test_a", "(test_gone"), \
+        "no such test: test_gone"
+    yield "two of one name, in the text", \
+        with_page("y/test_twice", "test_twice"), "test_twice is in several"
     yield "a cell too few", with_page("| None. | test_py |", "| test_py |"), \
         "3 cells"
 

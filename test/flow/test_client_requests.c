@@ -14,6 +14,8 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "informer/env.h"
+#include "informer/host.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 
@@ -422,6 +424,31 @@ static void test_limit(void **state) {
   close_all(&b);
 }
 
+/* RQ-07: without a burst there is that of a second, and at least one. */
+static void test_burst_of_a_second(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t qps_milli;
+    uint32_t burst;
+    unsigned at_once;
+  } rows[] = {{1, 0, 1},      {1000, 0, 1}, {2500, 0, 3},
+              {10000, 0, 10}, {1, 7, 7},    {10000, 1, 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    bench b;
+    bench_init(&b, list_and_watch, 2);
+    b.options.qps_milli = rows[i].qps_milli;
+    b.options.burst = rows[i].burst;
+    assert_int_equal(kin_client_open(&b.client, &b.loop, &b.options), 0);
+    kin__bucket *bucket = &kin__client_host(b.client)->env->limiter->bucket;
+    unsigned count = 0;
+    while (kin__bucket_try(bucket, bucket->at_ns)) {
+      count++;
+    }
+    assert_int_equal(count, rows[i].at_once);
+    close_all(&b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_impersonation),
@@ -433,6 +460,7 @@ int main(void) {
       cmocka_unit_test(test_close_in_every_callback),
       cmocka_unit_test(test_allocations_fail),
       cmocka_unit_test(test_limit),
+      cmocka_unit_test(test_burst_of_a_second),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,84 @@ static void test_controller_sweep_outages(void **state) {
   }
 }
 
+/* An item of a controller's own that memory was out for is put back, told as
+ * such and processed later: no list has to make up for it. */
+static void test_controller_sweep_items(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    unsigned retried = 0;
+    for (size_t n = 1;; n++) {
+      cw_world w;
+      cw_init(&w, kind, 0);
+      w.log.is_terse = true;
+      assert_int_equal(cw_open(&w), 0);
+      mini_serve(&w.vh.server);
+      atomic_store(&w.vh.memory.calls, 0);
+      w.vh.memory.fail_at = n;
+      for (int i = 0; i < 3; i++) {
+        mini_put(&w.vh.server, i);
+      }
+      mini_delete(&w.vh.server, 1);
+      mini_serve(&w.vh.server);
+      bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+      w.vh.memory.fail_at = 0;
+      if (w.process_errors > 0) {
+        assert_int_equal(w.process_errors, 1);
+        assert_int_equal(w.process_error, KIN_ENOMEM);
+        assert_true(w.was_retried);
+        kin_controller_stats stats;
+        kin_controller_get_stats(w.controller, &stats);
+        assert_int_equal(stats.retries, 1);
+        retried++;
+      }
+      mini_pass(&w.vh.server, 5000);
+      kin_status status;
+      kin_controller_get_status(w.controller, &status);
+      assert_int_equal(status.relists, 0);
+      cw_assert_truth(&w);
+      cw_finish(&w);
+      if (!has_failed) {
+        break;
+      }
+    }
+    assert_true(retried > 0);
+  }
+}
+
+/* The same of a list and a resync of everything, which are processed in
+ * steps. */
+static void test_controller_sweep_lists(void **state) {
+  (void)state;
+  unsigned retried = 0;
+  for (size_t n = 1;; n++) {
+    cw_world w;
+    cw_init(&w, CW_IN_ORDER, 0);
+    w.log.is_terse = true;
+    for (int i = 0; i < 3; i++) {
+      mini_put(&w.vh.server, i);
+    }
+    assert_int_equal(cw_open(&w), 0);
+    atomic_store(&w.vh.memory.calls, 0);
+    w.vh.memory.fail_at = n;
+    mini_serve(&w.vh.server);
+    bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+    w.vh.memory.fail_at = 0;
+    if (w.process_errors > 0) {
+      assert_int_equal(w.process_error, KIN_ENOMEM);
+      assert_true(w.was_retried);
+      assert_string_equal(w.error_key, ""); /* of all */
+      retried++;
+    }
+    mini_pass(&w.vh.server, 5000);
+    cw_assert_truth(&w);
+    cw_finish(&w);
+    if (!has_failed) {
+      break;
+    }
+  }
+  assert_true(retried > 0);
+}
+
 /* CO-10, CO-03: the controller, or what it lives in, is closed in each
  * callback, handlers, process functions and errors among them: no other comes,
  * and all is gone. */
@@ -247,6 +325,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_controller_sweep_allocations),
       cmocka_unit_test(test_controller_sweep_outages),
+      cmocka_unit_test(test_controller_sweep_items),
+      cmocka_unit_test(test_controller_sweep_lists),
       cmocka_unit_test(test_controller_sweep_closes),
       cmocka_unit_test(test_controller_sweep_closes_between_steps),
       cmocka_unit_test(test_controller_store_while_closing),

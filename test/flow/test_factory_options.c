@@ -268,6 +268,93 @@ static void test_factory_names(void **state) {
   fw_finish(&w);
 }
 
+/* What an informer brings of its own is for the first time that it is asked
+ * for; data alone means that it wants no callbacks. */
+static void test_factory_own_options(void **state) {
+  (void)state;
+  static const char *const even[] = {"even"};
+  static const char *const odd[] = {"odd"};
+  factory_world w = {0};
+  vh_init(&w.vh, 0);
+  kin_factory_options options = fw_options(&w);
+  options.namespaces = even;
+  options.namespace_count = 1;
+  assert_int_equal(fw_open(&w, &options), 0);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  io.namespaces = odd;
+  io.namespace_count = 1;
+  io.data = &io;
+  kin_informer *pods;
+  assert_int_equal(kin_factory_informer_with(w.factory, &io, &pods), 0);
+  io.namespaces = even;
+  io.label_selector = "late=1";
+  kin_informer *same;
+  assert_int_equal(kin_factory_informer_with(w.factory, &io, &same), 0);
+  assert_ptr_equal(same, pods);
+  assert_int_equal(kin_factory_start(w.factory), 0);
+  script_run(&w.vh.script);
+  assert_string_equal(w.vh.script.last_target,
+                      "/api/v1/namespaces/odd/pods?limit=500&"
+                      "resourceVersion=0");
+  script_respond(&w.vh.script, "/pods", 503, "");
+  assert_int_equal(w.errors, 0);
+  assert_int_equal(w.states, 0);
+  assert_null(kin_factory_informer_id(w.factory, pods));
+  fw_finish(&w);
+}
+
+static void count_call(void *data) {
+  ++*(int *)data;
+}
+
+/* What the options point to is the caller's again at once, but for the name, of
+ * which there is a reference; 4,096 periods are not too many. A close that is
+ * refused calls nothing back. */
+static void test_factory_copies(void **state) {
+  (void)state;
+  static kin_factory_resync resyncs[4096];
+  char plural[] = "pods";
+  for (size_t i = 0; i < 4096; i++) {
+    resyncs[i] = (kin_factory_resync){"", "v1", "others", 5000};
+  }
+  resyncs[4095] = (kin_factory_resync){"", "v1", plural, 1000};
+  factory_world w = {0};
+  vh_init(&w.vh, 0);
+  mini_put(&w.vh.server, 1);
+  kin_informer_names *names;
+  kin_informer_name *name;
+  assert_int_equal(kin_informer_names_new(&names, NULL), 0);
+  assert_int_equal(kin_informer_name_new(&name, names, "mine"), 0);
+  kin_factory_options options = fw_options(&w);
+  options.resyncs = resyncs;
+  options.resync_count = 4096;
+  options.name = name;
+  assert_int_equal(fw_open(&w, &options), 0);
+  kin_informer_name_unref(name);
+  memset(plural, 'x', sizeof plural - 1);
+  memset(resyncs, 0, sizeof resyncs);
+  memset(&options, 0xff, sizeof options);
+  kin_informer *pods = fw_informer(&w, "pods");
+  assert_string_equal(
+      kin_informer_id_name(kin_factory_informer_id(w.factory, pods)), "mine");
+  recorder rec;
+  recorder_init(&rec);
+  assert_int_equal(recorder_listen(&rec, pods), 0);
+  assert_int_equal(kin_factory_start(w.factory), 0);
+  mini_pass(&w.vh.server, 3500);
+  assert_int_equal(count_resyncs(&rec), 3);
+  int refused = 0;
+  fw_close(&w);
+  assert_int_equal(kin_factory_close(w.factory, count_call, &refused),
+                   KIN_EALREADY);
+  script_run(&w.vh.script); /* it is gone before its client closes */
+  assert_int_equal(w.factories_closed, 1);
+  assert_int_equal(refused, 0);
+  fw_finish(&w);
+  kin_informer_names_free(names);
+}
+
 static void test_factory_bad_input(void **state) {
   (void)state;
   factory_world w = {0};
@@ -355,6 +442,8 @@ int main(void) {
       cmocka_unit_test(test_factory_transform),
       cmocka_unit_test(test_factory_listers),
       cmocka_unit_test(test_factory_names),
+      cmocka_unit_test(test_factory_own_options),
+      cmocka_unit_test(test_factory_copies),
       cmocka_unit_test(test_factory_bad_input),
       cmocka_unit_test(test_factory_full),
   };

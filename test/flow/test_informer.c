@@ -429,6 +429,17 @@ static void test_misuse_is_refused(void **state) {
   options.plural = "../secrets";
   assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
                    KIN_EINVAL);
+  options.plural = "Pods"; /* client-go makes it lower case */
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
+                   KIN_EINVAL);
+  options = good;
+  options.group = "a/b";
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
+                   KIN_EINVAL);
+  options = good;
+  options.version = "v 1";
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
+                   KIN_EINVAL);
   options = good;
   options.namespaces = twice;
   options.namespace_count = 2;

@@ -171,6 +171,7 @@ static void test_failures(void **state) {
       {{.status = 429, .retry_after_s = 60}, KIN_ESTATUS, KIN_CLASS_THROTTLED},
       {{.status = 500}, KIN_ESTATUS, KIN_CLASS_SERVER},
       {{.code = 0}, KIN_ESTATUS, KIN_CLASS_SERVER},
+      {{.code = 5}, KIN_ESTATUS, KIN_CLASS_SERVER},
       {{.code = KIN_EJSON}, KIN_EJSON, KIN_CLASS_DECODE},
       {{.code = KIN_ENOMEM}, KIN_ENOMEM, KIN_CLASS_MEMORY},
       {{.code = KIN_EEOF, .retry_after_s = 60}, KIN_EEOF, KIN_CLASS_CONNECT},

@@ -195,6 +195,107 @@ static void test_nonsense_is_refused(void **state) {
   source_rig_close(&f);
 }
 
+/* Bookmarks and errors have functions of their own. */
+static void test_types_that_are_no_events(void **state) {
+  (void)state;
+  static const kin_watch_event_type types[] = {
+      KIN_WATCH_BOOKMARK, KIN_WATCH_ERROR, (kin_watch_event_type)0};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    source_rig f;
+    source_rig_open_watching(&f);
+    kin_object *object = hand_source_object("a@9");
+    assert_int_equal(kin_feed_event(f.source.feed, types[i], object),
+                     KIN_EINVAL);
+    kin_object_unref(object);
+    hand_source_expect(&f.source, "x");
+    assert_all_closed(&f);
+    script_run(&f.vh.script);
+    assert_string_equal(source_rig_status(&f).resource_version, "5");
+    event_log_expect(&f.log, "");
+    source_rig_close(&f);
+  }
+}
+
+/* What an informer asks a source for, and how it is answered. */
+typedef struct asked {
+  virtual_host vh;
+  kin_informer *informer;
+  kin_feed *feed;
+  char token[KIN__TOKEN_SIZE];
+  char text[256]; /* "list namespace|labels|fields|version|match" */
+  uint32_t limit;
+  uint32_t timeout_s;
+  size_t parameter_count;
+  int answers; /* given to open and cancel as a pointer to itself */
+} asked;
+
+static int note_request(void *ctx, const kin_feed_request *request,
+                        kin_feed *feed, void **out) {
+  asked *a = ctx;
+  a->feed = feed;
+  snprintf(a->token, sizeof a->token, "%s", request->continue_token);
+  snprintf(a->text, sizeof a->text, "%s %s|%s|%s|%s|%s",
+           request->is_watch ? "watch" : "list", request->namespace_,
+           request->label_selector, request->field_selector,
+           request->resource_version, request->resource_version_match);
+  a->limit = request->limit;
+  a->timeout_s = request->timeout_s;
+  a->parameter_count = request->parameter_count;
+  assert_false(request->send_initial_events);
+  *out = &a->answers;
+  return 0;
+}
+
+static void note_cancel(void *ctx, void *answer) {
+  asked *a = ctx;
+  assert_ptr_equal(answer, &a->answers);
+  a->answers++;
+}
+
+/* Strings are never NULL; a limit is a list's, a time a watch's. A token of 16
+ * KiB comes back whole. */
+static void test_requests(void **state) {
+  (void)state;
+  static const char *const one[] = {"ns"};
+  static asked a;
+  memset(&a, 0, sizeof a);
+  vh_init(&a.vh, 0);
+  kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
+  source.open = note_request;
+  source.cancel = note_cancel;
+  source.ctx = &a;
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.source = &source;
+  options.namespaces = one;
+  options.namespace_count = 1;
+  options.field_selector = "x=y";
+  assert_int_equal(kin__host_open_informer(&a.vh.host, &a.informer, &options),
+                   0);
+  assert_int_equal(kin_informer_start(a.informer), 0);
+  script_run(&a.vh.script);
+  assert_string_equal(a.text, "list ns||x=y|0|");
+  assert_int_equal(a.limit, 500);
+  assert_int_equal(a.timeout_s, 0);
+  assert_int_equal(a.parameter_count, 0);
+  static char token[KIN__TOKEN_SIZE];
+  memset(token, 't', sizeof token - 1);
+  assert_int_equal(strlen(token), 16 << 10);
+  assert_int_equal(kin_feed_list_end(a.feed, "5", token), 0);
+  script_run(&a.vh.script);
+  assert_string_equal(a.text, "list ns||x=y||");
+  assert_string_equal(a.token, token);
+  assert_int_equal(kin_feed_list_end(a.feed, "5", NULL), 0);
+  script_run(&a.vh.script);
+  assert_string_equal(a.text, "watch ns||x=y|5|");
+  assert_string_equal(a.token, "");
+  assert_int_equal(a.limit, 0);
+  assert_in_range(a.timeout_s, 300, 600);
+  assert_int_equal(a.answers, 0);
+  vh_finish(&a.vh);
+  assert_int_equal(a.answers, 1);
+}
+
 static int open_nothing(void *ctx, const kin_feed_request *request,
                         kin_feed *feed, void **out) {
   (void)ctx;
@@ -245,6 +346,8 @@ int main(void) {
       cmocka_unit_test(test_classes_are_checked),
       cmocka_unit_test(test_long_versions_and_tokens),
       cmocka_unit_test(test_nonsense_is_refused),
+      cmocka_unit_test(test_types_that_are_no_events),
+      cmocka_unit_test(test_requests),
       cmocka_unit_test(test_sources_that_lack_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ static void test_refused_changes(void **state) {
     hand_source_event(&f.source, KIN_WATCH_DELETED, "b@12");
     hand_source_bookmark(&f.source, "13");
     assert_version(&f, "13");
+    reflector_rig_expect(&f, "+b@10 V10 ~b@11 V11 -b@12 V12 B13 V13");
     assert_int_equal(f.errors, 0);
     assert_non_null(strstr(f.vh.text, "E pods.v1: add b: "));
     assert_non_null(strstr(f.vh.text, "E pods.v1: update b: "));

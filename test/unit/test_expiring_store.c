@@ -20,10 +20,12 @@ typedef struct fixture {
   uint64_t now;
   const char *never; /* key that the policy spares; NULL: no policy */
   uint64_t last_age;
+  unsigned clock_calls;
   kin_expiring_store *store;
 } fixture;
 
 static uint64_t clock_of(void *ctx) {
+  ((fixture *)ctx)->clock_calls++;
   return ((fixture *)ctx)->now;
 }
 
@@ -166,6 +168,95 @@ static void test_expiring_store_ttl(void **state) {
     assert_keys(&f, rows[i].is_there ? "foo" : "");
     teardown(&f);
   }
+}
+
+/* EX-02: a policy decides alone. */
+static void test_expiring_store_policy_beats_ttl(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, 1, "spared");
+  put(&f, "spared", 1);
+  put(&f, "other", 1);
+  assert_false(has(&f, "other"));
+  f.now += 1000;
+  assert_true(has(&f, "spared"));
+  teardown(&f);
+}
+
+/* The clock is asked once by what puts or looks at objects, however many they
+ * are, and by nothing else. */
+static void test_expiring_store_clock(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, 100, NULL);
+  put(&f, "a", 1);
+  put(&f, "b", 1);
+  put(&f, "c", 1);
+  assert_int_equal(f.clock_calls, 3);
+  assert_true(has(&f, "a"));
+  assert_int_equal(f.clock_calls, 4);
+  f.now += 101;
+  kin_cursor cursor = {0};
+  assert_null(kin_expiring_store_next(f.store, &cursor));
+  assert_int_equal(f.clock_calls, 5);
+  kin_object *objects[] = {object_keyed(NULL, "a", 3),
+                           object_keyed(NULL, "b", 3)};
+  const kin_object *list[] = {objects[0], objects[1]};
+  assert_int_equal(kin_expiring_store_replace(f.store, list, 2, KIN__LIT("4")),
+                   0);
+  assert_int_equal(f.clock_calls, 6);
+  kin_object_unref(objects[0]);
+  kin_object_unref(objects[1]);
+  assert_keys(&f, "a b");
+  assert_int_equal(kin_expiring_store_delete(f.store, KIN__LIT("a")), 0);
+  assert_int_equal(kin_expiring_store_bookmark(f.store, KIN__LIT("5")), 0);
+  assert_false(has(&f, "absent"));
+  assert_int_equal(put(&f, "x/y/z", 1), KIN_EKEY);
+  assert_int_equal(f.clock_calls, 6);
+  teardown(&f);
+}
+
+/* A sweep in steps: between two of them objects come, go and expire; what stays
+ * is met once. */
+static void test_expiring_store_paused_scan(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, 100, NULL);
+  put(&f, "a", 1);
+  put(&f, "b", 1);
+  put(&f, "c", 1);
+  put(&f, "d", 1);
+  kin_cursor cursor = {0};
+  const kin_object *object = kin_expiring_store_next(f.store, &cursor);
+  assert_string_equal(kin_object_key(object).data, "a");
+  f.now += 101;
+  put(&f, "c", 2);
+  put(&f, "a", 2);
+  object = kin_expiring_store_next(f.store, &cursor);
+  assert_string_equal(kin_object_key(object).data, "c");
+  assert_null(kin_expiring_store_next(f.store, &cursor));
+  assert_keys(&f, "a c");
+  teardown(&f);
+}
+
+/* Options are copied, the allocator too. */
+static void test_expiring_store_copies_options(void **state) {
+  (void)state;
+  fixture f = {.now = 5};
+  fail_alloc_init(&f.memory, 0);
+  kin_allocator allocator = f.memory.allocator;
+  kin_expiring_store_options options = KIN_EXPIRING_STORE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.now_ms = clock_of;
+  options.now_ctx = &f;
+  options.ttl_ms = 10;
+  assert_int_equal(kin_expiring_store_new(&f.store, &options), 0);
+  memset(&options, 0xff, sizeof options);
+  memset(&allocator, 0, sizeof allocator);
+  assert_int_equal(put(&f, "a", 1), 0);
+  f.now += 11;
+  assert_false(has(&f, "a"));
+  teardown(&f);
 }
 
 /* EX-01: an update and a replacement begin a new life, also across the 32 bits
@@ -314,6 +405,10 @@ int main(void) {
       cmocka_unit_test(test_expiring_store_put_again),
       cmocka_unit_test(test_expiring_store_scan),
       cmocka_unit_test(test_expiring_store_ttl),
+      cmocka_unit_test(test_expiring_store_policy_beats_ttl),
+      cmocka_unit_test(test_expiring_store_clock),
+      cmocka_unit_test(test_expiring_store_paused_scan),
+      cmocka_unit_test(test_expiring_store_copies_options),
       cmocka_unit_test(test_expiring_store_refreshes),
       cmocka_unit_test(test_expiring_store_version),
       cmocka_unit_test(test_expiring_store_bad_input),

@@ -276,6 +276,24 @@ static void test_features_apply(void **state) {
   assert_true(options.no_watch_list);
 }
 
+/* All other options are left as they are; a set may be copied. */
+static void test_features_apply_to_one_option(void **state) {
+  (void)state;
+  kin_features features = {0};
+  assert_int_equal(kin_features_set(&features, "WatchListClient", false), 0);
+  kin_features copy = features;
+  memset(&features, 0, sizeof features);
+  kin_informer_options options;
+  memset(&options, 0x5a, sizeof options);
+  options.size = sizeof options;
+  options.no_watch_list = false;
+  kin_informer_options expected;
+  memcpy(&expected, &options, sizeof options);
+  kin_features_apply(&copy, &options);
+  expected.no_watch_list = true;
+  assert_memory_equal(&options, &expected, sizeof options);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_features_are_known),
@@ -286,6 +304,7 @@ int main(void) {
       cmocka_unit_test(test_features_set_fails),
       cmocka_unit_test(test_features_unknown_is_off),
       cmocka_unit_test(test_features_apply),
+      cmocka_unit_test(test_features_apply_to_one_option),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

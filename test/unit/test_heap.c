@@ -297,7 +297,10 @@ static void test_heap_put_after_close(void **state) {
   kin_heap_entry entry = {KIN__LIT("test"), number(1)};
   size_t done = 9;
   assert_int_equal(put(&f, "test", 1), KIN_ECLOSED);
-  assert_int_equal(put(&f, "foo", 1), KIN_ECLOSED);
+  void *old = &f;
+  assert_int_equal(kin_heap_put(f.heap, KIN__LIT("foo"), number(1), &old),
+                   KIN_ECLOSED);
+  assert_null(old);
   assert_int_equal(put_new(&f, "test", 1), KIN_ECLOSED);
   assert_int_equal(kin_heap_put_all(f.heap, &entry, 1, &done), KIN_ECLOSED);
   assert_int_equal(done, 0);
@@ -335,6 +338,68 @@ static void test_heap_scan(void **state) {
   teardown(&f);
 }
 
+/* A scan may be paused while items come and go: those that stay are met once;
+ * a key is borrowed until its item is taken out. */
+static void test_heap_paused_scan(void **state) {
+  (void)state;
+  enum { STAYING = 200 };
+  fixture f;
+  setup(&f);
+  char key[16];
+  for (int i = 0; i < STAYING; i++) {
+    snprintf(key, sizeof key, "s%d", i);
+    put(&f, key, i);
+    snprintf(key, sizeof key, "g%d", i);
+    put(&f, key, i);
+  }
+  kin_cursor cursor = {0};
+  kin_str first;
+  void *item;
+  assert_true(kin_heap_next(f.heap, &cursor, &first, &item));
+  assert_true(kin__str_equal(first, KIN__LIT("s0")));
+  unsigned met[STAYING] = {1};
+  kin_str next;
+  for (int i = 0; kin_heap_next(f.heap, &cursor, &next, &item); i++) {
+    if (next.data[0] == 's') {
+      met[*(int *)item]++;
+    }
+    if (i < STAYING) {
+      snprintf(key, sizeof key, "g%d", i);
+      assert_int_equal(drop(&f, key), 0);
+      snprintf(key, sizeof key, "n%d", i);
+      put(&f, key, 1000 + i);
+    }
+  }
+  for (int i = 0; i < STAYING; i++) {
+    assert_int_equal(met[i], 1);
+  }
+  assert_true(kin__str_equal(first, KIN__LIT("s0")));
+  teardown(&f);
+}
+
+/* Options are copied, the allocator too. */
+static void test_heap_copies_options(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  unsigned compared = 0;
+  kin_allocator allocator = memory.allocator;
+  kin_heap_options options = KIN_HEAP_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.less = less;
+  options.data = &compared;
+  kin_heap *heap;
+  assert_int_equal(kin_heap_new(&heap, &options), 0);
+  memset(&options, 0xff, sizeof options);
+  memset(&allocator, 0, sizeof allocator);
+  assert_int_equal(kin_heap_put(heap, KIN__LIT("a"), number(2), NULL), 0);
+  assert_int_equal(kin_heap_put(heap, KIN__LIT("b"), number(1), NULL), 0);
+  assert_ptr_equal(kin_heap_peek(heap), &numbers[1]);
+  assert_true(memory.live_blocks > 0);
+  kin_heap_free(heap);
+  assert_int_equal(memory.live_blocks, 0);
+}
+
 static void test_heap_bad_input(void **state) {
   (void)state;
   fixture f;
@@ -347,6 +412,10 @@ static void test_heap_bad_input(void **state) {
   assert_int_equal(kin_heap_put_new(f.heap, KIN__LIT("bar"), NULL), KIN_EINVAL);
   assert_int_equal(put(&f, "", 1), KIN_EKEY);
   assert_int_equal(put_new(&f, "", 1), KIN_EKEY);
+  old = &f;
+  assert_int_equal(kin_heap_put(f.heap, KIN__LIT(""), number(1), &old),
+                   KIN_EKEY);
+  assert_null(old);
   assert_int_equal(drop(&f, ""), KIN_ENOENT);
   assert_int_equal(kin_heap_count(f.heap), 1);
   assert_int_equal(get(&f, "foo"), 10);
@@ -474,6 +543,8 @@ int main(void) {
       cmocka_unit_test(test_heap_close),
       cmocka_unit_test(test_heap_put_after_close),
       cmocka_unit_test(test_heap_scan),
+      cmocka_unit_test(test_heap_paused_scan),
+      cmocka_unit_test(test_heap_copies_options),
       cmocka_unit_test(test_heap_bad_input),
       cmocka_unit_test(test_heap_random_runs),
       cmocka_unit_test(test_heap_fails_cleanly),

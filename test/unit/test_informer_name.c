@@ -80,8 +80,61 @@ static void test_informer_name_bounds(void **state) {
   assert_int_equal(kin_informer_id_new(&id, NULL, text, NULL, "pods"),
                    KIN_ETOOBIG);
   assert_null(id);
+  assert_int_equal(kin_informer_id_new(&id, NULL, NULL, text, "pods"),
+                   KIN_ETOOBIG);
+  assert_int_equal(kin_informer_id_new(&id, NULL, NULL, NULL, text),
+                   KIN_ETOOBIG);
+  assert_null(id);
   text[1024] = '\0';
   kin_informer_name_unref(hold(text));
+  id = identify(NULL, text, text, text);
+  assert_string_equal(kin_informer_id_group(id), text);
+  assert_string_equal(kin_informer_id_version(id), text);
+  assert_string_equal(kin_informer_id_plural(id), text);
+  kin_informer_id_free(id);
+}
+
+/* All strings are copied, and the allocator; what is left out of a resource is
+ * the core group and "v1". */
+static void test_informer_name_copies(void **state) {
+  (void)state;
+  kin_allocator allocator = memory.allocator;
+  kin_informer_names *registry;
+  assert_int_equal(kin_informer_names_new(&registry, &allocator), 0);
+  memset(&allocator, 0, sizeof allocator);
+  char text[] = "name";
+  char group[] = "apps";
+  char version[] = "v2";
+  char plural[] = "things";
+  kin_informer_name *name;
+  assert_int_equal(kin_informer_name_new(&name, registry, text), 0);
+  kin_informer_id *id = identify(name, group, version, plural);
+  text[0] = group[0] = version[0] = plural[0] = 'X';
+  assert_string_equal(kin_informer_name_text(name), "name");
+  assert_string_equal(kin_informer_id_name(id), "name");
+  assert_string_equal(kin_informer_id_group(id), "apps");
+  assert_string_equal(kin_informer_id_version(id), "v2");
+  assert_string_equal(kin_informer_id_plural(id), "things");
+  kin_informer_id_free(id);
+  id = identify(name, NULL, NULL, "pods");
+  assert_string_equal(kin_informer_id_group(id), "");
+  assert_string_equal(kin_informer_id_version(id), "v1");
+  kin_informer_names_free(registry);
+  assert_string_equal(kin_informer_name_text(name), "name"); /* still valid */
+  assert_string_equal(kin_informer_id_name(id), "name");
+  kin_informer_id_free(id);
+  kin_informer_name_unref(name);
+}
+
+/* A name is held until its last reference goes. */
+static void test_informer_name_references(void **state) {
+  (void)state;
+  kin_informer_name *name = hold("a");
+  assert_ptr_equal(kin_informer_name_ref(name), name);
+  kin_informer_name_unref(name);
+  expect_error("a", KIN_EEXIST);
+  kin_informer_name_unref(name);
+  kin_informer_name_unref(hold("a"));
 }
 
 /* A registry is an object, so two do not know each other's names. */
@@ -225,6 +278,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       WITH_NAMES(test_informer_name_new),
       WITH_NAMES(test_informer_name_bounds),
+      WITH_NAMES(test_informer_name_copies),
+      WITH_NAMES(test_informer_name_references),
       WITH_NAMES(test_informer_names_are_apart),
       WITH_NAMES(test_informer_id_is_reserved_once),
       WITH_NAMES(test_informer_id_without_a_name),

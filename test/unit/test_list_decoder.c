@@ -124,6 +124,11 @@ static void test_list_half_surrogate_pairs(void **state) {
       {LIST("[" ITEM("a\\ud800") "]"), KIN_EJSON, 0},
       {LIST("[{\"metadata\":{\"name\":\"a\",\"uid\":\"\\udc00\"}}]"), KIN_EJSON,
        0},
+      {LIST("[{\"metadata\":{\"name\":\"a\",\"namespace\":\"\\ud800n\"}}]"),
+       KIN_EJSON, 0},
+      {LIST(
+           "[{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"\\udc00\"}}]"),
+       KIN_EJSON, 0},
       {LIST("[{\"metadata\":{\"name\":\"a\"},\"s\":\"\\udc00\"}]"), 0,
        KIN_EJSON},
   };
@@ -142,6 +147,26 @@ static void test_list_half_surrogate_pairs(void **state) {
     }
     list_run_finish(&r);
   }
+}
+
+/* A number that no double holds is text like any other. */
+static void test_list_huge_number(void **state) {
+  (void)state;
+  list_run r;
+  list_run_init(&r);
+  assert_int_equal(
+      list_run_decode(
+          &r,
+          kin__cstr(LIST("[{\"metadata\":{\"name\":\"a\"},\"n\":-21e999}]")),
+          0),
+      0);
+  assert_int_equal(r.got.count, 1);
+  kin_object_view *view;
+  assert_int_equal(kin_object_view_open(&view, r.got.objects[0]), 0);
+  assert_non_null(strstr(kin_object_view_json(view).data, "\"n\":-21e999"));
+  assert_non_null(kin_object_view_document(view, NULL));
+  kin_object_view_close(view);
+  list_run_finish(&r);
 }
 
 /* Where a member occurs twice the first counts. */
@@ -552,6 +577,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_outcomes),
       cmocka_unit_test(test_list_half_surrogate_pairs),
+      cmocka_unit_test(test_list_huge_number),
       cmocka_unit_test(test_list_duplicate_members),
       cmocka_unit_test(test_list_own_strings),
       cmocka_unit_test(test_list_item_too_big),

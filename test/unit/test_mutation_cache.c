@@ -56,7 +56,8 @@ static void teardown(fixture *f) {
   assert_int_equal(f->memory.live_blocks, 0);
 }
 
-/* "name uid version users" as one word, which is what is asserted too. */
+/* "name uid version users" as one word, which is what is asserted too; "-" is
+ * no uid, or no version. */
 static kin_object *object_of_words(const char *words) {
   char name[32];
   char uid[32];
@@ -67,7 +68,8 @@ static kin_object *object_of_words(const char *words) {
   return object_format(NULL,
                        "{'metadata':{'name':'%s','uid':'%s',"
                        "'resourceVersion':'%s','labels':{'users':'%s'}}}",
-                       name, uid, version, users);
+                       name, strcmp(uid, "-") != 0 ? uid : "",
+                       strcmp(version, "-") != 0 ? version : "", users);
 }
 
 typedef enum action { STORE = 1, WRITE, SEEN, GONE, FORGET, WAIT } action;
@@ -176,6 +178,8 @@ static void test_mutation_cache_on_put(void **state) {
        "u 9",
        "u 9",
        1},
+      {{{STORE, "pod u 5"}, {WRITE, "pod u -"}}, "u 5", "u 5", 0}, /* 0 */
+      {{{STORE, "pod u -"}, {WRITE, "pod u 1"}}, "u 1", "u 1", 1},
       {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {SEEN, "pod u 6"}},
        "u 7",
        "u 7",
@@ -216,6 +220,7 @@ static void test_mutation_cache_on_delete(void **state) {
       {{{WRITE, "pod u 7"}, {GONE, "pod u 5"}}, "", "", 1}, /* same uid */
       {{{WRITE, "pod v 7"}, {GONE, "pod u 5"}}, "", "v 7", 1},
       {{{WRITE, "pod v 7"}, {GONE, "pod u 9"}}, "", "", 1},
+      {{{WRITE, "pod - 9"}, {GONE, "pod - 5"}}, "", " 9", 1}, /* no uid */
       {{{GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod u 5"}, {GONE, "pod u 9"}}, "", "", 1},
       {{{STORE, "pod v 10"}, {GONE, "pod u 9"}}, "v 10", "v 10", 0},
@@ -250,6 +255,7 @@ static void test_mutation_cache_update_and_recreate(void **state) {
   static const story stories[] = {
       {{{GONE, "pod u 8"}, {WRITE, "pod v 9"}}, "", "v 9", 1},
       {{{GONE, "pod u 8"}, {WRITE, "pod v 7"}}, "", "", 1},
+      {{{GONE, "pod - 8"}, {WRITE, "pod - 9"}}, "", " 9", 1}, /* no uid */
       {{{GONE, "pod u 8"}, {STORE, "pod v 9"}, {WRITE, "pod v 10"}},
        "v 10",
        "v 10",
@@ -355,6 +361,33 @@ static void test_mutation_cache_is_bounded(void **state) {
   assert_by_user(&f, "x", "a@1 b@1");
   act(&f, WRITE, "c u 1 x");
   assert_by_user(&f, "x", "a@1 c@1");
+  teardown(&f);
+}
+
+/* CN-07: a write is remembered for five minutes if nothing else is said, and up
+ * to their end. */
+static void test_mutation_cache_default_time(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  kin_mutation_cache_free(f.cache);
+  kin_allocator allocator = f.memory.allocator;
+  kin_mutation_cache_options options = KIN_MUTATION_CACHE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.store = f.store;
+  options.now_ms = clock_of;
+  options.now_ctx = &f;
+  options.include_adds = true;
+  assert_int_equal(kin_mutation_cache_new(&f.cache, &options), 0);
+  memset(&options, 0xff, sizeof options); /* there are copies */
+  memset(&allocator, 0, sizeof allocator);
+  act(&f, WRITE, "pod u 7");
+  f.now += 5 * 60 * 1000;
+  assert_pod(&f, "u 7");
+  f.now++;
+  assert_int_equal(kin_mutation_cache_count(f.cache), 1); /* out of date */
+  assert_pod(&f, "");
+  assert_int_equal(kin_mutation_cache_count(f.cache), 0);
   teardown(&f);
 }
 
@@ -555,6 +588,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_cache_by_index),
       cmocka_unit_test(test_mutation_cache_index_errors),
       cmocka_unit_test(test_mutation_cache_is_bounded),
+      cmocka_unit_test(test_mutation_cache_default_time),
       cmocka_unit_test(test_mutation_cache_compares_versions),
       cmocka_unit_test(test_mutation_cache_bad_input),
       cmocka_unit_test(test_mutation_cache_fails_cleanly),

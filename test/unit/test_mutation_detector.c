@@ -69,6 +69,7 @@ static void setup(fixture *f) {
   fail_alloc_init(&f->memory, 0);
   kin_mutation_detector_options options = options_of(f);
   assert_int_equal(kin_mutation_detector_new(&f->detector, &options), 0);
+  memset(&options, 0xff, sizeof options); /* there is a copy */
 }
 
 static void teardown(fixture *f) {
@@ -299,6 +300,43 @@ static void test_mutation_detector_adds_once(void **state) {
   teardown(&f);
 }
 
+/* What is kept for one of the three parts of an object. */
+static size_t sums_of(const kin_object *object, kin_mutation_part part) {
+  return (kin__object_part(object, part).length + 63) / 64 * 8;
+}
+
+/* What an object costs besides a reference: 45 bytes, and 8 for each 64 begun
+ * of its parts; that of a client which seals its objects, 45. */
+static void test_mutation_detector_costs(void **state) {
+  (void)state;
+  enum { COUNT = 33000 };
+  kin_object *like = pod("a");
+  for (int is_sealed = 0; is_sealed < 2; is_sealed++) {
+    fixture f;
+    setup(&f);
+    kin__memory *memory = kin__memory_new(NULL);
+    if (is_sealed != 0) {
+      kin__memory_use_seals(memory, KIN_MUTATION_CHECK_CHECKSUM);
+    }
+    size_t before = atomic_load(&f.memory.live_bytes);
+    size_t sums = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+      kin_object *object = sealed(memory, like);
+      for (int part = KIN_MUTATION_HEADER;
+           part <= KIN_MUTATION_JSON && is_sealed == 0; part++) {
+        sums += sums_of(object, (kin_mutation_part)part);
+      }
+      add(&f, object);
+      kin_object_unref(object);
+    }
+    kin__memory_unref(memory);
+    size_t grown = atomic_load(&f.memory.live_bytes) - before;
+    assert_in_range(grown - sums, COUNT * 40u, COUNT * 46u);
+    teardown(&f);
+  }
+  kin_object_unref(like);
+}
+
 /* 100,000 objects, 1,000 a call: all are compared in a pass, also the last. */
 static void test_mutation_detector_bounded_steps(void **state) {
   (void)state;
@@ -420,6 +458,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_detector_keeps_for),
       cmocka_unit_test(test_mutation_detector_clock_goes_back),
       cmocka_unit_test(test_mutation_detector_adds_once),
+      cmocka_unit_test(test_mutation_detector_costs),
       cmocka_unit_test(test_mutation_detector_bounded_steps),
       cmocka_unit_test(test_mutation_detector_callback_adds),
       cmocka_unit_test(test_mutation_detector_bad_input),

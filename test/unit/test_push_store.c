@@ -22,6 +22,7 @@ typedef struct fixture {
   unsigned pushes;
   char pushed[256]; /* "key@version" of the last push */
   bool writes;      /* from inside the push */
+  kin_object *kept; /* the last push's first object, a reference */
 } fixture;
 
 static void on_push(const kin_object_list *objects, void *data) {
@@ -29,6 +30,8 @@ static void on_push(const kin_object_list *objects, void *data) {
   f->pushes++;
   f->pushed[0] = '\0';
   assert_int_equal(objects->objects == NULL, objects->count == 0);
+  kin_object_unref(f->kept);
+  f->kept = objects->count > 0 ? kin_object_ref(objects->objects[0]) : NULL;
   for (size_t i = 0; i < objects->count; i++) {
     const kin_object *object = objects->objects[i];
     size_t at = strlen(f->pushed);
@@ -42,6 +45,8 @@ static void on_push(const kin_object_list *objects, void *data) {
     assert_int_equal(kin_push_store_delete(f->store, key), KIN_EALREADY);
     kin_object *object = object_keyed(NULL, "z", 1);
     assert_int_equal(kin_push_store_put(f->store, object), KIN_EALREADY);
+    assert_int_equal(kin_push_store_delete_object(f->store, object),
+                     KIN_EALREADY);
     kin_object_unref(object);
     assert_int_equal(kin_push_store_replace(f->store, NULL, 0, key),
                      KIN_EALREADY);
@@ -68,6 +73,7 @@ static void teardown(fixture *f) {
   unsigned pushes = f->pushes;
   kin_push_store_free(f->store);
   assert_int_equal(f->pushes, pushes);
+  kin_object_unref(f->kept); /* outlives the store */
   assert_int_equal(f->memory.live_blocks, 0);
 }
 
@@ -188,6 +194,32 @@ static void test_push_store_refuses_changes_while_pushing(void **state) {
   teardown(&f);
 }
 
+/* UD-01: deleting by an object what is absent is a success, as for any store,
+ * so it pushes. Options are copied, the allocator too; the content is one and
+ * the same for ever. */
+static void test_push_store_delete_of_an_absent_object(void **state) {
+  (void)state;
+  fixture f = {.pushed = "none"};
+  fail_alloc_init(&f.memory, 0);
+  kin_allocator allocator = f.memory.allocator;
+  kin_push_store_options options = KIN_PUSH_STORE_OPTIONS_INIT;
+  options.allocator = &allocator;
+  options.push = on_push;
+  options.data = &f;
+  assert_int_equal(kin_push_store_new(&f.store, &options), 0);
+  memset(&options, 0xff, sizeof options);
+  memset(&allocator, 0, sizeof allocator);
+  const kin_store *content = kin_push_store_content(f.store);
+  put(&f, "a", 1);
+  kin_object *object = object_keyed(NULL, "b", 7);
+  assert_int_equal(kin_push_store_delete_object(f.store, object), 0);
+  kin_object_unref(object);
+  assert_pushed(&f, 2, "a@1");
+  assert_store_version(content, "7");
+  assert_ptr_equal(kin_push_store_content(f.store), content);
+  teardown(&f);
+}
+
 static void test_push_store_fails_cleanly(void **state) {
   (void)state;
   for (size_t n = 1;; n++) {
@@ -230,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_push_store_reads_do_not_push),
       cmocka_unit_test(test_push_store_failures_do_not_push),
       cmocka_unit_test(test_push_store_refuses_changes_while_pushing),
+      cmocka_unit_test(test_push_store_delete_of_an_absent_object),
       cmocka_unit_test(test_push_store_fails_cleanly),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

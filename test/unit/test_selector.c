@@ -18,7 +18,7 @@ static kin_object *make_object(void) {
   return object_of(NULL, "{'metadata':{'name':'a','labels':{'app':'web',"
                          "'tier':'front','empty':'','n':'10','big':'x10',"
                          "'example.com/role':'db','esc\\u0061ped':'y\\u0065s',"
-                         "'neg':'-3','odd':7}}}");
+                         "'neg':'-3','odd':7,'none':null}}}");
 }
 
 static bool matches(const kin_object *object, const char *text) {
@@ -88,6 +88,8 @@ static void test_selector_matches(void **state) {
       {"role=db", false},
       {"escaped=yes", true},
       {"odd", false}, /* no string, so no label */
+      {"none", false},
+      {"!none,app", true},
       {"in in (in)", false},
       {"in", false},
       {"notin notin (notin)", true},

@@ -131,7 +131,9 @@ static void test_sync_set_keys(void **state) {
   fail_alloc memory;
   fail_alloc_init(&memory, 0);
   kin_sync_set *set;
-  assert_int_equal(kin_sync_set_new(&set, &memory.allocator), 0);
+  kin_allocator allocator = memory.allocator;
+  assert_int_equal(kin_sync_set_new(&set, &allocator), 0);
+  memset(&allocator, 0, sizeof allocator); /* there is a copy */
   char key[32];
   for (unsigned i = 0; i < 2 * KEYS; i++) {
     snprintf(key, sizeof key, "ns/pod-%u", i % KEYS);
@@ -229,6 +231,7 @@ static void setup(world *w) {
   options.release = count_release;
   options.data = w;
   assert_int_equal(kin_lazy_new(&w->lazy, &options), 0);
+  memset(&options, 0xff, sizeof options); /* there is a copy */
 }
 
 /* Every value is released once. */

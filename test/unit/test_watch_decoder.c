@@ -92,6 +92,20 @@ static const struct {
      "error 500 InternalError: an ERROR event whose object is no Status "
      "failure\n"},
 
+    /* A member given twice, half of a surrogate pair, a number for nobody. */
+    {"{\"type\":\"DELETED\",\"object\":{" META("a", "1") "," META("b",
+                                                                  "2") "}}",
+     0,
+     "deleted [/a] uid  version 1 labels  {" META("a", "1") "," META(
+         "b", "2") "}\n"},
+    {"{\"type\":\"DELETED\",\"object\":{" META("a", "1") ",\"s\":\"\\udc00\"}}",
+     0,
+     "deleted [/a] uid  version 1 labels  {" META("a",
+                                                  "1") ",\"s\":\"\\udc00\"}\n"},
+    {"{\"type\":\"DELETED\",\"object\":{" META("a", "1") ",\"n\":-21e999}}", 0,
+     "deleted [/a] uid  version 1 labels  {" META("a",
+                                                  "1") ",\"n\":-21e999}\n"},
+
     {"{}", KIN_EUNEXPECTED, ""},
     {"{\"type\":\"ADDED\"}", KIN_EUNEXPECTED, ""},
     {"{\"type\":\"BOOKMARK\"}", KIN_EUNEXPECTED, ""},
@@ -116,6 +130,10 @@ static const struct {
     {"{\"object\":{\"metadata\":{\"namespace\":\"n\"}},\"type\":\"ADDED\"}",
      KIN_EKEY, ""},
 
+    {"{\"type\":\"ADDED\",\"object\":{" META("\\ud800", "1") "}}", KIN_EJSON,
+     ""},
+    {"{\"type\":\"ADDED\",\"object\":{" META("a", "\\udc00") "}}", KIN_EJSON,
+     ""},
     {"garbage", KIN_EJSON, ""},
     {"<html>", KIN_EJSON, ""},
     {"{\"type\":\"BOOKMARK\",\"object\":{}},", KIN_EJSON, "bookmark \n"},
