@@ -226,6 +226,7 @@ static void init_parts(kin_informer *informer) {
                         .seed = seed,
                         .default_resync_ms = options->resync_ms,
                         .handler_ns = env->handler_ns,
+                        .driver = &informer->process_task,
                         .log = env->log,
                         .synced_version = synced_version,
                         .ctx = informer};
