@@ -23,6 +23,10 @@ static kin_listener *listener_of(kin__list *node) {
   for (kin__list *node = (dispatcher)->listeners.next;                         \
        node != &(dispatcher)->listeners; node = node->next)
 
+static kin__slice begin_slice(const kin__dispatcher *dispatcher) {
+  return kin__slice_begin_small(dispatcher->sched, LISTENERS_PER_STEP);
+}
+
 void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   kin__list_init(&dispatcher->listeners);
   kin__list_init(&dispatcher->sync_watches);
@@ -83,9 +87,24 @@ bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
   return dispatcher->emptying != &dispatcher->listeners;
 }
 
-void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
-  while (!kin__list_is_empty(&dispatcher->listeners)) {
+static bool free_first(kin__dispatcher *dispatcher) {
+  if (!kin__list_is_empty(&dispatcher->listeners)) {
     kin__listener_free(listener_of(dispatcher->listeners.next));
+  }
+  return !kin__list_is_empty(&dispatcher->listeners);
+}
+
+bool kin__dispatcher_finish_step(kin__dispatcher *dispatcher) {
+  kin__slice slice = begin_slice(dispatcher);
+  bool has_more = true;
+  while (has_more && kin__slice_next(&slice)) {
+    has_more = free_first(dispatcher);
+  }
+  return has_more;
+}
+
+void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
+  while (free_first(dispatcher)) {
   }
 }
 
@@ -145,10 +164,6 @@ static int reserve_some(kin__dispatcher *dispatcher, kin__slice *slice) {
 }
 
 static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice);
-
-static kin__slice begin_slice(const kin__dispatcher *dispatcher) {
-  return kin__slice_begin_small(dispatcher->sched, LISTENERS_PER_STEP);
-}
 
 int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
   if (is_at_once(dispatcher) && !kin__dispatcher_is_sending(dispatcher)) {

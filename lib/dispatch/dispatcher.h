@@ -106,9 +106,12 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher);
  * nothing, but their handles stay valid. */
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count);
 
-/* Frees the listeners, O(listeners); after close_step has returned false. To be
- * called when users may no longer use their handles, that is immediately before
- * the informer's close callback. */
+/* Frees listeners for one slice, after close_step has returned false, and
+ * returns whether there are more. To be called when users may no longer use
+ * their handles, that is from immediately before the informer's close callback
+ * on. */
+bool kin__dispatcher_finish_step(kin__dispatcher *dispatcher);
+/* The same at once, O(listeners). */
 void kin__dispatcher_finish(kin__dispatcher *dispatcher);
 
 /* Errors: KIN_EINVAL, KIN_ENOTSUP, KIN_ECLOSED (after the first close_step),

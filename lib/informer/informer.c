@@ -72,27 +72,43 @@ static void free_informer(kin_informer *informer) {
   kin__free(env->allocator, informer);
 }
 
+/* `last` may be a copy of an informer that is freed. */
+static void tell_gone(const kin_informer *last, kin__list *watches) {
+  while (!kin__list_is_empty(watches)) {
+    kin__gone_watch *watch =
+        KIN__CONTAINER_OF(watches->next, kin__gone_watch, node);
+    kin__list_remove(&watch->node);
+    watch->gone(watch);
+  }
+  if (last->close_cb != NULL) {
+    last->close_cb(last->close_data);
+  }
+  if (last->settings.options.on_closed != NULL) {
+    last->settings.options.on_closed(last->settings.options.data);
+  }
+}
+
+/* Listeners' handles are valid until the callbacks. Where there are more than
+ * one slice frees, the others, and the informer, go behind the callbacks, and
+ * its client waits for that. */
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
+  bool has_more = kin__dispatcher_finish_step(&informer->dispatcher);
   kin_informer last = *informer;
   kin__list watches;
   kin__list_init(&watches);
   kin__list_splice(&watches, &informer->gone_watches);
-  kin__member_leave(&informer->member);
-  free_informer(informer);
-  while (!kin__list_is_empty(&watches)) {
-    kin__gone_watch *watch =
-        KIN__CONTAINER_OF(watches.next, kin__gone_watch, node);
-    kin__list_remove(&watch->node);
-    watch->gone(watch);
+  if (has_more) {
+    informer->is_told_gone = true;
+    kin__env_defer(informer->env, &informer->gone);
+  } else {
+    kin__member_leave(&informer->member);
+    free_informer(informer);
   }
-  if (last.close_cb != NULL) {
-    last.close_cb(last.close_data);
+  if (!last.is_told_gone) {
+    tell_gone(&last, &watches);
   }
-  if (last.settings.options.on_closed != NULL) {
-    last.settings.options.on_closed(last.settings.options.data);
-  }
-  if (last.members != NULL) {
+  if (!has_more && last.members != NULL) {
     kin__members_left(last.members);
   }
 }
