@@ -63,24 +63,31 @@ static void drop_in_hand(kin__dispatcher *dispatcher) {
   change->count = 0;
 }
 
+/* What is left of a listener is its memory. Returns whether there was more to
+ * drop than one notification. */
+static bool empty_step(kin_listener *listener) {
+  if (!listener->is_closed) {
+    kin__listener_shut(listener);
+  }
+  kin__sched_cancel(listener->dispatcher->sched, &listener->task);
+  kin__listener_queue_clear_step(&listener->queue, 1);
+  if (!kin__listener_queue_is_empty(&listener->queue) ||
+      kin__listener_queue_trim_step(&listener->queue) || listener->is_running) {
+    return true;
+  }
+  kin__listener_queue_finish(&listener->queue);
+  return false;
+}
+
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
   if (!dispatcher->is_closed) {
     dispatcher->is_closed = true;
     drop_in_hand(dispatcher);
     tell_waiting(dispatcher);
-    FOR_EACH(node, dispatcher) {
-      kin__listener_shut(listener_of(node));
-      kin__sched_cancel(dispatcher->sched, &listener_of(node)->task);
-    }
     dispatcher->emptying = dispatcher->listeners.next;
   }
   for (; count > 0 && dispatcher->emptying != &dispatcher->listeners; count--) {
-    kin_listener *listener = listener_of(dispatcher->emptying);
-    kin__listener_queue_clear_step(&listener->queue, 1);
-    if (kin__listener_queue_is_empty(&listener->queue) &&
-        !kin__listener_queue_trim_step(&listener->queue) &&
-        !listener->is_running) {
-      kin__listener_queue_finish(&listener->queue);
+    if (!empty_step(listener_of(dispatcher->emptying))) {
       dispatcher->emptying = dispatcher->emptying->next;
     }
   }

@@ -101,9 +101,10 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher);
 
 /* Ends all listeners; their pending notifications are dropped. Bounded: drops
  * up to `count` notifications, where an empty queue counts as one, and returns
- * whether work is left. From the first call on no callback comes. Legal inside
- * a callback, but work is left until that has returned. Afterwards listeners do
- * nothing, but their handles stay valid. */
+ * whether work is left. From the first call on no callback comes, though the
+ * listeners are shut one after the other. Legal inside a callback, but work is
+ * left until that has returned. Afterwards listeners do nothing, but their
+ * handles stay valid. */
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count);
 
 /* Frees listeners for one slice, after close_step has returned false, and

@@ -166,8 +166,13 @@ void kin__listener_free(kin_listener *listener) {
   kin__free(dispatcher->allocator, listener);
 }
 
+/* A dispatcher that is closed shuts its listeners one after the other. */
+static bool is_over(const kin_listener *listener) {
+  return listener->is_closed || listener->dispatcher->is_closed;
+}
+
 static bool can_deliver(const kin_listener *listener) {
-  return !listener->is_closed && !listener->queue.is_paused;
+  return !is_over(listener) && !listener->queue.is_paused;
 }
 
 static bool has_delivery(const kin_listener *listener) {
@@ -182,7 +187,7 @@ static bool has_work(const kin_listener *listener) {
 }
 
 void kin__listener_wake(kin_listener *listener) {
-  if (!listener->is_closed && has_work(listener)) {
+  if (!is_over(listener) && has_work(listener)) {
     kin__sched_add(listener->dispatcher->sched, &listener->task);
   }
 }
@@ -326,6 +331,9 @@ static bool drop_step(kin_listener *listener) {
 
 static bool listener_step(kin__task *task) {
   kin_listener *listener = KIN__CONTAINER_OF(task, kin_listener, task);
+  if (listener->dispatcher->is_closed) {
+    return false; /* which does the rest */
+  }
   if (listener->is_closed) {
     return drop_step(listener);
   }
@@ -336,8 +344,8 @@ static bool listener_step(kin__task *task) {
     run_slice(listener);
     listener->is_running = false;
   }
-  /* If it was closed meanwhile, kin_listener_close has scheduled the next step,
-   * or the dispatcher, being closed too, does the rest. */
+  /* If it was closed meanwhile, kin_listener_close has scheduled the next
+   * step. */
   return has_work(listener);
 }
 

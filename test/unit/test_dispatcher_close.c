@@ -217,8 +217,9 @@ static size_t close_at;
 static void close_dispatcher(actor *self) {
   if (calls == close_at) {
     for (int i = 0; i < 3; i++) {
-      /* Never done while this callback runs. */
-      assert_true(kin__dispatcher_close_step(&rig.dispatcher, 2));
+      /* Never done while this callback runs; begun at least. */
+      assert_true(kin__dispatcher_close_step(&rig.dispatcher,
+                                             close_at % 2 == 0 ? 2 : 0));
     }
     kin_listener_options options = rig_logging(&added_log);
     kin_listener *late;
@@ -227,6 +228,7 @@ static void close_dispatcher(actor *self) {
     assert_null(late);
     /* Handles are valid until the end, whatever is done with them. */
     kin_listener_pause(self->handle);
+    kin_listener_resume(self->handle);
     kin_listener_resume(actors[(self->index + 1) % LISTENERS].handle);
     close_actor(self);
   }
@@ -303,7 +305,6 @@ static void test_close_step_is_bounded(void **state) {
   }
   close_actor(&actors[0]); /* its step has not run */
   assert_true(kin__dispatcher_close_step(&rig.dispatcher, 10));
-  assert_int_equal(rig_pending(&rig), 0);
   int steps = 1;
   while (kin__dispatcher_close_step(&rig.dispatcher, 10)) {
     steps++;

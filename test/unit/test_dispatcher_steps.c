@@ -170,6 +170,55 @@ static void test_room_is_made_in_time(void **state) {
   expect_reserving(BETWEEN_LOOKS);
 }
 
+static unsigned closed_listeners(void) {
+  unsigned count = 0;
+  for (const kin__list *node = rig.dispatcher.listeners.next;
+       node != &rig.dispatcher.listeners; node = node->next) {
+    count += KIN__CONTAINER_OF(node, const kin_listener, node)->is_closed;
+  }
+  return count;
+}
+
+/* From the first step on there is no callback, whatever is queued or due. */
+static void test_closing_is_done_in_pieces(void **state) {
+  (void)state;
+  for (size_t i = 0; i < LISTENERS; i++) {
+    kin_listener_options options = rig_logging(&logs[i]);
+    options.resync_ms = 1000;
+    handles[i] = rig_listen(&rig, &options);
+  }
+  put("a");
+  assert_int_equal(rig_synced(&rig), 0);
+  rig_run(&rig);
+  expect_all("+a1! S:1#1");
+  rig.sched.max_pieces = LISTENERS;
+  put("a");
+  kin_listener_close(handles[0]); /* its step has not run */
+  assert_true(kin__dispatcher_close_step(&rig.dispatcher, 0));
+  for (unsigned i = 0; i < LISTENERS; i++) {
+    assert_int_equal(closed_listeners(), i > 1 ? i : 1);
+    kin_listener_resume(handles[LISTENERS - 1]);
+    rig_advance(&rig, 1000);
+    assert_int_equal(kin__dispatcher_close_step(&rig.dispatcher, 1),
+                     i + 1 < LISTENERS);
+  }
+  rig_advance(&rig, 1000);
+  expect_all("");
+}
+
+static void test_freeing_is_done_in_pieces(void **state) {
+  (void)state;
+  rig.sched.max_pieces = 3;
+  add_crowd(CROWD);
+  while (kin__dispatcher_close_step(&rig.dispatcher, 1)) {
+  }
+  for (unsigned left = CROWD; left > 0;) {
+    assert_int_equal(rig.dispatcher.listener_count, left);
+    left -= left > 3 ? 3 : left;
+    assert_int_equal(kin__dispatcher_finish_step(&rig.dispatcher), left > 0);
+  }
+}
+
 /* A few listeners are told at once, and nothing is kept for later. */
 static void test_a_few_are_told_at_once(void **state) {
   (void)state;
@@ -524,6 +573,8 @@ int main(void) {
       TEST(test_a_marker_is_told_in_pieces),
       TEST(test_room_is_made_in_pieces),
       TEST(test_room_is_made_in_time),
+      TEST(test_closing_is_done_in_pieces),
+      TEST(test_freeing_is_done_in_pieces),
       TEST(test_a_few_are_told_at_once),
       TEST(test_changes_and_markers_keep_their_order),
       TEST(test_the_second_change_waits_for_the_first),
