@@ -133,9 +133,12 @@ static kin_listener *listen(bench *b, uint64_t *count) {
 static void send_update(bench *b, uint32_t slot, kin_object *old,
                         kin_object *object) {
   check(kin__dispatcher_reserve(&b->dispatcher));
-  kin__notification notification = {
-      .object = object, .old_object = old, .type = KIN_EVENT_UPDATE};
-  kin__dispatcher_send(&b->dispatcher, slot, KIN__AUDIENCE_ALL, &notification);
+  const kin__change change = {
+      .slot = slot,
+      .count = 1,
+      .notifications = {
+          {.object = object, .old_object = old, .type = KIN_EVENT_UPDATE}}};
+  kin__dispatcher_send(&b->dispatcher, &change);
 }
 
 /* Runs one step at a time until none is left. */

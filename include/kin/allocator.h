@@ -16,7 +16,8 @@ extern "C" {
  * realloc also gets the old size. free is never called with NULL. An object may
  * be released on any thread, so free must be thread-safe if objects are handed
  * to other threads. NULL instead of an allocator means the C library's, and
- * pages mapped from the system for the objects of a client.
+ * pages mapped from the system for the objects of a client and for lists that
+ * are not applied yet.
  *
  * Not covered: libuv's own memory (uv_replace_allocator), OpenSSL's
  * (CRYPTO_set_mem_functions), llhttp (allocates nothing) and the C library's

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 
+#include <string.h>
+
 #include <kin/error.h>
 
 #include "base/alloc.h"
+
+/* The block follows the cell's head. */
+static void *take_block(void *ctx, size_t size) {
+  kin__memory *memory = ctx;
+  kin__cell *cell = size <= SIZE_MAX - sizeof *cell
+                        ? kin__cell_take(memory->arena, &memory->allocator,
+                                         memory, sizeof *cell + size)
+                        : NULL;
+  return cell != NULL ? cell + 1 : NULL;
+}
+
+static void give_block(void *ctx, void *block) {
+  (void)ctx;
+  kin__cell_give_here((kin__cell *)block - 1);
+}
+
+static void *resize_block(void *ctx, void *block, size_t old_size,
+                          size_t size) {
+  void *resized = take_block(ctx, size);
+  if (resized != NULL) {
+    memcpy(resized, block, old_size < size ? old_size : size);
+    give_block(ctx, block);
+  }
+  return resized;
+}
 
 kin__memory *kin__memory_new(const kin_allocator *allocator) {
   bool is_default = allocator == NULL;
@@ -13,6 +40,8 @@ kin__memory *kin__memory_new(const kin_allocator *allocator) {
   kin__memory *memory = kin__malloc(allocator, sizeof *memory);
   if (memory != NULL) {
     memory->allocator = *allocator;
+    memory->cells =
+        (kin_allocator){memory, take_block, resize_block, give_block};
     memory->is_default = is_default;
     memory->arena = NULL;
     memory->check = KIN_MUTATION_CHECK_OFF;

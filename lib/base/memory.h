@@ -16,6 +16,10 @@
  * thread. */
 typedef struct kin__memory {
   kin_allocator allocator;
+  /* Blocks in the same slabs, for what grows with the number of objects and is
+   * freed as they go: the C library may give all of it back to the system in
+   * one call. On the owner's thread alone, and not after the arena's end. */
+  kin_allocator cells;
   bool is_default;   /* the C library's: slabs are mapped from the system */
   kin__arena *arena; /* NULL: each object is a block of its own */
   kin_mutation_check check;      /* not OFF: each is sealed, see sealed.h */

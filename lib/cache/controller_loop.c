@@ -108,8 +108,8 @@ static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
   c->was_called = true;
   for (size_t i = 0; i < item->deltas.count && err == 0 && !c->is_closing;
        i++) {
-    err = kin__process_delta(&c->store, &c->timed, &item->deltas.items[i],
-                             item->is_initial);
+    err = kin__handle_deltas_one(&c->store, &c->timed, &item->deltas.items[i],
+                                 item->is_initial);
   }
   if (err != 0) {
     note_key(c, &item->deltas);
@@ -314,8 +314,8 @@ static bool sync_step(kin_controller *c) {
   kin__slice slice = begin_slice(c);
   while (kin__slice_next(&slice)) {
     c->queue->is_processing = true;
-    bool has_more = kin__process_sync_step(&c->store, &c->sync, 1,
-                                           &c->is_closing, &c->timed);
+    bool has_more = kin__handle_deltas_sync_step(&c->store, &c->sync, 1,
+                                                 &c->is_closing, &c->timed);
     c->queue->is_processing = false;
     if (c->is_closing) {
       return true;

@@ -100,8 +100,9 @@ static int delete (kin_store *store, const kin_process_handlers *handlers,
   return err;
 }
 
-int kin__process_delta(kin_store *store, const kin_process_handlers *handlers,
-                       const kin_delta *delta, bool is_initial) {
+int kin__handle_deltas_one(kin_store *store,
+                           const kin_process_handlers *handlers,
+                           const kin_delta *delta, bool is_initial) {
   switch (delta->type) {
   case KIN_DELTA_ADDED:
   case KIN_DELTA_UPDATED:
@@ -121,9 +122,9 @@ int kin__process_delta(kin_store *store, const kin_process_handlers *handlers,
 
 /* --- Everything ----------------------------------------------------------- */
 
-bool kin__process_sync_step(const kin_store *store, kin_cursor *cursor,
-                            uint32_t count, const bool *is_stopped,
-                            const kin_process_handlers *handlers) {
+bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
+                                  uint32_t count, const bool *is_stopped,
+                                  const kin_process_handlers *handlers) {
   uint32_t limit = kin__slots_limit(&store->slots);
   for (; count > 0 && cursor->next < limit && !*is_stopped; count--) {
     kin_object *object =
@@ -159,8 +160,8 @@ static void sync_all(const kin_store *store,
                      const kin_process_handlers *handlers) {
   static const bool is_stopped = false;
   kin_cursor cursor = {0};
-  while (kin__process_sync_step(store, &cursor, UINT32_MAX, &is_stopped,
-                                handlers)) {
+  while (kin__handle_deltas_sync_step(store, &cursor, UINT32_MAX, &is_stopped,
+                                      handlers)) {
   }
 }
 
@@ -185,7 +186,7 @@ int kin_process_deltas(kin_store *store, const kin_process_handlers *handlers,
       sync_all(store, &h);
       break;
     } else {
-      err = kin__process_delta(store, &h, delta, is_initial);
+      err = kin__handle_deltas_one(store, &h, delta, is_initial);
     }
   }
   return err;

@@ -21,13 +21,14 @@ int kin__process_handlers_copy(kin_process_handlers *to,
 
 /* One change of any type but REPLACED_ALL and SYNC_ALL. `handlers` are
  * complete. Errors: see kin_process_deltas. */
-int kin__process_delta(kin_store *store, const kin_process_handlers *handlers,
-                       const kin_delta *delta, bool is_initial);
+int kin__handle_deltas_one(kin_store *store,
+                           const kin_process_handlers *handlers,
+                           const kin_delta *delta, bool is_initial);
 
 /* SYNC_ALL, for the next `count` slots. Returns whether any is left.
  * *is_stopped may be set by a handler: no further one is told then. */
-bool kin__process_sync_step(const kin_store *store, kin_cursor *cursor,
-                            uint32_t count, const bool *is_stopped,
-                            const kin_process_handlers *handlers);
+bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
+                                  uint32_t count, const bool *is_stopped,
+                                  const kin_process_handlers *handlers);
 
 #endif /* KIN_CACHE_PROCESS_H */

@@ -190,7 +190,7 @@ static bool drop_some(kin__list_check *check) {
   if (check->map.segment_count > 0 && kin__map_drop_segment(&check->map)) {
     return true;
   }
-  const kin_allocator *allocator = env_of(check)->allocator;
+  const kin_allocator *allocator = &env_of(check)->memory->cells;
   kin__map_finish(&check->map);
   kin__slots_finish(&check->slots);
   kin__slots_init(&check->slots, allocator, sizeof(entry));
@@ -478,8 +478,8 @@ static kin__list_check *make(const kin__list_check_subject *of) {
     return NULL;
   }
   check->of = *of;
-  kin__slots_init(&check->slots, env->allocator, sizeof(entry));
-  kin__map_init(&check->map, env->allocator, &check->slots);
+  kin__slots_init(&check->slots, &env->memory->cells, sizeof(entry));
+  kin__map_init(&check->map, &env->memory->cells, &check->slots);
   kin__task_init(&check->task, task_step);
   kin__timer_init(&check->timer, on_timer);
   if (init_pager(check) != 0) {

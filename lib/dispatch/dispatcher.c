@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dispatch/dispatcher.h"
 
+#include <assert.h>
+
 #include <kin/error.h>
 
 #include "base/options.h"
@@ -8,8 +10,9 @@
 #include "dispatch/filter.h"
 #include "dispatch/listener.h"
 
-#define CHANGES_AHEAD 16u
-#define WARMED_PER_STEP 1024u
+/* No more than these are told within the call that sends a change. */
+#define LISTENERS_AT_ONCE 64u
+#define LISTENERS_PER_STEP 1024u
 
 static kin_listener *listener_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin_listener, node);
@@ -20,6 +23,10 @@ static kin_listener *listener_of(kin__link *node) {
   for (kin__link *node = (dispatcher)->listeners.next;                         \
        node != &(dispatcher)->listeners; node = node->next)
 
+static kin__slice begin_slice(const kin__dispatcher *dispatcher) {
+  return kin__slice_begin_small(dispatcher->sched, LISTENERS_PER_STEP);
+}
+
 void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   kin__link_init(&dispatcher->listeners);
   kin__link_init(&dispatcher->sync_watches);
@@ -27,32 +34,84 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   dispatcher->is_closed = false;
 }
 
+/* `cached` is borrowed from who sends. */
+static void hold(const kin__notification *notification) {
+  kin__notification_ref(notification);
+  if (notification->type == KIN_EVENT_DELETE) {
+    kin_object_ref(notification->cached);
+  }
+}
+
+static void let_go(const kin__notification *notification,
+                   const kin_allocator *allocator) {
+  if (notification->type == KIN_EVENT_DELETE) {
+    kin_object_unref(notification->cached);
+  }
+  kin__notification_unref(notification, allocator);
+}
+
+static void tell_waiting(kin__dispatcher *dispatcher) {
+  int result = dispatcher->has_synced ? 0 : KIN_ECLOSED;
+  kin__sync_watches_tell(&dispatcher->sync_watches, result);
+}
+
+static void drop_in_hand(kin__dispatcher *dispatcher) {
+  kin__change *change = &dispatcher->in_hand;
+  for (unsigned i = 0; i < change->count; i++) {
+    let_go(&change->notifications[i], dispatcher->allocator);
+  }
+  change->count = 0;
+}
+
+/* What is left of a listener is its memory. Returns whether there was more to
+ * drop than one notification. */
+static bool empty_step(kin_listener *listener) {
+  if (!listener->is_closed) {
+    kin__listener_shut(listener);
+  }
+  kin__sched_cancel(listener->dispatcher->sched, &listener->task);
+  kin__listener_queue_clear_step(&listener->queue, 1);
+  if (!kin__listener_queue_is_empty(&listener->queue) ||
+      kin__listener_queue_trim_step(&listener->queue) || listener->is_running) {
+    return true;
+  }
+  kin__listener_queue_finish(&listener->queue);
+  return false;
+}
+
 bool kin__dispatcher_close_step(kin__dispatcher *dispatcher, size_t count) {
   if (!dispatcher->is_closed) {
     dispatcher->is_closed = true;
-    kin__sync_watches_tell(&dispatcher->sync_watches, KIN_ECLOSED);
-    FOR_EACH(node, dispatcher) {
-      kin__listener_shut(listener_of(node));
-      kin__sched_cancel(dispatcher->sched, &listener_of(node)->task);
-    }
+    drop_in_hand(dispatcher);
+    tell_waiting(dispatcher);
     dispatcher->emptying = dispatcher->listeners.next;
   }
   for (; count > 0 && dispatcher->emptying != &dispatcher->listeners; count--) {
-    kin_listener *listener = listener_of(dispatcher->emptying);
-    kin__listener_queue_clear_step(&listener->queue, 1);
-    if (kin__listener_queue_is_empty(&listener->queue) &&
-        !kin__listener_queue_trim_step(&listener->queue) &&
-        !listener->is_running) {
-      kin__listener_queue_finish(&listener->queue);
+    if (!empty_step(listener_of(dispatcher->emptying))) {
       dispatcher->emptying = dispatcher->emptying->next;
     }
   }
   return dispatcher->emptying != &dispatcher->listeners;
 }
 
-void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
-  while (!kin__link_is_empty(&dispatcher->listeners)) {
+static bool free_first(kin__dispatcher *dispatcher) {
+  if (!kin__link_is_empty(&dispatcher->listeners)) {
     kin__listener_free(listener_of(dispatcher->listeners.next));
+  }
+  return !kin__link_is_empty(&dispatcher->listeners);
+}
+
+bool kin__dispatcher_finish_step(kin__dispatcher *dispatcher) {
+  kin__slice slice = begin_slice(dispatcher);
+  bool has_more = true;
+  while (has_more && kin__slice_next(&slice)) {
+    has_more = free_first(dispatcher);
+  }
+  return has_more;
+}
+
+void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
+  while (free_first(dispatcher)) {
   }
 }
 
@@ -75,85 +134,181 @@ int kin__dispatcher_add(kin__dispatcher *dispatcher,
   return err;
 }
 
-bool kin__dispatcher_warm(kin__dispatcher *dispatcher) {
-  if (dispatcher->warmed > 0) {
-    dispatcher->warmed--;
-    return true;
-  }
-  kin__link *node = dispatcher->warming != NULL ? dispatcher->warming
-                                                : dispatcher->listeners.next;
-  kin__slice slice = kin__slice_begin_small(dispatcher->sched, WARMED_PER_STEP);
-  for (; node != &dispatcher->listeners; node = node->next) {
-    if (!kin__slice_next(&slice)) {
-      dispatcher->warming = node;
-      return false;
-    }
-    kin_listener *listener = listener_of(node);
-    if (!listener->is_closed) {
-      kin__listener_queue_warm(&listener->queue, CHANGES_AHEAD);
-    }
-  }
-  dispatcher->warming = NULL;
-  dispatcher->warmed = CHANGES_AHEAD - 1;
-  return true;
+/* --- Reserving ------------------------------------------------------------ */
+
+static bool is_at_once(const kin__dispatcher *dispatcher) {
+  return dispatcher->listener_count <= LISTENERS_AT_ONCE &&
+         dispatcher->listener_count <= dispatcher->sched->max_pieces;
 }
 
-int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
-  FOR_EACH(node, dispatcher) {
-    kin_listener *listener = listener_of(node);
-    if (!listener->is_closed) {
-      int err = kin__listener_queue_reserve(&listener->queue);
-      if (err != 0) {
-        return err;
-      }
+static int reserve_for(kin_listener *listener) {
+  return listener->is_closed ? 0
+                             : kin__listener_queue_reserve(&listener->queue);
+}
+
+static int reserve_all(kin__dispatcher *dispatcher) {
+  int err = 0;
+  for (kin__link *node = dispatcher->listeners.next;
+       err == 0 && node != &dispatcher->listeners; node = node->next) {
+    err = reserve_for(listener_of(node));
+  }
+  return err;
+}
+
+static int reserve_some(kin__dispatcher *dispatcher, kin__slice *slice) {
+  kin__link *node = dispatcher->reserving != NULL ? dispatcher->reserving
+                                                  : dispatcher->listeners.next;
+  int err = 0;
+  for (; node != &dispatcher->listeners; node = node->next) {
+    err = kin__slice_next(slice) ? reserve_for(listener_of(node)) : KIN__MORE;
+    if (err != 0) {
+      dispatcher->reserving = node;
+      return err;
     }
   }
+  dispatcher->reserving = NULL;
   return 0;
 }
 
-void kin__dispatcher_send(kin__dispatcher *dispatcher, uint32_t slot,
-                          kin__audience audience,
-                          const kin__notification *notification) {
-  uint32_t hash = 0;
-  bool has_hash = false;
-  FOR_EACH(node, dispatcher) {
-    kin_listener *listener = listener_of(node);
-    if (listener->is_closed || slot >= listener->replay ||
-        (audience == KIN__AUDIENCE_RELIST_UPDATES &&
-         !listener->is_relist_updates)) {
-      continue;
+static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice);
+
+int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
+  if (is_at_once(dispatcher) && !kin__dispatcher_is_sending(dispatcher)) {
+    return reserve_all(dispatcher);
+  }
+  kin__slice slice = begin_slice(dispatcher);
+  int err = tell_some(dispatcher, &slice);
+  return err == 0 ? reserve_some(dispatcher, &slice) : err;
+}
+
+/* --- Telling -------------------------------------------------------------- */
+
+/* The hash of a key, once it has been needed. */
+typedef struct key_hash {
+  uint32_t hash;
+  bool is_known;
+} key_hash;
+
+/* A marker is told to nobody who is still being replayed to: who gets synced,
+ * gets it when that ends. */
+static bool is_concerned(const kin_listener *listener,
+                         const kin__change *change) {
+  return !listener->is_closed && change->slot < listener->replay &&
+         (change->audience == KIN__AUDIENCE_ALL || listener->is_relist_updates);
+}
+
+/* Must have been reserved. */
+static inline void tell(kin_listener *listener,
+                        const kin__notification *notification, key_hash *key) {
+  const kin__dispatcher *dispatcher = listener->dispatcher;
+  kin__notification seen;
+  const kin__notification *sent = notification;
+  if (listener->filter != NULL) {
+    if (!kin__filter_apply(listener->filter, listener->data, notification,
+                           &seen)) {
+      return;
     }
-    kin__notification seen;
-    const kin__notification *sent = notification;
-    if (listener->filter != NULL) {
-      if (!kin__filter_apply(listener->filter, listener->data, notification,
-                             &seen)) {
-        continue;
-      }
-      sent = &seen;
+    sent = &seen;
+  }
+  if (!key->is_known && !kin__notification_is_marker(notification) &&
+      kin__listener_queue_is_coalescing(&listener->queue)) {
+    key->hash =
+        kin__hash(&dispatcher->seed, kin_object_key(notification->object));
+    key->is_known = true;
+  }
+  kin__listener_push(listener, sent, key->hash);
+}
+
+static inline void tell_change(kin_listener *listener,
+                               const kin__change *change, key_hash *key) {
+  if (is_concerned(listener, change)) {
+    for (unsigned i = 0; i < change->count; i++) {
+      tell(listener, &change->notifications[i], key);
     }
-    if (!has_hash && kin__listener_queue_is_coalescing(&listener->queue)) {
-      hash = kin__hash(&dispatcher->seed, kin_object_key(notification->object));
-      has_hash = true;
-    }
-    kin__listener_push(listener, sent, hash);
   }
 }
 
-bool kin__dispatcher_wants_unchanged(const kin__dispatcher *dispatcher) {
-  FOR_EACH(node, dispatcher) {
-    const kin_listener *listener = listener_of(node);
-    if (!listener->is_closed && listener->is_relist_updates) {
-      return true;
-    }
+/* Those who wait for synced are told when it is queued everywhere. */
+static void end_change(kin__dispatcher *dispatcher, uint8_t type) {
+  if (type == KIN_EVENT_SYNCED) {
+    tell_waiting(dispatcher);
   }
-  return false;
 }
 
-/* Who is still being replayed to gets synced when that ends. */
-static bool takes_markers(const kin_listener *listener) {
-  return !listener->is_closed && listener->replay == KIN__NO_SLOT;
+static bool is_told_to_all(const kin__dispatcher *dispatcher) {
+  return dispatcher->telling == &dispatcher->listeners ||
+         listener_of(dispatcher->telling)->number >= dispatcher->telling_end;
 }
+
+/* Goes on with the change in hand. A listener that was ahead may have a feed to
+ * go on with. */
+static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice) {
+  if (!kin__dispatcher_is_sending(dispatcher)) {
+    return 0;
+  }
+  key_hash key = {0};
+  while (!is_told_to_all(dispatcher)) {
+    kin_listener *listener = listener_of(dispatcher->telling);
+    int err = kin__slice_next(slice) ? reserve_for(listener) : KIN__MORE;
+    if (err != 0) {
+      return err;
+    }
+    dispatcher->telling = dispatcher->telling->next;
+    tell_change(listener, &dispatcher->in_hand, &key);
+    kin__listener_wake(listener);
+  }
+  drop_in_hand(dispatcher);
+  end_change(dispatcher, dispatcher->in_hand.notifications[0].type);
+  return 0;
+}
+
+int kin__dispatcher_continue(kin__dispatcher *dispatcher) {
+  if (!kin__dispatcher_is_sending(dispatcher)) {
+    return 0;
+  }
+  kin__slice slice = begin_slice(dispatcher);
+  return tell_some(dispatcher, &slice);
+}
+
+static void take_in_hand(kin__dispatcher *dispatcher,
+                         const kin__change *change) {
+  dispatcher->in_hand = *change;
+  dispatcher->telling = dispatcher->listeners.next;
+  dispatcher->telling_end = dispatcher->next_number;
+  for (unsigned i = 0; i < change->count; i++) {
+    hold(&change->notifications[i]);
+  }
+  if (dispatcher->driver != NULL) {
+    kin__sched_add(dispatcher->sched, dispatcher->driver);
+  }
+}
+
+void kin__dispatcher_send(kin__dispatcher *dispatcher,
+                          const kin__change *change) {
+  assert(!kin__dispatcher_is_sending(dispatcher));
+  if (dispatcher->is_closed) {
+    return;
+  }
+  if (!is_at_once(dispatcher)) {
+    take_in_hand(dispatcher, change);
+    return;
+  }
+  key_hash key = {0};
+  FOR_EACH(node, dispatcher) {
+    tell_change(listener_of(node), change, &key);
+  }
+  end_change(dispatcher, change->notifications[0].type);
+}
+
+bool kin__dispatcher_is_ahead(const kin__dispatcher *dispatcher,
+                              const kin_listener *listener) {
+  return kin__dispatcher_is_sending(dispatcher) &&
+         !is_told_to_all(dispatcher) &&
+         listener->number >= listener_of(dispatcher->telling)->number &&
+         listener->number < dispatcher->telling_end;
+}
+
+/* --- Markers -------------------------------------------------------------- */
 
 kin__marker *kin__dispatcher_synced_marker(const kin__dispatcher *dispatcher) {
   kin_str version = dispatcher->synced_version != NULL
@@ -161,6 +316,17 @@ kin__marker *kin__dispatcher_synced_marker(const kin__dispatcher *dispatcher) {
                         : kin__str(NULL, 0);
   return kin__marker_new(dispatcher->allocator, kin__str(NULL, 0), version,
                          kin_store_count(dispatcher->store));
+}
+
+/* Takes the reference. */
+static void send_marker(kin__dispatcher *dispatcher, kin__marker *marker,
+                        kin_event_type type) {
+  const kin__change change = {
+      .slot = KIN__MARKER_SLOT,
+      .count = 1,
+      .notifications = {{.marker = marker, .type = (uint8_t)type}}};
+  kin__dispatcher_send(dispatcher, &change);
+  kin__marker_unref(marker, dispatcher->allocator);
 }
 
 int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
@@ -176,13 +342,7 @@ int kin__dispatcher_synced(kin__dispatcher *dispatcher) {
     return KIN_ENOMEM;
   }
   dispatcher->has_synced = true;
-  FOR_EACH(node, dispatcher) {
-    if (takes_markers(listener_of(node))) {
-      kin__listener_push_synced(listener_of(node), marker);
-    }
-  }
-  kin__marker_unref(marker, dispatcher->allocator);
-  kin__sync_watches_tell(&dispatcher->sync_watches, 0);
+  send_marker(dispatcher, marker, KIN_EVENT_SYNCED);
   return 0;
 }
 
@@ -200,12 +360,6 @@ int kin__dispatcher_relisted(kin__dispatcher *dispatcher, kin_str namespace_,
   if (marker == NULL) {
     return KIN_ENOMEM;
   }
-  kin__notification relisted = {.marker = marker, .type = KIN_EVENT_RELISTED};
-  FOR_EACH(node, dispatcher) {
-    if (takes_markers(listener_of(node))) {
-      kin__listener_push(listener_of(node), &relisted, 0);
-    }
-  }
-  kin__marker_unref(marker, dispatcher->allocator);
+  send_marker(dispatcher, marker, KIN_EVENT_RELISTED);
   return 0;
 }

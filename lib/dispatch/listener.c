@@ -126,13 +126,20 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
     return err;
   }
   kin__link_push(&dispatcher->listeners, &listener->node);
+  listener->number = dispatcher->next_number++;
+  dispatcher->listener_count++;
+  dispatcher->relist_updates += listener->is_relist_updates;
   kin__listener_wake(listener);
   *out = listener;
   return 0;
 }
 
 void kin__listener_shut(kin_listener *listener) {
-  kin__timers *timers = listener->dispatcher->timers;
+  kin__dispatcher *dispatcher = listener->dispatcher;
+  kin__timers *timers = dispatcher->timers;
+  if (!listener->is_closed) {
+    dispatcher->relist_updates -= listener->is_relist_updates;
+  }
   listener->is_closed = true;
   kin__sync_watches_tell(&listener->sync_watches,
                          listener->has_synced ? 0 : KIN_ECLOSED);
@@ -140,20 +147,32 @@ void kin__listener_shut(kin_listener *listener) {
   kin__timer_stop(timers, &listener->retry_timer);
 }
 
+/* A walk over the listeners that is to come to this one next. */
+static void leave(kin__link **cursor, const kin_listener *listener) {
+  if (*cursor == &listener->node) {
+    *cursor = listener->node.next;
+  }
+}
+
 void kin__listener_free(kin_listener *listener) {
   assert(listener->is_closed && !listener->is_running);
   kin__dispatcher *dispatcher = listener->dispatcher;
   kin__sched_cancel(dispatcher->sched, &listener->task);
-  if (dispatcher->warming == &listener->node) {
-    dispatcher->warming = listener->node.next;
-  }
+  leave(&dispatcher->reserving, listener);
+  leave(&dispatcher->telling, listener);
   kin__link_remove(&listener->node);
+  dispatcher->listener_count--;
   kin__listener_queue_finish(&listener->queue);
   kin__free(dispatcher->allocator, listener);
 }
 
+/* A dispatcher that is closed shuts its listeners one after the other. */
+static bool is_over(const kin_listener *listener) {
+  return listener->is_closed || listener->dispatcher->is_closed;
+}
+
 static bool can_deliver(const kin_listener *listener) {
-  return !listener->is_closed && !listener->queue.is_paused;
+  return !is_over(listener) && !listener->queue.is_paused;
 }
 
 static bool has_delivery(const kin_listener *listener) {
@@ -168,7 +187,7 @@ static bool has_work(const kin_listener *listener) {
 }
 
 void kin__listener_wake(kin_listener *listener) {
-  if (!listener->is_closed && has_work(listener)) {
+  if (!is_over(listener) && has_work(listener)) {
     kin__sched_add(listener->dispatcher->sched, &listener->task);
   }
 }
@@ -177,6 +196,7 @@ void kin__listener_push(kin_listener *listener,
                         const kin__notification *notification, uint32_t hash) {
   kin__listener_queue *queue = &listener->queue;
   size_t before = kin__listener_queue_count(queue);
+  listener->is_synced_queued |= notification->type == KIN_EVENT_SYNCED;
   kin__listener_queue_push(queue, notification, hash);
   size_t wanted = kin__listener_queue_wants(queue, notification->type) ? 1 : 0;
   listener->dispatcher->coalesced +=
@@ -186,7 +206,6 @@ void kin__listener_push(kin_listener *listener,
 
 void kin__listener_push_synced(kin_listener *listener, kin__marker *marker) {
   const kin__notification synced = {.marker = marker, .type = KIN_EVENT_SYNCED};
-  listener->is_synced_queued = true;
   kin__listener_push(listener, &synced, 0);
 }
 
@@ -312,6 +331,9 @@ static bool drop_step(kin_listener *listener) {
 
 static bool listener_step(kin__task *task) {
   kin_listener *listener = KIN__CONTAINER_OF(task, kin_listener, task);
+  if (listener->dispatcher->is_closed) {
+    return false; /* which does the rest */
+  }
   if (listener->is_closed) {
     return drop_step(listener);
   }
@@ -322,8 +344,8 @@ static bool listener_step(kin__task *task) {
     run_slice(listener);
     listener->is_running = false;
   }
-  /* If it was closed meanwhile, kin_listener_close has scheduled the next step,
-   * or the dispatcher, being closed too, does the rest. */
+  /* If it was closed meanwhile, kin_listener_close has scheduled the next
+   * step. */
   return has_work(listener);
 }
 

@@ -19,6 +19,7 @@
 struct kin_listener {
   kin__link node; /* in dispatcher->listeners */
   kin__dispatcher *dispatcher;
+  uint64_t number; /* ascends in the list */
   kin__listener_queue queue;
 
   /* The next slot to be replayed, KIN__NO_SLOT when the replay is over: the

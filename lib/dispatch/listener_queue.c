@@ -59,27 +59,19 @@ void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
 
 /* The first of two pushes may fill the exact part or, by annulling the last
  * entry, empty the overflow: then the second goes to the other part. */
-static int reserve(kin__listener_queue *queue, unsigned pushes) {
+int kin__listener_queue_reserve(kin__listener_queue *queue) {
   int err = 0;
   if (!queue->is_paused || queue->exact_limit == SIZE_MAX) {
-    err = kin__chunkq_reserve(&queue->exact, pushes);
+    err = kin__chunkq_reserve(&queue->exact, RESERVED);
   }
   if (err == 0 && (kin__listener_queue_is_coalescing(queue) ||
-                   queue->exact_limit - queue->exact.count < pushes)) {
-    err = kin__slots_reserve(&queue->entries, pushes);
+                   queue->exact_limit - queue->exact.count < RESERVED)) {
+    err = kin__slots_reserve(&queue->entries, RESERVED);
     if (err == 0) {
       err = kin__map_reserve(&queue->map);
     }
   }
   return err;
-}
-
-int kin__listener_queue_reserve(kin__listener_queue *queue) {
-  return reserve(queue, RESERVED);
-}
-
-void kin__listener_queue_warm(kin__listener_queue *queue, unsigned changes) {
-  (void)reserve(queue, changes * RESERVED);
 }
 
 /* A large array can be freed in steps only while nothing is taken from it, so

@@ -73,8 +73,6 @@ kin__listener_queue_is_coalescing(const kin__listener_queue *queue) {
 
 /* Makes sure that there is memory for two pushes. Errors: KIN_ENOMEM. */
 int kin__listener_queue_reserve(kin__listener_queue *queue);
-/* Makes it likely that as many reserves will not allocate; at most 32. */
-void kin__listener_queue_warm(kin__listener_queue *queue, unsigned changes);
 
 /* Appends or merges; takes references of its own. `hash` is the key's, by any
  * function that does not change; read only if the queue was coalescing. Must be

@@ -16,11 +16,13 @@
  * Errors: KIN_ENOMEM. */
 int kin__listener_replay_start(kin_listener *listener);
 
-/* Whether kin__listener_replay has something to do now. */
+/* Whether kin__listener_replay has something to do now. While a change is on its
+ * way to the listener it has not. */
 static inline bool kin__listener_can_replay(const kin_listener *listener) {
   return (listener->replay != KIN__NO_SLOT ||
           listener->resync != KIN__NO_SLOT) &&
-         !listener->retry_timer.is_active;
+         !listener->retry_timer.is_active &&
+         !kin__dispatcher_is_ahead(listener->dispatcher, listener);
 }
 
 /* Queues the objects of some more slots and returns the number of slots visited

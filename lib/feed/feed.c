@@ -444,8 +444,8 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
   kin__feed_init_silence(feed);
-  kin__stage_init(&feed->stage, env->allocator);
-  kin__stage_init(&feed->held, env->allocator);
+  kin__stage_init(&feed->stage, &env->memory->cells);
+  kin__stage_init(&feed->held, &env->memory->cells);
   kin__notice_init(&feed->notice);
   kin__object_notice_init(&feed->object_notice);
   kin__link_init(&feed->paused_node);

@@ -112,7 +112,8 @@ static bool swept_step(kin__scope *scope) {
   return true;
 }
 
-/* The first list of the last scope makes the informer synced (SI-16). */
+/* The first list of the last scope makes the informer synced (SI-16). Returns
+ * KIN__MORE if this has to be called again. */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   memcpy(scope->applied_version, scope->feed.listwatch.found_version,
@@ -157,10 +158,11 @@ static bool tell_step(kin__scope *scope) {
     dropped(scope);
     return false;
   }
-  if (!kin__dispatcher_warm(&scope->informer->dispatcher)) {
+  int err = tell(scope);
+  if (err > 0) {
     return true;
   }
-  if (tell(scope) != 0) {
+  if (err < 0) {
     try_later(scope);
     return false;
   }

@@ -16,12 +16,6 @@ typedef struct change {
   uint32_t hash;
 } change;
 
-static void notify(kin_informer *informer, uint32_t slot,
-                   const kin__notification *notification) {
-  kin__dispatcher_send(&informer->dispatcher, slot, KIN__AUDIENCE_ALL,
-                       notification);
-}
-
 static void mark(const change *c, uint32_t slot) {
   kin__store_slot *place = kin__store_at(&c->informer->store, slot);
   place->generation = c->delta->generation;
@@ -36,11 +30,14 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
     return err;
   }
   kin_object *cached = kin__store_remove(&c->informer->store, slot);
-  kin__notification gone = {.type = KIN_EVENT_DELETE,
-                            .reason = reason,
-                            .object = last != NULL ? last : cached,
-                            .cached = cached};
-  notify(c->informer, slot, &gone);
+  const kin__change gone = {
+      .slot = slot,
+      .count = 1,
+      .notifications = {{.type = KIN_EVENT_DELETE,
+                         .reason = reason,
+                         .object = last != NULL ? last : cached,
+                         .cached = cached}}};
+  kin__dispatcher_send(&c->informer->dispatcher, &gone);
   kin__mutation_check_leaving(&c->informer->mutation_check, cached);
   kin_object_unref(cached);
   return 0;
@@ -92,7 +89,6 @@ static bool is_recreated(const kin_object *old, const kin_object *object) {
 /* A relisted object that did not change concerns only those who ask for it. */
 static int apply_unchanged(const change *c, uint32_t slot) {
   kin_informer *informer = c->informer;
-  c->scope->feed.counters.unchanged++;
   if (c->delta->type == KIN__DELTA_REPLACED &&
       kin__dispatcher_wants_unchanged(&informer->dispatcher)) {
     int err = kin__dispatcher_reserve(&informer->dispatcher);
@@ -100,13 +96,37 @@ static int apply_unchanged(const change *c, uint32_t slot) {
       return err;
     }
     kin_object *object = kin__store_at(&informer->store, slot)->object;
-    kin__notification same = {
-        .type = KIN_EVENT_UPDATE, .object = object, .old_object = object};
-    kin__dispatcher_send(&informer->dispatcher, slot,
-                         KIN__AUDIENCE_RELIST_UPDATES, &same);
+    const kin__change same = {.slot = slot,
+                              .audience = KIN__AUDIENCE_RELIST_UPDATES,
+                              .count = 1,
+                              .notifications = {{.type = KIN_EVENT_UPDATE,
+                                                 .object = object,
+                                                 .old_object = object}}};
+    kin__dispatcher_send(&informer->dispatcher, &same);
   }
+  c->scope->feed.counters.unchanged++;
   mark(c, slot);
   return 0;
+}
+
+/* `old` is what was cached, or NULL. */
+static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
+  const kin__delta *delta = c->delta;
+  kin__change told = {.slot = slot};
+  kin__notification put = {.type = KIN_EVENT_ADD, .object = delta->object};
+  if (old == NULL) {
+    put.is_initial = delta->is_initial;
+  } else if (is_recreated(old, delta->object)) {
+    told.notifications[told.count++] =
+        (kin__notification){.type = KIN_EVENT_DELETE,
+                            .reason = KIN_DELETE_RECREATED,
+                            .object = old};
+  } else {
+    put.type = KIN_EVENT_UPDATE;
+    put.old_object = old;
+  }
+  told.notifications[told.count++] = put;
+  kin__dispatcher_send(&c->informer->dispatcher, &told);
 }
 
 static int apply_upsert(const change *c) {
@@ -123,19 +143,7 @@ static int apply_upsert(const change *c) {
     return err;
   }
   mark(c, slot);
-  kin__notification change_ = {.type = KIN_EVENT_ADD, .object = delta->object};
-  if (old == NULL) {
-    change_.is_initial = delta->is_initial;
-  } else if (is_recreated(old, delta->object)) {
-    kin__notification gone = {.type = KIN_EVENT_DELETE,
-                              .reason = KIN_DELETE_RECREATED,
-                              .object = old};
-    notify(informer, slot, &gone);
-  } else {
-    change_.type = KIN_EVENT_UPDATE;
-    change_.old_object = old;
-  }
-  notify(informer, slot, &change_);
+  tell_upsert(c, slot, old);
   kin__mutation_check_leaving(&informer->mutation_check, old);
   kin_object_unref(old);
   return 0;
@@ -182,10 +190,11 @@ static int apply_delta(const change *c) {
   return apply_upsert(c);
 }
 
-/* All deltas of the oldest key. If memory runs out after some of them, the rest
- * is applied later: a deletion that was applied again would hit the object that
- * was added after it. What has been applied stays in front until then, since a
- * queue only appends to a key's deltas or replaces the last. */
+/* All deltas of the oldest key. If memory runs out after some of them, or the
+ * dispatcher still has one in hand (KIN__MORE), the rest is applied later: a
+ * deletion that was applied again would hit the object that was added after it.
+ * What has been applied stays in front until then, since a queue only appends
+ * to a key's deltas or replaces the last. */
 static int process_key(kin_informer *informer, const kin__deltas *deltas) {
   for (; informer->applied < deltas->count; informer->applied++) {
     const kin__delta *delta = &deltas->items[informer->applied];
@@ -194,9 +203,11 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
                 .delta = delta,
                 .hash = deltas->hash};
     int err = apply_delta(&c);
-    if (err != 0) {
+    if (err < 0) {
       kin__scope_failed(c.scope, err, "storing an object",
                         kin_object_key(delta->object).data);
+    }
+    if (err != 0) {
       return err;
     }
   }
@@ -235,19 +246,23 @@ static void warm(const kin_informer *informer) {
   }
 }
 
-/* Some keys. Errors: KIN_ENOMEM. */
+/* Some keys. Returns KIN__MORE if the dispatcher needs another step first.
+ * Errors: KIN_ENOMEM. */
 static int process_keys(kin_informer *informer) {
   kin__deltas deltas;
+  int err = kin__dispatcher_continue(&informer->dispatcher);
+  if (err != 0) {
+    return err;
+  }
   kin__slice slice = kin__slice_begin(informer->env->sched, KEYS_PER_STEP);
   for (unsigned i = 0; kin__slice_next(&slice); i++) {
     if (i % KEYS_WARMED == 0) {
       warm(informer);
     }
-    if (!kin__delta_fifo_peek(&informer->fifo, &deltas) ||
-        !kin__dispatcher_warm(&informer->dispatcher)) {
+    if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
       break;
     }
-    int err = process_key(informer, &deltas);
+    err = process_key(informer, &deltas);
     if (err != 0) {
       return err;
     }
@@ -265,7 +280,7 @@ bool kin__handle_deltas_step(kin__task *task) {
   kin__histogram_add(&informer->process_us,
                      (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
   kin__version_waits_processed(informer);
-  if (err != 0) {
+  if (err < 0) {
     kin__timer_start(env->timers, &informer->process_timer,
                      kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
     return false;
@@ -276,5 +291,6 @@ bool kin__handle_deltas_step(kin__task *task) {
   /* What was deleted gives its memory back also when nothing is added. */
   (void)kin__arena_collect(env->memory->arena,
                            kin__sched_pieces(env->sched, KEYS_PER_STEP));
-  return informer->fifo.depth > 0;
+  return informer->fifo.depth > 0 ||
+         kin__dispatcher_is_sending(&informer->dispatcher);
 }

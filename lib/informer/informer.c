@@ -72,24 +72,40 @@ static void free_informer(kin_informer *informer) {
   kin__free(env->allocator, informer);
 }
 
+/* `last` may be a copy of an informer that is freed. */
+static void tell_gone(const kin_informer *last, kin__link *watches) {
+  while (!kin__link_is_empty(watches)) {
+    kin__gone_watch *watch =
+        KIN__CONTAINER_OF(watches->next, kin__gone_watch, node);
+    kin__link_remove(&watch->node);
+    watch->gone(watch);
+  }
+  kin__env_tell_closed(last->env, last->close_cb, last->close_data);
+  kin__env_tell_closed(last->env, last->settings.options.on_closed,
+                       last->settings.options.data);
+}
+
+/* Listeners' handles are valid until the callbacks. Where there are more than
+ * one slice frees, the others, and the informer, go behind the callbacks, and
+ * its client waits for that. */
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
+  bool has_more = kin__dispatcher_finish_step(&informer->dispatcher);
   kin_informer last = *informer;
   kin__link watches;
   kin__link_init(&watches);
   kin__link_splice(&watches, &informer->gone_watches);
-  kin__member_leave(&informer->member);
-  free_informer(informer);
-  while (!kin__link_is_empty(&watches)) {
-    kin__gone_watch *watch =
-        KIN__CONTAINER_OF(watches.next, kin__gone_watch, node);
-    kin__link_remove(&watch->node);
-    watch->gone(watch);
+  if (has_more) {
+    informer->is_told_gone = true;
+    kin__env_defer(informer->env, &informer->gone);
+  } else {
+    kin__member_leave(&informer->member);
+    free_informer(informer);
   }
-  kin__env_tell_closed(last.env, last.close_cb, last.close_data);
-  kin__env_tell_closed(last.env, last.settings.options.on_closed,
-                       last.settings.options.data);
-  if (last.members != NULL) {
+  if (!last.is_told_gone) {
+    tell_gone(&last, &watches);
+  }
+  if (!has_more && last.members != NULL) {
     kin__members_left(last.members);
   }
 }
@@ -231,6 +247,7 @@ static void init_parts(kin_informer *informer) {
                         .seed = seed,
                         .default_resync_ms = options->resync_ms,
                         .handler_ns = env->handler_ns,
+                        .driver = &informer->process_task,
                         .log = env->log,
                         .synced_version = synced_version,
                         .ctx = informer};

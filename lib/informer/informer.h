@@ -80,6 +80,7 @@ struct kin_informer {
   bool is_emptied;     /* the store: see doomed */
   unsigned close_part; /* what is being freed, see informer.c */
   kin__deferred gone;
+  bool is_told_gone; /* to the program; what is left is freed in steps */
   kin_informer_close_cb close_cb;
   void *close_data;
   kin__link gone_watches;

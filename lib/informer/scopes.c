@@ -138,9 +138,11 @@ static void check_synced(kin_informer *informer) {
   const kin__scopes *scopes = &informer->scopes;
   bool is_due = informer->is_started && !informer->is_closing &&
                 scopes->synced == scopes->count;
-  if (is_due && kin__dispatcher_synced(&informer->dispatcher) != 0) {
+  int err = is_due ? kin__dispatcher_synced(&informer->dispatcher) : 0;
+  if (err != 0) {
     kin__timer_start(env->timers, &informer->scopes.sync_timer,
-                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+                     kin__env_now_ms(env) +
+                         (err < 0 ? KIN__MEMORY_RETRY_MS : 0));
   }
 }
 

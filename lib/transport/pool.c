@@ -41,16 +41,15 @@ static void on_end(kin__conn *conn, const kin__conn_error *error) {
 /* A connection becomes ready before it has carried a request, so never here. */
 static const kin__conn_events events = {.on_bytes = on_bytes, .on_end = on_end};
 
+/* One connection a call: the next one may be due at once. */
 static void on_timer(kin__timer *timer) {
   kin__pool *pool = KIN__CONTAINER_OF(timer, kin__pool, timer);
-  uint64_t now_ms = kin__net_now_ms(pool->net);
-  while (pool->count > 0) {
-    kin__conn *oldest = conn_of(pool->idle.next);
-    if (oldest->idle_since_ms + pool->timeout_ms > now_ms) {
-      start_timer(pool);
-      return;
-    }
+  kin__conn *oldest = conn_of(pool->idle.next);
+  if (oldest->idle_since_ms + pool->timeout_ms <= kin__net_now_ms(pool->net)) {
     drop(pool, oldest);
+  }
+  if (pool->count > 0) {
+    start_timer(pool);
   }
 }
 

@@ -14,9 +14,9 @@
 
 #include <kin/kin.h>
 
-#include "informer/env.h"
-#include "informer/host.h"
-#include "informer/loop.h"
+#include "client/env.h"
+#include "client/host.h"
+#include "client/loop.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 #include "transport/core.h"

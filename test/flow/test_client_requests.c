@@ -14,8 +14,8 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
-#include "informer/env.h"
-#include "informer/host.h"
+#include "client/env.h"
+#include "client/host.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 

@@ -12,7 +12,7 @@
 
 #include "support/controller_world.h"
 #include "support/objects.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 
 /* What a controller takes from its options, and what it says with them. */
 

@@ -13,11 +13,12 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/pager.h"
-#include "informer/store_reflector.h"
+#include "toolkit/pager.h"
+#include "cache/public_reflector.h"
 #include "object/object.h"
+#include "informer/informer.h"
 #include "support/virtual_host.h"
-#include "toolkit/controller.h"
+#include "cache/controller.h"
 #include "toolkit/factory.h"
 #include "toolkit/wait.h"
 #include "toolkit/watch.h"
@@ -125,7 +126,7 @@ static kin_informer *open_informer(kin_informer_options *options) {
   lo.on_add = lo.on_update = lo.on_delete = on_event;
   lo.on_synced = lo.on_relisted = on_event;
   kin_informer *informer;
-  assert_int_equal(kin__host_open_informer(&vh.host, &informer, options), 0);
+  assert_int_equal(kin__informer_open_on(&informer, &vh.host, options), 0);
   assert_int_equal(kin_informer_listen(informer, &lo, NULL), 0);
   assert_int_equal(kin_informer_start(informer), 0);
   return informer;
@@ -355,7 +356,7 @@ static void test_reflector(void **state) {
   options.store = &into;
   options.on_closed = on_closed;
   kin_reflector *reflector;
-  assert_int_equal(kin__store_reflector_open(&reflector, &vh.host, &options),
+  assert_int_equal(kin__public_reflector_open(&reflector, &vh.host, &options),
                    0);
   assert_int_equal(kin_reflector_close(reflector, on_closed, NULL), 0);
   close_world(0);

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "informer/handle_deltas.h"
+#include "informer/informer.h"
 #include "support/objects.h"
 #include "support/source_rig.h"
 

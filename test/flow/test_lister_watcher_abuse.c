@@ -14,6 +14,7 @@
 
 #include "base/str.h"
 #include "listwatch/listwatch.h"
+#include "informer/informer.h"
 #include "support/source_rig.h"
 
 /* A length without bytes counts as empty: no version, which moves nothing. */
@@ -270,8 +271,7 @@ static void test_requests(void **state) {
   options.namespaces = one;
   options.namespace_count = 1;
   options.field_selector = "x=y";
-  assert_int_equal(kin__host_open_informer(&a.vh.host, &a.informer, &options),
-                   0);
+  assert_int_equal(kin__informer_open_on(&a.informer, &a.vh.host, &options), 0);
   assert_int_equal(kin_informer_start(a.informer), 0);
   script_run(&a.vh.script);
   assert_string_equal(a.text, "list ns||x=y|0|");

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "informer/store_reflector.h"
+#include "cache/public_reflector.h"
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
 
@@ -70,7 +70,7 @@ static void test_options_without_meaning(void **state) {
       f.resource.on_mutation = no_mutation;
     }
     assert_int_equal(
-        kin__store_reflector_open(&f.reflector, &f.vh.host, &f.options),
+        kin__public_reflector_open(&f.reflector, &f.vh.host, &f.options),
         KIN_EINVAL);
     assert_null(f.reflector);
     reflector_rig_finish(&f);
@@ -255,7 +255,7 @@ static void test_required_functions(void **state) {
       f.store.replace = NULL;
     }
     assert_int_equal(
-        kin__store_reflector_open(&f.reflector, &f.vh.host, &f.options),
+        kin__public_reflector_open(&f.reflector, &f.vh.host, &f.options),
         KIN_EINVAL);
     reflector_rig_finish(&f);
   }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "informer/scope.h"
+#include "informer/informer.h"
 #include "support/informer_world.h"
 #include "support/source_rig.h"
 

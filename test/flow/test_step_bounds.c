@@ -19,11 +19,13 @@
 #include "dispatch/listener.h"
 #include "informer/scope.h"
 #include "store/index.h"
+#include "informer/informer.h"
 #include "support/hand_source.h"
 #include "support/virtual_host.h"
 
 #define OBJECTS 200u
 #define WAITS 100u
+#define CROWD 100u /* listeners that hear of syncs alone */
 /* Small pieces between two looks at the clock, see base/sched.h. */
 #define BETWEEN_LOOKS 16u
 
@@ -33,6 +35,8 @@ typedef enum gauge {
   PROCESSED, /* keys so far */
   STORED,
   TOLD, /* callbacks of handlers */
+  ROOM, /* the listener for which room is made next */
+  SENT, /* the listener that a change comes to next */
   SWEPT,
   INDEXED,
   REPLAYED,
@@ -44,8 +48,8 @@ typedef enum gauge {
 } gauge;
 
 static const char *const names[] = {
-    "stage", "queue",    "processed", "stored", "told",    "swept",
-    "index", "replayed", "resynced",  "waits",  "checked", "blocks"};
+    "stage", "queue", "processed", "stored",   "told",  "room",    "sent",
+    "swept", "index", "replayed",  "resynced", "waits", "checked", "blocks"};
 
 typedef struct world {
   virtual_host vh;
@@ -60,11 +64,30 @@ typedef struct world {
   unsigned told;
   unsigned waited;
   unsigned steps;
+  int64_t blocks_at_closed;
+  bool has_host_closed;
 } world;
 
 /* A cursor that has come to its end is at KIN__NO_SLOT. */
 static int64_t cursor(uint32_t slot) {
   return slot != KIN__NO_SLOT ? (int64_t)slot : 0;
+}
+
+/* Where a walk over listeners is; `before` if it is at its end or beginning. */
+static int64_t listener_at(const kin__dispatcher *dispatcher,
+                           const kin__link *node, int64_t before) {
+  return node != NULL && node != &dispatcher->listeners
+             ? (int64_t)KIN__CONTAINER_OF(node, const kin_listener, node)
+                   ->number
+             : before;
+}
+
+static void read_listeners(world *w) {
+  const kin__dispatcher *dispatcher = &w->informer->dispatcher;
+  w->now[ROOM] = listener_at(dispatcher, dispatcher->reserving, w->now[ROOM]);
+  if (kin__dispatcher_is_sending(dispatcher)) {
+    w->now[SENT] = listener_at(dispatcher, dispatcher->telling, w->now[SENT]);
+  }
 }
 
 static void read_gauges(world *w) {
@@ -82,6 +105,7 @@ static void read_gauges(world *w) {
   w->now[SWEPT] = scope->apply.cursor;
   w->now[CHECKED] = informer->mutation_check.slot;
   if (!informer->is_closing) {
+    read_listeners(w);
     const kin__index *index = informer->store.indices;
     w->now[STORED] = (int64_t)kin_store_count(&informer->store);
     w->now[INDEXED] = index != NULL ? cursor(index->built) : 0;
@@ -91,12 +115,16 @@ static void read_gauges(world *w) {
 }
 
 static bool is_cursor(gauge g) {
-  return g == SWEPT || g == INDEXED || g == REPLAYED || g == RESYNCED ||
-         g == CHECKED;
+  return g == ROOM || g == SENT || g == SWEPT || g == INDEXED ||
+         g == REPLAYED || g == RESYNCED || g == CHECKED;
 }
 
 static void note_step(world *w, const int64_t *before) {
   read_gauges(w);
+  if (w->has_host_closed) { /* its client may free what things live on */
+    assert_int_equal(w->now[BLOCKS], before[BLOCKS]);
+  }
+  w->has_host_closed = w->vh.is_closed;
   for (gauge g = 0; g < GAUGES; g++) {
     int64_t by = w->now[g] - before[g];
     if (by < 0) {
@@ -107,19 +135,28 @@ static void note_step(world *w, const int64_t *before) {
   }
 }
 
-/* As script_run, but that it looks at the gauges after each step. */
+static void run_deferred(script_env *script) {
+  kin__deferred *deferred =
+      KIN__CONTAINER_OF(script->deferred.next, kin__deferred, node);
+  kin__link_remove(&deferred->node);
+  script->sched.is_stepping = true; /* the clock moves, see below */
+  deferred->cb(deferred);
+  script->sched.is_stepping = false;
+}
+
+/* As script_run, but that it looks at the gauges after each step, and after
+ * each deferred call. */
 static void run(world *w) {
   script_env *script = &w->vh.script;
+  read_gauges(w);
   do {
+    int64_t before[GAUGES];
     while (!kin__link_is_empty(&script->deferred)) {
-      kin__deferred *deferred =
-          KIN__CONTAINER_OF(script->deferred.next, kin__deferred, node);
-      kin__link_remove(&deferred->node);
-      deferred->cb(deferred);
+      memcpy(before, w->now, sizeof before);
+      run_deferred(script);
+      note_step(w, before);
     }
-    read_gauges(w);
     while (kin__sched_has_work(&script->sched)) {
-      int64_t before[GAUGES];
       memcpy(before, w->now, sizeof before);
       kin__sched_run(&script->sched, 0); /* one step */
       w->steps++;
@@ -162,7 +199,9 @@ static void on_waited(kin_informer *informer, int code, const char *version,
 }
 
 static void on_closed(void *data) {
-  ((world *)data)->informer = NULL;
+  world *w = data;
+  w->informer = NULL;
+  w->blocks_at_closed = (int64_t)atomic_load(&w->vh.memory.live_blocks);
 }
 
 static kin_listener *add_listener(world *w, uint32_t resync_ms) {
@@ -173,6 +212,15 @@ static kin_listener *add_listener(world *w, uint32_t resync_ms) {
   kin_listener *listener;
   assert_int_equal(kin_informer_listen(w->informer, &options, &listener), 0);
   return listener;
+}
+
+static void add_crowd(world *w) {
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_relisted = on_event;
+  options.data = w;
+  for (unsigned i = 0; i < CROWD; i++) {
+    assert_int_equal(kin_informer_listen(w->informer, &options, NULL), 0);
+  }
 }
 
 static void open_world(world *w, bool is_ticking) {
@@ -190,9 +238,12 @@ static void open_world(world *w, bool is_ticking) {
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.source = &w->source.lister_watcher;
+  options.on_closed = on_closed;
+  options.data = w;
   int err = kin__informer_open_on(&w->informer, &w->vh.host, &options);
   assert_int_equal(err, 0);
   add_listener(w, 0);
+  add_crowd(w);
   assert_int_equal(kin_informer_start(w->informer), 0);
   run(w);
 }
@@ -247,7 +298,7 @@ static void live(world *w) {
   assert_int_equal(kin_store_count(store), OBJECTS / 2);
   wait_for(w, "9999");
   kin_listener_pause(w->late);
-  assert_int_equal(kin_informer_close(w->informer, on_closed, w), 0);
+  assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
   w->late = NULL;
   run(w);
   assert_null(w->informer);
@@ -271,6 +322,8 @@ static void expect_bounds(const world *w, int64_t pieces, int64_t small) {
   expect(w, PROCESSED, pieces, OBJECTS + OBJECTS / 2);
   expect(w, STORED, pieces, OBJECTS + OBJECTS / 2);
   expect(w, TOLD, pieces, 3 * OBJECTS);
+  expect(w, ROOM, small, CROWD - small);
+  expect(w, SENT, small, CROWD - small);
   expect(w, SWEPT, small, OBJECTS - small);
   expect(w, INDEXED, pieces, OBJECTS - small);
   expect(w, REPLAYED, small, OBJECTS - small);
@@ -300,10 +353,26 @@ static void test_time_is_bounded(void **state) {
   vh_finish(&w.vh);
 }
 
+/* Listeners beyond a slice go behind the close callback, and the host waits for
+ * the last of them. */
+static void test_a_host_waits_for_listeners(void **state) {
+  (void)state;
+  world w;
+  open_world(&w, false);
+  list(&w, 0, 1, "1");
+  vh_close(&w.vh);
+  run(&w);
+  assert_null(w.informer);
+  assert_true(w.vh.is_closed);
+  assert_true(w.blocks_at_closed - w.now[BLOCKS] >= CROWD - 2);
+  vh_finish(&w.vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pieces_are_bounded),
       cmocka_unit_test(test_time_is_bounded),
+      cmocka_unit_test(test_a_host_waits_for_listeners),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

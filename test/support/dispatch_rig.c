@@ -29,6 +29,13 @@ static kin_str rig_synced_version(void *ctx) {
   return kin__cstr(rig->version_text);
 }
 
+static bool drive(kin__task *task) {
+  dispatch_rig *rig = KIN__CONTAINER_OF(task, dispatch_rig, driver);
+  int err = kin__dispatcher_continue(&rig->dispatcher);
+  assert_true(err == 0 || err == KIN__MORE || err == KIN_ENOMEM);
+  return err == KIN__MORE;
+}
+
 int rig_init(dispatch_rig *rig, const kin_allocator *allocator) {
   memset(rig, 0, sizeof *rig);
   rig->allocator = allocator != NULL ? *allocator : *kin__default_allocator();
@@ -41,6 +48,7 @@ int rig_init(dispatch_rig *rig, const kin_allocator *allocator) {
   kin__sched_init(&rig->sched, rig_now, rig);
   kin__timers_init(&rig->timers);
   rig->clock = (kin__clock){rig_now, rig};
+  kin__task_init(&rig->driver, drive);
   kin__hash_seed other = {3, 4};
   rig->dispatcher = (kin__dispatcher){
       .allocator = &rig->allocator,
@@ -51,6 +59,7 @@ int rig_init(dispatch_rig *rig, const kin_allocator *allocator) {
       .informer = RIG_INFORMER,
       .seed = other,
       .handler_ns = &rig->handler_ns,
+      .driver = &rig->driver,
       .synced_version = rig_synced_version,
       .ctx = rig,
   };
@@ -62,6 +71,7 @@ void rig_finish(dispatch_rig *rig) {
   while (kin__dispatcher_close_step(&rig->dispatcher, 7)) {
   }
   kin__dispatcher_finish(&rig->dispatcher);
+  kin__sched_cancel(&rig->sched, &rig->driver);
   assert_false(kin__sched_has_work(&rig->sched));
   assert_true(kin__timers_next_ms(&rig->timers) == UINT64_MAX);
   kin__store_finish(&rig->store);
@@ -85,22 +95,30 @@ static uint32_t find(dispatch_rig *rig, const char *name) {
   return kin__store_find(&rig->store, key, kin__store_hash(&rig->store, key));
 }
 
-static void send(dispatch_rig *rig, uint32_t slot, kin_event_type type,
-                 kin_object *object, kin_object *old,
-                 kin_delete_reason reason) {
-  kin__notification notification = {
+static int reserve(dispatch_rig *rig) {
+  int err;
+  while ((err = kin__dispatcher_reserve(&rig->dispatcher)) == KIN__MORE) {
+    if (rig->runs_between) {
+      rig_step(rig);
+    }
+  }
+  return err;
+}
+
+/* Adds what is told to a change. */
+static void also(dispatch_rig *rig, kin__change *change, kin_event_type type,
+                 kin_object *object, kin_object *old) {
+  kin__notification *told = &change->notifications[change->count++];
+  *told = (kin__notification){
       .object = object,
       .type = (uint8_t)type,
-      .reason = (uint8_t)reason,
       .is_initial = type == KIN_EVENT_ADD && !rig->dispatcher.has_synced,
   };
-  notification.old_object = old;
-  kin__dispatcher_send(&rig->dispatcher, slot, KIN__AUDIENCE_ALL,
-                       &notification);
+  told->old_object = old;
 }
 
 static int put(dispatch_rig *rig, const char *name, bool is_recreated) {
-  int err = kin__dispatcher_reserve(&rig->dispatcher);
+  int err = reserve(rig);
   if (err != 0) {
     return err;
   }
@@ -108,21 +126,23 @@ static int put(dispatch_rig *rig, const char *name, bool is_recreated) {
   if (object == NULL) {
     return KIN_ENOMEM;
   }
-  uint32_t slot;
+  kin__change change = {0};
   kin_object *old = NULL;
   err = kin__store_upsert(&rig->store, object,
-                          kin__store_hash(&rig->store, kin__cstr(name)), &slot,
-                          &old);
+                          kin__store_hash(&rig->store, kin__cstr(name)),
+                          &change.slot, &old);
   if (err == 0) {
     rig->version++;
-    if (old == NULL) {
-      send(rig, slot, KIN_EVENT_ADD, object, NULL, KIN_DELETE_NONE);
-    } else if (!is_recreated) {
-      send(rig, slot, KIN_EVENT_UPDATE, object, old, KIN_DELETE_NONE);
+    if (old != NULL && !is_recreated) {
+      also(rig, &change, KIN_EVENT_UPDATE, object, old);
     } else {
-      send(rig, slot, KIN_EVENT_DELETE, old, NULL, KIN_DELETE_RECREATED);
-      send(rig, slot, KIN_EVENT_ADD, object, NULL, KIN_DELETE_NONE);
+      if (old != NULL) {
+        also(rig, &change, KIN_EVENT_DELETE, old, NULL);
+        change.notifications[0].reason = KIN_DELETE_RECREATED;
+      }
+      also(rig, &change, KIN_EVENT_ADD, object, NULL);
     }
+    kin__dispatcher_send(&rig->dispatcher, &change);
   }
   kin_object_unref(old);
   kin_object_unref(object);
@@ -138,27 +158,46 @@ int rig_recreate(dispatch_rig *rig, const char *name) {
 }
 
 int rig_delete(dispatch_rig *rig, const char *name) {
-  int err = kin__dispatcher_reserve(&rig->dispatcher);
-  uint32_t slot = find(rig, name);
-  if (err == 0 && slot != KIN__NO_SLOT) {
-    kin_object *object = kin__store_remove(&rig->store, slot);
+  int err = reserve(rig);
+  kin__change change = {.slot = find(rig, name)};
+  if (err == 0 && change.slot != KIN__NO_SLOT) {
+    kin_object *object = kin__store_remove(&rig->store, change.slot);
     rig->version++;
-    send(rig, slot, KIN_EVENT_DELETE, object, NULL, KIN_DELETE_WATCH);
+    also(rig, &change, KIN_EVENT_DELETE, object, NULL);
+    change.notifications[0].reason = KIN_DELETE_WATCH;
+    kin__dispatcher_send(&rig->dispatcher, &change);
     kin_object_unref(object);
   }
   return err;
 }
 
 int rig_unchanged(dispatch_rig *rig, const char *name) {
-  int err = kin__dispatcher_reserve(&rig->dispatcher);
-  uint32_t slot = find(rig, name);
-  if (err == 0 && slot != KIN__NO_SLOT) {
-    kin_object *object = kin__store_at(&rig->store, slot)->object;
-    kin__notification notification = {
-        .object = object, .old_object = object, .type = KIN_EVENT_UPDATE};
-    kin__dispatcher_send(&rig->dispatcher, slot, KIN__AUDIENCE_RELIST_UPDATES,
-                         &notification);
+  int err = reserve(rig);
+  kin__change change = {.slot = find(rig, name),
+                        .audience = KIN__AUDIENCE_RELIST_UPDATES};
+  if (err == 0 && change.slot != KIN__NO_SLOT) {
+    kin_object *object = kin__store_at(&rig->store, change.slot)->object;
+    also(rig, &change, KIN_EVENT_UPDATE, object, object);
+    kin__dispatcher_send(&rig->dispatcher, &change);
   }
+  return err;
+}
+
+int rig_synced(dispatch_rig *rig) {
+  int err;
+  do {
+    err = kin__dispatcher_synced(&rig->dispatcher);
+  } while (err == KIN__MORE);
+  return err;
+}
+
+int rig_relisted(dispatch_rig *rig, const char *namespace_, const char *version,
+                 size_t objects) {
+  int err;
+  do {
+    err = kin__dispatcher_relisted(&rig->dispatcher, kin__cstr(namespace_),
+                                   kin__cstr(version), objects);
+  } while (err == KIN__MORE);
   return err;
 }
 

@@ -29,6 +29,8 @@ typedef struct dispatch_rig {
   uint64_t handler_ns;
   uint64_t version; /* of the newest object, also synced's */
   char version_text[24];
+  kin__task driver;  /* goes on with a change in hand, until memory is out */
+  bool runs_between; /* other tasks run while room is made for a change */
   kin__dispatcher dispatcher;
 } dispatch_rig;
 
@@ -51,6 +53,11 @@ int rig_delete(dispatch_rig *rig, const char *name);
 int rig_recreate(dispatch_rig *rig, const char *name);
 /* A relist has found the object unchanged. */
 int rig_unchanged(dispatch_rig *rig, const char *name);
+
+/* The markers, as soon as there is room; no other task runs before. */
+int rig_synced(dispatch_rig *rig);
+int rig_relisted(dispatch_rig *rig, const char *namespace_, const char *version,
+                 size_t objects);
 
 /* Options that log everything. */
 kin_listener_options rig_logging(event_log *log);

@@ -102,7 +102,25 @@ void script_env_finish(script_env *script) {
   kin__memory_unref(script->memory);
 }
 
+static void tell_step(const script_env *script, bool is_before) {
+  if (script->on_step != NULL) {
+    script->on_step(script->on_step_ctx, is_before);
+  }
+}
+
+static void run_tasks(script_env *script) {
+  if (script->on_step == NULL) {
+    kin__sched_run(&script->sched, UINT64_MAX);
+    return;
+  }
+  while (kin__sched_has_work(&script->sched)) {
+    kin__sched_run(&script->sched, 0); /* one step */
+    tell_step(script, false);
+  }
+}
+
 void script_run(script_env *script) {
+  tell_step(script, true);
   do {
     kin__link batch;
     kin__link_init(&batch);
@@ -112,8 +130,9 @@ void script_run(script_env *script) {
           KIN__CONTAINER_OF(batch.next, kin__deferred, node);
       kin__link_remove(&deferred->node);
       deferred->cb(deferred);
+      tell_step(script, false);
     }
-    kin__sched_run(&script->sched, UINT64_MAX);
+    run_tasks(script);
   } while (!kin__link_is_empty(&script->deferred));
 }
 

@@ -49,6 +49,10 @@ typedef struct script_env {
   int fail_start;      /* start() fails this many times with KIN_ENOMEM */
   uint64_t connection; /* that heads say they came on */
   size_t split;        /* > 0: bodies are given in pieces of this many bytes */
+  /* Called before a run of tasks and deferred calls, and after each of them;
+   * see step_meter.h. NULL: nobody. */
+  void (*on_step)(void *ctx, bool is_before);
+  void *on_step_ctx;
 } script_env;
 
 /* `allocator` may be NULL. Fails the test if there is no memory for itself. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "informer/informer.h"
 #include "support/source_rig.h"
 
 #include <setjmp.h>

@@ -44,7 +44,7 @@ static void test_events_arrive_in_order(void **state) {
   kin_listener *listener = rig_listen(&rig, &options);
   put("a");
   put("b");
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   put("a");
   assert_int_equal(rig_recreate(&rig, "b"), 0);
   del("a");
@@ -103,9 +103,7 @@ static void test_empty_slots_are_skipped(void **state) {
     rig.version = 0;
     put("a");
     put("a");
-    assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT(""),
-                                              KIN__LIT("1"), 1),
-                     0);
+    assert_int_equal(rig_relisted(&rig, "", "1", 1), 0);
     del("a");
     size_t wanted = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1);
     assert_int_equal(kin_listener_pending(listener), wanted);
@@ -187,8 +185,8 @@ static void test_synced_latches_when_delivered(void **state) {
   put("a");
   rig_run(&rig);
   assert_false(kin_listener_has_synced(listener));
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0); /* once */
+  assert_int_equal(rig_synced(&rig), 0);
+  assert_int_equal(rig_synced(&rig), 0); /* once */
   kin_listener_pause(listener);
   rig_run(&rig);
   assert_false(kin_listener_has_synced(listener));
@@ -204,7 +202,7 @@ static void test_synced_without_version(void **state) {
   rig.dispatcher.synced_version = NULL;
   kin_listener_options options = rig_logging(&log_a);
   rig_listen(&rig, &options);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   rig_run(&rig);
   event_log_expect(&log_a, "S:#0");
 }
@@ -222,7 +220,7 @@ static void test_synced_tells_its_own_list(void **state) {
   put("a");
   kin_listener_pause(listener);
   kin_listener_pause(late);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   put("b");
   put("c");
   rig_run(&rig);
@@ -240,11 +238,9 @@ static void test_relisted_tells_scope_and_version(void **state) {
   rig_listen(&rig, &a);
   b.on_relisted = NULL;
   rig_listen(&rig, &b);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   char version[] = "17";
-  assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("ns"),
-                                            kin__cstr(version), 3),
-                   0);
+  assert_int_equal(rig_relisted(&rig, "ns", version, 3), 0);
   version[0] = 'x'; /* it was copied */
   put("a");
   rig_run(&rig);
@@ -273,10 +269,8 @@ static void test_relisted_does_not_come_before_synced(void **state) {
   kin_listener_options a = rig_logging(&log_a);
   rig_listen(&rig, &a);
   put("a");
-  assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("ns"),
-                                            KIN__LIT("17"), 1),
-                   0);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_relisted(&rig, "ns", "17", 1), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   rig_run(&rig);
   event_log_expect(&log_a, "+a1! S:1#1");
 }
@@ -422,7 +416,7 @@ static void test_close_drops_what_is_queued(void **state) {
   kin_listener_close(listener);
   kin_listener_close(NULL);
   put("b");
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   rig_advance(&rig, 5000);
   event_log_expect(&log_a, "");
   event_log_expect(&log_b, "+a1! +b2! S:2#2");

@@ -203,7 +203,7 @@ static void test_adding_inside_a_callback(void **state) {
   put("a");
   put("b");
   put("a");
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   rig_run(&rig);
   event_log_expect(&added_log, "+a3! +b2! S:3#2");
   put("b");
@@ -217,8 +217,9 @@ static size_t close_at;
 static void close_dispatcher(actor *self) {
   if (calls == close_at) {
     for (int i = 0; i < 3; i++) {
-      /* Never done while this callback runs. */
-      assert_true(kin__dispatcher_close_step(&rig.dispatcher, 2));
+      /* Never done while this callback runs; begun at least. */
+      assert_true(kin__dispatcher_close_step(&rig.dispatcher,
+                                             close_at % 2 == 0 ? 2 : 0));
     }
     kin_listener_options options = rig_logging(&added_log);
     kin_listener *late;
@@ -227,6 +228,7 @@ static void close_dispatcher(actor *self) {
     assert_null(late);
     /* Handles are valid until the end, whatever is done with them. */
     kin_listener_pause(self->handle);
+    kin_listener_resume(self->handle);
     kin_listener_resume(actors[(self->index + 1) % LISTENERS].handle);
     close_actor(self);
   }
@@ -247,15 +249,14 @@ static void scenario_for_close(void) {
     actors[3].handle = NULL;
     return;
   }
-  (void)kin__dispatcher_synced(&rig.dispatcher);
+  (void)rig_synced(&rig);
   (void)rig_put(&rig, "a");
   (void)rig_put(&rig, "c");
   rig_run(&rig);
   (void)rig_put(&rig, "a");
   (void)rig_put(&rig, "c");
   (void)rig_delete(&rig, "c");
-  (void)kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("n"), KIN__LIT("9"),
-                                 2);
+  (void)rig_relisted(&rig, "n", "9", 2);
   rig_run(&rig);
   if (!rig.dispatcher.is_closed) {
     rig_advance(&rig, 1000);
@@ -304,7 +305,6 @@ static void test_close_step_is_bounded(void **state) {
   }
   close_actor(&actors[0]); /* its step has not run */
   assert_true(kin__dispatcher_close_step(&rig.dispatcher, 10));
-  assert_int_equal(rig_pending(&rig), 0);
   int steps = 1;
   while (kin__dispatcher_close_step(&rig.dispatcher, 10)) {
     steps++;
@@ -318,7 +318,10 @@ static void test_close_step_is_bounded(void **state) {
 
 /* Runs until nothing is scheduled and nothing waits for memory. */
 static void settle(void) {
-  rig_run(&rig);
+  do {
+    kin__sched_add(&rig.sched, &rig.driver);
+    rig_run(&rig);
+  } while (kin__dispatcher_is_sending(&rig.dispatcher));
   while (kin__timers_next_ms(&rig.timers) <= rig.now_ns / 1000000 + 100) {
     rig_advance(&rig, 100);
   }
@@ -344,15 +347,14 @@ static void scenario_for_memory(void) {
     PERSIST(rig_put(&rig, name));
     PERSIST(rig_put(&rig, name));
   }
-  PERSIST(kin__dispatcher_synced(&rig.dispatcher));
+  PERSIST(rig_synced(&rig));
   settle();
   options.resync_ms = 2000;
   PERSIST(listen(2, &options)); /* replays */
   settle();
   PERSIST(rig_recreate(&rig, "a"));
   PERSIST(rig_delete(&rig, "b"));
-  PERSIST(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("n"),
-                                   KIN__LIT("7"), 5));
+  PERSIST(rig_relisted(&rig, "n", "7", 5));
   settle();
   rig_advance(&rig, 2000); /* resyncs */
   settle();
@@ -360,9 +362,9 @@ static void scenario_for_memory(void) {
   settle();
 }
 
-/* Whichever allocation fails, all is as if none had, only later. */
-static void test_each_allocation_may_fail(void **state) {
-  (void)state;
+/* Whichever allocation fails, all is as if none had, only later. `pieces`: of a
+ * step. */
+static void let_each_allocation_fail(uint32_t pieces) {
   static char expected[LISTENERS][sizeof actors[0].log.text];
   act = NULL;
   size_t n = 0;
@@ -374,6 +376,7 @@ static void test_each_allocation_may_fail(void **state) {
       assert_int_equal(n, 1);
       continue;
     }
+    rig.sched.max_pieces = pieces;
     scenario_for_memory();
     for (size_t i = 0; i < LISTENERS; i++) {
       if (n == 0) {
@@ -389,6 +392,17 @@ static void test_each_allocation_may_fail(void **state) {
   assert_in_range(n, 50, 500);
 }
 
+static void test_each_allocation_may_fail(void **state) {
+  (void)state;
+  let_each_allocation_fail(UINT32_MAX);
+}
+
+/* The same where no change is told to all in one step. */
+static void test_each_allocation_may_fail_in_steps(void **state) {
+  (void)state;
+  let_each_allocation_fail(1);
+}
+
 /* SY-02 without memory: joining a synced empty informer fails as a whole. */
 static void test_joining_fails_as_a_whole(void **state) {
   (void)state;
@@ -396,7 +410,7 @@ static void test_joining_fails_as_a_whole(void **state) {
   fail_alloc memory;
   fail_alloc_init(&memory, 0);
   assert_int_equal(rig_init(&rig, &memory.allocator), 0);
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
   size_t failures = 0;
   size_t live = atomic_load(&memory.live_blocks);
@@ -432,7 +446,7 @@ static void test_memory_may_run_out_for_good(void **state) {
     (void)listen(0, &options);
     (void)rig_put(&rig, "a");
     (void)rig_put(&rig, "b");
-    (void)kin__dispatcher_synced(&rig.dispatcher);
+    (void)rig_synced(&rig);
     rig_run(&rig);
     options.resync_ms = 1000;
     (void)listen(1, &options);
@@ -440,8 +454,7 @@ static void test_memory_may_run_out_for_good(void **state) {
     rig_advance(&rig, 1000);
     rig_advance(&rig, 1000);
     (void)rig_delete(&rig, "a");
-    (void)kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT("n"),
-                                   KIN__LIT("7"), 1);
+    (void)rig_relisted(&rig, "n", "7", 1);
     bool has_failed = fail_alloc_has_failed(&memory);
     rig_finish(&rig);
     assert_int_equal(atomic_load(&memory.live_blocks), 0);
@@ -464,6 +477,7 @@ int main(void) {
       cmocka_unit_test(test_close_in_callback_k),
       cmocka_unit_test(test_close_step_is_bounded),
       cmocka_unit_test(test_each_allocation_may_fail),
+      cmocka_unit_test(test_each_allocation_may_fail_in_steps),
       cmocka_unit_test(test_joining_fails_as_a_whole),
       cmocka_unit_test(test_memory_may_run_out_for_good),
   };

@@ -58,7 +58,7 @@ static void test_updates(void **state) {
   put("b"); /* 4: stays out */
   put("b"); /* 5: comes in */
   put("a"); /* 6: goes out */
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   rig_run(&rig);
   event_log_expect(&log_a, "+a1! ~a1>3 +b5 -a3:filtered S:6#1");
 }
@@ -76,17 +76,24 @@ static void test_deletes(void **state) {
   assert_null(strstr(log_a.text, "b"));
 }
 
+static void send_last(kin_object *cached, kin_object *last, uint32_t slot) {
+  const kin__change gone = {.slot = slot,
+                            .count = 1,
+                            .notifications = {{.type = KIN_EVENT_DELETE,
+                                               .reason = KIN_DELETE_WATCH,
+                                               .object = last,
+                                               .cached = cached}}};
+  while (kin__dispatcher_reserve(&rig.dispatcher) == KIN__MORE) {
+  }
+  kin__dispatcher_send(&rig.dispatcher, &gone);
+}
+
 /* Tells that the object in that slot is gone, whose last state was `version`. */
 static void send_delete(const char *name, uint32_t slot, unsigned version) {
   kin_object *cached =
       (kin_object *)kin_object_ref(kin_store_get_key(&rig.store, name));
   kin_object *last = rig_object(&rig, name, version);
-  kin__notification gone = {.type = KIN_EVENT_DELETE,
-                            .reason = KIN_DELETE_WATCH,
-                            .object = last,
-                            .cached = cached};
-  assert_int_equal(kin__dispatcher_reserve(&rig.dispatcher), 0);
-  kin__dispatcher_send(&rig.dispatcher, slot, KIN__AUDIENCE_ALL, &gone);
+  send_last(cached, last, slot);
   kin_object_unref(cached);
   kin_object_unref(last);
   rig_run(&rig);
@@ -107,12 +114,31 @@ static void test_delete_is_decided_by_the_cached_state(void **state) {
   event_log_expect(&log_a, "");
 }
 
+/* The same where the filter is asked in a later step than the object went. */
+static void test_delete_is_decided_later(void **state) {
+  (void)state;
+  kin_listener_options all = rig_logging(&log_b);
+  rig_listen(&rig, &all);
+  kin_listener_options options = odd_only(&log_a);
+  rig_listen(&rig, &options);
+  put("a"); /* 1: in */
+  rig_run(&rig);
+  rig.sched.max_pieces = 1;
+  kin_object *cached = rig_object(&rig, "a", 3);
+  kin_object *last = rig_object(&rig, "a", 4);
+  send_last(cached, last, 0);
+  kin_object_unref(cached);
+  kin_object_unref(last);
+  rig_run(&rig);
+  event_log_expect(&log_a, "+a1! -a4:watch");
+}
+
 static void test_replay_and_resync(void **state) {
   (void)state;
   put("a"); /* 1 */
   put("b"); /* 2 */
   put("c"); /* 3 */
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
   kin_listener_options options = odd_only(&log_a);
   options.resync_ms = 1000;
   rig_listen(&rig, &options);
@@ -153,6 +179,7 @@ int main(void) {
       TEST(test_updates),
       TEST(test_deletes),
       TEST(test_delete_is_decided_by_the_cached_state),
+      TEST(test_delete_is_decided_later),
       TEST(test_replay_and_resync),
       TEST(test_with_others_and_paused),
   };

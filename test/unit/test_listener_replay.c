@@ -48,7 +48,7 @@ static void delete_number(int i) {
 }
 
 static void sync_dispatcher(void) {
-  assert_int_equal(kin__dispatcher_synced(&rig.dispatcher), 0);
+  assert_int_equal(rig_synced(&rig), 0);
 }
 
 /* Counts, and keeps what it was told of each numbered object. */
@@ -258,9 +258,7 @@ static void test_relisted_during_replay_is_not_told(void **state) {
   late.on_relisted = view_cb; /* would count as illegal */
   rig_listen(&rig, &late);
   rig_step(&rig);
-  assert_int_equal(kin__dispatcher_relisted(&rig.dispatcher, KIN__LIT(""),
-                                            KIN__LIT("9"), MANY),
-                   0);
+  assert_int_equal(rig_relisted(&rig, "", "9", MANY), 0);
   late.on_relisted = NULL;
   rig_run(&rig);
   event_log_expect(&log_a, "S:5000#5000 R:@9#5000");

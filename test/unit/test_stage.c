@@ -14,6 +14,7 @@
 
 #include <kin/error.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "listwatch/stage.h"
@@ -337,6 +338,47 @@ static void test_no_memory_at_first(void **state) {
   assert_true(n > 3);
 }
 
+/* Memory goes back to the system slab by slab with what is popped: no pop gives
+ * back more than the slabs of one chunk and of one segment of keys. The C
+ * library would give all of it back with the last one. */
+static void give_back_in_pieces(bool is_merged) {
+  enum { COUNT = 200000, SLAB = 256 << 10, SPARE = 4 * SLAB };
+  kin__memory *memory = kin__memory_new(NULL);
+  assert_non_null(memory);
+  assert_int_equal(kin__memory_use_slabs(memory), 0);
+  kin__stage stage;
+  kin__stage_init(&stage, &memory->cells);
+  kin_object *objects[2] = {object_keyed(NULL, "n/a", 1),
+                            object_keyed(NULL, "n/b", 1)};
+  for (int i = 0; i < COUNT; i++) {
+    if (is_merged) {
+      change(&stage, i, 1, KIN__DECODED_ADDED);
+    } else {
+      assert_int_equal(kin__stage_push(&stage, KIN__DECODED_LISTED,
+                                       kin_object_ref(objects[i % 2])),
+                       0);
+    }
+  }
+  size_t bytes = kin__arena_bytes(memory->arena);
+  assert_true(bytes >= COUNT * (is_merged ? 28u : 8u));
+  for (int i = 0; i < COUNT; i++) {
+    kin__stage_pop(&stage);
+    size_t left = kin__arena_bytes(memory->arena);
+    assert_true(bytes - left <= 2 * SLAB);
+    bytes = left;
+  }
+  assert_true(bytes <= SPARE);
+  kin_object_unref(objects[0]);
+  kin_object_unref(objects[1]);
+  kin__memory_unref(memory);
+}
+
+static void test_memory_goes_back_in_pieces(void **state) {
+  (void)state;
+  give_back_in_pieces(false);
+  give_back_in_pieces(true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model),
@@ -347,6 +389,7 @@ int main(void) {
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_no_memory_at_first),
+      cmocka_unit_test(test_memory_goes_back_in_pieces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
