@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/hand_source.h"
 #include "support/retry_world.h"
 
 static void count_call(void *data) {
@@ -137,6 +138,28 @@ static void test_retry_watcher_longest_wait(void **state) {
   script_advance(&w.vh.script, 1);
   rw_expect_request(&w, "5");
   rw_finish(&w);
+}
+
+/* TW-04: 410 as an event of the watch is the end; in answer to the request it
+ * is tried again. A source of the program's own says which. */
+static void test_retry_watcher_source_has_expired(void **state) {
+  (void)state;
+  for (int is_event = 0; is_event < 2; is_event++) {
+    retry_world w;
+    hand_source source;
+    rw_init(&w, "5", 0);
+    hand_source_init(&source, &w.vh.script);
+    w.resource.source = &source.lister_watcher;
+    w.options.timeout_s = 3600; /* which the source wants */
+    assert_int_equal(rw_try_open(&w), 0);
+    hand_source_expect(&source, "W:5");
+    script_advance(&w.vh.script, 2000);
+    hand_source_fail(&source, 410, "Expired", is_event != 0);
+    watch_log_expect(&w.log, is_event != 0 ? "E:410/Expired end:EGONE " : "! ");
+    script_advance(&w.vh.script, 2000);
+    hand_source_expect(&source, is_event != 0 ? "" : "W:5");
+    rw_finish(&w);
+  }
 }
 
 static kin_watch_event last_event;
@@ -330,6 +353,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_copies_options),
       cmocka_unit_test(test_retry_watcher_resource),
       cmocka_unit_test(test_retry_watcher_longest_wait),
+      cmocka_unit_test(test_retry_watcher_source_has_expired),
       cmocka_unit_test(test_retry_watcher_error_event),
       cmocka_unit_test(test_informer_watcher_resource),
       cmocka_unit_test(test_informer_watcher_default_limit),

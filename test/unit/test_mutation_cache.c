@@ -203,6 +203,11 @@ static void test_mutation_cache_on_put(void **state) {
        "u 100000000000000000000",
        1},
       {{{STORE, "pod u 5"}, {WRITE, "pod u 7"}, {WAIT, ""}}, "u 7", "u 7", 1},
+      /* the same version once more is remembered for as long again */
+      {{{WRITE, "pod u 7"}, {WAIT, ""}, {WRITE, "pod u 7"}, {WAIT, ""}},
+       "",
+       "u 7",
+       1},
       {{{WRITE, "pod u 7"}, {WAIT, ""}, {WRITE, "pod u 8"}, {WAIT, ""}},
        "",
        "u 8",
