@@ -279,6 +279,14 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
  * SI-02), KIN_ECLOSED. */
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
+/* Opens an informer, adds one listener and starts the informer. More listeners
+ * may be added later. `out` may be NULL: the informer ends with the client then.
+ * Errors: those of kin_informer_open and kin_informer_listen. After an error no
+ * informer is open, no callback comes, and *out is NULL. */
+KIN_EXTERN int kin_informer_follow(kin_informer **out, kin_client *client,
+                                   const kin_informer_options *options,
+                                   const kin_listener_options *listener);
+
 /* Ends an informer and its listeners. No callback comes after this call except
  * those of waits for versions (kin_version_cb) and then cb (may be NULL) and
  * on_closed, from a later loop iteration; then the informer, its store and its

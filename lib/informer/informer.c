@@ -322,6 +322,40 @@ int kin_informer_open(kin_informer **out, kin_client *client,
   return kin__informer_open_on(out, kin__client_host(client), options);
 }
 
+int kin__informer_follow(kin_informer **out, kin__host *host,
+                         const kin_informer_options *options,
+                         const kin_listener_options *listener) {
+  *out = NULL;
+  if (host->members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin_informer *informer;
+  int err = kin__informer_open(&informer, host->env, options);
+  if (err != 0) {
+    return err;
+  }
+  err = kin__dispatcher_add(&informer->dispatcher, listener, NULL);
+  if (err != 0) {
+    free_informer(informer);
+    return err;
+  }
+  join(informer, &host->members);
+  *out = informer;
+  return kin_informer_start(informer);
+}
+
+int kin_informer_follow(kin_informer **out, kin_client *client,
+                        const kin_informer_options *options,
+                        const kin_listener_options *listener) {
+  kin_informer *unused;
+  out = out != NULL ? out : &unused;
+  *out = NULL;
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  return kin__informer_follow(out, kin__client_host(client), options, listener);
+}
+
 /* --- Use ------------------------------------------------------------------ */
 
 int kin_informer_start(kin_informer *informer) {

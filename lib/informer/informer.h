@@ -93,6 +93,10 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
 /* The same; the informer ends with the host. */
 int kin__informer_open_on(kin_informer **out, kin__host *host,
                           const kin_informer_options *options);
+/* kin_informer_follow on a host. */
+int kin__informer_follow(kin_informer **out, kin__host *host,
+                         const kin_informer_options *options,
+                         const kin_listener_options *listener);
 
 /* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is
  * "". */

@@ -194,6 +194,15 @@ static void test_clients_and_informers(void **state) {
   REFUSED_OUT(kin_informer *,
               kin_informer_open(&out, NULL, &w->informer_options));
   REFUSED_OUT(kin_informer *, kin_informer_open(&out, w->client, NULL));
+  REFUSED(kin_informer_follow(NULL, NULL, &w->informer_options,
+                              &w->listener_options));
+  REFUSED_OUT(kin_informer *,
+              kin_informer_follow(&out, NULL, &w->informer_options,
+                                  &w->listener_options));
+  REFUSED_OUT(kin_informer *,
+              kin_informer_follow(&out, w->client, NULL, &w->listener_options));
+  REFUSED_OUT(kin_informer *,
+              kin_informer_follow(&out, w->client, &w->informer_options, NULL));
   REFUSED(kin_informer_start(NULL));
   REFUSED(kin_informer_close(NULL, NULL, NULL));
   REFUSED(kin_informer_add_namespace(NULL, ""));

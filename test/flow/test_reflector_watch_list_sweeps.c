@@ -31,7 +31,7 @@ static int calls;
 static void close_when_due(reflector_rig *rig) {
   if (++calls == close_at) {
     assert_int_equal(
-        kin_reflector_close(rig->listwatch, reflector_rig_on_close, rig), 0);
+        kin_reflector_close(rig->reflector, reflector_rig_on_close, rig), 0);
   } else {
     assert_true(calls < close_at);
   }

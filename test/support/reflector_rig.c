@@ -101,7 +101,7 @@ static bool ask_is_full(void *ctx) {
 static void on_error(kin_reflector *reflector, kin_error_event *event,
                      void *data) {
   reflector_rig *rig = data;
-  assert_ptr_equal(reflector, rig->listwatch);
+  assert_ptr_equal(reflector, rig->reflector);
   assert_int_equal(rig->closed, 0);
   assert_true(event->code < 0);
   assert_true(event->message[0] != '\0');
@@ -118,7 +118,7 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
 static void on_state(kin_reflector *reflector, kin_state from, kin_state to,
                      void *data) {
   reflector_rig *rig = data;
-  assert_ptr_equal(reflector, rig->listwatch);
+  assert_ptr_equal(reflector, rig->reflector);
   assert_int_not_equal(from, to);
   size_t length = strlen(rig->states);
   snprintf(rig->states + length, sizeof rig->states - length, "%s ",
@@ -166,9 +166,9 @@ void reflector_rig_init(reflector_rig *rig, size_t fail_at) {
 
 int reflector_rig_open(reflector_rig *rig) {
   int err =
-      kin__public_reflector_open(&rig->listwatch, &rig->vh.host, &rig->options);
+      kin__public_reflector_open(&rig->reflector, &rig->vh.host, &rig->options);
   if (err == 0) {
-    assert_int_equal(kin_reflector_start(rig->listwatch), 0);
+    assert_int_equal(kin_reflector_start(rig->reflector), 0);
     script_run(&rig->vh.script);
   }
   return err;
@@ -189,7 +189,7 @@ void reflector_rig_expect(reflector_rig *rig, const char *calls) {
 }
 
 void reflector_rig_finish(reflector_rig *rig) {
-  bool was_open = rig->listwatch != NULL;
+  bool was_open = rig->reflector != NULL;
   vh_finish(&rig->vh);
   assert_false(rig->source.is_open);
   assert_int_equal(rig->closed % 10, was_open);
