@@ -53,16 +53,9 @@ int main(int argc, char **argv) {
   lo.on_synced = on_synced;
 
   kin_client *client;
-  kin_informer *informer;
   int status = kin_client_open(&client, loop, &co);
   if (status == 0) {
-    status = kin_informer_open(&informer, client, &io);
-  }
-  if (status == 0) {
-    status = kin_informer_listen(informer, &lo, NULL);
-  }
-  if (status == 0) {
-    status = kin_informer_start(informer);
+    status = kin_informer_follow(NULL, client, &io, &lo);
   }
   if (status != 0) {
     fprintf(stderr, "watch_pods: %s\n", kin_strerror(status));

@@ -40,12 +40,13 @@ def headers(root):
 
 def split(snippet):
     """(definitions, statements): functions and includes begin a line, and a
-    function ends with a brace that does."""
+    function ends with a brace that ends one, on the outside."""
     outside, inside, is_function = [], [], False
     for line in snippet.split("\n"):
         is_function = is_function or line.startswith("static ")
         (outside if is_function or line.startswith("#") else inside).append(line)
-        is_function = is_function and line != "}"
+        is_one_line = line.startswith("static ") and line.endswith("}")
+        is_function = is_function and line != "}" and not is_one_line
     return "\n".join(outside), "\n".join(inside)
 
 
@@ -56,7 +57,7 @@ def program(snippets):
     definitions = "\n".join(p[0] for p in parts)
     statements = "\n".join(p[1] for p in parts)
     needs = "extern kin_client *client; extern kin_informer *pods;\n" \
-            "extern kin_factory *factory;\n"
+            "extern struct kin_factory *factory;\n"
     return (f"{PREAMBLE}{needs}{definitions}\n"
             f"void page(void);\nvoid page(void) {{\n{statements}\n}}\n")
 
