@@ -399,12 +399,30 @@ static void test_a_walk_waits_for_memory(void **state) {
   vh_finish(&w.vh);
 }
 
+/* Its memory goes back slab by slab then, see test_stage.c. The objects are not
+ * the client's here, so nothing else lies there. */
+static void test_a_stage_lies_in_slabs(void **state) {
+  (void)state;
+  world w;
+  open_world(&w, false);
+  assert_int_equal(kin__memory_use_slabs(w.vh.script.memory), 0);
+  const kin__arena *arena = w.vh.script.memory->arena;
+  assert_int_equal(kin__arena_bytes(arena), 0);
+  hand_source_item(&w.source, "p0@1");
+  assert_true(kin__arena_bytes(arena) > 0);
+  list(&w, 1, OBJECTS, "1000");
+  vh_close(&w.vh);
+  run(&w);
+  vh_finish(&w.vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pieces_are_bounded),
       cmocka_unit_test(test_time_is_bounded),
       cmocka_unit_test(test_a_host_waits_for_listeners),
       cmocka_unit_test(test_a_walk_waits_for_memory),
+      cmocka_unit_test(test_a_stage_lies_in_slabs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
