@@ -65,10 +65,8 @@ typedef struct kin_client_options {
    * its turn: reading, timers, deferred calls and all other work together; 0:
    * 500 us; at most a second. An iteration ends with the piece of work in hand,
    * so it takes a little longer than that: up to 1 ms of CPU with the default,
-   * if no handler takes long. Longer pieces are one step over a single object
-   * of more than 256 KB, one change that goes to more than 2,000 listeners (0.4
-   * us for each of them), and the end of an informer with more than 3,000
-   * listeners (0.3 us for each, just before its close callback). */
+   * if no handler takes long. One step over a single object of more than 256 KB
+   * takes longer. */
   uint32_t budget_us;
 
   /* Talk to whoever answers for the server, unverified: they get the token. Not

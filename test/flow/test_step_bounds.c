@@ -368,11 +368,62 @@ static void test_a_host_waits_for_listeners(void **state) {
   vh_finish(&w.vh);
 }
 
+/* Room that was made for a listener is lost, and there is none for it when the
+ * change comes to it: the walk goes on when there is memory. */
+static void test_a_walk_waits_for_memory(void **state) {
+  (void)state;
+  world w;
+  open_world(&w, false);
+  w.late = add_listener(&w, 0);
+  list(&w, 0, 1, "1000");
+  assert_int_equal(kin_feed_open(w.source.feed), 0);
+  unsigned told = w.told;
+  hand_source_event(&w.source, KIN_WATCH_MODIFIED, "p0@1001");
+  const kin__dispatcher *dispatcher = &w.informer->dispatcher;
+  while (!kin__dispatcher_is_sending(dispatcher)) {
+    kin__sched_run(&w.vh.script.sched, 0);
+  }
+  kin_listener_pause(w.late); /* it needs an overflow now */
+  w.vh.memory.fail_at = atomic_load(&w.vh.memory.calls) + 1;
+  w.vh.memory.keeps_failing = true;
+  run(&w);
+  pass(&w, 1000);
+  assert_true(kin__dispatcher_is_sending(dispatcher));
+  w.vh.memory.fail_at = 0;
+  pass(&w, 100);
+  assert_false(kin__dispatcher_is_sending(dispatcher));
+  kin_listener_resume(w.late);
+  run(&w);
+  assert_int_equal(w.told, told + 2);
+  vh_close(&w.vh);
+  run(&w);
+  vh_finish(&w.vh);
+}
+
+/* Its memory goes back slab by slab then, see test_stage.c. The objects are not
+ * the client's here, so nothing else lies there. */
+static void test_a_stage_lies_in_slabs(void **state) {
+  (void)state;
+  world w;
+  open_world(&w, false);
+  assert_int_equal(kin__memory_use_slabs(w.vh.script.memory), 0);
+  const kin__arena *arena = w.vh.script.memory->arena;
+  assert_int_equal(kin__arena_bytes(arena), 0);
+  hand_source_item(&w.source, "p0@1");
+  assert_true(kin__arena_bytes(arena) > 0);
+  list(&w, 1, OBJECTS, "1000");
+  vh_close(&w.vh);
+  run(&w);
+  vh_finish(&w.vh);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pieces_are_bounded),
       cmocka_unit_test(test_time_is_bounded),
       cmocka_unit_test(test_a_host_waits_for_listeners),
+      cmocka_unit_test(test_a_walk_waits_for_memory),
+      cmocka_unit_test(test_a_stage_lies_in_slabs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
