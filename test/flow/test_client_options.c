@@ -125,7 +125,7 @@ static const kin__env *env_of(const bench *b) {
 }
 
 static const kin__transport *transport_of(const bench *b) {
-  return env_of(b)->source.ctx;
+  return env_of(b)->transport.ctx;
 }
 
 static uint64_t budget_ns(const bench *b) {
