@@ -28,8 +28,10 @@ extern "C" {
  * - With nothing but handlers: it keeps a store and tells them of each change,
  *   right after the store has made it (client-go's NewInformer). There is one
  *   set of handlers, no queue behind it, and no event is left out: what a list
- *   or a resync brings is an update, be it the same object. A kin_informer is
- *   more: several listeners, any time, each at its own pace.
+ *   or a resync brings is an update, be it the same object, or one with another
+ *   uid that was made after the deletion of the first was missed. A
+ *   kin_informer, which tells a delete and an add then, is more: several
+ *   listeners, any time, each at its own pace.
  *
  * It belongs to the loop's thread. Work is done in small steps, between which
  * the loop goes on, lists of any size included; only into a queue of the

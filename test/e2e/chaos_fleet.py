@@ -21,8 +21,14 @@ class ControllerFold(ActorFold):
             entry.uid, entry.version, entry.version) == (
             line["uid"], line["resourceVersion"], line["oldResourceVersion"])
         # There is no list but after an error.
-        if not (is_listed_again and self.errors):
-            super()._update(line)
+        if is_listed_again and self.errors:
+            return
+        # What was deleted and made again meanwhile is one update, as with
+        # client-go's controllers.
+        if entry and self.errors and entry.uid != line["uid"]:
+            self.entries[line["key"]] = dataclasses.replace(
+                entry, uid=line["uid"])
+        super()._update(line)
 
 
 @dataclasses.dataclass
