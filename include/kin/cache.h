@@ -9,7 +9,6 @@
 #include <kin/controller.h>
 #include <kin/delta.h>
 #include <kin/expiring_store.h>
-#include <kin/features.h>
 #include <kin/heap.h>
 #include <kin/informer_name.h>
 #include <kin/kin.h>

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include <kin/error.h>
-#include <kin/features.h>
 
 #include "support/controller_world.h"
 #include "support/hand_source.h"
@@ -153,16 +152,14 @@ static void test_held_events_are_transformed_once(void **state) {
   }
 }
 
-/* WL-01, FG-05: switched off, or by the feature's gate: lists. */
+/* WL-01: switched off: lists. */
 static void test_lists_instead(void **state) {
   (void)state;
   for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
     cw_world w;
     init_streaming(&w, kind, 0);
     put_some(&w, 3);
-    kin_features features = {0};
-    assert_int_equal(kin_features_set(&features, "WatchListClient", false), 0);
-    kin_features_apply(&features, &w.resource);
+    w.resource.no_watch_list = true;
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     assert_int_equal(w.vh.server.streams, 0);

@@ -193,14 +193,13 @@ static void test_factory_metadata(void **state) {
   fw_finish(&w);
 }
 
-static void apply_gates(kin_informer_options *options, void *data) {
-  kin_features_apply(data, options);
+static void set_streams(kin_informer_options *options, void *data) {
+  options->no_watch_list = *(bool *)data;
 }
 
 /* TestWatchListSemanticsSimple, TestUnSupportWatchListSemantics; FA-06: a
  * server that only streams is enough for both kinds of informers, one that does
- * not stream is asked for lists, and the gate decides which is tried
- * (FG-05). */
+ * not stream is asked for lists, and an option decides which is tried. */
 static void test_factory_streams(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
@@ -210,11 +209,10 @@ static void test_factory_streams(void **state) {
     w.vh.server.refuses_streams = i == 1;
     bool is_refused = false;
     w.vh.script.env.stream_refused = &is_refused;
-    kin_features features = {0};
-    assert_int_equal(kin_features_set(&features, "WatchListClient", i < 2), 0);
+    bool no_watch_list = i == 2;
     kin_factory_options options = KIN_FACTORY_OPTIONS_INIT;
-    options.tweak = apply_gates;
-    options.data = &features;
+    options.tweak = set_streams;
+    options.data = &no_watch_list;
     assert_int_equal(fw_open(&w, &options), 0);
     kin_informer *full = fw_informer_of(&w, "apps", "v1", "deployments", false);
     kin_informer *partial =

@@ -56,8 +56,6 @@ typedef struct world {
   kin_store_op ops[1];
   kin_heap_entry entries[1];
   const char *pointers[1];
-  kin_features features;
-  kin_feature feature;
   kin_informer_options informer_options;
   kin_expiring_store_options expiring_store_options;
   kin_heap_options heap_options;
@@ -112,12 +110,6 @@ static int transform(const kin_object *in, kin_object_builder *out,
   (void)out;
   (void)data;
   return 0;
-}
-
-static const char *read_nothing(const char *name, void *data) {
-  (void)name;
-  (void)data;
-  return NULL;
 }
 
 static void push(const kin_object_list *objects, void *data) {
@@ -549,20 +541,7 @@ static void test_names_and_gates(void **state) {
   assert_string_equal(kin_informer_id_group(NULL), "");
   assert_string_equal(kin_informer_id_version(NULL), "");
   assert_string_equal(kin_informer_id_plural(NULL), "");
-  REFUSED(kin_feature_by_name("index", NULL));
-  ZERO(kin_features_is_enabled(NULL, KIN_FEATURE_WATCH_LIST_CLIENT));
-  REFUSED(kin_features_set(NULL, "index", false));
-  assert_int_equal(kin_features_set(&w->features, NULL, false), KIN_ENOENT);
-  REFUSED(kin_features_set_for_testing(NULL, "index", false));
-  assert_int_equal(kin_features_set_for_testing(&w->features, NULL, false),
-                   KIN_ENOENT);
-  kin_features_apply(NULL, &w->informer_options);
-  kin_features_apply(&w->features, NULL);
-  REFUSED(kin_features_read_env(NULL, read_nothing, NULL, NULL));
-  REFUSED(kin_features_read_env(&w->features, NULL, NULL, NULL));
-  ZERO(kin_features_has_read_env(NULL));
   REFUSED(kin_key_make(NULL, 1, key, key, &w->str));
-  assert_int_equal(kin_feature_by_name(NULL, &w->feature), KIN_ENOENT);
   assert_int_equal(kin_key_split(key, NULL, NULL), 0);
 }
 
@@ -709,7 +688,6 @@ static void test_values_that_are_none(void **state) {
                         "unknown");
     assert_string_equal(kin_error_class_name((kin_error_class)value),
                         "unknown");
-    assert_null(kin_feature_get_info((kin_feature)value));
     assert_string_equal(kin_strerror(value), "unknown error");
     assert_string_equal(kin_err_name(value), "UNKNOWN");
   }
