@@ -7,6 +7,7 @@ import urllib.parse
 from api import CONFIG_MAPS, PODS, ApiError, key_of
 from objects import (LONG_STRING, ODD_SPEC, ODD_STRINGS, WIDGETS, config_map,
                      pod, widget, widget_definition, widgets)
+from ready import await_true
 from scenario import in_parallel, scenario
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -98,6 +99,12 @@ def custom_resource_with_odd_strings(context):
         context.finish(kin, collection)
 
 
+def resource_of(definition):
+    spec = definition["spec"]
+    return "/apis/{}/{}/{}".format(
+        spec["group"], spec["versions"][0]["name"], spec["names"]["plural"])
+
+
 def define(api, definition):
     """Creates the definition unless an earlier scenario has done so; returns
     when its resource can be listed."""
@@ -115,6 +122,8 @@ def define(api, definition):
         status = json.loads(line)["object"].get("status") or {}
         if any(c["type"] == "Established" and c["status"] == "True"
                for c in status.get("conditions") or []):
+            await_true(f"{name} in the API", lambda: api.request(
+                "GET", resource_of(definition))[0] == 200)
             return
     raise AssertionError(f"{name} was not established")
 

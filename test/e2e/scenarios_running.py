@@ -166,6 +166,10 @@ def resource_comes_and_goes(context):
             e["class"] == "absent" for e in fold.errors[failures:]))
         actor.wait_for("the last object's end", lambda fold: not fold.entries)
         actor.fold.relist_expected(space)
+        # Its end takes a while, in which it can still be Established.
+        definition = f"{DEFINITIONS}/gadgets.{GROUP}"
+        await_true("end of the definition",
+                   lambda: api.request("GET", definition)[0] == 404)
         define(api, gadget_definition())
         began = time.monotonic()
         actor.wait_object(f"{space}/again",
