@@ -143,14 +143,14 @@ typedef struct kin__listwatch_actions {
   uint32_t timeout_s;
   bool start_timer;
   uint64_t timer_ms; /* from now */
-  bool report;       /* tell the program about `input.failure`; with
-                      * lost_verify, about the lost */
-  bool lost_verify;  /* position: a verify has lost it */
+  bool report;       /* report `input.failure` to the program */
+  bool lost_verify;  /* report in its place that a verify lost the position */
   uint64_t retry_in_ms;
-  bool gave_up_stream; /* the stream was silent for `silent_ms`; */
-  bool had_events;     /* but had sent bytes before; */
+  bool gave_up_stream; /* report a stream that was silent for `silent_ms` */
+  bool had_events;     /* of that stream: it had sent bytes before */
   uint64_t silent_ms;
-  bool is_endless; /* or the stream made no progress for `silent_ms` */
+  bool is_endless; /* of that stream: not silent, but without progress for so
+                    * long */
   bool ended; /* the machine has stopped by itself; `input.failure` says why,
                * NULL at the end of a single watch */
 } kin__listwatch_actions;
