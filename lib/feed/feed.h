@@ -183,12 +183,13 @@ void kin__feed_close(kin_feed *feed);
 /* Finds out whether the feed is up to date; the answer comes through
  * `verified`. `target` "" means the newest version, found by a consistent list
  * of one item. This call ends the watch and opens it again for a short time.
- * The feed is up to date if the watch comes to the target, or if the server
- * ends the watch in good order and had the target when the watch began. The
- * second case needs a source that names the connections of its answers. After
- * two watches with neither, the position is lost (KIN__LOST_VERIFY): a report
- * and a consistent list follow. So with a program's source without bookmarks,
- * each verify of a quiet resource costs a list.
+ * The feed is up to date if the watch comes to the target. It is also up to
+ * date if the server ends the watch in good order and had the target when the
+ * watch began. The second case needs a source that names the connections of its
+ * answers. After two watches with neither, the position is lost
+ * (KIN__LOST_VERIFY): a report and a consistent list follow. So with a
+ * program's source without bookmarks, each verify of a quiet resource costs a
+ * list.
  *
  * Call from a task or a timer, never inside a call of the source. Errors:
  * KIN_EAGAIN (no watch is open, or a verify is under way), KIN_ECLOSED

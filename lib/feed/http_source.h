@@ -30,8 +30,8 @@ typedef struct kin__http_source {
   bool is_watch;
   bool is_paused;
   bool is_verify;  /* a verify: its items are ignored */
-  bool has_usable; /* since the list's first page there was a usable object;
-                    * has_bad: or one that is no API object */
+  bool has_usable; /* a usable object has come since the list's first page;
+                    * has_bad: an object that is no API object */
   bool has_bad;
   int http_status; /* 0 before the head */
   bool has_body;   /* a byte of the body has come */

@@ -35,8 +35,8 @@ typedef struct kin__pager_core_options {
   uint32_t pages_ahead;   /* see kin_pager_options */
 } kin__pager_core_options;
 
-/* Invariants. Unless closing, the task is scheduled while an item or a notice
- * can be given and the core is not paused, and while the next page may be
+/* Invariants. Unless closing, the task is scheduled in two cases: an item or a
+ * notice can be given and the core is not paused; or the next page may be
  * requested. Stale objects of the stage are freed first. */
 struct kin__pager_core {
   kin__pager_core_options options;
