@@ -103,7 +103,7 @@ struct kin_feed {
   bool has_synced; /* the first list was applied; set by the owner */
   bool is_closed;  /* no more notices to the owner */
 
-  kin__listwatch_request request; /* that is open */
+  kin__listwatch_request request; /* the open one */
   void *answer;                   /* the source's handle of the request */
   bool is_opening;                /* inside source.open */
   bool is_granted;                /* kin__feed_opened was called for the

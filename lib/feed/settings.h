@@ -38,7 +38,7 @@ void kin__settings_finish(kin__settings *settings,
                           const kin_allocator *allocator);
 
 /* Accepts only options that describe one scope to list and watch: no options
- * for a store, listeners or callbacks. Errors: KIN_EINVAL. */
+ * for a store, listeners or reports. Errors: KIN_EINVAL. */
 int kin__settings_check_resource(const kin__settings *settings,
                                  const kin__log *log);
 
