@@ -341,7 +341,7 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
   kin__feed_step(feed, &input);
 }
 
-/* --- What the source feeds ------------------------------------------------ */
+/* --- Input from the source ------------------------------------------------ */
 
 void kin__feed_opened(kin_feed *feed) {
   feed->is_granted = true;

@@ -11,7 +11,7 @@
 /* Limit of one string in a message. */
 #define MAX_SHOWN 253
 
-/* --- What has been told --------------------------------------------------- */
+/* --- Reported states ------------------------------------------------------ */
 
 /* 0: the state cannot be recognised. */
 static uint64_t fingerprint(const kin__hash_seed *seed,
@@ -113,7 +113,7 @@ static void note(kin_feed *feed, kin__failure *failure) {
   notice->untold += notice->untold < UINT32_MAX;
 }
 
-/* --- What there is to tell ------------------------------------------------ */
+/* --- Kinds of notices ----------------------------------------------------- */
 
 /* "ns/name", as far as known, cut. */
 static void show_key(char *to, size_t size, const kin__object_parts *parts) {

@@ -23,7 +23,7 @@ static void wake(kin__pager_core *core) {
   kin__sched_add(core->feed.env->sched, &core->task);
 }
 
-/* --- What comes in -------------------------------------------------------- */
+/* --- Items from the feed -------------------------------------------------- */
 
 /* A paused core leaves the gate, so that it delays no other list. */
 static void stop_reading(kin__pager_core *core) {
@@ -133,7 +133,7 @@ static const kin__feed_owner owner = {.keep = on_keep,
                                       .ended = on_ended,
                                       .failed = on_failed};
 
-/* --- What is given -------------------------------------------------------- */
+/* --- Items to the owner --------------------------------------------------- */
 
 static bool may_give(const kin__pager_core *core) {
   bool is_complete = core->has_ended && core->end.code == 0;

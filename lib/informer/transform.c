@@ -20,7 +20,7 @@ typedef struct kin__informer_transform {
   uint32_t untold;      /* number of unreported failures */
 } kin__informer_transform;
 
-/* --- What has been refused ------------------------------------------------ */
+/* --- Refused states ------------------------------------------------------- */
 
 /* 0: the object's version cannot be recognised. */
 static uint64_t fingerprint(const kin_informer *informer,

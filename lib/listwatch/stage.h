@@ -29,7 +29,7 @@ typedef struct kin__stage {
   size_t stale;        /* discarded and not freed yet: the first ones */
   size_t voids;        /* void places after the stale ones */
   uintptr_t *first_void; /* free list of void places */
-  bool is_merged;        /* something was merged since the stage was empty */
+  bool is_merged;        /* a merge was made since the stage was empty */
   kin__slots keys;       /* of merged objects */
   kin__map key_map;
   kin__slots old_keys; /* of taken or discarded objects, being freed */
