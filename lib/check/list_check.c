@@ -14,7 +14,7 @@
 #include "base/map.h"
 
 #define RETRY_MS 1000u
-/* A server keeps its versions for some five minutes. */
+/* A server keeps its versions for about five minutes. */
 #define MAX_TRIES 300u
 #define ENTRIES_PER_STEP 256u
 #define HASHED_PER_STEP (64u << 10) /* bytes */
@@ -22,22 +22,22 @@
 #define MAX_NAME 100
 
 typedef enum check_phase {
-  CHECK_IDLE = 0,  /* there are no entries */
-  CHECK_CLEARING,  /* a list is being applied; entries of an earlier one */
-  CHECK_GATHERING, /* it is in the store; its entries are being made */
-  CHECK_READY,   /* they are made; the pager is still giving up another list */
-  CHECK_LISTING, /* the pager lists, and entries are marked */
-  CHECK_WAITING, /* that failed; timer */
-  CHECK_UNMARKING, /* to begin again; the task, as in all that follow */
-  CHECK_NAMING,    /* keys of what was not listed are looked for */
+  CHECK_IDLE = 0,  /* no entries */
+  CHECK_CLEARING,  /* a list is being applied; old entries are freed */
+  CHECK_GATHERING, /* the list is in the store; entries are made */
+  CHECK_READY,     /* entries are made; the pager still aborts another list */
+  CHECK_LISTING,   /* the pager lists; entries are marked */
+  CHECK_WAITING,   /* the list failed; timer */
+  CHECK_UNMARKING, /* before a new try; from here on the task works */
+  CHECK_NAMING,    /* looks for keys of unlisted entries */
   CHECK_TELLING,
   CHECK_DROPPING
 } check_phase;
 
-/* The key's hash is in the head. */
+/* The key's hash is in the slot head. */
 typedef struct entry {
   kin__slot_head head;
-  uint64_t digest; /* the lowest bit: it has been listed */
+  uint64_t digest; /* lowest bit: the object was listed */
 } entry;
 
 static_assert(sizeof(entry) == 16, "16 bytes, and 4 of the map");
@@ -56,14 +56,15 @@ struct kin__list_check {
   kin__map map;
   uint32_t cursor;
   uint32_t tries;
-  bool has_listed; /* the pager was started once */
-  bool is_listing; /* and has not told its end */
+  bool has_listed; /* the pager was started before */
+  bool is_listing; /* the pager has not ended yet */
   bool is_closing;
-  bool is_pager_empty; /* after the close */
+  bool is_pager_empty; /* the pager is closed and empty */
 
   uint64_t listed;
-  uint64_t matched; /* entries that were listed */
-  uint64_t unlike;  /* listed, and cached otherwise or not at all */
+  uint64_t matched; /* listed entries */
+  uint64_t unlike;  /* listed objects that are not cached, or cached in another
+                     * state */
   unsigned named;
   char names[MAX_NAMED * (MAX_NAME + 2) + 1]; /* ", ns/a, ns/b" */
 };
@@ -80,7 +81,7 @@ static void enter(kin__list_check *check, check_phase phase) {
   }
 }
 
-/* It cannot be found out. */
+/* The check cannot come to a result. */
 static void give_up(kin__list_check *check, const char *why) {
   const kin_feed *feed = check->of.feed;
   kin__log_write(env_of(check)->log, KIN_LOG_WARN,
@@ -92,13 +93,12 @@ static void give_up(kin__list_check *check, const char *why) {
 
 /* --- Entries -------------------------------------------------------------- */
 
-/* Items of a built-in type lack the kind and apiVersion that events have, in
- * front of all else. */
+/* Items of a built-in type lack the leading kind and apiVersion of events. */
 static kin_str without_type(kin_str text) {
   static const char *const names[] = {"\"kind\":\"", "\"apiVersion\":\""};
   const char *at = text.data;
   const char *end = at + text.length;
-  at += at < end; /* the brace */
+  at += at < end; /* skip the brace */
   for (size_t i = 0; i < 2 * 2; i++) {
     const char *name = names[i % 2];
     size_t length = strlen(name);
@@ -111,7 +111,7 @@ static kin_str without_type(kin_str text) {
   return kin__str(at, (size_t)(end - at));
 }
 
-/* With a transform, what it made is compared, too. */
+/* With a transform, the digest covers the transformed text too. */
 static uint64_t digest_of(const kin__list_check *check,
                           const kin_object *object) {
   const kin__hash_seed *seed = &check->of.store->seed;
@@ -140,8 +140,8 @@ static int add_entry(kin__list_check *check, const kin_object *object) {
   return kin__map_insert(&check->map, hash_of(check, object), id);
 }
 
-/* The entry of that key that has not been listed, and of that digest if it is
- * to be told. */
+/* The entry of a key that is not marked as listed; also of *digest, unless
+ * NULL. */
 static entry *find_entry(const kin__list_check *check, uint32_t hash,
                          const uint64_t *digest) {
   for (uint32_t id = kin__map_first(&check->map, hash); id != KIN__NO_SLOT;
@@ -181,7 +181,7 @@ static void forget_results(kin__list_check *check) {
   check->names[0] = '\0';
 }
 
-/* Returns whether there is more; if not, nothing is allocated. */
+/* Returns whether there is more. At the end no memory is held. */
 static bool drop_some(kin__list_check *check) {
   if (check->slots.segment_count > 0) {
     (void)kin__slots_drop_segment(&check->slots);
@@ -225,7 +225,7 @@ static kin__list_check *check_of(kin__pager_core *pager) {
   return KIN__CONTAINER_OF(pager, kin__list_check, pager);
 }
 
-/* What the transform fails on is cached in an earlier state, or not at all. */
+/* If the transform fails, the cache holds an earlier state or none. */
 static int on_item(kin__pager_core *pager, const kin_object *item) {
   kin__list_check *check = check_of(pager);
   uint32_t hash = hash_of(check, item);
@@ -309,7 +309,8 @@ static void on_timer(kin__timer *timer) {
 
 /* --- Gathering ------------------------------------------------------------ */
 
-/* Nothing but the program can change the store meanwhile: the watch is held. */
+/* Only the program can change the store meanwhile, because the watch is
+ * held. */
 static bool gather_step(kin__list_check *check) {
   const kin_store *store = check->of.store;
   size_t hashed = 0;
@@ -368,7 +369,7 @@ static bool unmark_step(kin__list_check *check) {
   return true;
 }
 
-/* What should not be there is likely to be there still. */
+/* Unlisted objects are probably still in the store. */
 static bool name_step(kin__list_check *check) {
   const kin_store *store = check->of.store;
   size_t hashed = 0;
@@ -392,7 +393,7 @@ static bool name_step(kin__list_check *check) {
   return true;
 }
 
-/* Nothing is asked for again, so of the answers only KIN_STOP counts. */
+/* No request follows, so only the answer KIN_STOP has an effect. */
 static bool tell_step(kin__list_check *check) {
   const kin__env *env = env_of(check);
   kin_feed *feed = check->of.feed;

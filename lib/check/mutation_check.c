@@ -25,8 +25,8 @@ static void keep(kin__mutation_check *check, const kin_object *object,
   kin__sched_add(check->env->sched, &check->task);
 }
 
-/* The checksums to compare it with; NULL: it cannot have changed, or that was
- * found already. */
+/* The checksums to compare with. NULL: the object cannot have changed, or its
+ * change was found already. */
 static const uint64_t *sums_of(const kin__seal *seal) {
   return seal->is_reported ? NULL : seal->sums;
 }
@@ -41,8 +41,8 @@ static void on_foreign(const kin_mutation *mutation, void *data) {
   check->foreign = *mutation;
 }
 
-/* If there is no memory the next pass tries again. Returns the blocks that a
- * new one costs. */
+/* Without memory the next pass tries again. Returns the blocks that a new
+ * object costs. */
 static size_t remember(kin__mutation_check *check, const kin_object *object) {
   if (check->detector == NULL) {
     kin_mutation_detector_options options = KIN_MUTATION_DETECTOR_OPTIONS_INIT;
@@ -66,8 +66,7 @@ static void spend(size_t *blocks, size_t spent) {
   *blocks -= spent < *blocks ? spent : *blocks;
 }
 
-/* Compares some of the object in the slot at hand; returns whether that is to
- * be gone on with. */
+/* Compares a part of the slot's object. Returns whether a part is left. */
 static bool compare_object(kin__mutation_check *check, const kin_object *object,
                            size_t *blocks) {
   const kin__seal *seal = kin__object_seal(object);
@@ -110,7 +109,7 @@ static void compare_sealed(kin__mutation_check *check) {
   }
 }
 
-/* One at a time, as there is room for one that has changed. */
+/* One object at a time: there is room for one changed object. */
 static bool compare_foreign(kin__mutation_check *check) {
   size_t bytes = BYTES_PER_STEP;
   kin__slice slice = kin__slice_begin(check->env->sched, FOREIGN_PER_STEP);
@@ -138,9 +137,9 @@ void kin__mutation_check_look(kin__mutation_check *check,
   }
 }
 
-/* --- Telling -------------------------------------------------------------- */
+/* --- Reports -------------------------------------------------------------- */
 
-/* A key that was written to may hold anything. */
+/* A key that was written to may hold any bytes. */
 static void copy_printable(char *to, size_t capacity, kin_str key) {
   size_t length = key.length < capacity ? key.length : capacity - 1;
   for (size_t i = 0; i < length; i++) {

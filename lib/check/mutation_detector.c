@@ -13,10 +13,10 @@
 #include "object/seal.h"
 #include "check/mutation_detector.h"
 
-/* A set of objects by address, each with its checksums, and an integer cursor
- * that compares. Instead of moving objects from a current set to a retained one
- * and dropping that, rounds are counted: an object that was added in round n is
- * dropped when the cursor meets it in round n + 2 or later. */
+/* A set of objects by address, with checksums, and a cursor that compares.
+ * client-go moves objects to a retained set and drops that. Here rounds are
+ * counted instead: an object of round n is dropped when the cursor meets it in
+ * round n + 2 or later. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_mutation_detector_options, retain_ms) + sizeof(uint64_t))
@@ -27,7 +27,7 @@ typedef struct entry {
   kin__slot_head head;
   kin_object *object; /* one reference; NULL iff the entry is free */
   uint64_t *sums;     /* NULL: the object is sealed */
-  uint32_t round;     /* in which it was added last */
+  uint32_t round;     /* of the last add */
   uint32_t key_length;
   bool is_reported;
 } entry;
@@ -41,7 +41,7 @@ struct kin_mutation_detector {
   kin__slots entries;
   kin__map map;
   uint32_t cursor;  /* next entry to compare */
-  uint32_t dropped; /* entries below this have been dropped for good */
+  uint32_t dropped; /* entries below this are dropped for good */
   uint32_t round;
   uint64_t round_began_ms;
 };
@@ -54,7 +54,7 @@ static uint64_t now_ms(const kin_mutation_detector *detector) {
   return detector->options.now_ms(detector->options.now_ctx);
 }
 
-/* A round that nobody saw passes like any other. */
+/* Rounds without a call count as well. */
 static void pass_rounds(kin_mutation_detector *detector) {
   uint64_t now = now_ms(detector);
   uint64_t retain = detector->options.retain_ms;
@@ -189,12 +189,13 @@ static void drop(kin_mutation_detector *detector, uint32_t id) {
   kin__slots_give(&detector->entries, id);
 }
 
-/* The checksums to compare an entry with; NULL: it cannot have changed. */
+/* The checksums of an entry; NULL: the object cannot have changed. */
 static const uint64_t *sums_of(const entry *e) {
   return e->sums != NULL ? e->sums : kin__object_seal(e->object)->sums;
 }
 
-/* Returns the bytes compared. The callback comes last: it may add objects. */
+/* Returns the bytes compared. The callback comes last, because it may add
+ * objects. */
 static size_t check(kin_mutation_detector *detector, uint32_t id) {
   entry *e = at(detector, id);
   kin_object *object = kin_object_ref(e->object);

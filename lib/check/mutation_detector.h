@@ -7,14 +7,14 @@
 
 #include <kin/mutation_detector.h>
 
-/* kin_mutation_detector_check that ends as well after the object with which
- * *bytes have been compared; they are subtracted. */
+/* As kin_mutation_detector_check, but also ends when *bytes are compared.
+ * Subtracts the compared bytes. */
 bool kin__mutation_detector_check_some(kin_mutation_detector *detector,
                                        size_t count, size_t *bytes);
 
 /* Drops up to `count` objects and returns whether some are left, so that a
- * detector with many can be freed in bounded steps. After the first call only
- * this one and kin_mutation_detector_free are allowed. */
+ * large detector can be freed in bounded steps. After the first call, only this
+ * function and kin_mutation_detector_free are allowed. */
 bool kin__mutation_detector_drop(kin_mutation_detector *detector, size_t count);
 
 #endif /* KIN_CHECK_MUTATION_DETECTOR_H */

@@ -22,10 +22,11 @@
 #include "transport/transport.h"
 #include "transport/warning.h"
 
-/* A client closes in order: its members (informers, reflectors, waits, ...),
- * each in bounded steps; the transport, with its connections and resolver; the
- * token; the objects' memory, which is then that of the objects that the
- * program keeps; the loop's handles. The last handle's close callback frees it. */
+/* A client closes in this order. Its members (informers, reflectors, waits,
+ * ...) close in bounded steps. Then come the transport with its connections and
+ * resolver, the token, and the objects' memory (kept objects own it from then
+ * on). The loop's handles come last: the last close callback frees the
+ * client. */
 
 #define DEFAULT_CONNECT_TIMEOUT_MS 10000u
 #define DEFAULT_RESPONSE_TIMEOUT_MS 30000u
@@ -45,20 +46,20 @@ static_assert(offsetof(kin_client_options, problem_size) + sizeof(size_t) ==
 struct kin_client {
   kin__loop loop;
   kin__memory *memory;
-  kin__task memory_task; /* sorts out what objects left behind */
+  kin__task memory_task; /* collects the memory of freed objects */
   kin__log log;
   kin__random random;
-  kin__token *token;         /* NULL if there is none */
+  kin__token *token;         /* NULL: none */
   kin__transport *transport; /* NULL once it is closed */
   kin__transport_stats last_stats;
   kin__env env;
   kin__host host;
   char *user_agent;
-  bool is_alone; /* closing, and all members are gone */
+  bool is_alone; /* closing, without members */
   bool is_unref;
   bool is_closing_memory; /* the last work of the loop */
   kin__gate lists;
-  kin__limiter limiter; /* in use iff env.limiter is not NULL */
+  kin__limiter limiter; /* in use iff env.limiter is set */
   kin__warnings warnings;
   bool stream_refused; /* by the server; see kin__listwatch_use_streams */
   char problem[KIN__PROBLEM_SIZE];
@@ -195,8 +196,8 @@ static void open_limiter(kin_client *client,
                     options->qps_milli, or_default(options->burst, a_second));
 }
 
-/* The header fields that name whom requests are made for, with a zero byte at
- * the end; the buffer is empty. */
+/* The header fields of impersonation, with a zero byte at the end. `fields`
+ * must be empty. */
 static int render_fields(kin_client *client, const kin_client_options *options,
                          kin__buf *fields) {
   const kin__impersonation whom = {
@@ -325,7 +326,7 @@ static int make_client(kin_client **out, const kin_client_options *options) {
   return 0;
 }
 
-/* Everything that can fail. `problem` has KIN__PROBLEM_SIZE bytes. */
+/* Does everything that can fail. `problem` has KIN__PROBLEM_SIZE bytes. */
 static int build_client(kin_client **out, uv_loop_t *loop,
                         const kin_client_options *options, char *problem) {
   kin__log log = kin__client_log(options, problem);
@@ -360,7 +361,8 @@ static void tell_problem(const kin_client_options *options,
   }
 }
 
-/* Options that are too small do not say where problems go. */
+/* Options that are too small have no field for the problem text, so only
+ * KIN_ENOTSUP is described. */
 static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
   int err = kin__options_copy(to, sizeof *to, from, sizeof *to);
@@ -442,9 +444,9 @@ static bool memory_step(kin__task *task) {
   return has_more;
 }
 
-/* Objects that the program kept give their memory back also while nothing
- * happens to the informers. Otherwise cells are sorted out when some are taken,
- * which finds them in the processor's caches. */
+/* Collects the memory of objects that the program kept, even while informers
+ * are idle. Otherwise cells are collected when new ones are taken, while they
+ * are in the processor's caches. */
 static void before_work(void *ctx) {
   kin_client *client = ctx;
   if (!kin__sched_has_work(&client->loop.sched) &&
@@ -496,7 +498,7 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
   if (client->host.members.is_closing) {
     return KIN_EALREADY;
   }
-  kin_client_ref(client); /* closing completes */
+  kin_client_ref(client); /* an unreferenced client still completes its close */
   client->close_cb = cb;
   client->close_data = data;
   kin__warnings_stop(&client->warnings);

@@ -70,7 +70,7 @@ static int check_enums(const kin_client_options *options, const kin__log *log) {
   return 0;
 }
 
-/* A user agent goes into a request head as it is. */
+/* The user agent goes into request heads unescaped. */
 static int check_user_agent(const char *s, const kin__log *log) {
   size_t length = strlen(s);
   if (length == 0 || length > MAX_USER_AGENT) {

@@ -6,19 +6,19 @@
 
 #include "base/log.h"
 
-/* The log that the options ask for; `problem` as in kin__log. */
+/* The log that the options describe; `problem` as in kin__log. */
 kin__log kin__client_log(const kin_client_options *options, char *problem);
 
-/* The one in the options, or ours. */
+/* The options' user agent, or the default one. */
 const char *kin__client_user_agent(const kin_client_options *options);
 
-/* Checks what can be judged by the options alone; what is wrong goes to the
- * log. Errors: KIN_EINVAL. */
+/* Checks the options alone, without a loop or files. The log says what is
+ * wrong. Errors: KIN_EINVAL. */
 int kin__client_options_check(const kin_client_options *options,
                               const kin__log *log);
 
-/* Says that the server's URL is malformed; its text only if it cannot hold a
- * password. */
+/* Logs that the server's URL is malformed. The URL is shown only if it cannot
+ * hold a password. */
 void kin__client_bad_server(const char *server, const kin__log *log);
 
 #endif /* KIN_CLIENT_CLIENT_OPTIONS_H */

@@ -15,15 +15,15 @@
 #include "base/timers.h"
 #include "transport/exchange.h"
 
-/* Something to be done at the beginning of a later loop iteration, when no
- * frame of ours is on the stack. */
+/* A callback for the beginning of a later loop iteration, when no frame of the
+ * library is on the stack. */
 typedef struct kin__deferred {
   kin__link node;
   void (*cb)(struct kin__deferred *deferred);
 } kin__deferred;
 
-/* Where responses come from: the transport, or a test. The meaning is that of
- * the functions of transport/exchange.h with the same names. */
+/* Starts and cancels requests: the transport's functions, or a test's. Each has
+ * the meaning of the function of the same name in transport/exchange.h. */
 typedef struct kin__transport_ops {
   int (*start)(void *ctx, const kin__request *request,
                const kin__exchange_callbacks *callbacks, void *callbacks_ctx,
@@ -34,27 +34,27 @@ typedef struct kin__transport_ops {
   void *ctx;
 } kin__transport_ops;
 
-/* All that an informer needs of its surroundings. A client fills it with a
- * libuv loop and sockets; a simulation with a virtual clock and a script. */
+/* The environment of an informer. A client provides a libuv loop and sockets; a
+ * simulation provides a virtual clock and a script. */
 typedef struct kin__env {
-  const kin_allocator *allocator; /* of memory */
+  const kin_allocator *allocator; /* memory's */
   kin__memory *memory;
   kin__sched *sched;
   kin__timers *timers;
   kin__clock clock;
   kin__random *random;
   const kin__log *log;
-  uint32_t mutation_check_ms; /* between two passes; 0: 1 s */
+  uint32_t mutation_check_ms; /* time between two passes; 0: 1 s */
   kin__transport_ops transport;
-  uint64_t *handler_ns;    /* time spent in callbacks is added here */
-  kin__link *deferred;     /* whoever runs the scheduler runs these first */
-  void (*wake)(void *ctx); /* so that it does so soon */
+  uint64_t *handler_ns;    /* time in the program's callbacks is added here */
+  kin__link *deferred;     /* run before the scheduler's tasks */
+  void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
-  kin__gate *lists;       /* through which lists are made; NULL: none */
+  kin__gate *lists;       /* admits lists; NULL: no limit */
   bool *stream_refused;   /* see kin__listwatch_use_streams; NULL: no streams */
-  bool check_watch_lists; /* see consistency.h */
+  bool check_watch_lists; /* see check/list_check.h */
 
-  /* Of requests to the server; NULL: none. */
+  /* The client's rate limit of requests; NULL: none. */
   kin__limiter *limiter;
 } kin__env;
 
@@ -62,13 +62,13 @@ static inline uint64_t kin__env_now_ms(const kin__env *env) {
   return kin__clock_ms(&env->clock);
 }
 
-/* Time since then was spent in a callback: it is the program's, not ours. */
+/* Adds the time since `start_ns`, spent in a callback of the program. */
 static inline void kin__env_add_handler_time(const kin__env *env,
                                              uint64_t start_ns) {
   *env->handler_ns += kin__clock_ns(&env->clock) - start_ns;
 }
 
-/* Tells the program that something is gone; `cb` may be NULL. */
+/* Tells the program that a handle is gone; `cb` may be NULL. */
 static inline void kin__env_tell_closed(const kin__env *env,
                                         void (*cb)(void *data), void *data) {
   if (cb != NULL) {

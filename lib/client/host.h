@@ -9,15 +9,15 @@
 #include "client/env.h"
 #include "client/member.h"
 
-/* What a client is to the things that live on it: surroundings, informers, and
- * a life that they end with. A test is another one, without a loop. */
+/* The part of a client that its members use: an environment, and the list of
+ * members that close with it. A test has a host without a loop. */
 typedef struct kin__host {
   const kin__env *env;
   kin__members members;
 } kin__host;
 
-/* The host in a client, to open something on; lives as long. What was wrong
- * with the options of what was opened before is forgotten. */
+/* The host of a client, for opening a member. Valid as long as the client. Also
+ * clears the problem text of an earlier open. */
 kin__host *kin__client_host(kin_client *client);
 
 #endif /* KIN_CLIENT_HOST_H */

@@ -17,7 +17,7 @@ static uint64_t now_ms(void) {
 }
 
 static void on_idle(uv_idle_t *idle) {
-  (void)idle; /* being active is all it is for */
+  (void)idle; /* an active idle handle keeps the loop awake */
 }
 
 static bool is_swept(const kin__loop *loop) {
@@ -45,7 +45,7 @@ static void on_work(kin__sched *sched) {
   kin__loop_wake(KIN__CONTAINER_OF(sched, kin__loop, sched));
 }
 
-/* Time that our work took, handlers excluded. */
+/* Records the time of the library's own work, without handlers. */
 static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
   uint64_t spent_ns = uv_hrtime() - start_ns;
   uint64_t handlers_ns = loop->handler_ns - handler_ns;
@@ -57,16 +57,16 @@ static void account(kin__loop *loop, uint64_t start_ns, uint64_t handler_ns) {
   }
 }
 
-/* What is left of the budget; 0: each kind of work does one piece, so that none
- * keeps another from going on. */
+/* Rest of the budget. At 0 each kind of work still does one piece, so that no
+ * kind blocks another. */
 static uint64_t budget_left(const kin__loop *loop, uint64_t start_ns) {
   uint64_t spent_ns = uv_hrtime() - start_ns;
   return spent_ns < loop->budget_ns ? loop->budget_ns - spent_ns : 0;
 }
 
-/* What was deferred up to now; a callback may defer more, for the next
- * iteration, and may free what it belongs to. What the budget leaves undone is
- * first in the next iteration. */
+/* Runs the calls deferred so far. A callback may defer more, for the next
+ * iteration, and may free its own structures. Calls that the budget leaves
+ * undone come first in the next iteration. */
 static void run_deferred(kin__loop *loop, uint64_t start_ns) {
   kin__link batch;
   kin__link_init(&batch);
@@ -106,8 +106,7 @@ static bool has_work(const kin__loop *loop) {
          !kin__link_is_empty(&loop->deferred);
 }
 
-/* All work of an iteration, but for the callbacks of libuv that only note what
- * is to be done. */
+/* All work of an iteration. libuv's callbacks only note work. */
 static void run_turn(kin__loop *loop) {
   uint64_t start_ns = uv_hrtime();
   uint64_t handler_ns = loop->handler_ns;
@@ -122,7 +121,7 @@ static void run_turn(kin__loop *loop) {
 
 static void take_turn(kin__loop *loop) {
   if (loop->is_inside) {
-    set_busy(loop, false); /* the turn in progress sets it again */
+    set_busy(loop, false); /* the turn on the stack sets it again */
     return;
   }
   if (loop->before_work != NULL) {
@@ -156,16 +155,16 @@ static void on_timer(uv_timer_t *timer);
 static void arm(kin__loop *loop) {
   uint64_t next_ms = kin__timers_next_ms(&loop->timers);
   if (next_ms >= loop->armed_ms || loop->are_timers_due) {
-    return; /* moved when there is nothing else to do, see settle_timer */
+    return; /* settle_timer moves it when no work is left */
   }
-  /* The loop's own time is what uv_timer_start counts from. It lags behind
-   * ours, so the timer never goes off early. */
+  /* uv_timer_start counts from the loop's own time. That time lags behind
+   * uv_hrtime, so the timer never fires early. */
   uint64_t now = uv_now(loop->uv);
   loop->armed_ms = next_ms;
   uv_timer_start(&loop->timer, on_timer, next_ms > now ? next_ms - now : 0, 0);
 }
 
-/* Before the loop sleeps: a timer that was stopped must not wake it. */
+/* Before the loop sleeps: a stopped timer must not wake the loop. */
 static void settle_timer(kin__loop *loop) {
   if (kin__timers_next_ms(&loop->timers) > loop->armed_ms) {
     uv_timer_stop(&loop->timer);
@@ -195,7 +194,7 @@ void kin__loop_init(kin__loop *loop, uv_loop_t *uv, uint64_t budget_ns) {
 }
 
 void kin__loop_start(kin__loop *loop) {
-  /* None of these can fail in libuv 1.x: they only link the handle. */
+  /* None of these can fail in libuv 1.x; they only link the handle. */
   uv_check_init(loop->uv, &loop->check);
   uv_idle_init(loop->uv, &loop->idle);
   uv_timer_init(loop->uv, &loop->timer);
@@ -206,7 +205,7 @@ void kin__loop_start(kin__loop *loop) {
 
 void kin__loop_begin_close(kin__loop *loop) {
   loop->is_closing = true;
-  kin__loop_wake(loop); /* a sweep may have stopped work that was left */
+  kin__loop_wake(loop); /* a sweep may have stopped remaining work */
 }
 
 static void on_gone(kin__release *release) {

@@ -6,24 +6,24 @@
 
 #include "base/link.h"
 
-/* What is open on a client: informers, reflectors, controllers, watches, waits,
- * factories. They all end with it, and before it: each with its own callback,
- * and the transport closes when the last one is gone. A member is embedded in
- * what it stands for and joins once that is open, so it needs no memory of its
- * own. */
+/* A handle that is open on a client: an informer, reflector, controller, watch,
+ * wait or factory. All members close with the client and before it, each with
+ * its own callback. The transport closes after the last member. A member is
+ * embedded in its handle and joins once the handle is open, so it needs no
+ * memory of its own. */
 typedef struct kin__member {
   kin__link node; /* in the members' list from join to leave */
 
-  /* The client begins to close, inside a call of the user: begin to close, and
-   * leave from a deferred call (kin__env_defer), not here. It may be closing
-   * already, or have been closed by another member; no call of the program's
-   * from here. */
+  /* The client begins to close, inside a call of the program. Begin to close
+   * here, but leave later, from a deferred call (kin__env_defer). The member
+   * may be closing already, or may have been closed by another member. Do not
+   * call the program from here. */
   void (*close)(struct kin__member *member);
 } kin__member;
 
 typedef struct kin__members {
   kin__link list;
-  bool is_closing; /* nothing may join: opening anything is KIN_ECLOSED */
+  bool is_closing; /* a join is refused: opening returns KIN_ECLOSED */
 
   /* A member has left; may be NULL. */
   void (*left)(struct kin__members *members);
@@ -39,15 +39,15 @@ static inline bool kin__members_is_empty(const kin__members *members) {
   return kin__link_is_empty(&members->list);
 }
 
-/* member->close must be set; its node need not be initialized. */
+/* member->close must be set. The node need not be initialized. */
 static inline void kin__members_join(kin__members *members,
                                      kin__member *member) {
   kin__link_push(&members->list, &member->node);
 }
 
-/* The member's memory may be freed, and its callbacks be called, between these
- * two. The first may come twice; the second comes last of all, once for each
- * first, from a deferred call: `members` may be gone when it returns. */
+/* Between these two, the member's memory may be freed and its callbacks called.
+ * kin__member_leave may be called twice. kin__members_left comes last, once for
+ * each member, from a deferred call: `members` may be gone when it returns. */
 static inline void kin__member_leave(kin__member *member) {
   kin__link_remove(&member->node);
 }
@@ -57,8 +57,8 @@ static inline void kin__members_left(kin__members *members) {
   }
 }
 
-/* Closes all, the newest first, so that what is made of other members takes
- * them down itself. To be called once. */
+/* Closes all members, newest first, so that a member that consists of other
+ * members closes those itself. Call once. */
 static inline void kin__members_close(kin__members *members) {
   members->is_closing = true;
   for (kin__link *node = members->list.prev; node != &members->list;

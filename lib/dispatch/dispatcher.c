@@ -10,7 +10,7 @@
 #include "dispatch/filter.h"
 #include "dispatch/listener.h"
 
-/* No more than these are told within the call that sends a change. */
+/* At most this many listeners are told within the call that sends a change. */
 #define LISTENERS_AT_ONCE 64u
 #define LISTENERS_PER_STEP 1024u
 
@@ -18,7 +18,8 @@ static kin_listener *listener_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin_listener, node);
 }
 
-/* No user code runs while the list is walked, so it cannot change. */
+/* A walk calls no code of the program but filters, which are pure. So the list
+ * cannot change. */
 #define FOR_EACH(node, dispatcher)                                             \
   for (kin__link *node = (dispatcher)->listeners.next;                         \
        node != &(dispatcher)->listeners; node = node->next)
@@ -34,7 +35,7 @@ void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   dispatcher->is_closed = false;
 }
 
-/* `cached` is borrowed from who sends. */
+/* `cached` is borrowed from the sender. */
 static void hold(const kin__notification *notification) {
   kin__notification_ref(notification);
   if (notification->type == KIN_EVENT_DELETE) {
@@ -63,8 +64,8 @@ static void drop_in_hand(kin__dispatcher *dispatcher) {
   change->count = 0;
 }
 
-/* What is left of a listener is its memory. Returns whether there was more to
- * drop than one notification. */
+/* Empties a listener in steps; then only its struct is left. Returns whether
+ * there is more to drop. */
 static bool empty_step(kin_listener *listener) {
   if (!listener->is_closed) {
     kin__listener_shut(listener);
@@ -183,21 +184,21 @@ int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
 
 /* --- Telling -------------------------------------------------------------- */
 
-/* The hash of a key, once it has been needed. */
+/* A key's hash, computed at first use. */
 typedef struct key_hash {
   uint32_t hash;
   bool is_known;
 } key_hash;
 
-/* A marker is told to nobody who is still being replayed to: who gets synced,
- * gets it when that ends. */
+/* A listener under replay gets no marker: it gets synced when its replay
+ * ends. */
 static bool is_concerned(const kin_listener *listener,
                          const kin__change *change) {
   return !listener->is_closed && change->slot < listener->replay &&
          (change->audience == KIN__AUDIENCE_ALL || listener->is_relist_updates);
 }
 
-/* Must have been reserved. */
+/* The notification must have been reserved. */
 static inline void tell(kin_listener *listener,
                         const kin__notification *notification, key_hash *key) {
   const kin__dispatcher *dispatcher = listener->dispatcher;
@@ -228,7 +229,7 @@ static inline void tell_change(kin_listener *listener,
   }
 }
 
-/* Those who wait for synced are told when it is queued everywhere. */
+/* Watches for synced are told when synced is queued everywhere. */
 static void end_change(kin__dispatcher *dispatcher, uint8_t type) {
   if (type == KIN_EVENT_SYNCED) {
     tell_waiting(dispatcher);
@@ -240,8 +241,8 @@ static bool is_told_to_all(const kin__dispatcher *dispatcher) {
          listener_of(dispatcher->telling)->number >= dispatcher->telling_end;
 }
 
-/* Goes on with the change in hand. A listener that was ahead may have a feed to
- * go on with. */
+/* Goes on with the change in hand. Each listener told is woken, because its
+ * replay or resync may have waited for the change. */
 static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice) {
   if (!kin__dispatcher_is_sending(dispatcher)) {
     return 0;
@@ -318,7 +319,7 @@ kin__marker *kin__dispatcher_synced_marker(const kin__dispatcher *dispatcher) {
                          kin_store_count(dispatcher->store));
 }
 
-/* Takes the reference. */
+/* Takes over the reference. */
 static void send_marker(kin__dispatcher *dispatcher, kin__marker *marker,
                         kin_event_type type) {
   const kin__change change = {

@@ -6,15 +6,16 @@
 
 #include "dispatch/notification.h"
 
-/* What a listener that sees only some objects gets to hear of a change (EH-03):
+/* Turns a change into what a listener with a filter sees (EH-03):
  *
  *             old accepted   old not accepted
  *   new       update         add
  *   new not   delete         nothing
  *
- * Its objects are borrowed. The filter is asked for the new object first; for a
- * delete it is asked about what was cached, not about the last state that the
- * server sent, because that decides whether the listener has the object. */
+ * Objects in `seen` are borrowed. The filter is called for the new object
+ * first. For a delete it is called for the cached object, because that object
+ * decides whether the listener has the key. The server's last state does
+ * not. */
 bool kin__filter_apply(kin_filter_cb filter, void *data,
                        const kin__notification *change,
                        kin__notification *seen);

@@ -11,23 +11,23 @@
 #include "base/histogram.h"
 #include "dispatch/listener_replay.h"
 
-/* A listener's task: feed the queue, deliver, look at the clock.
+/* A listener's task: fill the queue, deliver, read the clock.
  *
- * A callback may call anything, so after each one everything but the listener
- * itself may have changed, and the listener may have been closed or paused. Its
- * memory, and its dispatcher's, stay until its step has returned. */
+ * A callback may call anything. After a callback everything but the listener
+ * itself may have changed, and the listener may be closed or paused. Its
+ * memory, and its dispatcher's, stay until the step returns. */
 
 #define DEFAULT_EXACT_LIMIT 4096u
 #define MIN_RESYNC_MS 1000u
 
-/* Between two looks at the clock; begins with one delivery, so that slow
- * handlers do not add up. */
+/* Deliveries between two reads of the clock. A slice begins with one delivery,
+ * so that slow handlers do not add up. */
 #define MAX_BATCH 16u
 
-/* Slots visited and notifications delivered in a step. */
+/* Slots and notifications of one step. */
 #define STEP_WORK 1024u
 
-/* Notifications dropped in a step of a closed listener. */
+/* Notifications that a closed listener drops in one step. */
 #define DROP_COUNT 128u
 
 #define MAX_NAME_LENGTH 255u
@@ -55,7 +55,7 @@ static size_t exact_limit(uint32_t requested) {
   return requested != 0 ? requested : DEFAULT_EXACT_LIMIT;
 }
 
-/* Copies what needs no memory. */
+/* Copies the options that need no memory. */
 static void take_options(kin_listener *listener,
                          const kin_listener_options *options) {
   listener->callbacks[KIN_EVENT_ADD] = options->on_add;
@@ -147,7 +147,7 @@ void kin__listener_shut(kin_listener *listener) {
   kin__timer_stop(timers, &listener->retry_timer);
 }
 
-/* A walk over the listeners that is to come to this one next. */
+/* Moves a walk over the listeners past this one. */
 static void leave(kin__link **cursor, const kin_listener *listener) {
   if (*cursor == &listener->node) {
     *cursor = listener->node.next;
@@ -166,7 +166,7 @@ void kin__listener_free(kin_listener *listener) {
   kin__free(dispatcher->allocator, listener);
 }
 
-/* A dispatcher that is closed shuts its listeners one after the other. */
+/* A closed dispatcher shuts its listeners one by one. */
 static bool is_over(const kin_listener *listener) {
   return listener->is_closed || listener->dispatcher->is_closed;
 }
@@ -246,7 +246,7 @@ static void call(kin_listener *listener,
   cb(listener->dispatcher->informer, &event, listener->data);
 }
 
-/* Returns how many were delivered: less than `count` if the queue is empty, or
+/* Returns the number of deliveries: less than `count` if the queue is empty, or
  * the listener was closed or paused. */
 static uint32_t deliver(kin_listener *listener, uint32_t count) {
   uint32_t delivered = 0;
@@ -263,8 +263,8 @@ static uint32_t deliver(kin_listener *listener, uint32_t count) {
   return delivered;
 }
 
-/* PL-10, in batches, so that it costs one comparison: a slow handler's batches
- * end after its first slow callback, because that ends the slice. */
+/* PL-10. Batches are measured, so that this costs one comparison. A slow
+ * handler's first callback is a batch alone, and ends the slice. */
 static void log_slow(kin_listener *listener, uint32_t delivered,
                      uint64_t took_ns, uint64_t now_ns) {
   size_t pending = kin__listener_queue_count(&listener->queue);
@@ -280,7 +280,7 @@ static void log_slow(kin_listener *listener, uint32_t delivered,
                  (unsigned long long)(took_ns / 1000000u), pending);
 }
 
-/* Feeds and delivers for one slice. */
+/* Fills the queue and delivers for one slice. */
 static void run_slice(kin_listener *listener) {
   kin__dispatcher *dispatcher = listener->dispatcher;
   uint64_t start = kin__clock_ns(dispatcher->clock);
@@ -313,7 +313,7 @@ static void run_slice(kin_listener *listener) {
            now - start < dispatcher->sched->slice_ns);
 }
 
-/* Returns whether work is left; otherwise the listener is gone. */
+/* Returns whether work is left; if not, the listener is freed. */
 static bool drop_step(kin_listener *listener) {
   kin__slice slice = kin__slice_begin(listener->dispatcher->sched, DROP_COUNT);
   while (!kin__listener_queue_is_empty(&listener->queue)) {
@@ -332,7 +332,7 @@ static bool drop_step(kin_listener *listener) {
 static bool listener_step(kin__task *task) {
   kin_listener *listener = KIN__CONTAINER_OF(task, kin_listener, task);
   if (listener->dispatcher->is_closed) {
-    return false; /* which does the rest */
+    return false; /* the dispatcher's close frees the listener */
   }
   if (listener->is_closed) {
     return drop_step(listener);
@@ -344,7 +344,7 @@ static bool listener_step(kin__task *task) {
     run_slice(listener);
     listener->is_running = false;
   }
-  /* If it was closed meanwhile, kin_listener_close has scheduled the next
+  /* After a close by the callback, kin_listener_close has scheduled the next
    * step. */
   return has_work(listener);
 }

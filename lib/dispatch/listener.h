@@ -14,19 +14,20 @@
 #include "dispatch/listener_queue.h"
 
 /* One registration. It lives from kin__listener_new to its own step after
- * kin_listener_close, or, if its dispatcher is closed, to
- * kin__dispatcher_finish: until then the user may hold the handle. */
+ * kin_listener_close. If its dispatcher closes, it lives until
+ * kin__dispatcher_finish, because the program may hold the handle until
+ * then. */
 struct kin_listener {
   kin__link node; /* in dispatcher->listeners */
   kin__dispatcher *dispatcher;
   uint64_t number; /* ascends in the list */
   kin__listener_queue queue;
 
-  /* The next slot to be replayed, KIN__NO_SLOT when the replay is over: the
-   * listener knows the slots below it and no other. */
+  /* Next slot to replay; KIN__NO_SLOT: no replay. During a replay the listener
+   * knows only the slots below. */
   uint32_t replay;
-  bool is_closed;  /* no callback any more */
-  bool is_running; /* its step is on the stack */
+  bool is_closed;  /* no more callbacks */
+  bool is_running; /* the step is on the stack */
   bool is_relist_updates;
   bool is_synced_queued; /* synced was pushed */
   bool has_synced;       /* synced was delivered */
@@ -39,37 +40,36 @@ struct kin_listener {
   size_t shown; /* adds delivered minus deletes delivered */
 
   uint32_t resync_ms;  /* 0: none */
-  uint32_t resync;     /* the next slot, KIN__NO_SLOT if none is running */
-  uint32_t resync_end; /* slots at or beyond came after it had begun */
+  uint32_t resync;     /* next slot to resync; KIN__NO_SLOT: no resync */
+  uint32_t resync_end; /* later slots were added after the resync began */
   kin__timer resync_timer;
-  kin__timer retry_timer; /* runs while a feed waits for memory */
+  kin__timer retry_timer; /* runs while a replay or resync waits for memory */
 
-  uint64_t quiet_until_ns; /* it was logged as slow, and is not before this */
+  uint64_t quiet_until_ns; /* no slow-handler log before this time */
   char name[];
 };
 
-/* Makes a listener from complete options, at the end of the dispatcher's list.
+/* Makes a listener from checked options, at the end of the dispatcher's list.
  * Errors: KIN_EINVAL (name), KIN_ENOMEM. */
 int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
                       const kin_listener_options *options);
 
-/* Ends callbacks and timers; what is queued stays. May be called again. */
+/* Ends callbacks and timers; queued notifications stay. May be called again. */
 void kin__listener_shut(kin_listener *listener);
 
 /* Frees a listener that is shut and not running. O(queued), so empty the queue
- * first. */
+ * before. */
 void kin__listener_free(kin_listener *listener);
 
-/* Queues a notification, which kin__listener_queue_reserve must have covered,
- * and schedules its delivery. `hash` as for kin__listener_queue_push. */
+/* Queues a notification and schedules its delivery. Must be covered by
+ * kin__listener_queue_reserve. `hash` as for kin__listener_queue_push. */
 void kin__listener_push(kin_listener *listener,
                         const kin__notification *notification, uint32_t hash);
 
-/* Queues synced, which will say what the marker says. Must have been
- * reserved. */
+/* Queues synced with this marker. Must be covered by a reserve. */
 void kin__listener_push_synced(kin_listener *listener, kin__marker *marker);
 
-/* Schedules the step if it has something to do. */
+/* Schedules the step if there is work. */
 void kin__listener_wake(kin_listener *listener);
 
 #endif /* KIN_DISPATCH_LISTENER_H */

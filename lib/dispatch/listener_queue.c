@@ -57,8 +57,8 @@ void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
   queue->is_paused = is_paused;
 }
 
-/* The first of two pushes may fill the exact part or, by annulling the last
- * entry, empty the overflow: then the second goes to the other part. */
+/* The first of two pushes may fill the exact part, or empty the overflow by
+ * cancelling its last entry. Then the second push goes to the other part. */
 int kin__listener_queue_reserve(kin__listener_queue *queue) {
   int err = 0;
   if (!queue->is_paused || queue->exact_limit == SIZE_MAX) {
@@ -74,9 +74,9 @@ int kin__listener_queue_reserve(kin__listener_queue *queue) {
   return err;
 }
 
-/* A large array can be freed in steps only while nothing is taken from it, so
- * it is set aside and the next overflow begins with a new one. One segment is
- * no reason to trim: a queue that often overflows a little keeps it. */
+/* A large array can be freed in steps only while nothing is taken from it. So
+ * it is set aside, and the next overflow begins with a new one. A single
+ * segment is kept, for queues that often overflow a little. */
 bool kin__listener_queue_trim_step(kin__listener_queue *queue) {
   if (queue->retired.segments == NULL) {
     if (!kin__listener_queue_wants_trim(queue)) {
@@ -99,7 +99,7 @@ static bool is_hidden(const kin__listener_queue *queue, const entry *e) {
   return !kin__listener_queue_wants(queue, e->notification.type);
 }
 
-/* Takes an entry out; its references are the caller's. */
+/* Takes an entry out; the caller gets its references. */
 static void remove_entry(kin__listener_queue *queue, uint32_t id) {
   entry *e = entry_at(queue, id);
   if (e->prev != KIN__NO_SLOT) {
@@ -148,8 +148,8 @@ static void append_entry(kin__listener_queue *queue,
   (void)err;
 }
 
-/* Finds the key's add or update, which is where changes are merged into;
- * KIN__NO_SLOT if it has none. *has_delete tells whether it has a delete. */
+/* The key's add or update, into which changes are merged; KIN__NO_SLOT if there
+ * is none. *has_delete: the key has a delete. */
 static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
                           uint32_t hash, bool *has_delete) {
   *has_delete = false;
@@ -210,7 +210,7 @@ static void push_coalesced(kin__listener_queue *queue,
     if (change->type == KIN_EVENT_DELETE) {
       return;
     }
-    /* Whatever the sender calls it: after the delete it is an add. */
+    /* After a delete any change is an add. */
     first.type = KIN_EVENT_ADD;
     first.is_initial = change->type == KIN_EVENT_ADD && change->is_initial;
     first.is_resync = false;

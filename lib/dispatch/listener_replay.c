@@ -3,15 +3,15 @@
 
 #include <kin/error.h>
 
-/* Until a feed is tried again that found no memory. */
+/* Wait before a retry after a lack of memory. */
 #define RETRY_MS 100u
 
 static uint64_t now_ms(const kin_listener *listener) {
   return kin__clock_ms(listener->dispatcher->clock);
 }
 
-/* A period that ends before synced is queued, or while a resync is running, has
- * nothing to add: every object is on its way already. */
+/* A period that ends before synced is queued, or during a resync, begins no
+ * resync: every object is on its way already. */
 static void on_resync_due(kin__timer *timer) {
   kin_listener *listener = KIN__CONTAINER_OF(timer, kin_listener, resync_timer);
   kin__dispatcher *dispatcher = listener->dispatcher;
@@ -41,7 +41,8 @@ static bool reserve(kin_listener *listener) {
   return false;
 }
 
-/* Queues synced after what is queued. Errors: KIN_ENOMEM, nothing changed. */
+/* Queues synced behind the queued notifications. Errors: KIN_ENOMEM, nothing
+ * changed. */
 static int push_synced(kin_listener *listener) {
   const kin__dispatcher *dispatcher = listener->dispatcher;
   int err = kin__listener_queue_reserve(&listener->queue);
@@ -116,7 +117,8 @@ static uint32_t replay(kin_listener *listener) {
       walk(listener, &listener->replay,
            kin__slots_limit(&dispatcher->store->slots), KIN_EVENT_ADD);
   if (listener->replay >= kin__slots_limit(&dispatcher->store->slots)) {
-    /* Over, unless synced is due and does not fit: then this comes again. */
+    /* The replay is over, unless synced is due and does not fit: then the step
+     * is repeated. */
     if (!dispatcher->has_synced || push_synced(listener) == 0) {
       listener->replay = KIN__NO_SLOT;
     } else {

@@ -9,25 +9,25 @@
 #include <kin/allocator.h>
 #include <kin/handler.h>
 
-/* A marker is what SYNCED and RELISTED notifications say; shared by all
- * listeners and counted (one thread). */
+/* The content of SYNCED and RELISTED notifications, shared by all listeners.
+ * The count of references is for one thread. */
 typedef struct kin__marker {
   size_t refs;
   size_t objects;     /* in the store when it was made */
-  kin_str namespace_; /* both strings lie behind the struct */
+  kin_str namespace_; /* both strings are stored behind the struct */
   kin_str version;
 } kin__marker;
 
-/* What goes through a listener's queue. Each object member is one reference. */
+/* An element of a listener's queue. Each object member is one reference. */
 typedef struct kin__notification {
   kin_object *object; /* add, update: new; delete: last state */
   union {
     kin_object *old_object;   /* update */
-    const kin_object *cached; /* delete: what was stored, if it is not `object`;
-                               * borrowed, and only looked at while it is
-                               * sent */
-    kin__marker *marker;      /* synced, relisted; NULL only where nobody is
-                               * told */
+    const kin_object *cached; /* delete: the stored object; NULL: it is
+                               * `object`; borrowed, read only while the change
+                               * is sent */
+    kin__marker *marker;      /* synced, relisted; NULL only if never
+                               * delivered */
   };
   uint8_t type;   /* kin_event_type */
   uint8_t reason; /* kin_delete_reason */
@@ -35,10 +35,10 @@ typedef struct kin__notification {
   bool is_resync;
 } kin__notification;
 
-/* One reference; the strings are copied. NULL if out of memory. */
+/* One reference; copies the strings. NULL if out of memory. */
 kin__marker *kin__marker_new(const kin_allocator *allocator, kin_str namespace_,
                              kin_str version, size_t objects);
-/* NULL is allowed. The allocator is that of kin__marker_new. */
+/* Accepts NULL. The allocator must be kin__marker_new's. */
 void kin__marker_unref(kin__marker *marker, const kin_allocator *allocator);
 
 static inline bool
@@ -46,7 +46,7 @@ kin__notification_is_marker(const kin__notification *notification) {
   return notification->type >= KIN_EVENT_SYNCED;
 }
 
-/* Takes references for a copy of the notification: to what its type uses. */
+/* Takes the references of a copy of the notification. */
 static inline void
 kin__notification_ref(const kin__notification *notification) {
   if (!kin__notification_is_marker(notification)) {
@@ -59,7 +59,7 @@ kin__notification_ref(const kin__notification *notification) {
   }
 }
 
-/* Gives up the references that kin__notification_ref took. */
+/* Drops the references that kin__notification_ref took. */
 static inline void
 kin__notification_unref(const kin__notification *notification,
                         const kin_allocator *allocator) {

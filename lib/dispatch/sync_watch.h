@@ -4,19 +4,19 @@
 
 #include "base/link.h"
 
-/* Waits until an informer or a listener has synced, without polling. It is told
- * once, and is out of the list then: 0 when it has synced, KIN_ECLOSED when it
- * is closed before that. To stop waiting, take the node out of its list.
+/* Waits until an informer or a listener has synced, without polling. `notify`
+ * is called once, after the watch has left its list: with 0 after the sync,
+ * with KIN_ECLOSED after a close before the sync. To stop waiting, remove the
+ * node.
  *
- * Notified inside calls of the user and inside tasks: notify may note what is
- * to be done and schedule it, and must not call anything that closes or
- * frees. */
+ * `notify` is called inside calls of the program and inside tasks. It may note
+ * work and schedule it. It must not close or free anything. */
 typedef struct kin__sync_watch {
   kin__link node; /* in the dispatcher's or the listener's sync_watches */
   void (*notify)(struct kin__sync_watch *watch, int result);
 } kin__sync_watch;
 
-/* Tells all that are in the list. */
+/* Notifies all watches of the list and empties it. */
 static inline void kin__sync_watches_tell(kin__link *watches, int result) {
   while (!kin__link_is_empty(watches)) {
     kin__sync_watch *watch =

@@ -49,14 +49,14 @@ static void request_ended(kin_feed *feed) {
   feed->delayed_since_ms = UINT64_MAX;
   kin__link_remove(&feed->paused_node);
   if (feed->is_held) {
-    /* It comes again with the next watch. */
+    /* The next watch brings these events again. */
     feed->is_held = false;
     drop_held(feed);
   }
 }
 
-/* The source may feed nothing from inside cancel. Inside open there is nothing
- * to cancel yet: send_request does it. */
+/* The source must not feed from inside cancel. Inside open there is no answer
+ * to cancel yet; send_request cancels it then. */
 static void drop_request(kin_feed *feed) {
   if (feed->request != KIN__REQUEST_NONE) {
     void *answer = feed->answer;
@@ -139,8 +139,8 @@ void kin__feed_resume(kin_feed *feed) {
   }
 }
 
-/* Reading stops while a list that came as a watch is applied, so that nothing
- * overtakes it. */
+/* Reading stops while a streamed list is applied, so that no event overtakes
+ * the list. */
 static void hold(kin_feed *feed) {
   feed->is_held = true;
   if (kin__link_is_empty(&feed->paused_node)) {
@@ -162,9 +162,9 @@ static void unhold(kin_feed *feed) {
   }
 }
 
-/* Lists, and streams until they are complete, are made a few at a time per
- * client, so that many informers that start together do not ask the server, and
- * stage, everything at once. */
+/* A client makes a few lists at a time (a stream is a list until it is
+ * complete). So many informers that start together do not request and stage all
+ * objects at once. */
 static bool must_wait(kin_feed *feed, const kin__listwatch_actions *actions) {
   bool is_list = actions->request == KIN__REQUEST_LIST ||
                  actions->request == KIN__REQUEST_STREAM;
@@ -179,7 +179,7 @@ static bool must_wait(kin_feed *feed, const kin__listwatch_actions *actions) {
   return true;
 }
 
-/* The request goes on; only its place goes to another one. */
+/* The request goes on; another list gets its place. */
 static void on_list_overdue(kin__gate_visitor *visitor) {
   kin__feed_report_overdue(KIN__CONTAINER_OF(visitor, kin_feed, lists));
 }
@@ -192,7 +192,7 @@ static void leave_lists(kin_feed *feed) {
   }
 }
 
-/* --- Carrying out the reflector's actions --------------------------------- */
+/* --- Carrying out the machine's actions ----------------------------------- */
 
 static void step_failed(kin_feed *feed, kin__listwatch_input_type type,
                         const kin__failure *failure) {
@@ -341,7 +341,7 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
   kin__feed_step(feed, &input);
 }
 
-/* --- What the source feeds ------------------------------------------------ */
+/* --- Input from the source ------------------------------------------------ */
 
 void kin__feed_opened(kin_feed *feed) {
   feed->is_granted = true;
@@ -368,7 +368,7 @@ void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
 
 void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
   if (code == KIN_ECLOSED) {
-    return; /* it is over; what is open now is another one */
+    return; /* the answer is over; the open one is another */
   }
   kin__failure failure;
   char what[256];

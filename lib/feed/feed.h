@@ -17,69 +17,72 @@
 #include "listwatch/request.h"
 #include "listwatch/stage.h"
 
-/* One position in one resource: a reflector, and the hands that carry its
- * actions out. A feed asks a lister-watcher, over HTTP or the program's own,
- * gathers lists in a stage, and gives its owner whole lists and single events.
- * It does not know what becomes of them. */
+/* One position in one resource: a state machine (kin__listwatch) and the code
+ * that carries its actions out. A feed asks a lister-watcher (HTTP or the
+ * program's own), gathers lists in a stage, and gives its owner whole lists and
+ * single events. The feed does not know how its owner uses them. */
 
-/* Numbers for kin_informer_metrics; see there. */
+/* The numbers of kin_informer_metrics. */
 typedef struct kin__feed_metrics {
   uint64_t events[3]; /* added, modified, deleted */
   uint64_t short_watches;
   uint64_t failures[KIN_ERROR_CLASSES];
   kin_histogram list_us;
   kin_histogram list_items;
-  kin_histogram list_wait_us; /* of lists that had to wait for their turn */
+  kin_histogram list_wait_us; /* of lists that waited for their turn */
   kin_histogram watch_us;
   kin_histogram watch_items;
-  uint64_t request_began_ns; /* of a list: its first page's */
+  uint64_t request_began_ns; /* of a list: at its first page */
   uint64_t request_items;    /* of a watch */
 } kin__feed_metrics;
 
-/* Where the time of a list went (OQ-07). */
+/* The parts of a list's duration (OQ-07). */
 typedef struct kin__list_times {
   uint64_t wanted_ms;
-  uint64_t asked_ms; /* after it had waited for its turn */
+  uint64_t asked_ms; /* its turn came */
   uint64_t complete_ms;
   uint32_t pages;
   size_t objects;
   bool is_stream;
 } kin__list_times;
 
-/* What the owner does; all but event and apply may be NULL. */
+/* Callbacks to the owner. All but event and apply may be NULL. */
 typedef struct kin__feed_owner {
-  /* The object that is cached exactly so, borrowed, or NULL. */
+  /* The cached object with this key, uid and version, borrowed, or NULL. */
   const kin_object *(*cached)(kin_feed *feed, kin_str key, kin_str uid,
                               kin_str version);
-  /* What is kept of an object that is not cached, before it is staged or given
-   * to event: may put another reference into the place of *object, with the
-   * same key, uid and version. A negative result gives the answer up. */
+  /* Before an uncached object is staged or given to event: may replace *object
+   * by another reference with the same key, uid and version. A negative result
+   * gives the answer up. */
   int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
   /* A change. A negative result gives the watch up. */
   int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
-  /* Nothing has changed up to this version. The same. */
+  /* No change up to this version. A negative result gives the watch up. */
   int (*bookmark)(kin_feed *feed, kin_str version);
-  /* The watch has come to this version, after the change or bookmark. */
+  /* The position is now this version; called after the event or bookmark. */
   void (*advanced)(kin_feed *feed, kin_str version);
-  /* The stage is a complete list. Until kin__feed_applied nothing is
-   * requested. */
+  /* The stage holds a complete list. Nothing is requested before
+   * kin__feed_applied. */
   void (*apply)(kin_feed *feed);
   /* The stage has been discarded: kin__stage_free_step is due. */
   void (*discarded)(kin_feed *feed);
-  /* A feed that only watches has stopped by itself, inside a call of its source
-   * or of its own; `failure` as for kin__listwatch_actions.ended. May note and
+  /* A watch-only feed has stopped by itself, inside a call of its source or of
+   * its own; `failure` as for kin__listwatch_actions.ended. May note and
    * schedule only. */
   void (*ended)(kin_feed *feed, const kin__failure *failure);
-  /* To be told to the program, from a task. Both may close the feed. */
+  /* A failure, and a new state, for the program. Called from a task. Both may
+   * close the feed. */
   void (*failed)(kin_feed *feed, kin_error_event *event);
   /* A watch was granted. May note and schedule only. */
   void (*opened)(kin_feed *feed);
-  /* Once for each kin__feed_verify that returned 0. `code` 0: everything up to
-   * `version` has come, though the position may still be before it; KIN_EGONE:
-   * it has not, or not any more, the position is lost, a list follows;
-   * KIN_ENOTSUP: lists have no version, so nobody can say; KIN_ECLOSED: the
-   * feed has stopped; else the code of the failure that ended it. May note and
-   * schedule only. */
+  /* Once for each kin__feed_verify that returned 0. May note and schedule only.
+   * `code`:
+   *
+   * 0: all changes up to `version` have come; the position may be older.
+   * KIN_EGONE: the position is lost, and a list follows.
+   * KIN_ENOTSUP: lists have no version, so no answer is possible.
+   * KIN_ECLOSED: the feed has stopped.
+   * Else: the failure that ended the verify. */
   void (*verified)(kin_feed *feed, int code, const char *version);
   void (*state_changed)(kin_feed *feed, kin_state from, kin_state to);
 } kin__feed_owner;
@@ -92,35 +95,36 @@ struct kin_feed {
   const char *namespace_;
 
   kin__listwatch listwatch;
-  kin__timer timer; /* the reflector's */
+  kin__timer timer; /* the state machine's */
   kin__stage stage;
-  kin__stage held; /* what a stream brought after its list: at most what was
-                    * read before reading could be stopped */
-  bool is_held;    /* the stream is not read, for its list is being applied */
-  bool has_synced; /* its first list has been applied; set by the owner */
-  bool is_closed;  /* nothing is told any more */
+  kin__stage held; /* events that a stream brought after its list; bounded by
+                    * what was read before the pause */
+  bool is_held;    /* the stream is paused while its list is applied */
+  bool has_synced; /* the first list was applied; set by the owner */
+  bool is_closed;  /* no more notices to the owner */
 
   kin__listwatch_request request; /* the open one */
-  void *answer;                   /* what the source calls it */
+  void *answer;                   /* the source's handle of the request */
   bool is_opening;                /* inside source.open */
-  bool is_granted;                /* kin__feed_opened was called for it */
-  uint64_t connection;            /* of its answer, set by the source before it
-                                   * is granted; 0: not known */
-  uint64_t delayed_since_ms; /* the request waits for the client's own limit;
-                              * UINT64_MAX: it does not */
-  kin__gate_visitor lists;   /* at env->lists, while it lists */
-  kin__listwatch_actions
-      list_wait;         /* while it waits there: what is to be done */
-  kin__link paused_node; /* in a list of the owner's iff it is not to read */
+  bool is_granted;                /* kin__feed_opened was called for the
+                                   * request */
+  uint64_t connection;            /* of the answer; set by the source before
+                                   * kin__feed_opened; 0: unknown */
+  uint64_t delayed_since_ms; /* the request waits for the client's rate limit;
+                              * UINT64_MAX: no wait */
+  kin__gate_visitor lists;   /* place at env->lists while the feed lists */
+  kin__listwatch_actions list_wait; /* actions that wait for that place */
+  kin__link paused_node; /* in the owner's list iff reading is paused */
 
-  bool is_verify_asked; /* kin__feed_verify was called, and is to be answered */
-  bool is_silent; /* its watch was, and nothing has shown yet that it is up
-                         * to date */
-  uint32_t stale_after_ms;   /* without a byte, a watch is silent; 0: never */
-  kin__timer silence;        /* in WATCHING, if there is such a limit */
-  uint64_t silence_began_ms; /* of the timer: WATCHING did */
-  bool is_silence_due;       /* the timer is in its second part */
-  kin__list_times list;      /* the last one that was wanted */
+  bool is_verify_asked; /* kin__feed_verify was called; the owner waits for the
+                         * verdict */
+  bool is_silent; /* the watch was silent; not yet shown to be up to date */
+  uint32_t stale_after_ms;   /* a watch without a byte for so long is silent; 0:
+                              * never */
+  kin__timer silence;        /* in WATCHING, if stale_after_ms is set */
+  uint64_t silence_began_ms; /* when WATCHING began */
+  bool is_silence_due;       /* the timer runs its grace period */
+  kin__list_times list;      /* the last list */
 
   kin__notice notice;
   kin__object_notice object_notice;
@@ -142,126 +146,128 @@ typedef struct kin__feed_options {
   const kin__resource *resource;
   const char *namespace_;
   uint32_t page_size;
-  /* Only to watch, after this version: see kin__listwatch_watch_only for these
-   * three. NULL: to list and watch. */
+  /* Watch only, after this version; the three are kin__listwatch_watch_only's.
+   * NULL: list and watch. */
   const char *watch_after;
   uint32_t watch_timeout_s;
   bool is_single_watch;
-  /* Lists may come as watches, until it is set: see kin__listwatch_use_streams.
-   * Needs an owner that takes a stage with changes in it. NULL: they may
-   * not. */
+  /* Lists may come as watches until *stream_refused is set: see
+   * kin__listwatch_use_streams. The owner must accept merged stages. NULL: no
+   * streams. */
   bool *stream_refused;
   /* See kin_informer_options. */
   kin_consistency consistency;
-  const char *start_version; /* kept; "" or NULL for none */
+  const char *start_version; /* kept; "" or NULL: none */
   uint32_t stale_after_ms;
   uint32_t internal_error_retry_ms;
 } kin__feed_options;
 
-/* Copies and checks a program's own; what is wrong goes to the log. Errors:
- * KIN_EINVAL, KIN_ENOTSUP. */
+/* Copies and checks a program's lister-watcher. The log says what is wrong.
+ * Errors: KIN_EINVAL, KIN_ENOTSUP. */
 int kin__lister_watcher_copy(kin_lister_watcher *to,
                              const kin_lister_watcher *from,
                              const kin__log *log);
 
 /* Allocates nothing. */
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options);
-/* It must have been closed, and its stage be empty. */
+/* The feed must be closed and its stage empty. */
 void kin__feed_finish(kin_feed *feed);
 
 void kin__feed_start(kin_feed *feed);
-/* Ends the request and the timer for good; the program is still told so. */
+/* Ends the request and the timer for good. The owner is still notified of
+ * that. */
 void kin__feed_stop(kin_feed *feed);
-/* The same, and nothing is told any more. */
+/* Stops the feed, and ends all notices. */
 void kin__feed_close(kin_feed *feed);
 
-/* Finds out whether the feed is up to date, and tells the owner so through
- * `verified`. `target` "": up to the newest version there is, by a consistent
- * list of one item; else up to that version. The watch, which ends with this
- * call, is then opened again for a short time: it comes to the version, or the
- * server ends it in good order and was at the version when it began, which
- * needs a source that says on which connections its answers came. If neither
- * happens in two such watches, the position is lost (KIN__LOST_VERIFY), which
- * is reported, and a consistent list follows. So with a source of the program's
- * own that gives no bookmarks each verify of a quiet resource costs a list.
+/* Finds out whether the feed is up to date; the answer comes through
+ * `verified`. `target` "" means the newest version, found by a consistent list
+ * of one item. This call ends the watch and opens it again for a short time.
+ * The feed is up to date if the watch comes to the target. It is also up to
+ * date if the server ends the watch in good order and had the target when the
+ * watch began. The second case needs a source that names the connections of its
+ * answers. After two watches with neither, the position is lost
+ * (KIN__LOST_VERIFY): a report and a consistent list follow. So with a
+ * program's source without bookmarks, each verify of a quiet resource costs a
+ * list.
  *
- * From a task or a timer, never inside a call of the source. Errors: KIN_EAGAIN
- * (no watch is open, or a verify is under way), KIN_ECLOSED (stopped),
- * KIN_ENOTSUP (it only watches), KIN_ETOOBIG (`target`, of KIN__VERSION_SIZE
- * bytes or more). */
+ * Call from a task or a timer, never inside a call of the source. Errors:
+ * KIN_EAGAIN (no watch is open, or a verify is under way), KIN_ECLOSED
+ * (stopped), KIN_ENOTSUP (watch only), KIN_ETOOBIG (`target` has
+ * KIN__VERSION_SIZE bytes or more). */
 int kin__feed_verify(kin_feed *feed, const char *target);
-/* While it waits for its next request: forgets where it was, so that a
- * consistent list is what it asks for next. Does nothing at any other time. */
+/* During the wait for the next request: forgets the position, so that the next
+ * request is a consistent list. No effect at any other time. */
 void kin__feed_forget(kin_feed *feed);
 
-/* The stage has been applied. */
+/* The owner has applied the stage. */
 void kin__feed_applied(kin_feed *feed);
-/* It cannot be applied: it is discarded, and listed again after a wait. */
+/* The owner cannot apply the stage: it is discarded, and the feed lists again
+ * after a wait. */
 void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure);
-/* Something of the owner's failed, and is tried again then. */
+/* An operation of the owner failed; the owner retries it in `retry_in_ms`. */
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms);
 /* The program answered an error event. */
 void kin__feed_answer(kin_feed *feed, kin_retry answer,
                       uint64_t retry_after_ms);
 
-/* Stops reading and puts the feed into `list`, if a request is open and reading
- * can be stopped. It leaves the list when it is resumed and when the request
- * ends. */
+/* Stops reading and puts the feed into `list`, if a request is open and its
+ * source can pause. The feed leaves the list when reading resumes or the
+ * request ends. */
 void kin__feed_pause(kin_feed *feed, kin__link *list);
 void kin__feed_resume(kin_feed *feed);
 
-/* Recomputes the state and notes a change. */
+/* Recomputes the state and notifies the owner of a change. */
 void kin__feed_update_state(kin_feed *feed);
 void kin__feed_get_status(const kin_feed *feed, kin_status *status);
 
 /* "list of pods.apps in ns", for messages. */
 void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size);
 
-/* --- What a source feeds, besides the public functions -------------------- */
+/* --- For sources, besides the public functions ---------------------------- */
 
-/* Whether a request is open, so that something may be fed. */
+/* Whether a request is open and may be answered. */
 static inline bool kin__feed_is_open(const kin_feed *feed) {
   return feed->request != KIN__REQUEST_NONE && !feed->is_opening;
 }
 
-/* The request has to wait for the client's own limit before it is sent. */
+/* The client's rate limit delays the request. */
 void kin__feed_delayed(kin_feed *feed);
-/* The request has had to wait, and is sent only now: the time until here is not
- * the server's. */
+/* The delayed request is sent now: the server's time begins here. */
 void kin__feed_sent_late(kin_feed *feed);
 
-/* The request is granted: the head of a response was 200. */
+/* The request is granted: the response's head was 200. */
 void kin__feed_opened(kin_feed *feed);
 
 /* The cached object with this identity, borrowed, or NULL. */
 const kin_object *kin__feed_cached(kin_feed *feed,
                                    const kin__object_parts *identity);
 
-/* An object of a list or a watch; takes the reference over, also on failure.
- * `is_cached`: it is the cached object itself. A failure does not end the
- * answer: give it up. Errors: KIN_ENOMEM, the owner's; KIN_ECLOSED (the answer
- * is over: the owner has closed the feed, or asks for something else). */
+/* An object of a list or a watch. Takes over the reference, also on failure.
+ * `is_cached`: the object is the cached one. After a failure the caller gives
+ * the answer up. Errors: KIN_ENOMEM; the owner's; KIN_ECLOSED (the answer is
+ * over: the owner closed the feed, or the machine asks for something else). */
 int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached);
 int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
                             bool is_initial_end);
-/* The events that were held, oldest first. On an error the one that failed and
- * those after it stay held. Errors: as for kin__feed_take. */
+/* Takes the held events, oldest first. On an error the failed event and those
+ * after it stay held. Errors: as for kin__feed_take. */
 int kin__feed_take_held(kin_feed *feed);
-/* Bytes have come in. */
+/* Bytes came in. */
 void kin__feed_received(kin_feed *feed, size_t bytes);
-/* The stream has brought what there is, as of `version`: it is held, or dropped
- * for another request. */
+/* The stream's list is complete as of `version`. The stream is then held, or
+ * dropped for another request. */
 void kin__feed_streamed(kin_feed *feed, const char *version);
 
-/* Cancels the answer and has it failed: with a code, `key` names the object in
- * hand, "" if unknown. Does nothing with KIN_ECLOSED. */
+/* Cancels the answer and fails it with a code. `key` names the object in hand,
+ * "" if unknown. No effect with KIN_ECLOSED. */
 void kin__feed_give_up(kin_feed *feed, int code, const char *key);
-/* The same with a failure in hand. */
+/* As kin__feed_give_up, with a complete failure. */
 void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure);
-/* The answer has ended by itself, with this failure. */
+/* The answer has ended with this failure. */
 void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
                           const kin__failure *failure);
 void kin__feed_end_list(kin_feed *feed, const char *version, const char *token);

@@ -4,40 +4,39 @@
 
 #include "feed/feed.h"
 
-/* What the files of a feed share: feed.c carries the reflector's actions out,
- * feed_input.c takes what a source feeds, feed_verify.c finds out whether a
- * feed is up to date, feed_state.c says what it is doing, feed_report.c
+/* Shared by the files of a feed. feed.c carries the machine's actions out;
+ * feed_input.c takes objects from a source; feed_verify.c finds out whether a
+ * feed is up to date; feed_state.c computes the public state; feed_report.c
  * logs. */
 
 static inline bool kin__is_watch(kin__listwatch_request request) {
   return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
 }
 
-/* A step of the reflector, and what is to be done after it. */
+/* Gives the machine an input and carries its actions out. */
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 
-/* A verify may have come to its end. */
+/* Passes a verdict on to the owner, if a verify has ended. */
 void kin__feed_check_verdict(kin_feed *feed);
-/* The reflector is in another state: whether silence is of interest. */
+/* The machine's state has changed: starts or stops the silence timer. */
 void kin__feed_mind_silence(kin_feed *feed);
 void kin__feed_init_silence(kin_feed *feed);
 
-/* A failure is told, and logged. */
+/* Logs a failure and notifies the owner. */
 void kin__feed_report(kin_feed *feed, const kin__failure *failure,
                       uint64_t retry_in_ms);
-/* A verify has lost the position; the same. */
+/* As kin__feed_report, for a position that a verify has lost. */
 void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms);
-/* A stream has said nothing, or nothing of use, for so long that a list is
- * made. */
+/* A stream was silent, or without progress, for so long that a list follows. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__listwatch_actions *actions);
-/* A list has waited for its turn (CN-08), and has it now. */
+/* A list has its turn after a wait (CN-08). */
 void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms);
-/* A list has lost its place among the client's lists, because it was not
- * complete in time, and goes on. */
+/* A list was not complete in time. It goes on, but its place among the client's
+ * lists is free. */
 void kin__feed_report_overdue(kin_feed *feed);
-/* A list has come to its next point (OQ-07): it is wanted; asked for, after
- * its turn came; complete; applied, at which it is reported if it was slow. */
+/* Points in the life of a list (OQ-07): wanted; asked for, when its turn has
+ * come; complete; applied, where a slow list is reported. */
 void kin__feed_list_wanted(kin_feed *feed);
 void kin__feed_list_asked(kin_feed *feed);
 void kin__feed_list_complete(kin_feed *feed);

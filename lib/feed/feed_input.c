@@ -7,9 +7,9 @@
 #include "base/options.h"
 #include "base/str.h"
 
-/* What comes in: objects and bookmarks, from any source, and the public
- * functions for sources of the program's own. A call after an answer is over,
- * or out of turn, changes nothing. */
+/* Takes objects and bookmarks, from any source, and has the public functions
+ * for a program's own source. A call after the end of an answer, or out of
+ * turn, changes nothing. */
 
 /* --- Objects -------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ const kin_object *kin__feed_cached(kin_feed *feed,
   char buffer[1024];
   kin_str namespace_ = identity->namespace_;
   kin_str name = identity->name;
-  /* A key that does not fit is no valid one. */
+  /* A longer key is invalid. */
   if (feed->owner->cached == NULL || identity->uid.length == 0 ||
       identity->version.length == 0 ||
       namespace_.length + 1 + name.length > sizeof buffer) {
@@ -35,8 +35,8 @@ const kin_object *kin__feed_cached(kin_feed *feed,
                              identity->uid, identity->version);
 }
 
-/* The owner is told if that is where the watch has come to (RW-09); it may
- * close the feed. Errors: KIN_ECLOSED. */
+/* Moves the position. The owner is told if the position is this version
+ * (RW-09), and may close the feed. Errors: KIN_ECLOSED. */
 static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
   kin__listwatch_saw(&feed->listwatch, type, version);
   kin__feed_check_verdict(feed);
@@ -118,7 +118,7 @@ static int take_stream_bookmark(kin_feed *feed, kin_str version,
   snprintf(text, sizeof text, "%.*s", (int)version.length,
            version.length > 0 ? version.data : "");
   kin__feed_streamed(feed, text);
-  /* It goes on, unless what it brought is of no use. */
+  /* A held stream goes on. Otherwise another request replaced it. */
   return feed->is_held ? 0 : KIN_ECLOSED;
 }
 
@@ -127,7 +127,8 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
   feed->counters.bookmarks++;
   feed->last_bookmark_ms = feed->last_byte_ms;
   if (feed->is_held) {
-    return 0; /* of no use before what is held, and another will come */
+    return 0; /* the position must not pass the held events; later bookmarks
+               * follow */
   }
   if (feed->request == KIN__REQUEST_STREAM) {
     return take_stream_bookmark(feed, version, is_initial_end);
@@ -178,13 +179,13 @@ int kin_feed_open(kin_feed *feed) {
   return 0;
 }
 
-/* What is fed to a request of this kind; it says that the request was granted,
- * too, if nothing else has. */
+/* Input for a request of this kind. It also grants the request, if the source
+ * has not. */
 static int enter(kin_feed *feed, bool is_for_watch) {
   return is_watch(feed) == is_for_watch ? kin_feed_open(feed) : KIN_ECLOSED;
 }
 
-/* A stream makes progress also while an object is not complete. */
+/* Bytes of an incomplete object are progress of a stream. */
 void kin__feed_received(kin_feed *feed, size_t bytes) {
   touch(feed);
   feed->counters.received_bytes += bytes;
@@ -312,7 +313,7 @@ int kin_feed_watch_end(kin_feed *feed) {
   return 0;
 }
 
-/* With a status it is judged as a response of an API server would be. */
+/* A failure with a status is treated like an API server's response. */
 static void make_failure(const kin_feed *feed, const kin_feed_error *error,
                          kin__failure *failure) {
   char what[256];

@@ -6,10 +6,10 @@
 
 #include "base/histogram.h"
 
-/* What a feed writes to the log, and tells of failures. */
+/* A feed's log messages and its reports of failures. */
 
 #define SLOW_LIST_MS 10000u /* CN-03 */
-/* Waits for a turn that are logged, and those that are logged louder. */
+/* Longer waits for a turn are logged: as debug, and as info. */
 #define QUIET_WAIT_MS 50u
 #define LOUD_WAIT_MS 1000u
 
@@ -94,7 +94,8 @@ void kin__feed_list_complete(kin_feed *feed) {
 void kin__feed_list_applied(kin_feed *feed) {
   const kin__list_times *list = &feed->list;
   uint64_t now_ms = kin__env_now_ms(feed->env);
-  bool has_more = feed->listwatch.token.length > 0; /* it only lists */
+  bool has_more = feed->listwatch.token.length > 0; /* a list-only feed, before
+                                                     * its last page */
   if (has_more || now_ms - list->wanted_ms <= SLOW_LIST_MS) {
     return;
   }

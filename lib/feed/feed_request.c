@@ -5,9 +5,9 @@
 
 #include "base/str.h"
 
-/* Only what leaves the protocol as it is is taken over: another version or
- * token would be the answer to a question that nobody has asked. A watch is
- * given up some time after its timeout, so that may only be sooner. */
+/* Takes over only fields that leave the protocol intact. Another version or
+ * token would make the answer useless. A watch may only get a shorter timeout,
+ * because the feed gives the watch up some time after the requested one. */
 static void take_over(kin_feed_request *request,
                       const kin_request_options *modified) {
   uint32_t timeout_s = modified->timeout_s;

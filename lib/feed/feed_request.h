@@ -6,10 +6,10 @@
 
 #include "listwatch/request.h"
 
-/* Puts the resource's selectors and parameters into a request, and has the
- * program's modifier change it. What it has set is the program's, valid until
- * the modifier is called again.
- * Errors: KIN_EINVAL (of what the modifier has set), the modifier's. */
+/* Puts the resource's selectors and parameters into a request and calls the
+ * program's modifier. Strings that the modifier sets belong to the program and
+ * are valid until its next call. Errors: KIN_EINVAL (invalid values from the
+ * modifier), the modifier's own. */
 int kin__feed_request_complete(kin_feed_request *request,
                                const kin__resource *resource);
 

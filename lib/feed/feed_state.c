@@ -3,8 +3,7 @@
 
 #include <stdio.h>
 
-/* What a feed is doing, as the program sees it: the table of states is in
- * doc/architecture.md. */
+/* The public state of a feed. The table of states is in doc/architecture.md. */
 
 #define STALE_AFTER_MS 60000u
 
@@ -20,7 +19,7 @@ static bool is_stale(const kin_feed *feed) {
          is_failing_long(feed);
 }
 
-/* What the server says to every request is told before all else. */
+/* A refusal of every request (401, 403, 404) comes before all other states. */
 static bool is_turned_away(const kin_feed *feed, kin_state *state) {
   if (feed->listwatch.failures == 0) {
     return false;
@@ -57,8 +56,8 @@ static kin_state compute_state(const kin_feed *feed) {
   if (reflector->state == KIN__LISTWATCH_WATCHING) {
     return KIN_STATE_LIVE;
   }
-  /* The first watch, or one that ended as it should, is opened within a round
-   * trip; so is one that is being verified. */
+  /* The first watch, and the watch after a regular end, open within a round
+   * trip; so does a watch after a verify. The state stays meanwhile. */
   bool was_well =
       feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
   return reflector->failures == 0 && was_well ? feed->state

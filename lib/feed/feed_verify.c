@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* Whether a feed is up to date: when its owner asks, and by itself when its
- * watch has been silent for long. How is in listwatch/verify.c. */
+/* Finds out whether a feed is up to date, for its owner and after a long
+ * silence. listwatch/verify.c has the method. */
 
-/* A program that was stopped finds its timers due before the bytes that wait:
- * they get this time. */
+/* After a stopped process resumes, its timers are due before the waiting bytes
+ * are read. This is the time to read them. */
 #define SILENCE_GRACE_MS 100u
 
 static void verify(kin_feed *feed, const char *target) {
@@ -79,8 +79,8 @@ void kin__feed_mind_silence(kin_feed *feed) {
   start_silence(feed, feed->silence_began_ms + feed->stale_after_ms);
 }
 
-/* Since when it has been silent: the timer is only moved when it is due, so
- * that a byte costs nothing. A watch that is not read says nothing. */
+/* Begin of the silence. The timer is moved only when due, so that a byte costs
+ * nothing. A paused watch is not silent. */
 static uint64_t silent_since_ms(const kin_feed *feed, uint64_t now_ms) {
   if (!kin__link_is_empty(&feed->paused_node) || feed->is_held) {
     return now_ms;
@@ -95,7 +95,7 @@ static void on_silence(kin__timer *timer) {
   uint64_t now_ms = kin__env_now_ms(feed->env);
   uint64_t since_ms = silent_since_ms(feed, now_ms);
   if (!can_verify(feed)) {
-    since_ms = now_ms; /* one is under way, which has its own time */
+    since_ms = now_ms; /* the verify under way has its own limits */
   }
   if (now_ms - since_ms < feed->stale_after_ms) {
     feed->is_silence_due = false;

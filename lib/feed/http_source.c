@@ -9,20 +9,20 @@
 #include "feed/feed.h"
 
 #define MAX_TARGET_BYTES (512u << 10)
-/* Of a body that is an error and not a list. What has more, or takes longer, is
- * ended there: a server that never ends it must not hide what it says. */
+/* Limits of an error body. A body over a limit is ended there, because a server
+ * that never ends it must not hide the error. */
 #define MAX_ERROR_BODY (64u << 10)
 #define MAX_ERROR_BODY_MS 10000u
-/* Waits for a token that are logged, and those that are logged louder. */
+/* Longer waits for a token are logged: as debug, and as info. */
 #define QUIET_WAIT_NS 50000000u
 #define LOUD_WAIT_NS 1000000000u
 
-/* A decoder callback that returns this ends the body on purpose: an ERROR event
- * came. Internal; never leaves this file. */
+/* Result of a decoder callback that ends the body on purpose after an ERROR
+ * event. Never leaves this file. */
 #define STOP_READING (-6000)
 
-/* Items of a list of a built-in type lack kind and apiVersion, which the next
- * event of the object brings: `"kind":"Pod","apiVersion":"v1",`. */
+/* A built-in type's list items lack kind and apiVersion; the next event of the
+ * object has them: `"kind":"Pod","apiVersion":"v1",`. */
 #define KIND_BYTES 32u
 
 static void forget_request(kin__http_source *source) {
@@ -34,8 +34,8 @@ static void forget_request(kin__http_source *source) {
 
 /* --- The decoders' sink --------------------------------------------------- */
 
-/* Of a watch's events those that change nothing are rare, and found when they
- * are processed, by a look-up that is needed anyway. */
+/* Not for watch events: unchanged objects are rare there, and processing finds
+ * them by a look-up that it needs anyway. */
 static bool sink_known(void *ctx, const kin__object_parts *identity) {
   kin__http_source *source = ctx;
   if (source->is_watch && source->feed->request != KIN__REQUEST_STREAM) {
@@ -58,8 +58,7 @@ size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
   return lacks_kind ? KIND_BYTES : 0;
 }
 
-/* The object of a sink call, with a reference: the cached one if it is
- * known. */
+/* Object of a sink call, with a reference; the cached object if known. */
 static int take_object(kin__http_source *source, kin__decoded_type type,
                        const kin__object_parts *parts, kin_object **object) {
   if (parts->body.data == NULL) {
@@ -89,8 +88,8 @@ static int sink_object(void *ctx, kin__decoded_type type,
   return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
 }
 
-/* Whatever it is that answers, not one of the objects it has is one of an API.
- * To take that for an empty list would delete everything that is cached. */
+/* True if no object of the answer is an API object. Treating such an answer as
+ * an empty list would delete all cached objects. */
 static bool is_list_useless(const kin__http_source *source) {
   return source->has_bad && !source->has_usable;
 }
@@ -138,7 +137,7 @@ static bool is_json(kin_str content_type) {
          content_type.data[length] == ' ';
 }
 
-/* Both are the server's; what is no visible ASCII is not shown. */
+/* Both values come from the server; only visible ASCII is shown. */
 static void refuse_content(kin_feed *feed, const kin__response_head *head) {
   kin_str value = head->is_identity ? head->content_type : head->encoding;
   char shown[64] = "";
@@ -187,7 +186,7 @@ static void on_error_event(kin__http_source *source) {
   kin__feed_break(source->feed, KIN__INPUT_ERROR_EVENT, &failure);
 }
 
-/* Without memory the message stays short. */
+/* Without memory the message is cut. */
 static void keep_error_body(kin__http_source *source, const char *bytes,
                             size_t length) {
   size_t room = MAX_ERROR_BODY - source->error_body.length;
@@ -195,7 +194,7 @@ static void keep_error_body(kin__http_source *source, const char *bytes,
                         length < room ? length : room);
 }
 
-/* What a response says that is an error. */
+/* The failure that an error response describes. */
 static void read_error_response(const kin__http_source *source,
                                 kin__failure *failure) {
   kin__status status;
@@ -220,7 +219,7 @@ static void end_error_response(kin__http_source *source) {
   kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
 }
 
-/* There is no end of it. */
+/* The body has no end, so the feed breaks the request. */
 static void break_error_response(kin__http_source *source) {
   kin__failure failure;
   read_error_response(source, &failure);
@@ -235,7 +234,7 @@ static bool has_status_body(const kin__http_source *source) {
   return source->status_seen == KIN__STATUS_HAS_BEGUN;
 }
 
-/* An error that came with a 200 (RE-03). False if it is none, or not whole. */
+/* An error in a 200's body (RE-03). False: no error, or not complete. */
 static bool read_status_body(const kin__http_source *source,
                              kin__failure *failure) {
   kin__status status;
@@ -250,7 +249,7 @@ static bool read_status_body(const kin__http_source *source,
   return true;
 }
 
-/* A watch ends with such an error, whether the response does or not. */
+/* Such an error ends a watch even if the response goes on. */
 static void end_watch_with_status(kin__http_source *source) {
   kin__failure failure;
   if (read_status_body(source, &failure)) {
@@ -260,7 +259,7 @@ static void end_watch_with_status(kin__http_source *source) {
   }
 }
 
-/* Whether the piece is a part of such an error. */
+/* Whether the bytes belong to a Status in place of the list or watch. */
 static bool take_status_body(kin__http_source *source, const char *bytes,
                              size_t length) {
   size_t used = kin__status_begins(&source->status_seen, bytes, length);
@@ -304,7 +303,7 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
                 ? kin__watch_decoder_parse(source->watch_decoder, bytes, length)
                 : kin__list_decoder_parse(source->list_decoder, bytes, length);
   if (err == KIN_ECLOSED) {
-    return; /* the source may be at the next request already */
+    return; /* the source may serve the next request already */
   }
   if (err == STOP_READING) {
     on_error_event(source);
@@ -353,8 +352,8 @@ static void on_list_end(kin__http_source *source, const char *what) {
   }
 }
 
-/* A body that ends inside a frame was cut off; the frame is sent again by the
- * next watch (WS-05). */
+/* A body that ends inside a frame was cut off. The next watch brings the frame
+ * again (WS-05). */
 static void on_watch_end(kin__http_source *source, const char *what) {
   if (kin__watch_decoder_is_between(source->watch_decoder)) {
     kin__feed_end_watch(source->feed);
@@ -385,7 +384,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
 
 /* --- The lister-watcher --------------------------------------------------- */
 
-/* Makes the decoder for the coming response, or readies it. */
+/* Makes or resets the decoder for the coming response. */
 static int ready_decoder(kin__http_source *source) {
   kin__decode_sink sink = {.ctx = source,
                            .known = sink_known,
@@ -426,9 +425,9 @@ static int send_request(kin__http_source *source) {
   return err;
 }
 
-/* RQ-07: all but the first try of a watch. A list that comes as a watch is a
- * list. It comes last, after the gate of the lists, so that who has a token
- * uses it; those behind the gate could not be sent any sooner. */
+/* RQ-07: all requests but the first try of a watch take a token. A streamed
+ * list counts as a list. The limiter comes after the gate of the lists, so that
+ * a token is used as soon as it is taken. */
 static bool must_wait(kin__http_source *source) {
   const kin_feed *feed = source->feed;
   bool is_free =
@@ -460,8 +459,8 @@ static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
   }
 }
 
-/* Nothing has this name. The selector that was there comes first, for its name,
- * if it has one, is what the server asks permission for. */
+/* No object has this name. The old selector comes first, because the server
+ * authorizes by the first name in the selector. */
 static int select_nothing(kin__buf *selector, const char *also) {
   int err = kin__buf_append_cstr(selector, also);
   if (err == 0) {

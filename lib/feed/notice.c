@@ -30,7 +30,8 @@ void kin__notice_state(kin_feed *feed, kin_state from, kin_state to) {
   kin__sched_add(feed->env->sched, &notice->task);
 }
 
-/* Tells what had happened when it begins. The feed may be closed meanwhile. */
+/* Delivers the changes noted before the call. The feed may be closed
+ * meanwhile. */
 static void tell_states(kin_feed *feed) {
   kin__notice told = feed->notice;
   feed->notice.state_count = 0;
@@ -65,7 +66,7 @@ static void tell_failure(kin_feed *feed) {
   }
 }
 
-/* The failure first: it is the reason of the states. */
+/* The failure first: it explains the states. */
 static bool notice_step(kin__task *task) {
   kin_feed *feed = KIN__CONTAINER_OF(task, kin_feed, notice.task);
   tell_failure(feed);

@@ -11,14 +11,14 @@
 #include "base/sched.h"
 #include "listwatch/failure.h"
 
-/* What a feed has to tell the program: kept in place, so that it needs no
- * memory when there is none, and delivered from a task. Of several failures
- * before that (a list cannot even be asked for in place of a stream) the last
- * is told; of more than four state changes the middle ones are left out. */
+/* Pending notices of a feed to its owner. They are kept in place, so that a
+ * lack of memory can be reported, and are delivered from a task. Of several
+ * failures before the delivery, the last one is delivered. Of more than four
+ * state changes, the middle ones are left out. */
 #define KIN__NOTICE_STATES 4u
 
 typedef struct kin__notice {
-  kin__task task; /* scheduled while there is something to tell */
+  kin__task task; /* scheduled while a notice is pending */
   bool has_failure;
   kin__failure failure;
   uint32_t attempt;
@@ -34,7 +34,7 @@ void kin__notice_init(kin__notice *notice);
 void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
                          uint64_t retry_in_ms);
 void kin__notice_state(kin_feed *feed, kin_state from, kin_state to);
-/* Nothing more is told. */
+/* Drops pending notices. */
 void kin__notice_stop(kin_feed *feed);
 
 #endif /* KIN_FEED_NOTICE_H */

@@ -8,12 +8,12 @@
 #include "base/str.h"
 #include "feed/feed.h"
 
-/* Of one string in a message. */
+/* Limit of one string in a message. */
 #define MAX_SHOWN 253
 
-/* --- What has been told --------------------------------------------------- */
+/* --- Reported states ------------------------------------------------------ */
 
-/* 0 for a state that cannot be told from others. */
+/* 0: the state cannot be recognised. */
 static uint64_t fingerprint(const kin__hash_seed *seed,
                             const kin__object_parts *parts) {
   if (parts->uid.length == 0 || parts->version.length == 0) {
@@ -26,9 +26,9 @@ static uint64_t fingerprint(const kin__hash_seed *seed,
   return print != 0 ? print : 1;
 }
 
-/* Whether it is to be told now, which is then remembered; without memory it is
- * told again when it comes again. When versions are given a second time, none
- * of them tells a state any more. */
+/* Whether to report the state now; if so, remembers it. Without memory a state
+ * is reported each time. While versions repeat, a version does not identify a
+ * state, so all are reported. */
 static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
   kin__object_notice *notice = &feed->object_notice;
   if (feed->listwatch.versions_repeat) {
@@ -113,9 +113,9 @@ static void note(kin_feed *feed, kin__failure *failure) {
   notice->untold += notice->untold < UINT32_MAX;
 }
 
-/* --- What there is to tell ------------------------------------------------ */
+/* --- Kinds of notices ----------------------------------------------------- */
 
-/* "ns/name" as far as it is known, cut. */
+/* "ns/name", as far as known, cut. */
 static void show_key(char *to, size_t size, const kin__object_parts *parts) {
   kin_str namespace_ = parts->namespace_;
   kin_str name = parts->name;

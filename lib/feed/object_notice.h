@@ -13,40 +13,39 @@
 #include "object/object.h"
 #include "listwatch/failure.h"
 
-/* What a feed has to tell about single objects that it could not take as they
- * are, and went on without: those over a limit, of which only the key is
- * kept, and those that are no objects of an API, which are skipped.
+/* Notices about single objects that the feed could not take as they are. An
+ * object over a limit is kept as its key alone. An object that is no API object
+ * is skipped.
  *
- * A state is told, and counted, once for each key, uid and version, as far as a
- * table of KIN__OBJECT_NOTICE_TABLE places can remember. Whatever a server
- * sends, there is at most one event in KIN__OBJECT_NOTICE_MS: about the first
- * object, saying how many more there were. Kept in place, so that it can be
- * told when there is no memory. */
+ * Each key, uid and version is reported and counted once, as far as a table of
+ * KIN__OBJECT_NOTICE_TABLE places can remember. The server cannot cause more
+ * than one error event in KIN__OBJECT_NOTICE_MS: the event names the first
+ * object and the number of others. Kept in place, so that reports need no
+ * memory. */
 #define KIN__OBJECT_NOTICE_TABLE 4096u
 #define KIN__OBJECT_NOTICE_MS 1000u
 
 typedef struct kin__object_notice {
-  kin__task task;     /* tells */
-  kin__timer timer;   /* until it may tell again */
-  uint64_t next_ms;   /* not before */
-  kin__failure first; /* that has not been told */
-  uint32_t untold;    /* how many there are */
+  kin__task task;     /* reports */
+  kin__timer timer;   /* until the next report is allowed */
+  uint64_t next_ms;   /* no report before this time */
+  kin__failure first; /* object that is not reported yet */
+  uint32_t untold;    /* number of unreported objects */
   kin__hash_seed seed;
-  uint64_t *told; /* fingerprints, at their value modulo the table's size; 0:
-                   * none. NULL before the first */
+  uint64_t *told; /* Fingerprints, placed by value modulo the table's size; 0:
+                   * none. NULL before the first. */
 } kin__object_notice;
 
 void kin__object_notice_init(kin__object_notice *notice);
-/* Nothing more is told. */
+/* Drops pending reports. */
 void kin__object_notice_stop(kin_feed *feed);
 void kin__object_notice_finish(kin_feed *feed);
 
-/* An object of the open request was over one of the limits, none of which is
- * 0. */
+/* An object of the open request is over one of the limits. No limit is 0. */
 void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
                          const kin__decode_limits *limits);
-/* One of it is no object of an API: see kin__decode_sink.bad. Returns 0, or
- * `code` if the feed cannot go on without (TW-04). */
+/* An object of the open request is no API object: see kin__decode_sink.bad.
+ * Returns 0, or `code` if the feed cannot skip it (TW-04). */
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity);
 

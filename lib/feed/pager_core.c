@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 
-/* Items go from the feed into its stage, because they may come inside a call of
- * the program's source, and are given by the task. A page that is complete is
- * one that the feed waits with: it asks for the next one when it is told that
- * this one has been applied, which is when there is room. */
+/* Items go into the feed's stage, because they may come inside a call of the
+ * program's source. The task gives them to the owner. After a complete page the
+ * feed waits. It requests the next page after kin__feed_applied, which the task
+ * calls when there is room. */
 
 #define DEFAULT_PAGE_ITEMS 500u
 #define ITEMS_PER_STEP 64u
@@ -23,9 +23,9 @@ static void wake(kin__pager_core *core) {
   kin__sched_add(core->feed.env->sched, &core->task);
 }
 
-/* --- What comes in -------------------------------------------------------- */
+/* --- Items from the feed -------------------------------------------------- */
 
-/* Who does not read keeps no other list from being made. */
+/* A paused core leaves the gate, so that it delays no other list. */
 static void stop_reading(kin__pager_core *core) {
   kin__gate *lists = core->feed.env->lists;
   kin__feed_pause(&core->feed, &core->paused);
@@ -34,7 +34,7 @@ static void stop_reading(kin__pager_core *core) {
   }
 }
 
-/* Nothing is kept but the item itself; this is where one is seen. */
+/* Keeps the item as it is. Called for each item that comes. */
 static int on_keep(kin_feed *feed, kin__decoded_type type,
                    kin_object **object) {
   kin__pager_core *core = core_of(feed);
@@ -52,7 +52,7 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
   (void)feed;
   (void)type;
   (void)object;
-  return KIN_EUNEXPECTED; /* it asks for no watch */
+  return KIN_EUNEXPECTED; /* no watch is requested */
 }
 
 static void forget_given_pages(kin__pager_core *core) {
@@ -95,7 +95,7 @@ static void on_ended(kin_feed *feed, const kin__failure *failure) {
   end(core_of(feed), failure);
 }
 
-/* Gives up what is asked for and what is in hand. */
+/* Drops the request and the items in hand. */
 static void stop(kin__pager_core *core, const kin__failure *failure) {
   kin__feed_stop(&core->feed);
   kin__stage_discard(&core->feed.stage);
@@ -110,7 +110,7 @@ static void copy_failure(kin__failure *failure, const kin_error_event *event) {
   snprintf(failure->message, sizeof failure->message, "%s", event->message);
 }
 
-/* Told by a task of its own, so it may come late. */
+/* Called from the feed's notice task, so the list may have ended. */
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin__pager_core *core = core_of(feed);
   bool is_over = core->has_ended && !core->is_end_due;
@@ -133,7 +133,7 @@ static const kin__feed_owner owner = {.keep = on_keep,
                                       .ended = on_ended,
                                       .failed = on_failed};
 
-/* --- What is given -------------------------------------------------------- */
+/* --- Items to the owner --------------------------------------------------- */
 
 static bool may_give(const kin__pager_core *core) {
   bool is_complete = core->has_ended && core->end.code == 0;
@@ -164,7 +164,7 @@ static void tell_end(kin__pager_core *core) {
   core->options.owner->ended(core, &core->end);
 }
 
-/* Reading goes on when half of what may be in hand has been given. */
+/* Reading resumes when at most half of `high` items are in hand. */
 static void take_more(kin__pager_core *core) {
   size_t in_hand = kin__stage_count(&core->feed.stage);
   if (in_hand <= core->high / 2 && !kin__link_is_empty(&core->paused)) {
@@ -174,7 +174,7 @@ static void take_more(kin__pager_core *core) {
                   core->page_count <= core->options.pages_ahead + 1;
   if (core->is_due && has_room && !core->has_ended) {
     core->is_due = false;
-    /* Its pace is the owner's: no list is slow. */
+    /* The owner sets the pace, so the list does not count as slow. */
     core->feed.list.wanted_ms = kin__env_now_ms(core->feed.env);
     kin__feed_applied(&core->feed);
   }

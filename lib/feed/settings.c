@@ -32,7 +32,7 @@ static bool is_unique(const char *const *names, size_t count, size_t i) {
   return true;
 }
 
-/* Errors: KIN_EINVAL, as of all that follow, which say why in the log. */
+/* Logs why and returns KIN_EINVAL, as all checks below. */
 static int refuse(const kin__log *log, const char *name, const char *value,
                   const char *why) {
   return value != NULL ? kin__log_problem(log, KIN_EINVAL, "%s: \"%.80s\" %s",
@@ -318,7 +318,7 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   return err;
 }
 
-/* The first option that is set although it has no meaning, or NULL. */
+/* The first option that is set but has no effect here, or NULL. */
 static const char *beyond_resource(const kin_informer_options *options) {
   return options->resync_ms != 0        ? "resync_ms"
          : options->fixed_indices       ? "fixed_indices"

@@ -14,8 +14,7 @@ static kin__sched *sched_of(const kin__scope *scope) {
   return scope->informer->env->sched;
 }
 
-/* Everything that is in the queue now has been processed when this many keys
- * have. */
+/* Value of processed_keys when all keys now in the queue are processed. */
 static uint64_t queue_end(const kin_informer *informer) {
   return informer->processed_keys + informer->fifo.depth;
 }
@@ -31,9 +30,9 @@ static void try_later(kin__scope *scope) {
                    kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
 }
 
-/* Each phase does a slice and returns whether the task has more to do now. One
- * that waits for room, or for the queue, returns false: the process task wakes
- * it. */
+/* Each phase does a slice. It returns whether the task has more to do now. A
+ * phase that waits for room, or for the queue, returns false; the process task
+ * wakes it. */
 
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
@@ -113,7 +112,7 @@ static bool swept_step(kin__scope *scope) {
 }
 
 /* The first list of the last scope makes the informer synced (SI-16). Returns
- * KIN__MORE if this has to be called again. */
+ * KIN__MORE if another call is needed. */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   memcpy(scope->applied_version, scope->feed.listwatch.found_version,
@@ -152,7 +151,8 @@ static bool tell_step(kin__scope *scope) {
     return true;
   }
   if (scope->apply.phase != KIN__APPLY_TELLING) {
-    return false; /* a source that was asked for the check has ended it */
+    return false; /* the check called the program's source, which ended the
+                   * scope */
   }
   if (is_dropping(&scope->apply)) {
     dropped(scope);
@@ -171,7 +171,7 @@ static bool tell_step(kin__scope *scope) {
     scope->informer->scopes.synced++;
   }
   end(scope);
-  /* First, for the source may end the scope when it is asked for more. */
+  /* First, because the source may end the scope inside kin__feed_applied. */
   kin__version_waits_wake(scope);
   kin__feed_applied(&scope->feed);
   return false;
@@ -211,14 +211,15 @@ void kin__apply_init(kin__apply *apply) {
   kin__link_init(&apply->node);
 }
 
-/* Slots of an earlier generation are what will be swept. */
+/* The sweep deletes slots of an earlier generation. */
 static void begin(kin__scope *scope, kin__apply_phase phase,
                   kin_delete_reason reason) {
   kin__apply *apply = &scope->apply;
   scope->generation++;
   apply->phase = phase;
   apply->reason = reason;
-  /* What the program has put into the store is the first scope's. */
+  /* Objects that the program put into the store itself belong to the first
+   * scope; its list sweeps them. */
   apply->has_earlier = !apply->is_empty || scope->index == 0;
   apply->wait_until = queue_end(scope->informer);
   kin__link_push(&scope->informer->applying, &apply->node);

@@ -11,33 +11,33 @@
 #include "base/sched.h"
 #include "base/timers.h"
 
-/* Applies a complete list in bounded steps (DeltaFIFO's Replace, DF-05, DF-06):
- * the staged objects go through the queue as there is room; when all of them
- * are in the store, what the store has of this scope from an earlier list and
- * this one did not mention is deleted; when that is done, listeners are told.
- * Until then no watch is read, so nothing overtakes the list.
+/* Applies a complete list in bounded steps (DeltaFIFO's Replace, DF-05, DF-06).
+ * The staged objects go through the queue as it has room. When all are in the
+ * store, the scope's objects of an earlier list that this list does not have
+ * are deleted. Then listeners are told. No watch is read meanwhile, so no event
+ * overtakes the list.
  *
- * What a scope has is dropped in the same way, with another reason than RELIST:
- * its phases begin with SETTLING, and every object of an earlier list goes. A
- * list that is complete meanwhile waits. */
+ * A scope's objects are dropped in the same way, with another reason than
+ * RELIST: the phases begin with SETTLING, and every object of an earlier list
+ * is deleted. A list that is complete meanwhile waits. */
 typedef enum kin__apply_phase {
   KIN__APPLY_IDLE = 0,
   KIN__APPLY_PUSHING,  /* stage -> queue */
-  KIN__APPLY_SETTLING, /* until the queue has processed them */
-  KIN__APPLY_SWEEPING, /* tombstones for what was not mentioned */
-  KIN__APPLY_SWEPT,    /* until the queue has processed them */
-  KIN__APPLY_TELLING   /* synced or relisted, if it was a list; then done */
+  KIN__APPLY_SETTLING, /* until the queue has processed these objects */
+  KIN__APPLY_SWEEPING, /* tombstones for objects that the list does not have */
+  KIN__APPLY_SWEPT,    /* until the queue has processed the tombstones */
+  KIN__APPLY_TELLING   /* after a list: synced or relisted; then done */
 } kin__apply_phase;
 
 typedef struct kin__apply {
   kin__task task;
-  kin__timer timer; /* memory was out: go on later */
+  kin__timer timer; /* retry after a lack of memory */
   kin__link node;   /* in informer->applying iff not IDLE */
   kin__apply_phase phase;
-  kin_delete_reason reason; /* of what is swept; not RELIST: dropping */
+  kin_delete_reason reason; /* of swept objects; not RELIST: dropping */
   bool is_empty;            /* the scope has no object in store or queue */
-  bool has_earlier;         /* it had some, so there is something to sweep */
-  bool has_list;            /* dropping, and a list waits */
+  bool has_earlier;         /* the scope had objects, so a sweep is needed */
+  bool has_list;            /* dropping, and a complete list waits */
   uint32_t cursor;          /* SWEEPING: next slot */
   uint64_t wait_until;      /* SETTLING, SWEPT: informer->processed_keys */
 } kin__apply;
@@ -45,16 +45,14 @@ typedef struct kin__apply {
 struct kin__scope;
 
 void kin__apply_init(kin__apply *apply);
-/* The stage is complete. */
+/* The stage holds a complete list. */
 void kin__apply_start(struct kin__scope *scope);
-/* All objects of the scope are deleted; the feed must not bring any before it
- * has another list. The end of a removed scope is told to
- * kin__scopes_emptied. */
+/* Deletes all objects of the scope. The feed must not bring new ones before its
+ * next list. After a removed scope, kin__scopes_emptied is called. */
 void kin__apply_drop(struct kin__scope *scope, kin_delete_reason reason);
-/* There will be no list, and what there is of one is void; what is being
- * dropped goes on. */
+/* No list will follow. A half-applied list stops; a drop goes on. */
 void kin__apply_give_up(struct kin__scope *scope);
-/* Also needed to free a discarded stage. */
+/* Schedules the task; also needed to free a discarded stage. */
 void kin__apply_wake(struct kin__scope *scope);
 void kin__apply_stop(struct kin__scope *scope);
 

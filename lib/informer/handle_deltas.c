@@ -22,7 +22,7 @@ static void mark(const change *c, uint32_t slot) {
   place->scope = c->delta->scope;
 }
 
-/* `last` is what its listeners are given; NULL: the cached state. */
+/* `last` is the object for the listeners; NULL: the cached one. */
 static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
                      kin_object *last) {
   int err = kin__dispatcher_reserve(&c->informer->dispatcher);
@@ -43,10 +43,9 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
   return 0;
 }
 
-/* A tombstone is void if the object was seen again after the sweep, or is
- * another scope's by now. The watch's
- * own last state is passed on rather than the cached one (PD-02), unless the
- * transform failed on it. */
+/* A tombstone is void if the object came again after the sweep, or belongs to
+ * another scope now. A watch's last state is passed on instead of the cached
+ * one (PD-02), unless the transform failed on it. */
 static int apply_delete(const change *c, uint32_t slot) {
   const kin__delta *delta = c->delta;
   if (slot == KIN__NO_SLOT) {
@@ -86,7 +85,8 @@ static bool is_recreated(const kin_object *old, const kin_object *object) {
   return uid.length > 0 && new_uid.length > 0 && !kin__str_equal(uid, new_uid);
 }
 
-/* A relisted object that did not change concerns only those who ask for it. */
+/* An unchanged object of a list concerns only listeners that ask for relist
+ * updates. */
 static int apply_unchanged(const change *c, uint32_t slot) {
   kin_informer *informer = c->informer;
   if (c->delta->type == KIN__DELTA_REPLACED &&
@@ -109,7 +109,7 @@ static int apply_unchanged(const change *c, uint32_t slot) {
   return 0;
 }
 
-/* `old` is what was cached, or NULL. */
+/* `old` is the previously cached object, or NULL. */
 static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
   const kin__delta *delta = c->delta;
   kin__change told = {.slot = slot};
@@ -149,8 +149,8 @@ static int apply_upsert(const change *c) {
   return 0;
 }
 
-/* There is an object, but not its state: the transform failed on it. The state
- * before stays, unless it is of another object of that name. */
+/* The transform failed on the object, so its state is unknown. The cached state
+ * stays, unless it has another uid. */
 static int apply_refused(const change *c, uint32_t slot) {
   if (slot == KIN__NO_SLOT) {
     return 0;
@@ -165,7 +165,7 @@ static int apply_refused(const change *c, uint32_t slot) {
   return 0;
 }
 
-/* Nothing of a removed scope is told any more but that its objects go. */
+/* Listeners hear only the deletes of a removed scope. */
 static bool is_void(const change *c) {
   return c->scope->is_removed && c->delta->reason != KIN_DELETE_SCOPE_REMOVED;
 }
@@ -190,11 +190,11 @@ static int apply_delta(const change *c) {
   return apply_upsert(c);
 }
 
-/* All deltas of the oldest key. If memory runs out after some of them, or the
- * dispatcher still has one in hand (KIN__MORE), the rest is applied later: a
- * deletion that was applied again would hit the object that was added after it.
- * What has been applied stays in front until then, since a queue only appends
- * to a key's deltas or replaces the last. */
+/* Applies all deltas of the oldest key. The rest is applied later if memory
+ * runs out, or if the dispatcher has a change in hand (KIN__MORE). Applied
+ * deltas are skipped then: a repeated deletion would hit the object that was
+ * added after it. They stay in front, since a queue only appends to a key's
+ * deltas or replaces the last. */
 static int process_key(kin_informer *informer, const kin__deltas *deltas) {
   for (; informer->applied < deltas->count; informer->applied++) {
     const kin__delta *delta = &deltas->items[informer->applied];
@@ -215,7 +215,7 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
   return 0;
 }
 
-/* There is room: whoever waits for it goes on. */
+/* The queue has room: waiting applies and paused feeds go on. */
 static void wake_waiters(kin_informer *informer) {
   for (kin__link *node = informer->applying.next; node != &informer->applying;
        node = node->next) {
@@ -227,8 +227,8 @@ static void wake_waiters(kin_informer *informer) {
   }
 }
 
-/* Fetches what the next keys need of the store: the slots, whose cache misses
- * overlap because none depends on another, and the objects in them. */
+/* Prefetches the slots and objects of the next keys. The cache misses of
+ * independent slots overlap. */
 static void warm(const kin_informer *informer) {
   const kin_store *store = &informer->store;
   kin__deltas deltas;
@@ -246,8 +246,8 @@ static void warm(const kin_informer *informer) {
   }
 }
 
-/* Some keys. Returns KIN__MORE if the dispatcher needs another step first.
- * Errors: KIN_ENOMEM. */
+/* Processes some keys. Returns KIN__MORE if the dispatcher needs another step
+ * first. Errors: KIN_ENOMEM. */
 static int process_keys(kin_informer *informer) {
   kin__deltas deltas;
   int err = kin__dispatcher_continue(&informer->dispatcher);
@@ -288,7 +288,7 @@ bool kin__handle_deltas_step(kin__task *task) {
   if (informer->fifo.depth < KIN__QUEUE_LOW) {
     wake_waiters(informer);
   }
-  /* What was deleted gives its memory back also when nothing is added. */
+  /* Frees the memory of deleted objects even if no object is added. */
   (void)kin__arena_collect(env->memory->arena,
                            kin__sched_pieces(env->sched, KEYS_PER_STEP));
   return informer->fifo.depth > 0 ||

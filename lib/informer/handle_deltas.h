@@ -9,8 +9,8 @@
 /* Queue -> store -> listeners (PD-01, PD-02). The store alone decides whether a
  * change is an add or an update. */
 
-/* Keys waiting above which a scope's watch is no longer read, and below which
- * it is again (QF-16). */
+/* With more keys in the queue than HIGH a scope's watch is paused; below LOW it
+ * is resumed (QF-16). */
 #define KIN__QUEUE_HIGH 2000u
 #define KIN__QUEUE_LOW 1000u
 

@@ -7,13 +7,13 @@
 #include "informer/scope.h"
 #include "informer/transform.h"
 
-/* An informer's life: open, listen, start, close. Closing stops everything at
- * once, frees what was kept in bounded steps, and ends in a deferred call, when
- * no frame that knows the informer can be on the stack. */
+/* An informer's life: open, listen, start, close. A close stops all work at
+ * once and frees objects in bounded steps. It ends in a deferred call, when no
+ * frame of the informer is on the stack. */
 
 #define CLOSE_PIECES_PER_STEP 256u
-/* Sorting cells out may give a slab of 256 KiB back to the system, which takes
- * some ten microseconds. */
+/* A collected cell may return a slab of 256 KiB to the system, which takes some
+ * ten microseconds. */
 #define CLOSE_CELLS_PER_PIECE 16u
 
 /* --- Tasks ---------------------------------------------------------------- */
@@ -72,7 +72,7 @@ static void free_informer(kin_informer *informer) {
   kin__free(env->allocator, informer);
 }
 
-/* `last` may be a copy of an informer that is freed. */
+/* `last` may be a copy of a freed informer. */
 static void tell_gone(const kin_informer *last, kin__link *watches) {
   while (!kin__link_is_empty(watches)) {
     kin__gone_watch *watch =
@@ -85,9 +85,9 @@ static void tell_gone(const kin_informer *last, kin__link *watches) {
                        last->settings.options.data);
 }
 
-/* Listeners' handles are valid until the callbacks. Where there are more than
- * one slice frees, the others, and the informer, go behind the callbacks, and
- * its client waits for that. */
+/* Listeners' handles are valid until the callbacks. If one slice cannot free
+ * all listeners, the rest and the informer are freed after the callbacks, and
+ * the client waits. */
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
   bool has_more = kin__dispatcher_finish_step(&informer->dispatcher);
@@ -110,9 +110,9 @@ static void on_gone(kin__deferred *deferred) {
   }
 }
 
-/* The program may read the store until the end, so what is freed in steps is
- * not in it any more. Not done by the call that closes: that may be made where
- * a slot of the store is in hand. */
+/* The program may read the store until the end, so objects leave the store
+ * before they are freed in steps. The closing call does not do this, because
+ * its caller may hold a slot of the store. */
 static void empty_store(kin_informer *informer) {
   if (!informer->is_emptied) {
     informer->is_emptied = true;
@@ -122,8 +122,8 @@ static void empty_store(kin_informer *informer) {
   }
 }
 
-/* What is freed, in this order. Each function frees one piece and returns
- * whether there are more. */
+/* Parts freed by a close, in this order. Each function frees one piece and
+ * returns whether there are more. */
 
 static bool free_listeners(kin_informer *informer) {
   return kin__dispatcher_close_step(&informer->dispatcher, 1);
@@ -204,7 +204,7 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
 
 static void close_member(kin__member *member) {
   kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
-  (void)kin_informer_close(informer, NULL, NULL); /* closing already: fine */
+  (void)kin_informer_close(informer, NULL, NULL); /* KIN_EALREADY is fine */
 }
 
 static void join(kin_informer *informer, kin__members *members) {
@@ -229,7 +229,7 @@ static void init_parts(kin_informer *informer) {
   informer->limits =
       (kin__decode_limits){.max_object_bytes = options->max_object_bytes};
 
-  /* One seed, so that a key is hashed once for queue and store. */
+  /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
   informer->store.index_added = on_index_added;

@@ -23,29 +23,30 @@
 
 struct kin__informer_transform;
 
-/* Told when an informer is gone, before its close callbacks: the pointer is
- * dead. It is in no list then. May note and schedule only. */
+/* Calls `gone` once when an informer is gone, before its close callbacks. The
+ * informer's pointer is dead then, and the watch is in no list. May note and
+ * schedule only. */
 typedef struct kin__gone_watch {
   kin__link node; /* in the informer's gone_watches */
   void (*gone)(struct kin__gone_watch *watch);
 } kin__gone_watch;
 
-/* Work of an informer is done by scheduler tasks, so that no call of the user
- * and no callback of the transport does more than note what is to be done:
+/* Scheduler tasks do the work of an informer. Calls of the program and
+ * callbacks of the transport only note work and schedule it:
  *
- *   a source's reading (transport) cuts objects off the stream: a list's go to
- *                                  the feed's stage, a watch's to the queue
- *   a scope's apply task           moves a complete stage to the queue, then
- *                                  sweeps what the list did not mention; sweeps
- *                                  what a removed scope had
- *   the scopes' task               frees removed scopes
- *   the process task               queue -> store -> listeners' queues
- *   each listener's task           listener's queue -> handlers
- *   a feed's notice task           on_error and on_state
- *   the index task                 builds indices added to a filled store
- *   the mutation check's task      looks for objects that were written to
- *   the waits' tasks               who waits for a version (version_wait.h)
- *   the close task                 takes everything down
+ *   reading (transport)         cuts objects off the stream: a list's go to the
+ *                               feed's stage, a watch's to the queue
+ *   a scope's apply task        moves a complete stage to the queue; sweeps
+ *                               objects that the list does not have; sweeps a
+ *                               removed scope's objects
+ *   the scopes' task            frees removed scopes
+ *   the process task            queue -> store -> listeners' queues
+ *   each listener's task        listener's queue -> handlers
+ *   a feed's notice task        on_error and on_state
+ *   the index task              builds indices added to a filled store
+ *   the mutation check's task   looks for objects that were written to
+ *   the waits' tasks            end waits for a version (version_wait.h)
+ *   the close task              frees everything in steps
  */
 struct kin_informer {
   const kin__env *env;
@@ -56,7 +57,7 @@ struct kin_informer {
   struct kin__informer_transform *transform; /* NULL: none */
 
   kin_store store;
-  kin_store doomed; /* what it held, once that is being freed */
+  kin_store doomed; /* the store's content at close, freed in steps */
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
   kin__mutation_check mutation_check;
@@ -69,28 +70,29 @@ struct kin_informer {
   kin__task process_task;
   kin__task index_task;
   kin__task close_task;
-  kin__timer process_timer; /* memory was out: process again */
+  kin__timer process_timer; /* retry after a lack of memory */
   kin__timer index_timer;
   uint64_t processed_keys; /* popped from fifo so far */
-  uint32_t applied; /* of the oldest key's deltas: memory ran out after them */
+  uint32_t applied; /* deltas of the oldest key that are applied already, when
+                     * the rest has to wait */
   kin_histogram process_us;
 
   bool is_started;
   bool is_closing;
-  bool is_emptied;     /* the store: see doomed */
-  unsigned close_part; /* what is being freed, see informer.c */
+  bool is_emptied;     /* the store's content is in doomed */
+  unsigned close_part; /* index of the part being freed, see informer.c */
   kin__deferred gone;
-  bool is_told_gone; /* to the program; what is left is freed in steps */
+  bool is_told_gone; /* the program was told; the rest is freed in steps */
   kin_informer_close_cb close_cb;
   void *close_data;
   kin__link gone_watches;
 };
 
-/* Opens an informer in any surroundings. `env` and everything in it must outlive
- * the informer. Errors: see kin_informer_open. */
+/* Opens an informer on any env. `env` and its members must outlive the
+ * informer. Errors: see kin_informer_open. */
 int kin__informer_open(kin_informer **out, const kin__env *env,
                        const kin_informer_options *options);
-/* The same; the informer ends with the host. */
+/* As kin__informer_open; the host closes the informer when it closes. */
 int kin__informer_open_on(kin_informer **out, kin__host *host,
                           const kin_informer_options *options);
 /* kin_informer_follow on a host. */
@@ -98,12 +100,11 @@ int kin__informer_follow(kin_informer **out, kin__host *host,
                          const kin_informer_options *options,
                          const kin_listener_options *listener);
 
-/* The feed of a scope; NULL if there is no such scope. `namespace_` NULL is
- * "". */
+/* The feed of a scope, or NULL. `namespace_` NULL is "". */
 const kin_feed *kin__informer_feed(const kin_informer *informer,
                                    const char *namespace_);
 
-/* How long to wait before trying again what failed for want of memory. */
+/* Wait before a retry after a lack of memory. */
 #define KIN__MEMORY_RETRY_MS 100u
 
 #endif /* KIN_INFORMER_INFORMER_H */

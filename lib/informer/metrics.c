@@ -8,7 +8,7 @@
 #include "informer/informer.h"
 #include "informer/scope.h"
 
-/* Gathers what feeds, queue and dispatcher count by themselves. */
+/* Gathers the counters of feeds, queue and dispatcher. */
 
 static_assert((int)KIN__LOST_EXPIRED == KIN_RELIST_EXPIRED &&
                   (int)KIN__LOST_TOO_LARGE == KIN_RELIST_TOO_LARGE &&

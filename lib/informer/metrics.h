@@ -6,7 +6,7 @@
 
 #include "feed/feed.h"
 
-/* Adds what a feed has counted. */
+/* Adds a feed's counters. */
 void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed);
 
 #endif /* KIN_INFORMER_METRICS_H */

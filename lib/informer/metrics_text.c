@@ -10,8 +10,8 @@
 #include "informer/informer.h"
 
 /* Prometheus' text format, version 0.0.4. All lines of one metric stand
- * together, so the informers are gone through once for each. Every piece is a
- * few lines, made in a buffer on the stack and handed on. */
+ * together, so each metric walks all informers. Each piece of a few lines is
+ * made in a buffer on the stack and passed on. */
 
 #define MAX_NAME 255u
 
@@ -49,7 +49,7 @@ static void put_head(writer *w, const char *name, const char *type,
 
 /* --- Histograms ----------------------------------------------------------- */
 
-/* `labels` is empty or `informer="pods"`. Values are multiplied by 1/`divisor`:
+/* `labels` is empty or `informer="pods"`. Values are divided by `divisor`:
  * times are shown in seconds. */
 static void put_histogram(writer *w, const char *name, const char *labels,
                           const kin_histogram *histogram, double divisor) {
@@ -72,7 +72,7 @@ static void put_histogram(writer *w, const char *name, const char *labels,
       histogram->count);
 }
 
-/* --- What there is -------------------------------------------------------- */
+/* --- Metrics -------------------------------------------------------------- */
 
 typedef struct number {
   const char *name;

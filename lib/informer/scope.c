@@ -32,8 +32,8 @@ int kin__scope_push(kin__scope *scope, kin__delta_type type,
 
 /* --- The feed's owner ----------------------------------------------------- */
 
-/* What is still in the queue comes first, so an object with changes there is
- * not the one that is cached. */
+/* An object with queued changes does not count as cached, because these changes
+ * come first. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   kin_informer *informer = kin__scope_of(feed)->informer;
@@ -66,8 +66,8 @@ static void on_discarded(kin_feed *feed) {
   kin__apply_wake(kin__scope_of(feed));
 }
 
-/* The type has vanished, and its objects go with it. What comes after is a list
- * that is applied when they are gone. */
+/* The resource type has vanished, so its objects are deleted. A later list is
+ * applied after these deletes. */
 static void clear(kin__scope *scope) {
   kin_feed *feed = &scope->feed;
   if (feed->state == KIN_STATE_ABSENT &&
@@ -89,7 +89,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
     return;
   }
   if (event->answer == KIN_STOP) {
-    /* A list that is half applied stays so; what is staged is freed. */
+    /* A half-applied list stays half applied; the stage is freed. */
     kin__apply_give_up(scope);
     kin__version_waits_wake(scope);
   } else if (options->clear_when_absent) {
@@ -155,7 +155,8 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   bool is_own = settings->source.open != NULL;
   bool *refused = informer->env->stream_refused;
   if (is_own && refused != NULL) {
-    refused = &scope->stream_refused; /* which is not the server's business */
+    refused = &scope->stream_refused; /* a source's refusal says nothing about
+                                       * the server */
   }
   kin__feed_options options = {
       .env = informer->env,

@@ -13,24 +13,25 @@
 #include "informer/version_wait.h"
 
 /* One namespace (or all) of an informer: a feed whose events go into the
- * informer's queue, and whose lists are applied through it. */
+ * informer's queue, and whose lists are applied through that queue. */
 typedef struct kin__scope {
   kin_feed feed;
   kin_informer *informer;
-  uint32_t index;      /* its place; slots of the store remember it */
-  uint32_t generation; /* of the last list; slots remember it */
+  uint32_t index;      /* place in informer->scopes; slots of the store keep
+                        * it */
+  uint32_t generation; /* of the last list; slots of the store keep it */
   kin__http_source http;
-  char applied_version[KIN__VERSION_SIZE]; /* of the list last applied */
-  bool stream_refused; /* by a source of the program's own */
-  bool is_late;    /* added when the informer had synced: its first list is no
-                    * part of that */
-  bool is_waiting; /* to be started when what an earlier scope of this namespace
-                    * left behind is deleted */
-  bool is_removed; /* nothing of it is told any more, but its deletes */
+  char applied_version[KIN__VERSION_SIZE]; /* of the last applied list */
+  bool stream_refused;                     /* by the program's own source */
+  bool is_late;    /* added after the informer had synced: its first list is not
+                    * initial */
+  bool is_waiting; /* starts when the objects of a removed scope of this
+                    * namespace are deleted */
+  bool is_removed; /* only its deletes are still delivered */
   kin__apply apply;
-  kin__list_check *list_check; /* NULL: none was needed yet */
+  kin__list_check *list_check; /* NULL: not needed yet */
   kin__scope_waits waits;
-  kin__link emptied_node; /* in the informer's scopes.emptied, if anywhere */
+  kin__link emptied_node; /* in the informer's scopes.emptied, or alone */
   char name[];            /* feed.namespace_ */
 } kin__scope;
 
@@ -38,29 +39,29 @@ static inline kin__scope *kin__scope_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin__scope, feed);
 }
 
-/* `scope` has room for the name behind it. */
+/* Memory behind `scope` must hold the name. */
 void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
                      const char *namespace_);
-/* All its work must have ended: closed, and its stage freed. */
+/* The scope must be closed and its stage freed. */
 void kin__scope_finish(kin__scope *scope);
 
-/* Ends the request and all other work; nothing happens in it any more. */
+/* Ends the request and all other work for good. */
 void kin__scope_close(kin__scope *scope);
-/* The same, but its objects are deleted, in steps; when they are gone,
- * kin__scopes_emptied is called. To be called once. */
+/* As kin__scope_close, but deletes the scope's objects in steps and then calls
+ * kin__scopes_emptied. Call once. */
 void kin__scope_remove(kin__scope *scope);
 
-/* A list is going to be applied: compares it later, if the client asks for
- * that. */
+/* A list is about to be applied. If the client asks for checks, compares the
+ * list later. */
 void kin__scope_check_list(kin__scope *scope);
 
-/* Puts a change into the queue; pauses reading when it is full.
+/* Puts a change into the queue, and pauses reading when the queue is full.
  * Errors: KIN_ENOMEM. */
 int kin__scope_push(kin__scope *scope, kin__delta_type type,
                     const kin_object *object, bool is_tombstone);
 
-/* Something that it did failed, and is tried again after KIN__MEMORY_RETRY_MS;
- * `key` names the object, "" if there is none. */
+/* Reports an operation of the scope that failed and is retried after
+ * KIN__MEMORY_RETRY_MS. `key` names the object, "" if none. */
 void kin__scope_failed(kin__scope *scope, int code, const char *what,
                        const char *key);
 

@@ -52,7 +52,7 @@ kin__scope *kin__scopes_only(const kin__scopes *scopes) {
   return only;
 }
 
-/* Whether objects of an earlier scope of that namespace are being deleted. */
+/* Whether a removed scope of that namespace still has objects. */
 static bool must_wait(const kin__scopes *scopes, const char *namespace_) {
   kin__scope *scope;
   FOR_EACH(scope, scopes) {
@@ -65,7 +65,7 @@ static bool must_wait(const kin__scopes *scopes, const char *namespace_) {
 
 /* --- Making --------------------------------------------------------------- */
 
-/* The first free place; there may be none but behind all others. */
+/* The first free place, or a new one behind all others. */
 static int find_place(kin_informer *informer, uint32_t *place) {
   kin__scopes *scopes = &informer->scopes;
   if (scopes->count == KIN__SCOPES_MAX) {
@@ -132,7 +132,7 @@ static void free_scope(kin__scope *scope) {
 
 /* --- The sync point ------------------------------------------------------- */
 
-/* For who syncs because the last that had not is gone. */
+/* The informer may sync because its last unsynced scope is gone. */
 static void check_synced(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin__scopes *scopes = &informer->scopes;
@@ -152,7 +152,7 @@ static void on_sync_timer(kin__timer *timer) {
 
 /* --- Removing ------------------------------------------------------------- */
 
-/* A namespace that was added again begins anew. */
+/* Starts the new scope of a namespace whose old scope is gone. */
 static void start_waiting(kin_informer *informer, const char *namespace_) {
   kin__scope *scope = kin__scopes_find(&informer->scopes, namespace_);
   if (scope != NULL && scope->is_waiting &&
@@ -167,7 +167,7 @@ static void start_waiting(kin_informer *informer, const char *namespace_) {
 static void gone(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   kin__metrics_add_feed(&informer->scopes.past, &scope->feed);
-  unplace(scope); /* but its name is needed once more */
+  unplace(scope); /* the memory stays: the name is still needed */
   start_waiting(informer, scope->feed.namespace_);
   free_scope(scope);
   check_synced(informer);

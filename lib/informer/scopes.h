@@ -15,33 +15,33 @@
 
 struct kin__scope;
 
-/* At a time, those that are being removed included. */
+/* At a time, including scopes that are being removed. */
 #define KIN__SCOPES_MAX 1024u
 
-/* The scopes of an informer: they come with it or are added later, and may be
- * removed. One that is removed stays in its place until all its objects have
- * been deleted, so that no slot of the store and no delta in the queue names a
- * place that is another's by then. A namespace that is added again meanwhile
- * has a scope of its own, which waits for that.
+/* The scopes of an informer. Scopes can be added and removed later. A removed
+ * scope keeps its place until all its objects are deleted. So no slot of the
+ * store and no delta in the queue names another scope's place. A namespace that
+ * is added again meanwhile gets a new scope, which waits for these deletes.
  *
  * The informer has synced when each scope has its first list in the store and
- * none is being removed; that is looked at when a first list has been applied,
- * when a scope is gone, and at the start. */
+ * no scope is being removed. This is checked after each first list, after each
+ * removed scope, and at the start. */
 typedef struct kin__scopes {
   struct kin__scope **places; /* NULL: free */
-  uint32_t limit;             /* from here on there is nobody */
+  uint32_t limit;             /* places from here on are NULL */
   uint32_t capacity;
-  uint32_t count;    /* of scopes */
-  uint32_t synced;   /* of these; those that are being removed do not count */
-  uint32_t emptying; /* the place whose stage is freed next, once closed */
-  bool is_all;       /* one for all namespaces, and never another */
-  kin__link emptied; /* removed ones whose objects are gone */
-  kin__task task;    /* frees them: no frame that knows them is on the stack */
-  kin__timer sync_timer;     /* memory was out when it would have synced */
-  kin_informer_metrics past; /* counted by scopes that are gone */
+  uint32_t count;        /* of scopes */
+  uint32_t synced;       /* scopes with a first list, without removed scopes */
+  uint32_t emptying;     /* at close: place whose stage is being freed */
+  bool is_all;           /* one scope for all namespaces; no other is allowed */
+  kin__link emptied;     /* removed scopes without objects */
+  kin__task task;        /* frees them, when no frame uses them */
+  kin__timer sync_timer; /* retry of the sync notification */
+  kin_informer_metrics past; /* counters of scopes that are gone */
 } kin__scopes;
 
-/* Makes those of the settings. Errors: KIN_ENOMEM; to be freed then, too. */
+/* Makes the scopes of the settings. Errors: KIN_ENOMEM; kin__scopes_free is
+ * still needed. */
 int kin__scopes_open(kin_informer *informer);
 void kin__scopes_start(kin_informer *informer);
 /* Ends all work at once. */
@@ -50,12 +50,13 @@ void kin__scopes_close(kin_informer *informer);
 bool kin__scopes_free_step(kin_informer *informer);
 void kin__scopes_free(kin_informer *informer);
 
-/* Walks all that are there: begin with *at = 0; NULL at the end. */
+/* Walks all scopes: begin with *at = 0; NULL at the end. */
 struct kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at);
-/* One that has not been removed, or NULL. `namespace_` NULL is "". */
+/* The scope of a namespace, unless removed, or NULL. `namespace_` NULL is
+ * "". */
 struct kin__scope *kin__scopes_find(const kin__scopes *scopes,
                                     const char *namespace_);
-/* The only one that has not been removed; NULL if there are none or more. */
+/* The only scope that is not removed; NULL if there are none or several. */
 struct kin__scope *kin__scopes_only(const kin__scopes *scopes);
 
 /* The objects of a removed scope are gone. */

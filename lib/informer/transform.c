@@ -11,18 +11,18 @@ typedef struct kin__informer_transform {
   kin_informer *informer;
   kin__transform run;
   kin__memory *raw;  /* without slabs */
-  uint64_t *refused; /* fingerprints, at their value modulo the table's size; 0:
-                      * none. NULL before the first */
+  uint64_t *refused; /* fingerprints, placed by value modulo the table's size;
+                      * 0: none. NULL before the first */
 
-  kin__task task; /* tells */
+  kin__task task; /* reports */
   kin__scope *scope;
-  kin__failure failure; /* the first that has not been told */
-  uint32_t untold;      /* how many there are */
+  kin__failure failure; /* the first unreported one */
+  uint32_t untold;      /* number of unreported failures */
 } kin__informer_transform;
 
-/* --- What has been refused ------------------------------------------------ */
+/* --- Refused states ------------------------------------------------------- */
 
-/* 0 for an object that cannot be told from its other versions. */
+/* 0: the object's version cannot be recognised. */
 static uint64_t fingerprint(const kin_informer *informer,
                             const kin_object *object) {
   const kin__hash_seed *seed = &informer->store.seed;
@@ -42,13 +42,13 @@ static bool was_refused(const kin__informer_transform *t, uint64_t print) {
          t->refused[print % KIN__TRANSFORM_TABLE] == print;
 }
 
-/* Versions are given a second time: none of them tells a state any more. */
+/* While versions repeat, a version does not identify a state. */
 static void forget_refused(kin__informer_transform *t) {
   kin__free(t->informer->env->allocator, t->refused);
   t->refused = NULL;
 }
 
-/* Without memory it is told again when it comes again. */
+/* Without memory the failure is reported each time. */
 static void note_refused(kin__informer_transform *t, uint64_t print) {
   if (t->refused == NULL) {
     t->refused = kin__calloc(t->informer->env->allocator, KIN__TRANSFORM_TABLE,
@@ -59,7 +59,7 @@ static void note_refused(kin__informer_transform *t, uint64_t print) {
   }
 }
 
-/* --- Telling -------------------------------------------------------------- */
+/* --- Reports -------------------------------------------------------------- */
 
 static void note_failure(kin__informer_transform *t, kin__scope *scope,
                          const kin_object *object, int err) {
@@ -112,7 +112,7 @@ bool kin__informer_is_refused(const kin_object *object) {
   return kin__object_body(object).length == 0;
 }
 
-/* Without its text. */
+/* Makes an object without text. */
 static int make_refused(kin__informer_transform *t, const kin_object *object,
                         kin_object **out) {
   kin__object_parts parts = {.namespace_ = kin_object_namespace(object),
@@ -122,7 +122,7 @@ static int make_refused(kin__informer_transform *t, const kin_object *object,
   return kin__object_new(out, t->informer->env->memory, &parts);
 }
 
-/* What the program has of this very state has been transformed. */
+/* A cached object with this uid and version is transformed already. */
 static const kin_object *find_cached(kin_feed *feed, kin__decoded_type type,
                                      const kin_object *object) {
   kin_str uid = kin_object_uid(object);
@@ -135,7 +135,8 @@ static const kin_object *find_cached(kin_feed *feed, kin__decoded_type type,
              : NULL;
 }
 
-/* Of one that changes nothing, what is in memory of its own has to move. */
+/* If the transform returned the same object, an object in raw memory is copied
+ * to the informer's memory. */
 static int run(kin__informer_transform *t, kin__decoded_type type,
                const kin_object *object, kin_object **made) {
   size_t headroom = kin__http_source_headroom(type, kin__object_body(object));

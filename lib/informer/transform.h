@@ -11,35 +11,36 @@
 
 struct kin__scope;
 
-/* An informer's transform. It runs where an object comes in, before it is
- * staged or queued, so that nothing behind it has ever seen anything else.
+/* An informer's transform. It runs on each object that comes in, before the
+ * object is staged or queued. So all later code sees only transformed objects.
  *
- * What it fails on goes on as an object without text, which has only its key,
- * uid and version, and takes the same way as any other: through stage and
- * queue, in order. When it is processed, the state before stays, if it is of
- * the same object; it has been told then, once for each uid and version, as far
- * as a table of KIN__TRANSFORM_TABLE places can remember. */
+ * If the transform fails, the object goes on without its text: with key, uid
+ * and version, through stage and queue, in order. When such an object is
+ * processed, the cached state stays if it has the same uid. The failure is
+ * reported once for each uid and version, as far as a table of
+ * KIN__TRANSFORM_TABLE places can remember. */
 #define KIN__TRANSFORM_TABLE 4096u
 
-/* Makes it if the options have one, else informer->transform stays NULL.
- * Errors: KIN_ENOMEM. */
+/* Creates informer->transform if the options have a transform; else it stays
+ * NULL. Errors: KIN_ENOMEM. */
 int kin__informer_transform_open(kin_informer *informer);
-/* Nothing is told of a scope any more. What waits to be told together with that
- * of another scope, is told when it comes again; the log has it. */
+/* Ends reports about a scope. A pending report may count another scope's
+ * failures too; these are reported when they happen again. The log has them
+ * already. */
 void kin__informer_transform_forget(struct kin__scope *scope);
-/* Nothing is told any more. */
+/* Ends all reports. */
 void kin__informer_transform_close(kin_informer *informer);
 void kin__informer_transform_free(kin_informer *informer);
 
-/* Where a source makes objects that are going to be transformed: a block for
- * each, since few live on; else the informer's. */
+/* Memory for objects before their transform: a block for each, since few
+ * survive. Without a transform, the informer's memory. */
 kin__memory *kin__informer_raw_memory(const kin_informer *informer);
 
-/* The feed's owner's: see kin__feed_owner.keep. */
+/* Implements kin__feed_owner.keep. */
 int kin__informer_keep(kin_feed *feed, kin__decoded_type type,
                        kin_object **object);
 
-/* Whether an object is what became of one that the transform failed on. */
+/* Whether the object is the remainder of a failed transform. */
 bool kin__informer_is_refused(const kin_object *object);
 
 #endif /* KIN_INFORMER_TRANSFORM_H */

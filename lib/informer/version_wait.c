@@ -11,18 +11,18 @@
 #include "listwatch/version.h"
 
 #define MAX_WAITS 4096u
-/* They are compared with every version the watch comes to. */
+/* Each of these is compared with every version that the watch reaches. */
 #define MAX_ODD 64u
 #define WAITS_PER_STEP 64u
 #define CALLS_PER_STEP 8u
-/* How long the watch has for coming to a version by itself. A version that the
- * server does not know either costs it a list of one item now and then. */
+/* Time for the watch to reach a version by itself, before a question. A version
+ * that the server does not know costs a list of one item from time to time. */
 #define PATIENCE_MS 500u
 #define LONGEST_PAUSE_MS 60000u
 #define PENDING 1
 
-/* Pending iff `code` is PENDING, and then in one of the scope's lists; else in
- * the informer's `ended`, and `scope` may be gone. */
+/* A pending wait (`code` PENDING) is in one of the scope's lists. Any other
+ * wait is in the informer's `ended`, and its `scope` may be gone. */
 typedef struct version_wait {
   kin__link node;
   kin__link odd_node; /* in the scope's `odd`, or nowhere */
@@ -35,7 +35,7 @@ typedef struct version_wait {
   uint64_t began_ms;
   uint64_t settled_at; /* settling: informer->processed_keys */
   int code;
-  bool is_question; /* the version is the answer */
+  bool is_question; /* a kin_informer_verify; `version` is its answer */
   char version[KIN__VERSION_SIZE];
 } version_wait;
 
@@ -49,7 +49,7 @@ static uint64_t now_of(const kin__scope *scope) {
   return kin__env_now_ms(scope->informer->env);
 }
 
-/* --- Telling -------------------------------------------------------------- */
+/* --- Callbacks ------------------------------------------------------------ */
 
 static void tell(version_wait *wait) {
   version_wait last = *wait;
@@ -98,7 +98,7 @@ static void end(version_wait *wait, int code) {
   leave(wait);
   wait->code = code;
   if (wait->is_question && code != 0) {
-    wait->version[0] = '\0'; /* it had been found, but was not stored yet */
+    wait->version[0] = '\0'; /* it was found but not stored yet */
   }
   kin__link_push(&waits->ended, &wait->node);
   kin__sched_add(wait->informer->env->sched, &waits->task);
@@ -111,8 +111,7 @@ static void on_timeout(kin__timer *timer) {
   }
 }
 
-/* The watch, or a list, has come to its version: what is in the queue now must
- * be in the store. */
+/* The wait's version is reached: the keys queued now must be processed next. */
 static void settle(version_wait *wait) {
   kin_informer *informer = wait->informer;
   kin__scope_waits *waits = &wait->scope->waits;
@@ -129,8 +128,8 @@ static void on_place(kin__timer *place) {
 
 /* --- The scope's position ------------------------------------------------- */
 
-/* "" while it is not known, or known to be of a history that is no more. The
- * position itself, or what a verdict has said since the last list. */
+/* The position, or a newer version verified since the last list. "" while
+ * unknown, and while versions repeat. */
 static const char *position_of(const kin__scope *scope) {
   const kin__listwatch *reflector = &scope->feed.listwatch;
   const kin__scope_waits *waits = &scope->waits;
@@ -150,8 +149,8 @@ static bool is_number(const char *version) {
   return kin__str_to_u64(kin__cstr(version), &number);
 }
 
-/* What is no number comes before all numbers, one that is too great after
- * all. */
+/* A version that is no number comes before all numbers, a too large number
+ * after all. */
 static uint64_t number_of(const char *version) {
   uint64_t number = 0;
   if (!kin__str_to_u64(kin__cstr(version), &number) &&
@@ -183,8 +182,8 @@ static bool reach(kin__scope *scope) {
       kin__sched_pieces(scope->informer->env->sched, WAITS_PER_STEP));
 }
 
-/* The next version may come before the task: what can only be equal must not be
- * missed. */
+/* A next version may come before the task runs, and a version without an order
+ * must not be missed. */
 void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
   (void)version;
   kin__scope *scope = kin__scope_of(feed);
@@ -242,7 +241,7 @@ static uint64_t at_most(uint64_t a, uint64_t b) {
   return a < b ? a : b;
 }
 
-/* When the feed is to be asked next; UINT64_MAX: not at all. */
+/* Time of the next question to the feed; UINT64_MAX: none. */
 static uint64_t due_ms(const kin__scope_waits *waits) {
   uint64_t due = UINT64_MAX;
   if (!kin__link_is_empty(&waits->questions)) {
@@ -257,9 +256,9 @@ static uint64_t due_ms(const kin__scope_waits *waits) {
   return at_least(due, waits->not_before_ms);
 }
 
-/* Waits are asked about as questions are: up to which version there is anything
- * at all. So one that waits for a version which does not exist makes the feed
- * look for nothing, and never lose its position. */
+/* A wait is asked about like a question: "what is the newest version?" So a
+ * wait for a version that does not exist cannot make the feed lose its
+ * position. */
 static void ask_feed(kin__scope *scope) {
   kin__scope_waits *waits = &scope->waits;
   waits->asking = KIN__ASKING_FEED;
@@ -294,7 +293,7 @@ static void ask_if_due(kin__scope *scope) {
   }
 }
 
-/* A question ends the watch, so those who only wait let it speak first. */
+/* A question ends the watch, so mere waits give a new watch time first. */
 void kin__version_waits_opened(kin_feed *feed) {
   kin__scope *scope = kin__scope_of(feed);
   kin__scope_waits *waits = &scope->waits;
@@ -348,8 +347,8 @@ static bool answer(kin__scope *scope) {
   return true;
 }
 
-/* Whether a list has come after the verdict that goes as far as that; one from
- * a cache may not. */
+/* Whether a list after the verdict reaches the verdict's version. A list from a
+ * watch cache may not. */
 static bool judge_list(kin__scope *scope) {
   kin__scope_waits *waits = &scope->waits;
   const char *position = position_of(scope);
@@ -374,7 +373,7 @@ static void end_all(kin__link *list, int code) {
   }
 }
 
-/* All that are in by_version, so that need not be kept in order meanwhile. */
+/* Ends all waits in by_version, so the heap need not stay in order. */
 static void end_unsettled(kin__scope *scope, int code) {
   kin__scope_waits *waits = &scope->waits;
   kin__timers_init(&waits->by_version);
@@ -513,7 +512,7 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
   return 0;
 }
 
-/* Not reached yet. */
+/* For a version that is not reached yet. */
 static void queue_by_version(version_wait *wait) {
   kin__scope_waits *waits = &wait->scope->waits;
   uint64_t number;

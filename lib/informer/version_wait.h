@@ -12,87 +12,89 @@
 #include "base/timers.h"
 #include "listwatch/listwatch.h"
 
-/* Waits until the store holds everything up to a version
- * (kin_informer_wait_version), and questions whether it is up to date
+/* Waits until the store holds all changes up to a version
+ * (kin_informer_wait_version), and questions whether the store is up to date
  * (kin_informer_verify).
  *
- * A wait is first with its scope, until the watch or a list has come to its
- * version; then it settles, until what was in the queue at that time is in the
- * store; then it is told, from the informer's task. Whatever happens elsewhere
- * only schedules the scope's task. */
+ * A wait has three stages. First it belongs to its scope, until the watch or a
+ * list reaches its version. Then it settles, until the changes that were queued
+ * at that time are in the store. Then the informer's task calls its callback.
+ * Other code only schedules the scope's task. */
 
 struct kin__scope;
 
-/* A scope has at most one question open, which its feed answers. */
+/* A scope has at most one open question to its feed. */
 typedef enum kin__asking {
   KIN__ASKING_NOTHING = 0,
-  KIN__ASKING_FEED, /* until the feed tells the verdict */
-  KIN__ASKING_TOLD, /* until the verdict has been passed on */
+  KIN__ASKING_FEED, /* until the feed has a verdict */
+  KIN__ASKING_TOLD, /* until the verdict is processed */
   KIN__ASKING_LIST  /* the watch was not up to date: until the next list */
 } kin__asking;
 
-/* A scope's. */
+/* The waits of a scope. */
 typedef struct kin__scope_waits {
-  bool wants_steps; /* the task must hear of every step of the position */
+  bool wants_steps; /* the scope has waits for a version: the task hears of
+                     * every step of the position */
 
-  /* Waits for a version are in one of these two and either in by_version, a
-   * heap whose time is the version, or in odd. */
-  kin__link fresh; /* by age; the question was not asked since they began */
-  kin__link asked; /* it was */
+  /* A wait for a version is in `fresh` or `asked`. It is also in by_version, a
+   * heap ordered by version, or in `odd`. */
+  kin__link fresh; /* by age; no question was asked since the wait began */
+  kin__link asked; /* a question was asked since the wait began */
   kin__timers by_version;
-  kin__link odd; /* whose version is no number of 64 bits; few */
+  kin__link odd; /* the version is no 64-bit number; few */
 
-  kin__link questions; /* to be asked */
+  kin__link questions; /* not asked yet */
   kin__link open_questions;
 
-  kin__link settling;      /* in the order of what they wait for */
-  kin__link settling_node; /* in the informer's iff that is not empty */
+  kin__link settling;      /* ordered by settled_at */
+  kin__link settling_node; /* in the informer's list iff `settling` is not
+                            * empty */
 
   kin__asking asking;
   int verdict;
-  char newest[KIN__VERSION_SIZE]; /* that the verdict speaks of */
-  /* Up to here everything has come, whatever the position is, as long as no
-   * other list is applied; "" if nobody knows. */
+  char newest[KIN__VERSION_SIZE]; /* version of the verdict */
+  /* All changes up to this version have come, even if the position is older.
+   * Valid until the next list is applied; "" if unknown. */
   char verified[KIN__VERSION_SIZE];
-  uint64_t lists;          /* how many had been applied by then */
-  uint64_t not_before_ms;  /* the next question, whoever wants it */
-  bool wants_watch;        /* that is because no watch was open */
-  uint64_t again_ms;       /* when `asked` are asked about again, */
-  uint64_t again_after_ms; /* and then after so long */
+  uint64_t lists;          /* feed.counters.lists at the verdict */
+  uint64_t not_before_ms;  /* earliest time of the next question */
+  bool wants_watch;        /* a question failed because no watch was open */
+  uint64_t again_ms;       /* when to ask again for `asked` */
+  uint64_t again_after_ms; /* pause before again_ms; doubles up to a minute */
   kin__task task;
   kin__timer timer;
 } kin__scope_waits;
 
-/* An informer's. */
+/* The waits of an informer. */
 typedef struct kin__version_waits {
-  uint32_t count; /* that have not been told */
+  uint32_t count; /* waits and questions without a callback so far */
   uint32_t odd_count;
   kin__link settling; /* scopes' settling_node */
-  kin__link ended;    /* to be told, in this order */
-  kin__task task;     /* tells them */
+  kin__link ended;    /* waits for their callback, in order */
+  kin__task task;     /* calls the callbacks */
 } kin__version_waits;
 
 void kin__version_waits_init(kin_informer *informer);
 void kin__scope_waits_init(kin__scope_waits *waits);
 
-/* The scope closes: its waits end with `code`. It has none any more, and its
- * task and timer are at rest. O(n) for its waits. */
+/* The scope closes: its waits end with `code`, and its task and timer stop.
+ * O(n) for its waits. */
 void kin__version_waits_end(struct kin__scope *scope, int code);
 
-/* Tells a few of those that have ended; they may do anything. Returns whether
- * there are more. An informer is not gone before all are told. */
+/* Calls the callbacks of a few ended waits; callbacks may do anything. Returns
+ * whether more have ended. An informer is not gone before all callbacks. */
 bool kin__version_waits_tell(kin_informer *informer);
 
-/* Something has changed: a list was applied, or the scope stopped. Not to be
- * called after the end. */
+/* A list was applied, or the scope stopped. Not after
+ * kin__version_waits_end. */
 void kin__version_waits_wake(struct kin__scope *scope);
-/* kin__feed_owner.opened. */
+/* Implements kin__feed_owner.opened. */
 void kin__version_waits_opened(kin_feed *feed);
-/* kin__feed_owner.verified. */
+/* Implements kin__feed_owner.verified. */
 void kin__version_waits_verified(kin_feed *feed, int code, const char *version);
-/* kin__feed_owner.advanced. */
+/* Implements kin__feed_owner.advanced. */
 void kin__version_waits_advanced(kin_feed *feed, kin_str version);
-/* Keys have been processed. */
+/* The process task has processed keys. */
 void kin__version_waits_processed(kin_informer *informer);
 
 #endif /* KIN_INFORMER_VERSION_WAIT_H */

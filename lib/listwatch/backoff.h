@@ -7,9 +7,9 @@
 #include "base/random.h"
 
 /* client-go's listwatch backoff (CN-01, RF-05, RF-06): 800 ms, doubled up to a
- * cap, each delay uniform in [d, 2d). The series begins again when a step comes
- * more than two minutes after it last began, so a long outage is probed quickly
- * every two minutes. Pure: time and randomness are arguments. */
+ * cap, each delay uniform in [d, 2d). A series begins again at the first step
+ * more than two minutes after its last beginning. So a long outage is probed
+ * quickly every two minutes. Pure: time and randomness are arguments. */
 typedef struct kin__backoff {
   uint64_t began_ms; /* of the current series */
   uint32_t base_ms;  /* next delay without jitter */
@@ -19,16 +19,17 @@ typedef struct kin__backoff {
 #define KIN__BACKOFF_INITIAL_MS 800u
 #define KIN__BACKOFF_RESET_MS 120000u
 
-/* client-go has one series for a listwatch's lists, and one for connections
- * that are refused and watches that are throttled (OQ-06), both up to 30 s.
- * Here each of these has its own, so that none pays for another's failures; and
- * three have lower caps: with 30 s as the cap an informer would stay out of date
- * for up to a minute after its server has come back. */
+/* client-go has one series for lists, and one for refused connections and
+ * throttled watches (OQ-06), both up to 30 s. Here each kind has its own
+ * series, so that no kind pays for another's failures. Three kinds have lower
+ * caps: with a cap of 30 s an informer could stay out of date for a minute
+ * after its server is back. */
 typedef enum kin__backoff_kind {
-  KIN__BACKOFF_ORDINARY = 0, /* all that is not below */
+  KIN__BACKOFF_ORDINARY = 0, /* everything else */
   KIN__BACKOFF_THROTTLED,    /* 429 to a watch */
-  KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx, to something that is cheap */
-  KIN__BACKOFF_REFUSED,      /* 404; Retry-After; any, after a list */
+  KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx to a cheap request */
+  KIN__BACKOFF_REFUSED,      /* 404; Retry-After; after the first list also 401,
+                              * 403 and a refused list */
   KIN__BACKOFF_LOST,         /* the position is lost */
   KIN__BACKOFF_KINDS
 } kin__backoff_kind;
@@ -40,7 +41,7 @@ typedef enum kin__backoff_kind {
 void kin__backoff_init(kin__backoff *backoff, kin__backoff_kind kind,
                        uint64_t now_ms);
 
-/* The next delay; advances the series. */
+/* Returns the next delay and advances the series. */
 uint32_t kin__backoff_next_ms(kin__backoff *backoff, uint64_t now_ms,
                               kin__random *random);
 

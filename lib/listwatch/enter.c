@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The ways into each state; what holds there, and what is asked for. */
+/* The ways into each state: the fields that hold there, and the request. */
 
 #define DEFAULT_PAGE_SIZE 500u
 #define WATCH_MIN_S 300u
@@ -46,7 +46,7 @@ void kin__listwatch_request_page(kin__listwatch *listwatch,
   }
 }
 
-/* Discards what was staged and asks for the first page again. */
+/* Discards the staged objects and asks for the first page again. */
 void kin__listwatch_restart_list(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions) {
   listwatch->pages = 0;
@@ -64,8 +64,9 @@ void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
 }
 
 /* RF-14, WL-02: never back in time, unless the version is known to be
- * unavailable. `any`: what stands for a list of any age. A version with a limit
- * and without a match would be listed exactly, which brings nothing. */
+ * unavailable. `any` is the version that means a list of any age. Without a
+ * match, a version with a limit would be listed exactly, which brings nothing
+ * new. */
 static void choose_version(kin__listwatch *listwatch, const char *any) {
   const char *version = listwatch->version;
   if (listwatch->version_unavailable ||

@@ -15,8 +15,8 @@ void kin__failure_from_exchange(kin__failure *failure,
   snprintf(failure->message, sizeof failure->message, "%s", error->message);
 }
 
-/* RE-06: a reason that is known beats the code, but that of 429, which also
- * servers send that mean something else by their reason. */
+/* RE-06: a known reason beats the code. 429 beats the reason, because servers
+ * send 429 with other reasons too. */
 static kin_error_class class_of_status(const kin__status *status) {
   if (status->code == 429 ||
       kin__status_has_reason(status, "TooManyRequests", 429)) {
@@ -32,8 +32,8 @@ static kin_error_class class_of_status(const kin__status *status) {
                                                          : KIN_CLASS_SERVER;
 }
 
-/* The code that an error is dealt with by: where a Status has none, that which
- * goes with its reason. */
+/* The code that decisions use. A Status without a code gets the code of its
+ * reason. */
 static int code_of_status(const kin__status *status) {
   static const struct {
     const char *reason;

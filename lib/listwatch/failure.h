@@ -10,36 +10,36 @@
 #include "decode/status.h"
 #include "transport/exchange.h"
 
-/* Why a request or a stream failed, in the one form that decisions, status and
- * error events use. */
+/* Why a request or a stream failed. Decisions, status and error events all use
+ * this form. */
 typedef struct kin__failure {
   int code; /* negative */
   kin_error_class error_class;
-  int status; /* HTTP or Status code, or that of the reason; 0 if none */
+  int status; /* HTTP or Status code, or the code of its reason; 0: none */
   char reason[64];
   char message[640];
-  int64_t retry_after_s; /* -1 if the server asked for nothing */
+  int64_t retry_after_s; /* -1: the server sent no Retry-After */
   bool is_expired;       /* RE-06 */
   bool is_rv_too_large;  /* RE-07 */
   bool is_internal;      /* RE-06 */
 } kin__failure;
 
-/* Of an exchange that broke. */
+/* For an exchange that broke. */
 void kin__failure_from_exchange(kin__failure *failure,
                                 const kin__exchange_error *error);
 
-/* Of a Status: from a response (`retry_after_s` from its head, or -1) or from
- * an ERROR event. `what` says what was asked for: "list of /api/v1/pods". */
+/* For a Status, of a response (`retry_after_s` from its head, or -1) or of an
+ * ERROR event. `what` names the request: "list of /api/v1/pods". */
 void kin__failure_from_status(kin__failure *failure, const kin__status *status,
                               int64_t retry_after_s, const char *what);
 
-/* Whether it was an event that has no place in the order of versions: without a
- * version or a name, of an unknown type, or no event at all. */
+/* True for an event that has no place in the order of versions: it has no
+ * version or no name, its type is unknown, or it is no event at all. */
 bool kin__failure_is_misplaced(const kin__failure *failure);
 
-/* Of a body that cannot be read, or of memory: `code` is KIN_EJSON,
- * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ...; `key` names the object in hand,
- * "" if unknown. */
+/* For an unreadable body, or for lack of memory: `code` is KIN_EJSON,
+ * KIN_ETOOBIG, KIN_ECONTENT, KIN_ENOMEM, ... `key` names the object in hand, ""
+ * if unknown. */
 void kin__failure_from_code(kin__failure *failure, int code, const char *what,
                             const char *key);
 

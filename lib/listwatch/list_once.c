@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* A listwatch that only lists, and once. A page that has come is applied, like
- * a whole list elsewhere: the next one is asked for when its owner says so. */
+/* A machine that lists once. Each page is applied like a whole list elsewhere;
+ * the next page is requested when the owner has applied the last one. */
 
 #define DEFAULT_PAGE_SIZE 500u
 #define RESET_RETRY_MS 1000u /* RR-02 */
@@ -27,8 +27,8 @@ void kin__listwatch_list_only(kin__listwatch *listwatch,
   }
 }
 
-/* `input.failure` is why, unless the list is complete. A list of which only all
- * or nothing is wanted leaves nothing. */
+/* `input.failure` is the reason, unless the list is complete. If the owner
+ * wants the whole list or nothing, an incomplete list leaves nothing. */
 static void end_listing(kin__listwatch *listwatch, bool is_complete,
                         kin__listwatch_actions *actions) {
   kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
@@ -68,7 +68,8 @@ void kin__listwatch_on_only_page_applied(kin__listwatch *listwatch,
   }
 }
 
-/* PG-03: of a list that nobody has seen anything of yet. */
+/* PG-03. Only for a list that is whole or nothing: no page has been given to
+ * the owner yet. */
 static bool falls_back_to_full(kin__listwatch *listwatch,
                                const kin__failure *failure) {
   bool is_page_expired =
@@ -89,8 +90,8 @@ static bool is_reset(const kin__failure *failure) {
           failure->code == -EPIPE);
 }
 
-/* RR-01, RR-02: a page of which nothing has come yet may be asked for again,
- * a number of times in a row. UINT64_MAX: it may not. */
+/* RR-01, RR-02: a page without any answer yet may be requested again,
+ * max_retries times in a row. UINT64_MAX: no retry. */
 static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
                                const kin__failure *failure) {
   if (listwatch->is_granted ||

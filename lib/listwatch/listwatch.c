@@ -7,8 +7,8 @@
 
 #include "listwatch/version.h"
 
-/* Each input has one handler below; each handler leaves through one of the
- * `to_` functions, which say what holds in the new state. */
+/* Each input has one handler below. Each handler leaves through one of the
+ * `to_` functions, which set the fields of the new state. */
 
 void kin__listwatch_init(kin__listwatch *listwatch,
                          const kin_allocator *allocator, kin__random *random,
@@ -38,7 +38,7 @@ void kin__listwatch_finish(kin__listwatch *listwatch) {
   kin__buf_finish(&listwatch->token);
 }
 
-/* Versions come from bounded buffers; a longer one is not taken over. */
+/* Versions come from bounded buffers; a longer version is ignored. */
 static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
   if (version.length >= KIN__VERSION_SIZE) {
     return false;
@@ -122,7 +122,7 @@ static void on_page(kin__listwatch *listwatch,
                                KIN__LISTWATCH_LISTING, now_ms, actions);
 }
 
-/* RF-13: the position moves when the store has the list. */
+/* RF-13: the position moves when the store holds the list. */
 static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
                        kin__listwatch_actions *actions) {
   if (listwatch->state != KIN__LISTWATCH_APPLYING) {
@@ -138,7 +138,7 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
   listwatch->listed_ms = now_ms;
   listwatch->has_held = false;
   listwatch->is_unversioned = kin__listwatch_is_any_version(listwatch->version);
-  /* A list of any age could not be told from an older one. */
+  /* Versions decide nothing here, so a list of any age might be older. */
   listwatch->version_unavailable = listwatch->is_unversioned;
   listwatch->versions_repeat = false;
   listwatch->streams_given_up = 0;
@@ -152,8 +152,8 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
   }
 }
 
-/* RL-05, PG-03: what can be had at once is asked for at once. A server that
- * does not know the match is not asked for one. */
+/* RL-05, PG-03: a fallback is requested at once. After a server refuses
+ * resourceVersionMatch, the next list has none. */
 static bool list_falls_back(kin__listwatch *listwatch,
                             const kin__failure *failure,
                             kin__listwatch_actions *actions) {
@@ -197,9 +197,9 @@ static void on_list_failed(kin__listwatch *listwatch,
                                now_ms, actions);
 }
 
-/* Where to go on after a watch, once for each: a silent one proves nothing
- * about the position, and without one only a list sees what was deleted between
- * two watches. */
+/* The state after a watch; called once for each. A silent watch proves nothing
+ * about the position, so the position is verified. Without a position only a
+ * list shows deletions between two watches. */
 static kin__listwatch_state after_watch(kin__listwatch *listwatch) {
   if (listwatch->verify.is_open) {
     return kin__listwatch_after_short_watch(listwatch);
@@ -220,8 +220,8 @@ static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
   }
 }
 
-/* A watch that broke is resumed at once, unless the server said why it ended
- * it, or it broke so soon that resuming at once would be a storm. */
+/* A broken watch is resumed at once. It waits if the server gave a reason, or
+ * if the watch was so short that resuming would be a storm. */
 static void on_watch_broke(kin__listwatch *listwatch,
                            const kin__failure *failure, bool is_said,
                            uint64_t now_ms, kin__listwatch_actions *actions) {
@@ -244,10 +244,10 @@ static void on_watch_broke(kin__listwatch *listwatch,
   go_on(listwatch, now_ms, actions);
 }
 
-/* A server that could not be reached may be another one when it can be, with a
- * history of its own: one that was restored from a backup takes a watch from a
- * version that is yet to come, and stays silent. So may the resource, when it
- * was gone (404). */
+/* A server that was unreachable may come back restored from a backup. Such a
+ * server accepts a watch from a version in its future, and stays silent; so the
+ * position is verified first. The same holds for a resource that was gone
+ * (404). */
 static kin__listwatch_state after_opening(const kin__listwatch *listwatch,
                                           const kin__failure *failure) {
   if (listwatch->is_unversioned) {
@@ -339,7 +339,7 @@ static void on_error_event(kin__listwatch *listwatch,
   }
 }
 
-/* RW-02, RW-07: a watch that ended as it should says nothing and is opened
+/* RW-02, RW-07: a regular end of a watch is not reported; the watch is opened
  * again. */
 static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
                            uint64_t now_ms, kin__listwatch_actions *actions) {
@@ -377,7 +377,7 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
   } else if (listwatch->state == KIN__LISTWATCH_STREAMING) {
     kin__listwatch_on_stream_timer(listwatch, now_ms, actions);
   } else if (listwatch->state == KIN__LISTWATCH_WATCHING) {
-    /* The server did not end the watch when it was asked to (RW-15). */
+    /* The server did not end the watch at its timeout (RW-15). */
     actions->cancel_request = true;
     if (listwatch->is_watch_only) {
       kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
@@ -387,7 +387,7 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
   }
 }
 
-/* What there was is of no use, so a list that may be older is not, either. */
+/* The owner dropped its objects, so a list that may be old is not allowed. */
 static void on_forget(kin__listwatch *listwatch) {
   if (listwatch->state != KIN__LISTWATCH_WAITING || listwatch->is_watch_only) {
     return;

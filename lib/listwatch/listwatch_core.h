@@ -4,20 +4,19 @@
 
 #include "listwatch/listwatch.h"
 
-/* What the files of the state machine share. listwatch.c has the inputs,
- * reflector_stream.c those of a list that comes as a watch, reflector_only.c
- * those of a listwatch that makes no list, reflector_verify.c those of a verify
- * that was asked for, reflector_lost.c what follows a lost position,
- * reflector_enter.c the ways into each state, reflector_wait.c the time between
- * attempts. */
+/* Shared by the files of the state machine. listwatch.c has the inputs;
+ * stream.c those of a list that comes as a watch; watch_only.c and list_once.c
+ * those of machines that only watch or only list; verify.c those of a verify;
+ * lost.c the way on from a lost position; enter.c the ways into each state;
+ * wait.c the time between attempts; state.c the table of transitions. */
 
 #define KIN__VERY_SHORT_WATCH_MS 1000u /* CN-03 */
 #define KIN__WATCH_MARGIN_MS 30000u
-/* Of a watch that serves a verify: an API server sends a bookmark two seconds
- * before a watch's end, so this one comes after one. */
+/* Timeout of a verify's watch. An API server sends a bookmark two seconds
+ * before a watch's end, so a watch of 3 s gets one. */
 #define KIN__SHORT_TIMEOUT_S 3u
 #define KIN__SHORT_MARGIN_MS 5000u
-/* Streams that are given up before a list is made instead. */
+/* After this many failed streams an ordinary list follows. */
 #define KIN__STREAM_TRIES 2u
 
 void kin__listwatch_copy_version(char to[KIN__VERSION_SIZE], const char *from);
@@ -25,35 +24,35 @@ void kin__listwatch_to_state(kin__listwatch *listwatch,
                              kin__listwatch_state state);
 void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms);
 
-/* "" and "0": no position. */
+/* True for "" and "0", which are no position. */
 bool kin__listwatch_is_any_version(const char *version);
-/* The position is lost; an open verify ends with KIN_EGONE. */
+/* Records the loss. An open verify ends with KIN_EGONE. */
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
                                   kin__lost_reason reason);
-/* Whether a failure loses it, which is done then. */
+/* Whether the failure loses the position; if so, records the loss. */
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
                                    const kin__failure *failure);
-/* The list that has been found is not newer than the position that was lost,
- * and not a consistent one, so one that is has to be made. */
+/* The found list is not newer than the lost position, and not a consistent one,
+ * so a consistent list has to follow. */
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
-/* The list that has been found is older than the position, which only a server
- * gives whose versions have gone back: what was told by uid and version to be
- * cached may be something else. True once for each lost position; such a list
- * has to be made again. */
+/* The found list is older than the position: the server's versions went back (a
+ * restored backup). The same uid and version may now name different content, so
+ * the list is made again without reuse of cached objects. True once for each
+ * lost position. */
 bool kin__listwatch_list_goes_back(kin__listwatch *listwatch);
-/* At the beginning of a step: a watch that is open may have held. */
+/* At the beginning of a step: notes whether the open watch has held. */
 void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms);
-/* Counts the failure that lost the position, and waits for the list. */
+/* Counts the failure that lost the position, and waits before the list. */
 void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
                                   const kin__failure *failure, uint64_t now_ms,
                                   kin__listwatch_actions *actions);
-/* The list after a watch without a position: at once, or when the last one was
- * long enough ago. */
+/* The list that follows a watch without a position: at once, or
+ * LIST_DISTANCE_MS after the last list. */
 void kin__listwatch_list_again(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 
-/* LISTING: the first page of a new list, of the same one again, of the same as
- * a consistent one, the next page. */
+/* To LISTING: the first page of a new list; of the same list again; of the same
+ * list as a consistent one; the next page. */
 void kin__listwatch_to_listing(kin__listwatch *listwatch,
                                kin__listwatch_actions *actions);
 void kin__listwatch_restart_list(kin__listwatch *listwatch,
@@ -69,17 +68,17 @@ void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
 void kin__listwatch_to_waiting(kin__listwatch *listwatch,
                                kin__listwatch_state after, uint64_t delay_ms,
                                kin__listwatch_actions *actions);
-/* LISTING (which may be STREAMING), VERIFYING or OPENING. */
+/* To LISTING (or STREAMING in its place), VERIFYING or OPENING. */
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
                           uint64_t now_ms, kin__listwatch_actions *actions);
 
-/* What the server asked for, if that is more. */
+/* The longer of `delay_ms` and the server's Retry-After. */
 uint64_t kin__listwatch_delay_at_least(uint64_t delay_ms,
                                        int64_t retry_after_s);
 uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       kin__backoff_kind kind,
                                       int64_t retry_after_s, uint64_t now_ms);
-/* Whether the server gave no answer at all. */
+/* Whether no answer came from the server. */
 bool kin__listwatch_is_unreached(const kin__failure *failure);
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
                                   kin__listwatch_actions *actions);
@@ -89,8 +88,8 @@ void kin__listwatch_fail_and_wait(kin__listwatch *listwatch,
                                   kin__listwatch_state after, uint64_t now_ms,
                                   kin__listwatch_actions *actions);
 
-/* An ERROR event that is an internal error is retried, or, after the deadline,
- * loses the position. False: it is another one, or there is no deadline. */
+/* An internal error in an ERROR event is retried; after the deadline it loses
+ * the position. False: another kind of error, or no deadline is set. */
 bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
                                            const kin__failure *failure,
                                            uint64_t now_ms,
@@ -99,36 +98,37 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
 /* KIN__INPUT_VERIFY. */
 void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
                               uint64_t now_ms, kin__listwatch_actions *actions);
-/* VERIFYING: the list of one item, or the proof, has been made. */
+/* VERIFYING: the list of one item, or the proof, is complete. */
 void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
                                      const kin__listwatch_input *input,
                                      uint64_t now_ms,
                                      kin__listwatch_actions *actions);
-/* It was refused for what was asked for, which need not be the position: the
- * position is verified by itself, or there is no proof. False: it is another
+/* The server refused the target, which need not be the position. So the
+ * position is verified alone, or the proof is left out. False: another kind of
  * failure. */
 bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
                                        const kin__failure *failure,
                                        uint64_t now_ms,
                                        kin__listwatch_actions *actions);
-/* The position has moved: that may have been all. */
+/* The position has moved and may have reached the target. */
 void kin__listwatch_check_verify(kin__listwatch *listwatch);
 /* A watch was granted. */
 void kin__listwatch_on_short_head(kin__listwatch *listwatch,
                                   uint64_t connection);
-/* A watch has ended in good order: whether that answers an open verify. */
+/* A watch ended in good order. Returns whether its end answers an open
+ * verify. */
 bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
                                   uint64_t now_ms);
-/* The verify is open, and a watch has ended: where to go on. */
+/* A watch ended while the verify is open. Returns the next state. */
 kin__listwatch_state
 kin__listwatch_after_short_watch(kin__listwatch *listwatch);
-/* At the end of a step: it may have lost the position. */
+/* At the end of a step: reports a position that the verify has lost. */
 void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
                                      kin__listwatch_actions *actions);
-/* If it is open. */
+/* Gives an open verify its verdict. */
 void kin__listwatch_end_verify(kin__listwatch *listwatch, int code);
 
-/* Inputs of a listwatch that only watches. */
+/* Inputs of a watch-only machine. */
 void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,
                                          const kin__failure *failure,
                                          uint64_t now_ms,
@@ -137,7 +137,7 @@ void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions);
 
-/* Inputs of a listwatch that only lists. */
+/* Inputs of a list-only machine. */
 void kin__listwatch_on_only_page(kin__listwatch *listwatch,
                                  const kin__listwatch_input *input,
                                  kin__listwatch_actions *actions);

@@ -5,13 +5,13 @@
 
 #include "listwatch/version.h"
 
-/* A position that is lost, or that never was: what loses it, how long to wait
- * for the list that follows, and what that list has to bring. A lost position
- * is never watched again: a list that is not newer brings nothing, and one that
- * is consistent is made instead. What that one says is so. */
+/* A lost or missing position: the failures that lose it, the wait before the
+ * next list, and the version which that list must have. A lost position is
+ * never watched again. If the list is not newer, a consistent list follows, and
+ * its version is accepted. */
 
-/* From one list to the next after a watch that has held: a server that loses
- * each position soon is not asked for a list every second. */
+/* Least time between two lists if a watch has held in between. A server that
+ * soon loses each position is not listed every second. */
 #define LIST_DISTANCE_MS 5000u
 
 bool kin__listwatch_is_any_version(const char *version) {
@@ -76,7 +76,8 @@ bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
 
 /* --- When the list follows ------------------------------------------------ */
 
-/* Whatever happened before is over, and says nothing of the next failure. */
+/* A watch that holds ends all backoffs: earlier failures say nothing about the
+ * next one. */
 void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
   if (listwatch->state != KIN__LISTWATCH_WATCHING ||
       now_ms - listwatch->watching_since_ms < KIN__VERY_SHORT_WATCH_MS) {
@@ -86,14 +87,14 @@ void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
   kin__listwatch_init_backoffs(listwatch, now_ms);
 }
 
-/* Of LIST_DISTANCE_MS, what is left. */
+/* Rest of LIST_DISTANCE_MS since the last list. */
 static uint64_t distance_left_ms(const kin__listwatch *listwatch,
                                  uint64_t now_ms) {
   uint64_t age_ms = now_ms - listwatch->listed_ms;
   return age_ms < LIST_DISTANCE_MS ? LIST_DISTANCE_MS - age_ms : 0;
 }
 
-/* The series grows only while no watch holds what lists have brought. */
+/* This backoff grows only while no watch holds after a list. */
 void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
                                   const kin__failure *failure, uint64_t now_ms,
                                   kin__listwatch_actions *actions) {

@@ -50,8 +50,7 @@ static int append_path(kin__buf *out, const kin__resource *resource,
   return 0;
 }
 
-/* Returns the place after those that are there already and do not sort behind
- * it. */
+/* Place after all names that do not sort behind `name`. */
 static size_t find_place(const kin_parameter *sorted, size_t count,
                          const char *name) {
   while (count > 0 && strcmp(sorted[count - 1].name, name) > 0) {

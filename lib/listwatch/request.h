@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 
-/* What is listed and watched. Strings are NUL-terminated, checked, and live as
- * long as the informer. */
+/* The resource to list and watch. Strings are NUL-terminated, checked, and live
+ * as long as the informer. */
 typedef struct kin__resource {
   const char *group; /* "" for the core group */
   const char *version;
@@ -26,8 +26,8 @@ typedef struct kin__resource {
 
 #define KIN__MAX_PARAMETERS 64u
 
-/* Query parameters; empty strings and zeros are left out, but for those of the
- * program (RQ-04). */
+/* Query parameters. Empty strings and zeros are left out, except the program's
+ * own parameters (RQ-04). */
 typedef struct kin__query {
   const char *label_selector;
   const char *field_selector;
@@ -39,13 +39,13 @@ typedef struct kin__query {
   uint32_t limit;
   bool is_watch;
   bool sends_initial_events; /* of a watch: WL-02 */
-  uint32_t timeout_s;        /* RW-01; 0: as long as the server likes */
+  uint32_t timeout_s;        /* RW-01; 0: the server chooses */
 } kin__query;
 
-/* Writes the request target (path, and query with its keys sorted and values
- * percent-encoded; RQ-02, RQ-04) and a NUL into `out`, which it empties first.
- * Parameters of one name keep their order. `namespace_` "" means all.
- * Errors: KIN_ENOMEM, KIN_ETOOBIG. */
+/* Empties `out`, then writes the request target and a NUL: the path, and the
+ * query with sorted keys and percent-encoded values (RQ-02, RQ-04). Parameters
+ * of one name keep their order. `namespace_` "" means all. Errors: KIN_ENOMEM,
+ * KIN_ETOOBIG. */
 int kin__request_target(kin__buf *out, const kin__resource *resource,
                         const char *namespace_, const kin__query *query);
 
@@ -56,9 +56,9 @@ const char *kin__request_accept(const kin__resource *resource, bool is_watch);
  * letters, digits, '-' and '.', and not "." or ".." (RQ-03). */
 bool kin__segment_is_valid(const char *s);
 
-/* Whether they may be a program's, as kin_informer_options has it: selectors
- * NULL or at most 64 KiB, parameters few, short, and with names that the
- * library does not set itself. */
+/* Whether a program may use these, as kin_informer_options says. Selectors:
+ * NULL or at most 64 KiB. Parameters: few, short, and without the names that
+ * the library sets itself. */
 bool kin__selector_is_valid(const char *selector);
 bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count);
 

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long errors of one kind are retried in a row (RD-01..04): from the first
- * of them until `max_ms` have passed; a minute without one ends the row. Pure:
- * time is an argument. */
+/* How long errors of one kind are retried in a row (RD-01..04): until `max_ms`
+ * after the first error. A minute without an error ends the row. Pure: time is
+ * an argument. */
 typedef struct kin__retry_deadline {
-  uint64_t max_ms; /* 0: not at all */
+  uint64_t max_ms; /* 0: no retry */
   bool has_first;
   bool has_last;
   uint64_t first_ms;
@@ -20,11 +20,11 @@ typedef struct kin__retry_deadline {
 
 void kin__retry_deadline_init(kin__retry_deadline *deadline, uint64_t max_ms);
 
-/* There was an error; `is_matching`: of the kind. */
+/* Notes an error; `is_matching`: of the counted kind. */
 void kin__retry_deadline_after(kin__retry_deadline *deadline, bool is_matching,
                                uint64_t now_ms);
 
-/* Whether to retry once more. If not, the row is forgotten. */
+/* Whether to retry once more. If not, the row begins anew. */
 bool kin__retry_deadline_should_retry(kin__retry_deadline *deadline,
                                       uint64_t now_ms);
 

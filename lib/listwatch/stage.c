@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "object/object.h"
 
-/* Where the object of a key is, in a stage that is merged into. A key may have
- * two: of its last state, and of the last one that could not be transformed. */
+/* Place of a key's object in a merged stage. A key may have two places: of its
+ * last good state, and of the last state whose transform failed. */
 typedef struct staged_key {
   kin__slot_head head;
   uintptr_t *place;
@@ -30,9 +30,9 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
 
 /* --- Old keys ------------------------------------------------------------- */
 
-/* Keys are of no use any more when the stage is taken or discarded. Those of a
- * large one are freed as its objects are, a segment with each: there are more
- * objects than segments. */
+/* When the stage is taken or discarded, its keys are no longer needed. Each
+ * popped object frees one segment of the keys; there are more objects than
+ * segments. */
 
 static void finish_old_keys(kin__stage *stage) {
   kin__map_finish(&stage->old_map);
@@ -60,9 +60,9 @@ static void free_some_old_keys(kin__stage *stage) {
 
 /* --- Places --------------------------------------------------------------- */
 
-/* A place has an object and its type. In a stage that is merged into, DELETED
- * says that it is void, and it has the next void place, if that may be used
- * again. */
+/* A place holds an object and its type. In a merged stage, type DELETED marks a
+ * void place. A void place holds the address of the next void place, if the
+ * free list is still in use. */
 #define TYPE_BITS ((uintptr_t)3)
 #define VOID_BITS ((uintptr_t)(KIN__DECODED_DELETED - KIN__DECODED_LISTED))
 static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
@@ -98,7 +98,7 @@ static void void_place(kin__stage *stage, uintptr_t *place) {
   stage->voids++;
 }
 
-/* What is empty holds no memory: nobody finishes a stage. */
+/* An empty stage holds no memory, because no function finishes a stage. */
 static void free_if_empty(kin__stage *stage) {
   if (stage->objects.count > 0) {
     return;
@@ -182,8 +182,8 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
   return 0;
 }
 
-/* A state that was refused leaves the one before; any other one, and a
- * deletion, leave neither. */
+/* A refused state is kept beside the last good one. A good state replaces both;
+ * a deletion removes both. */
 static int merge(kin__stage *stage, kin__decoded_type type,
                  kin_object *take_object, bool *is_new) {
   kin_str key = kin_object_key(take_object);
@@ -254,7 +254,7 @@ static void pop(kin__stage *stage) {
   free_some_old_keys(stage);
 }
 
-/* What is popped must not be used again, so no void place is from now on. */
+/* Popped places must not be reused, so the free list ends here. */
 void kin__stage_pop(kin__stage *stage) {
   assert(stage->stale == 0);
   stage->voids -= kin__stage_is_void(stage);

@@ -15,24 +15,24 @@
 #include "base/slots.h"
 #include "decode/sink.h"
 
-/* The objects of a list that is not complete yet: 8 bytes each, invisible to
- * everybody. An object that is cached unchanged is the cached object itself. A
- * failed list drops its stage and has changed nothing.
+/* The objects of an incomplete list: 8 bytes each, invisible outside the feed.
+ * An object that is cached unchanged is the cached object itself. A failed list
+ * drops its stage and changes nothing.
  *
- * A list that comes as a watch may change while it comes, and for as long as
- * its server likes; so it is merged into the stage, which has each key once,
- * with its last state (WL-03). That costs 28 bytes more for each key. What a
- * deletion leaves is void, until another key takes the place. */
+ * A list that comes as a watch may change while it comes, for as long as its
+ * server likes. So its events are merged: the stage has each key once, in its
+ * last state (WL-03). A merged key costs 28 bytes more. A deletion leaves a
+ * void place, which the next key takes. */
 typedef struct kin__stage {
   kin__chunkq objects; /* of kin_object *, one reference each, with the type in
                         * the lowest two bits */
-  size_t stale;        /* of these, at the front: discarded, not freed yet */
-  size_t voids;        /* of the others */
-  uintptr_t *first_void; /* that may be used again */
-  bool is_merged;        /* something was, since it was empty */
-  kin__slots keys;       /* of what was merged */
+  size_t stale;        /* discarded and not freed yet: the first ones */
+  size_t voids;        /* void places after the stale ones */
+  uintptr_t *first_void; /* free list of void places */
+  bool is_merged;        /* a merge was made since the stage was empty */
+  kin__slots keys;       /* of merged objects */
   kin__map key_map;
-  kin__slots old_keys; /* of what was taken or discarded, being freed */
+  kin__slots old_keys; /* of taken or discarded objects, being freed */
   kin__map old_map;
   kin__hash_seed seed; /* of the map, made before the first key */
   bool has_seed;
@@ -40,37 +40,37 @@ typedef struct kin__stage {
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 
-/* Takes the reference over, also on failure. Errors: KIN_ENOMEM. */
+/* Takes over the reference, also on failure. Errors: KIN_ENOMEM. */
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object);
 
-/* The same in a list that changes: the state that the key has is freed, and a
- * deleted object is no part of it any more. An object without a text, which
- * could not be transformed, is staged beside the state before, in either order:
- * both leave the cache with the state before, and tell. *is_new: the key
- * was not there. A stage that is merged into must not be pushed to, until it
- * was discarded or is empty. Errors: KIN_ENOMEM, nothing changed. */
+/* As kin__stage_push, for a list that changes. The new state replaces the key's
+ * old one; a deletion removes the key. An object without a text (its transform
+ * failed) is staged beside the key's last good state. In either order the cache
+ * ends with the last good state, and the failure is reported. *is_new: the key
+ * was not there. After a merge, do not push before the stage is discarded or
+ * empty. Errors: KIN_ENOMEM, nothing changed. */
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
                      kin_object *take_object, bool *is_new);
 
-/* Whether what is first is void: it has to be popped. Stale ones must have been
- * freed. */
+/* Whether the first place is void and has to be popped. Stale objects must have
+ * been freed. */
 bool kin__stage_is_void(const kin__stage *stage);
-/* The first object, borrowed, or NULL; it must not be void, and stale ones must
- * have been freed. */
+/* The first object, borrowed, or NULL. The place must not be void; stale
+ * objects must have been freed. */
 kin_object *kin__stage_peek(const kin__stage *stage);
-/* Its type; there must be one. */
+/* Type of the first object; there must be one. */
 kin__decoded_type kin__stage_type(const kin__stage *stage);
-/* Drops what is first; nothing may be merged before the stage is empty. */
+/* Drops the first place. Do not merge before the stage is empty. */
 void kin__stage_pop(kin__stage *stage);
 
-/* Discards all objects: O(1), kin__stage_free_step frees them. What is pushed
- * from now on is another list. */
+/* Discards all objects in O(1); kin__stage_free_step frees them. Objects pushed
+ * later belong to another list. */
 void kin__stage_discard(kin__stage *stage);
-/* Frees up to `count` stale objects. Returns whether any is left. When the
- * stage is empty nothing is allocated. */
+/* Frees up to `count` stale objects. Returns whether any is left. An empty
+ * stage holds no memory. */
 bool kin__stage_free_step(kin__stage *stage, size_t count);
-/* The same as one step of a task, bounded in objects and in time. */
+/* As one step of a task: bounded in objects and in time. */
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count);
 

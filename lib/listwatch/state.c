@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch.h"
 
-/* The table of the state machine, and its names. */
+/* The table of transitions, and the names of the states. */
 
 #define BIT(state) (1u << (state))
 

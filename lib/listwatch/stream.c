@@ -3,27 +3,31 @@
 
 #include <string.h>
 
-/* A list that comes as a watch (WatchList, WL rows): the server sends each
- * object as an event, marks their end with a bookmark, and goes on with changes
- * on the same response. It is not older than any earlier state, costs the
- * server no list, and here it fills the same stage as a list would.
+/* A list that comes as a watch (WatchList, WL rows). The server sends each
+ * object as an event, marks the end with a bookmark, and goes on with changes
+ * on the same response. The list is not older than any earlier state, costs the
+ * server no list, and fills the same stage as a list.
  *
- * It cannot hang, nor go on for ever. A server that refuses it, or has nothing
- * to say for a while, is asked for a list at once, and not for a stream again as
- * long as the client lives; one that breaks streams off, or cannot answer, after
- * the second. A stream makes progress while new keys come, or while one object
- * is so large that nothing else comes. A stream without progress, because
- * nothing marks its end, is given up like a silent one, but for this listwatch
- * alone; so is one that has not come to its end when, as a watch, it should have
- * been ended, and one whose head does not come in the time that requests have. */
+ * A stream cannot hang or run without end:
+ *
+ * - Refused, or silent for a while: a list follows at once, and the client
+ *   asks this server for no more streams.
+ * - Broken off, or answered with 5xx: a list follows after the second time.
+ * - No progress, because no bookmark marks the end: a list follows, and this
+ *   machine asks for no more streams.
+ * - Not complete at the watch's deadline: the same as no progress.
+ * - No head within the request timeout: the same, after a wait.
+ *
+ * Progress means new keys, or one object so large that nothing else comes. */
 
-/* Without progress for two of these in a row: one alone may be a program that
- * was stopped, whose timer comes before the bytes that wait. */
+/* A stream is given up after two ticks in a row without progress. One tick
+ * alone may be a stopped process: its timer fires before the waiting bytes are
+ * read. */
 #define PROGRESS_MS 5000u
 #define IDLE_TICKS 2u
 
-/* WL-07: what says that the server, or something before it, cannot do this; of
- * other failures a list would suffer as well. */
+/* WL-07: the server, or a proxy before it, cannot stream. Other failures would
+ * hit a list as well. */
 static bool is_refusal(const kin__failure *failure) {
   switch (failure->status) {
   case 400:
@@ -49,7 +53,7 @@ static void await_progress(kin__listwatch_actions *actions) {
   actions->timer_ms = PROGRESS_MS;
 }
 
-/* The request may have waited for its turn, so the watch begins here. */
+/* The request may have waited for its turn, so the watch begins at its head. */
 void kin__listwatch_on_stream_head(kin__listwatch *listwatch, uint64_t now_ms,
                                    kin__listwatch_actions *actions) {
   listwatch->idle_ticks = 0;
@@ -94,7 +98,7 @@ static uint64_t deadline_ms_of(const kin__listwatch *listwatch) {
          listwatch->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
 }
 
-/* The same response goes on as the watch. */
+/* The same response goes on as a watch. */
 void kin__listwatch_on_stream_applied(kin__listwatch *listwatch,
                                       uint64_t now_ms,
                                       kin__listwatch_actions *actions) {
@@ -110,7 +114,7 @@ void kin__listwatch_on_stream_applied(kin__listwatch *listwatch,
   actions->timer_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
 }
 
-/* WL-06, but not for ever. */
+/* WL-06, but only KIN__STREAM_TRIES times. */
 void kin__listwatch_on_stream_ended(kin__listwatch *listwatch, uint64_t now_ms,
                                     kin__listwatch_actions *actions) {
   actions->stop_timer = true;
@@ -142,16 +146,16 @@ static bool falls_back(kin__listwatch *listwatch, const kin__failure *failure,
   return false;
 }
 
-/* Whether a list may fare better; the others would be refused as well, or are
- * asked to come back. */
+/* Whether a list may succeed where the stream failed. Other failures would hit
+ * a list too, or carry a Retry-After. */
 static bool is_of_streams(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
   return listwatch->is_granted || failure->status >= 500 ||
          failure->code == KIN_ECONTENT;
 }
 
-/* The request was sent, and nothing came: somebody between may hold back what
- * does not end. */
+/* The request was sent, but no head came: a proxy may buffer responses until
+ * they end. */
 static bool has_no_head(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
   return !listwatch->is_granted && failure->code == KIN_ETIMEDOUT &&
@@ -164,7 +168,7 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
                                      kin__listwatch_actions *actions) {
   actions->stop_timer = true;
   if (is_refusal(failure)) {
-    /* Nothing is wrong, so nobody is told. */
+    /* A refusal is no error, so no report. */
     *listwatch->stream_refused = true;
     list_instead(listwatch, actions);
     return;
@@ -193,7 +197,7 @@ void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new) {
   listwatch->saw_new |= is_new;
 }
 
-/* Notes what came since the last tick. */
+/* Notes progress since the last tick. */
 static void take_stock(kin__listwatch *listwatch, uint64_t now_ms) {
   bool has_progress =
       listwatch->saw_new || (listwatch->saw_anything && !listwatch->saw_whole);

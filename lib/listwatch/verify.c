@@ -6,33 +6,33 @@
 
 #include "listwatch/version.h"
 
-/* Whether the watch is up to date, when somebody asks (KIN__INPUT_VERIFY). The
- * watch is ended, for there is one request at a time; a list of one item finds
- * the version to come to, the target; then watches are opened for a short time.
- * States are the ordinary ones, so that what fails meanwhile is treated as
- * ever: `verify.is_open` says that they serve this.
+/* Finds out whether the watch is up to date (KIN__INPUT_VERIFY). The watch is
+ * ended, for there is one request at a time. A list of one item finds the
+ * target version. Then short watches are opened. The states are the ordinary
+ * ones, so failures are treated as ever; `verify.is_open` marks the verify.
  *
- * An event or a bookmark of the target's version, or a later one, is the
- * answer. But a server sends a bookmark only if its watch cache has moved since
- * the watch began, and where all is quiet it has not. So there is another
- * answer, that nothing was left: the watch is opened on the connection that has
- * just brought a list "not older than the target" from the watch cache
- * (KIN__REQUEST_PROOF), and brings nothing more until the server ends it in
- * good order when its time is over. The same server had everything up to the
- * target in memory when the watch began, and a watch begins with what is there.
- * The position stays where it is: if the proof is wrong, as behind a proxy that
- * spreads the requests of one connection over several servers, one of which is
- * stuck, the next watch still brings what this one did not.
+ * The first answer is an event or a bookmark at the target's version or later.
+ * But a server sends a bookmark only if its watch cache has moved since the
+ * watch began, and a quiet cache has not moved.
  *
- * The list that proves has no limit but a selector that nothing matches: up to
- * version 1.31 or so a server reads a list with a limit from etcd, which says
+ * So there is a second answer: a proof that nothing was left. A list "not older
+ * than the target" is read from the watch cache (KIN__REQUEST_PROOF). The watch
+ * is opened on the same connection, brings nothing, and is ended in good order
+ * when its time is over. That server had all changes up to the target in memory
+ * when the watch began, and a watch begins with the changes in memory. The
+ * position does not move. If the proof is wrong, the next watch still brings
+ * the missing events. A proof can be wrong behind a proxy that spreads one
+ * connection over several servers, one of them stuck.
+ *
+ * The proving list has no limit but a selector that matches nothing. Up to
+ * about version 1.31 a server reads a list with a limit from etcd, which proves
  * nothing about its watch cache. */
 
 #define SHORT_WATCHES 2u
-/* A server that ends a watch in time does not look whether it has sent all that
- * there is; one that was still at it has not been quiet. */
+/* At a watch's timeout a server does not check that all events are sent. So a
+ * watch that brought bytes in its last second proves nothing. */
 #define QUIET_MS 1000u
-/* Clocks differ, and one that was asked to end later has other reasons. */
+/* Clocks differ. A watch that ends earlier than this has another reason. */
 #define EARLY_MS 500u
 
 void kin__listwatch_end_verify(kin__listwatch *listwatch, int code) {
@@ -81,8 +81,8 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
   }
 }
 
-/* What comes next must not be older than the target, which a watch cache might
- * be that is behind. */
+/* The next list must not be older than the target, so it must not come from a
+ * watch cache that is behind. */
 static void lose_position(kin__listwatch *listwatch) {
   listwatch->is_verify_lost = true;
   listwatch->version_unavailable = true;
@@ -102,8 +102,7 @@ void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
   }
 }
 
-/* The newest version is before the position: as after a restore from a
- * backup. */
+/* The newest version is before the position, as after a restored backup. */
 static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
                     kin__listwatch_actions *actions) {
   listwatch->verify.went_back = true;
@@ -133,8 +132,8 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
   }
   if (verify->is_open && verify->target[0] == '\0') {
     if (kin__listwatch_is_any_version(input->version)) {
-      kin__listwatch_end_verify(listwatch,
-                                KIN_ENOTSUP); /* nothing to compare */
+      /* There is no version to compare. */
+      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
     } else if (kin__version_is_before(input->version, listwatch->version)) {
       kin__listwatch_copy_version(verify->target, input->version);
       go_back(listwatch, now_ms, actions);
@@ -144,7 +143,7 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
     }
   }
   kin__listwatch_check_verify(listwatch);
-  /* Without a connection there is nothing to prove it by. */
+  /* A proof needs a connection that the watch can share. */
   verify->is_proving = verify->is_open && input->connection != 0 &&
                        strcmp(verify->target, "0") != 0;
   kin__listwatch_enter(listwatch,
@@ -164,7 +163,7 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
     return false;
   }
   if (verify->is_proving && (is_refused || failure->status == 403)) {
-    /* Its watch cache is behind, or the selector is not for it. */
+    /* The watch cache is behind, or the selector is forbidden. */
     kin__listwatch_to_opening(listwatch, now_ms, actions);
     return true;
   }

@@ -4,13 +4,13 @@
 
 #include <stdbool.h>
 
-/* Resource versions are compared as decimal numbers of any length, if both are
- * such; others can only be equal. */
+/* Two resource versions are compared as decimal numbers of any length. If one
+ * is no number, they can only be equal or different. */
 
 /* Whether `a` is known to be older than `b`. */
 bool kin__version_is_before(const char *a, const char *b);
 
-/* Whether whoever is at `version` has seen all up to `target`. */
+/* Whether a position at `version` includes all changes up to `target`. */
 bool kin__version_reaches(const char *version, const char *target);
 
 #endif /* KIN_LISTWATCH_VERSION_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-/* How long to wait after a failure, and after which ones not at all. */
+/* The wait after each kind of failure, and the failures without a wait. */
 
 #define MAX_RETRY_AFTER_S 3600
-/* Between the beginnings of two watches that end with an internal error: as
- * client-go's rate limit of five requests a second has it. */
+/* Least time between the beginnings of two watches that end with an internal
+ * error, as client-go's limit of five requests a second. */
 #define INTERNAL_RETRY_MS 200u
 
 void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms) {
@@ -54,9 +54,9 @@ bool kin__listwatch_is_unreached(const kin__failure *failure) {
   }
 }
 
-/* A refusal has cost the server nothing. A program that was let in before will
- * probably be let in again soon; one that never was may be refused for ever, and
- * waits longer. */
+/* These refusals cost the server nothing. A program that had access before will
+ * probably have access again soon. A program that never had access may be
+ * refused for ever, and waits longer. */
 static bool is_cheap_no(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
   switch (failure->status) {
@@ -70,18 +70,16 @@ static bool is_cheap_no(const kin__listwatch *listwatch,
   }
 }
 
-/* A list that is refused may have cost the server something. An informer that
- * was complete before is out of date while it waits, so it waits 10 s at most,
- * and not a minute. */
+/* A refused list may have cost the server something. But an informer that was
+ * complete is out of date while it waits, so the wait is at most 10 s. */
 static bool is_refused_list(const kin__listwatch *listwatch,
                             const kin__failure *failure) {
   return listwatch->has_listed && !listwatch->is_granted &&
          (failure->status == 429 || failure->status >= 500);
 }
 
-/* An answer that has begun and breaks off has cost the server something, so
- * what asks for a whole list again, or for what ended with an ERROR event, is
- * not repeated every few seconds. */
+/* An answer that breaks off has cost the server something. So the ordinary,
+ * longer backoff applies before a whole list, and after an ERROR event. */
 static kin__backoff_kind kind_of(const kin__listwatch *listwatch,
                                  const kin__failure *failure,
                                  kin__listwatch_state after) {

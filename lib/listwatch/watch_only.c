@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* A listwatch that only watches. */
+/* A machine that only watches. */
 
 #define REWATCH_MS 1000u /* TW-02 */
 
@@ -18,8 +18,8 @@ void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
   listwatch->only_timeout_s = timeout_s;
 }
 
-/* TW-03, TW-04. A 410 in answer to the request itself may come from one server
- * of several, and is tried again. */
+/* TW-03, TW-04. A 410 to the request itself may come from one server of
+ * several, so it is retried. */
 static bool ends_watching(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
   if (listwatch->is_single) {
@@ -38,8 +38,8 @@ static void end_watching(kin__listwatch *listwatch,
   actions->ended = true;
 }
 
-/* TW-02: a second between two beginnings, so that a watch that has lasted
- * longer is resumed at once. */
+/* TW-02: a second between two beginnings. A watch that lasted longer is resumed
+ * at once. */
 static void rewatch(kin__listwatch *listwatch, int64_t retry_after_s,
                     uint64_t now_ms, kin__listwatch_actions *actions) {
   uint64_t age_ms = now_ms - listwatch->watch_began_ms;

@@ -12,21 +12,21 @@ typedef enum kin__delta_type {
   KIN__DELTA_ADDED = 1,
   KIN__DELTA_UPDATED,
   KIN__DELTA_DELETED,
-  KIN__DELTA_REPLACED, /* in a list */
-  KIN__DELTA_SYNC      /* a resync of what is known */
+  KIN__DELTA_REPLACED, /* an item of a list */
+  KIN__DELTA_SYNC      /* a resync of a known object */
 } kin__delta_type;
 
 typedef struct kin__delta {
   kin_object *object;  /* one reference; for a tombstone the last known state,
-                       * which may be stale (DF-06), never NULL */
-  uint32_t generation; /* of the list it came in, or that was current */
+                        * which may be stale (DF-06), never NULL */
+  uint32_t generation; /* of the list with the object, or of the last list */
   uint32_t scope;
   uint8_t type;      /* kin__delta_type */
   uint8_t reason;    /* kin_delete_reason of a DELETED */
   bool is_tombstone; /* DELETED whose final state is unknown */
   bool is_initial;   /* part of its scope's first list */
-  bool is_key_only;  /* nobody has the object: `object` has its key only (never
-                     * so in an informer) */
+  bool is_key_only;  /* `object` has only its key, because no state is known
+                      * (never in an informer) */
 } kin__delta;
 
 #endif /* KIN_QUEUE_DELTA_H */

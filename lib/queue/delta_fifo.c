@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/str.h"
 
-/* Nearly every key is popped before a second change of it arrives, so the first
- * delta lies in the entry itself and nothing is allocated for it. */
+/* Nearly every key is popped before its second change comes. So the first delta
+ * lies in the entry itself and needs no allocation. */
 typedef struct entry {
   kin__slot_head head;
   uint32_t next;     /* key enqueued after this one */
@@ -98,8 +98,8 @@ static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
   return 0;
 }
 
-/* Puts an entry with deltas at the end. Cannot fail once there was room in the
- * map for another. */
+/* Puts an entry with deltas at the end. Cannot fail after kin__map_reserve, or
+ * after a removal from the map. */
 static void link_last(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
   int err = kin__map_insert(&fifo->map, hash, id);
   assert(err == 0);
@@ -132,9 +132,9 @@ static int enqueue(kin__delta_fifo *fifo, const kin__delta *delta,
   return 0;
 }
 
-/* DF-04: of two deletions in a row the older stays, because it tells the final
- * state, unless it is a tombstone, which may not. What has no object at all
- * tells nothing. */
+/* DF-04: of two deletions in a row the older stays, because it has the final
+ * state. A tombstone may not have it, so the newer replaces it, unless the
+ * newer has no object. */
 static void merge_deletion(kin__delta *older, const kin__delta *newer) {
   if (older->is_tombstone && !newer->is_key_only) {
     kin_object *object = older->object;
@@ -194,7 +194,7 @@ int kin__delta_fifo_set(kin__delta_fifo *fifo, const kin__delta *delta) {
     return enqueue(fifo, delta, hash);
   }
   entry *e = entry_at(fifo, id);
-  kin__delta copy; /* first, in case it is the same object */
+  kin__delta copy; /* first, because it may be the same object */
   set(&copy, delta);
   drop_deltas(fifo, e);
   e->capacity = 0;

@@ -15,17 +15,16 @@
 #include "base/slots.h"
 #include "queue/delta.h"
 
-/* client-go's DeltaFIFO (DF rows) without locks: per key a list of deltas,
- * keys in order of their first enqueueing, each at most once. A key is in
- * `order` iff it has deltas.
+/* client-go's DeltaFIFO (DF rows) without locks: a list of deltas for each key,
+ * with keys in the order of their first enqueueing. A key is in the queue iff
+ * it has deltas.
  *
- * An informer uses push, peek and drop. There Replace is taken apart, so that a
- * list of any length is applied in bounded steps by whoever drives the queue:
- * push a REPLACED delta for each listed object as there is room; when the queue
- * has drained, push a tombstone for each known object that the list did not
- * mention.
+ * An informer uses push, peek and drop. It takes Replace apart, so that a list
+ * of any length is applied in bounded steps: push a REPLACED delta for each
+ * listed object as there is room; when the queue has drained, push a tombstone
+ * for each known object that the list does not have.
  *
- * The public queues (queue.h) use the rest: FIFO keeps one delta a key. */
+ * The public queues (lib/cache) use the rest. FIFO keeps one delta a key. */
 typedef struct kin__delta_fifo {
   const kin_allocator *allocator;
   kin__hash_seed seed;
@@ -34,14 +33,14 @@ typedef struct kin__delta_fifo {
   uint32_t first; /* oldest entry, KIN__NO_SLOT if empty */
   uint32_t last;
   size_t depth; /* keys */
-  /* DF-03: asked whether a key without deltas is known, to ignore the deletion
-   * of what nobody has; NULL: no known objects. */
+  /* DF-03: whether a key without deltas is known; the deletion of an unknown
+   * key is ignored. NULL: no key is known. */
   bool (*is_known)(void *ctx, kin_str key, uint32_t hash);
   void *ctx;
 } kin__delta_fifo;
 
-/* The deltas of one key, oldest first, as popped; the caller owns the array and
- * the objects' references until kin__deltas_finish. */
+/* The deltas of one key, oldest first. After a pop the caller owns the array
+ * and the objects' references until kin__deltas_finish. */
 typedef struct kin__deltas {
   kin__delta *items; /* either `one` or allocated */
   uint32_t count;
@@ -52,66 +51,66 @@ typedef struct kin__deltas {
 /* Allocates nothing. */
 void kin__delta_fifo_init(kin__delta_fifo *fifo, const kin_allocator *allocator,
                           kin__hash_seed seed);
-/* Drops what is queued; O(n). */
+/* Drops all keys; O(n). */
 void kin__delta_fifo_finish(kin__delta_fifo *fifo);
 /* Drops up to `count` keys; returns whether any is left. */
 bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count);
 
-/* Appends a copy of `delta` and takes a reference to its object. A DELETED of a
- * key that has no deltas and is not known is ignored (DF-03); two DELETED in a
- * row become one: the older, unless it is a tombstone (DF-04).
- * Errors: KIN_ENOMEM, nothing changed. */
+/* Appends a copy of `delta` with a reference to its object. A DELETED of a key
+ * without deltas is ignored if the key is unknown (DF-03). Two DELETED in a row
+ * become one: the older, unless it is a tombstone (DF-04). Errors: KIN_ENOMEM,
+ * nothing changed. */
 int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta);
 
-/* The same for a key that counts as known whatever is_known says. */
+/* As kin__delta_fifo_push, for a key that counts as known. */
 int kin__delta_fifo_append(kin__delta_fifo *fifo, const kin__delta *delta);
 
-/* Makes a copy of `delta` the only one of its key; one that is not queued is
- * enqueued. Errors: KIN_ENOMEM, nothing changed; never for a queued key. */
+/* Makes a copy of `delta` the only delta of its key; enqueues the key if
+ * needed. Errors: KIN_ENOMEM, nothing changed; never for a queued key. */
 int kin__delta_fifo_set(kin__delta_fifo *fifo, const kin__delta *delta);
 
 /* Whether a key has deltas. */
 bool kin__delta_fifo_has(const kin__delta_fifo *fifo, kin_str key);
 
-/* The deltas of a key, borrowed until they change; false if it has none. */
+/* The deltas of a key, borrowed until they change; false if there are none. */
 bool kin__delta_fifo_find(const kin__delta_fifo *fifo, kin_str key,
                           kin__deltas *deltas);
 
 /* The deltas of the next key, borrowed until they change; false at the end.
- * Begin with *id = KIN__NO_SLOT. No key may leave the queue in between. */
+ * Begin with *id = KIN__NO_SLOT. No key may leave the queue during the walk. */
 bool kin__delta_fifo_next(const kin__delta_fifo *fifo, uint32_t *id,
                           kin__deltas *deltas);
 
-/* Drops the keys that were enqueued after the one whose id was `last` of the
- * queue then. No key may have left the queue since. */
+/* Drops the keys that were enqueued after `last`, an earlier value of
+ * fifo->last. No key may have left the queue since. */
 void kin__delta_fifo_truncate(kin__delta_fifo *fifo, uint32_t last);
 
-/* The deltas of the oldest key, left in the queue and borrowed; false if it is
- * empty. The queue must not change before the peeked deltas are popped or
- * forgotten. */
+/* The deltas of the oldest key, left in the queue and borrowed; false if the
+ * queue is empty. The queue must not change before the caller is done with the
+ * deltas or drops them. */
 bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas);
 
 /* Removes the oldest key and drops its references; pairs with peek. */
 void kin__delta_fifo_drop(kin__delta_fifo *fifo);
 
-/* Removes the oldest key and hands its deltas over; false if it is empty.
- * `deltas` must not be moved afterwards. */
+/* Removes the oldest key and gives its deltas to the caller; false if the queue
+ * is empty. Do not move `deltas` afterwards. */
 bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas);
 
-/* Pop in two halves, with the choice to put the key back: take the oldest key
- * out and borrow its deltas; *id stands for them until one of the other two is
- * called, once. The queue may change in between in any way but by a finish. */
+/* A pop in two halves. take_out removes the oldest key and borrows its deltas.
+ * *id names them until one call of release or put_back. Between the two the
+ * queue may change in any way, except by finish. */
 bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
                               kin__deltas *deltas);
 void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id);
-/* Enqueues the key again, with the deltas it had; if it has newer ones by now,
- * releases them instead (OQ-01). Cannot fail. */
+/* Enqueues the key again with its old deltas. If the key has newer deltas by
+ * now, releases the old ones instead (OQ-01). Cannot fail. */
 void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id);
 
-/* Exchanges the content of two queues, of which nothing is taken out. */
+/* Exchanges the content of two queues. No key of either may be taken out. */
 void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b);
 
-/* Drops the references of what pop handed over. */
+/* Drops the references that pop gave. */
 void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator);
 
 #endif /* KIN_QUEUE_DELTA_FIFO_H */
