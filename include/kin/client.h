@@ -78,13 +78,13 @@ typedef struct kin_client_options {
    * CPU here and about four times that in the server: more than a network
    * within a cluster takes to carry them, so that it is off by default. A
    * response that is compressed unasked is inflated all the same, in slices.
-   * KIN_ENOTSUP in a library that was built without zlib (TR-07). */
+   * KIN_ENOTSUP in a library that was built without zlib. */
   bool accept_gzip;
 
   /* Whether each list that came as a watch is what the server lists at the same
-   * version, in full (WL-12); for tests and for hunting. It is asked for once
-   * more when it is in the store, again every second while that fails (not when
-   * the version has expired), and compared: keys, uids and versions, and with a
+   * version, in full; for tests and for hunting. It is asked for once more when
+   * it is in the store, again every second while that fails (not when the
+   * version has expired), and compared: keys, uids and versions, and with a
    * transform, which runs once more for that, what it has made. A difference is
    * an ERROR in the log, counted (kin_status.inconsistent_lists), and goes to
    * on_error of the informer with KIN_EINCONSISTENT, retry_in_ms 0, and the
@@ -152,7 +152,7 @@ typedef struct kin_client_options {
    * objects are protected at a time, as long as the system allows it. The
    * others are treated as with CHECKSUM. */
   kin_mutation_check mutation_check;
-  uint32_t mutation_check_ms; /* 0: 1 s (CN-07); at most an hour */
+  uint32_t mutation_check_ms; /* 0: 1 s; at most an hour */
 
   /* How many lists are made at a time, of all informers; the others wait for
    * their turn, for as long as list_turn_ms says. 0: 4; at most
@@ -160,10 +160,10 @@ typedef struct kin_client_options {
   size_t max_lists;
 
   /* Requests are made in somebody else's name: the server asks whether whoever
-   * the credentials belong to may do that, and answers as it would to `user`
-   * (TR-06). All but the user need one. Sent with every request: no control
-   * characters, no blanks at the ends, none empty but an extra's value (one key
-   * may have several: repeat it), at most 64 KiB in all. Never logged. */
+   * the credentials belong to may do that, and answers as it would to `user`.
+   * All but the user need one. Sent with every request: no control characters,
+   * no blanks at the ends, none empty but an extra's value (one key may have
+   * several: repeat it), at most 64 KiB in all. Never logged. */
   const char *impersonate_user; /* NULL: nobody */
   const char *impersonate_uid;
   const char *const *impersonate_groups;
@@ -171,20 +171,19 @@ typedef struct kin_client_options {
   const kin_impersonate_extra *impersonate_extra;
   size_t impersonate_extra_count;
 
-  /* What the server warns about, in whatever response (RE-05); of one response
-   * at most 32 warnings and 8 KiB, of a text 1 KiB. Malformed ones are left
-   * out. While 64 wait to be told, more are only counted
-   * (kin_client_stats.warnings); without memory they are lost. NULL: code 299
-   * with a text is logged as a warning, each text once, as long as it is among
-   * the last 128. */
+  /* What the server warns about, in whatever response; of one response at most
+   * 32 warnings and 8 KiB, of a text 1 KiB. Malformed ones are left out. While
+   * 64 wait to be told, more are only counted (kin_client_stats.warnings);
+   * without memory they are lost. NULL: code 299 with a text is logged as a
+   * warning, each text once, as long as it is among the last 128. */
   kin_warning_cb on_warning;
   void *warning_data; /* passed to on_warning */
 
-  /* Our own limit of requests, shared by all informers (RQ-07): so many in a
-   * thousand seconds, 5000 for five a second; and how many at once, after a
-   * pause. Lists, each page of one, streams that stand for lists, checks, and
-   * watches that are tried again wait for their turn, in order; a watch after a
-   * list, or after one that ended well, does not, nor does what a source of the
+  /* Our own limit of requests, shared by all informers: so many in a thousand
+   * seconds, 5000 for five a second; and how many at once, after a pause.
+   * Lists, each page of one, streams that stand for lists, checks, and watches
+   * that are tried again wait for their turn, in order; a watch after a list,
+   * or after one that ended well, does not, nor does what a source of the
    * program's own is asked. At most a million a second, and a million at once.
    *
    * 0, the default: no limit. Little is asked for: a list and then one watch
@@ -274,7 +273,7 @@ typedef struct kin_client_stats {
   uint64_t connections;      /* opened so far */
   uint32_t open_connections; /* now, idle ones included */
   uint64_t delayed_requests; /* sent after a wait for qps_milli */
-  uint64_t delayed_ns;       /* these waits together (RR-09) */
+  uint64_t delayed_ns;       /* these waits together */
   uint64_t warnings;         /* well-formed ones from the server */
   uint32_t lists;            /* being made now; at most max_lists */
   uint32_t waiting_lists;    /* that wait for their turn now */

@@ -90,11 +90,11 @@ typedef struct kin_controller_options {
   kin_queue_process_cb process;
   kin_queue_process_cb process_batch;
 
-  /* An item whose processing failed is put back as by kin_queue_item.requeue
-   * (OQ-03): FIFO and delta at the end, unless its key is queued, in order in
-   * front. Once nothing else is queued, or at once if in order, there is a wait
-   * before it is tried again: 0.1 s, and up to 6.4 s as it goes on; FIFO and
-   * delta, until something else is queued. */
+  /* An item whose processing failed is put back as by kin_queue_item.requeue:
+   * FIFO and delta at the end, unless its key is queued, in order in front.
+   * Once nothing else is queued, or at once if in order, there is a wait before
+   * it is tried again: 0.1 s, and up to 6.4 s as it goes on; FIFO and delta,
+   * until something else is queued. */
   bool retry_on_error;
 
   /* Second way: handlers, copied; NULL: only the store is kept. They may call
@@ -130,25 +130,25 @@ KIN_EXTERN int kin_controller_open(kin_controller **out, kin_client *client,
                                    const kin_controller_options *options);
 
 /* Begins to list, to watch and to process (client-go's Run). Errors:
- * KIN_EALREADY (started before; CO-01), KIN_ECLOSED. */
+ * KIN_EALREADY (started before), KIN_ECLOSED. */
 KIN_EXTERN int kin_controller_start(kin_controller *controller);
 
-/* Ends a controller: nothing more is popped, and what is queued stays so
- * (CO-03); a queue of the program's is closed, and the program's to free. No
- * callback comes after this call except cb (may be NULL), from a later loop
- * iteration; then the controller and its store are gone. Legal in every
- * callback but `transform`. If the client is closed it is closed with it.
- * Errors: KIN_EALREADY (closing; cb is not called). */
+/* Ends a controller: nothing more is popped, and what is queued stays so; a
+ * queue of the program's is closed, and the program's to free. No callback
+ * comes after this call except cb (may be NULL), from a later loop iteration;
+ * then the controller and its store are gone. Legal in every callback but
+ * `transform`. If the client is closed it is closed with it. Errors:
+ * KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_controller_close(kin_controller *controller,
                                     kin_controller_close_cb cb, void *data);
 
-/* Whether the first list has been processed: kin_queue_has_synced of its queue
- * (CO-05). */
+/* Whether the first list has been processed: kin_queue_has_synced of its
+ * queue. */
 KIN_EXTERN bool kin_controller_has_synced(const kin_controller *controller);
 
-/* The version that the queue has come to, "" before the first list (CO-05).
- * Borrowed until the controller reads on. What the store has come to, which may
- * be less, is kin_store_resource_version. */
+/* The version that the queue has come to, "" before the first list. Borrowed
+ * until the controller reads on. What the store has come to, which may be less,
+ * is kin_store_resource_version. */
 KIN_EXTERN const char *
 kin_controller_last_sync_version(const kin_controller *controller);
 

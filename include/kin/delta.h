@@ -60,13 +60,13 @@ typedef struct kin_deltas {
   size_t count;
 } kin_deltas;
 
-/* The first and the last one; NULL if there is none (DF-14). */
+/* The first and the last one; NULL if there is none. */
 KIN_EXTERN const kin_delta *kin_deltas_oldest(const kin_deltas *deltas);
 KIN_EXTERN const kin_delta *kin_deltas_newest(const kin_deltas *deltas);
 
 /* The key a change is about: its `key`, or if that is empty its object's,
- * borrowed from it; for several changes that of the newest (DF-11, QF-15). The
- * key of an object alone is kin_object_key.
+ * borrowed from it; for several changes that of the newest. The key of an
+ * object alone is kin_object_key.
  * Errors: KIN_EKEY (there is no change, be it that NULL was given, or it has no
  * key). */
 KIN_EXTERN int kin_delta_key(const kin_delta *delta, kin_str *key);

@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* Objects by key that are forgotten after a while: client-go's ExpirationCache
- * (EX-01). Nothing runs in the background: an object is found to be expired,
- * and removed, when it is asked for. Memory of what nobody asks for is given
- * back by a scan with kin_expiring_store_next, in as small steps as one likes.
+/* Objects by key that are forgotten after a while: client-go's ExpirationCache.
+ * Nothing runs in the background: an object is found to be expired, and
+ * removed, when it is asked for. Memory of what nobody asks for is given back
+ * by a scan with kin_expiring_store_next, in as small steps as one likes.
  *
  * It uses no loop; the clock is the caller's, and need not be monotonic: an
  * object from the future has age 0. One thread at a time. */
@@ -39,8 +39,8 @@ typedef struct kin_expiring_store_options {
   uint64_t (*now_ms)(void *ctx);
   void *now_ctx;
 
-  /* Objects older than this are expired, not those of exactly this age (EX-02);
-   * 0: objects do not expire. Not used with is_expired. */
+  /* Objects older than this are expired, not those of exactly this age; 0:
+   * objects do not expire. Not used with is_expired. */
   uint64_t ttl_ms;
   kin_expired_cb is_expired;
   void *data; /* passed to is_expired */
@@ -91,8 +91,8 @@ KIN_EXTERN bool kin_expiring_store_next_key(const kin_expiring_store *store,
 /* Number of objects, expired ones that have not been removed yet included. */
 KIN_EXTERN size_t kin_expiring_store_count(const kin_expiring_store *store);
 
-/* As kin_store_resource_version. Unlike client-go's it follows every put
- * (EX-03), and no expiry. */
+/* As kin_store_resource_version. Unlike client-go's it follows every put, and
+ * no expiry. */
 KIN_EXTERN kin_str
 kin_expiring_store_resource_version(const kin_expiring_store *store);
 

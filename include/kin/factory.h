@@ -37,9 +37,9 @@ typedef struct kin_factory_resync {
 } kin_factory_resync;
 
 /* Changes the options of an informer that is about to be opened: selectors, for
- * instance, which then hold for lists and watches alike (LW-05). Any of them
- * but group, version, plural and metadata_only; what it lets them point to must
- * live until the factory's call returns. Pure. */
+ * instance, which then hold for lists and watches alike. Any of them but group,
+ * version, plural and metadata_only; what it lets them point to must live until
+ * the factory's call returns. Pure. */
 typedef void (*kin_factory_tweak_cb)(kin_informer_options *options, void *data);
 
 /* Called once when a factory is gone. */

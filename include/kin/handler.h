@@ -92,7 +92,7 @@ typedef struct kin_listener_options {
 
   /* NULL: all objects. An object that a change brings into the filter is added
    * (not as initial), one that a change takes out of it is deleted with the
-   * reason KIN_DELETE_FILTERED, given as it was last seen (EH-03). */
+   * reason KIN_DELETE_FILTERED, given as it was last seen. */
   kin_filter_cb filter;
 
   /* Also get an update for each object that a relist found unchanged. */
@@ -110,8 +110,8 @@ typedef struct kin_listener_options {
    * paused; the queue then has no bound. */
   uint32_t exact_limit;
 
-  /* What the log calls it (EH-07), at most 255 bytes; copied. NULL or "":
-   * "handler@" and an address. */
+  /* What the log calls it, at most 255 bytes; copied. NULL or "": "handler@"
+   * and an address. */
   const char *name;
 } kin_listener_options;
 #define KIN_LISTENER_OPTIONS_INIT                                              \
@@ -125,7 +125,7 @@ typedef struct kin_listener_options {
  * steps and without gap or duplicate, then synced. Options are copied; out may
  * be NULL if the listener is to live as long as the informer. A handler that is
  * called while more than 1,024 notifications wait, and takes over 100 ms, is
- * logged as a warning, at most once a minute (PL-10).
+ * logged as a warning, at most once a minute.
  * Errors: KIN_EINVAL (also a name that is too long), KIN_ENOTSUP (options of a
  * newer version), KIN_ECLOSED (the informer is closing), KIN_ENOMEM; *out is
  * NULL then. Cost: O(1); the replay is work of later loop iterations. */
@@ -135,10 +135,10 @@ KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
 
 /* Ends a registration at once, before the start, in use, or while the informer
  * is closing: what is queued is dropped and no callback comes any more, so when
- * this returns, what `data` points to may go (SI-10); called from one of the
- * listener's own callbacks, when that has returned. There is nothing to wait
- * for. The pointer is dead, as after free: it is to be closed at most once, and
- * not after the informer's close callback. NULL is allowed. Other listeners, of
+ * this returns, what `data` points to may go; called from one of the listener's
+ * own callbacks, when that has returned. There is nothing to wait for. The
+ * pointer is dead, as after free: it is to be closed at most once, and not
+ * after the informer's close callback. NULL is allowed. Other listeners, of
  * this informer or another, are not touched. Cost: O(1); what was queued is
  * freed in later loop iterations. */
 KIN_EXTERN void kin_listener_close(kin_listener *listener);
@@ -148,7 +148,7 @@ KIN_EXTERN void kin_listener_close(kin_listener *listener);
 KIN_EXTERN void kin_listener_pause(kin_listener *listener);
 KIN_EXTERN void kin_listener_resume(kin_listener *listener);
 
-/* Whether synced has been delivered (SY-01). */
+/* Whether synced has been delivered. */
 KIN_EXTERN bool kin_listener_has_synced(const kin_listener *listener);
 
 /* The name given in the options, or the one made up for it. Borrowed until the

@@ -66,7 +66,7 @@ typedef struct kin_status {
   uint64_t oversized;          /* states of which only the key was kept: over
                                 * max_object_bytes, or over 10,000 levels */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */
-  uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
+  uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
   uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
   uint64_t inconsistent_lists; /* of these, that differed */
 
@@ -101,8 +101,8 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
  *   KIN_EDEPTH       it is nested over 10,000 levels deep: as if it were over
  *                    max_object_bytes
  *   KIN_EKEY         it has no metadata.name, or a name, namespace, uid or
- *                    resourceVersion of over 65,535 bytes; skipped (RW-08)
- *   KIN_EUNEXPECTED  a Table instead of an object; skipped (RW-08)
+ *                    resourceVersion of over 65,535 bytes; skipped
+ *   KIN_EUNEXPECTED  a Table instead of an object; skipped
  *
  * A list that has objects, but not one that can be used, is no empty list: it
  * fails with KIN_EKEY, deletes nothing, and is made again. */
@@ -146,7 +146,7 @@ typedef struct kin_informer_options {
   const char *field_selector; /* such as "spec.nodeName=n1" */
 
   /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The first list is
-   * answered from the server's cache, which ignores it (RL-01). */
+   * answered from the server's cache, which ignores it. */
   uint32_t page_size;
 
   uint32_t resync_ms; /* listeners' default period; 0: none */
@@ -185,7 +185,7 @@ typedef struct kin_informer_options {
   bool no_watch_list;
 
   /* Indices are added before kin_informer_start or not at all: later it is
-   * KIN_EALREADY, as it was in older client-go (OQ-08). */
+   * KIN_EALREADY, as it was in older client-go. */
   bool fixed_indices;
 
   kin_error_cb on_error; /* may be NULL: retried all the same */
@@ -225,7 +225,7 @@ typedef struct kin_informer_options {
    * than once, but must not be empty nor one that the library sets by itself:
    * allowWatchBookmarks, continue, fieldSelector, labelSelector, limit,
    * resourceVersion, resourceVersionMatch, sendInitialEvents, timeoutSeconds,
-   * watch. (RQ-04) */
+   * watch. */
   const kin_parameter *parameters;
   size_t parameter_count;
 
@@ -240,8 +240,8 @@ typedef struct kin_informer_options {
   uint32_t stale_after_ms;
 
   /* For how long a watch that ends with an internal error (500) is repeated
-   * without a wait; then there is a list (RD-01..04). 0: it is repeated after
-   * waits, for as long as it takes; at most a day. */
+   * without a wait; then there is a list. 0: it is repeated after waits, for as
+   * long as it takes; at most a day. */
   uint32_t internal_error_retry_ms;
 
   /* What is stored is deleted if the resource has vanished (404), as it does
@@ -275,8 +275,8 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
 
 /* Begins to list and watch. A source of the program's own (and `modify`) is
  * asked for the first time inside this call; handlers and other event callbacks
- * come from later loop iterations. Errors: KIN_EALREADY (started before;
- * SI-02), KIN_ECLOSED. */
+ * come from later loop iterations. Errors: KIN_EALREADY (started before),
+ * KIN_ECLOSED. */
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /* Opens an informer, adds one listener and starts the informer. More listeners
@@ -336,7 +336,7 @@ KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
 KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
 
 /* Whether the first lists of all scopes are in the store, or once were: it
- * stays true whatever is added later (SI-16). */
+ * stays true whatever is added later. */
 KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
 
 /* Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all

@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 /* Names under which a program publishes what it measures of its informers, so
- * that no two of them write the same time series (IM-01, IM-02). A program
- * gives a name to a factory; each informer of it then has an identifier, the
- * name and the resource, which is reserved if it is the first of that kind. Who
- * publishes asks for that each time, since a release takes it back.
+ * that no two of them write the same time series. A program gives a name to a
+ * factory; each informer of it then has an identifier, the name and the
+ * resource, which is reserved if it is the first of that kind. Who publishes
+ * asks for that each time, since a release takes it back.
  *
  * All of it belongs to one thread. */
 

@@ -11,15 +11,15 @@
 extern "C" {
 #endif
 
-/* The key of an object: "namespace/name", or "name" for one without a namespace
- * (KY-01). Nothing is escaped, so neither part can contain a slash. The key of
- * an object in hand is kin_object_key, also of one that was deleted: a delete
- * always comes with an object (KY-02). These functions are for the keys of
+/* The key of an object: "namespace/name", or "name" for one without a
+ * namespace. Nothing is escaped, so neither part can contain a slash. The key
+ * of an object in hand is kin_object_key, also of one that was deleted: a
+ * delete always comes with an object. These functions are for the keys of
  * objects that are not at hand, as a work queue holds them.
  *
  * Making and splitting are each other's inverse: what one takes is exactly what
  * the other gives. client-go's are not; it takes "", "/name" and "namespace/",
- * and gives for the second a key that finds nothing (KY-03). */
+ * and gives for the second a key that finds nothing. */
 
 /* Room, with a NUL, for every key that an API server allows: a namespace of 63
  * bytes, a slash, a name of 253. */

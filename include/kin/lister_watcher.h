@@ -19,8 +19,7 @@ extern "C" {
  * message bus, a test. An informer (kin_informer_options.source), a reflector
  * or a controller asks its lister-watcher for a list, then for a watch from the
  * list's version, and again as the protocol has it: backoff, relists, verified
- * positions and states are the same as over HTTP (client-go's ListerWatcher;
- * LW-01).
+ * positions and states are the same as over HTTP (client-go's ListerWatcher).
  *
  * A feed is what an answer is fed into. It belongs to the loop's thread, and is
  * there until its informer (reflector, ...) tells that it is closed; that of a
@@ -89,9 +88,9 @@ typedef struct kin_request_options {
 } kin_request_options;
 
 /* Changes a request before it is made (client-go's optionsModifier and
- * TweakListOptionsFunc; LW-02, LW-05): each page of a list, each watch and each
- * question for a version, each time it is asked. A pure callback: it must not
- * call the library for anything of the client.
+ * TweakListOptionsFunc): each page of a list, each watch and each question for
+ * a version, each time it is asked. A pure callback: it must not call the
+ * library for anything of the client.
  *
  * What it sets is not copied: strings and arrays must live until it is called
  * again with the same data, or what it was given to is gone. The limits are
@@ -125,7 +124,7 @@ typedef struct kin_lister_watcher {
   void (*resume)(void *ctx, void *answer);
 
   /* It knows send_initial_events, and pause and resume are there: an informer
-   * then asks for a watch instead of a list (LW-04). */
+   * then asks for a watch instead of a list. */
   bool watch_list;
   void *ctx; /* passed to all four */
 } kin_lister_watcher;

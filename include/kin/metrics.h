@@ -18,7 +18,7 @@ extern "C" {
 
 /* What an informer has done, as plain numbers that are always kept: whoever
  * collects metrics reads them when it likes, and a program that does not pays
- * some additions. client-go's metrics providers (IM-03, IM-04, NR-12). */
+ * some additions. client-go's metrics providers. */
 
 /* Why a position was given up, and the list made again. */
 typedef enum kin_relist_reason {
@@ -42,7 +42,7 @@ typedef struct kin_informer_metrics {
   /* Lists and watches. */
   uint64_t lists;         /* complete and applied, the first ones included */
   uint64_t watches;       /* opened */
-  uint64_t short_watches; /* ended within a second, with nothing said (RW-07) */
+  uint64_t short_watches; /* ended within a second, with nothing said */
   uint64_t added_events;  /* received, but for those that stand for a list */
   uint64_t modified_events;
   uint64_t deleted_events;
@@ -55,7 +55,7 @@ typedef struct kin_informer_metrics {
   uint64_t transform_failures; /* states that the transform failed on */
   uint64_t oversized;          /* see kin_status */
   uint64_t bad_objects;        /* skipped: see kin_error_cb */
-  uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
+  uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
   uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
   uint64_t inconsistent_lists; /* of these, that differed */
   kin_histogram list_us;       /* from the first request to the last byte */
@@ -86,10 +86,10 @@ typedef struct kin_informer_metrics {
 KIN_EXTERN void kin_informer_get_metrics(const kin_informer *informer,
                                          kin_informer_metrics *metrics);
 
-/* The last version of a scope as a number for a gauge (TS-13): its last 15
- * digits. `namespace_` "" (or NULL) is the scope of all namespaces. Returns
- * false, and leaves *value alone, if there is no such scope, or the version is
- * no number. */
+/* The last version of a scope as a number for a gauge: its last 15 digits.
+ * `namespace_` "" (or NULL) is the scope of all namespaces. Returns false, and
+ * leaves *value alone, if there is no such scope, or the version is no
+ * number. */
 KIN_EXTERN bool kin_informer_version_gauge(const kin_informer *informer,
                                            const char *namespace_,
                                            double *value);

@@ -63,37 +63,37 @@ kin_mutation_cache_new(kin_mutation_cache **out,
 KIN_EXTERN void kin_mutation_cache_free(kin_mutation_cache *cache);
 
 /* Remembers what the server answered to a write. Ignored if something newer is
- * known, or that the object (its uid) has been deleted (MC-04). Errors:
- * KIN_EINVAL (NULL, or its version is no number), KIN_ENOMEM; nothing has
- * changed. Cost: O(1). */
+ * known, or that the object (its uid) has been deleted. Errors: KIN_EINVAL
+ * (NULL, or its version is no number), KIN_ENOMEM; nothing has changed. Cost:
+ * O(1). */
 KIN_EXTERN int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                            const kin_object *object);
 
 /* To be called when an object has come into the store: a write that is not
- * newer is forgotten (MC-05). Calling it is optional; it saves memory. NULL,
- * and an object whose version is no number, do nothing. */
+ * newer is forgotten. Calling it is optional; it saves memory. NULL, and an
+ * object whose version is no number, do nothing. */
 KIN_EXTERN void kin_mutation_cache_on_put(kin_mutation_cache *cache,
                                           const kin_object *object);
 
 /* To be called with the last state of what was deleted: a write of the same
  * object, or one that is not newer, is forgotten, and later ones of the same
- * object are ignored for ttl_ms (MC-06). With include_adds it is needed;
- * without, it is optional. Errors: as kin_mutation_cache_mutation. */
+ * object are ignored for ttl_ms. With include_adds it is needed; without, it is
+ * optional. Errors: as kin_mutation_cache_mutation. */
 KIN_EXTERN int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
                                             const kin_object *object);
 
 /* The newer of what the store has and what was written, borrowed until cache or
  * store are used again; NULL if neither is there, if only the write is and
- * include_adds is off, or if what the store has is known to be deleted (MC-02).
- * If the store's version is no number, the store is right. Cost: O(1). */
+ * include_adds is off, or if what the store has is known to be deleted. If the
+ * store's version is no number, the store is right. Cost: O(1). */
 KIN_EXTERN const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
                                                     kin_str key);
 
 /* What kin_mutation_cache_get gives for each object that the store finds by its
  * index; with include_adds also written objects that have the value, but are
- * not among those and are newer than what the store has (MC-03). By key in
- * ascending order; free the list with kin_object_list_free. A written object
- * that the index function fails on is left out.
+ * not among those and are newer than what the store has. By key in ascending
+ * order; free the list with kin_object_list_free. A written object that the
+ * index function fails on is left out.
  * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
  * Cost: O(n log n) for n objects found, and O(max_entries). */
 KIN_EXTERN int kin_mutation_cache_by_index(kin_mutation_cache *cache,

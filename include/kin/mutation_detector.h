@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* Cached objects are shared by everybody who reads them, and must not be
- * written to (TS-14). C lets a program do it all the same, through a cast or a
- * wild pointer, and what it breaks is found much later. What follows finds it
+ * written to. C lets a program do it all the same, through a cast or a wild
+ * pointer, and what it breaks is found much later. What follows finds it
  * sooner; it is meant for tests and for hunting, and costs nothing where it is
  * off. */
 
@@ -51,9 +51,9 @@ typedef struct kin_mutation {
 } kin_mutation;
 
 /* Remembers objects and tells which of them have been written to since: client-
- * go's CacheMutationDetector (MD-01, MD-02). It is for objects of any origin
- * and in any hands; what an informer has in its store is checked with less
- * effort by the option mutation_check of its client.
+ * go's CacheMutationDetector. It is for objects of any origin and in any hands;
+ * what an informer has in its store is checked with less effort by the option
+ * mutation_check of its client.
  *
  * An object costs a reference, 45 bytes, and, unless it is sealed already, 8
  * for each 64 begun of its header, of its strings and of its JSON. It is
@@ -84,7 +84,7 @@ typedef struct kin_mutation_detector_options {
   void *data;                  /* passed to on_mutation */
 
   /* Objects are forgotten after this long, at least, and twice that, at most,
-   * if they are checked often; 0: 2 minutes (CN-07). */
+   * if they are checked often; 0: 2 minutes. */
   uint64_t retain_ms;
 } kin_mutation_detector_options;
 #define KIN_MUTATION_DETECTOR_OPTIONS_INIT                                     \

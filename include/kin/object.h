@@ -40,7 +40,7 @@ KIN_EXTERN kin_object *kin_object_ref(const kin_object *object);
 /* Drops a reference; the last one frees. NULL is allowed. */
 KIN_EXTERN void kin_object_unref(const kin_object *object);
 
-/* "namespace/name", or "name" for an object without a namespace (KY-01).
+/* "namespace/name", or "name" for an object without a namespace.
  * NUL-terminated; lives as long as the object. */
 KIN_EXTERN kin_str kin_object_key(const kin_object *object);
 

@@ -19,21 +19,21 @@ extern "C" {
 /* Lists a resource once, page by page, and gives each item to a callback, one
  * at a time and in the list's order, without keeping any: for a program that
  * wants one pass over what there is, an audit or a migration, and no cache
- * (client-go's tools/pager; PG-01 to PG-06).
+ * (client-go's tools/pager).
  *
  * An item is given while the bytes of its page still arrive, so items of a page
  * that breaks off may have been given. Pages are asked for as they are needed;
  * what is in hand is bounded, see pages_ahead. Pages after the first are asked
- * for with the token alone (PG-02); they are of the version of the first.
+ * for with the token alone; they are of the version of the first.
  *
  * A page is asked for again, up to 10 times in a row, if nothing of it has come
- * and the server puts it off (429 or 5xx with Retry-After; RR-01) or the
- * connection breaks (a second later; RR-02). Every other failure is the end,
- * once what had come before it has been given. */
+ * and the server puts it off (429 or 5xx with Retry-After) or the connection
+ * breaks (a second later). Every other failure is the end, once what had come
+ * before it has been given. */
 typedef struct kin_pager kin_pager;
 
 /* Takes an item; an event callback. `item` is valid during the call; a
- * reference keeps it (kin_object_ref). Anything but 0 ends the list (PG-05). */
+ * reference keeps it (kin_object_ref). Anything but 0 ends the list. */
 typedef int (*kin_pager_item_cb)(const kin_object *item, void *data);
 
 /* How a list has ended. The strings are valid during the call, never NULL. */
@@ -83,16 +83,16 @@ typedef struct kin_pager_options {
   const char *resource_version_match;
 
   /* So many pages may wait, complete, behind the one that is being given, while
-   * one more is asked for (PG-06); at most 1,000. client-go's default is 10. So
-   * at most pages_ahead + 2 pages are in hand: beyond their number of items
-   * nothing is read, should a page be larger than was asked for (of a source of
-   * the program's own: if it can be paused). */
+   * one more is asked for; at most 1,000. client-go's default is 10. So at most
+   * pages_ahead + 2 pages are in hand: beyond their number of items nothing is
+   * read, should a page be larger than was asked for (of a source of the
+   * program's own: if it can be paused). */
   uint32_t pages_ahead;
 
   /* Give nothing before the list is complete (client-go's List, instead of
    * EachListItem): then either all items are given or none. All of them are in
-   * hand. If a later page has expired, all is asked for again in one page
-   * (PG-03), unless no_full_list is set. */
+   * hand. If a later page has expired, all is asked for again in one page,
+   * unless no_full_list is set. */
   bool whole_list;
   bool no_full_list;
 

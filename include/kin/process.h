@@ -27,14 +27,14 @@ extern "C" {
  */
 
 /* Who is told. Each function may be NULL. They are called inside
- * kin_process_deltas, right after the store has changed (CO-06): they may read
- * and write the store, and must not free it or process anything into it. What
- * they are given is borrowed until they return. */
+ * kin_process_deltas, right after the store has changed: they may read and
+ * write the store, and must not free it or process anything into it. What they
+ * are given is borrowed until they return. */
 typedef struct kin_process_handlers {
   size_t size;
 
-  /* The store did not have the object (PD-01), which is the one of the change,
-   * whatever a transform of the store has made of it. */
+  /* The store did not have the object, which is the one of the change, whatever
+   * a transform of the store has made of it. */
   void (*on_add)(const kin_object *object, bool is_initial, void *data);
 
   /* The store had `old_object`. That the two differ is not said: after a resync
@@ -42,9 +42,9 @@ typedef struct kin_process_handlers {
   void (*on_update)(const kin_object *old_object, const kin_object *object,
                     void *data);
 
-  /* The object is gone, whether the store had it or not (PD-02). `object` is
-   * its last state; of a tombstone, which is a deletion that nobody saw, the
-   * last one that is known, or NULL if there is none. */
+  /* The object is gone, whether the store had it or not. `object` is its last
+   * state; of a tombstone, which is a deletion that nobody saw, the last one
+   * that is known, or NULL if there is none. */
   void (*on_delete)(kin_str key, const kin_object *object, bool is_tombstone,
                     void *data);
 
@@ -62,26 +62,26 @@ typedef struct kin_process_handlers {
  * store's version. REPLACED_ALL: the listed objects become the content and
  * their version the store's; all handlers see that content, first those of what
  * is gone, as tombstones, then those of each listed object in the order of the
- * list (PD-06). SYNC_ALL: an update for each object, in no particular order;
- * what follows it in the same item is not looked at (PD-04).
+ * list. SYNC_ALL: an update for each object, in no particular order; what
+ * follows it in the same item is not looked at.
  *
  * Errors: KIN_EINVAL (no store, no deltas, a type that is none, an object that
  * is missing, an informer's store), KIN_EKEY (a deletion, or a change of a
  * batch, whose key is not its object's), KIN_ENOTSUP (handlers of a newer
  * version), those of kin_store_put, kin_store_delete_object, kin_store_bookmark
  * and kin_store_replace. The first one ends it: the change that failed has
- * changed nothing and nobody is told of it (PD-03), those before it stay.
- * Cost: the sum of the store's operations; REPLACED_ALL and SYNC_ALL O(objects)
- * at once, which a kin_controller does in steps. */
+ * changed nothing and nobody is told of it, those before it stay. Cost: the sum
+ * of the store's operations; REPLACED_ALL and SYNC_ALL O(objects) at once,
+ * which a kin_controller does in steps. */
 KIN_EXTERN int kin_process_deltas(kin_store *store,
                                   const kin_process_handlers *handlers,
                                   const kin_deltas *deltas, bool is_initial);
 
 /* The same for a batch of kin_queue_pop_batch, whose keys are distinct, in one
- * transaction (client-go's processDeltasInBatch; PD-07): whether a change is an
- * add or an update is decided for all of them first, then all are applied, then
- * the handlers are called in the order of the changes. As in any transaction
- * the store's transform is not called, and its version becomes that of the last
+ * transaction (client-go's processDeltasInBatch): whether a change is an add or
+ * an update is decided for all of them first, then all are applied, then the
+ * handlers are called in the order of the changes. As in any transaction the
+ * store's transform is not called, and its version becomes that of the last
  * change. A change that fails is left out and nobody is told of it; the others
  * are applied, and the first error is returned.
  * Errors: those of kin_process_deltas; KIN_EINVAL also for the types that have

@@ -16,10 +16,10 @@ extern "C" {
 #endif
 
 /* A store that hands its whole content on after each change: client-go's
- * UndeltaStore (UD-01), for small sets whose consumer knows nothing of changes,
- * such as a configuration file that is written anew. Each change costs
- * O(objects); for anything large use an informer's handlers. One thread at a
- * time; it uses no loop. */
+ * UndeltaStore, for small sets whose consumer knows nothing of changes, such as
+ * a configuration file that is written anew. Each change costs O(objects); for
+ * anything large use an informer's handlers. One thread at a time; it uses no
+ * loop. */
 typedef struct kin_push_store kin_push_store;
 
 /* Gets the content, in no particular order, after a change. Called inside the

@@ -78,11 +78,11 @@ typedef struct kin_queue_options {
   /* delta: objects that count as existing, besides those queued.
    * in order: if given, a list is taken apart into deletions and REPLACED, and
    * a resync into SYNC; else each is one change, REPLACED_ALL and SYNC_ALL,
-   * which the consumer applies at once (client-go's AtomicEvents; QF-03). */
+   * which the consumer applies at once (client-go's AtomicEvents). */
   kin_known_objects known;
 
-  /* What is queued of an object that is put in (DF-10); NULL: the object as it
-   * is. Called once for each object of each call that queues one; not for a
+  /* What is queued of an object that is put in; NULL: the object as it is.
+   * Called once for each object of each call that queues one; not for a
    * tombstone and not for what a resync queues, which have been through it. */
   kin_transform_cb transform;
   kin_queue_synced_cb on_synced; /* may be NULL */
@@ -121,17 +121,17 @@ KIN_EXTERN void kin_queue_free(kin_queue *queue);
  * nothing; but one other than KIN_ENOMEM and KIN_EALREADY counts as a first
  * change for kin_queue_has_synced, where noted. */
 
-/* The object is new, or has changed. FIFO makes no difference (FF-01). On a
- * delta or in-order queue an error counts as a first change (DF-02, QF-04). */
+/* The object is new, or has changed. FIFO makes no difference. On a delta or
+ * in-order queue an error counts as a first change. */
 KIN_EXTERN int kin_queue_add(kin_queue *queue, const kin_object *object);
 KIN_EXTERN int kin_queue_update(kin_queue *queue, const kin_object *object);
 
 /* The object is gone; `object` is its last state. FIFO: the key keeps its
- * place, which is skipped unless the key is added again before (FF-02). delta:
- * ignored if nobody has the key, neither the queue nor the known objects; a
- * failure to ask those counts as having it (DF-03). Of two deletions in a row
- * one stays, the older unless it is a tombstone (DF-04). in order: always
- * queued (QF-02), and an error counts as a first change. */
+ * place, which is skipped unless the key is added again before. delta: ignored
+ * if nobody has the key, neither the queue nor the known objects; a failure to
+ * ask those counts as having it. Of two deletions in a row one stays, the older
+ * unless it is a tombstone. in order: always queued, and an error counts as a
+ * first change. */
 KIN_EXTERN int kin_queue_delete(kin_queue *queue, const kin_object *object);
 
 /* The same for an object whose end was not seen: `object` is the last state
@@ -142,35 +142,33 @@ KIN_EXTERN int kin_queue_delete_tombstone(kin_queue *queue, kin_str key,
 /* These objects are all there is, as of `version` (at most 65,535 bytes, else
  * KIN_ETOOBIG). Not from inside a process callback (KIN_EALREADY).
  *
- * FIFO: they become the content, in the order given; nothing is told of others
- * (FF-03). delta: REPLACED or SYNC for each, then a tombstone for each queued
- * key and each known one that is not among them (DF-05, DF-06). On an error the
- * changes before it stay queued, and it counts as no list (DF-07): repeat it.
- * in order: one REPLACED_ALL; with known objects a tombstone for each queued
- * key, in order of their first changes, and then each known one, unless its
- * last change is a deletion or it is among the objects; then REPLACED for each,
- * in the order given (QF-05, QF-06).
+ * FIFO: they become the content, in the order given; nothing is told of others.
+ * delta: REPLACED or SYNC for each, then a tombstone for each queued key and
+ * each known one that is not among them. On an error the changes before it stay
+ * queued, and it counts as no list: repeat it. in order: one REPLACED_ALL; with
+ * known objects a tombstone for each queued key, in order of their first
+ * changes, and then each known one, unless its last change is a deletion or it
+ * is among the objects; then REPLACED for each, in the order given.
  * Cost: O(count + queued + known), at once. */
 KIN_EXTERN int kin_queue_replace(kin_queue *queue,
                                  const kin_object *const *objects, size_t count,
                                  kin_str version);
 
 /* Looks at all that is known again: SYNC for each known object without a queued
- * change (DF-09); in order without known objects one SYNC_ALL (QF-12); FIFO:
- * nothing (FF-05). What cannot be had is left out. Not from inside a process
- * callback (KIN_EALREADY). Cost: O(known), and in order + O(queued), at
+ * change; in order without known objects one SYNC_ALL; FIFO: nothing. What
+ * cannot be had is left out. Not from inside a process callback (KIN_EALREADY).
+ * Cost: O(known), and in order + O(queued), at
  * once. */
 KIN_EXTERN int kin_queue_resync(kin_queue *queue);
 
 /* Nothing has changed up to `version` (at most 65,535 bytes, else KIN_ETOOBIG).
  * Queued if emit_bookmarks is set, else ignored; it is no change for
- * kin_queue_has_synced (QF-13). */
+ * kin_queue_has_synced. */
 KIN_EXTERN int kin_queue_bookmark(kin_queue *queue, kin_str version);
 
 /* Puts back what was taken: at the end, as it was, untransformed; ignored if
- * the key is queued, with what is newer (OQ-01). All must have one key and be
- * of the types ADDED to SYNC. FIFO takes the newest, which must not be a
- * deletion.
+ * the key is queued, with what is newer. All must have one key and be of the
+ * types ADDED to SYNC. FIFO takes the newest, which must not be a deletion.
  * Errors: KIN_EINVAL for others, KIN_EKEY (several keys, or no change at all).
  * Cost: in order O(queued). */
 KIN_EXTERN int kin_queue_add_if_not_present(kin_queue *queue,
@@ -184,7 +182,7 @@ typedef struct kin_queue_item {
 
   bool is_initial; /* the queue had not synced before */
 
-  /* Set by the callback to put the item back (OQ-02): FIFO and delta as by
+  /* Set by the callback to put the item back: FIFO and delta as by
    * kin_queue_add_if_not_present; in order where it was, in front. */
   bool requeue;
 } kin_queue_item;
@@ -201,7 +199,7 @@ typedef int (*kin_queue_process_cb)(kin_queue *queue, kin_queue_item *item,
                                     void *data);
 
 /* Takes the oldest item out and has it processed. An item whose processing
- * fails is gone, unless `requeue` is set (DF-13).
+ * fails is gone, unless `requeue` is set.
  * Errors: KIN_EAGAIN (empty: nothing to do now), KIN_ECLOSED (empty and
  * closed), KIN_EINVAL (no callback, or its result was positive), KIN_EALREADY
  * (called from a process or pure callback of this queue), KIN_ENOMEM (nothing
@@ -210,9 +208,9 @@ KIN_EXTERN int kin_queue_pop(kin_queue *queue, kin_queue_process_cb process,
                              void *data);
 
 /* Takes as many as belong in a batch: up to batch_limit changes of the types
- * ADDED to SYNC, no two of one key, initial ones or later ones (QF-09). Several
- * go to `process_batch`, one alone to `process`, as do the other types. FIFO
- * and delta queues make no batches: the same as kin_queue_pop. Errors: see
+ * ADDED to SYNC, no two of one key, initial ones or later ones. Several go to
+ * `process_batch`, one alone to `process`, as do the other types. FIFO and
+ * delta queues make no batches: the same as kin_queue_pop. Errors: see
  * there. */
 KIN_EXTERN int kin_queue_pop_batch(kin_queue *queue,
                                    kin_queue_process_cb process_batch,
@@ -221,12 +219,12 @@ KIN_EXTERN int kin_queue_pop_batch(kin_queue *queue,
 /* Whether the initial content has been taken out, for ever from then on: all
  * that the first list queued, or nothing if another change came before it, or
  * if it was empty and one by one. delta: true already while the last one is
- * processed (DF-08); FIFO and in order: when that is done (FF-04, QF-08), and
- * not while it is put back in order. */
+ * processed; FIFO and in order: when that is done, and not while it is put back
+ * in order. */
 KIN_EXTERN bool kin_queue_has_synced(const kin_queue *queue);
 
 /* Says that nothing more will come, which is not enforced: pops go on until the
- * queue is empty, and then answer KIN_ECLOSED (DF-12). Not to be confused with
+ * queue is empty, and then answer KIN_ECLOSED. Not to be confused with
  * kin_queue_free. */
 KIN_EXTERN void kin_queue_close(kin_queue *queue);
 KIN_EXTERN bool kin_queue_is_closed(const kin_queue *queue);
@@ -236,8 +234,8 @@ KIN_EXTERN const char *kin_queue_name(const kin_queue *queue);
 
 /* The transform, and in *data, unless NULL, what to pass to it; NULL if there
  * is none. For a producer that gathers a list and wants its objects small
- * before they are put in (RF-16), with kin_object_transform; then they go
- * through the transform again (WL-10). */
+ * before they are put in, with kin_object_transform; then they go through the
+ * transform again. */
 KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
                                                 void **data);
 
@@ -245,11 +243,11 @@ KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
 KIN_EXTERN size_t kin_queue_count(const kin_queue *queue);
 
 /* Whether pending_limit items or more wait: time to stop reading what is to be
- * put in, until this is false again (QF-16). Nothing is ever refused for it. */
+ * put in, until this is false again. Nothing is ever refused for it. */
 KIN_EXTERN bool kin_queue_is_full(const kin_queue *queue);
 
-/* A copy of what is queued for a key, to be freed with kin_deltas_free
- * (OQ-05). Errors: KIN_ENOENT, KIN_ENOMEM. Cost: in order O(queued). */
+/* A copy of what is queued for a key, to be freed with kin_deltas_free. Errors:
+ * KIN_ENOENT, KIN_ENOMEM. Cost: in order O(queued). */
 KIN_EXTERN int kin_queue_get(const kin_queue *queue, kin_str key,
                              kin_deltas **out);
 
@@ -260,9 +258,9 @@ typedef struct kin_queue_cursor {
 } kin_queue_cursor;
 
 /* The newest change of each queued key, in the order of their turns, or, if in
- * order, every change: client-go's List and ListKeys (OQ-05). Returns false at
- * the end. *delta is borrowed until the queue changes, and no scan may be
- * continued after it has. */
+ * order, every change: client-go's List and ListKeys. Returns false at the end.
+ * *delta is borrowed until the queue changes, and no scan may be continued
+ * after it has. */
 KIN_EXTERN bool kin_queue_next(const kin_queue *queue, kin_queue_cursor *cursor,
                                kin_delta *delta);
 

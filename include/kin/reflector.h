@@ -27,8 +27,8 @@ extern "C" {
  * It has one scope: all namespaces, or one. It belongs to the loop's thread. */
 typedef struct kin_reflector kin_reflector;
 
-/* Asked when a resync is due, whether the store is to be resynced (RF-11); an
- * event callback. */
+/* Asked when a resync is due, whether the store is to be resynced; an event
+ * callback. */
 typedef bool (*kin_reflector_should_resync_cb)(kin_reflector *reflector,
                                                void *data);
 
@@ -51,12 +51,12 @@ typedef struct kin_reflector_options {
    * are group, version, plural, namespaces (at most one), label_selector,
    * field_selector, page_size, max_object_bytes, keep_managed_fields, fields,
    * metadata_only, no_watch_list, source, parameters, modify and its data,
-   * consistency, start_version, stale_after_ms and internal_error_retry_ms; data
-   * and transform_data have no effect; the rest must be as
+   * consistency, start_version, stale_after_ms and internal_error_retry_ms;
+   * data and transform_data have no effect; the rest must be as
    * KIN_INFORMER_OPTIONS_INIT has it.
    *
    * A list that comes as a watch is gathered, and given to the store at once as
-   * what it has come to when it is complete (WL-03, WL-04). */
+   * what it has come to when it is complete. */
   const kin_informer_options *resource;
 
   /* What it is written to; required, the struct is copied. What its ctx points
@@ -67,8 +67,7 @@ typedef struct kin_reflector_options {
    * resource, as kin_reflector_description. */
   const char *name;
 
-  /* The store is resynced so long after its last list or resync; 0: never
-   * (RF-11). */
+  /* The store is resynced so long after its last list or resync; 0: never. */
   uint32_t resync_ms;
   kin_reflector_should_resync_cb should_resync; /* NULL: always */
 
@@ -119,20 +118,20 @@ KIN_EXTERN void kin_reflector_get_status(const kin_reflector *reflector,
 /* Whether the first list is in the store. */
 KIN_EXTERN bool kin_reflector_has_synced(const kin_reflector *reflector);
 
-/* The version that the store has come to, "" before the first list (RF-13):
- * that of the list once replace has taken it, then of each change and bookmark.
- * Borrowed until the reflector reads on. */
+/* The version that the store has come to, "" before the first list: that of the
+ * list once replace has taken it, then of each change and bookmark. Borrowed
+ * until the reflector reads on. */
 KIN_EXTERN const char *
 kin_reflector_last_sync_version(const kin_reflector *reflector);
 
 /* Whether the server said that it does not have that version (expired, or newer
  * than its own), or its lists have none at all, so that the next list asks for
- * the newest there is (RF-15). */
+ * the newest there is. */
 KIN_EXTERN bool
 kin_reflector_is_last_sync_version_unavailable(const kin_reflector *reflector);
 
-/* The name, and the resource: "pods.v1", "deployments.v1.apps" (RF-17). They
- * live as long as the reflector. */
+/* The name, and the resource: "pods.v1", "deployments.v1.apps". They live as
+ * long as the reflector. */
 KIN_EXTERN const char *kin_reflector_name(const kin_reflector *reflector);
 KIN_EXTERN const char *
 kin_reflector_description(const kin_reflector *reflector);

@@ -26,9 +26,9 @@ extern "C" {
  *
  * A negative result of KIN_ENOMEM loses nothing: the watch is given up and
  * resumed at this change, a list is put in again 100 ms later. Any other of a
- * single change is logged, and the change is lost until the next list (RW-10);
- * of replace, it is reported, and a new list is made. A positive result counts
- * as KIN_EINVAL. */
+ * single change is logged, and the change is lost until the next list; of
+ * replace, it is reported, and a new list is made. A positive result counts as
+ * KIN_EINVAL. */
 typedef struct kin_reflector_store {
   size_t size;
   int (*add)(void *ctx, const kin_object *object);
@@ -39,8 +39,8 @@ typedef struct kin_reflector_store {
   int (*replace)(void *ctx, const kin_object *const *objects, size_t count,
                  kin_str version);
 
-  /* Look at everything again (RF-11). A failure is reported, changes nothing,
-   * and it is due again after resync_ms. NULL: nothing to do. */
+  /* Look at everything again. A failure is reported, changes nothing, and it is
+   * due again after resync_ms. NULL: nothing to do. */
   int (*resync)(void *ctx);
 
   /* Nothing has changed up to this version (client-go's
@@ -48,7 +48,7 @@ typedef struct kin_reflector_store {
   int (*bookmark)(void *ctx, kin_str version);
 
   /* The version that a watch has come to, after the change or the bookmark that
-   * brought it (client-go's ResourceVersionUpdater; RF-16). */
+   * brought it (client-go's ResourceVersionUpdater). */
   void (*update_version)(void *ctx, kin_str version);
 
   /* Asked after each change, and by kin_reflector_resume: whether reading is to

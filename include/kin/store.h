@@ -30,8 +30,8 @@ typedef struct kin_store kin_store;
 typedef struct kin_store_options {
   size_t size;
   const kin_allocator *allocator; /* NULL: the C library's */
-  /* What is kept of each object that is put in (ST-03). If it fails, the call
-   * does, and nothing has changed. NULL: the object as it is. */
+  /* What is kept of each object that is put in. If it fails, the call does, and
+   * nothing has changed. NULL: the object as it is. */
   kin_transform_cb transform;
   void *data; /* passed to transform */
 } kin_store_options;
@@ -47,8 +47,8 @@ KIN_EXTERN int kin_store_new(kin_store **out, const kin_store_options *options);
 KIN_EXTERN void kin_store_free(kin_store *store);
 
 /* Adds the object, or what the store's transform makes of it, or replaces the
- * one with its key; the store takes a reference of its own (TS-01: Add and
- * Update are the same). The store's version becomes the object's.
+ * one with its key; the store takes a reference of its own (Add and Update are
+ * the same). The store's version becomes the object's.
  * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
  * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform
  * (see kin_object_transform); KIN_EALREADY (called by the transform or by an
@@ -57,21 +57,21 @@ KIN_EXTERN void kin_store_free(kin_store *store);
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /* Removes the object with that key. The store's version stays.
- * Errors: KIN_ENOENT (TS-09: no change), KIN_EALREADY (called by an index
+ * Errors: KIN_ENOENT (no change), KIN_EALREADY (called by an index
  * callback). */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
 
 /* Removes the object with the key of `object`, if there is one, and takes the
- * version of `object` over in any case (TS-10): that of a delete event says how
- * far the store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY
- * (called by an index callback). */
+ * version of `object` over in any case: that of a delete event says how far the
+ * store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY (called
+ * by an index callback). */
 KIN_EXTERN int kin_store_delete_object(kin_store *store,
                                        const kin_object *object);
 
 /* Makes these objects, each put as by kin_store_put, the whole content, and
  * `version` the store's version. All or nothing: on an error nothing has
- * changed. Of several with one key the last counts (ST-02). An object whose key
- * stays keeps its place in a running scan.
+ * changed. Of several with one key the last counts. An object whose key stays
+ * keeps its place in a running scan.
  * Errors: those of kin_store_put; KIN_EINVAL also for an informer's store,
  * whose content comes from the server. Cost: O(old + new objects) at once, and
  * for as long as it lasts memory for both. */
@@ -94,21 +94,20 @@ typedef struct kin_store_op {
 } kin_store_op;
 
 /* Carries out the operations in order, with no callback in between but index
- * functions (TS-12). One that fails is skipped, and its `error` says why; all
- * others, whose `error` is 0, are applied (ST-05). The store's version becomes
- * that of the last applied operation's object, if that one has an object.
- * Objects are stored as they are: the transform is not called (ST-03). Deleting
- * an absent key is no failure. *failed, unless NULL, gets the number of
- * failures.
+ * functions. One that fails is skipped, and its `error` says why; all others,
+ * whose `error` is 0, are applied. The store's version becomes that of the last
+ * applied operation's object, if that one has an object. Objects are stored as
+ * they are: the transform is not called. Deleting an absent key is no failure.
+ * *failed, unless NULL, gets the number of failures.
  * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
  * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
  * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY. Cost: the sum of the operations'. */
 KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
                                   size_t count, size_t *failed);
 
-/* How far the store has come (TS-10): the version last set, verbatim, so it can
- * also go backwards; "" for a new store. Borrowed until it is set again. An
- * informer's store has none, since each of its scopes has one of its own, see
+/* How far the store has come: the version last set, verbatim, so it can also go
+ * backwards; "" for a new store. Borrowed until it is set again. An informer's
+ * store has none, since each of its scopes has one of its own, see
  * kin_informer_get_status; writing to it sets none. */
 KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
 
@@ -116,9 +115,9 @@ KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
  * does nothing. Errors: KIN_ENOMEM. */
 KIN_EXTERN int kin_store_bookmark(kin_store *store, kin_str version);
 
-/* The version as a number for a gauge that whoever collects metrics reads
- * (TS-13): its last 15 digits, which a double can hold; 0 for "". Returns
- * false, and leaves *value alone, if it is no number. */
+/* The version as a number for a gauge that whoever collects metrics reads: its
+ * last 15 digits, which a double can hold; 0 for "". Returns false, and leaves
+ * *value alone, if it is no number. */
 KIN_EXTERN bool kin_store_version_gauge(const kin_store *store, double *value);
 
 /* The object with that key, borrowed until the store changes, or NULL. */
@@ -186,7 +185,7 @@ typedef struct kin_index_options {
 #define KIN_INDEX_OPTIONS_INIT                                                 \
   { sizeof(kin_index_options), NULL, NULL, NULL, NULL }
 
-/* Adds an index; objects already in the store are indexed (TS-07).
+/* Adds an index; objects already in the store are indexed.
  * A store that is used alone indexes them before this returns, in O(objects);
  * an informer's store does it in bounded steps of later loop iterations, and
  * look-ups answer with what has been indexed so far until
@@ -215,8 +214,8 @@ typedef struct kin_index_cursor {
   uint32_t index;
 } kin_index_cursor;
 
-/* Begins a scan. Errors: KIN_ENOENT (no index of that name; TS-06). A value
- * nobody has is no error: the scan is empty. */
+/* Begins a scan. Errors: KIN_ENOENT (no index of that name). A value nobody has
+ * is no error: the scan is empty. */
 KIN_EXTERN int kin_store_by_index(const kin_store *store, const char *name,
                                   kin_str value, kin_index_cursor *cursor);
 
@@ -225,14 +224,14 @@ KIN_EXTERN const kin_object *kin_store_by_index_next(const kin_store *store,
                                                      kin_index_cursor *cursor);
 
 /* The objects that have one value in one index, by key in ascending order
- * (TS-06: IndexKeys). Free the list with kin_object_list_free.
+ * (IndexKeys). Free the list with kin_object_list_free.
  * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
  * Cost: O(n log n) for n objects found. */
 KIN_EXTERN int kin_store_list_by_index(const kin_store *store, const char *name,
                                        kin_str value, kin_object_list **out);
 
 /* The objects that share a value with `object`, which need not be in the store,
- * in one index: each once, by key in ascending order (TS-06: Index).
+ * in one index: each once, by key in ascending order (Index).
  * Errors: those of kin_store_list_by_index, KIN_EINVAL (NULL), KIN_EINDEX. */
 KIN_EXTERN int kin_store_list_like(const kin_store *store, const char *name,
                                    const kin_object *object,
@@ -244,8 +243,8 @@ KIN_EXTERN size_t kin_store_index_count(const kin_store *store,
 
 /* Scans the distinct values of an index, in no particular order: begin with a
  * zero-initialized cursor, which may be paused like one of kin_store_next.
- * Returns false at the end, or if the index does not exist (TS-06); else *value
- * is borrowed until the store changes. */
+ * Returns false at the end, or if the index does not exist; else *value is
+ * borrowed until the store changes. */
 KIN_EXTERN bool kin_store_index_next_value(const kin_store *store,
                                            const char *name, kin_cursor *cursor,
                                            kin_str *value);

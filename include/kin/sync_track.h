@@ -16,12 +16,12 @@ extern "C" {
 
 /* For handlers that work on: they hand objects to something slower and want to
  * know when all of the initial state has gone through that, too. client-go
- * calls it synctrack (SY-03 to SY-06). A tracker is synced when upstream is and
- * nothing of the initial state is still under way; then it stays synced.
+ * calls it synctrack. A tracker is synced when upstream is and nothing of the
+ * initial state is still under way; then it stays synced.
  *
  * Say "upstream has synced" only when the whole initial state has been handed
  * over: the synced event of a listener is that moment. Earlier, nothing may be
- * under way by chance, and the tracker would be synced too early (SY-05).
+ * under way by chance, and the tracker would be synced too early.
  *
  * No callback tells: who calls the last function that was missing sees
  * has_synced become true. One thread at a time; no loop is used. */
@@ -70,7 +70,7 @@ KIN_EXTERN bool kin_sync_set_has_synced(const kin_sync_set *set);
 KIN_EXTERN size_t kin_sync_set_count(const kin_sync_set *set);
 
 /* A value that is made when it is asked for, and again when it is asked for
- * after a notice that it has changed (SY-06). */
+ * after a notice that it has changed. */
 typedef struct kin_lazy kin_lazy;
 
 /* Makes the value: sets *value, which becomes the lazy value's. It may call

@@ -16,8 +16,7 @@ extern "C" {
 #endif
 
 /* Watches a resource until conditions hold, one after the other, and then calls
- * back once (client-go's Until, UntilWithSync and UntilWithoutRetry; TW-06,
- * TW-07). */
+ * back once (client-go's Until, UntilWithSync and UntilWithoutRetry). */
 typedef struct kin_until kin_until;
 
 /* Whether a condition holds, judged by one event: 1 yes, 0 not yet, a negative

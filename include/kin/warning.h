@@ -8,7 +8,7 @@ extern "C" {
 
 /* What an API server has to say beside its answer, such as that a version of a
  * resource is deprecated: one of a response's Warning header fields (RFC 7234,
- * 5.5; RE-05). The strings are valid during the call and never NULL. */
+ * 5.5). The strings are valid during the call and never NULL. */
 typedef struct kin_warning {
   int code;          /* three digits; API servers send 299 */
   const char *agent; /* who warns; "-" if it does not say */

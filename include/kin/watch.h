@@ -64,8 +64,7 @@ typedef void (*kin_watch_close_cb)(void *data);
 
 /* Watches from a version that the caller has, from a list for instance, without
  * listing, and resumes after every failure that can be mended, so that no
- * change is missed and none is seen twice (client-go's RetryWatcher; TW-01 to
- * TW-05).
+ * change is missed and none is seen twice (client-go's RetryWatcher).
  *
  * A watch that ends or breaks is resumed after the last event, at once if it
  * had been asked for a second ago or longer, else when that second is over; if
@@ -158,9 +157,9 @@ KIN_EXTERN void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
 /* An informer of its own, whose changes are shown as watch events: ADDED for
  * each object of the first list and each new one, MODIFIED, and DELETED with a
  * real object, also for one that a later list lacks (client-go's
- * NewIndexerInformerWatcher; TW-08). It survives everything an informer does,
- * 410 included; for that it may pass over states between two lists. There are
- * no bookmarks, no errors and no resyncs. Per object the order is that of the
+ * NewIndexerInformerWatcher). It survives everything an informer does, 410
+ * included; for that it may pass over states between two lists. There are no
+ * bookmarks, no errors and no resyncs. Per object the order is that of the
  * changes. */
 typedef struct kin_informer_watcher kin_informer_watcher;
 

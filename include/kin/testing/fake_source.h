@@ -36,8 +36,8 @@ typedef struct kin_fake_source_options {
   void (*wake)(void *data);
 
   /* Lists may come as watches (WatchList). By default they may not, as it is
-   * with client-go's fake clients (LW-04): a watch that is to begin with what
-   * there is fails with 422. */
+   * with client-go's fake clients: a watch that is to begin with what there is
+   * fails with 422. */
   bool watch_list;
   void *data; /* passed to wake */
 } kin_fake_source_options;
