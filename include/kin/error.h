@@ -66,15 +66,14 @@ KIN_EXTERN const char *kin_strerror(int code);
  * without its prefix for libuv's. Never NULL; static. */
 KIN_EXTERN const char *kin_err_name(int code);
 
-/* The kind of failure that an error event reports. */
+/* The kind of failure that an error event reports. A known reason of a Status
+ * decides before its code; 429 is always THROTTLED. */
 typedef enum kin_error_class {
   KIN_CLASS_NONE = 0,
   KIN_CLASS_DNS,       /* the server's name did not resolve */
   KIN_CLASS_CONNECT,   /* no connection, or it broke */
   KIN_CLASS_TLS,       /* handshake or certificate */
-  KIN_CLASS_AUTH,      /* 401, or no usable token. The class of AUTH to
-                        * THROTTLED also comes from the reason of a Status, if
-                        * it has one */
+  KIN_CLASS_AUTH,      /* 401, or no usable token */
   KIN_CLASS_FORBIDDEN, /* 403 */
   KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
   KIN_CLASS_THROTTLED, /* 429 */

@@ -68,7 +68,7 @@ typedef struct kin_event {
   kin_str namespace_;
   kin_str resource_version;
   /* synced, relisted: number of objects that this listener has been shown. If
-   * it asks for neither adds nor deletes: number in the store. */
+   * on_add or on_delete is NULL: number in the store. */
   size_t objects;
 } kin_event;
 
