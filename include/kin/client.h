@@ -84,14 +84,14 @@ typedef struct kin_client_options {
   bool accept_gzip;
 
   /* Verify each list that came as a watch against a full list of the same
-   * version; for tests and debugging. The client requests the full list once
-   * the first is in the store. A request that fails is repeated every second,
-   * unless the version has expired. The comparison covers keys, uids and
-   * versions. With a transform it also covers the transform's results; the
+   * version; for tests and debugging. The client requests the full list when
+   * the first one is in the store. A request that fails is repeated every
+   * second, unless the version has expired. The comparison covers keys, uids
+   * and versions. With a transform it also covers the transform's results; the
    * transform runs once more for that.
    *
    * A difference is an ERROR in the log and is counted
-   * (kin_status.inconsistent_lists). It goes to on_error of the informer with
+   * (kin_status.inconsistent_lists). The informer's on_error is called with
    * KIN_EINCONSISTENT, retry_in_ms 0, and the first keys in its message; of the
    * answers only KIN_STOP counts. The check changes nothing in the store. A
    * source of the program's own is asked for that list while its watch is open.
@@ -147,8 +147,8 @@ typedef struct kin_client_options {
    * compared, in small steps, mutation_check_ms after start and again that long
    * after each comparison. When an object leaves the store, up to 64 KiB of it
    * are compared once more. Costs an eighth of the objects' memory, and per
-   * comparison the CPU time to read all objects, about 1 us for an object of 5
-   * KB.
+   * comparison the CPU time to read all objects, about 1 us for an object of
+   * 5 KB.
    *
    * PROTECT: in addition, a write faults (SIGSEGV) at its instruction, and
    * fails with EFAULT in a system call. Each object lies on pages of its own,
@@ -159,8 +159,8 @@ typedef struct kin_client_options {
   kin_mutation_check mutation_check;
   uint32_t mutation_check_ms; /* 0: 1 s; at most an hour */
 
-  /* How many lists of all informers run at a time; 0: 4; at most 65,536. The
-   * others wait for their turn, for as long as list_turn_ms says. */
+  /* Maximum number of lists of all informers at a time; 0: 4; at most 65,536.
+   * The others wait for their turn, for as long as list_turn_ms says. */
   size_t max_lists;
 
   /* Impersonation. The server checks that the owner of the credentials may
@@ -188,7 +188,7 @@ typedef struct kin_client_options {
    * requests in a thousand seconds, 5000 for five a second; at most a million a
    * second. burst: how many at once, after a pause; at most a million.
    *
-   * Lists, each page of one, streams that stand for lists, checks, and retried
+   * Lists, each page of one, lists that come as watches, checks, and retried
    * watches wait for their turn, in order. A watch after a list, or after a
    * watch that ended well, does not wait. Requests to a source of the program's
    * own do not wait.
@@ -201,8 +201,8 @@ typedef struct kin_client_options {
   uint32_t qps_milli;
   uint32_t burst;
 
-  /* How long one of the max_lists lists may keep others waiting; 0: 5 s; at
-   * most an hour. A list that is not complete by then goes on, but no longer
+  /* Time for which one of the max_lists lists may keep others waiting; 0: 5 s;
+   * at most an hour. A list that is not complete by then goes on, but no longer
    * counts. So a list that comes byte by byte, or never, delays any other list
    * by at most this time for every max_lists lists before that one. An overdue
    * list is logged as a warning and counted (kin_status.overdue_lists). */
@@ -253,16 +253,16 @@ typedef void (*kin_client_close_cb)(void *data);
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);
 
-/* Whether the client's handles keep uv_run alive: they do by default and after
- * ref, not after unref. Closing always completes in a running loop. */
+/* Sets whether the client's handles keep uv_run alive. They do by default and
+ * after ref, not after unref. Closing always completes in a running loop. */
 KIN_EXTERN void kin_client_ref(kin_client *client);
 KIN_EXTERN void kin_client_unref(kin_client *client);
 
-/* What was wrong with the options of the last function that opened something on
- * this client (an informer, a listener, a reflector, ...): a text for people as
- * that of kin_client_options.problem, such as "plural: "Pods" is no resource
- * name". The same text is an ERROR in the log. "" if that function succeeded,
- * or failed for another reason. Borrowed until the next such call. */
+/* The error text of the options in the last call that opened something on this
+ * client (an informer, a listener, a reflector, ...): a text for people as that
+ * of kin_client_options.problem, such as "plural: "Pods" is no resource name".
+ * The same text is an ERROR in the log. "" if that call succeeded, or failed
+ * for another reason. Borrowed until the next such call. */
 KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
 /* The loop given to kin_client_open. */

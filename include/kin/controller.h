@@ -79,7 +79,7 @@ typedef struct kin_controller_options {
   /* For logs, at most 255 bytes, copied. NULL or "": the resource. */
   const char *name;
 
-  /* How long after a list or a resync all objects are resynced; 0: never.
+  /* Time after a list or a resync until all objects are resynced; 0: never.
    * should_resync may refuse (client-go's FullResyncPeriod, ShouldResync). */
   uint32_t resync_ms;
   kin_controller_should_resync_cb should_resync; /* NULL: always */
@@ -146,8 +146,8 @@ KIN_EXTERN int kin_controller_start(kin_controller *controller);
 KIN_EXTERN int kin_controller_close(kin_controller *controller,
                                     kin_controller_close_cb cb, void *data);
 
-/* Whether the first list has been processed: kin_queue_has_synced of the
- * controller's queue. */
+/* Returns whether the first list has been processed: kin_queue_has_synced of
+ * the controller's queue. */
 KIN_EXTERN bool kin_controller_has_synced(const kin_controller *controller);
 
 /* The version that the queue has come to, "" before the first list. Borrowed

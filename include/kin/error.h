@@ -89,7 +89,7 @@ typedef enum kin_error_class {
  * Never NULL; static. */
 KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
 
-/* What the library does after a failure. */
+/* The library's action after a failure. */
 typedef enum kin_retry {
   KIN_RETRY = 0,   /* try again after retry_in_ms (the default) */
   KIN_RETRY_AFTER, /* try again after the answer's retry_after_ms */

@@ -25,8 +25,8 @@ extern "C" {
  * an object from the future has age 0. One thread at a time. */
 typedef struct kin_expiring_store kin_expiring_store;
 
-/* Whether an object that was put `age_ms` ago is expired. Pure: may call
- * kin_object_* only. */
+/* Returns whether an object that was put `age_ms` ago is expired. Pure: may
+ * call kin_object_* only. */
 typedef bool (*kin_expired_cb)(const kin_object *object, uint64_t age_ms,
                                void *data);
 

@@ -95,7 +95,7 @@ KIN_EXTERN int kin_features_read_env(kin_features *features,
                                      kin_getenv_cb getenv_cb, kin_log_cb log,
                                      void *data);
 
-/* Whether kin_features_read_env has succeeded. */
+/* Returns whether kin_features_read_env has succeeded. */
 KIN_EXTERN bool kin_features_has_read_env(const kin_features *features);
 
 #ifdef __cplusplus

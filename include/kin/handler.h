@@ -79,8 +79,8 @@ typedef struct kin_event {
 typedef void (*kin_event_cb)(struct kin_informer *informer,
                              const kin_event *event, void *data);
 
-/* Whether a listener gets the changes of an object. Pure: may call kin_object_*
- * only, and must give the same answer for the same object. */
+/* Returns whether a listener gets the changes of an object. Pure: may call
+ * kin_object_* only, and must give the same answer for the same object. */
 typedef bool (*kin_filter_cb)(const kin_object *object, void *data);
 
 typedef struct kin_listener_options {
@@ -139,9 +139,9 @@ KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
 
 /* Ends a registration at once: before the start, in use, or while the informer
  * is closing. Queued notifications are dropped and no further callback comes,
- * so there is nothing to wait for. What `data` points to may be freed when this
- * returns; if this is called from one of the listener's own callbacks, when
- * that callback has returned.
+ * so there is nothing to wait for. The target of `data` may be freed when this
+ * returns; inside one of the listener's own callbacks, when that callback has
+ * returned.
  *
  * The pointer is invalid afterwards, as after free: close a listener at most
  * once, and not after the informer's close callback. NULL is allowed. Other
@@ -155,7 +155,7 @@ KIN_EXTERN void kin_listener_close(kin_listener *listener);
 KIN_EXTERN void kin_listener_pause(kin_listener *listener);
 KIN_EXTERN void kin_listener_resume(kin_listener *listener);
 
-/* Whether the synced event has been delivered. */
+/* Returns whether the synced event has been delivered. */
 KIN_EXTERN bool kin_listener_has_synced(const kin_listener *listener);
 
 /* The name from the options, or the default one. Borrowed until the listener is

@@ -20,8 +20,8 @@ extern "C" {
  * the heap uses no loop. */
 typedef struct kin_heap kin_heap;
 
-/* Whether a comes out before b: a strict weak order; equal items come out in
- * any order. Pure: must not call the heap. */
+/* Returns whether a comes out before b: a strict weak order; equal items come
+ * out in any order. Pure: must not call the heap. */
 typedef bool (*kin_less_cb)(const void *a, const void *b, void *data);
 
 typedef struct kin_heap_options {

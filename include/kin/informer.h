@@ -25,7 +25,7 @@ extern "C" {
  * state of its own. */
 typedef struct kin_informer kin_informer;
 
-/* What a scope is doing. */
+/* The state of a scope. */
 typedef enum kin_state {
   KIN_STATE_IDLE = 0,     /* not started, stopped by an answer, or closed */
   KIN_STATE_SYNCING,      /* no complete list yet, or no watch after it */
@@ -71,8 +71,8 @@ typedef struct kin_status {
                                 * client */
   uint64_t inconsistent_lists; /* lists that differed */
 
-  /* How long the scope has waited for its turn to list, behind max_lists others
-   * of its client; UINT64_MAX: it does not wait. */
+  /* Time that the scope has waited for its turn to list, behind max_lists
+   * others of its client; UINT64_MAX: it does not wait. */
   uint64_t turn_wait_ms;
   /* The same for the client's own limit of requests (qps_milli). */
   uint64_t limit_wait_ms;
@@ -111,9 +111,9 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
 typedef void (*kin_error_cb)(kin_informer *informer, kin_error_event *event,
                              void *data);
 
-/* Called once for each object of the informer that the program has written to,
- * if the client looks for such writes (kin_client_options.mutation_check); an
- * event callback. What `mutation` points to is valid during the call. */
+/* Called once for each object of the informer that was written to, if the
+ * client looks for such writes (kin_client_options.mutation_check); an event
+ * callback. `mutation` is valid during the call. */
 typedef void (*kin_informer_mutation_cb)(kin_informer *informer,
                                          const kin_mutation *mutation,
                                          void *data);
@@ -121,10 +121,10 @@ typedef void (*kin_informer_mutation_cb)(kin_informer *informer,
 /* Called once when an informer is gone. */
 typedef void (*kin_informer_close_cb)(void *data);
 
-/* How new a list has to be. No list may be older than what the scope has
- * seen. */
+/* The required freshness of lists. No list may be older than the data that the
+ * scope has seen. */
 typedef enum kin_consistency {
-  KIN_CONSISTENCY_ANY = 0,    /* what the server has in its cache */
+  KIN_CONSISTENCY_ANY = 0,    /* the data in the server's cache */
   KIN_CONSISTENCY_AT_LEAST,   /* the first list: not older than start_version */
   KIN_CONSISTENCY_MOST_RECENT /* each list: the newest version */
 } kin_consistency;
@@ -213,8 +213,8 @@ typedef struct kin_informer_options {
    * only is not.
    *
    * An object on which the transform fails stops nothing else. The state before
-   * stays in the store if it is of the same object (uid); otherwise the object
-   * is not stored. A deletion then comes with the cached state. The failure is
+   * stays in the store if it is of the same object (uid); otherwise the store
+   * has none. A deletion then comes with the cached state. The failure is
    * reported once for each state, through on_error with KIN_CLASS_DECODE,
    * retry_in_ms 0 and the key in the message. Of several failures at once, the
    * event has the first key and the number of the others; the log names each.
@@ -243,9 +243,9 @@ typedef struct kin_informer_options {
    * kin_informer_verify and at the same cost. 0: never; at most an hour. */
   uint32_t stale_after_ms;
 
-  /* How long a watch that ends with an internal error (500) is repeated without
-   * a wait; then the informer lists. 0: such a watch is repeated after waits,
-   * without a limit; at most a day. */
+  /* Time for which a watch that ends with an internal error (500) is repeated
+   * without a wait; then the informer lists. 0: such a watch is repeated after
+   * waits, without a limit; at most a day. */
   uint32_t internal_error_retry_ms;
 
   /* Delete the stored objects if the resource has vanished (404), as after the
@@ -322,12 +322,12 @@ KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
                                           const char *namespace_);
 
 /* Removes a namespace. Its request ends at once; on_error, on_state and its
- * status end with it. What has been received but not stored is dropped. Its
- * stored objects are deleted with the reason KIN_DELETE_SCOPE_REMOVED, in
- * bounded steps of later loop iterations; until then they stay readable. Every
- * listener gets a delete for each object that it knows, and then nothing more
- * of this namespace. If memory runs out meanwhile, the deletion is tried again,
- * which only the log says.
+ * status end with it. Objects received but not stored are dropped. Its stored
+ * objects are deleted with the reason KIN_DELETE_SCOPE_REMOVED, in bounded
+ * steps of later loop iterations; until then they stay readable. Every listener
+ * gets a delete for each object that it knows, and then nothing more of this
+ * namespace. If memory runs out meanwhile, the deletion is tried again, which
+ * only the log says.
  *
  * The last namespace may be removed, too: the informer then does nothing until
  * one is added. An informer that has not synced does so when all remaining
@@ -345,8 +345,8 @@ KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
 /* The cache. It lives until the informer's close callback. */
 KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
 
-/* Whether the first lists of all scopes are in the store, or once were: a
- * namespace that is added later does not change true to false. */
+/* Returns whether the first lists of all scopes are in the store, or once were:
+ * a namespace that is added later does not change true to false. */
 KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
 
 /* Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
@@ -379,7 +379,7 @@ typedef void (*kin_version_cb)(kin_informer *informer, int code,
                                const char *version, void *data);
 
 /* Waits until the store holds everything up to `version` in a scope. Example:
- * the program has written an object, was answered with this resourceVersion,
+ * the program has written an object, got this resourceVersion in the answer,
  * and wants to read its own write. cb comes from a later loop iteration, also
  * if the version has been reached already. Legal before the start; the wait
  * goes on as long as there is no watch. `namespace_` is a scope, as for
@@ -425,7 +425,7 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
  *
  * Silence is a proof only on the connection of a list that was at the version;
  * a source of the program's own that gives no bookmarks is asked for a list.
- * The answer 0 means that the watch says so. It is wrong
+ * The answer 0 means that the watch says so. This answer is wrong
  *
  *   - behind a proxy that spreads the requests of one connection over several
  *     API servers, one of which is stuck;

@@ -78,7 +78,8 @@ KIN_EXTERN int kin_informer_id_new(kin_informer_id **out,
  * NULL is allowed. */
 KIN_EXTERN void kin_informer_id_free(kin_informer_id *id);
 
-/* Whether the identifier is reserved now, so that its informer may publish. */
+/* Returns whether the identifier is reserved now, so that its informer may
+ * publish. */
 KIN_EXTERN bool kin_informer_id_is_reserved(const kin_informer_id *id);
 
 /* The parts of an identifier; never NULL; they live as long as the identifier.

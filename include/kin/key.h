@@ -26,9 +26,9 @@ extern "C" {
  * bytes, a slash, a name of 253. */
 #define KIN_KEY_SIZE 318
 
-/* Writes the key of `namespace_` (may be empty) and `name` and a NUL to `to`,
- * which has room for `size` bytes and may not overlap them. *key, unless `key`
- * is NULL, gets the written bytes without the NUL.
+/* Writes the key of `namespace_` (may be empty) and `name`, and a NUL, to `to`.
+ * `to` has room for `size` bytes and must not overlap the two. *key, unless
+ * `key` is NULL, gets the written bytes without the NUL.
  * Errors: KIN_EKEY (empty name, or a slash in either), KIN_ETOOBIG (no room);
  * nothing is written then. */
 KIN_EXTERN int kin_key_make(char *to, size_t size, kin_str namespace_,

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Lists and gets from a store, such as an informer's, or from one namespace of
- * it. A lister is a plain value that owns nothing and may be copied. What it
- * borrows must outlive it. */
+ * it. A lister is a plain value that owns nothing and may be copied. The store
+ * and the namespace must outlive the lister. */
 typedef struct kin_lister {
   const kin_store *store;
   kin_str namespace_; /* empty: all namespaces, and objects without one */

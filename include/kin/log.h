@@ -6,9 +6,9 @@
 extern "C" {
 #endif
 
-/* How much a line matters. ERROR: a failure that needs the program's attention.
- * WARN: handled, but not expected. INFO: state changes, a handful per informer
- * and hour. DEBUG: every request. */
+/* The importance of a line. ERROR: a failure that needs the program's
+ * attention. WARN: handled, but not expected. INFO: state changes, a handful
+ * per informer and hour. DEBUG: every request. */
 typedef enum kin_log_level {
   KIN_LOG_DEFAULT = 0, /* of an option: KIN_LOG_WARN */
   KIN_LOG_ERROR = 1,

@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* What an informer has done, as plain numbers that are always kept. A program
- * reads them at any time; a program that does not pays a few additions. They
- * replace client-go's metrics providers. */
+/* Plain numbers that each informer always keeps. A program reads them at any
+ * time; a program that does not pays a few additions. These numbers replace
+ * client-go's metrics providers. */
 
 /* Why a scope gave up its position and listed again. */
 typedef enum kin_relist_reason {

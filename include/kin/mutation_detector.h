@@ -20,7 +20,8 @@ extern "C" {
  * The mutation check finds it sooner. It is meant for tests and debugging, and
  * costs nothing where it is off. */
 
-/* How a client looks for writes: see kin_client_options.mutation_check. */
+/* The ways in which a client looks for writes: see
+ * kin_client_options.mutation_check. */
 typedef enum kin_mutation_check {
   KIN_MUTATION_CHECK_OFF = 0,
   KIN_MUTATION_CHECK_CHECKSUM, /* compares all objects every second */

@@ -66,12 +66,12 @@ KIN_EXTERN kin_str kin_object_resource_version(const kin_object *object);
 KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
                                  kin_str *value);
 
-/* Whether only the key of the object was kept, because the object was over a
- * limit when it was received: kin_informer_options.max_object_bytes, or 10,000
- * levels of nesting, which is the limit of a Kubernetes API server. Key, uid,
- * resourceVersion and, up to 64 KiB of them, labels are right. The JSON has
- * only these, and apiVersion and kind if the server sent them. A program that
- * needs the rest has to get the object from the server. */
+/* Returns whether only the key of the object was kept, because the object was
+ * over a limit when it was received: kin_informer_options.max_object_bytes, or
+ * 10,000 levels of nesting, which is the limit of a Kubernetes API server. Key,
+ * uid, resourceVersion and, up to 64 KiB of them, labels are right. The JSON
+ * has only these, and apiVersion and kind if the server sent them. A program
+ * that needs the rest has to get the object from the server. */
 KIN_EXTERN bool kin_object_is_key_only(const kin_object *object);
 
 /* Bytes of memory the object occupies, its header included. */

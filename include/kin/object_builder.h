@@ -94,9 +94,9 @@ KIN_EXTERN int kin_object_builder_set_bool(kin_object_builder *builder,
                                            const char *pointer, bool value);
 
 /* A transform: makes what a store, a queue or an informer keeps instead of an
- * object that it is given. `out` is a builder that begins with `in`. What the
- * callback does not touch stays. If the callback changes nothing, `in` itself
- * is kept, without a copy.
+ * object that it is given. `out` is a builder that begins with `in`. Parts that
+ * the callback does not touch stay. If the callback changes nothing, `in`
+ * itself is kept, without a copy.
  *
  * The result keeps the key, uid and resourceVersion. An edit that sets or
  * removes metadata's name, namespace, uid or resourceVersion is KIN_EINVAL.

@@ -82,11 +82,11 @@ typedef struct kin_pager_options {
   const char *resource_version;
   const char *resource_version_match;
 
-  /* How many complete pages may wait behind the one that is being given, while
-   * one more is requested; at most 1,000. client-go's default is 10. So at most
-   * pages_ahead + 2 pages are in memory. If a page is larger than requested,
-   * reading stops at the number of items of that many pages (with a source of
-   * the program's own, if it can be paused). */
+  /* Number of complete pages that may wait behind the one that is being given,
+   * while one more is requested; at most 1,000. client-go's default is 10. So
+   * at most pages_ahead + 2 pages are in memory. If a page is larger than
+   * requested, reading stops at the number of items of that many pages (with a
+   * source of the program's own, if it can be paused). */
   uint32_t pages_ahead;
 
   /* Give no item before the list is complete (client-go's List, instead of

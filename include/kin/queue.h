@@ -223,12 +223,12 @@ KIN_EXTERN int kin_queue_pop_batch(kin_queue *queue,
                                    kin_queue_process_cb process_batch,
                                    kin_queue_process_cb process, void *data);
 
-/* Whether the initial content has been taken out; once true, always true. The
- * initial content is all that the first list queued. There is none if another
- * change came before that list, or if that list was empty and queued one by
- * one. delta: true already while the last item is processed. FIFO and in order:
- * true when the last item has been processed; in order, not while it is put
- * back. */
+/* Returns whether the initial content has been taken out; once true, always
+ * true. The initial content is all that the first list queued. There is none if
+ * another change came before that list, or if that list was empty and queued
+ * one by one. delta: true already while the last item is processed. FIFO and in
+ * order: true when the last item has been processed; in order, not while it is
+ * put back. */
 KIN_EXTERN bool kin_queue_has_synced(const kin_queue *queue);
 
 /* Says that nothing more will come, which is not enforced: pops go on until the
@@ -251,9 +251,9 @@ KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
  * order. */
 KIN_EXTERN size_t kin_queue_count(const kin_queue *queue);
 
-/* Whether pending_limit items or more wait. The producer should then stop
- * reading, until this is false again. The queue never refuses an item for this
- * reason. */
+/* Returns whether pending_limit items or more wait. The producer should then
+ * stop reading, until this is false again. The queue never refuses an item for
+ * this reason. */
 KIN_EXTERN bool kin_queue_is_full(const kin_queue *queue);
 
 /* A copy of what is queued for a key; free it with kin_deltas_free.

@@ -60,8 +60,8 @@ typedef struct kin_reflector_options {
    * gets its final state in one call of replace. */
   const kin_informer_options *resource;
 
-  /* The target of the writes; required, the struct is copied. What its ctx
-   * points to must outlive the reflector. */
+  /* The target of the writes; required, the struct is copied. The target of its
+   * ctx must outlive the reflector. */
   const kin_reflector_store *store;
 
   /* For logs and error messages, at most 255 bytes, copied. NULL or "": the
@@ -117,7 +117,7 @@ KIN_EXTERN int kin_reflector_close(kin_reflector *reflector,
 KIN_EXTERN void kin_reflector_get_status(const kin_reflector *reflector,
                                          kin_status *status);
 
-/* Whether the first list is in the store. */
+/* Returns whether the first list is in the store. */
 KIN_EXTERN bool kin_reflector_has_synced(const kin_reflector *reflector);
 
 /* The version that the store has come to, "" before the first list: that of the
@@ -126,9 +126,9 @@ KIN_EXTERN bool kin_reflector_has_synced(const kin_reflector *reflector);
 KIN_EXTERN const char *
 kin_reflector_last_sync_version(const kin_reflector *reflector);
 
-/* Whether the server said that it does not have that version (expired, or newer
- * than its own), or its lists have no version at all. The next list then asks
- * for the newest version. */
+/* Returns whether the server said that it does not have that version (expired,
+ * or newer than its own), or its lists have no version at all. The next list
+ * then asks for the newest version. */
 KIN_EXTERN bool
 kin_reflector_is_last_sync_version_unavailable(const kin_reflector *reflector);
 

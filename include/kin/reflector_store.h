@@ -52,8 +52,8 @@ typedef struct kin_reflector_store {
   void (*update_version)(void *ctx, kin_str version);
 
   /* Asked after each change and by kin_reflector_resume: whether to pause
-   * reading until kin_reflector_resume is called. What has been read already
-   * still comes. NULL: never. */
+   * reading until kin_reflector_resume is called. Changes that have been read
+   * already still come. NULL: never. */
   bool (*is_full)(void *ctx);
   void *ctx;
 } kin_reflector_store;

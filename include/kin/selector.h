@@ -47,12 +47,13 @@ KIN_EXTERN int kin_selector_nothing(kin_selector **out,
 /* Frees a selector. NULL is allowed. */
 KIN_EXTERN void kin_selector_free(kin_selector *selector);
 
-/* Whether all requirements hold. NULL matches everything. Never allocates.
- * Cost: O(bytes of the labels) for each requirement. */
+/* Returns whether all requirements hold. NULL matches everything. Never
+ * allocates. Cost: O(bytes of the labels) for each requirement. */
 KIN_EXTERN bool kin_selector_matches(const kin_selector *selector,
                                      const kin_object *object);
 
-/* Whether the selector matches everything, or nothing, whatever the labels. */
+/* Returns whether the selector matches everything, or nothing, whatever the
+ * labels. */
 KIN_EXTERN bool kin_selector_is_everything(const kin_selector *selector);
 KIN_EXTERN bool kin_selector_is_nothing(const kin_selector *selector);
 

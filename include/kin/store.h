@@ -174,7 +174,7 @@ typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
  * return them, and fails even if it does not. */
 KIN_EXTERN int kin_index_emit(kin_index_values *values, kin_str value);
 
-/* How an index gets its values: by a JSON Pointer of at most 64 tokens or by a
+/* The source of an index's values: a JSON Pointer of at most 64 tokens or a
  * callback. A pointer names a string, a number or a boolean (their JSON text is
  * the value). `*` as a whole reference token means every element of an array or
  * member of an object: "/spec/nodeName", "/metadata/labels/app",
@@ -205,7 +205,7 @@ typedef struct kin_index_options {
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);
 
-/* Whether the index exists and covers all objects. */
+/* Returns whether the index exists and covers all objects. */
 KIN_EXTERN bool kin_store_index_ready(const kin_store *store, const char *name);
 
 /* Scans the names of the indices, in the order in which they were added: begin

@@ -19,12 +19,12 @@ extern "C" {
  * back once (client-go's Until, UntilWithSync and UntilWithoutRetry). */
 typedef struct kin_until kin_until;
 
-/* Whether a condition holds, judged by one event: 1 yes, 0 not yet; a negative
- * code if it never will, which ends the wait. A good condition asks what the
- * object is (the pod is ready), not what has changed (it became ready). A
- * DELETED event shows the last state, in which a condition may well hold. ERROR
- * events (kin_until_open only) come, too, and have no object. An event
- * callback. */
+/* Returns whether a condition holds, judged by one event: 1 yes, 0 not yet; a
+ * negative code if it never will, which ends the wait. A good condition asks
+ * what the object is (the pod is ready), not what has changed (it became
+ * ready). A DELETED event shows the last state, in which a condition may well
+ * hold. ERROR events (kin_until_open only) come, too, and have no object. An
+ * event callback. */
 typedef int (*kin_until_condition_cb)(const kin_watch_event *event, void *data);
 
 /* Called once, when the cache is complete: whether the wait is over already. 1

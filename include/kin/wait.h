@@ -20,9 +20,9 @@ extern "C" {
  * Only the program's conditions are polled. */
 typedef struct kin_wait kin_wait;
 
-/* Whether a condition of the program holds; once it does, it is not checked
- * again. Called by the loop, at once and then every 100 ms, never inside a kin_
- * call. */
+/* Returns whether a condition of the program holds; once it does, it is not
+ * checked again. Called by the loop, at once and then every 100 ms, never
+ * inside a kin_ call. */
 typedef bool (*kin_wait_check_cb)(void *data);
 
 /* One thing to wait for: exactly one of informer, listener and check is set. */
