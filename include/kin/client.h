@@ -55,9 +55,9 @@ typedef struct kin_client_options {
   void *log_data;          /* passed to log */
   kin_log_level log_level; /* highest level that is passed */
 
-  /* For each address; 0: 10 s; at most an hour. If packets were dropped, not
-   * refused, the client uses the server again at most this long plus 5 s after
-   * packets pass again. */
+  /* For each address; 0: 10 s; at most an hour. If the network drops packets
+   * and refuses none, the client uses the server again at most this long plus
+   * 5 s after packets pass again. */
   uint32_t connect_timeout_ms;
   /* Until a response's head, and between two reads of a list's body; 0: 30 s;
    * at most an hour. */

@@ -42,7 +42,7 @@ typedef struct kin_feed_request {
   /* Both selectors are as in kin_informer_options, or as its modifier has set
    * them. */
   const char *label_selector;
-  const char *field_selector; /* modifier has made them */
+  const char *field_selector;
 
   /* List: "" the newest version; "0" any; else by resource_version_match
    * ("Exact", "NotOlderThan"). Watch: the changes after this version. */
@@ -51,8 +51,7 @@ typedef struct kin_feed_request {
 
   const char *continue_token; /* list: continue where a page ended */
   uint32_t limit;             /* list: at most this many items; 0: all */
-  uint32_t timeout_s;         /* end the answer after this many seconds; 0:
-                               * never */
+  uint32_t timeout_s;         /* seconds until the answer ends; 0: never */
 
   /* Watch: first each current object as ADDED, then a bookmark with
    * is_initial_end, then changes. Set only if watch_list is set. */
@@ -196,9 +195,9 @@ typedef struct kin_feed_error {
   const char *reason;     /* a Status reason such as "Expired" */
   const char *message;
 
-  /* Without a status: a negative code; any other value stands for KIN_ESTATUS.
-   * Its class; NONE stands for the class that fits the code. KIN_EGONE is the
-   * same as 410. */
+  /* Used without a status. code: a negative code; any other value stands for
+   * KIN_ESTATUS. error_class: NONE stands for the class that fits the code.
+   * KIN_EGONE is the same as 410. */
   int code;
   kin_error_class error_class;
 } kin_feed_error;

@@ -100,9 +100,9 @@ KIN_EXTERN int kin_until_open(kin_until **out, kin_client *client,
 
 /* Watches with an informer watcher: begins with the current objects, as ADDED
  * events, and survives every failure, but may skip states between two lists.
- * With a precondition, conditions are first asked when the first list is
- * complete and the precondition has been asked. Without one, conditions are
- * asked about events as they come. The rest is as with kin_until_open.
+ * With a precondition, no condition is asked before the first list is complete
+ * and the precondition has been asked. Without one, conditions are asked about
+ * events as they come. The rest is as with kin_until_open.
  * Errors: those of kin_informer_watcher_open; KIN_EINVAL (no cb, a condition
  * without one, a version, without_retry, on_error); KIN_ETOOBIG
  * (conditions). */
