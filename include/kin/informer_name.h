@@ -52,7 +52,7 @@ KIN_EXTERN kin_informer_name *kin_informer_name_ref(kin_informer_name *name);
  * is allowed. */
 KIN_EXTERN void kin_informer_name_unref(kin_informer_name *name);
 
-/* Gives the name back: it may have another owner, and its identifiers are no
+/* Gives the name back: another owner may take it, and its identifiers are no
  * longer reserved. May be called again; NULL is allowed. */
 KIN_EXTERN void kin_informer_name_release(kin_informer_name *name);
 

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Plain numbers that each informer always keeps. A program reads them at any
- * time; a program that does not pays a few additions. These numbers replace
+/* Plain numbers that each informer always keeps. A program may read them at any
+ * time; without a reader they cost a few additions. These numbers replace
  * client-go's metrics providers. */
 
 /* Why a scope gave up its position and listed again. */

@@ -22,8 +22,8 @@ extern "C" {
  * an audit or a migration, and no cache.
  *
  * An item is given while the bytes of its page still arrive, so items of a page
- * that breaks off may have been given. Pages are requested as needed; how many
- * are in memory is bounded, see pages_ahead. Pages after the first are
+ * that breaks off may have been given. Pages are requested as needed; the
+ * number in memory is bounded, see pages_ahead. Pages after the first are
  * requested with the token alone; they are of the version of the first.
  *
  * A page is requested again, up to 10 times in a row, if nothing of it has
