@@ -27,8 +27,9 @@ typedef bool (*kin_wait_check_cb)(void *data);
 
 /* One thing to wait for: exactly one of informer, listener and check is set. */
 typedef struct kin_wait_for {
-  /* Name in log and error text. NULL, but not for a check: the resource, such
-   * as "deployments.v1.apps". At most 1,024 bytes; copied. */
+  /* Name in log and error text, required for a check. NULL: the resource, such
+   * as "deployments.v1.apps"; for a listener followed by the listener's name.
+   * At most 1,024 bytes; copied. */
   const char *name;
 
   /* Done when the informer or listener has synced (kin_informer_has_synced,
