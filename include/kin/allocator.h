@@ -8,16 +8,18 @@
 extern "C" {
 #endif
 
-/* Where memory comes from. Given once, in the options of a client (or of a
- * store that is used alone), copied, and inherited by everything made from it:
- * informers, listeners, stores, objects, views. Two clients may differ.
+/* The source of memory. A program gives an allocator once, in the options of a
+ * client (or of a store that is used alone). The allocator is copied, and
+ * inherited by everything made from that client or store: informers, listeners,
+ * stores, objects, views. Two clients may differ.
  *
  * The functions behave like malloc, realloc and free; `ctx` is passed through.
  * realloc also gets the old size. free is never called with NULL. An object may
  * be released on any thread, so free must be thread-safe if objects are handed
- * to other threads. NULL instead of an allocator means the C library's, and
- * pages mapped from the system for the objects of a client and for lists that
- * are not applied yet.
+ * to other threads.
+ *
+ * NULL instead of an allocator means the C library's. The objects of a client
+ * and lists that are not applied yet then lie in pages mapped from the system.
  *
  * Not covered: libuv's own memory (uv_replace_allocator), OpenSSL's
  * (CRYPTO_set_mem_functions), llhttp (allocates nothing) and the C library's

@@ -2,9 +2,9 @@
 #ifndef KIN_CACHE_H
 #define KIN_CACHE_H
 
-/* The pieces of client-go's tools/cache one by one, for programs that put them
- * together themselves: queues (queue.h), controllers (controller.h), reflectors
- * (reflector.h), and stores for special uses. An informer needs none of them. */
+/* The pieces of client-go's tools/cache one by one, for programs that combine
+ * them themselves: queues (queue.h), controllers (controller.h), reflectors
+ * (reflector.h), and stores for special uses. An informer does not use them. */
 
 #include <kin/controller.h>
 #include <kin/delta.h>

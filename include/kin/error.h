@@ -11,19 +11,20 @@ extern "C" {
 #endif
 
 /* Functions that can fail return 0 or a negative code. libuv's codes pass
- * through unchanged (UV_ECONNREFUSED, ...); the library's own lie in
- * [-5999, -5000]. A function that returns an error has started nothing, and no
- * callback will come for it. An out pointer to a handle or an object is NULL
- * then.
+ * through unchanged (UV_ECONNREFUSED, ...); the library's own lie in [-5999,
+ * -5000]. A function that returns an error has started nothing, and no callback
+ * will come for it. An out pointer to a handle or an object is NULL then.
  *
- * This holds for all functions of the library, so their headers do not repeat
- * it: an argument that is a pointer must not be NULL, unless the function's
- * text, or that of its options, says what NULL means. `data` and the `cb` of a
- * close function may always be NULL. A NULL that is not allowed does no harm: a
- * function that returns a code answers KIN_EINVAL and changes nothing; one that
- * returns a value answers 0, false, NULL, an empty kin_str or ""; a void
- * function does nothing, but sets what it would have filled in to zero. A
- * kin_str whose `data` is NULL counts as empty, whatever its length. */
+ * The following holds for all functions of the library, so the headers do not
+ * repeat it. A pointer argument must not be NULL, unless the function's text,
+ * or that of its options, says what NULL means. `data` and the `cb` of a close
+ * function may always be NULL.
+ *
+ * A NULL that is not allowed does no harm. A function that returns a code
+ * answers KIN_EINVAL and changes nothing. A function that returns a value
+ * answers 0, false, NULL, an empty kin_str or "". A void function does nothing,
+ * but sets what it would have filled in to zero. A kin_str whose `data` is NULL
+ * counts as empty, whatever its length. */
 #define KIN_ERRNO_MAP(XX)                                                      \
   XX(ENOMEM, -5000, "out of memory")                                           \
   XX(EINVAL, -5001, "invalid argument")                                        \
@@ -65,14 +66,14 @@ KIN_EXTERN const char *kin_strerror(int code);
  * without its prefix for libuv's. Never NULL; static. */
 KIN_EXTERN const char *kin_err_name(int code);
 
-/* What kind of failure an error event tells about. */
+/* The kind of failure that an error event reports. A known reason of a Status
+ * decides before its code; 429 is always THROTTLED. */
 typedef enum kin_error_class {
   KIN_CLASS_NONE = 0,
   KIN_CLASS_DNS,       /* the server's name did not resolve */
   KIN_CLASS_CONNECT,   /* no connection, or it broke */
   KIN_CLASS_TLS,       /* handshake or certificate */
-  KIN_CLASS_AUTH,      /* 401, or no usable token; these four by the reason of
-                        * a Status, too, if it has one */
+  KIN_CLASS_AUTH,      /* 401, or no usable token */
   KIN_CLASS_FORBIDDEN, /* 403 */
   KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
   KIN_CLASS_THROTTLED, /* 429 */
@@ -88,21 +89,21 @@ typedef enum kin_error_class {
  * Never NULL; static. */
 KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
 
-/* What is done after a failure. */
+/* The library's action after a failure. */
 typedef enum kin_retry {
   KIN_RETRY = 0,   /* try again after retry_in_ms (the default) */
   KIN_RETRY_AFTER, /* try again after the answer's retry_after_ms */
-  KIN_STOP         /* give up; the cache keeps what it has */
+  KIN_STOP         /* give up; the cache keeps its objects */
 } kin_retry;
 
 /* One failure to list or watch, given to the on_error of an informer, a
  * reflector, a controller or a watcher. The strings are valid during the call
- * and never NULL ("" if there is nothing to say). */
+ * and never NULL (but may be ""). */
 typedef struct kin_error_event {
   int code;                    /* negative */
   kin_error_class error_class; /* never KIN_CLASS_NONE */
-  int status;                  /* HTTP or Status code; that of the reason, if
-                                * a Status has no other; 0 if there was none */
+  int status;                  /* HTTP or Status code; that of the reason, if a
+                                * Status has no other; 0: none */
   const char *reason;          /* Status reason such as "Expired" */
   const char *message;         /* for people, on one line: what failed, such as
                                 * "list of pods in kube-system", and why */

@@ -16,17 +16,17 @@
 extern "C" {
 #endif
 
-/* Objects by key that are forgotten after a while: client-go's ExpirationCache
- * (EX-01). Nothing runs in the background: an object is found to be expired,
- * and removed, when it is asked for. Memory of what nobody asks for is given
- * back by a scan with kin_expiring_store_next, in as small steps as one likes.
+/* Objects by key that expire: client-go's ExpirationCache. Nothing runs in the
+ * background. A look-up finds that an object has expired, and removes it. A
+ * scan with kin_expiring_store_next frees the memory of expired objects that no
+ * look-up asks for, in steps of any size.
  *
- * It uses no loop; the clock is the caller's, and need not be monotonic: an
- * object from the future has age 0. One thread at a time. */
+ * The store uses no loop. The clock is the caller's and need not be monotonic:
+ * an object from the future has age 0. One thread at a time. */
 typedef struct kin_expiring_store kin_expiring_store;
 
-/* Whether an object that was put `age_ms` ago is expired. Pure: may call
- * kin_object_* only. */
+/* Returns whether an object that was put `age_ms` ago is expired. Pure: may
+ * call kin_object_* only. */
 typedef bool (*kin_expired_cb)(const kin_object *object, uint64_t age_ms,
                                void *data);
 
@@ -39,7 +39,7 @@ typedef struct kin_expiring_store_options {
   uint64_t (*now_ms)(void *ctx);
   void *now_ctx;
 
-  /* Objects older than this are expired, not those of exactly this age (EX-02);
+  /* Objects older than this are expired, objects of exactly this age are not;
    * 0: objects do not expire. Not used with is_expired. */
   uint64_t ttl_ms;
   kin_expired_cb is_expired;
@@ -48,18 +48,19 @@ typedef struct kin_expiring_store_options {
 #define KIN_EXPIRING_STORE_OPTIONS_INIT                                        \
   { sizeof(kin_expiring_store_options), NULL, NULL, NULL, 0, NULL, NULL }
 
-/* Options are copied. Errors: KIN_EINVAL (options, or no clock), KIN_ENOTSUP
- * (options of a newer version), KIN_ENOMEM. */
+/* Makes an empty store. Options are copied.
+ * Errors: KIN_EINVAL (options, or no clock), KIN_ENOTSUP (options of a newer
+ * version), KIN_ENOMEM. */
 KIN_EXTERN int
 kin_expiring_store_new(kin_expiring_store **out,
                        const kin_expiring_store_options *options);
 
-/* NULL is allowed. Cost: O(objects). */
+/* Frees a store. NULL is allowed. Cost: O(objects). */
 KIN_EXTERN void kin_expiring_store_free(kin_expiring_store *store);
 
 /* As kin_store_put, kin_store_delete, kin_store_delete_object,
  * kin_store_replace and kin_store_bookmark, errors included. Putting and
- * replacing begin a new life of the objects. */
+ * replacing set the objects' age to 0. */
 KIN_EXTERN int kin_expiring_store_put(kin_expiring_store *store,
                                       const kin_object *object);
 KIN_EXTERN int kin_expiring_store_delete(kin_expiring_store *store,
@@ -72,18 +73,18 @@ KIN_EXTERN int kin_expiring_store_replace(kin_expiring_store *store,
 KIN_EXTERN int kin_expiring_store_bookmark(kin_expiring_store *store,
                                            kin_str version);
 
-/* The object with that key, borrowed until the store is used again, or NULL; an
- * expired one is removed. */
+/* The object with that key, borrowed until the store is used again, or NULL. An
+ * expired object is removed. */
 KIN_EXTERN const kin_object *kin_expiring_store_get(kin_expiring_store *store,
                                                     kin_str key);
 
 /* The next object that is not expired, borrowed until the store is used again,
- * or NULL at the end; expired ones on the way are removed. Begin with a
+ * or NULL at the end. Expired objects on the way are removed. Begin with a
  * zero-initialized cursor; see kin_store_next. */
 KIN_EXTERN const kin_object *kin_expiring_store_next(kin_expiring_store *store,
                                                      kin_cursor *cursor);
 
-/* The next key, also of an object that is expired but has not been removed yet;
+/* The next key, also of an expired object that has not been removed yet;
  * removes nothing. Returns false at the end. */
 KIN_EXTERN bool kin_expiring_store_next_key(const kin_expiring_store *store,
                                             kin_cursor *cursor, kin_str *key);
@@ -91,8 +92,8 @@ KIN_EXTERN bool kin_expiring_store_next_key(const kin_expiring_store *store,
 /* Number of objects, expired ones that have not been removed yet included. */
 KIN_EXTERN size_t kin_expiring_store_count(const kin_expiring_store *store);
 
-/* As kin_store_resource_version. Unlike client-go's it follows every put
- * (EX-03), and no expiry. */
+/* As kin_store_resource_version. The version follows every put, unlike
+ * client-go's, and no expiry. */
 KIN_EXTERN kin_str
 kin_expiring_store_resource_version(const kin_expiring_store *store);
 

@@ -14,14 +14,14 @@
 extern "C" {
 #endif
 
-/* A priority queue in which everything has a key: what is put under a key that
- * is there replaces it and moves to where it belongs (HP rows). Items are the
- * caller's: any pointers but NULL, never looked into or freed. Keys are copied.
- * One thread at a time; it uses no loop. */
+/* A priority queue by key: an item that is put under an existing key replaces
+ * the old item and moves to its new place. Items are the caller's: any pointers
+ * but NULL, never looked into or freed. Keys are copied. One thread at a time;
+ * the heap uses no loop. */
 typedef struct kin_heap kin_heap;
 
-/* Whether a comes out before b: a strict weak order; of equal items any comes
- * first. Pure: must not call the heap. */
+/* Returns whether a comes out before b: a strict weak order; equal items come
+ * out in any order. Pure: must not call the heap. */
 typedef bool (*kin_less_cb)(const void *a, const void *b, void *data);
 
 typedef struct kin_heap_options {
@@ -33,22 +33,24 @@ typedef struct kin_heap_options {
 #define KIN_HEAP_OPTIONS_INIT                                                  \
   { sizeof(kin_heap_options), NULL, NULL, NULL }
 
-/* Options are copied. Errors: KIN_EINVAL (options, or no less), KIN_ENOTSUP
- * (options of a newer version), KIN_ENOMEM. */
+/* Makes an empty heap. Options are copied.
+ * Errors: KIN_EINVAL (options, or no less), KIN_ENOTSUP (options of a newer
+ * version), KIN_ENOMEM. */
 KIN_EXTERN int kin_heap_new(kin_heap **out, const kin_heap_options *options);
 
-/* NULL is allowed. Cost: O(items). */
+/* Frees a heap. NULL is allowed. Cost: O(items). */
 KIN_EXTERN void kin_heap_free(kin_heap *heap);
 
-/* Puts an item in, or in the place of the one with its key; *old, unless NULL,
- * gets that one, or NULL. An item whose order has changed is put again, before
- * anything else is done with the heap. Errors: KIN_EINVAL (NULL item), KIN_EKEY
- * (empty key), KIN_ECLOSED, KIN_ENOMEM; nothing has changed and *old is NULL.
+/* Puts an item in, or replaces the item with its key; *old, unless `old` is
+ * NULL, gets the replaced item, or NULL. If the order of an item has changed,
+ * put it again before any other use of the heap.
+ * Errors: KIN_EINVAL (NULL item), KIN_EKEY (empty key), KIN_ECLOSED,
+ * KIN_ENOMEM; nothing has changed then and *old is NULL.
  * Cost: O(log n). */
 KIN_EXTERN int kin_heap_put(kin_heap *heap, kin_str key, void *item,
                             void **old);
 
-/* Puts an item in unless its key is there: then KIN_EEXIST, and the item in the
+/* Puts an item in, unless its key exists: then KIN_EEXIST, and the item in the
  * heap stays. Other errors and cost as kin_heap_put. */
 KIN_EXTERN int kin_heap_put_new(kin_heap *heap, kin_str key, void *item);
 
@@ -58,18 +60,20 @@ typedef struct kin_heap_entry {
 } kin_heap_entry;
 
 /* Puts several items in, in order, as by kin_heap_put, up to the first error,
- * which is the result. *done, unless NULL, gets the number of those that are
- * in. Of a closed heap it is KIN_ECLOSED also if there are none. Items that are
- * replaced are not told: use kin_heap_put to own them. */
+ * which is the result. *done, unless `done` is NULL, gets the number of items
+ * put in. A closed heap answers KIN_ECLOSED also if there are no entries.
+ * Replaced items are not reported: a caller that must free them uses
+ * kin_heap_put. */
 KIN_EXTERN int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
                                 size_t count, size_t *done);
 
-/* Takes the item with that key out, wherever it stands; *item may be NULL.
+/* Takes the item with that key out, wherever it stands; `item` may be NULL.
  * Errors: KIN_ENOENT. Cost: O(log n). */
 KIN_EXTERN int kin_heap_delete(kin_heap *heap, kin_str key, void **item);
 
-/* Takes the first item out; *item may be NULL. Errors: KIN_ENOENT (empty, but
- * something may still come), KIN_ECLOSED (empty for good). Cost: O(log n). */
+/* Takes the first item out; `item` may be NULL.
+ * Errors: KIN_ENOENT (empty, but items may still come), KIN_ECLOSED (empty and
+ * closed). Cost: O(log n). */
 KIN_EXTERN int kin_heap_pop(kin_heap *heap, void **item);
 
 /* The first item, left where it is, or NULL. */
@@ -81,14 +85,15 @@ KIN_EXTERN void *kin_heap_get(const kin_heap *heap, kin_str key);
 /* Number of items. */
 KIN_EXTERN size_t kin_heap_count(const kin_heap *heap);
 
-/* Scans all items, in no particular order; begin with a zero-initialized
- * cursor, which may be paused like one of kin_store_next. Returns false at the
- * end; else *key, borrowed until its item is taken out, and *item; both may be
+/* Scans all items, in no particular order: begin with a zero-initialized
+ * cursor. A scan may be paused like one of kin_store_next. Returns false at the
+ * end. *key is borrowed until its item is taken out; `key` and `item` may be
  * NULL. */
 KIN_EXTERN bool kin_heap_next(const kin_heap *heap, kin_cursor *cursor,
                               kin_str *key, void **item);
 
-/* From now on nothing can be put in; what is in can be taken out. */
+/* After kin_heap_close no item can be put in; items in the heap can be taken
+ * out. */
 KIN_EXTERN void kin_heap_close(kin_heap *heap);
 KIN_EXTERN bool kin_heap_is_closed(const kin_heap *heap);
 

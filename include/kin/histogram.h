@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Values by magnitude: the n-th bucket counts those up to 4 to the power n that
- * are in no smaller one, the last all others. */
+/* A histogram of values: bucket n counts the values up to 4 to the power n that
+ * are in no smaller bucket, the last one all others. */
 #define KIN_HISTOGRAM_BUCKETS 16
 typedef struct kin_histogram {
   uint64_t count;

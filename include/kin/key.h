@@ -11,31 +11,33 @@
 extern "C" {
 #endif
 
-/* The key of an object: "namespace/name", or "name" for one without a namespace
- * (KY-01). Nothing is escaped, so neither part can contain a slash. The key of
- * an object in hand is kin_object_key, also of one that was deleted: a delete
- * always comes with an object (KY-02). These functions are for the keys of
- * objects that are not at hand, as a work queue holds them.
+/* The key of an object: "namespace/name", or "name" for an object without a
+ * namespace. Nothing is escaped, so neither part can contain a slash.
+ * kin_object_key is the key of an object, also of a deleted one: a delete
+ * always comes with an object. These functions are for keys without objects,
+ * such as those in a work queue.
  *
- * Making and splitting are each other's inverse: what one takes is exactly what
- * the other gives. client-go's are not; it takes "", "/name" and "namespace/",
- * and gives for the second a key that finds nothing (KY-03). */
+ * Making and splitting are each other's inverse: kin_key_split accepts exactly
+ * what kin_key_make writes. client-go's split also accepts "", "/name" and
+ * "namespace/"; from the parts of "/name" it makes "name", the key of another
+ * object. */
 
 /* Room, with a NUL, for every key that an API server allows: a namespace of 63
  * bytes, a slash, a name of 253. */
 #define KIN_KEY_SIZE 318
 
-/* Writes the key of `namespace_` (may be empty) and `name` and a NUL to `to`,
- * which has room for `size` bytes and may not overlap them. *key, unless NULL,
- * gets the written bytes without the NUL.
+/* Writes the key of `namespace_` (may be empty) and `name`, and a NUL, to `to`.
+ * `to` has room for `size` bytes and must not overlap the two. *key, unless
+ * `key` is NULL, gets the written bytes without the NUL.
  * Errors: KIN_EKEY (empty name, or a slash in either), KIN_ETOOBIG (no room);
  * nothing is written then. */
 KIN_EXTERN int kin_key_make(char *to, size_t size, kin_str namespace_,
                             kin_str name, kin_str *key);
 
-/* Takes a key apart: slices of `key`, *namespace_ empty if there is none.
- * Either may be NULL. Errors: KIN_EKEY (empty, an empty part, or more than one
- * slash); *namespace_ and *name are left alone. */
+/* Splits a key into slices of `key`; *namespace_ is empty if there is none.
+ * Either pointer may be NULL.
+ * Errors: KIN_EKEY (empty, an empty part, or more than one slash); *namespace_
+ * and *name are left alone then. */
 KIN_EXTERN int kin_key_split(kin_str key, kin_str *namespace_, kin_str *name);
 
 #ifdef __cplusplus

@@ -3,13 +3,13 @@
 #define KIN_KIN_H
 
 /* Kubernetes informers on a libuv loop: the core, which a normal program needs.
- * A client is a server on a loop (client.h); an informer keeps a copy of a
- * resource (informer.h); handlers are called on changes (handler.h); the copy is
- * a store (store.h) of objects (object.h).
+ * A client is one server on one loop (client.h). An informer keeps a copy of a
+ * resource (informer.h). Handlers are called on changes (handler.h). The copy
+ * is a store (store.h) of objects (object.h).
  *
- * <kin/toolkit.h> has what stands on informers: factories, waits, watchers,
- * listers, pages. <kin/cache.h> has the pieces of client-go's tools/cache one by
- * one. */
+ * <kin/toolkit.h> adds tools that use informers: factories, waits, watchers,
+ * listers, pages. <kin/cache.h> has the pieces of client-go's tools/cache one
+ * by one. */
 
 #include <kin/allocator.h>
 #include <kin/client.h>

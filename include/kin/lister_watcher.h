@@ -15,17 +15,17 @@
 extern "C" {
 #endif
 
-/* Where objects come from, if not from the API server: a directory of files, a
- * message bus, a test. An informer (kin_informer_options.source), a reflector
- * or a controller asks its lister-watcher for a list, then for a watch from the
- * list's version, and again as the protocol has it: backoff, relists, verified
- * positions and states are the same as over HTTP (client-go's ListerWatcher;
- * LW-01).
+/* A source of objects other than the API server: a directory of files, a
+ * message bus, a test (client-go's ListerWatcher). An informer
+ * (kin_informer_options.source), a reflector or a controller asks its
+ * lister-watcher for a list, then for a watch from the list's version, and
+ * again as the protocol has it. Backoff, relists, verified positions and states
+ * are the same as over HTTP.
  *
- * A feed is what an answer is fed into. It belongs to the loop's thread, and is
- * there until its informer (reflector, ...) tells that it is closed; that of a
- * namespace that is removed from an informer is gone soon after its request was
- * cancelled. */
+ * A feed receives the answers of the source. It belongs to the loop's thread,
+ * and lives until its informer (reflector, ...) calls its close callback. If a
+ * namespace is removed from an informer, its feed is gone soon after its
+ * request was cancelled. */
 typedef struct kin_feed kin_feed;
 
 /* A query parameter. NULL as a value stands for "". */
@@ -34,38 +34,41 @@ typedef struct kin_parameter {
   const char *value;
 } kin_parameter;
 
-/* What is asked for. Strings are never NULL, "" for nothing, and valid during
- * the call. */
+/* A request. Strings are never NULL, "" for nothing, and valid during the
+ * call. */
 typedef struct kin_feed_request {
   bool is_watch;
-  const char *namespace_;     /* "" for all */
-  const char *label_selector; /* both as in kin_informer_options, or as its */
-  const char *field_selector; /* modifier has made them */
+  const char *namespace_; /* "" for all */
+  /* Both selectors are as in kin_informer_options, or as its modifier has set
+   * them. */
+  const char *label_selector;
+  const char *field_selector;
 
-  /* List: "" the newest there is; "0" any; else by resource_version_match
-   * ("Exact", "NotOlderThan"). Watch: the changes after this one. */
+  /* List: "" the newest version; "0" any; else by resource_version_match
+   * ("Exact", "NotOlderThan"). Watch: the changes after this version. */
   const char *resource_version;
   const char *resource_version_match;
 
-  const char *continue_token; /* list: go on where a page ended */
-  uint32_t limit;             /* list: at most so many items; 0: all */
-  uint32_t timeout_s;         /* end it after so many seconds; 0: never */
+  const char *continue_token; /* list: continue where a page ended */
+  uint32_t limit;             /* list: at most this many items; 0: all */
+  uint32_t timeout_s;         /* seconds until the answer ends; 0: never */
 
-  /* Watch: first each object there is as ADDED, then a bookmark with
-   * is_initial_end, then changes. Asked for only if watch_list is set. */
+  /* Watch: first each current object as ADDED, then a bookmark with
+   * is_initial_end, then changes. Set only if watch_list is set. */
   bool send_initial_events;
 
-  /* kin_informer_options.parameters, or what its modifier has made of them;
-   * valid during the call. */
+  /* kin_informer_options.parameters, or as its modifier has set them; valid
+   * during the call. */
   const kin_parameter *parameters;
   size_t parameter_count;
 } kin_feed_request;
 
-/* A request that is about to be made, for a modifier. What it may change comes
- * last; changes of the rest have no effect, for lists, pages and watches would
- * not fit together any more. Strings are never NULL. */
+/* A request that is about to be made, for a modifier. The fields that a
+ * modifier may change come last. Changes of the others have no effect, since
+ * lists, pages and watches would no longer fit together. Strings are never
+ * NULL. */
 typedef struct kin_request_options {
-  /* All as in kin_feed_request. A list with a limit of 1 from the start asks
+  /* As in kin_feed_request. A list with a limit of 1 from the start asks
    * whether the server still has that version. */
   bool is_watch;
   bool send_initial_events;
@@ -74,48 +77,50 @@ typedef struct kin_request_options {
   const char *resource_version_match;
   const char *continue_token;
 
-  /* A list and the watch after it must select the same: what is stored follows
-   * a changed selector only by the next list. NULL stands for "". */
+  /* A list and the watch after it must select the same objects: the store
+   * follows a changed selector only at the next list. NULL stands for "". */
   const char *label_selector;
   const char *field_selector;
 
-  uint32_t limit; /* of a list; 0: all */
+  uint32_t limit; /* list: at most this many items; 0: all */
 
-  /* Of a list, 0: as long as the server likes. Of a watch; 0, or more than it
-   * had: as it was, since that is how long it is waited for. */
+  /* List: 0: as long as the server likes. Watch: 0, or more than before, leaves
+   * the value as it was, because that is how long the library waits. */
   uint32_t timeout_s;
   const kin_parameter *parameters;
   size_t parameter_count;
 } kin_request_options;
 
 /* Changes a request before it is made (client-go's optionsModifier and
- * TweakListOptionsFunc; LW-02, LW-05): each page of a list, each watch and each
- * question for a version, each time it is asked. A pure callback: it must not
- * call the library for anything of the client.
+ * TweakListOptionsFunc). Called for each page of a list, each watch and each
+ * question for a version, each time. A pure callback: it must not call the
+ * library for anything of the client.
  *
- * What it sets is not copied: strings and arrays must live until it is called
- * again with the same data, or what it was given to is gone. The limits are
- * those of kin_informer_options.
+ * The values that the callback sets are not copied. Strings and arrays must
+ * live until it is called again with the same data, or until the informer,
+ * reflector, ... that has it is gone. The limits are those of
+ * kin_informer_options.
  *
- * Returns 0. A negative code fails the request, as KIN_EINVAL does for
- * selectors and parameters over their limits or with a name that is the
- * library's; it is told, and repeated after the backoff. */
+ * Returns 0. A negative code fails the request. Selectors or parameters over
+ * their limits, or a parameter with a name of the library's, fail it with
+ * KIN_EINVAL. The failure is reported, and the request is repeated after the
+ * backoff. */
 typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
 
 /* A lister-watcher: functions of the program, and their context.
  *
- * open begins to answer a request. It returns 0 with *out set to whatever names
- * the answer, or a negative code, and feeds nothing before it has returned. One
- * request of a feed is open at a time.
+ * open begins to answer a request. It returns 0 with *out set to a handle of
+ * the answer, or a negative code, and feeds nothing before it has returned. A
+ * feed has one open request at a time.
  *
- * cancel says that the answer is not wanted any more: nothing may be fed after
- * it. It can come inside a call of kin_feed_*, which then returns KIN_ECLOSED,
- * as can open for the next request. If open itself closes what it is asked by,
- * it comes when open has returned. Nobody else watches the time of a request: a
- * source that neither feeds nor fails is waited for.
+ * cancel ends an answer that is no longer wanted: feed nothing after it. It can
+ * come inside a call of kin_feed_*, which then returns KIN_ECLOSED; open for
+ * the next request can come there, too. If open itself closes its informer
+ * (reflector, ...), cancel comes when open has returned. The library sets no
+ * time limit: it waits for a source that neither feeds nor fails.
  *
- * pause and resume, both or none: do not feed objects until resume, for there
- * is no room. pause can come inside a call of kin_feed_*. */
+ * pause and resume, both or none: feed no objects from pause until resume,
+ * because there is no room. pause can come inside a call of kin_feed_*. */
 typedef struct kin_lister_watcher {
   size_t size;
   int (*open)(void *ctx, const kin_feed_request *request, kin_feed *feed,
@@ -124,35 +129,36 @@ typedef struct kin_lister_watcher {
   void (*pause)(void *ctx, void *answer);
   void (*resume)(void *ctx, void *answer);
 
-  /* It knows send_initial_events, and pause and resume are there: an informer
-   * then asks for a watch instead of a list (LW-04). */
+  /* The source supports send_initial_events, and pause and resume are set: an
+   * informer then asks for a watch instead of a list. */
   bool watch_list;
   void *ctx; /* passed to all four */
 } kin_lister_watcher;
 #define KIN_LISTER_WATCHER_INIT                                                \
   { sizeof(kin_lister_watcher), NULL, NULL, NULL, NULL, false, NULL }
 
-/* The following feed an answer. They are called from event callbacks or other
- * code of the loop, never inside open, cancel, pause, resume or a pure
- * callback. A negative result means that the answer is over, and cancelled
- * unless the call itself ends it: KIN_ECLOSED (it was over before, or no longer
- * wanted), or what went wrong, which the feed's owner has been told. */
+/* The following functions feed an answer. They are called from event callbacks
+ * or other code of the loop, never inside open, cancel, pause, resume or a pure
+ * callback. A negative result means that the answer is over; it is cancelled,
+ * unless the call itself ends it. KIN_ECLOSED: the answer was over before, or
+ * no longer wanted. Any other code is the failure, which the feed's owner has
+ * reported. */
 
-/* The request is granted: a list follows, or a watch has begun. To be called
- * before anything else but kin_feed_fail. */
+/* The request is granted: a list follows, or a watch has begun. Call this
+ * before everything else but kin_feed_fail. */
 KIN_EXTERN int kin_feed_open(kin_feed *feed);
 
-/* Bytes have come in: only for kin_status, and so that an answer is not taken
- * for a silent one. */
+/* Bytes have arrived. Only for kin_status, and so that the answer does not
+ * count as silent. */
 KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
 
-/* An item of the list. The feed takes a reference of its own. It may keep its
- * cached object instead, if that has the same uid and version. NULL ends the
- * answer with KIN_EINVAL, here and in kin_feed_event. */
+/* An item of the list. The feed takes a reference of its own. If its cached
+ * object has the same uid and version, the feed may keep that one instead. NULL
+ * ends the answer with KIN_EINVAL, here and in kin_feed_event. */
 KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
 
 /* Ends the answer to a list: its version (NULL stands for ""), and the token
- * for the next page, or NULL or "" if the list is complete. Returns 0, or
+ * for the next page; NULL or "" if the list is complete. Returns 0, or
  * KIN_ETOOBIG: a version of 64 bytes and more, a token over 16 KiB. */
 KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
                                  const char *continue_token);
@@ -161,45 +167,46 @@ typedef enum kin_watch_event_type {
   KIN_WATCH_ADDED = 1,
   KIN_WATCH_MODIFIED,
   KIN_WATCH_DELETED,
-  KIN_WATCH_BOOKMARK, /* these two not for kin_feed_event */
+  KIN_WATCH_BOOKMARK, /* this and ERROR: not for kin_feed_event */
   KIN_WATCH_ERROR
 } kin_watch_event_type;
 
-/* An event of the watch; a deleted object in its last state, with the version
- * of its deletion. The feed takes a reference of its own. */
+/* An event of the watch. A deleted object is in its last state, with the
+ * version of its deletion. The feed takes a reference of its own. */
 KIN_EXTERN int kin_feed_event(kin_feed *feed, kin_watch_event_type type,
                               const kin_object *object);
 
-/* Nothing has changed up to this version. `is_initial_end` marks the end of the
- * initial events that the request asked for. */
+/* Nothing more has changed up to this version. `is_initial_end` marks the end
+ * of the initial events that the request asked for. */
 KIN_EXTERN int kin_feed_bookmark(kin_feed *feed, kin_str version,
                                  bool is_initial_end);
 
-/* Ends the answer to a watch as it should, for instance after its timeout.
- * Returns 0. */
+/* Ends the answer to a watch normally, for instance after its timeout. Returns
+ * 0. */
 KIN_EXTERN int kin_feed_watch_end(kin_feed *feed);
 
-/* What an answer failed with. NULL stands for "". */
+/* The failure of an answer. NULL stands for "". */
 typedef struct kin_feed_error {
   size_t size;
-  /* An HTTP status if there is one: 410, or the reason "Expired" or "Gone",
-   * says that the version is no longer to be had. */
+  /* An HTTP status if there is one. 410, or the reason "Expired" or "Gone",
+   * says that the version is no longer available. */
   int status;
   uint32_t retry_after_s; /* the least wait before the next request; 0: none */
   const char *reason;     /* a Status reason such as "Expired" */
   const char *message;
 
-  /* Without a status: a negative code, anything else for KIN_ESTATUS, and its
-   * class, NONE for the one that fits the code. KIN_EGONE is the same as 410. */
+  /* Used without a status. code: a negative code; any other value stands for
+   * KIN_ESTATUS. error_class: NONE stands for the class that fits the code.
+   * KIN_EGONE is the same as 410. */
   int code;
   kin_error_class error_class;
 } kin_feed_error;
 #define KIN_FEED_ERROR_INIT                                                    \
   { sizeof(kin_feed_error), 0, 0, NULL, NULL, 0, KIN_CLASS_NONE }
 
-/* Ends the answer: it failed. A watch that sends an ERROR event (`is_event`)
- * was granted before. Returns 0; or KIN_EINVAL, KIN_ENOTSUP (of an error of a
- * newer version), and then the answer has failed all the same. */
+/* Ends the answer with a failure. A watch that sends an ERROR event
+ * (`is_event`) was granted before. Returns 0; or KIN_EINVAL, KIN_ENOTSUP (of an
+ * error of a newer version), and then the answer has failed all the same. */
 KIN_EXTERN int kin_feed_fail(kin_feed *feed, const kin_feed_error *error,
                              bool is_event);
 

@@ -6,9 +6,9 @@
 extern "C" {
 #endif
 
-/* How much a line matters. ERROR: something failed that the program should
- * look at. WARN: handled, but not expected. INFO: state changes, a handful per
- * informer and hour. DEBUG: every request. */
+/* The importance of a line. ERROR: a failure that needs the program's
+ * attention. WARN: handled, but not expected. INFO: state changes, a handful
+ * per informer and hour. DEBUG: every request. */
 typedef enum kin_log_level {
   KIN_LOG_DEFAULT = 0, /* of an option: KIN_LOG_WARN */
   KIN_LOG_ERROR = 1,
@@ -18,7 +18,7 @@ typedef enum kin_log_level {
 } kin_log_level;
 
 /* Receives one line without a newline, valid during the call. Lines never hold
- * object bodies or credentials. The library writes nowhere by itself. A log
+ * object bodies or credentials. The library itself writes nowhere. A log
  * callback is pure: it may be called inside a kin_ call and may not call
  * one. */
 typedef void (*kin_log_cb)(kin_log_level level, const char *line, void *data);

@@ -16,17 +16,20 @@
 extern "C" {
 #endif
 
-/* What an informer has done, as plain numbers that are always kept: whoever
- * collects metrics reads them when it likes, and a program that does not pays
- * some additions. client-go's metrics providers (IM-03, IM-04, NR-12). */
+/* Plain numbers that each informer always keeps. A program may read them at any
+ * time; without a reader they cost a few additions. These numbers replace
+ * client-go's metrics providers. */
 
-/* Why a position was given up, and the list made again. */
+/* Why a scope gave up its position and listed again. */
 typedef enum kin_relist_reason {
   KIN_RELIST_EXPIRED = 0, /* 410: the server no longer has the version */
-  KIN_RELIST_TOO_LARGE,   /* it does not have the version yet, or any more */
-  KIN_RELIST_STORAGE,     /* StorageReadError: it cannot read an object */
-  KIN_RELIST_DECODE,      /* a frame could not be read */
-  KIN_RELIST_REFUSED,     /* it takes the request for malformed (400, 422) */
+  KIN_RELIST_TOO_LARGE,   /* the server does not have the version yet, or no
+                           * longer */
+  KIN_RELIST_STORAGE,     /* StorageReadError: the server cannot read an
+                           * object */
+  KIN_RELIST_DECODE,      /* a frame of the watch could not be decoded */
+  KIN_RELIST_REFUSED,     /* the server calls the request malformed (400,
+                           * 422) */
   KIN_RELIST_VERIFY,      /* the watch is not where the server is */
   KIN_RELIST_INTERNAL     /* internal errors for internal_error_retry_ms */
 } kin_relist_reason;
@@ -36,44 +39,46 @@ KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
 
 #define KIN_ERROR_CLASSES (KIN_CLASS_MEMORY + 1)
 
-/* Of all scopes of an informer together, removed ones included, since it was
+/* Sums over all scopes of an informer, removed ones included, since it was
  * opened. */
 typedef struct kin_informer_metrics {
   /* Lists and watches. */
-  uint64_t lists;         /* complete and applied, the first ones included */
+  uint64_t lists;         /* complete and applied, first lists included */
   uint64_t watches;       /* opened */
-  uint64_t short_watches; /* ended within a second, with nothing said (RW-07) */
-  uint64_t added_events;  /* received, but for those that stand for a list */
+  uint64_t short_watches; /* ended within a second, and brought nothing */
+  uint64_t added_events;  /* received, except initial events of a WatchList */
   uint64_t modified_events;
   uint64_t deleted_events;
   uint64_t bookmarks;
-  uint64_t unchanged;      /* objects received that were cached as they were */
+  uint64_t unchanged;      /* objects received that were cached already */
   uint64_t received_bytes; /* of response bodies, inflated */
   uint64_t lost_positions[KIN_RELIST_REASONS];
-  uint64_t failures[KIN_ERROR_CLASSES]; /* each, be it told to on_error or not;
-                                         * but for the next three */
-  uint64_t transform_failures; /* states that the transform failed on */
+  uint64_t failures[KIN_ERROR_CLASSES]; /* every failure, reported to on_error
+                                         * or not, except the next three */
+  uint64_t transform_failures; /* states on which the transform failed */
   uint64_t oversized;          /* see kin_status */
-  uint64_t bad_objects;        /* skipped: see kin_error_cb */
-  uint64_t slow_lists; /* lists of over 10 s, from request to applied (OQ-07) */
-  uint64_t checked_lists;      /* compared: see check_watch_lists of a client */
-  uint64_t inconsistent_lists; /* of these, that differed */
+  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
+  uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
+  uint64_t checked_lists;      /* compared lists: see check_watch_lists of a
+                                * client */
+  uint64_t inconsistent_lists; /* lists that differed */
   kin_histogram list_us;       /* from the first request to the last byte */
   kin_histogram list_items;    /* of complete lists */
   kin_histogram watch_us;      /* from the request to its end */
   kin_histogram watch_items;   /* events of a watch, bookmarks included */
   size_t waiting_lists;       /* scopes that wait for their turn to list, now */
-  kin_histogram list_wait_us; /* until the turn of lists that had to wait */
+  kin_histogram list_wait_us; /* wait for the turn, of lists that had to wait */
   uint64_t overdue_lists;     /* not complete after list_turn_ms, while others
-                                * waited */
+                               * waited */
 
   /* Queue and store. */
   size_t queue_depth;       /* keys waiting now */
-  kin_histogram process_us; /* of up to 64 keys: queue to listeners' queues */
+  kin_histogram process_us; /* of up to 64 keys: from the queue to the
+                             * listeners' queues */
   size_t objects;           /* cached now */
-  uint64_t object_bytes;    /* of these, see kin_store_bytes */
+  uint64_t object_bytes;    /* of the cached objects, see kin_store_bytes */
 
-  /* Listeners; closed ones included but in the last two. */
+  /* Listeners. Closed ones count, except in the last two. */
   uint64_t delivered;       /* notifications, synced and relisted included */
   uint64_t coalesced;       /* notifications merged into others */
   kin_histogram handler_us; /* a callback, averaged over up to 64 in a row */
@@ -81,12 +86,12 @@ typedef struct kin_informer_metrics {
   size_t pending; /* undelivered notifications */
 } kin_informer_metrics;
 
-/* Copies an informer's numbers, any time before its close callback. Cost:
- * O(scopes + listeners). */
+/* Copies an informer's numbers, any time before its close callback.
+ * Cost: O(scopes + listeners). */
 KIN_EXTERN void kin_informer_get_metrics(const kin_informer *informer,
                                          kin_informer_metrics *metrics);
 
-/* The last version of a scope as a number for a gauge (TS-13): its last 15
+/* The last version of a scope as a number for a metrics gauge: its last 15
  * digits. `namespace_` "" (or NULL) is the scope of all namespaces. Returns
  * false, and leaves *value alone, if there is no such scope, or the version is
  * no number. */
@@ -94,7 +99,7 @@ KIN_EXTERN bool kin_informer_version_gauge(const kin_informer *informer,
                                            const char *namespace_,
                                            double *value);
 
-/* How long loop iterations in which the client had work took, handlers
+/* Durations of the loop iterations in which the client had work, handlers
  * excluded. */
 KIN_EXTERN void kin_client_get_iterations(const kin_client *client,
                                           kin_histogram *iteration_us);
@@ -104,23 +109,24 @@ KIN_EXTERN void kin_client_get_iterations(const kin_client *client,
 typedef int (*kin_metrics_write_cb)(const char *text, size_t length,
                                     void *data);
 
-/* One informer whose metrics are written, and what they are called. */
+/* One informer whose metrics are written, and its name in them. */
 typedef struct kin_metrics_source {
   const kin_informer *informer;
 
   /* The label `informer`: letters, digits, '.', '-', '_', '/', at most 255.
-   * NULL: the plural of its resource. Two of one name would be the same time
-   * series: it is the program's to tell them apart, with kin_informer_id for
-   * example. */
+   * NULL: the plural of the informer's resource. Two sources of one name would
+   * write the same time series; the program must tell them apart, with
+   * kin_informer_id for example. */
   const char *name;
 } kin_metrics_source;
 
 /* Writes metrics in Prometheus' text format: those of the client, unless it is
- * NULL, and of each of the informers, which need not be this client's. Nothing
- * is allocated. `data` is passed to `write`, which is called inside this call
- * only, and is pure: it may not call what would change an informer.
- * Errors: KIN_EINVAL (a name, no informer; nothing has been written), what
- * `write` returned.
+ * NULL, and of each of the informers, which may be another client's. Nothing is
+ * allocated. `data` is passed to `write`, which is called inside this call
+ * only. `write` is pure: it must not call anything that would change an
+ * informer.
+ * Errors: KIN_EINVAL (a name, no informer; nothing has been written), the
+ * result of `write`.
  * Cost: O(informers), some 170 lines for each. */
 KIN_EXTERN int kin_metrics_write(const kin_client *client,
                                  const kin_metrics_source *sources,

@@ -17,24 +17,25 @@
 extern "C" {
 #endif
 
-/* A program that has written an object, and whose informer has not seen the
- * write yet, would read its own past. This cache stands in front of a store and
- * knows the answers of the program's writes: it gives whichever of the two is
- * newer. It keeps the most recent of them, for a while. client-go calls it
- * NewIntegerResourceVersionMutationCache (MC rows), since versions have to be
- * compared: as decimal numbers, of any length, "" being 0.
+/* A program has written an object, and its informer has not seen the write yet:
+ * the store still has the old state. This cache stands in front of a store and
+ * remembers the server's answers to the program's writes. For each key it gives
+ * the newer of the two. It keeps the most recent writes, for a limited time.
  *
- * Tell it what was written with kin_mutation_cache_mutation, and, from the
- * handlers of the store's informer, what has arrived there. One thread at a
- * time; it uses no loop. */
+ * client-go calls it NewIntegerResourceVersionMutationCache, since versions
+ * have to be compared: as decimal numbers, of any length, "" being 0.
+ *
+ * Report each write with kin_mutation_cache_mutation, and each object that
+ * arrives in the store from the handlers of its informer. One thread at a time;
+ * the cache uses no loop. */
 typedef struct kin_mutation_cache kin_mutation_cache;
 
 typedef struct kin_mutation_cache_options {
   size_t size;
   const kin_allocator *allocator; /* NULL: the C library's */
 
-  /* Required: what is stood in front of, such as kin_informer_store. Borrowed:
-   * it must outlive the cache. It is never written to. */
+  /* Required: the store behind the cache, such as kin_informer_store. Borrowed:
+   * the store must outlive the cache. The cache never writes to it. */
   const kin_store *store;
 
   /* Required: milliseconds since any moment, monotonic; called with now_ctx. */
@@ -43,9 +44,9 @@ typedef struct kin_mutation_cache_options {
 
   uint64_t ttl_ms; /* how long a write is remembered; 0: 5 minutes */
 
-  /* Also answer with written objects that the store does not have. One that was
-   * created and deleted before the informer saw either is then shown until
-   * kin_mutation_cache_on_delete or the end of ttl_ms. */
+  /* Also return written objects that the store does not have. If an object was
+   * created and deleted before the informer saw either, the cache then shows it
+   * until kin_mutation_cache_on_delete or the end of ttl_ms. */
   bool include_adds;
 
   uint32_t max_entries; /* the least recently used go first; 0: 100 */
@@ -53,59 +54,62 @@ typedef struct kin_mutation_cache_options {
 #define KIN_MUTATION_CACHE_OPTIONS_INIT                                        \
   { sizeof(kin_mutation_cache_options), NULL, NULL, NULL, NULL, 0, false, 0 }
 
-/* Options are copied. Errors: KIN_EINVAL (options, no store or no clock),
- * KIN_ENOTSUP (options of a newer version), KIN_ENOMEM. */
+/* Makes an empty cache. Options are copied.
+ * Errors: KIN_EINVAL (options, no store or no clock), KIN_ENOTSUP (options of a
+ * newer version), KIN_ENOMEM. */
 KIN_EXTERN int
 kin_mutation_cache_new(kin_mutation_cache **out,
                        const kin_mutation_cache_options *options);
 
-/* NULL is allowed. */
+/* Frees a cache. NULL is allowed. */
 KIN_EXTERN void kin_mutation_cache_free(kin_mutation_cache *cache);
 
-/* Remembers what the server answered to a write. Ignored if something newer is
- * known, or that the object (its uid) has been deleted (MC-04). Errors:
- * KIN_EINVAL (NULL, or its version is no number), KIN_ENOMEM; nothing has
- * changed. Cost: O(1). */
+/* Remembers the server's answer to a write. The call is ignored if a newer
+ * state is known, or if the object (its uid) is known to be deleted.
+ * Errors: KIN_EINVAL (NULL, or its version is no number), KIN_ENOMEM; nothing
+ * has changed then.
+ * Cost: O(1). */
 KIN_EXTERN int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                            const kin_object *object);
 
-/* To be called when an object has come into the store: a write that is not
- * newer is forgotten (MC-05). Calling it is optional; it saves memory. NULL,
- * and an object whose version is no number, do nothing. */
+/* Call this when an object has come into the store: a write that is not newer
+ * is forgotten. Optional; it saves memory. NULL, and an object whose version is
+ * no number, do nothing. */
 KIN_EXTERN void kin_mutation_cache_on_put(kin_mutation_cache *cache,
                                           const kin_object *object);
 
-/* To be called with the last state of what was deleted: a write of the same
- * object, or one that is not newer, is forgotten, and later ones of the same
- * object are ignored for ttl_ms (MC-06). With include_adds it is needed;
- * without, it is optional. Errors: as kin_mutation_cache_mutation. */
+/* Call this with the last state of a deleted object. A write of the same
+ * object, or one that is not newer, is forgotten; later writes of the same
+ * object are ignored for ttl_ms. Required with include_adds, else optional.
+ * Errors: as kin_mutation_cache_mutation. */
 KIN_EXTERN int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
                                             const kin_object *object);
 
-/* The newer of what the store has and what was written, borrowed until cache or
- * store are used again; NULL if neither is there, if only the write is and
- * include_adds is off, or if what the store has is known to be deleted (MC-02).
- * If the store's version is no number, the store is right. Cost: O(1). */
+/* The newer of the store's object and the written one, borrowed until cache or
+ * store are used again. NULL if neither exists, if only the write exists and
+ * include_adds is off, or if the store's object is known to be deleted. If the
+ * store's version is no number, the store's object is returned.
+ * Cost: O(1). */
 KIN_EXTERN const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
                                                     kin_str key);
 
-/* What kin_mutation_cache_get gives for each object that the store finds by its
- * index; with include_adds also written objects that have the value, but are
- * not among those and are newer than what the store has (MC-03). By key in
- * ascending order; free the list with kin_object_list_free. A written object
- * that the index function fails on is left out.
+/* The result of kin_mutation_cache_get for each object that the store finds by
+ * its index. With include_adds also written objects that have the value, but
+ * are not among those and are newer than the store's. By key in ascending
+ * order; free the list with kin_object_list_free. A written object on which the
+ * index function fails is left out.
  * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
  * Cost: O(n log n) for n objects found, and O(max_entries). */
 KIN_EXTERN int kin_mutation_cache_by_index(kin_mutation_cache *cache,
                                            const char *name, kin_str value,
                                            kin_object_list **out);
 
-/* Number of writes and deletions remembered, those out of date included. */
+/* Number of writes and deletions remembered, outdated ones included. */
 KIN_EXTERN size_t kin_mutation_cache_count(const kin_mutation_cache *cache);
 
 /* Compares two resource versions of one object as decimal numbers of any
- * length: *order becomes -1, 0 or 1. "" is 0. Errors: KIN_EINVAL (one is no
- * number). */
+ * length: *order becomes -1, 0 or 1. "" is 0.
+ * Errors: KIN_EINVAL (one is no number). */
 KIN_EXTERN int kin_resource_version_compare(kin_str a, kin_str b, int *order);
 
 #ifdef __cplusplus

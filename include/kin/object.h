@@ -14,19 +14,19 @@
 extern "C" {
 #endif
 
-/* An API object as the server sent it: immutable and counted. What a callback
- * or a store gives is borrowed; keep it with kin_object_ref. Objects may be
+/* An API object as the server sent it: immutable and counted. Callbacks and
+ * stores give borrowed objects; keep one with kin_object_ref. Objects may be
  * held, read and released on any thread and may outlive the client they came
- * from. Resident are key, uid, resourceVersion and labels; everything else is
+ * from. Key, uid, resourceVersion and labels are resident; everything else is
  * read through a view.
  *
- * Items of a list of built-in types carry no `kind` and `apiVersion`; none is
- * ever added. */
+ * Items of a list of built-in types carry no `kind` and `apiVersion`; the
+ * library never adds them. */
 typedef struct kin_object kin_object;
 
-/* Makes an object of JSON text with at least `metadata.name`. The text is
- * copied as it is, but for white space around it; kind and apiVersion are not
- * required. `allocator` may be NULL. On success *out has one reference.
+/* Makes an object from JSON text with at least `metadata.name`. The text is
+ * copied as it is, without the white space around it; kind and apiVersion are
+ * not required. `allocator` may be NULL. On success *out has one reference.
  * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY
  * (no metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
  * Cost: O(length). */
@@ -37,17 +37,19 @@ KIN_EXTERN int kin_object_parse(kin_object **out,
 /* Adds a reference and returns the same object. NULL gives NULL. */
 KIN_EXTERN kin_object *kin_object_ref(const kin_object *object);
 
-/* Drops a reference; the last one frees. NULL is allowed. */
+/* Drops a reference; dropping the last one frees the object. NULL is
+ * allowed. */
 KIN_EXTERN void kin_object_unref(const kin_object *object);
 
-/* "namespace/name", or "name" for an object without a namespace (KY-01).
+/* "namespace/name", or "name" for an object without a namespace.
  * NUL-terminated; lives as long as the object. */
 KIN_EXTERN kin_str kin_object_key(const kin_object *object);
 
 /* metadata.name. NUL-terminated. */
 KIN_EXTERN kin_str kin_object_name(const kin_object *object);
 
-/* metadata.namespace, empty for an object without. Not NUL-terminated. */
+/* metadata.namespace, empty for an object without a namespace. Not
+ * NUL-terminated. */
 KIN_EXTERN kin_str kin_object_namespace(const kin_object *object);
 
 /* metadata.uid, empty if there is none. Not NUL-terminated. */
@@ -57,29 +59,30 @@ KIN_EXTERN kin_str kin_object_uid(const kin_object *object);
  * Versions are opaque; compare them for equality. */
 KIN_EXTERN kin_str kin_object_resource_version(const kin_object *object);
 
-/* Looks a label up. Returns true and sets *value (not NUL-terminated, lives as
- * long as the object; may be NULL) if metadata.labels has `key` with a string.
+/* Looks a label up. Returns true and sets *value if metadata.labels has `key`
+ * with a string. *value is not NUL-terminated and lives as long as the object;
+ * `value` may be NULL.
  * Cost: O(bytes of the labels). */
 KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
                                  kin_str *value);
 
-/* Whether the object was over the limits of what it was received by
- * (kin_informer_options.max_object_bytes, or 10,000 levels of nesting, which is
- * what a Kubernetes API server accepts), so that only this much of it was kept:
- * key, uid, resourceVersion and, up to 64 KiB of them, labels are right. Its
- * JSON is made of these, and of apiVersion and kind if the server sent them;
- * what else it has is not known here and has to be asked for. */
+/* Returns whether only the key of the object was kept, because the object was
+ * over a limit when it was received: kin_informer_options.max_object_bytes, or
+ * 10,000 levels of nesting, which is the limit of a Kubernetes API server. Key,
+ * uid, resourceVersion and, up to 64 KiB of them, labels are right. The JSON
+ * has only these, and apiVersion and kind if the server sent them. A program
+ * that needs the rest has to get the object from the server. */
 KIN_EXTERN bool kin_object_is_key_only(const kin_object *object);
 
 /* Bytes of memory the object occupies, its header included. */
 KIN_EXTERN size_t kin_object_memory(const kin_object *object);
 
-/* Reading what is not resident. A view holds a reference to its object; all
- * pointers taken from it live until it is closed. A view belongs to one thread
- * at a time. */
+/* Reads what is not resident. A view holds a reference to its object; all
+ * pointers taken from the view live until it is closed. A view belongs to one
+ * thread at a time. */
 typedef struct kin_object_view kin_object_view;
 
-/* Errors: KIN_ENOMEM. Cost: O(1) for plainly stored objects. */
+/* Opens a view. Errors: KIN_ENOMEM. Cost: O(1) for plainly stored objects. */
 KIN_EXTERN int kin_object_view_open(kin_object_view **out,
                                     const kin_object *object);
 
@@ -90,11 +93,11 @@ KIN_EXTERN void kin_object_view_close(kin_object_view *view);
  * stored (metadata.managedFields unless they are kept). Not NUL-terminated. */
 KIN_EXTERN kin_str kin_object_view_json(const kin_object_view *view);
 
-/* The parsed document: NULL with *error set to KIN_ENOMEM, KIN_EJSON or
- * KIN_EINVAL (no view) if it cannot be made. `error` may be NULL. Parsed at the
- * first call: O(bytes). The type is yyjson's; include <yyjson.h> to use it, and
- * do not free it. It may be 10,000 levels deep: a function that calls itself
- * for each needs a stack for that. */
+/* The parsed document. NULL, with *error set to KIN_ENOMEM, KIN_EJSON or
+ * KIN_EINVAL (no view), if it cannot be made; `error` may be NULL. The first
+ * call parses the object: O(bytes). The type is yyjson's; include <yyjson.h> to
+ * use it, and do not free it. The document may be 10,000 levels deep: a
+ * function that recurses for each level needs a stack for that. */
 struct yyjson_doc;
 KIN_EXTERN struct yyjson_doc *kin_object_view_document(kin_object_view *view,
                                                        int *error);

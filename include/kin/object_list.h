@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/* Objects that a function has gathered, each with a reference of the list's
- * own: what they were gathered from may change while the list is in use. Only
- * the library makes lists; the caller frees those that are handed out. */
+/* Objects that a function has gathered. The list has references of its own, so
+ * the source of the objects may change while the list is in use. Only the
+ * library makes lists; the caller frees those that are handed out. */
 typedef struct kin_object_list {
   size_t count;
   const kin_object *const *objects; /* NULL if count is 0 */

@@ -17,48 +17,48 @@ extern "C" {
 #endif
 
 /* Lists a resource once, page by page, and gives each item to a callback, one
- * at a time and in the list's order, without keeping any: for a program that
- * wants one pass over what there is, an audit or a migration, and no cache
- * (client-go's tools/pager; PG-01 to PG-06).
+ * at a time and in the list's order, without keeping any (client-go's
+ * tools/pager). A pager is for a program that wants one pass over all objects,
+ * an audit or a migration, and no cache.
  *
  * An item is given while the bytes of its page still arrive, so items of a page
- * that breaks off may have been given. Pages are asked for as they are needed;
- * what is in hand is bounded, see pages_ahead. Pages after the first are asked
- * for with the token alone (PG-02); they are of the version of the first.
+ * that breaks off may have been given. Pages are requested as needed; the
+ * number in memory is bounded, see pages_ahead. Pages after the first are
+ * requested with the token alone; they are of the version of the first.
  *
- * A page is asked for again, up to 10 times in a row, if nothing of it has come
- * and the server puts it off (429 or 5xx with Retry-After; RR-01) or the
- * connection breaks (a second later; RR-02). Every other failure is the end,
- * once what had come before it has been given. */
+ * A page is requested again, up to 10 times in a row, if nothing of it has
+ * come. The server must have put the request off (429 or 5xx with Retry-After),
+ * or the connection must have broken (then a second later). Every other failure
+ * ends the list, after the items that came before it have been given. */
 typedef struct kin_pager kin_pager;
 
-/* Takes an item; an event callback. `item` is valid during the call; a
- * reference keeps it (kin_object_ref). Anything but 0 ends the list (PG-05). */
+/* Takes an item; an event callback. `item` is valid during the call; keep it
+ * with kin_object_ref. Any result but 0 ends the list. */
 typedef int (*kin_pager_item_cb)(const kin_object *item, void *data);
 
-/* How a list has ended. The strings are valid during the call, never NULL. */
+/* The result of a list. The strings are valid during the call, never NULL. */
 typedef struct kin_pager_result {
-  /* 0: all items have been given. What on_item returned. Or a failure's:
-   * KIN_EGONE (the token has expired before the last page, 410), KIN_ESTATUS
-   * and all that on_error of an informer is told of. */
+  /* 0: all items have been given. Or the result of on_item. Or a failure's
+   * code: KIN_EGONE (the token has expired before the last page, 410),
+   * KIN_ESTATUS and every code that on_error of an informer gets. */
   int code;
   kin_error_class error_class; /* KIN_CLASS_NONE if there was no failure */
   int status;                  /* HTTP or Status code, 0 if there was none */
   const char *reason;          /* Status reason such as "Expired" */
   const char *message;         /* for people */
 
-  const char *resource_version; /* the list's; "" if no page has come */
-  bool is_paginated;            /* it was more than one page */
-  uint64_t items;               /* given */
+  const char *resource_version; /* the list's version; "" if no page has come */
+  bool is_paginated;            /* the list had more than one page */
+  uint64_t items;               /* items given */
 } kin_pager_result;
 
-/* Told once that a list has ended by itself and no item will come any more; an
- * event callback. */
+/* Called once when a list has ended by itself; no item comes after it. An event
+ * callback. */
 typedef void (*kin_pager_end_cb)(const kin_pager_result *result, void *data);
 
-/* Told of each failure that is followed by another attempt, and of single items
- * as kin_error_cb says; an event callback. It may answer through the event:
- * KIN_STOP ends the list with that failure. */
+/* Called for each failure that is followed by another attempt, and for single
+ * items as kin_error_cb says; an event callback. The callback may answer
+ * through the event: KIN_STOP ends the list with that failure. */
 typedef void (*kin_pager_error_cb)(kin_error_event *event, void *data);
 
 /* Called once when a pager is gone. */
@@ -67,39 +67,39 @@ typedef void (*kin_pager_close_cb)(void *data);
 typedef struct kin_pager_options {
   size_t size;
 
-  /* What is listed; required, copied. Used are group, version, plural,
+  /* The listed resource; required, copied. Used are group, version, plural,
    * namespaces (at most one), label_selector, field_selector, page_size (0:
    * 500, KIN_NEVER: all in one page), max_object_bytes, keep_managed_fields,
-   * fields, metadata_only, source, parameters, and modify with its data;
-   * no_watch_list, data and transform_data have no effect; the rest must be as
+   * fields, metadata_only, source, parameters, and modify with its data.
+   * no_watch_list, data and transform_data have no effect. The rest must be as
    * KIN_INFORMER_OPTIONS_INIT has it. An item over max_object_bytes is given
    * with its key only. */
   const kin_informer_options *resource;
 
-  /* The version that is asked for, at most 63 bytes, and how it is meant:
-   * "Exact" or "NotOlderThan". NULL or "": the newest there is. "0": whatever
-   * the server has at hand; it may ignore the page size then. Copied. */
+  /* The requested version, at most 63 bytes, and its meaning: "Exact" or
+   * "NotOlderThan". NULL or "": the newest version. "0": any version that the
+   * server has at hand; the server may then ignore the page size. Copied. */
   const char *resource_version;
   const char *resource_version_match;
 
-  /* So many pages may wait, complete, behind the one that is being given, while
-   * one more is asked for (PG-06); at most 1,000. client-go's default is 10. So
-   * at most pages_ahead + 2 pages are in hand: beyond their number of items
-   * nothing is read, should a page be larger than was asked for (of a source of
-   * the program's own: if it can be paused). */
+  /* Number of complete pages that may wait behind the one that is being given,
+   * while one more is requested; at most 1,000. client-go's default is 10. So
+   * at most pages_ahead + 2 pages are in memory. If a page is larger than
+   * requested, reading stops at the number of items of that many pages (with a
+   * source of the program's own, if it can be paused). */
   uint32_t pages_ahead;
 
-  /* Give nothing before the list is complete (client-go's List, instead of
+  /* Give no item before the list is complete (client-go's List, instead of
    * EachListItem): then either all items are given or none. All of them are in
-   * hand. If a later page has expired, all is asked for again in one page
-   * (PG-03), unless no_full_list is set. */
+   * memory. If a later page has expired, the whole list is requested again in
+   * one page, unless no_full_list is set. */
   bool whole_list;
   bool no_full_list;
 
   kin_pager_item_cb on_item;    /* required */
   kin_pager_end_cb on_end;      /* may be NULL */
-  kin_pager_error_cb on_error;  /* may be NULL: tried again all the same */
-  kin_pager_close_cb on_closed; /* may be NULL: gone, whoever closed it */
+  kin_pager_error_cb on_error;  /* may be NULL: retried all the same */
+  kin_pager_close_cb on_closed; /* may be NULL; also if the client closed it */
   void *data;                   /* passed to all four */
 } kin_pager_options;
 #define KIN_PAGER_OPTIONS_INIT                                                 \
@@ -110,18 +110,19 @@ typedef struct kin_pager_options {
 
 /* Opens a pager and asks for the first page, in its turn: each page counts as
  * one of the client's lists (max_lists) until it has been read, or reading is
- * stopped. The client closes it if it is still open then.
- * Errors: KIN_EINVAL (names, fields, more than one namespace, options that do
- * not count, a source without its functions, the version or its match, Exact
+ * stopped. The client closes the pager if it is still open when the client is
+ * closed.
+ * Errors: KIN_EINVAL (names, fields, more than one namespace, options that must
+ * not be set, a source without its functions, the version or its match, Exact
  * with "0", pages_ahead, no on_item), KIN_ENOTSUP (options of a newer version),
  * KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. */
 KIN_EXTERN int kin_pager_open(kin_pager **out, kin_client *client,
                               const kin_pager_options *options);
 
-/* Ends it. No callback comes after this call except cb (may be NULL) and
- * on_closed, from a later loop iteration; then it is gone. Items that have not
- * been given are dropped. Legal in every event callback, and needed after
- * on_end, too.
+/* Ends a pager. No callback comes after this call except cb (may be NULL) and
+ * on_closed, from a later loop iteration; then the pager is gone. Items that
+ * have not been given are dropped. Legal in every event callback, and needed
+ * after on_end, too.
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_pager_close(kin_pager *pager, kin_pager_close_cb cb,
                                void *data);

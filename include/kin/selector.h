@@ -12,18 +12,18 @@
 extern "C" {
 #endif
 
-/* A label selector, parsed once and then matched against objects in hand, as an
- * API server matches it against those it sends. Requirements are separated by
+/* A label selector, parsed once and then matched against objects, as an API
+ * server matches it against the objects it sends. Requirements are separated by
  * commas, and all must hold:
  *
- *   key            the label is there
- *   !key           it is not
- *   key=value      it is there and has that value; also key==value
- *   key!=value     it is not there, or has another value
- *   key in (a,b)   it is there and has one of the values
- *   key notin (a)  it is not there, or has none of the values
- *   key>5, key<5   it is there, and both are integers of 64 bits; the bound has
- *                  to be a value that a label may have, and so has no sign
+ *   key            the label exists
+ *   !key           the label does not exist
+ *   key=value      the label exists and has that value; also key==value
+ *   key!=value     the label does not exist, or has another value
+ *   key in (a,b)   the label exists and has one of the values
+ *   key notin (a)  the label does not exist, or has none of the values
+ *   key>5, key<5   the label exists, and both are integers of 64 bits; the
+ *                  bound must be a valid label value, so it has no sign
  *
  * White space may stand between the parts. A value may be empty; `in ()` is the
  * empty value. An empty selector matches everything.
@@ -39,19 +39,21 @@ KIN_EXTERN int kin_selector_parse(kin_selector **out,
                                   const kin_allocator *allocator,
                                   const char *text);
 
-/* One that matches nothing, which no text can say. Errors: KIN_ENOMEM. */
+/* Makes a selector that matches nothing, which no text can express. Errors:
+ * KIN_ENOMEM. */
 KIN_EXTERN int kin_selector_nothing(kin_selector **out,
                                     const kin_allocator *allocator);
 
-/* NULL is allowed. */
+/* Frees a selector. NULL is allowed. */
 KIN_EXTERN void kin_selector_free(kin_selector *selector);
 
-/* Whether all requirements hold. NULL matches everything. Never allocates.
- * Cost: O(bytes of the labels) for each requirement. */
+/* Returns whether all requirements hold. NULL matches everything. Never
+ * allocates. Cost: O(bytes of the labels) for each requirement. */
 KIN_EXTERN bool kin_selector_matches(const kin_selector *selector,
                                      const kin_object *object);
 
-/* Whether it matches everything, or nothing, whatever the labels. */
+/* Returns whether the selector matches everything, or nothing, whatever the
+ * labels. */
 KIN_EXTERN bool kin_selector_is_everything(const kin_selector *selector);
 KIN_EXTERN bool kin_selector_is_nothing(const kin_selector *selector);
 

@@ -17,21 +17,22 @@
 extern "C" {
 #endif
 
-/* Objects by key, with indices: client-go's Store and Indexer. Use one alone,
- * or read the one of an informer (kin_informer_store). It belongs to the
- * loop's thread and does not lock.
+/* Objects by key, with indices: client-go's Store and Indexer. A program may
+ * use a store alone, or read an informer's (kin_informer_store). A store
+ * belongs to the loop's thread and does not lock.
  *
- * Writing to an informer's own store is allowed and not undone: the next event
- * of that key overwrites it, and handlers are not told. It is wise only to show
- * one's own write early. What is removed and put in again while a list is being
- * applied is taken for what the list did not mention, and removed. */
+ * Writing to an informer's own store is allowed: the next event of that key
+ * overwrites the change, and handlers are not called. The only good reason is
+ * to show the program's own write early. An object that is removed and put in
+ * again while a list is being applied counts as missing in that list, and is
+ * removed. */
 typedef struct kin_store kin_store;
 
 typedef struct kin_store_options {
   size_t size;
   const kin_allocator *allocator; /* NULL: the C library's */
-  /* What is kept of each object that is put in (ST-03). If it fails, the call
-   * does, and nothing has changed. NULL: the object as it is. */
+  /* Makes what is stored of each object that is put in. If the transform fails,
+   * the call fails and changes nothing. NULL: the object as it is. */
   kin_transform_cb transform;
   void *data; /* passed to transform */
 } kin_store_options;
@@ -46,35 +47,36 @@ KIN_EXTERN int kin_store_new(kin_store **out, const kin_store_options *options);
  * Not for an informer's store. Cost: O(objects). */
 KIN_EXTERN void kin_store_free(kin_store *store);
 
-/* Adds the object, or what the store's transform makes of it, or replaces the
- * one with its key; the store takes a reference of its own (TS-01: Add and
- * Update are the same). The store's version becomes the object's.
+/* Adds the object, or replaces the object with the same key; client-go's Add
+ * and Update. A store with a transform stores its result instead. The store
+ * takes a reference of its own. The store's version becomes the object's.
  * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
  * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform
- * (see kin_object_transform); KIN_EALREADY (called by the transform or by an
- * index callback); the store and its indices are then unchanged.
+ * (see kin_object_transform), KIN_EALREADY (called by the transform or by an
+ * index callback). The store and its indices are unchanged then.
  * Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 
 /* Removes the object with that key. The store's version stays.
- * Errors: KIN_ENOENT (TS-09: no change), KIN_EALREADY (called by an index
+ * Errors: KIN_ENOENT (nothing has changed), KIN_EALREADY (called by an index
  * callback). */
 KIN_EXTERN int kin_store_delete(kin_store *store, kin_str key);
 
-/* Removes the object with the key of `object`, if there is one, and takes the
- * version of `object` over in any case (TS-10): that of a delete event says how
- * far the store has come. Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY
- * (called by an index callback). */
+/* Removes the object with the key of `object`, if there is one. The store's
+ * version becomes that of `object` in any case, because the version of a delete
+ * event says how far the store has come.
+ * Errors: KIN_EINVAL (NULL), KIN_ENOMEM, KIN_EALREADY (called by an index
+ * callback). */
 KIN_EXTERN int kin_store_delete_object(kin_store *store,
                                        const kin_object *object);
 
-/* Makes these objects, each put as by kin_store_put, the whole content, and
- * `version` the store's version. All or nothing: on an error nothing has
- * changed. Of several with one key the last counts (ST-02). An object whose key
- * stays keeps its place in a running scan.
+/* Replaces the whole content by these objects, each put as by kin_store_put,
+ * and sets the store's version to `version`. On an error nothing has changed.
+ * Of several objects with one key the last counts. An object whose key stays
+ * keeps its place in a running scan.
  * Errors: those of kin_store_put; KIN_EINVAL also for an informer's store,
- * whose content comes from the server. Cost: O(old + new objects) at once, and
- * for as long as it lasts memory for both. */
+ * whose content comes from the server.
+ * Cost: O(old + new objects) at once, and memory for both until it returns. */
 KIN_EXTERN int kin_store_replace(kin_store *store,
                                  const kin_object *const *objects, size_t count,
                                  kin_str version);
@@ -87,38 +89,39 @@ typedef enum kin_store_op_type {
 /* One operation of a transaction. */
 typedef struct kin_store_op {
   kin_store_op_type type;
-  const kin_object *object; /* put: required. delete: the key and version are
-                             * its, or NULL: `key` says what */
+  const kin_object *object; /* put: required. delete: its key and version count;
+                             * NULL: `key` counts */
   kin_str key;              /* delete without an object */
   int error;                /* set by kin_store_transact */
 } kin_store_op;
 
 /* Carries out the operations in order, with no callback in between but index
- * functions (TS-12). One that fails is skipped, and its `error` says why; all
- * others, whose `error` is 0, are applied (ST-05). The store's version becomes
- * that of the last applied operation's object, if that one has an object.
- * Objects are stored as they are: the transform is not called (ST-03). Deleting
- * an absent key is no failure. *failed, unless NULL, gets the number of
- * failures.
+ * functions. An operation that fails is skipped, and its `error` says why; all
+ * others, whose `error` is 0, are applied. The store's version becomes that of
+ * the last applied operation's object, if that operation has an object. Objects
+ * are stored as they are: the transform is not called. Deleting an absent key
+ * is no failure. *failed, unless NULL, gets the number of failures.
  * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
  * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
- * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY. Cost: the sum of the operations'. */
+ * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY.
+ * Cost: the sum of the operations'. */
 KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
                                   size_t count, size_t *failed);
 
-/* How far the store has come (TS-10): the version last set, verbatim, so it can
- * also go backwards; "" for a new store. Borrowed until it is set again. An
+/* The store's version: the one last set, verbatim, so it can also go backwards;
+ * "" for a new store. Borrowed until the next change of the version. An
  * informer's store has none, since each of its scopes has one of its own, see
- * kin_informer_get_status; writing to it sets none. */
+ * kin_informer_get_status; writing to that store sets none. */
 KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
 
-/* Sets the version, as the bookmark of a watch does. On an informer's store it
- * does nothing. Errors: KIN_ENOMEM. */
+/* Sets the version, as the bookmark of a watch does. On an informer's store
+ * this does nothing.
+ * Errors: KIN_ENOMEM. */
 KIN_EXTERN int kin_store_bookmark(kin_store *store, kin_str version);
 
-/* The version as a number for a gauge that whoever collects metrics reads
- * (TS-13): its last 15 digits, which a double can hold; 0 for "". Returns
- * false, and leaves *value alone, if it is no number. */
+/* The version as a number for a metrics gauge: its last 15 digits, which a
+ * double can hold; 0 for "". Returns false, and leaves *value alone, if the
+ * version is no number. */
 KIN_EXTERN bool kin_store_version_gauge(const kin_store *store, double *value);
 
 /* The object with that key, borrowed until the store changes, or NULL. */
@@ -136,46 +139,50 @@ KIN_EXTERN uint64_t kin_store_bytes(const kin_store *store);
 
 /* A place in a scan over all objects, in no particular order. Zero-initialize
  * it to begin. A scan may be paused for any time and the store may change
- * meanwhile: every object that stays in the store during the whole scan is met
- * exactly once. */
+ * meanwhile: the scan returns every object that stays in the store during the
+ * whole scan exactly once. */
 typedef struct kin_cursor {
   uint32_t next;
 } kin_cursor;
 
 /* Returns the next object, borrowed until the store changes, or NULL at the
- * end. A whole scan costs O(the most objects there have ever been). */
+ * end.
+ * Cost: a whole scan costs O(the most objects the store ever had). */
 KIN_EXTERN const kin_object *kin_store_next(const kin_store *store,
                                             kin_cursor *cursor);
 
-/* All objects, in no particular order: a copy of the content that stays as it
- * is. A scan needs no memory and can stop anywhere; their keys are
- * kin_object_key of each. Free it with kin_object_list_free.
+/* A list of all objects, in no particular order; later changes of the store do
+ * not change the list. The keys are kin_object_key of each. Free the list with
+ * kin_object_list_free. A scan (kin_store_next) needs no memory and can stop
+ * anywhere.
  * Errors: KIN_ENOMEM. Cost: O(objects). */
 KIN_EXTERN int kin_store_list(const kin_store *store, kin_object_list **out);
 
-/* An index function: calls emit once for each value of the object, also not at
+/* An index function: calls emit once for each value of the object, or not at
  * all. Values are bytes and are copied. Pure: may call kin_object_* only, and
  * must give the same values for the same object; changing the store from here
  * is refused with KIN_EALREADY. A non-zero result means that the object cannot
- * be indexed: a store that is used alone refuses the object
- * (KIN_EINDEX), an informer's keeps it without values in that index. */
+ * be indexed. A store that is used alone then refuses the object (KIN_EINDEX);
+ * an informer's store keeps the object without values in that index. */
 typedef struct kin_index_values kin_index_values;
 typedef int (*kin_index_cb)(const kin_object *object, kin_index_values *values,
                             void *data);
 
 /* Called by an index function for each value; values that are emitted twice
- * count once. Errors: KIN_ENOMEM, KIN_ETOOBIG (over 64 KiB); the index function
- * should return them, and fails even if it does not. */
+ * count once.
+ * Errors: KIN_ENOMEM, KIN_ETOOBIG (over 64 KiB). The index function should
+ * return them, and fails even if it does not. */
 KIN_EXTERN int kin_index_emit(kin_index_values *values, kin_str value);
 
-/* How an index gets its values: by a JSON Pointer of at most 64 tokens or by a
+/* The source of an index's values: a JSON Pointer of at most 64 tokens or a
  * callback. A pointer names a string, a number or a boolean (their JSON text is
- * the value); `*` as a whole reference token means every element of an array or
+ * the value). `*` as a whole reference token means every element of an array or
  * member of an object: "/spec/nodeName", "/metadata/labels/app",
- * "/spec/containers/" "*" "/image". An object where nothing is found has no
- * value in the index, and a string over 64 KiB is none. "/metadata/namespace",
- * "/metadata/name", "/metadata/uid" and single labels need no parsing; any
- * other pointer costs O(object) for each put, once for all of them. */
+ * "/spec/containers/" "*" "/image". An object in which the pointer finds
+ * nothing, or a string over 64 KiB, has no value in the index.
+ *
+ * "/metadata/namespace", "/metadata/name", "/metadata/uid" and single labels
+ * need no parsing. All other pointers together cost O(object) for each put. */
 typedef struct kin_index_options {
   size_t size;
   const char *name;    /* required, unique in the store */
@@ -186,37 +193,36 @@ typedef struct kin_index_options {
 #define KIN_INDEX_OPTIONS_INIT                                                 \
   { sizeof(kin_index_options), NULL, NULL, NULL, NULL }
 
-/* Adds an index; objects already in the store are indexed (TS-07).
- * A store that is used alone indexes them before this returns, in O(objects);
- * an informer's store does it in bounded steps of later loop iterations, and
- * look-ups answer with what has been indexed so far until
- * kin_store_index_ready.
+/* Adds an index; objects already in the store are indexed. A store that is used
+ * alone indexes them before this returns, in O(objects). An informer's store
+ * indexes them in bounded steps of later loop iterations; until
+ * kin_store_index_ready, look-ups find only what has been indexed so far.
  * Errors: KIN_EINVAL (name, pointer or options), KIN_ENOTSUP (options of a
  * newer version), KIN_EEXIST (name in use), KIN_EINDEX, KIN_ENOMEM,
- * KIN_EALREADY (called by an index callback); of an informer's store
- * KIN_ECLOSED (it is closing), KIN_EALREADY (it was started,
- * and has the option fixed_indices). Nothing is added then. */
+ * KIN_EALREADY (called by an index callback). Of an informer's store also
+ * KIN_ECLOSED (the informer is closing), KIN_EALREADY (the informer was
+ * started, and has the option fixed_indices). No index is added then. */
 KIN_EXTERN int kin_store_add_index(kin_store *store,
                                    const kin_index_options *options);
 
-/* Whether the index exists and covers all objects. */
+/* Returns whether the index exists and covers all objects. */
 KIN_EXTERN bool kin_store_index_ready(const kin_store *store, const char *name);
 
 /* Scans the names of the indices, in the order in which they were added: begin
- * with a zero-initialized cursor. NULL at the end; else borrowed until the
- * store's next kin_store_replace. */
+ * with a zero-initialized cursor. Returns NULL at the end. A name is borrowed
+ * until the store's next kin_store_replace. */
 KIN_EXTERN const char *kin_store_next_index(const kin_store *store,
                                             kin_cursor *cursor);
 
 /* A scan over the objects that have one value in one index, in no particular
- * order. It must not be continued after the store has changed. */
+ * order. A scan must not be continued after the store has changed. */
 typedef struct kin_index_cursor {
   uint32_t posting;
   uint32_t index;
 } kin_index_cursor;
 
-/* Begins a scan. Errors: KIN_ENOENT (no index of that name; TS-06). A value
- * nobody has is no error: the scan is empty. */
+/* Begins a scan. A value that no object has is no error: the scan is empty.
+ * Errors: KIN_ENOENT (no index of that name). */
 KIN_EXTERN int kin_store_by_index(const kin_store *store, const char *name,
                                   kin_str value, kin_index_cursor *cursor);
 
@@ -224,15 +230,16 @@ KIN_EXTERN int kin_store_by_index(const kin_store *store, const char *name,
 KIN_EXTERN const kin_object *kin_store_by_index_next(const kin_store *store,
                                                      kin_index_cursor *cursor);
 
-/* The objects that have one value in one index, by key in ascending order
- * (TS-06: IndexKeys). Free the list with kin_object_list_free.
+/* The objects that have one value in one index, by key in ascending order;
+ * client-go's IndexKeys. Free the list with kin_object_list_free.
  * Errors: KIN_ENOENT (no index of that name), KIN_ENOMEM.
  * Cost: O(n log n) for n objects found. */
 KIN_EXTERN int kin_store_list_by_index(const kin_store *store, const char *name,
                                        kin_str value, kin_object_list **out);
 
-/* The objects that share a value with `object`, which need not be in the store,
- * in one index: each once, by key in ascending order (TS-06: Index).
+/* The objects that share a value with `object` in one index: each once, by key
+ * in ascending order; client-go's Index. `object` need not be in the store.
+ * Free the list with kin_object_list_free.
  * Errors: those of kin_store_list_by_index, KIN_EINVAL (NULL), KIN_EINDEX. */
 KIN_EXTERN int kin_store_list_like(const kin_store *store, const char *name,
                                    const kin_object *object,
@@ -243,9 +250,9 @@ KIN_EXTERN size_t kin_store_index_count(const kin_store *store,
                                         const char *name, kin_str value);
 
 /* Scans the distinct values of an index, in no particular order: begin with a
- * zero-initialized cursor, which may be paused like one of kin_store_next.
- * Returns false at the end, or if the index does not exist (TS-06); else *value
- * is borrowed until the store changes. */
+ * zero-initialized cursor. A scan may be paused like one of kin_store_next.
+ * Returns false at the end, or if the index does not exist. *value is borrowed
+ * until the store changes. */
 KIN_EXTERN bool kin_store_index_next_value(const kin_store *store,
                                            const char *name, kin_cursor *cursor,
                                            kin_str *value);

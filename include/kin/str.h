@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* A borrowed run of bytes, usually UTF-8. It is not NUL-terminated unless the
- * function that returns it says so, and lives as long as what it was taken
- * from. The empty string is {any pointer or NULL, 0}. */
+/* A borrowed run of bytes, usually UTF-8. A kin_str is not NUL-terminated
+ * unless the function that returns it says so, and lives as long as what it was
+ * taken from. The empty string is {any pointer or NULL, 0}. */
 typedef struct kin_str {
   const char *data;
   size_t length;

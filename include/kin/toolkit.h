@@ -2,9 +2,9 @@
 #ifndef KIN_TOOLKIT_H
 #define KIN_TOOLKIT_H
 
-/* What stands on informers: several of them as one (factory.h), waits (wait.h,
- * until.h), watches without a store (watch.h), lists page by page (pager.h), and
- * reading by type and namespace (lister.h). */
+/* Tools that use informers: several informers as one (factory.h), waits
+ * (wait.h, until.h), watches without a store (watch.h), lists page by page
+ * (pager.h), and reading by type and namespace (lister.h). */
 
 #include <kin/factory.h>
 #include <kin/kin.h>

@@ -15,25 +15,25 @@
 extern "C" {
 #endif
 
-/* Waits until any number of things are done, and then calls back once:
- * informers and listeners that are to sync, and whatever else the program can
- * ask for. Informers and listeners tell when they have synced; only what is the
- * program's own is polled. */
+/* Waits until any number of things are done, and then calls back once. Things
+ * are informers and listeners that are to sync, and conditions of the program.
+ * Only the program's conditions are polled. */
 typedef struct kin_wait kin_wait;
 
-/* Whether something of the program's own is done; once it is, it is not asked
- * again. Called by the loop, at once and then every 100 ms, never inside a kin_
- * call. */
+/* Returns whether a condition of the program holds; once it does, it is not
+ * checked again. Called by the loop, at once and then every 100 ms, never
+ * inside a kin_ call. */
 typedef bool (*kin_wait_check_cb)(void *data);
 
 /* One thing to wait for: exactly one of informer, listener and check is set. */
 typedef struct kin_wait_for {
-  /* Shown in log and error text. NULL, but not for a check: what it is, such as
-   * "deployments.v1.apps". At most 1,024 bytes; copied. */
+  /* Name in log and error text, required for a check. NULL: the resource, such
+   * as "deployments.v1.apps"; for a listener followed by the listener's name.
+   * At most 1,024 bytes; copied. */
   const char *name;
 
-  /* Done when it has synced (kin_informer_has_synced, kin_listener_has_synced).
-   * One that is closed before that never will be. */
+  /* Done when the informer or listener has synced (kin_informer_has_synced,
+   * kin_listener_has_synced). If it is closed before that, it is never done. */
   kin_informer *informer;
   kin_listener *listener;
 
@@ -41,26 +41,26 @@ typedef struct kin_wait_for {
   void *data; /* passed to check */
 } kin_wait_for;
 
-/* How it ended for one thing. */
+/* The result for one thing. */
 typedef struct kin_wait_item {
   const char *name; /* never NULL */
   bool is_done;
-  bool is_closed; /* it was closed before it was done */
+  bool is_closed; /* closed before it was done */
 } kin_wait_item;
 
-/* How a wait ended; valid during the callback. */
+/* The result of a wait; valid during the callback. */
 typedef struct kin_wait_result {
   /* 0: all are done. KIN_ETIMEDOUT. KIN_ECLOSED: the client was closed, or all
-   * that is not done was. Else what kin_wait_cancel was given. */
+   * things that are not done were. Else the code given to kin_wait_cancel. */
   int code;
-  const kin_wait_item *items; /* in the order they were given in */
+  const kin_wait_item *items; /* in the order of kin_wait_options.things */
   size_t count;
-  /* "failed to wait for all: NAMES: CAUSE", with the names of what is not done,
-   * sorted, separated by ", "; "" if all are done. */
+  /* "failed to wait for all: NAMES: CAUSE", with the names of the things that
+   * are not done, sorted, separated by ", "; "" if all are done. */
   const char *error;
 } kin_wait_result;
 
-/* An event callback. When it returns, the wait is gone. */
+/* An event callback. The wait is gone when the callback returns. */
 typedef void (*kin_wait_cb)(const kin_wait_result *result, void *data);
 
 typedef struct kin_wait_options {
@@ -71,30 +71,31 @@ typedef struct kin_wait_options {
   kin_wait_cb cb;      /* required */
   void *data;          /* passed to cb */
 
-  /* What is waited for, such as "my controller's caches": then the client's log
-   * says at level INFO that it waits, when each is done, and what was not when
-   * the wait ended. NULL or "": nothing is logged. At most 1,024 bytes;
-   * copied. */
+  /* Name of the wait, such as "my controller's caches". The client's log then
+   * says at level INFO that the wait begins, when each thing is done, and which
+   * were not when the wait ended. NULL or "": nothing is logged. At most 1,024
+   * bytes; copied. */
   const char *what;
 } kin_wait_options;
 #define KIN_WAIT_OPTIONS_INIT                                                  \
   { sizeof(kin_wait_options), NULL, 0, 0, NULL, NULL, NULL }
 
 /* Begins to wait. cb comes exactly once, from a later loop iteration, even if
- * everything is done already; the wait ends by itself then. If the client is
- * closed it comes before the client's close callback. `out` may be NULL if
- * there is no need to cancel. Errors: KIN_EINVAL (options, no cb, a thing that
- * is none or several), KIN_ETOOBIG (things, names), KIN_ENOTSUP (options of a
- * newer version), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then. Cost:
- * O(n log n). */
+ * everything is done already; then the wait ends by itself. If the client is
+ * closed, cb comes before the client's close callback. `out` may be NULL if
+ * there is no need to cancel.
+ * Errors: KIN_EINVAL (options, no cb, a thing with none or several set),
+ * KIN_ETOOBIG (things, names), KIN_ENOTSUP (options of a newer version),
+ * KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then.
+ * Cost: O(n log n). */
 KIN_EXTERN int kin_wait_open(kin_wait **out, kin_client *client,
                              const kin_wait_options *options);
 
-/* Gives up: cb comes, not inside this call, with `code`, a negative code that
- * says why (UV_ECANCELED, for instance), or with 0 if everything is done by
- * then. Not to be called once cb has returned; legal in every event
- * callback. Errors: KIN_EINVAL (code), KIN_EALREADY (given up before, or timed
- * out). */
+/* Gives up: cb comes, not inside this call, with `code`, or with 0 if
+ * everything is done by then. `code` is a negative code that says why,
+ * UV_ECANCELED for instance. Legal in every event callback, but not once cb has
+ * returned.
+ * Errors: KIN_EINVAL (code), KIN_EALREADY (given up before, or timed out). */
 KIN_EXTERN int kin_wait_cancel(kin_wait *wait, int code);
 
 #ifdef __cplusplus
