@@ -21,8 +21,9 @@ THREADS = re.compile(r"(pthread_create|pthread_(mutex|rwlock|cond|spin)\w+|"
 def symbols(library, kind):
     out = subprocess.run(["nm", "-D", kind, library], check=True,
                          capture_output=True, text=True).stdout
-    names = (line.split()[-1] for line in out.splitlines() if line.strip())
-    return {name.split("@")[0] for name in names}
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    # Some linkers define the version node itself, as an absolute symbol.
+    return {line[-1].split("@")[0] for line in lines if line[-2] != "A"}
 
 
 def declared(include_dir):
