@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 
-/* client-go's gates as of 1.36, in the order of kin_feature. The defaults are
- * what is true of this library. */
+/* client-go's gates as of 1.36, in the order of kin_feature. The defaults
+ * describe this library. */
 static const kin_feature_info gates[] = {
     /* A list is applied in bounded steps; in-order queues have an option. */
     [KIN_FEATURE_ATOMIC_FIFO] = {"AtomicFIFO", false, true},
@@ -17,7 +17,7 @@ static const kin_feature_info gates[] = {
     [KIN_FEATURE_CLIENTS_ALLOW_CA_ROTATION] = {"ClientsAllowCARotation", true,
                                                true},
     [KIN_FEATURE_CLIENTS_ALLOW_CBOR] = {"ClientsAllowCBOR", false, true},
-    /* There is no cache of TLS set-ups: one belongs to its client. */
+    /* There is no TLS cache: each client has its own TLS context. */
     [KIN_FEATURE_CLIENTS_ALLOW_TLS_CACHE_GC] = {"ClientsAllowTLSCacheGC", true,
                                                 true},
     [KIN_FEATURE_CLIENTS_PREFER_CBOR] = {"ClientsPreferCBOR", false, true},
@@ -29,7 +29,7 @@ static const kin_feature_info gates[] = {
     /* A scope's status has its version. */
     [KIN_FEATURE_INFORMER_RESOURCE_VERSION] = {"InformerResourceVersion", true,
                                                true},
-    /* There is no lock that could be held. */
+    /* There is no lock. */
     [KIN_FEATURE_UNLOCK_WHILE_PROCESSING_FIFO] = {"UnlockWhileProcessingFIFO",
                                                   true, true},
     [KIN_FEATURE_WATCH_LIST_CLIENT] = {"WatchListClient", true, false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A dial is a small state machine. Callbacks of libuv and the timer only change
- * the state or schedule the task. The step does the rest, so the dial's callback
- * is never called inside kin__dial_start.
+ * the state or schedule the task. The step does the rest, so the dial's
+ * callback is never called inside kin__dial_start.
  *
  *   RESOLVING -> TRYING -> CONNECTING -> ENDED
  *                   ^          |
