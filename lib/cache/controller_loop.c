@@ -223,8 +223,8 @@ static bool tell_synced(kin_controller *c) {
   return !c->is_closing;
 }
 
-/* While a list is added by key, no item may leave the queue: the list's keys
- * and deletions depend on them. */
+/* While a list is added by key, no item may leave the queue: the list's
+ * deletions depend on the queued items. */
 static bool is_held(const kin_controller *c) {
   return c->owns_queue && !is_in_order(c) && c->queue->as.keyed.has_list;
 }

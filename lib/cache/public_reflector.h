@@ -23,7 +23,7 @@ typedef struct kin__list_taker {
   int (*add)(void *ctx, const kin_object *object);
   int (*end)(void *ctx);
   /* The stored object with exactly this key, uid and version, borrowed; NULL if
-   * there is none. A cached object need not be decoded. */
+   * there is none. The list then takes this object. */
   const kin_object *(*cached)(void *ctx, kin_str key, kin_str uid,
                               kin_str version);
   void *ctx;

@@ -167,7 +167,8 @@ int kin__queue_get_known(kin_queue *queue, kin_str key,
 bool kin__queue_next_known(kin_queue *queue, uintptr_t *place, kin_str *key);
 
 /* *object gets a new reference to the object of a tombstone for a known key. If
- * the object is unknown, it has the key only. Errors: KIN_EKEY, KIN_ENOMEM. */
+ * the object is unknown, the new object has the key only. Errors: KIN_EKEY,
+ * KIN_ENOMEM. */
 int kin__queue_take_known(kin_queue *queue, kin_str key, kin_object **object,
                           bool *is_key_only);
 

@@ -8,7 +8,7 @@
 #include "decode/status.h"
 #include "object/object.h"
 
-/* What decoders produce. */
+/* The kinds of decoded objects. */
 typedef enum kin__decoded_type {
   KIN__DECODED_LISTED = 1, /* an item of a list */
   KIN__DECODED_ADDED,
@@ -43,7 +43,7 @@ typedef struct kin__decode_sink {
   int (*bad)(void *ctx, int code, const kin__object_parts *identity);
 } kin__decode_sink;
 
-/* Bounds on what a server may send. 0 means the default. */
+/* Bounds on a server's data. 0 means the default. */
 typedef struct kin__decode_limits {
   uint32_t max_object_bytes; /* of one object as it came, in a list or an event;
                               * at most 1 GiB, default 16 MiB (WS-04); a longer

@@ -29,10 +29,10 @@ kin_object_builder *kin__builder_new(kin__memory *memory);
 /* NULL is allowed. The builder must not be lent. */
 void kin__builder_free(kin_object_builder *builder);
 
-/* Lends the builder to a callback. It begins with the content of `from`, which
- * is borrowed until kin__builder_take. Key, uid and version are kept, and
- * kin_object_builder_finish and _free are refused. Errors: KIN_EALREADY
- * (already lent), KIN_ENOMEM. */
+/* Lends the builder to a callback. The builder begins with the content of
+ * `from`, which is borrowed until kin__builder_take. Key, uid and version are
+ * kept, and kin_object_builder_finish and _free are refused. Errors:
+ * KIN_EALREADY (already lent), KIN_ENOMEM. */
 int kin__builder_lend(kin_object_builder *builder, const kin_object *from);
 
 /* Takes the builder back. If `err` is not 0, returns `err`. Otherwise makes the

@@ -107,7 +107,7 @@ static bool find_in_body(const kin__object_parts *parts, kin_str s,
   return true;
 }
 
-/* Upper bound of what write_label_records writes. */
+/* An upper bound of the bytes that write_label_records writes. */
 static size_t label_records_bound(kin_str labels) {
   kin__text_members members = {.text = labels};
   size_t bound = 0;

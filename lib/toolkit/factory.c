@@ -333,8 +333,8 @@ static void warn_if_not_reserved(const entry *e) {
   }
 }
 
-/* Closing informers publish nothing any more, so they free their
- * identifiers. */
+/* Frees the identifiers of closing informers, which publish nothing any
+ * more. */
 static void free_closed_ids(const kin_factory *factory) {
   FOR_EACH(node, factory) {
     entry *e = entry_of(node);

@@ -16,8 +16,7 @@
 #include "toolkit/watch.h"
 
 /* A feed that only watches, a queue, and a task that shows the queue's events.
- * The reflector in the feed decides when to watch again and what ends the
- * watcher.
+ * The feed's listwatch decides when to watch again and what ends the watcher.
  *
  * Events are queued because they may come inside a call of the program's
  * source, and callbacks must come from the loop. So the feed's position is the

@@ -34,7 +34,7 @@
   (KIN__INFORMER_NAME_SIZE + 300u) /* of an informer's listener */
 
 typedef struct entry {
-  kin__sync_watch watch; /* in a list iff the entry is open and no check */
+  kin__sync_watch watch; /* in a list iff the entry is open without a check */
   kin_wait *wait;
   kin_wait_check_cb check;
   void *data;

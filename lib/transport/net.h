@@ -34,7 +34,7 @@ typedef struct kin__net {
   kin__link dials;   /* not yet ended; kin__dial.node */
   char *read_buffer; /* KIN__READ_BYTES; used within one step only */
 
-  /* Never started: the host has swept the loop iff this handle is closing. */
+  /* Never started. If this handle is closing, the host has swept the loop. */
   uv_timer_t anchor;
   kin__release anchor_gone;
   kin__releases releases;   /* of closed connections, dials and the anchor */
