@@ -51,7 +51,7 @@ void *kin__realloc_array(const kin_allocator *allocator, void *ptr,
   if (ptr == NULL) {
     return kin__malloc(allocator, count * size);
   }
-  /* As in kin__malloc, no block is empty: realloc to 0 might free it. */
+  /* As in kin__malloc, no block is empty: realloc to 0 might free the block. */
   size_t old_bytes = old_count * size;
   size_t bytes = count * size;
   return allocator->realloc(allocator->ctx, ptr, old_bytes > 0 ? old_bytes : 1,

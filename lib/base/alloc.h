@@ -6,10 +6,10 @@
 
 #include <kin/allocator.h>
 
-/* The C library's allocator. Static. */
+/* The C library's allocator. The struct is static. */
 const kin_allocator *kin__default_allocator(void);
 
-/* All of these return NULL when memory is out or a size overflows. */
+/* All of these functions return NULL when memory is out or a size overflows. */
 void *kin__malloc(const kin_allocator *allocator, size_t size);
 void *kin__calloc(const kin_allocator *allocator, size_t count, size_t size);
 void *kin__realloc_array(const kin_allocator *allocator, void *ptr,

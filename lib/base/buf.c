@@ -26,7 +26,7 @@ static bool fits(const kin__buf *buf, size_t extra) {
   return extra <= buf->max_length && buf->length <= buf->max_length - extra;
 }
 
-/* Makes the capacity at least `needed`, which may be one over max_length. */
+/* Makes the capacity at least `needed`, which may be max_length + 1. */
 static int grow(kin__buf *buf, size_t needed) {
   if (needed <= buf->capacity) {
     return 0;

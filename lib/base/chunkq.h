@@ -7,9 +7,9 @@
 
 #include <kin/allocator.h>
 
-/* A FIFO of fixed-size elements in a list of chunks: push and pop are O(1) in
- * the worst case, nothing is ever moved, and memory is given back as it
- * drains. One empty chunk is kept for the next push. */
+/* A FIFO of fixed-size elements in a list of chunks. Push and pop are O(1) in
+ * the worst case. Elements never move. Chunks are freed as the queue drains,
+ * but one empty chunk is kept for the next push. */
 struct kin__chunk;
 
 typedef struct kin__chunkq {
@@ -19,14 +19,14 @@ typedef struct kin__chunkq {
   struct kin__chunk *spare;
   size_t element_size;
   size_t count;
-  unsigned head; /* of first */
-  unsigned tail; /* of last */
+  unsigned head; /* in the first chunk */
+  unsigned tail; /* in the last chunk */
 } kin__chunkq;
 
 /* Allocates nothing. The allocator must outlive the queue. */
 void kin__chunkq_init(kin__chunkq *queue, const kin_allocator *allocator,
                       size_t element_size);
-/* Frees what is left; what elements own is the owner's business. */
+/* Frees all chunks. The caller first releases what the elements own. */
 void kin__chunkq_finish(kin__chunkq *queue);
 
 /* Makes sure that the next `count` (at most 64) pushes succeed.
@@ -35,30 +35,29 @@ int kin__chunkq_reserve(kin__chunkq *queue, unsigned count);
 
 /* Appends an uninitialized element and returns it; NULL if out of memory. */
 void *kin__chunkq_push(kin__chunkq *queue);
-/* The oldest element, or NULL. Stays valid until it is popped. */
+/* The oldest element, or NULL. The pointer stays valid until the pop. */
 void *kin__chunkq_peek(const kin__chunkq *queue);
 /* Removes the oldest element. The queue must not be empty. */
 void kin__chunkq_pop(kin__chunkq *queue);
 
-/* A place between two elements. Zero-initialized it is before the oldest. It
- * stays valid while the queue changes, as long as the element before it and the
- * one after it are not removed. */
+/* A place between two elements. A zeroed cursor is before the oldest element. A
+ * cursor stays valid while its two neighbours stay in the queue. */
 typedef struct kin__chunkq_cursor {
   struct kin__chunk *chunk;
   unsigned index;
 } kin__chunkq_cursor;
 
-/* The element after the cursor, which moves on, or NULL at the end: a cursor at
- * the end meets what is pushed later. */
+/* Moves the cursor over one element and returns that element; NULL at the end.
+ * A cursor at the end later meets the elements that are pushed. */
 void *kin__chunkq_next(const kin__chunkq *queue, kin__chunkq_cursor *cursor);
 
-/* The place after the newest element: what is pushed from now on is met from
- * there. */
+/* The place after the newest element. A walk from there meets only elements
+ * pushed later. */
 kin__chunkq_cursor kin__chunkq_end(const kin__chunkq *queue);
 
-/* Takes back the newest `count` elements, which are those after `end`, a place
- * that kin__chunkq_end gave before they were pushed. Nothing may have been
- * popped in between. What the elements own is the owner's business. */
+/* Takes back the newest `count` elements: those after `end`, a place that
+ * kin__chunkq_end gave before their push. No element may have been popped
+ * since. The caller releases what the elements own. */
 void kin__chunkq_rewind(kin__chunkq *queue, kin__chunkq_cursor end,
                         size_t count);
 

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Time as everything below the loop sees it. Monotonic only; nothing here asks
- * for the wall clock. */
+/* The time of everything below the loop. The clock is monotonic; nothing here
+ * uses the wall clock. */
 typedef struct kin__clock {
   uint64_t (*now_ns)(void *ctx);
   void *ctx;

@@ -4,8 +4,8 @@
 
 #include <kin/error.h>
 
-/* Names and texts of libuv's codes, defined in transport/: the one thing that
- * error.c needs of libuv, whose header base/ may not include. */
+/* Names and texts of libuv's codes, defined in transport/. error.c needs
+ * nothing else of libuv, whose header base/ may not include. */
 const char *kin__uv_strerror(int code);
 const char *kin__uv_err_name(int code);
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The kernel rounds it up. */
+/* The kernel rounds this up to a page. */
 #define PAGE_BYTES 1u
 
 void kin__fork_mark_init(kin__fork_mark *mark) {

@@ -6,11 +6,11 @@
 
 #include <sys/types.h>
 
-/* Tells a forked child from the process that opened something: a child shares
- * its parent's sockets and must not read from them or write to them.
+/* Tells a forked child from the process that opened a resource. A child shares
+ * its parent's sockets and must neither read from them nor write to them.
  *
- * Where the system can do it, a page that is wiped in a child is the mark, so
- * asking costs a load of memory; elsewhere it costs getpid(). */
+ * Where the system can do so, the mark is a page that the kernel wipes in a
+ * child, so a test costs one load. Elsewhere a test costs getpid(). */
 typedef struct kin__fork_mark {
   const volatile unsigned char *page; /* NULL: pid is the mark */
   pid_t pid;

@@ -13,8 +13,8 @@ static kin__gate_visitor *visitor_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, kin__gate_visitor, node);
 }
 
-/* When the visitor that has had its place for longest may lose it; there is
- * one. */
+/* When the visitor that has held its place for longest may lose it. There must
+ * be such a visitor. */
 static uint64_t turn_ends_ms(const kin__gate *gate) {
   uint64_t since_ms = visitor_of(gate->holding.next)->since_ms;
   return kin__deadline_ms(since_ms, gate->turn_ms);
@@ -27,7 +27,7 @@ static void admit(kin__gate *gate, kin__gate_visitor *visitor) {
   gate->inside++;
 }
 
-/* It is in neither list any more, and not counted. */
+/* The visitor is then in neither list and not counted. */
 static void remove_visitor(kin__gate *gate, kin__gate_visitor *visitor) {
   kin__link_remove(&visitor->node);
   gate->queued -= visitor->state == KIN__GATE_WAITING;
@@ -50,7 +50,8 @@ static bool is_turn_over(const kin__gate *gate) {
   return gate->inside == gate->limit && now_ms(gate) >= turn_ends_ms(gate);
 }
 
-/* Lets one in, and makes room for it if that is due. */
+/* Admits one visitor; if a turn is over, takes the place from its visitor
+ * first. */
 static bool gate_step(kin__task *task) {
   kin__gate *gate = KIN__CONTAINER_OF(task, kin__gate, task);
   if (gate->queued > 0 && is_turn_over(gate)) {
@@ -104,7 +105,7 @@ void kin__gate_visitor_init(kin__gate_visitor *visitor,
   kin__link_init(&visitor->node);
 }
 
-/* Nobody overtakes those who wait. */
+/* A visitor never overtakes those that wait. */
 bool kin__gate_enter(kin__gate *gate, kin__gate_visitor *visitor) {
   if (visitor->state != KIN__GATE_OUTSIDE) {
     return visitor->state != KIN__GATE_WAITING;

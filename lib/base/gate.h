@@ -9,25 +9,26 @@
 #include "base/sched.h"
 #include "base/timers.h"
 
-/* Lets a bounded number in at a time; the others wait in order of arrival. A
- * visitor that waits is let in from a task, so never inside another one's call.
+/* Admits a bounded number of visitors at a time. The others wait in order of
+ * arrival. A waiting visitor is admitted from a task, so never inside another
+ * visitor's call.
  *
- * Nobody can keep the others waiting for ever: while somebody waits, a visitor
- * that has had its place for `turn_ms` loses the place to the next one. Such a
- * visitor is overdue: it goes on as if it were inside, but is not counted. So
- * the n-th in the queue waits for (n / limit + 1) * turn_ms at most. */
+ * No visitor waits for ever: while visitors wait, one that has held its place
+ * for `turn_ms` loses the place to the next. The loser is overdue: it continues
+ * as if it were inside, but is not counted. So the n-th in the queue waits for
+ * (n / limit + 1) * turn_ms at most. */
 typedef struct kin__gate {
   kin__sched *sched;
-  kin__timers *timers; /* run on sched's clock, in ms */
+  kin__timers *timers; /* they use sched's clock, in ms */
   kin__task task;
-  kin__timer timer;  /* active only while somebody waits */
+  kin__timer timer;  /* active only while a visitor waits */
   kin__link waiting; /* of kin__gate_visitor, in order of arrival */
   kin__link holding; /* the same, in order of admission */
   uint64_t turn_ms;
   uint32_t limit;
   uint32_t inside;  /* visitors in `holding` */
   uint32_t queued;  /* visitors in `waiting` */
-  uint32_t overdue; /* visitors that have lost their place and not left */
+  uint32_t overdue; /* visitors that lost their place and have not left */
 } kin__gate;
 
 typedef enum kin__gate_state {
@@ -38,20 +39,20 @@ typedef enum kin__gate_state {
 } kin__gate_state;
 
 typedef struct kin__gate_visitor {
-  kin__link node; /* in gate->waiting or gate->holding, by its state */
+  kin__link node; /* in gate->waiting or gate->holding, by state */
   kin__gate_state state;
-  uint64_t since_ms; /* WAITING: it waits; INSIDE: it has its place */
-  /* It has waited, and is in. */
+  uint64_t since_ms; /* WAITING: start of the wait; INSIDE: of the place */
+  /* The visitor has waited and is now inside. */
   void (*enter)(struct kin__gate_visitor *visitor, uint64_t waited_ms);
-  /* It has lost its place, and goes on without. May note only. NULL: not
-   * told. */
+  /* The visitor has lost its place and continues without one. The callback may
+   * only take a note. NULL: no call. */
   void (*overstay)(struct kin__gate_visitor *visitor);
 } kin__gate_visitor;
 
 /* `limit` and `turn_ms` are at least 1. */
 void kin__gate_init(kin__gate *gate, kin__sched *sched, kin__timers *timers,
                     uint32_t limit, uint64_t turn_ms);
-/* Nobody may be inside, overdue or wait. */
+/* No visitor may be inside, overdue or waiting. */
 void kin__gate_finish(kin__gate *gate);
 
 void kin__gate_visitor_init(kin__gate_visitor *visitor,
@@ -59,10 +60,11 @@ void kin__gate_visitor_init(kin__gate_visitor *visitor,
                                           uint64_t waited_ms),
                             void (*overstay)(kin__gate_visitor *visitor));
 
-/* Whether the visitor may go on: it is inside, now or already, or overdue.
- * Otherwise it waits, and enter comes later unless it leaves before. */
+/* Returns whether the visitor may continue: it is inside or overdue. If not,
+ * the visitor waits, and `enter` is called later unless it leaves before. */
 bool kin__gate_enter(kin__gate *gate, kin__gate_visitor *visitor);
-/* It goes, or waits no longer; or was not there at all. */
+/* The visitor leaves its place or the queue. Does nothing for any other
+ * visitor. */
 void kin__gate_leave(kin__gate *gate, kin__gate_visitor *visitor);
 
 #endif /* KIN_BASE_GATE_H */

@@ -7,8 +7,8 @@
 
 #include <kin/str.h>
 
-/* SipHash-1-3 (Aumasson, Bernstein) folded to 32 bits: keyed, so that object
- * names chosen by somebody else cannot be made to collide. */
+/* SipHash-1-3 (Aumasson, Bernstein) folded to 32 bits. The hash is keyed, so
+ * that an attacker cannot choose object names that collide. */
 typedef struct kin__hash_seed {
   uint64_t k0;
   uint64_t k1;
@@ -16,8 +16,8 @@ typedef struct kin__hash_seed {
 
 uint32_t kin__hash(const kin__hash_seed *seed, kin_str s);
 
-/* A seed for the tables of what is used without a client, which has its own.
- * Should the system have no randomness to give, addresses are the next best. */
+/* A seed for tables that have no client; a client has its own seed. If the
+ * system has no randomness, the seed comes from addresses. */
 kin__hash_seed kin__hash_make_seed(const void *address);
 
 #endif /* KIN_BASE_HASH_H */

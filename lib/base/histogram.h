@@ -6,7 +6,7 @@
 
 #include <kin/histogram.h>
 
-/* The bucket of a value: 1, 4, 16, ... are the bounds. */
+/* The bucket of a value. The bounds are 1, 4, 16, ... */
 static inline unsigned kin__histogram_bucket(uint64_t value) {
   if (value <= 1) {
     return 0;

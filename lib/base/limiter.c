@@ -8,8 +8,8 @@
 
 /* --- The bucket ----------------------------------------------------------- */
 
-/* A token is taken in the nanosecond after it has come; what comes in the rest
- * of that is kept, in a full bucket, too. */
+/* A token is taken in the nanosecond after it came. Credit that comes in the
+ * rest of this nanosecond is kept, also if the bucket is full. */
 void kin__bucket_init(kin__bucket *bucket, uint32_t qps_milli, uint32_t burst,
                       uint64_t now_ns) {
   assert(qps_milli > 0 && qps_milli <= KIN__BUCKET_MAX_QPS_MILLI);
@@ -20,7 +20,7 @@ void kin__bucket_init(kin__bucket *bucket, uint32_t qps_milli, uint32_t burst,
                           .at_ns = now_ns};
 }
 
-/* What has come since fits, unless the bucket is full before. */
+/* The credit since at_ns fits, unless the bucket is full before. */
 static void refill(kin__bucket *bucket, uint64_t now_ns) {
   if (now_ns <= bucket->at_ns) {
     return;
@@ -68,8 +68,8 @@ static void await_token(kin__limiter *limiter, uint64_t now) {
                    (limiter->due_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-/* A timer is up to a millisecond late. A full bucket would lose what comes in
- * that time, so the token is taken as of when it came. */
+/* A timer is up to a millisecond late. A full bucket would lose the credit of
+ * this time, so the token is taken as of when it came. */
 static uint64_t token_time(kin__limiter *limiter, uint64_t now) {
   uint64_t due_ns = limiter->due_ns;
   limiter->due_ns = 0;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An intrusive doubly linked ring. A head is a node of its own; a node outside
- * any list points to itself, so removing it twice is harmless. */
+/* An intrusive doubly linked ring. The head is a node, too. A node outside any
+ * list points to itself, so removing it twice is harmless. */
 typedef struct kin__link {
   struct kin__link *prev;
   struct kin__link *next;

@@ -14,18 +14,19 @@ typedef struct kin__log {
 
 #define KIN__PROBLEM_SIZE 256
 
-/* Formats a line of at most 511 bytes, without control characters, and passes it on if the level is wanted.
- * `log` may be NULL. Never pass bodies or credentials. */
+/* Formats a line of at most 511 bytes without control characters, and passes it
+ * to the sink if the level is wanted. `log` may be NULL. Never pass bodies or
+ * credentials. */
 void kin__log_write(const kin__log *log, kin_log_level level,
                     const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says what is wrong with something that the program gave: an ERROR line that
- * is kept, cut to fit, for kin_client_problem. Returns `code`. */
+/* Logs an ERROR line about a wrong value that the program gave. The line is
+ * also kept, cut to fit, for kin_client_problem. Returns `code`. */
 int kin__log_problem(const kin__log *log, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Forgets what was kept. */
+/* Forgets the kept line. */
 void kin__log_no_problem(const kin__log *log);
 
 #endif /* KIN_BASE_LOG_H */

@@ -6,8 +6,8 @@
 #include "base/alloc.h"
 
 /* Linear hashing: there are `buckets` chains, numbered from 0. A hash belongs
- * to chain hash & mask, or, if that chain does not exist yet, to the one half
- * the table below, from which it will be split off. */
+ * to chain hash & mask. If that chain does not exist yet, the hash belongs to
+ * the chain half the table below, from which it will be split off. */
 
 #define HEADS_SHIFT 10u
 #define HEADS_PER_SEGMENT (1u << HEADS_SHIFT)
@@ -82,7 +82,7 @@ int kin__map_reserve(kin__map *map) {
   return err;
 }
 
-/* Splits one chain; without memory chains get longer, nothing else. */
+/* Splits one chain. If memory is out, chains only get longer. */
 static void grow(kin__map *map) {
   uint32_t fresh = map->buckets;
   if (fresh == UINT32_C(1) << 31 || reserve_head(map, fresh) != 0) {

@@ -7,13 +7,13 @@
 
 #include "base/slots.h"
 
-/* A hash table of the elements of a kin__slots: hash -> chain of ids. Growth is
- * by linear hashing: each insert splits at most one chain and each removal
- * merges at most one, so no operation is ever O(n), and a segment of 1,024
- * heads is the largest single allocation. Costs 4 bytes an element, besides the
- * head that each element has anyway.
+/* A hash table of the elements of a kin__slots: hash -> chain of ids. The table
+ * grows by linear hashing: each insert splits at most one chain, and each
+ * removal merges at most one. So no operation is O(n), and the largest
+ * allocation is a segment of 1,024 heads. The cost is 4 bytes an element,
+ * besides the element's kin__slot_head.
  *
- * Equality is the caller's: it walks kin__map_first .. kin__map_next over the
+ * The caller compares keys: it walks kin__map_first .. kin__map_next over the
  * elements with the same hash. */
 typedef struct kin__map {
   const kin_allocator *allocator;
@@ -31,26 +31,27 @@ void kin__map_init(kin__map *map, const kin_allocator *allocator,
                    kin__slots *slots);
 void kin__map_finish(kin__map *map);
 
-/* Makes sure that inserts succeed from now on: only the very first head segment
- * is indispensable; when later ones cannot be had, chains get longer.
- * Errors: KIN_ENOMEM. */
+/* Makes sure that later inserts succeed. Only the first head segment is
+ * indispensable: if a later one cannot be allocated, chains get longer. Errors:
+ * KIN_ENOMEM. */
 int kin__map_reserve(kin__map *map);
 
-/* Puts an element in under `hash`, which is stored in its head. It must not be
- * in the map. Errors: KIN_ENOMEM, nothing changed. */
+/* Inserts an element under `hash`, which is stored in the element's head. The
+ * element must not be in the map. On an error nothing has changed. Errors:
+ * KIN_ENOMEM. */
 int kin__map_insert(kin__map *map, uint32_t hash, uint32_t id);
 
-/* Takes an element that is in the map out. */
+/* Removes an element that is in the map. */
 void kin__map_remove(kin__map *map, uint32_t id);
 
-/* The elements with that hash, KIN__NO_SLOT at the end. The map must not change
+/* The elements with that hash; KIN__NO_SLOT at the end. The map must not change
  * between the calls. */
 uint32_t kin__map_first(const kin__map *map, uint32_t hash);
 uint32_t kin__map_next(const kin__map *map, uint32_t id);
 
-/* Frees the last segment of heads, so that a large map can be taken down in
- * bounded steps. Returns whether any is left; only this function and
- * kin__map_finish may be called from then on. */
+/* Frees the last segment of heads, so that a large map can be freed in bounded
+ * steps. Returns whether any segment is left. From then on only this function
+ * and kin__map_finish may be called. */
 bool kin__map_drop_segment(kin__map *map);
 
 /* Bytes allocated. */

@@ -11,29 +11,31 @@
 
 #include "base/slab.h"
 
-/* The allocator that objects carry, so that they may outlive the client they
- * came from. Counted atomically: the last object may be released on any
- * thread. */
+/* The allocator that objects carry, so that objects may outlive their client.
+ * The count is atomic: the last object may be released on any thread. */
 typedef struct kin__memory {
   kin_allocator allocator;
-  /* Blocks in the same slabs, for what grows with the number of objects and is
-   * freed as they go: the C library may give all of it back to the system in
-   * one call. On the owner's thread alone, and not after the arena's end. */
+  /* An allocator of blocks in the same slabs, for data that grows and shrinks
+   * with the number of objects. With malloc, the C library may give all of that
+   * memory back to the system in one call, which stalls the loop. Only for the
+   * owner's thread, and not after the arena's end. */
   kin_allocator cells;
-  bool is_default;   /* the C library's: slabs are mapped from the system */
-  kin__arena *arena; /* NULL: each object is a block of its own */
-  kin_mutation_check check;      /* not OFF: each is sealed, see sealed.h */
-  atomic_size_t protected_cells; /* alive */
+  bool is_default;               /* the C library's: slabs are mapped pages */
+  kin__arena *arena;             /* NULL: each object is a block of its own */
+  kin_mutation_check check;      /* not OFF: objects are sealed, see sealed.h */
+  atomic_size_t protected_cells; /* protected cells that exist now */
   atomic_size_t refs;
 } kin__memory;
 
-/* One reference; allocator NULL means the C library's. NULL if out of
- * memory. */
+/* Returns one reference; NULL if out of memory. `allocator` NULL means the C
+ * library's. */
 kin__memory *kin__memory_new(const kin_allocator *allocator);
 kin__memory *kin__memory_ref(kin__memory *memory);
-/* Objects made from now on, by one thread, share slabs. Errors: KIN_ENOMEM. */
+/* Objects made from now on share slabs. One thread must make them all. Errors:
+ * KIN_ENOMEM. */
 int kin__memory_use_slabs(kin__memory *memory);
-/* Objects are sealed instead. Before the first is made; OFF changes nothing. */
+/* Objects are sealed instead. Call it before the first object is made. OFF
+ * changes nothing. */
 void kin__memory_use_seals(kin__memory *memory, kin_mutation_check check);
 /* NULL is allowed. */
 void kin__memory_unref(kin__memory *memory);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of %g all bytes but these belong to the locale's decimal separator, which may
- * be longer than one byte. */
+/* All other bytes of %g belong to the locale's decimal separator, which may be
+ * longer than one byte. */
 static const char plain[] = "0123456789+-e";
 
 const char *kin__number_format(char text[KIN__NUMBER_SIZE], double value,

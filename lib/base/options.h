@@ -7,15 +7,17 @@
 #include "base/log.h"
 
 /* Copies a sized option struct of a caller that may be older or newer than the
- * library. `size` is the first member of both. Fields the caller does not know
- * become 0. `first_size` is the struct's size in its first release.
- * Errors: KIN_EINVAL (NULL or smaller than the first release's), KIN_ENOTSUP (a
- * newer caller has set a field that this library does not know). */
+ * library. `size` is the first member of both structs. Fields that the caller
+ * does not know become 0. `first_size` is the struct's size in its first
+ * release.
+ *
+ * Errors: KIN_EINVAL (NULL or smaller than first_size), KIN_ENOTSUP (a newer
+ * caller has set a field that this library does not know). */
 int kin__options_copy(void *to, size_t to_size, const void *from,
                       size_t first_size);
 
-/* The same, and says what is wrong with a struct called `type`, unless it is
- * NULL; see kin__log_problem. `log` may be NULL. */
+/* The same, and on an error calls kin__log_problem with the struct's name
+ * `type`. `type` NULL: no call. `log` may be NULL. */
 int kin__options_take(void *to, size_t to_size, const void *from,
                       size_t first_size, const char *type, const kin__log *log);
 

@@ -19,7 +19,7 @@ static inline uint64_t kin__random_next(kin__random *random) {
   return z ^ (z >> 31);
 }
 
-/* Uniform in [0, bound), 0 for bound 0. The bias is below 2^-32 for the small
+/* Uniform in [0, bound); 0 if bound is 0. The bias is below 2^-32 for the small
  * bounds used here. */
 static inline uint64_t kin__random_below(kin__random *random, uint64_t bound) {
   return bound > 0 ? kin__random_next(random) % bound : 0;

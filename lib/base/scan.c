@@ -2,21 +2,21 @@
 
 /* Stepping over JSON text at the speed of memory.
  *
- * A block of 64 bytes becomes bit masks. Unescaped quotes turn string on and
- * off, so that a running XOR over their bits marks the bytes inside strings;
- * brackets outside them are counted with popcount. A block that has too few
+ * A block of 64 bytes becomes bit masks. Unescaped quotes turn "string" on and
+ * off, so a running XOR over their bits marks the bytes inside strings.
+ * Brackets outside strings are counted with popcount. If a block has too few
  * closing brackets to end the value, and too few opening ones to pass the depth
- * limit, is done with that. A depth is a number: text that is nested however
- * deeply takes no memory, and is skipped to its end. Only the others are walked
- * bit by bit.
+ * limit, the counts are enough. Only other blocks are walked bit by bit. A
+ * depth is a number: text of any nesting takes no memory and is skipped to its
+ * end.
  *
  * Each instruction set brings `classify`, a 64-bit prefix XOR, and a search for
- * the end of a plain run of a string; the rest is the same code, inlined into a
+ * the end of a plain run of a string. The rest is shared code, inlined into a
  * function that is compiled for that set. No compiler flags are needed.
  *
  * Invariant: a scanner never reads outside [bytes, bytes + length).
  *
- * There is none for NEON: ARM runs the portable one, eight bytes a step. */
+ * There is no NEON set: ARM runs the portable one, eight bytes a step. */
 #include "base/scan.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* What an instruction set brings. Always a constant where it is used, so that
+/* The primitives of an instruction set. Always a constant where used, so that
  * the calls are inlined. */
 typedef struct primitives {
   void (*classify)(kin__block_masks *masks, const char *block);
@@ -38,8 +38,8 @@ typedef struct primitives {
   unsigned (*popcount)(uint64_t bits);
 } primitives;
 
-/* Which bytes of a block are escaped by a backslash before them. Backslashes
- * are rare enough to take them one by one. */
+/* The bytes of a block that a backslash before them escapes. Backslashes are
+ * rare, so one step for each is fast enough. */
 ALWAYS_INLINE uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
   uint64_t escaped = *carry;
   uint64_t left = backslash & ~escaped;
@@ -56,8 +56,8 @@ ALWAYS_INLINE uint64_t escaped_bytes(uint64_t backslash, uint64_t *carry) {
   return escaped;
 }
 
-/* Counts the brackets one after the other. `usable` are the bits up to the
- * first control character inside a string. */
+/* Counts the brackets one by one. `usable` are the bits up to the first control
+ * character inside a string. */
 static kin__skip_result walk_block(kin__skip *skip, uint64_t open,
                                    uint64_t close, uint64_t usable,
                                    size_t *used) {
@@ -104,8 +104,8 @@ ALWAYS_INLINE kin__skip_result skip_block(kin__skip *skip, const char *block,
   return walk_block(skip, open, close, usable, used);
 }
 
-/* The rest of a span is padded with spaces, which change nothing but one thing:
- * whether the byte after the rest is escaped must be asked there, not at the
+/* The rest of a span is padded with spaces. They change one thing only: whether
+ * the next byte is escaped must be read at the end of the rest, not at the
  * block's end. */
 ALWAYS_INLINE kin__skip_result skip_rest(kin__skip *skip, const char *bytes,
                                          size_t length, size_t *used,
@@ -160,8 +160,8 @@ ALWAYS_INLINE uint64_t load_word(const char *bytes) {
   return word;
 }
 
-/* The top bit of each byte that is `value`, and of each byte below `limit` (at
- * most 0x80). No carry passes from byte to byte, so both are exact. */
+/* The top bit of each byte that is `value`; of each byte below `limit` (at most
+ * 0x80). No carry passes between bytes, so both are exact. */
 ALWAYS_INLINE uint64_t bytes_equal(uint64_t word, unsigned char value) {
   uint64_t x = word ^ (ones * value);
   return ~(((x & ~tops) + ~tops) | x) & tops;
@@ -181,7 +181,7 @@ ALWAYS_INLINE void classify_portable(kin__block_masks *masks,
   *masks = (kin__block_masks){0};
   for (unsigned i = 0; i < KIN__BLOCK; i += 8) {
     uint64_t word = load_word(block + i);
-    uint64_t folded = word | ones * 0x20; /* [ and { differ in that bit only */
+    uint64_t folded = word | ones * 0x20; /* [ and { differ in this bit only */
     masks->quote |= gather(bytes_equal(word, '"')) << i;
     masks->backslash |= gather(bytes_equal(word, '\\')) << i;
     masks->open |= gather(bytes_equal(folded, '{')) << i;
@@ -262,7 +262,7 @@ SSE2 ALWAYS_INLINE void classify_sse2(kin__block_masks *masks,
                                       const char *block) {
   __m128i raw[4];
   __m128i folded[4];
-  __m128i low[4]; /* 0x1f where the byte is 0x1f or below 0x1f, exactly then */
+  __m128i low[4]; /* 0x1f iff the byte is at most 0x1f */
   for (unsigned i = 0; i < 4; i++) {
     raw[i] = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
     folded[i] = _mm_or_si128(raw[i], _mm_set1_epi8(0x20));

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The loops over bytes that decide how fast a body is decoded, 64 bytes a step,
- * once for each instruction set. All of them give the same results. */
+/* The byte loops that decide how fast a body is decoded. They take 64 bytes a
+ * step and exist once for each instruction set. All versions give the same
+ * results. */
 
 enum { KIN__BLOCK = 64 };
 
-/* What the bytes of one block are; bit i tells about byte i. */
+/* The classes of the bytes of one block; bit i is for byte i. */
 typedef struct kin__block_masks {
   uint64_t quote;     /* " */
   uint64_t backslash; /* \ */
@@ -20,20 +21,21 @@ typedef struct kin__block_masks {
   uint64_t control;   /* below 0x20 */
 } kin__block_masks;
 
-/* A way out of JSON text to the end of the container(s) it lies in, carried
- * from one span of bytes to the next. */
+/* The state of a skip to the end of the open JSON container(s), carried from
+ * one span of bytes to the next. */
 typedef struct kin__skip {
   uint64_t in_string; /* all ones inside a string, else 0 */
   uint64_t escaped;   /* 1 if the next byte is escaped, else 0 */
-  uint64_t depth;     /* closing brackets to go; never 0 while skipping */
-  uint64_t max_depth; /* of `depth`; UINT64_MAX: none */
-  bool is_deep;       /* depth has been more; then there is no max_depth any
-                       * more */
+  uint64_t depth;     /* closing brackets still to come; never 0 while
+                       * skipping */
+  uint64_t max_depth; /* bound on `depth`; UINT64_MAX: none */
+  bool is_deep;       /* depth went over max_depth, which is UINT64_MAX from
+                       * then on */
 } kin__skip;
 
 typedef enum kin__skip_result {
   KIN__SKIP_MORE,    /* all bytes were used up */
-  KIN__SKIP_DONE,    /* depth has become 0 */
+  KIN__SKIP_DONE,    /* depth is 0 */
   KIN__SKIP_CONTROL, /* a control character inside a string */
 } kin__skip_result;
 
@@ -43,10 +45,12 @@ typedef struct kin__scanner {
 
   void (*classify)(kin__block_masks *masks, const char block[KIN__BLOCK]);
 
-  /* Steps over bytes until skip->depth is 0; *used is then the offset after the
-   * bracket that did it. Brackets inside strings do not count. Which kind of
-   * bracket closes which is not checked, nor what is between them; a backslash
-   * escapes a quote outside of strings, too, where JSON has neither. */
+  /* Steps over bytes until skip->depth is 0. Then *used is the offset after the
+   * last closing bracket. Brackets inside strings do not count.
+   *
+   * Neither the kinds of the brackets nor the values between them are checked.
+   * A backslash escapes a quote outside of strings, too; JSON has neither
+   * there. */
   kin__skip_result (*skip_out)(kin__skip *skip, const char *bytes,
                                size_t length, size_t *used);
 
@@ -55,11 +59,11 @@ typedef struct kin__scanner {
   size_t (*find_special)(const char *bytes, size_t length);
 } kin__scanner;
 
-/* The best one for this machine. */
+/* The fastest scanner that this machine can run. */
 const kin__scanner *kin__scanner_best(void);
 
-/* All that this machine can run, the portable one first; NULL from the end
- * on. */
+/* All scanners that this machine can run, the portable one first; NULL past the
+ * last. */
 const kin__scanner *kin__scanner_at(size_t index);
 
 #endif /* KIN_BASE_SCAN_H */

@@ -48,8 +48,8 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
     sched->is_stepping = true;
     bool has_more = task->step(task);
     sched->is_stepping = false;
-    /* A step that cancelled or freed its task has cleared `running`; the task
-     * is not touched then. */
+    /* A step that cancelled or freed its task has cleared `running`. Then the
+     * task must not be touched. */
     if (has_more && sched->running == task) {
       kin__sched_add(sched, task);
     }

@@ -15,7 +15,7 @@ static size_t round_up(size_t size, size_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
-/* From the seal to its cell. */
+/* The bytes from the seal to its cell. */
 static size_t front_bytes(void) {
   return round_up(sizeof(kin__seal), ALIGNMENT) + kin__cell_head_bytes();
 }
@@ -33,8 +33,9 @@ static void release(kin__cell *cell) {
     atomic_fetch_sub_explicit(&memory->protected_cells, 1,
                               memory_order_relaxed);
   } else {
-    /* It would have to split a mapping, and there are too many. What can be
-     * given back is the memory; the addresses stay taken, and counted. */
+    /* The system refused because a mapping would be split and there are too
+     * many. So only the memory is given back; the addresses stay taken and
+     * counted. */
     (void)madvise(pages, bytes, MADV_DONTNEED);
   }
 }
@@ -67,7 +68,7 @@ static size_t page_bytes(void) {
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* NULL if there are too many, or the system has none. */
+/* NULL if too many cells are protected, or the system has no pages. */
 static kin__cell *take_pages(kin__memory *memory, size_t size,
                              size_t sum_count) {
   if (atomic_fetch_add_explicit(&memory->protected_cells, 1,

@@ -36,8 +36,8 @@ static const range ranges[] = {
 
 #define CLASSES (64u + 112u + 56u)
 
-/* What lies behind the last cell of a mapped slab is never touched, hence no
- * memory. */
+/* The bytes behind the last cell of a mapped slab are never touched, so they
+ * take no memory. */
 #define CELL_MAX (8u << 10)
 #define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
@@ -46,16 +46,16 @@ static const range ranges[] = {
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
 
-/* A cell is free in `free`, beyond `used`, or in use; `live` counts those that
- * are in use or not sorted out yet, and one for the arena while the slab is in
- * one of its lists. A slab is in its class's list iff there is room in it, else
- * in `full`.
+/* A cell is in `free`, beyond `used`, or in use. `live` counts the cells that
+ * are in use or not sorted yet, plus one for the arena while the slab is in one
+ * of its lists. A slab with room is in its class's list; a slab without is in
+ * `full`.
  *
- * While the arena is open only the owner's thread writes `live`. From the close
- * on every thread counts its own cells down, and the arena gives up its one;
- * the slab is freed by the thread that counts down to zero, which needs nothing
- * but the slab itself. `given` is then CLOSED for ever: a thread that sees that
- * has seen all that the owner did before. */
+ * While the arena is open only the owner's thread writes `live`. After the
+ * close every thread counts its own cells down, and the arena gives up its one.
+ * The thread that counts down to zero frees the slab, and needs only the slab
+ * itself. `given` is then CLOSED for ever: a thread that reads CLOSED sees all
+ * earlier writes of the owner. */
 struct kin__slab {
   kin__link node;
   kin__arena *arena; /* NULL: a block of its own, with one cell */
@@ -66,9 +66,9 @@ struct kin__slab {
   uint32_t capacity;
   uint32_t used;
   atomic_uint live;
-  uint32_t mapped_bytes;            /* 0: it is the allocator's */
+  uint32_t mapped_bytes;            /* 0: the allocator's block */
   bool is_spare;                    /* empty and kept */
-  void (*release)(kin__cell *cell); /* whose memory it is; NULL: ours */
+  void (*release)(kin__cell *cell); /* for memory of the caller; NULL: ours */
   alignas(16) char cells[];
 };
 
@@ -80,7 +80,7 @@ struct kin__arena {
   kin__cell *unsorted;        /* taken off `given` as a whole */
   size_t bytes;
   uint32_t spare_slabs; /* empty ones that are kept */
-  uint32_t closing;     /* the list whose slabs are given up next; FULL last */
+  uint32_t closing;     /* the list to be given up next; FULL is last */
   kin__link lists[CLASSES + 1];
 };
 
@@ -102,7 +102,7 @@ kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
   return arena;
 }
 
-/* Of a slab that only this thread writes. */
+/* For a slab that only this thread writes. */
 static uint32_t live_cells(const struct kin__slab *slab) {
   return atomic_load_explicit(&slab->live, memory_order_relaxed) - 1;
 }
@@ -125,7 +125,7 @@ static uint32_t class_of(size_t size) {
   return r->first_class + ((uint32_t)(size - r->above - 1) >> r->shift);
 }
 
-/* Of the cells of its class. */
+/* The size of the cells of its class. */
 static uint32_t cell_size_of(size_t size) {
   const range *r = range_of(size);
   uint32_t steps = ((uint32_t)(size - r->above - 1) >> r->shift) + 1;
@@ -171,8 +171,8 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
   return slab;
 }
 
-/* A slab, or a block with one cell. On any thread: of the arena nothing is
- * looked at. */
+/* Frees a slab, or a block with one cell. Legal on any thread: does not read
+ * the arena. */
 static void free_memory(struct kin__slab *slab) {
   if (slab->mapped_bytes > 0) {
     munmap(slab, slab->mapped_bytes);
@@ -181,7 +181,7 @@ static void free_memory(struct kin__slab *slab) {
   }
 }
 
-/* One cell, or the arena, has let go of the slab. */
+/* The slab loses one count: of a cell, or of the arena. */
 static void count_down(struct kin__slab *slab) {
   if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
     UNPOISON(slab->cells, bytes_of(slab) - sizeof *slab);
@@ -305,7 +305,7 @@ void kin__cell_give(kin__cell *cell) {
                                                   memory_order_acquire));
 }
 
-/* The cell goes to its slab; an empty slab is freed, a few are kept. */
+/* The cell goes to its slab. An empty slab is freed, but a few are kept. */
 static void sort_out(kin__arena *arena, kin__cell *cell) {
   struct kin__slab *slab = cell->slab;
   if (arena->is_closed) {
@@ -369,8 +369,7 @@ bool kin__arena_collect(kin__arena *arena, unsigned count) {
   return kin__arena_has_given(arena);
 }
 
-/* After the exchange no other thread looks at more of the arena than `given`.
- */
+/* After the exchange other threads read nothing of the arena but `given`. */
 static void close_arena(kin__arena *arena) {
   assert(arena->unsorted == NULL);
   arena->is_closed = true;

@@ -10,16 +10,16 @@
 #define KIN__NO_SLOT UINT32_MAX
 
 /* A segmented array of elements with stable addresses and 32-bit ids. Taking
- * and giving back is O(1); growing adds one segment and copies nothing but the
- * directory (8 bytes for each 1,024 elements). Ids below kin__slots_limit can
- * be walked with an integer, so a walk may pause for any time.
+ * and giving back is O(1). Growing adds one segment and copies only the
+ * directory (8 bytes for each 1,024 elements). A walk counts ids up to
+ * kin__slots_limit, so it may pause for any time.
  *
  * Every element begins with a kin__slot_head. A free element is zeroed except
- * for its head; whether an element is in use must be visible in the owner's own
- * fields (a NULL pointer, say). */
+ * for its head. The owner's own fields must say whether an element is in use (a
+ * NULL pointer, for example). */
 typedef struct kin__slot_head {
-  uint32_t hash; /* the owner's; kept by kin__map */
-  uint32_t next; /* next in the map's chain, or in the free list */
+  uint32_t hash; /* the owner's; kin__map sets it */
+  uint32_t next; /* the next in the map's chain or in the free list */
 } kin__slot_head;
 
 typedef struct kin__slots {
@@ -28,7 +28,7 @@ typedef struct kin__slots {
   size_t element_size;
   uint32_t segment_capacity; /* of the directory */
   uint32_t segment_count;    /* allocated; at most one beyond limit */
-  uint32_t limit;            /* ids handed out so far are below this */
+  uint32_t limit;            /* all ids handed out so far are below this */
   uint32_t free_head;
   uint32_t live;
 } kin__slots;
@@ -36,7 +36,7 @@ typedef struct kin__slots {
 /* Allocates nothing. The allocator must outlive the array. */
 void kin__slots_init(kin__slots *slots, const kin_allocator *allocator,
                      size_t element_size);
-/* Frees all segments; what elements own is the owner's business. */
+/* Frees all segments. The caller first releases what the elements own. */
 void kin__slots_finish(kin__slots *slots);
 
 /* Makes sure that the next `count` (at most 1,024) calls of kin__slots_take
@@ -60,9 +60,9 @@ static inline uint32_t kin__slots_limit(const kin__slots *slots) {
   return slots->limit;
 }
 
-/* Frees the last segment, whatever it holds, so that a large array can be
- * taken down in bounded steps. Returns the number of ids left below limit; no
- * element may be taken any more. */
+/* Frees the last segment with all its elements, so that a large array can be
+ * freed in bounded steps. Returns the number of ids left below limit. No
+ * element may be taken from then on. */
 uint32_t kin__slots_drop_segment(kin__slots *slots);
 
 /* Bytes allocated. */

@@ -18,7 +18,8 @@ static inline kin_str kin__cstr(const char *s) {
   return kin__str(s, s != NULL ? strlen(s) : 0);
 }
 
-/* A string that a program gave: without bytes it is empty (<kin/error.h>). */
+/* A string that a program gave. A NULL `data` makes it empty
+ * (<kin/error.h>). */
 static inline kin_str kin__str_given(kin_str s) {
   return kin__str(s.data, s.data != NULL ? s.length : 0);
 }
@@ -39,11 +40,11 @@ static inline bool kin__str_equal(kin_str a, kin_str b) {
 /* ASCII case-insensitive, without regard to the locale. */
 bool kin__str_equal_nocase(kin_str a, kin_str b);
 
-/* Puts a blank in place of each control character. */
+/* Replaces each control character by a blank. */
 void kin__put_on_one_line(char *text);
 
-/* Parses decimal digits only. Returns false, and leaves *value alone, if `s` is
- * empty, holds anything else, or overflows. */
+/* Parses decimal digits only. Returns false if `s` is empty, holds another
+ * character, or overflows. *value is then unchanged. */
 bool kin__str_to_u64(kin_str s, uint64_t *value);
 
 #endif /* KIN_BASE_STR_H */

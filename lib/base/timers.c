@@ -12,9 +12,9 @@ void kin__timer_init(kin__timer *timer, void (*cb)(kin__timer *timer)) {
 }
 
 /* A leftist heap: the shortest way down from a node leads to the right, and
- * `rank` is its length. So any way to the right has at most log2(n) nodes, and
- * joining two heaps, which walks down those, takes that long at most. (Heaps
- * that are only fast on average have pops that walk over all timers.) */
+ * `rank` is its length. So any way to the right has at most log2(n) nodes.
+ * Joining two heaps walks only such ways, so a join takes O(log n). (In a heap
+ * that is only fast on average a single pop may walk over all timers.) */
 
 static unsigned rank_of(const kin__timer *timer) {
   return timer != NULL ? timer->rank : 0;
@@ -39,7 +39,7 @@ static bool settle(kin__timer *timer) {
   return has_changed;
 }
 
-/* Of timers that are due at the same time `a` has the earlier. */
+/* If both are due at the same time, `a` goes first. */
 static kin__timer *meld(kin__timer *a, kin__timer *b) {
   kin__timer *parent = NULL;
   kin__timer *root = NULL;

@@ -14,9 +14,9 @@
 #include "base/str.h"
 #include "cache/process.h"
 
-/* A controller's life: options, what the reflector puts in, and the end, which
- * has come when both the reflector is gone and what the loop has to free is
- * freed. */
+/* A controller's life: its options, the input from the reflector, and its end.
+ * The end comes when the reflector is gone and the loop has freed its large
+ * parts. */
 
 #define MAX_NAME_BYTES 255u
 
@@ -24,7 +24,7 @@ static_assert(offsetof(kin_controller_options, data) + sizeof(void *) ==
                   sizeof(kin_controller_options),
               "a field appended later must not lie in old padding");
 
-/* --- What the reflector puts in ------------------------------------------- */
+/* --- The reflector's input ------------------------------------------------ */
 
 static int add(void *ctx, const kin_object *object) {
   return kin_queue_add(((kin_controller *)ctx)->queue, object);
@@ -44,7 +44,7 @@ static int replace(void *ctx, const kin_object *const *objects, size_t count,
                            version);
 }
 
-/* By key it is done by and by, in the loop. */
+/* A resync by key runs in the loop, in steps. */
 static int resync(void *ctx) {
   kin_controller *c = ctx;
   if (c->owns_queue && c->options.queue_kind == KIN_CONTROLLER_DELTA) {
@@ -62,8 +62,8 @@ static bool is_full(void *ctx) {
   return kin_queue_is_full(((kin_controller *)ctx)->queue);
 }
 
-/* A list into the controller's own queue in order, object by object. One that
- * the store has already, it has transformed. */
+/* A list goes into the controller's own queue object by object. An object that
+ * the store already has was transformed before. */
 
 static bool is_delta(const kin_controller *c) {
   return c->options.queue_kind == KIN_CONTROLLER_DELTA;
@@ -75,7 +75,7 @@ static int begin_list(void *ctx, size_t count, kin_str version) {
       kin__payload_free_step(
           c->list, c->queue->allocator,
           kin__sched_pieces(c->env->sched, KIN__CONTROLLER_LIST_STEP))) {
-    return KIN_EAGAIN; /* a list that was given up */
+    return KIN_EAGAIN; /* of a list that was given up */
   }
   c->list = NULL;
   if (is_delta(c)) {
@@ -85,8 +85,8 @@ static int begin_list(void *ctx, size_t count, kin_str version) {
   return kin__queue_begin_list(c->queue, count, version, &c->list);
 }
 
-/* Nothing is popped while a list is put in by key; unless it is put in again,
- * that is over. */
+/* While a list is added by key no item is popped. If the list has failed for
+ * good, popping may go on. */
 static int pass_on(kin_controller *c, int err) {
   if (err != 0 && err != KIN_ENOMEM && err != KIN_EAGAIN && is_delta(c)) {
     kin__controller_give_list_up(c);
@@ -127,7 +127,7 @@ static const kin_object *cached(void *ctx, kin_str key, kin_str uid,
              : NULL;
 }
 
-/* --- What the program is told --------------------------------------------- */
+/* --- Calls to the program ------------------------------------------------- */
 
 static bool on_should_resync(kin_reflector *reflector, void *data) {
   kin_controller *c = data;
@@ -148,7 +148,7 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
 
 /* --- Close ---------------------------------------------------------------- */
 
-/* What is left of the queue and the store is empty, and there is no list. */
+/* The queue and the store must be empty, and there must be no list. */
 static void free_controller(kin_controller *c) {
   const kin_allocator *allocator = c->env->allocator;
   if (c->owns_queue) {
@@ -178,7 +178,8 @@ static void on_reflector_closed(void *data) {
   kin__controller_loop_close(c);
 }
 
-/* Its callbacks come from a deferred call, as ours have to. */
+/* The reflector's close callback comes from a deferred call, as the
+ * controller's must. */
 void kin__controller_ended(kin_controller *c) {
   if (c->reflector == NULL) {
     kin__env_defer(c->env, &c->gone);
@@ -206,12 +207,12 @@ int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
 
 static void close_member(kin__member *member) {
   kin_controller *c = KIN__CONTAINER_OF(member, kin_controller, member);
-  (void)kin_controller_close(c, NULL, NULL); /* closing already: fine */
+  (void)kin_controller_close(c, NULL, NULL); /* is closing already: fine */
 }
 
 /* --- Open ----------------------------------------------------------------- */
 
-/* What is wrong with the options, or NULL. */
+/* A text about a fault of the options, or NULL. */
 static const char *fault_of(const kin_controller_options *o) {
   if (o->resource == NULL) {
     return "resource: is required";
@@ -236,7 +237,7 @@ static const char *fault_of(const kin_controller_options *o) {
   return o->queue->changed != NULL ? "queue: is another controller's" : NULL;
 }
 
-/* As the reflector's: the queue would have another error for it. */
+/* Fails like the reflector: the queue would return another error. */
 static int check_name(const char *name) {
   return name != NULL && strlen(name) > MAX_NAME_BYTES ? KIN_ETOOBIG : 0;
 }

@@ -7,11 +7,12 @@
 #include "cache/process.h"
 #include "cache/controller.h"
 
-/* The process loop (client-go's processLoop), in slices (base/sched.h). The
- * time of handlers is not ours, but a slice ends after a slow one. */
+/* The process loop (client-go's processLoop), in slices (base/sched.h). Time in
+ * handlers is not counted as the library's, but a slow handler ends the
+ * slice. */
 
 #define PIECES_PER_STEP 1024u
-#define RETRY_MS 100u /* memory was out, or nothing but failures is left */
+#define RETRY_MS 100u /* memory is out, or all items fail */
 #define MAX_DOUBLINGS 6u
 
 /* --- Time ----------------------------------------------------------------- */
@@ -85,8 +86,8 @@ static bool is_in_order(const kin_controller *c) {
   return c->queue->ops == &kin__in_order_ops;
 }
 
-/* What was put back is at the end, so the others come first, unless the order
- * is that of all; when there are no others there is no hurry. */
+/* A failed item goes to the end, so the others come first. There is a wait if
+ * the queue is in order, or if all items have failed. */
 static void wait_if_fruitless(kin_controller *c) {
   c->fruitless++;
   if (!is_in_order(c) && c->fruitless < kin_queue_count(c->queue)) {
@@ -100,7 +101,8 @@ static void wait_if_fruitless(kin_controller *c) {
 
 /* --- Popping -------------------------------------------------------------- */
 
-/* Of a queue of our own. For want of memory nothing may be lost. */
+/* For the controller's own queue. If memory is out, the item is put back so
+ * that nothing is lost. */
 static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
   kin_controller *c = data;
   (void)queue;
@@ -159,7 +161,7 @@ static int pop(kin_controller *c) {
   return err;
 }
 
-/* A list or a resync of everything is done here, in slices. */
+/* A list or a resync of everything is not popped, but processed in slices. */
 static bool take_whole(kin_controller *c) {
   if (!c->owns_queue || kin__queue_take_whole(c->queue, &c->whole) != 0) {
     return false;
@@ -221,7 +223,8 @@ static bool tell_synced(kin_controller *c) {
   return !c->is_closing;
 }
 
-/* A list is being put in by key: it has to find everything where it was. */
+/* While a list is added by key, no item may leave the queue: the list's
+ * deletions depend on the queued items. */
 static bool is_held(const kin_controller *c) {
   return c->owns_queue && !is_in_order(c) && c->queue->as.keyed.has_list;
 }
@@ -237,7 +240,7 @@ void kin__controller_begin_resync(kin_controller *c) {
   kin__controller_wake(c);
 }
 
-/* Queues some more, if there is room. */
+/* Queues more keys of a resync, if there is room. */
 static void resync_some(kin_controller *c) {
   if (!c->is_resyncing || kin_queue_is_full(c->queue)) {
     return;
@@ -274,9 +277,9 @@ static bool pop_step(kin_controller *c) {
   return has_more || (c->is_resyncing && !c->timer.is_active);
 }
 
-/* --- Everything ----------------------------------------------------------- */
+/* --- Whole lists and resyncs ---------------------------------------------- */
 
-/* The item has been processed, or cannot be. */
+/* The item has been processed, or has failed for good. */
 static bool end_whole(kin_controller *c, int err) {
   c->phase = KIN__CONTROLLER_FREEING;
   c->is_popping = true;
@@ -298,7 +301,7 @@ static bool replace_step(kin_controller *c) {
       return true;
     }
     if (more == KIN_ENOMEM) {
-      c->stats.items++; /* as if put back and popped again */
+      c->stats.items++; /* as if it was put back and popped again */
       pause_for(c, RETRY_MS);
       tell_failure(c, more, true);
       return c->is_closing;
@@ -327,7 +330,7 @@ static bool sync_step(kin_controller *c) {
   return true;
 }
 
-/* Returns whether something of the item in hand is left. */
+/* Frees part of the current item. Returns whether any is left. */
 static bool free_whole_some(kin_controller *c) {
   if (c->whole.payload != NULL &&
       kin__payload_free_step(c->whole.payload, c->queue->allocator, 1)) {
@@ -341,7 +344,7 @@ static bool free_whole_some(kin_controller *c) {
   return kin__arena_collect(c->env->memory->arena, 1);
 }
 
-/* In slices, too. Returns whether anything is left. */
+/* Frees in a slice. Returns whether anything is left. */
 static bool free_slice(kin_controller *c, bool (*some)(kin_controller *c)) {
   bool has_more = true;
   kin__slice slice = begin_slice(c);
@@ -374,9 +377,9 @@ static bool free_all_some(kin_controller *c) {
                            kin__arena_collect(c->env->memory->arena, 1));
 }
 
-/* The program may read the store until the end, so what is freed in steps is
- * not in it any more. Not done by the call that closes: that may be a
- * handler's, with a slot of the store in hand. */
+/* The program may read the store until the end, so its content moves to
+ * `doomed` before it is freed in steps. The close call must not do this: it may
+ * come from a handler that uses a slot of the store. */
 static void empty_store(kin_controller *c) {
   if (c->owns_queue && !c->is_emptied) {
     c->is_emptied = true;
@@ -434,7 +437,7 @@ void kin__controller_wake(kin_controller *c) {
   }
 }
 
-/* Something new is worth a try at once, unless the order forbids it. */
+/* A new item is tried at once, unless the queue is in order. */
 static void on_queue_changed(void *ctx) {
   kin_controller *c = ctx;
   if (c->is_popping) {

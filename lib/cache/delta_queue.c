@@ -5,11 +5,10 @@
 
 /* client-go's DeltaFIFO (DF rows) on the queue that informers run.
  *
- * Replace needs to know which keys the list mentioned. They are the queued ones
- * whose newest delta has the number of this Replace as its generation: every
- * listed key has just been queued. So no set of keys is made, and what is left
- * to delete is found by one walk over the queue and one over the known
- * objects. */
+ * Replace must know the listed keys. These are the queued keys whose newest
+ * delta has the number of this Replace as its generation: every listed key has
+ * just been queued. So no set of keys is made. One walk over the queue and one
+ * over the known objects find the keys to delete. */
 
 static int append(kin_queue *queue, kin_delta_type type, kin_object *object,
                   uint32_t generation) {
@@ -18,14 +17,15 @@ static int append(kin_queue *queue, kin_delta_type type, kin_object *object,
   return kin__delta_fifo_append(&queue->as.keyed.fifo, &delta);
 }
 
-/* What is put in while a list comes is newer than it, and counts as listed. */
+/* A change that comes during a list is newer than the list, and counts as
+ * listed. */
 static int delta_put(kin_queue *queue, kin_delta_type type,
                      kin_object *object) {
   const kin__keyed *q = &queue->as.keyed;
   return append(queue, type, object, q->has_list ? q->lists : 0);
 }
 
-/* DF-03. A failure to look it up counts as having it. */
+/* DF-03. If the look-up fails, the key counts as known. */
 static bool is_known(kin_queue *queue, kin_str key) {
   const kin_object *known;
   return queue->known.get != NULL &&
@@ -74,10 +74,10 @@ int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
   return err;
 }
 
-/* Both of the following look at up to *count keys and go on where they stopped;
- * one that fails is looked at again. Return 1 if more are left. */
+/* Both functions below check up to *count keys and continue where they stopped.
+ * A key that fails is checked again. They return 1 if more are left. */
 
-/* A tombstone for each queued key that the list did not mention. */
+/* Adds a tombstone for each queued key that was not listed. */
 static int delete_queued(kin_queue *queue, size_t *count) {
   kin__keyed *q = &queue->as.keyed;
   for (; *count > 0; (*count)--) {
@@ -106,7 +106,8 @@ static int delete_queued(kin_queue *queue, size_t *count) {
   return 1;
 }
 
-/* A tombstone for each known key that is not queued; all listed ones are. */
+/* Adds a tombstone for a known key that is not queued. All listed keys are
+ * queued. */
 static int delete_known_key(kin_queue *queue, kin_str key) {
   kin__keyed *q = &queue->as.keyed;
   if (kin__delta_fifo_has(&q->fifo, key)) {
@@ -154,8 +155,8 @@ int kin__delta_delete_unlisted(kin_queue *queue, size_t count) {
   return result == 0 ? delete_known(queue, &count) : result;
 }
 
-/* Afterwards every key in the queue is listed or deleted by this Replace, so
- * all of them together are what DF-07 counts. */
+/* Afterwards every queued key is listed or deleted by this Replace. So DF-07
+ * counts all of them. */
 static int delta_replace(kin_queue *queue, const kin_object *const *objects,
                          size_t count, kin_str version, size_t *initial) {
   (void)version;
@@ -173,7 +174,7 @@ static int delta_replace(kin_queue *queue, const kin_object *const *objects,
   return err;
 }
 
-/* DF-09. Pending deltas are newer than what is known. */
+/* DF-09. Pending deltas are newer than the known object. */
 static int sync_known_key(kin_queue *queue, kin_str key) {
   const kin_object *known;
   if (kin__delta_fifo_has(&queue->as.keyed.fifo, key) ||

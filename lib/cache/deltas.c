@@ -10,12 +10,12 @@
 #include "base/str.h"
 #include "cache/queue.h"
 
-/* A kin_delta is a view of what a queue holds in a smaller form. A copy of
+/* A kin_delta is a view; a queue holds the data in a smaller form. A copy of
  * views is one block:
  *
  *   deltas_copy | a kin_delta each | listed objects | strings
  *
- * A key lies in its object, and among the strings only if there is none. */
+ * A key is a part of its object. Only a key without an object is a string. */
 
 static_assert((int)KIN__DELTA_ADDED == KIN_DELTA_ADDED &&
                   (int)KIN__DELTA_UPDATED == KIN_DELTA_UPDATED &&
@@ -25,12 +25,12 @@ static_assert((int)KIN__DELTA_ADDED == KIN_DELTA_ADDED &&
               "internal and public types are the same numbers");
 
 typedef struct deltas_copy {
-  kin_deltas deltas; /* first */
+  kin_deltas deltas; /* first member */
   kin_allocator allocator;
   kin_delta items[];
 } deltas_copy;
 
-/* Where the next listed object and the next byte of a string go. */
+/* The places for the next listed object and the next string byte. */
 typedef struct copy_target {
   const kin_object **objects;
   char *bytes;

@@ -7,8 +7,8 @@
 #include "base/str.h"
 #include "store/store.h"
 
-/* A store whose slots remember when they were filled. The time is kept in the
- * two numbers of a slot that mean something to an informer only. */
+/* A store whose slots remember when they were filled. The time is kept in two
+ * numbers of a slot that only informers use. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_expiring_store_options, data) + sizeof(void *))
@@ -134,7 +134,7 @@ int kin_expiring_store_bookmark(kin_expiring_store *store, kin_str version) {
                        : KIN_EINVAL;
 }
 
-/* The slot's object, or NULL if it had to go. */
+/* The slot's object, or NULL if the object has expired and was removed. */
 static const kin_object *look(kin_expiring_store *store, uint32_t slot,
                               uint64_t now) {
   const kin__store_slot *entry = kin__store_at(&store->store, slot);

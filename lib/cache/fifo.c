@@ -5,12 +5,12 @@
 
 /* client-go's FIFO (FF rows): each key has one delta, the newest.
  *
- * What is deleted before its turn leaves its key in the queue, in its place,
- * with a deletion that is never shown (a skipped key): added again, it takes
- * that place (FF-02). client-go gets there by queueing the key twice and
- * skipping the second, so adding and deleting in turns makes its queue as long
- * as one likes, and the second place may be taken later by a change that came
- * after others. Here a key is queued once. */
+ * A key that is deleted before its turn keeps its place in the queue, with a
+ * deletion that is never shown (a skipped key). If the key is added again, it
+ * takes that place (FF-02). client-go queues the key twice and skips the second
+ * entry. So adding and deleting in turns makes its queue grow without bound,
+ * and a change may take the second place ahead of its turn. Here a key is
+ * queued once. */
 
 static bool is_skipped(const kin__deltas *deltas) {
   return deltas->items[0].type == KIN__DELTA_DELETED;
@@ -37,8 +37,8 @@ static int fifo_put(kin_queue *queue, kin_delta_type type, kin_object *object) {
   return set(queue, type, object);
 }
 
-/* The object's memory is given back before its turn, unless there is none for
- * its key alone. */
+/* Frees the object before its turn, unless memory for an object with the key
+ * only is out. */
 static int fifo_remove(kin_queue *queue, kin_str key, const kin_object *object,
                        bool is_tombstone) {
   (void)object;
@@ -89,7 +89,7 @@ static int fifo_replace(kin_queue *queue, const kin_object *const *objects,
   q->skipped = 0;
   *initial = q->fifo.depth;
   if (!queue->is_synced) {
-    queue->initial = q->fifo.depth; /* what was counted before is gone */
+    queue->initial = q->fifo.depth; /* the old count is void */
   }
   return 0;
 }
@@ -141,7 +141,8 @@ static void fifo_end(kin_queue *queue, bool requeue) {
   if (requeue && q->skipped > 0 &&
       kin__delta_fifo_find(&q->fifo, item->key, &queued) &&
       is_skipped(&queued)) {
-    /* Added and deleted by its own processing: its place is taken. */
+    /* The item's own processing added and deleted its key, which has taken the
+     * place. */
     set(queue, item->type, item->object);
     requeue = false;
   }

@@ -11,13 +11,13 @@
 #include "store/store.h"
 
 /* A binary heap of entries that are also found by key. The heap's array is
- * segmented like everything here, so that growing copies nothing: position ->
- * entry is a kin__slots whose elements are nothing but their head, with the
- * entry's id in `hash`. Positions are taken and given back at the end only, and
- * kin__slots takes what was given back last, so the ids are the positions.
+ * segmented, so growing copies nothing. It maps position -> entry: a kin__slots
+ * whose elements are only their head, with the entry's id in `hash`. Positions
+ * are taken and given back at the end only. kin__slots takes the id that was
+ * given back last, so ids are positions.
  *
- * Invariants: entry and position know each other; no entry is less than the one
- * at (position - 1) / 2. */
+ * Invariants: entry and position refer to each other; no entry is less than the
+ * one at (position - 1) / 2. */
 
 #define OPTIONS_FIRST_SIZE (offsetof(kin_heap_options, data) + sizeof(void *))
 
@@ -59,7 +59,7 @@ static bool is_less(const kin_heap *heap, uint32_t a, uint32_t b) {
   return heap->less(at(heap, a)->item, at(heap, b)->item, heap->data);
 }
 
-/* Moves an entry up or down to where it belongs. */
+/* Moves an entry up or down to its place. */
 static void settle(kin_heap *heap, uint32_t id) {
   uint32_t position = at(heap, id)->position;
   uint32_t count = heap->map.count;
@@ -236,7 +236,7 @@ int kin_heap_put_all(kin_heap *heap, const kin_heap_entry *entries,
   return err;
 }
 
-/* Takes an entry out; the last one fills its position. */
+/* Removes an entry; the last one fills its position. */
 static void *take(kin_heap *heap, uint32_t id) {
   entry *e = at(heap, id);
   void *item = e->item;

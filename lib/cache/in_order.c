@@ -9,13 +9,13 @@
 
 /* client-go's RealFIFO (QF rows): a record for each change, in one order.
  *
- * While records are processed they stay where they are, the first `in_flight`
- * ones, and everything else begins behind them; end removes them, or lets them
- * be the first again. So an item that is put back cannot be overtaken, and
- * putting it back cannot fail.
+ * Records that are being processed stay in place: the first `in_flight` ones.
+ * All other functions begin behind them. `end` removes them, or makes them the
+ * first again. So an item that is put back cannot be overtaken, and putting it
+ * back cannot fail.
  *
- * A key is checked when it is put in, not when it comes out, so a batch has no
- * place for one that cannot be computed (QF-10). */
+ * A key is checked when it is put in, not when it is popped. So a batch never
+ * meets a key that cannot be computed (QF-10). */
 
 static bool has_key(const kin__record *record) {
   return record->type <= KIN_DELTA_SYNC;
@@ -111,7 +111,7 @@ int kin__in_order_append_list(kin_queue *queue, kin__payload *list) {
   return kin__in_order_append(queue, &record);
 }
 
-/* Appends a record that takes the payload over, also on an error. */
+/* Appends a record that owns the payload. An error frees the payload, too. */
 static int append_payload(kin_queue *queue, kin_delta_type type,
                           kin__payload *payload) {
   kin__record record = {.of = {.payload = payload}, .type = (uint8_t)type};
@@ -149,7 +149,7 @@ static int in_order_remove(kin_queue *queue, kin_str key,
 }
 
 /* QF-05. client-go leaves bad keys to the consumer, whose loop then drops the
- * whole list without a word; here they are refused. */
+ * whole list silently. Here bad keys are refused. */
 static int replace_all(kin_queue *queue, const kin_object *const *objects,
                        size_t count, kin_str version) {
   kin__payload *payload = kin__in_order_payload(queue, version, count);
@@ -173,7 +173,7 @@ static int replace_all(kin_queue *queue, const kin_object *const *objects,
   return append_payload(queue, KIN_DELTA_REPLACED_ALL, payload);
 }
 
-/* QF-07: everything that is queued then is initial. */
+/* QF-07: all items that are then queued are initial. */
 static int in_order_replace(kin_queue *queue, const kin_object *const *objects,
                             size_t count, kin_str version, size_t *initial) {
   int err = queue->known.get != NULL
@@ -234,7 +234,7 @@ static int in_order_restore(kin_queue *queue, kin_str key,
   return err;
 }
 
-/* Makes the table of a batch's keys, at most half full. */
+/* Makes the table of a batch's keys, which is at most half full. */
 static int reserve_seen(kin_queue *queue) {
   kin__in_order *q = &queue->as.in_order;
   if (q->seen == NULL) {
@@ -249,7 +249,7 @@ static int reserve_seen(kin_queue *queue) {
 }
 
 /* Forgets all keys. Batches are numbered, so the table is cleared only when the
- * numbers begin again. */
+ * numbers wrap around. */
 static void begin_seen(kin__in_order *q) {
   if (q->batch == UINT32_MAX) {
     memset(q->seen, 0, (q->seen_mask + (size_t)1) * sizeof *q->seen);
@@ -258,7 +258,7 @@ static void begin_seen(kin__in_order *q) {
   q->batch++;
 }
 
-/* Whether the key of queue->views[index] is in the batch; if not, it is now. */
+/* Whether the key of queue->views[index] is in the batch. If not, adds it. */
 static bool see(kin_queue *queue, uint32_t index) {
   kin__in_order *q = &queue->as.in_order;
   kin_str key = queue->views[index].key;
@@ -272,8 +272,8 @@ static bool see(kin_queue *queue, uint32_t index) {
   return false;
 }
 
-/* QF-09: keys that differ, of types that have keys, and, as long as there are
- * initial records, only those; any other type alone. */
+/* QF-09: a batch has different keys, of types that have keys. While there are
+ * initial records it has only those. A record of any other type is alone. */
 static int begin_batch(kin_queue *queue, size_t *count) {
   kin__in_order *q = &queue->as.in_order;
   size_t limit = q->records.count;
@@ -320,7 +320,7 @@ static int in_order_begin(kin_queue *queue, bool is_batch, size_t *count) {
   return err;
 }
 
-/* QF-08: the count goes down afterwards. */
+/* QF-08: the count goes down after the item is processed. */
 static void in_order_end(kin_queue *queue, bool requeue) {
   kin__in_order *q = &queue->as.in_order;
   for (; !requeue && q->in_flight > 0; q->in_flight--) {

@@ -5,11 +5,12 @@
 #include "base/str.h"
 #include "cache/queue.h"
 
-/* How an in-order queue with known objects takes a list and a resync apart.
+/* An in-order queue with known objects splits a list or a resync into records
+ * of single keys.
  *
- * Both need what the queue holds by key, which it does not keep: adding and
- * popping would have to pay for it. A plan is made for the one call, in
- * O(queued). On an error what was appended is taken back. */
+ * Both need the queued records by key. The queue has no such table, because
+ * adding and popping would pay for it. So each call makes a plan in O(queued).
+ * On an error the appended records are removed. */
 
 typedef struct planned_key {
   kin__slot_head head;
@@ -62,7 +63,8 @@ static int note(plan *p, kin_str key, planned_key **out) {
   return err;
 }
 
-/* Notes what is queued. The plan is to be finished also after an error. */
+/* Notes all queued records. Also after an error the caller must finish the
+ * plan. */
 static int plan_init(plan *p, const kin_queue *queue) {
   p->queue = queue;
   kin__slots_init(&p->keys, queue->allocator, sizeof(planned_key));
@@ -111,7 +113,8 @@ static int append_tombstone(kin_queue *queue, kin_object *object,
   return kin__in_order_append(queue, &record);
 }
 
-/* Queued keys that are not listed, unless they end with a deletion. */
+/* Deletes queued keys that are not listed, unless their last record is a
+ * deletion. */
 static int delete_queued(kin_queue *queue, const plan *p, uint32_t queued) {
   int err = 0;
   for (uint32_t id = 0; id < queued && err == 0; id++) {
@@ -123,7 +126,7 @@ static int delete_queued(kin_queue *queue, const plan *p, uint32_t queued) {
   return err;
 }
 
-/* Known keys that are neither listed nor queued. */
+/* Deletes known keys that are neither listed nor queued. */
 static int delete_known(kin_queue *queue, const plan *p) {
   uintptr_t place = 0;
   kin_str key;

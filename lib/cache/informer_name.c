@@ -8,11 +8,12 @@
 #include "base/alloc.h"
 #include "base/link.h"
 
-/* Three objects that may go in any order: a registry knows the names that are
- * held, a name its reserved identifiers, an identifier keeps its name.
+/* Three objects that may be freed in any order: a registry knows the held
+ * names, a name knows its reserved identifiers, and an identifier keeps its
+ * name alive.
  *
- * Invariants: a name is in its registry iff it is held; an identifier is in its
- * name's list iff it is reserved, and then the name is held. */
+ * Invariants: a name is in its registry iff it is held. An identifier is in its
+ * name's list iff it is reserved; then the name is held. */
 
 #define MAX_TEXT_BYTES 1024u
 
@@ -23,7 +24,7 @@ struct kin_informer_names {
 
 struct kin_informer_name {
   kin_allocator allocator;
-  kin__link node; /* in the registry's held, or in no list */
+  kin__link node; /* in registry->held, or in no list */
   kin__link ids;  /* reserved ones */
   size_t refs;
   char text[];
@@ -31,7 +32,7 @@ struct kin_informer_name {
 
 struct kin_informer_id {
   kin_allocator allocator;
-  kin__link node; /* in the name's ids, or in no list */
+  kin__link node; /* in name->ids, or in no list */
   kin_informer_name *name;
   const char *group; /* the three point into strings */
   const char *version;

@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "cache/queue.h"
 
-/* What FIFO and the delta queue have in common: keys take turns, and a key that
- * is being processed is out of the table until end. */
+/* Shared by FIFO and the delta queue: keys take turns. A key that is being
+ * processed is out of the table until `end`. */
 
 void kin__keyed_finish(kin_queue *queue) {
   kin__delta_fifo_finish(&queue->as.keyed.fifo);
@@ -56,7 +56,7 @@ int kin__keyed_copy(const kin_queue *queue, const kin__deltas *deltas,
   return err;
 }
 
-/* A cursor's index is one more than the id of the key it is at. */
+/* A cursor's index is the id of its current key plus one. */
 bool kin__keyed_next(const kin_queue *queue, kin_queue_cursor *cursor,
                      kin_delta *delta) {
   uint32_t id = cursor->index > 0 ? cursor->index - 1 : KIN__NO_SLOT;

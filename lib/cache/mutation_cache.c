@@ -13,9 +13,9 @@
 #include "store/store.h"
 
 /* A small map of writes and deletions by key, with a ring in the order of use.
- * Versions in it are numbers: what has another is not let in.
+ * Versions here are numbers: an object with another version is refused.
  *
- * A deletion keeps the deleted object, for its key, uid and version: at most
+ * A deletion keeps the deleted object for its key, uid and version: at most
  * max_entries of them, for ttl_ms. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
@@ -26,10 +26,10 @@ enum { TTL_DEFAULT_MS = 5 * 60 * 1000, MAX_ENTRIES_DEFAULT = 100 };
 typedef struct entry {
   kin__slot_head head;
   kin_object *object;  /* one reference */
-  uint64_t expires_ms; /* out of date after, not at, this time */
+  uint64_t expires_ms; /* out of date after this time, not at it */
   kin__link used;
   uint32_t id;
-  uint32_t round; /* of the look-up by index that has met it last */
+  uint32_t round; /* the last look-up by index that met the entry */
   bool is_deletion;
 } entry;
 
@@ -78,7 +78,7 @@ static bool has_number(const kin_object *object) {
   return trim_number(&version);
 }
 
-/* Both are numbers. */
+/* Both versions must be numbers. */
 static int compare(const kin_object *a, const kin_object *b) {
   int order = 0;
   kin_resource_version_compare(kin_object_resource_version(a),
@@ -108,7 +108,7 @@ static uint64_t now_ms(const kin_mutation_cache *cache) {
   return cache->options.now_ms(cache->options.now_ctx);
 }
 
-/* The entry of a key, unless it is out of date: then it is dropped. */
+/* The entry of a key, or NULL. Drops an entry that is out of date. */
 static entry *find(kin_mutation_cache *cache, kin_str key) {
   uint32_t id = kin__map_first(&cache->map, kin__hash(&cache->seed, key));
   while (id != KIN__NO_SLOT &&
@@ -153,7 +153,7 @@ static int add(kin_mutation_cache *cache, const kin_object *object, entry **e) {
   return err;
 }
 
-/* Makes `e`, or a new entry if it is NULL, say this of the object. */
+/* Stores the object in `e`, or in a new entry if `e` is NULL. */
 static int remember(kin_mutation_cache *cache, entry *e,
                     const kin_object *object, bool is_deletion) {
   if (e == NULL) {
@@ -233,7 +233,7 @@ void kin_mutation_cache_free(kin_mutation_cache *cache) {
   kin__free(&allocator, cache);
 }
 
-/* What happens. */
+/* Writes and deletions. */
 
 int kin_mutation_cache_mutation(kin_mutation_cache *cache,
                                 const kin_object *object) {
@@ -270,15 +270,15 @@ int kin_mutation_cache_on_delete(kin_mutation_cache *cache,
   entry *e = find(cache, kin_object_key(object));
   if (e != NULL && compare(e->object, object) > 0 &&
       !is_same_uid(e->object, object)) {
-    return 0; /* what came after the deletion */
+    return 0; /* a write after the deletion */
   }
   return remember(cache, e, object, true);
 }
 
-/* Looking. */
+/* Look-ups. */
 
-/* The newer of what the store has, or NULL, and the entry, or NULL. An entry
- * that the store has overtaken is dropped. */
+/* The newer of the store's object and the entry; both may be NULL. Drops an
+ * entry that the store has overtaken. */
 static const kin_object *newer(kin_mutation_cache *cache,
                                const kin_object *stored, entry *e) {
   if (e == NULL || (stored != NULL && !has_number(stored))) {
@@ -308,7 +308,7 @@ const kin_object *kin_mutation_cache_get(kin_mutation_cache *cache,
   return newer(cache, stored, e);
 }
 
-/* Whether an object has a value in an index. */
+/* The question whether an object has a value in an index. */
 typedef struct question {
   kin_str value;
   bool is_met;
@@ -331,8 +331,8 @@ static int has_value(const kin__index *index, const kin_object *object,
   return err == KIN_ENOMEM ? err : 0;
 }
 
-/* What the store finds, by key: so which write is the least recently used does
- * not depend on the order in the store. */
+/* Adds the objects that the store finds, sorted by key. So the order of use
+ * does not depend on the order in the store. */
 static int add_stored(kin_mutation_cache *cache, kin__object_list *list,
                       const char *name, kin_str value) {
   kin_object_list *found;
@@ -351,7 +351,8 @@ static int add_stored(kin_mutation_cache *cache, kin__object_list *list,
   return err;
 }
 
-/* What was written and the store does not find. Does not count as use. */
+/* Adds written objects that the store does not find. This does not count as
+ * use. */
 static int add_written(kin_mutation_cache *cache, kin__object_list *list,
                        const kin__index *index, kin_str value) {
   uint64_t now = now_ms(cache);

@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "store/replacement.h"
 
-/* Changes into a store, and on to handlers. The object that a change replaces
- * is held while the handlers are told of it; everything else is borrowed from
+/* Applies changes to a store and tells handlers. A replaced object is
+ * referenced until the handlers have returned. Everything else is borrowed from
  * the change, which its owner keeps. */
 
 int kin__process_handlers_copy(kin_process_handlers *to,
@@ -29,8 +29,8 @@ static bool has_key(const kin_delta *delta) {
   return delta->type >= KIN_DELTA_ADDED && delta->type <= KIN_DELTA_SYNC;
 }
 
-/* The key of a change, which its object must have as well: what is deleted and
- * what is told of are the same. */
+/* The key of a change. Its object must have the same key, so that handlers are
+ * told of the object that is deleted. */
 static int key_of(const kin_delta *delta, kin_str *key) {
   int err = kin_delta_key(delta, key);
   bool is_other = err == 0 && delta->object != NULL &&
@@ -52,7 +52,7 @@ static void tell_put(const kin_process_handlers *handlers,
   }
 }
 
-/* `stored` is what the store had, or NULL. */
+/* `stored` is the store's object before, or NULL. */
 static void tell_delete(const kin_process_handlers *handlers,
                         const kin_delta *delta, const kin_object *stored) {
   if (handlers->on_delete == NULL) {
@@ -77,8 +77,8 @@ static int put(kin_store *store, const kin_process_handlers *handlers,
   return err;
 }
 
-/* A deletion that was seen says how far the store has come; a tombstone does
- * not (TS-10). */
+/* A deletion that was seen advances the store's version; a tombstone does not
+ * (TS-10). */
 static int delete (kin_store *store, const kin_process_handlers *handlers,
                    const kin_delta *delta) {
   kin_str key;
@@ -89,7 +89,7 @@ static int delete (kin_store *store, const kin_process_handlers *handlers,
   }
   kin_object *stored = kin_object_ref(kin_store_get(store, key));
   if (delta->is_tombstone) {
-    (void)kin_store_delete(store, key); /* it may not have been there */
+    (void)kin_store_delete(store, key); /* the key may be absent */
   } else {
     err = kin_store_delete_object(store, delta->object);
   }
@@ -120,7 +120,7 @@ int kin__handle_deltas_one(kin_store *store,
   return KIN_EINVAL;
 }
 
-/* --- Everything ----------------------------------------------------------- */
+/* --- All objects ---------------------------------------------------------- */
 
 bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
                                   uint32_t count, const bool *is_stopped,
@@ -197,7 +197,7 @@ int kin_process_deltas(kin_store *store, const kin_process_handlers *handlers,
 typedef struct batch {
   kin_store_op *ops;
   kin_object *
-      *stored; /* what the store had before, or NULL; a reference each */
+      *stored; /* the store's objects before, with a reference each; or NULL */
   size_t count;
 } batch;
 

@@ -10,23 +10,23 @@
 #include "base/log.h"
 #include "store/store.h"
 
-/* The parts of kin_process_deltas, for whoever processes in steps. A list is in
- * replacement.h. */
+/* The parts of kin_process_deltas, for code that processes in steps. Lists are
+ * in replacement.h. */
 
-/* Copies handlers of any version; NULL has none. `log` as for
+/* Copies handlers of any version. NULL means no handlers. `log` as for
  * kin__options_take. Errors: KIN_EINVAL (size), KIN_ENOTSUP. */
 int kin__process_handlers_copy(kin_process_handlers *to,
                                const kin_process_handlers *from,
                                const kin__log *log);
 
-/* One change of any type but REPLACED_ALL and SYNC_ALL. `handlers` are
- * complete. Errors: see kin_process_deltas. */
+/* Processes one change of any type but REPLACED_ALL and SYNC_ALL. `handlers`
+ * are complete. Errors: see kin_process_deltas. */
 int kin__handle_deltas_one(kin_store *store,
                            const kin_process_handlers *handlers,
                            const kin_delta *delta, bool is_initial);
 
-/* SYNC_ALL, for the next `count` slots. Returns whether any is left.
- * *is_stopped may be set by a handler: no further one is told then. */
+/* Processes SYNC_ALL for the next `count` slots. Returns whether any is left. A
+ * handler may set *is_stopped: then no other handler is called. */
 bool kin__handle_deltas_sync_step(const kin_store *store, kin_cursor *cursor,
                                   uint32_t count, const bool *is_stopped,
                                   const kin_process_handlers *handlers);

@@ -9,11 +9,11 @@
 #include "base/options.h"
 #include "base/str.h"
 
-/* The public reflector: a feed whose owner is a store of the program's. Changes
- * are passed on as they come, lists by store_reflector_list.c.
+/* The public reflector: a feed whose owner is a store of the program. Changes
+ * are passed on as they come, lists by public_reflector_list.c.
  *
- * A function of the store may close the reflector, so whoever calls one looks
- * at is_closing afterwards. The memory lives on until a deferred call. */
+ * A function of the store may close the reflector. So code that has called one
+ * checks is_closing. The memory stays until a deferred call. */
 
 #define MAX_NAME_BYTES 255u
 
@@ -27,7 +27,7 @@ static kin_reflector *reflector_of(kin_feed *feed) {
 
 /* --- Changes -------------------------------------------------------------- */
 
-/* What a function of the store has returned, for the feed: 0 goes on. */
+/* Turns the result of a function of the store into the feed's; 0 continues. */
 static int judge(kin_reflector *reflector, int result, const char *what,
                  kin_str key) {
   if (reflector->is_closing) {
@@ -81,7 +81,7 @@ static void on_advanced(kin_feed *feed, kin_str version) {
   }
 }
 
-/* Reading goes on if there is room; a feed leaves `paused` also by itself. */
+/* Reading continues if there is room. A feed may also leave `paused` itself. */
 static void resume(kin_reflector *reflector) {
   const kin_reflector_store *store = &reflector->store;
   if (!kin__link_is_empty(&reflector->paused) && !store->is_full(store->ctx) &&
@@ -127,7 +127,7 @@ static bool step(kin__task *task) {
   return kin__public_reflector_list_step(reflector);
 }
 
-/* --- What the program is told --------------------------------------------- */
+/* --- Calls to the program ------------------------------------------------- */
 
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin_reflector *reflector = reflector_of(feed);
@@ -152,8 +152,8 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
   }
 }
 
-/* An event is passed on as it comes, also one that changes nothing, and so is
- * one that follows a list in its stream. */
+/* For a list only. Every watch event is passed on, even one that changes
+ * nothing; so are the events of a list that comes in a watch. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   const kin__list_taker *taker = reflector_of(feed)->taker;
@@ -216,7 +216,8 @@ int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
 
 static void close_member(kin__member *member) {
   kin_reflector *reflector = KIN__CONTAINER_OF(member, kin_reflector, member);
-  (void)kin_reflector_close(reflector, NULL, NULL); /* closing already: fine */
+  /* is closing already: fine */
+  (void)kin_reflector_close(reflector, NULL, NULL);
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -273,7 +274,8 @@ static void init_feed(kin_reflector *reflector) {
   bool is_own = settings->source.open != NULL;
   bool *refused = reflector->env->stream_refused;
   if (is_own && refused != NULL) {
-    refused = &reflector->stream_refused; /* which is not the server's */
+    refused = &reflector->stream_refused; /* a refusal of the source, not of the
+                                           * server */
   }
   kin__feed_options options = {
       .env = reflector->env,

@@ -7,45 +7,45 @@
 #include "feed/settings.h"
 #include "cache/public_reflector.h"
 
-/* What the two files of the public reflector share: changes, life and the
- * public functions are in store_reflector.c, lists and resyncs in
- * store_reflector_list.c.
- */
+/* Shared by the two files of the public reflector: changes, life and the public
+ * functions are in public_reflector.c, lists and resyncs in
+ * public_reflector_list.c. */
 
 #define KIN__LIST_STEP 64u /* objects */
 
-/* How far the list that is being applied has come. */
+/* The progress of the list that is being applied. */
 typedef enum kin__list_phase {
   KIN__LIST_IDLE = 0,
   KIN__LIST_GATHERING, /* stage -> objects */
-  KIN__LIST_REPLACING, /* objects -> the program's store, until it has memory */
-  KIN__LIST_DROPPING,  /* objects are freed; then the feed is told `result` */
+  KIN__LIST_REPLACING, /* objects -> the program's store; repeated if memory is
+                        * out */
+  KIN__LIST_DROPPING,  /* objects are freed; then the feed gets `result` */
 } kin__list_phase;
 
 struct kin_reflector {
   kin__member member;
   kin__host *host;
   const kin__env *env;
-  kin_reflector_options options; /* numbers and callbacks only */
+  kin_reflector_options options; /* only numbers and callbacks are used */
   kin_reflector_store store;
   kin__settings settings;
   kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
   char *description;
-  char *name; /* may be the same */
+  char *name; /* may be the same pointer */
 
   kin__task task;
   kin__timer apply_timer;
   kin__timer resync_timer;
-  kin__link paused; /* holds the feed iff it is not to read */
+  kin__link paused; /* holds the feed iff the feed must not read */
 
   kin__list_phase phase;
-  bool stream_refused;  /* by a source of the program's own */
-  kin_object **objects; /* of the list being applied, a reference each */
+  bool stream_refused;  /* the program's own source refused the stream */
+  kin_object **objects; /* the current list's, with one reference each */
   size_t count;
-  const kin__list_taker *taker; /* NULL: lists are gathered and replaced */
-  bool has_begun;               /* the taker has */
+  const kin__list_taker *taker; /* NULL: the list is gathered and replaced */
+  bool has_begun;               /* the taker's begin has succeeded */
   int result;                   /* of replace */
 
   bool is_started;
@@ -59,11 +59,11 @@ static inline void kin__public_reflector_wake(kin_reflector *reflector) {
   kin__sched_add(reflector->env->sched, &reflector->task);
 }
 
-/* The next part of the list that is being applied. Returns whether there is
- * more to do at once. */
+/* Applies the next part of the current list. Returns whether there is more to
+ * do at once. */
 bool kin__public_reflector_list_step(kin_reflector *reflector);
 
-/* Frees part of the list being applied. Returns whether there is more. */
+/* Frees part of the current list. Returns whether there is more. */
 bool kin__public_reflector_drop_some(kin_reflector *reflector);
 
 /* Timer callbacks. */

@@ -3,12 +3,13 @@
 #include "base/str.h"
 #include "cache/public_reflector_core.h"
 
-/* A complete list on its way from the stage to the program's store, in bounded
- * steps: it is gathered into an array, since the store takes it as one, and
- * dropped; or given to a taker one by one. Of one that came as a watch what is
- * void is left out (WL-03, WL-04). What the store does with it takes as long as
- * it takes. Its functions may close the reflector, so whoever calls one looks
- * at is_closing afterwards. */
+/* Takes a complete list from the stage to the program's store, in bounded
+ * steps. The list is gathered into an array, because the store takes it as one,
+ * and is then freed. With a taker, objects are given one by one. If the list
+ * came as a watch, void objects are left out (WL-03, WL-04).
+ *
+ * The time that the store takes is not bounded. Its functions may close the
+ * reflector, so code that has called one checks is_closing. */
 
 #define RETRY_MS 100u /* memory was out */
 
@@ -47,12 +48,12 @@ static bool should_resync(kin_reflector *reflector) {
           !reflector->is_closing);
 }
 
-/* A failure says nothing about the position: the watch goes on. */
+/* A failed resync does not change the position: the watch continues. */
 void kin__public_reflector_on_resync(kin__timer *timer) {
   kin_reflector *reflector =
       KIN__CONTAINER_OF(timer, kin_reflector, resync_timer);
   if (!may_resync(reflector)) {
-    return; /* the next list arms it */
+    return; /* the next list arms the timer */
   }
   arm_resync(reflector);
   if (!should_resync(reflector)) {
@@ -111,7 +112,8 @@ static bool gather_step(kin_reflector *reflector) {
   return true;
 }
 
-/* What the taker said: goes on, tries again later, or gives the list up. */
+/* Handles a result of the taker: continues with `next`, tries again later, or
+ * gives the list up. */
 static bool taken(kin_reflector *reflector, int err, kin__list_phase next) {
   if (err == KIN_ENOMEM && !reflector->is_closing) {
     try_later(reflector);

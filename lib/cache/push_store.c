@@ -7,8 +7,8 @@
 #include "object/object_list.h"
 #include "store/store.h"
 
-/* One list is kept and filled for each push. Room in it is taken before the
- * change, so that a change that was made is always told. */
+/* One list is kept and filled for each push. Room in it is taken before a
+ * change, so every change that is made can be pushed. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_push_store_options, data) + sizeof(void *))
@@ -66,7 +66,7 @@ void kin_push_store_free(kin_push_store *store) {
   kin__free(&allocator, store);
 }
 
-/* Before a change after which there may be `count` objects. */
+/* Call it before a change that may leave `count` objects. */
 static int begin(kin_push_store *store, size_t count) {
   return store->is_pushing ? KIN_EALREADY
                            : kin__object_list_reserve(store->list, count);

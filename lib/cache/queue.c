@@ -13,15 +13,14 @@
 #include "object/key.h"
 #include "object/object.h"
 
-/* What all kinds of queue have in common.
+/* The parts that all kinds of queue share.
  *
- * Calls may nest: a process callback may add, and on_synced may do anything.
- * Each mutating function is between enter and leave, which counts them; the
- * outermost leave tells on_synced and carries out a kin_queue_free that came in
- * between. So an operation never finds the queue gone or changed under its
- * hands, except at the one place that is made for it: while a process callback
- * runs, its item is out of the queue, and everything else is as between two
- * calls. */
+ * Calls may nest: a process callback may add, and on_synced may call anything.
+ * Each mutating function is between enter and leave, which count such calls.
+ * The outermost leave calls on_synced and carries out a kin_queue_free that
+ * came in between. So no operation finds the queue gone or changed while it
+ * runs, with one exception: while a process callback runs, its item is out of
+ * the queue, and all else is as between two calls. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_queue_options, pending_limit) + sizeof(uint32_t))
@@ -154,7 +153,7 @@ static int enter(kin_queue *queue) {
   return 0;
 }
 
-/* The same for what touches the queue as a whole. */
+/* The same for calls that concern the whole queue. */
 static int enter_alone(kin_queue *queue) {
   return queue != NULL && queue->is_processing ? KIN_EALREADY : enter(queue);
 }
@@ -165,7 +164,7 @@ void kin__queue_settle(kin_queue *queue) {
   }
 }
 
-/* Passes `err` on. The queue may be gone afterwards. */
+/* Returns `err`. The queue may be gone afterwards. */
 static int leave(kin_queue *queue, int err) {
   kin__queue_settle(queue);
   if (queue->calls == 1 && queue->is_synced && !queue->is_told &&
@@ -294,7 +293,7 @@ int kin_queue_update(kin_queue *queue, const kin_object *object) {
   return queue != NULL ? put(queue, KIN_DELTA_UPDATED, object) : KIN_EINVAL;
 }
 
-/* `bad_key` is the error that the key gave. */
+/* `bad_key` is the key's error, or 0. */
 static int take_away(kin_queue *queue, int bad_key, kin_str key,
                      const kin_object *object, bool is_tombstone) {
   int err = enter(queue);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/reflector_store.h>
 
-/* The reflector stores that are stores and queues of this library. */
+/* The reflector stores for stores and queues of this library. */
 
 static int store_put(void *ctx, const kin_object *object) {
   return kin_store_put(ctx, object);
@@ -20,7 +20,7 @@ static int store_bookmark(void *ctx, kin_str version) {
   return kin_store_bookmark(ctx, version);
 }
 
-/* Without functions, so that it is refused by whoever is given it. */
+/* Has no functions, so every function that gets it refuses it. */
 static const kin_reflector_store no_store = KIN_REFLECTOR_STORE_INIT;
 
 kin_reflector_store kin_store_reflector_store(kin_store *store) {

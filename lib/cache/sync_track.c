@@ -13,8 +13,7 @@
 #define LAZY_OPTIONS_FIRST_SIZE                                                \
   (offsetof(kin_lazy_options, data) + sizeof(void *))
 
-/* Both trackers are a kin_sync_counter; the set knows besides which keys they
- * are. */
+/* Both trackers are a kin_sync_counter. The set also knows the keys. */
 
 static void check(kin_sync_counter *counter) {
   if (counter->upstream_has_synced && counter->under_way == 0) {
@@ -167,9 +166,9 @@ struct kin_lazy {
   kin_allocator allocator;
   kin_lazy_options options;
   uint64_t generation; /* number of notices */
-  void *value;         /* ours if has_value */
+  void *value;         /* owned if has_value */
   bool has_value;
-  bool is_current; /* made of what there was after the last notice */
+  bool is_current; /* value was made after the last notice */
   bool is_evaluating;
 };
 

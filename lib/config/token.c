@@ -27,13 +27,13 @@ struct kin__token {
 
   char *value;      /* "Bearer ...", or NULL: there is none yet */
   uint64_t serial;  /* of value */
-  uint64_t read_ms; /* when the file was last read well */
-  bool is_stale;    /* the next request has it read */
-  int code;         /* of the last reading, and why it failed */
+  uint64_t read_ms; /* when the file was last read without an error */
+  bool is_stale;    /* the next request must have the file read */
+  int code;         /* the error of the last reading; `reason` says why */
   char reason[256];
 
   uv_work_t work;
-  bool is_reading; /* buffer, length and status are the worker's */
+  bool is_reading; /* only the worker may use buffer, length and status */
   char *buffer;    /* KIN__TOKEN_MAX_BYTES, while reading */
   size_t length;
   int status;
@@ -107,7 +107,7 @@ static int set_value(kin__token *token, kin_str text) {
 
 /* --- The file ------------------------------------------------------------- */
 
-/* `why` is not NULL; the content of the file never is part of it. */
+/* `why` is not NULL, and never holds content of the file. */
 static void fail(kin__token *token, int code, const char *why) {
   token->code = code;
   snprintf(token->reason, sizeof token->reason, "token file %s: %s",
@@ -162,7 +162,7 @@ static int start_reading(kin__token *token) {
     return KIN_ENOMEM;
   }
   int err = uv_queue_work(token->loop, &token->work, on_work, on_worked);
-  assert(err == 0); /* it fails for want of a callback only */
+  assert(err == 0); /* fails only without a callback */
   (void)err;
   token->is_reading = true;
   return 0;
@@ -272,7 +272,7 @@ void kin__token_close(kin__token *token, void (*cb)(void *ctx), void *ctx) {
   token->close_cb = cb;
   token->close_ctx = ctx;
   if (token->is_reading) {
-    /* Fails if it is running already; the callback comes in both cases. */
+    /* Fails if the reading is running; the callback comes in both cases. */
     (void)uv_cancel((uv_req_t *)&token->work);
   } else {
     finish_close(token);

@@ -10,18 +10,21 @@
 #include "base/log.h"
 #include "transport/credentials.h"
 
-/* A bearer token, fixed or from a file that somebody replaces now and then, as
- * the kubelet does every hour.
+/* A bearer token: fixed, or from a file that is replaced now and then, as by
+ * the kubelet every hour.
  *
- * A file is read before the first request, and before a request that comes 50 s
- * or more after the last reading that succeeded (AU-01, CN-10); also, unlike
- * client-go, before the request that follows a 401. What is read beats the
- * fixed token (AU-02). A file that cannot be read or holds no token changes
- * nothing: it is logged, the token in hand stays in use, and every following
- * request tries again. Only a request for which there is no token at all fails.
+ * A file is read before the first request. It is read again before a request
+ * that comes 50 s or more after the last good reading (AU-01, CN-10). Unlike
+ * client-go, it is also read before the request that follows a 401. The file's
+ * token wins over the fixed token (AU-02).
  *
- * Files are read in libuv's pool; requests wait meanwhile. The bytes of a token
- * are wiped when it is replaced, and appear in no log line and no error. */
+ * If a file cannot be read or holds no token, an error is logged, the current
+ * token stays in use, and every following request tries again. A request fails
+ * only if there is no token at all.
+ *
+ * Files are read in libuv's pool, and requests wait meanwhile. A token's bytes
+ * are wiped when the token is replaced, and appear in no log line and no
+ * error. */
 typedef struct kin__token kin__token;
 
 typedef struct kin__token_options {
@@ -30,24 +33,24 @@ typedef struct kin__token_options {
   kin__clock clock;
   const kin__log *log;
   const char *token; /* or NULL; copied */
-  const char *file;  /* or NULL; copied. One of the two is given */
+  const char *file;  /* or NULL; copied. At least one of the two is set */
 } kin__token_options;
 
 /* A token is one word of visible ASCII, at most 64 KiB. */
 #define KIN__TOKEN_MAX_BYTES (64u << 10)
 
-/* Errors: KIN_EINVAL (neither is given, an empty file name, a fixed token that
- * is none), KIN_ENOMEM. */
+/* Errors: KIN_EINVAL (neither is set, an empty file name, an invalid fixed
+ * token), KIN_ENOMEM. */
 int kin__token_new(kin__token **out, const kin__token_options *options);
 
-/* At once, and legal only as long as nobody has asked it for anything. */
+/* Frees the token at once. Legal only before its first use. */
 void kin__token_free(kin__token *token);
 
-/* Waits for a reading that runs, then calls cb from the loop, never from inside
- * this call. Nothing of it is left then. No request may be waiting. */
+/* Waits for a running reading, then calls cb from the loop, never inside this
+ * call. Nothing of the token is left then. No request may be waiting. */
 void kin__token_close(kin__token *token, void (*cb)(void *ctx), void *ctx);
 
-/* For the transport; valid until the token is closed. */
+/* The source for a transport; valid until the token is closed. */
 kin__credentials kin__token_credentials(kin__token *token);
 
 #endif /* KIN_CONFIG_TOKEN_H */

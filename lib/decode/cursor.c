@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The walker is a state machine over bytes: `state` says what may come next, or
- * what a span's end has cut in two (a string, a primitive, a skipped value).
+/* The walker is a state machine over bytes. `state` says what may come next, or
+ * which token the end of a span has split (a string, a primitive, a skipped
+ * value).
  *
  * Invariants between calls of kin__cursor_next:
- *  - bytes before `at` have been dealt with;
- *  - depth counts the containers that were entered and have not ended; bit
- *    depth-1 of object_bits says whether the innermost is an object;
- *  - buf is empty unless a token was cut in two, or had escapes. */
+ *  - bytes before `at` are done;
+ *  - depth counts the entered containers that have not ended; bit depth-1 of
+ *    object_bits says whether the innermost is an object;
+ *  - buf is empty unless a token was split or had escapes. */
 #include "decode/cursor.h"
 
 #include <assert.h>
@@ -151,8 +152,8 @@ static int skip_on(kin__cursor *c) {
 
 /* Strings. */
 
-/* Keeps the part of a token that lies in the span from `from` to `at`, as far
- * as there is room for it. */
+/* Saves the part of a token that lies in the span from `from` to `at`, as far
+ * as there is room. */
 static int keep_part(kin__cursor *c, size_t from) {
   size_t room = KIN__CURSOR_TEXT_MAX + 1 - c->buf.length;
   size_t length = c->at - from;
@@ -160,8 +161,8 @@ static int keep_part(kin__cursor *c, size_t from) {
                          length < room ? length : room);
 }
 
-/* The token's text is in the span from `from` to `at`, or the end of it is and
- * what came before is in buf. */
+/* The token's text is in the span from `from` to `at`. If the token was split,
+ * its earlier part is in buf. */
 static int set_text(kin__cursor *c, size_t from) {
   if (c->buf.length == 0) {
     size_t length = c->at - from;
@@ -286,14 +287,14 @@ static bool is_primitive(kin_str s) {
          kin__str_equal(s, KIN__LIT("null"));
 }
 
-/* Nothing but a number has so many bytes. */
+/* Only a number has so many bytes. */
 static bool is_long_number(const kin__cursor *c) {
   char first = c->text.data[0];
   return kin__cursor_is_cut(c) &&
          (first == '-' || (first >= '0' && first <= '9'));
 }
 
-/* Text that is no JSON at all is told by its first byte. */
+/* The first byte shows text that is no JSON value. */
 static bool begins_primitive(char c) {
   return (c >= '0' && c <= '9') || c == '-' || c == 't' || c == 'f' || c == 'n';
 }
@@ -304,8 +305,8 @@ static bool is_in_primitive(char c) {
          c == '+' || c == '.';
 }
 
-/* A primitive ends where another byte begins, so one at the end of a span may
- * go on in the next. */
+/* A primitive ends where another kind of byte begins. So a primitive at the end
+ * of a span may continue in the next span. */
 static int primitive_on(kin__cursor *c) {
   size_t from = c->at;
   while (c->at < c->length && is_in_primitive(c->bytes[c->at])) {
@@ -354,8 +355,8 @@ static int begin_value(kin__cursor *c, char first) {
   }
 }
 
-/* `first` is the next byte and no white space. Returns a token, an error, or
- * KIN__TOKEN_MORE for a byte that was only punctuation. */
+/* `first` is the next byte, and no white space. Returns a token, an error, or
+ * KIN__TOKEN_MORE for punctuation. */
 static int step(kin__cursor *c, char first) {
   switch (c->state) {
   case IN_VALUE_OR_END:

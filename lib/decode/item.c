@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 
-/* An object in hand lies in the bytes [begin, now) of the stream. If the span
- * in hand has all of it, nothing is copied: the parts point into the span. If
- * not, `carry` holds its first bytes, up to where the span in hand began, and
- * gets the rest when the object ends.
+/* The current object lies in the bytes [begin, now) of the stream. If the
+ * current span has all of it, nothing is copied: the parts point into the span.
+ * If not, `carry` holds the object's bytes from earlier spans, and gets the
+ * rest when the object ends.
  *
  * Invariants:
- *  - carry is a prefix of the object; the bytes after it are in the span in
- *    hand, up to needed_end;
- *  - a string that was found lies either in carry or in the span, never half in
- *    each: it is carried at once if anything is;
+ *  - carry is a prefix of the object; the bytes after it are in the current
+ *    span, up to needed_end;
+ *  - a found string lies either in carry or in the span, never half in each:
+ *    carrying starts at once or not at all;
  *  - `dropped` is ascending, and no two spans touch.
  *
- * Dropping a member takes one comma with it: the one before, if a member before
- * it is kept, else the one after. So the rest of the object stays valid, also
- * when nothing is left of it; see begin_member and end_member.
+ * Dropping a member also drops one comma: the one before, if an earlier member
+ * is kept, else the one after. So the rest of the object stays valid, also when
+ * no member is left; see begin_child and end_member.
  *
- * A member that occurs twice: the first counts, here as in a parsed view. So
- * the sink can be asked before all of metadata has been seen.
+ * If a member occurs twice the first counts, here as in a parsed view. So the
+ * sink can be asked before all of metadata has been seen.
  *
- * The moment in which an object is found to be over the limit depends on how
- * its bytes are cut; what is taken from it does not. */
+ * How the bytes are split decides when an object is found to be over the limit.
+ * The split does not change the strings that are taken from the object. */
 #include "decode/item.h"
 
 #include <assert.h>
@@ -170,8 +170,8 @@ static int add_dropped(kin__item *item, uint64_t begin, uint64_t end) {
   return 0;
 }
 
-/* A member or element begins. As long as none is kept, what was dropped reaches
- * to where the next one begins. */
+/* A member or element begins. As long as none is kept, the dropped span reaches
+ * to the begin of the next one. */
 static void begin_child(kin__item *item, kin__item_level *level,
                         const kin__cursor *cursor, kin__project project) {
   if (level->has_dropped && !level->has_kept) {
@@ -196,7 +196,7 @@ static void begin_member(kin__item *item, kin__item_level *level,
   begin_child(item, level, cursor, project);
 }
 
-/* Elements have no names: the first token of each comes here. */
+/* Elements have no names, so the first token of each comes here. */
 static void begin_element(kin__item *item, const kin__cursor *cursor,
                           int token) {
   kin__item_level *level = &item->levels[item->depth - 1];
@@ -347,8 +347,8 @@ void kin__item_ask(kin__item *item, const kin__cursor *cursor) {
   item->is_known = sink->known(sink->ctx, &identity);
 }
 
-/* Metadata has ended, or has nothing more to say. The rest of a known object
- * goes by unread. */
+/* Metadata has ended, or its needed members have all been seen. The rest of a
+ * known object is skipped. */
 static void ask_early(kin__item *item, kin__cursor *cursor) {
   if ((item->wanted & KIN__ITEM_ASK) == 0) {
     return;
@@ -448,7 +448,7 @@ static int on_token(kin__item *item, kin__cursor *cursor, int token) {
   }
 }
 
-/* What is known of the object reaches to `end`. */
+/* Checks the bounds of the object, whose bytes so far end at `end`. */
 static int check_bounds(kin__item *item, const kin__cursor *cursor,
                         uint64_t end) {
   uint64_t length = end - item->begin;
@@ -489,7 +489,7 @@ int kin__item_parts(kin__item *item, const kin__cursor *cursor,
     return err;
   }
   if (item->is_over && parts->name.length == 0) {
-    return 0; /* nothing to be made */
+    return 0; /* nothing to make */
   }
   if (item->is_over) {
     return kin__item_over_parts(item, cursor, parts);

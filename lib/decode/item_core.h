@@ -5,17 +5,17 @@
 #include "base/str.h"
 #include "decode/item.h"
 
-/* What the two files of an item share: item.c follows the object, item_over.c
- * has what becomes of one over a limit, and the end of all. */
+/* Shared by the two files of an item: item.c follows the object; item_over.c
+ * handles an object over a limit, and the object's end. */
 
 enum {
   KIN__ITEM_LABELS_MAX = KIN__CURSOR_TEXT_MAX, /* of an object over the limit */
   KIN__ITEM_TEXTS_MAX = KIN__ITEM_STRINGS * KIN__CURSOR_TEXT_MAX,
-  KIN__ITEM_CARRY_KEPT = 64 * 1024 /* of a buffer, from object to object */
+  KIN__ITEM_CARRY_KEPT = 64 * 1024 /* of a buffer, kept between objects */
 };
 
-/* The object's length so far was checked against a bound, which an uint32_t
- * holds. */
+/* The offsets fit an uint32_t: the object's length so far was checked against a
+ * bound. */
 static inline kin__span kin__item_span_of(const kin__item *item, uint64_t begin,
                                           uint64_t end) {
   return (kin__span){(uint32_t)(begin - item->begin), (uint32_t)(end - begin)};
@@ -43,15 +43,15 @@ static inline kin_str kin__item_text_of(const kin__item *item,
                             : kin__item_bytes_of(item, cursor, text->span);
 }
 
-/* The object is `length` bytes long, which is more than its bound, or is too
- * deep: from here on it goes by, up to the next bound. Errors: KIN_ETOOBIG (it
- * may not, or that was the next), KIN_ENOMEM. */
+/* The object is `length` bytes long, which is over its bound, or is too deep.
+ * From here on it is not held, up to the next bound. Errors: KIN_ETOOBIG (it
+ * must be held, or that was the last bound), KIN_ENOMEM. */
 int kin__item_pass_bound(kin__item *item, const kin__cursor *cursor,
                          uint64_t length);
 
-/* Of an object over the limit: keeps the labels that are being skipped, if any
- * are, up to `end` in the span in hand; they have ended; its parts, see
- * kin__item_parts. */
+/* For an object over the limit. hold_labels: keeps the labels that are being
+ * skipped, if any, up to `end` in the current span. end_labels: the labels have
+ * ended. over_parts: as kin__item_parts. */
 int kin__item_hold_labels(kin__item *item, const kin__cursor *cursor,
                           uint64_t end);
 int kin__item_end_labels(kin__item *item, const kin__cursor *cursor);

@@ -9,10 +9,9 @@
 #include "decode/key_only.h"
 #include "object/json.h"
 
-/* An object over a limit goes by without being held. What was found of it
- * until then is moved to `strings`, and what is found later is put there, too.
- * Labels are the only value of which parts have to be kept while it is skipped.
- */
+/* An object over a limit is not held. The strings found so far are moved to
+ * `strings`; later ones go there directly. Labels are the only value that is
+ * collected in parts while the cursor skips it. */
 
 enum { LEVELS_AROUND_LABELS = 2 };
 
@@ -73,7 +72,8 @@ static int move_labels(kin__item *item, const kin__cursor *cursor) {
   if (item->labels_begin == UINT64_MAX) {
     return 0;
   }
-  /* What is in hand of them, or of a part: what is carried, then the span. */
+  /* The labels' bytes so far, or a part of them: first carried bytes, then the
+   * span. */
   uint64_t offset = item->labels_begin - item->begin;
   size_t carried =
       offset < item->carry.length ? item->carry.length - (size_t)offset : 0;
@@ -97,8 +97,8 @@ static int move_labels(kin__item *item, const kin__cursor *cursor) {
   return err;
 }
 
-/* From here on the object goes by. What was found of it is moved out of its
- * bytes, which are given back; nothing of it is dropped any more. */
+/* From here on the object is not held. Found strings are copied out of its
+ * bytes, which are freed. Nothing is dropped from then on. */
 static int go_over(kin__item *item, const kin__cursor *cursor) {
   int err = 0;
   for (size_t i = 0; i < KIN__ITEM_STRINGS && err == 0; i++) {
@@ -133,7 +133,7 @@ int kin__item_pass_bound(kin__item *item, const kin__cursor *cursor,
     return KIN_ETOOBIG;
   }
   if (is_opaque) {
-    return 0; /* too deep: to be told by who reads it */
+    return 0; /* too deep: the reader of its body reports that */
   }
   item->bound = item->max_passed;
   return item->is_known ? 0 : go_over(item, cursor);
@@ -161,10 +161,10 @@ int kin__item_refuse(const kin__item *item, const kin__cursor *cursor,
   return sink->bad(sink->ctx, code, &identity);
 }
 
-/* A small object made of what is in `strings`, behind them. */
+/* Makes a small object of `strings`, and appends its body there. */
 int kin__item_over_parts(kin__item *item, const kin__cursor *cursor,
                          kin__object_parts *parts) {
-  /* What is made is no deeper than what is kept whole. */
+  /* This object is no deeper than one that is kept whole: deep labels go. */
   kin_str labels =
       kin__str(item->strings.data + item->labels.offset, item->labels.length);
   if (kin__json_depth(labels) + LEVELS_AROUND_LABELS > item->max_depth) {

@@ -6,13 +6,13 @@
 #include "base/str.h"
 #include "object/text.h"
 
-/* Of all names, brackets, colons, commas and quotes. */
+/* For all names, brackets, colons, commas and quotes. */
 #define FRAME_BYTES 160u
 
 typedef struct writer {
   char *to;
   size_t length;
-  bool has_member; /* in the object that is open */
+  bool has_member; /* the open object has one */
 } writer;
 
 size_t kin__key_only_bound(size_t strings, size_t labels) {
@@ -24,7 +24,7 @@ static void put(writer *w, kin_str text) {
   w->length += text.length;
 }
 
-/* `name` as it is written, with quotes and colon. */
+/* `name` is written as it is, and has its quotes and colon. */
 static void put_name(writer *w, kin_str name) {
   if (w->has_member) {
     put(w, KIN__LIT(","));
@@ -33,8 +33,8 @@ static void put_name(writer *w, kin_str name) {
   put(w, name);
 }
 
-/* Returns the string's place in the text, or the string if it is not the same
- * there. */
+/* Returns the string's place in the text, or `value` itself if the text has
+ * escapes. */
 static kin_str put_string(writer *w, kin_str name, kin_str value) {
   if (value.length == 0) {
     return value;

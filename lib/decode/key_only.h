@@ -6,16 +6,16 @@
 
 #include "object/object.h"
 
-/* The object that stands for one that is over the limit: made of nothing but
- * what says which one it is. */
+/* The small object that stands for one over the limit: it holds the identity
+ * only. */
 
-/* At most so many bytes are written for strings of so many bytes, and for
- * labels. */
+/* The largest number of bytes written for strings and labels of these
+ * lengths. */
 size_t kin__key_only_bound(size_t strings, size_t labels);
 
-/* Writes it to `to` and makes it the body of the parts, whose strings and
- * labels are then those in it where they are the same there. Strings that are
- * empty are left out. */
+/* Writes the object to `to` and makes it the body of the parts. Strings and
+ * labels of the parts then point into it, if they are written unchanged. Empty
+ * strings are left out. */
 void kin__key_only_write(char *to, kin__object_parts *parts,
                          kin_str api_version, kin_str kind);
 

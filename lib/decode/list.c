@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The envelope of a list. Its members come in any order: built-in types send
- * `metadata` first, custom resources `items`. Where a member occurs twice the
- * first counts, except `items`, which may occur once. */
+ * `metadata` first, custom resources `items`. If a member occurs twice the
+ * first counts, but `items` may occur only once. */
 #include "decode/list.h"
 
 #include <string.h>
@@ -35,12 +35,12 @@ struct kin__list_decoder {
   kin__decode_sink sink;
   kin__cursor cursor;
   kin__item item;
-  int error; /* what ended it, or 0 */
+  int error; /* the error that ended the decoder, or 0 */
   place place;
-  member member;     /* whose value is next */
-  uint32_t seen;     /* bits of the members that have begun */
-  bool has_items;    /* and they were an array or null */
-  bool has_metadata; /* and it was an object */
+  member member;     /* the member whose value is next */
+  uint32_t seen;     /* bits: members that have begun */
+  bool has_items;    /* items was seen: an array or null */
+  bool has_metadata; /* metadata was seen: an object */
   kin__list_result result;
   kin__buf token; /* with its NUL, or empty */
 };
@@ -118,7 +118,7 @@ static int set_token(kin__list_decoder *d, kin_str text) {
   return err;
 }
 
-/* A page of something else, in spite of status 200 (RL-10, RE-03). */
+/* The body is no list, in spite of status 200 (RL-10, RE-03). */
 static int check_kind(kin_str kind) {
   bool is_wrong = kin__str_equal(kind, KIN__LIT("Table")) ||
                   kin__str_equal(kind, KIN__LIT("Status"));
@@ -145,7 +145,7 @@ static int on_primitive(kin__list_decoder *d) {
   kin_str text = d->cursor.text;
   uint64_t remaining;
   if (d->member == ITEMS) {
-    /* What Go makes of a list without any. */
+    /* Go encodes a nil slice as null. */
     d->has_items = kin__str_equal(text, KIN__LIT("null"));
     return d->has_items ? 0 : KIN_EUNEXPECTED;
   }
@@ -296,7 +296,7 @@ int kin__list_decoder_parse(kin__list_decoder *d, const char *bytes,
   kin__cursor_parse(&d->cursor, bytes, length);
   d->error = run(d);
   if (d->error != 0) {
-    kin__item_note_key(&d->item, &d->cursor); /* while the bytes are there */
+    kin__item_note_key(&d->item, &d->cursor); /* the bytes are still there */
   }
   return d->error;
 }

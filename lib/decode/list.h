@@ -7,16 +7,15 @@
 #include "decode/projection.h"
 #include "decode/sink.h"
 
-/* Cuts the body of a list response into objects as its bytes arrive: any
- * member order, any split, pretty-printed or not. Holds at most the object in
- * hand. */
+/* Cuts the body of a list response into objects as its bytes arrive: any member
+ * order, any split, pretty-printed or not. Holds at most the current object. */
 typedef struct kin__list_decoder kin__list_decoder;
 
-/* What the list itself says; strings are NUL-terminated and bounded. */
+/* The list's own fields; strings are NUL-terminated and bounded. */
 typedef struct kin__list_result {
   char version[64];  /* metadata.resourceVersion */
-  const char *token; /* metadata.continue, "" if none; the decoder's, until it
-                       * is reset or freed; at most 16 KiB */
+  const char *token; /* metadata.continue, at most 16 KiB; "" if none; the
+                      * decoder's until reset or free */
   int64_t remaining; /* metadata.remainingItemCount, -1 if absent */
   uint64_t items;
 } kin__list_result;
@@ -30,16 +29,16 @@ int kin__list_decoder_new(kin__list_decoder **out,
 /* NULL is allowed. */
 void kin__list_decoder_free(kin__list_decoder *decoder);
 
-/* Ready for another body. */
+/* Prepares the decoder for another body. */
 void kin__list_decoder_reset(kin__list_decoder *decoder);
 
-/* Takes bytes of the body; any split. After an error only reset and free are
- * allowed. Errors: KIN_EJSON, KIN_ETOOBIG (the list's own strings, or an item
- * over max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an array,
- * or occurs twice, an item is not an object, or kind is Table or Status),
- * KIN_EKEY (see sink->bad, if that is NULL), KIN_ENOMEM, and what the sink
- * returned. Where another member occurs twice the
- * first counts. */
+/* Takes bytes of the body; any split. If a member other than items occurs
+ * twice, the first counts. After an error only reset and free are allowed.
+ *
+ * Errors: KIN_EJSON, KIN_ETOOBIG (the list's own strings, or an item over
+ * max_passed_bytes), KIN_EUNEXPECTED (not a list: items is not an array, or
+ * occurs twice; an item is not an object; or kind is Table or Status), KIN_EKEY
+ * (see sink->bad, if that is NULL), KIN_ENOMEM, and the sink's. */
 int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
                             size_t length);
 
@@ -47,7 +46,7 @@ int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
  * metadata). `result` is valid until reset or free. */
 int kin__list_decoder_end(kin__list_decoder *decoder, kin__list_result *result);
 
-/* The key of the object in hand, as far as it was seen, for error messages:
+/* The key of the current object, as far as it was seen, for error messages:
  * "ns/name", or "". Valid until the next call. */
 const char *kin__list_decoder_key_in_hand(kin__list_decoder *decoder);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A tree of member names. A node says what becomes of members it does not name
- * (`others`); a named member has a node of its own. Nodes are few (the fields
- * somebody typed), so siblings are a list.
+/* A tree of member names. A node's `others` decides for members that the node
+ * does not name. A named member has a node of its own. A program names few
+ * fields, so siblings are a list.
  *
- * Invariant: a node whose project is not KIN__DESCEND has no children that
- * matter. The depth is bounded by KIN__JSON_POINTER_TOKENS. */
+ * Invariant: the children of a node are used only if its project is
+ * KIN__DESCEND. The depth is bounded by KIN__JSON_POINTER_TOKENS. */
 #include "decode/projection.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct kin__projection_node node;
 struct kin__projection_node {
   node *children;
   node *next; /* sibling */
-  node *made; /* all nodes of a projection, for freeing them */
+  node *made; /* the list of all nodes, for freeing */
   kin__project project;
   kin__project others; /* members that no child names */
   size_t name_length;
@@ -35,7 +35,8 @@ struct kin__projection {
   node *made;
 };
 
-/* Room for `length` bytes of name, to be written by the caller. */
+/* Makes a node with room for `length` bytes of name, which the caller
+ * writes. */
 static node *new_node(kin__projection *projection, size_t length,
                       kin__project project, kin__project others) {
   node *n = kin__malloc(&projection->allocator, sizeof *n + length);
@@ -58,8 +59,8 @@ static const node *find_child(const node *parent, kin_str name) {
   return NULL;
 }
 
-/* The child of that name, made if there is none: one that drops what its own
- * children do not name. NULL if out of memory. */
+/* Finds or makes the child of that name. A new child drops every member that
+ * its own children do not name. NULL if out of memory. */
 static node *child_for(kin__projection *projection, node *parent,
                        kin_str name) {
   node *child = (node *)find_child(parent, name);
@@ -132,7 +133,7 @@ static size_t unescape_token(char *to, const char *token, size_t length) {
   return written;
 }
 
-/* Walks the tokens of a valid pointer down the tree and keeps what is there.
+/* Walks the tokens of a valid pointer down the tree and keeps the value there.
  * `scratch` has room for the longest token. */
 static int keep_field(kin__projection *projection, const char *pointer,
                       char *scratch) {
@@ -140,7 +141,7 @@ static int keep_field(kin__projection *projection, const char *pointer,
   while (*pointer == '/') {
     size_t length = strcspn(++pointer, "/");
     if (length > KIN__CURSOR_TEXT_MAX) {
-      return KIN_EINVAL; /* a name that is cut would look like that */
+      return KIN_EINVAL; /* the decoder would see a name that is cut */
     }
     size_t written = unescape_token(scratch, pointer, length);
     n = child_for(projection, n, kin__str(scratch, written));
@@ -204,7 +205,7 @@ void kin__projection_free(kin__projection *projection) {
   kin__free(&allocator, projection);
 }
 
-/* A root that is kept as a whole ("" among the fields) is no node. */
+/* If the whole root is kept ("" is among the fields), there is no node. */
 const node *kin__projection_root(const kin__projection *projection) {
   return projection != NULL && projection->root->project == KIN__DESCEND
              ? projection->root
@@ -227,7 +228,7 @@ kin__project kin__projection_member(const node *parent, kin_str name,
   return found->project;
 }
 
-/* Whether a name is an index as JSON Pointers write them. */
+/* Whether a name is an array index as JSON Pointers write it. */
 static bool read_index(const node *n, uint32_t *index) {
   uint64_t value;
   bool is_index = n->name_length > 0 && n->name_length <= 9 &&

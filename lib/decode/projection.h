@@ -9,24 +9,24 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
-/* Which fields of an object are stored: a tree of member names compiled from
- * JSON Pointers, walked while an object is cut from the stream. Immutable
- * after it was made and shared by an informer's decoders. */
+/* The fields of an object that are stored: a tree of member names compiled from
+ * JSON Pointers. Decoders walk the tree while they cut an object from the
+ * stream. Immutable; an informer's decoders share it. */
 typedef struct kin__projection kin__projection;
 
 typedef enum kin__project {
-  KIN__KEEP_ALL, /* the value and all below it */
+  KIN__KEEP_ALL, /* the value with everything below */
   KIN__DROP_ALL,
   KIN__DESCEND /* its members decide */
 } kin__project;
 
-/* The default: everything but metadata.managedFields. */
+/* The default: keeps everything but metadata.managedFields. */
 int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
                         bool keep_managed_fields);
 
-/* Only these fields, besides apiVersion, kind and metadata's name, namespace,
- * uid, resourceVersion and labels. Errors: KIN_ENOMEM, KIN_EINVAL (malformed
- * pointer, over KIN__JSON_POINTER_TOKENS, or a token over
+/* Keeps these fields only, besides apiVersion, kind and metadata's name,
+ * namespace, uid, resourceVersion and labels. Errors: KIN_ENOMEM, KIN_EINVAL
+ * (malformed pointer, over KIN__JSON_POINTER_TOKENS, or a token over
  * KIN__CURSOR_TEXT_MAX). */
 int kin__projection_new_fields(kin__projection **out,
                                const kin_allocator *allocator,
@@ -35,8 +35,8 @@ int kin__projection_new_fields(kin__projection **out,
 /* NULL is allowed. */
 void kin__projection_free(kin__projection *projection);
 
-/* The node of the object itself, and of a member of the object that `node`
- * stands for. A NULL projection or node keeps everything; *child is NULL unless
+/* The node of the object itself; the node of a member of the object that `node`
+ * stands for. A NULL projection or node keeps everything. *child is NULL unless
  * the result is KIN__DESCEND. */
 const struct kin__projection_node *
 kin__projection_root(const kin__projection *projection);
@@ -44,10 +44,12 @@ kin__project kin__projection_member(const struct kin__projection_node *node,
                                     kin_str name,
                                     const struct kin__projection_node **child);
 
-/* The same for the element `index` of the array that `node` stands for. Behind
- * the last element that is named all are dropped. One before it that is not
- * named itself has a node that drops all members and elements, so that it stays
- * as an empty one; if it is neither object nor array, it is to be kept. */
+/* The same for the element `index` of the array that `node` stands for.
+ * Elements after the last named one are dropped.
+ *
+ * An unnamed element before the last named one must keep its place. An object
+ * or array gets a node that drops all its content, so it stays as an empty one.
+ * A scalar is kept. */
 kin__project kin__projection_element(const struct kin__projection_node *node,
                                      uint32_t index,
                                      const struct kin__projection_node **child);

@@ -8,7 +8,7 @@
 #include "decode/status.h"
 #include "object/object.h"
 
-/* What decoders produce. */
+/* The kinds of decoded objects. */
 typedef enum kin__decoded_type {
   KIN__DECODED_LISTED = 1, /* an item of a list */
   KIN__DECODED_ADDED,
@@ -16,15 +16,16 @@ typedef enum kin__decoded_type {
   KIN__DECODED_DELETED
 } kin__decoded_type;
 
-/* Where decoded objects go. All calls happen inside feed(); a non-zero result
- * ends the decoder, and feed returns it. */
+/* Where decoded objects go. All calls happen inside the decoder's parse
+ * function. A non-zero result ends the decoder, and parse returns it. */
 typedef struct kin__decode_sink {
   void *ctx;
 
-  /* Asked once per object (not for DELETED), as soon as namespace, name, uid
-   * and resourceVersion have been seen, all four in parts, the rest empty: is
-   * this object cached as it is? If so its remaining bytes are dropped as they
-   * arrive and `object` gets it with an empty body. May be NULL. */
+  /* Returns whether this object is cached as it is. The decoder asks once per
+   * object (not for DELETED), as soon as namespace, name, uid and
+   * resourceVersion have been seen; the other parts are empty. If true, the
+   * remaining bytes are dropped as they arrive, and `object` gets an empty
+   * body. May be NULL. */
   bool (*known)(void *ctx, const kin__object_parts *identity);
 
   int (*object)(void *ctx, kin__decoded_type type,
@@ -34,22 +35,23 @@ typedef struct kin__decode_sink {
   int (*bookmark)(void *ctx, kin_str version, bool initial_events_end);
   int (*error)(void *ctx, const kin__status *status);
 
-  /* An object that is valid JSON, but no object of an API: KIN_EKEY (without
+  /* An object that is valid JSON, but no API object. Codes: KIN_EKEY (without
    * metadata.name, or with a name, namespace, uid or version of over 65,535
-   * bytes), KIN_EUNEXPECTED (a Table; RW-08). `identity` has what was
-   * found of the four strings. 0: it is skipped. NULL: it ends the decoder. */
+   * bytes), KIN_EUNEXPECTED (a Table; RW-08). `identity` holds those of the
+   * four strings that were found. Result 0 skips the object. NULL: such an
+   * object ends the decoder. */
   int (*bad)(void *ctx, int code, const kin__object_parts *identity);
 } kin__decode_sink;
 
-/* Bounds on what a server may send. 0 means the default. */
+/* Bounds on a server's data. 0 means the default. */
 typedef struct kin__decode_limits {
-  uint32_t max_object_bytes; /* of one object as it came, in a list or an
-                              * event; at most 1 GiB, default 16 MiB (WS-04);
-                              * of a longer one only the identity is kept */
-  uint32_t max_depth;        /* of one object's nesting, which is level 1
-                              * itself; default KIN__JSON_DEPTH_MAX; of a
-                              * deeper one only the identity is kept */
-  uint32_t max_passed_bytes; /* of an object that is not kept, or is known; at
+  uint32_t max_object_bytes; /* of one object as it came, in a list or an event;
+                              * at most 1 GiB, default 16 MiB (WS-04); a longer
+                              * one is kept as its identity only */
+  uint32_t max_depth;        /* of one object's nesting, the object itself being
+                              * level 1; default KIN__JSON_DEPTH_MAX; a deeper
+                              * one is kept as its identity only */
+  uint32_t max_passed_bytes; /* of an object that is not kept or is known; at
                               * most 1 GiB, the default */
 } kin__decode_limits;
 

@@ -6,8 +6,8 @@
 #include "base/str.h"
 #include "object/json.h"
 
-/* The reasons an API server may give (metav1.StatusReason). For any other, and
- * for none, the code decides. */
+/* The reasons of metav1.StatusReason. For any other reason, or none, the code
+ * decides. */
 static bool is_known_reason(const char *reason) {
   static const char *const known[] = {
       "Unauthorized",
@@ -57,8 +57,8 @@ static bool is_continuation(char c) {
   return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Copies text that a server wrote for people: cut to fit, not in the middle of
- * a character, and on one line. */
+/* Copies a server's text for people: cut at a character's boundary to fit, and
+ * on one line. */
 static void copy_text(char *to, size_t size, kin_str text) {
   size_t length = text.length;
   if (length > size - 1) {
@@ -81,7 +81,7 @@ static bool contains(kin_str text, kin_str part) {
 
 static const char too_large[] = "Too large resource version";
 
-/* RE-07. Three generations of servers say it in three ways. */
+/* RE-07. Servers of three generations report this in three ways. */
 static bool is_rv_too_large(const kin__status *status, kin__json *root) {
   static const char cause_type[] = "ResourceVersionTooLarge";
   const kin_str text = kin__cstr(too_large);
@@ -111,7 +111,7 @@ void kin__status_default_code(kin__status *status, int code) {
   }
 }
 
-/* A number of seconds or a code that no int holds is no number. */
+/* Seconds, or a code. A number that does not fit an int counts as absent. */
 static int small_int(kin__json *object, const char *name, int fallback) {
   int64_t value = kin__json_int(object, name, fallback);
   return value >= 0 && value <= INT32_MAX ? (int)value : fallback;
@@ -194,11 +194,11 @@ size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
 typedef struct meaning {
   int code;
   const char *reason;
-  const char *message; /* if the server sent no text */
+  const char *message; /* used if the server sent no text */
 } meaning;
 
-/* The first row serves every code below 500 that has none of its own, the last
- * every other. */
+/* The first row serves every code below 500 that has no row, the last every
+ * other code. */
 static const meaning *meaning_of(int code) {
   static const meaning meanings[] = {
       {0, "", "the server refused the request for an unknown reason"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Frames {"type": .., "object": ..} one after the other. Servers send `type`
- * first; then it is known from the start what is wanted of the object. If
- * `object` comes first, everything is taken from it, and what it was decides
- * when the frame ends. Either way the object is given when its frame ends. */
+/* Frames {"type": .., "object": ..}, one after the other. Servers send `type`
+ * first, so the decoder knows from the start what it needs of the object. If
+ * `object` comes first, everything is taken from it, and `type` decides at the
+ * end. In both cases the object is given when its frame ends. */
 #include "decode/watch.h"
 
 #include <string.h>
@@ -34,16 +34,16 @@ struct kin__watch_decoder {
   uint32_t max_bytes;
   kin__cursor cursor;
   kin__item item; /* open once the frame's object has begun */
-  int error;      /* what ended it, or 0 */
-  uint32_t body;  /* which of the bodies that were fed this is */
+  int error;      /* the error that ended the decoder, or 0 */
+  uint32_t body;  /* counts the resets: the number of this body */
 
-  /* The frame in hand. */
+  /* The current frame. */
   place place;
   uint64_t begin;
-  uint64_t object_bytes; /* of the item, once it has ended */
-  member member;         /* whose value is next */
+  uint64_t object_bytes; /* of the ended item */
+  member member;         /* the member whose value is next */
   frame_type type;
-  bool has_object; /* of whatever type its value is */
+  bool has_object; /* the member was seen, with a value of any type */
 };
 
 static void start(kin__watch_decoder *d) {
@@ -123,7 +123,7 @@ static unsigned wanted_of(frame_type type) {
     return 0;
   case ERROR:
     return KIN__ITEM_OPAQUE;
-  default: /* a bookmark, or not known yet */
+  default: /* a bookmark, or the type is not known yet */
     return KIN__ITEM_ANNOTATIONS;
   }
 }
@@ -142,7 +142,7 @@ static int give_object(kin__watch_decoder *d, kin__decoded_type type) {
              : kin__item_refuse(&d->item, &d->cursor, KIN_EKEY);
 }
 
-/* `type` may have come after the object, so that nobody was asked. */
+/* If `type` came after the object, the sink was not asked yet. */
 static int give_changed(kin__watch_decoder *d, kin__decoded_type type) {
   kin__item_ask(&d->item, &d->cursor);
   return give_object(d, type);
@@ -194,7 +194,7 @@ static int give_frame(kin__watch_decoder *d) {
   }
 }
 
-/* What is in the frame besides its object, up to `end`. */
+/* Checks the frame's bytes besides its object, up to `end`. */
 static int check_frame(const kin__watch_decoder *d, uint64_t end) {
   uint64_t length = (d->place == IN_OBJECT ? d->item.begin : end) - d->begin;
   return length - d->object_bytes > d->max_bytes ? KIN_ETOOBIG : 0;
@@ -269,7 +269,7 @@ static int on_token(kin__watch_decoder *d, int token) {
     d->place = IN_FRAME;
     d->begin = d->cursor.begin;
     return token == KIN__TOKEN_OBJECT ? 0 : KIN_EUNEXPECTED;
-  case IN_OBJECT: /* it has ended */
+  case IN_OBJECT: /* the object has ended */
     d->place = IN_FRAME;
     d->object_bytes = d->cursor.end - d->item.begin;
     return 0;
@@ -292,7 +292,7 @@ static int run(kin__watch_decoder *d) {
   return err;
 }
 
-/* What is left of a frame goes on in the next span. */
+/* Saves the rest of an unfinished frame's item for the next span. */
 static int hold_frame(kin__watch_decoder *d) {
   if (d->place == BETWEEN) {
     return 0;
@@ -311,14 +311,15 @@ int kin__watch_decoder_parse(kin__watch_decoder *d, const char *bytes,
   kin__cursor_parse(&d->cursor, bytes, length);
   int err = run(d);
   if (d->body != body) {
-    return err; /* a sink call has reset it: the error is the old body's */
+    return err; /* a sink call reset the decoder: the error is of the old
+                 * body */
   }
   d->error = err;
   if (d->error == 0) {
     d->error = hold_frame(d);
   }
   if (d->error != 0) {
-    kin__item_note_key(&d->item, &d->cursor); /* while the bytes are there */
+    kin__item_note_key(&d->item, &d->cursor); /* the bytes are still there */
   }
   return d->error;
 }

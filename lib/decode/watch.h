@@ -10,12 +10,14 @@
 #include "decode/sink.h"
 
 /* Cuts the body of a watch response into frames {type, object} as its bytes
- * arrive (WS-02: concatenated values, newlines not required; any member order,
- * any split) and gives each object to the sink as soon as its frame ends.
- * Frames of an unknown type are KIN_EUNEXPECTED (WS-03). What a frame has
- * besides its object is bounded as the object is (WS-04). An ERROR frame goes
- * to sink->error as a Status; if its object is not one, with code 500 and the
- * reason "InternalError". */
+ * arrive, and gives each object to the sink as soon as its frame ends. Values
+ * are concatenated, and newlines are not required (WS-02). Any member order and
+ * any split is accepted.
+ *
+ * A frame of an unknown type is KIN_EUNEXPECTED (WS-03). The rest of a frame is
+ * bounded as its object is (WS-04). An ERROR frame goes to sink->error as a
+ * Status. If its object is no Status, the code is 500 and the reason
+ * "InternalError". */
 typedef struct kin__watch_decoder kin__watch_decoder;
 
 /* Arguments and errors as kin__list_decoder_new. */
@@ -25,18 +27,18 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
                            const kin__projection *projection,
                            const kin__decode_sink *sink);
 void kin__watch_decoder_free(kin__watch_decoder *decoder);
-/* Readies it for another body. Legal inside a sink call, if that returns an
- * error: the call of kin__watch_decoder_parse returns this error, which says
- * nothing of the body to come. */
+/* Prepares the decoder for another body. Legal inside a sink call that returns
+ * an error: the running kin__watch_decoder_parse returns this error, which does
+ * not concern the next body. */
 void kin__watch_decoder_reset(kin__watch_decoder *decoder);
 
-/* Errors as kin__list_decoder_parse; KIN_EUNEXPECTED also for a frame without
- * type or object, and for a Table if sink->bad is NULL; KIN_ETOOBIG also for an
+/* Errors as kin__list_decoder_parse. KIN_EUNEXPECTED also for a frame without
+ * type or object, and for a Table if sink->bad is NULL. KIN_ETOOBIG also for an
  * ERROR frame's object. */
 int kin__watch_decoder_parse(kin__watch_decoder *decoder, const char *bytes,
                              size_t length);
 
-/* Whether the stream is between two frames: ending here loses nothing. */
+/* Whether the stream is between two frames: an end here loses nothing. */
 bool kin__watch_decoder_is_between(const kin__watch_decoder *decoder);
 
 /* As kin__list_decoder_key_in_hand. */

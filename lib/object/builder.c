@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A kin_object_builder is a tree of edits (edit.h) of one object's text and the
- * first error. Here are its life and the edits, checked as they come;
- * builder_make.c makes the object.
+/* A kin_object_builder is a tree of edits (edit.h) of one object's text, and
+ * the first error. This file has the builder's life and the edits, which are
+ * checked as they come. builder_make.c makes the object.
  *
- * A builder that is lent to a transform keeps key, uid and version: edits that
- * name them, or what they are part of, are refused at once; metadata or the
- * whole can be set, and then the four are compared or put back when the object
- * is made. */
+ * A builder that is lent to a transform keeps namespace, name, uid and version.
+ * Edits that name one of the four, or remove their parent, are refused at once.
+ * Metadata or the whole object can be set; then the four are compared or put
+ * back when the object is made. */
 #include "object/builder.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ enum {
   EDITS_MAX = 4096,
   KEEP_MAX = 1024,
   BYTES_MAX = 1 << 30,
-  SCRATCH_KEPT = 64 * 1024 /* from object to object */
+  SCRATCH_KEPT = 64 * 1024 /* kept between objects */
 };
 
 /* Life. */
@@ -113,8 +113,8 @@ static int fail(kin_object_builder *builder, int err) {
   return builder->error;
 }
 
-/* Whether the first token is `name` or stands for every name. Moves on behind
- * it. Names of metadata have nothing to be escaped. */
+/* Whether the first token is `name` or stands for every name; if so, steps over
+ * it. Names of metadata need no escapes. */
 static bool skip_token(const char **pointer, const char *name) {
   size_t length = strcspn(*pointer + 1, "/");
   const char *token = *pointer + 1;
@@ -123,7 +123,7 @@ static bool skip_token(const char **pointer, const char *name) {
          (length == strlen(name) && memcmp(token, name, length) == 0);
 }
 
-/* Whether an edit there could touch one of the four. */
+/* Whether an edit at the pointer could change key, uid or version. */
 static bool names_identity(const char *pointer, bool is_removal) {
   static const char *const names[] = {"namespace", "name", "uid",
                                       "resourceVersion"};
@@ -159,7 +159,7 @@ static bool is_ascii(kin_str s) {
   return true;
 }
 
-/* Errors: KIN_EINVAL (it is not), KIN_ENOMEM. */
+/* Errors: KIN_EINVAL (not UTF-8), KIN_ENOMEM. */
 static int check_utf8(kin_object_builder *builder, kin_str s) {
   if (is_ascii(s)) {
     return 0;
@@ -173,7 +173,7 @@ static int check_utf8(kin_object_builder *builder, kin_str s) {
   return err == 0 || err == KIN_ENOMEM ? err : KIN_EINVAL;
 }
 
-/* What all edits begin with. */
+/* The checks that all edits begin with. */
 static int check(kin_object_builder *builder, const char *pointer,
                  bool is_removal) {
   if (builder->error != 0) {
@@ -241,7 +241,7 @@ int kin_object_builder_keep(kin_object_builder *builder,
   return err == 0 ? 0 : fail(builder, err);
 }
 
-/* `text` is the tree's own. */
+/* `text` must live as long as the tree's text. */
 static int set(kin_object_builder *builder, const char *pointer, kin_str text) {
   int err = text.data != NULL ? kin__edit_set(&builder->edit, pointer, text)
                               : KIN_ENOMEM;
@@ -294,7 +294,7 @@ int kin_object_builder_set_json(kin_object_builder *builder,
   if (err != 0) {
     return fail(builder, err);
   }
-  kin_str text = trim(kin__str(json, length)); /* not empty: it is JSON */
+  kin_str text = trim(kin__str(json, length)); /* not empty, as it is JSON */
   char *copy = kin__edit_bytes(&builder->edit, text.length);
   if (copy != NULL) {
     memcpy(copy, text.data, text.length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Making the object of a builder. Writing the tree of edits gives the new text
- * and the places of uid, version and labels in it, so that nothing is parsed
- * again, and the object keeps them as offsets into its text. */
+ * and the places of uid, version and labels in it. So nothing is parsed again,
+ * and the object keeps them as offsets into its text. */
 #include "object/builder.h"
 
 #include <kin/error.h>
@@ -11,7 +11,7 @@
 #include "object/object.h"
 #include "object/text.h"
 
-/* metadata's members that an object is known by. */
+/* The members of metadata that identify an object. */
 enum { NAMESPACE, NAME, UID, VERSION, IDENTITY };
 
 static const kin_str identity_names[IDENTITY] = {
@@ -57,15 +57,15 @@ int kin__builder_set_key(kin_object_builder *builder) {
   return err;
 }
 
-/* The members of metadata that become resident; NULL: there is none. */
+/* The members of metadata that become resident; NULL: absent. */
 typedef struct members {
   kin__edit_node *identity[IDENTITY];
-  kin_str strings[IDENTITY]; /* these unescaped; empty: no string */
+  kin_str strings[IDENTITY]; /* unescaped; empty: no string */
   kin__edit_node *labels;
 } members;
 
-/* The string that a member is, unescaped; empty if it is none. Valid as long as
- * the tree, in which the text of a string is nothing but one. */
+/* *value gets the member's string, unescaped; empty if the member is no string.
+ * Valid as long as the tree. The text of a string is never split. */
 static int string_of(kin_object_builder *builder, const kin__edit_node *member,
                      kin_str *value) {
   kin_str text = member != NULL ? member->text : KIN__LIT("");
@@ -109,8 +109,8 @@ static int find_members(kin_object_builder *builder, members *m) {
   return err;
 }
 
-/* What a transform must not change is as it was, or not there: then it is put
- * back. */
+/* A transform must not change the identity. A member that differs is an error;
+ * a missing member is put back. */
 static int restore_identity(kin_object_builder *builder, members *m) {
   bool is_restored = false;
   for (int i = 0; i < IDENTITY; i++) {
@@ -132,7 +132,7 @@ static void mark(kin__edit_node *member, kin__edit_mark place) {
   }
 }
 
-/* A string as it lies in the new text, if it lies there as it is. */
+/* The string's place in the new text, if it is written there unchanged. */
 static kin_str in_text(const kin__buf *out, const kin__edit_places *places,
                        kin__edit_mark place, kin_str value) {
   bool is_plain = value.length > 0 &&

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tree, and how it grows and is written; edit_path.c walks it along
+/* The tree: how it grows and is written. edit_path.c walks the tree along
  * pointers.
  *
- * A node is a value. It begins as a slice of the text, and is split only when
- * somebody looks for one of its children, and then only up to that child: so an
- * edit reads the text up to its place, and what is never looked into is skipped
- * at the scanner's speed and copied in one piece. Where a container ends is not
- * asked before its next sibling is, so that nothing is read twice on the way
- * down.
+ * A node is a value. It begins as a slice of the text. It is split only when
+ * one of its children is looked up, and only up to that child. So an edit reads
+ * the text up to its place; the rest is skipped at the scanner's speed and
+ * copied in one piece. The end of a container is not searched before its next
+ * sibling is needed, so nothing is read twice on the way down.
  *
  * Invariants:
- *  - a node with split > 0 is a container, whose children are those found in
+ *  - a node with split > 0 is a container. Its children are those found in
  *    text[0, split), without the removed ones, and those that were added;
  *  - children are added only when is_split_whole, and then none is open;
- *  - head and text of a child that was split off adjoin, as do those of its
- *    neighbours but for white space and a comma. So writing joins what is next
- *    to each other in memory again, and copies it at once;
- *  - an open child is the last of its parent, and writing its text to the end
- *    writes the parent's rest as well. */
+ *  - head and text of a child that was split off adjoin; so do its neighbours
+ *    but for white space and a comma. So the writer joins adjacent runs and
+ *    copies each at once;
+ *  - an open child is the last of its parent. Writing its text to the end
+ *    writes the rest of the parent, too. */
 #include "object/edit.h"
 
 #include <string.h>
@@ -127,7 +126,7 @@ int kin__edit_begin(kin__edit *edit, kin_str text) {
   return edit->root != NULL ? 0 : KIN_ENOMEM;
 }
 
-/* Reading. Offsets are into a container's text; 0 is none, since a child never
+/* Reading. Offsets are into a container's text. 0 means none: a child never
  * begins there. */
 
 static size_t skip_space(kin_str text, size_t at) {
@@ -158,7 +157,7 @@ static size_t skip_string(const kin__edit *edit, kin_str text, size_t at) {
   return 0;
 }
 
-/* From somewhere in a container to behind its closing bracket. */
+/* Steps from anywhere in a container to behind its closing bracket. */
 static size_t skip_out(const kin__edit *edit, kin_str text, size_t at) {
   kin__skip skip = {.depth = 1, .max_depth = UINT32_MAX};
   size_t used = 0;
@@ -184,8 +183,8 @@ bool kin__edit_is_array(const node *n) {
   return n->text.length > 0 && n->text.data[0] == '[';
 }
 
-/* Sets head and name of the member that begins at `at`, and returns where its
- * value does. Errors: KIN_EJSON, KIN_ENOMEM. */
+/* Sets head and name of the member that begins at `at`. Returns the offset of
+ * its value. Errors: KIN_EJSON, KIN_ENOMEM. */
 static int read_head(kin__edit *edit, kin_str text, size_t at, node *member,
                      size_t *value) {
   size_t end = byte_at(text, at) == '"' ? skip_string(edit, text, at) : 0;
@@ -253,7 +252,7 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
   return 0;
 }
 
-/* Makes the child's text of what begins at `at`. A container is left open. */
+/* Makes the value at `at` the child's text. A container is left open. */
 static int take_value(kin__edit *edit, node *n, size_t at, node *child) {
   kin_str text = n->text;
   size_t end;
@@ -397,8 +396,8 @@ static const char *begin_of(const node *n) {
   return n->head.length > 0 ? n->head.data : n->text.data;
 }
 
-/* The comma before `c`: the one that already stands between it and the run, if
- * both come from the text of their parent and nothing else is between them. */
+/* The comma before `c`. If the text's own comma lies between the run and `c`,
+ * and nothing else does, that comma is used: the run goes on. */
 static void put_comma(writer *w, const node *parent, const node *c) {
   uintptr_t text = (uintptr_t)parent->text.data;
   uintptr_t end = (uintptr_t)w->run.data + w->run.length;
@@ -410,8 +409,8 @@ static void put_comma(writer *w, const node *parent, const node *c) {
 
 static void write_node(writer *w, const node *n);
 
-/* What has not been split, the closing bracket included. It begins with a comma
- * that goes if there is nothing before it. */
+/* Writes the part that was not split, with the closing bracket. This part
+ * begins with a comma, which is skipped if no child is before it. */
 static void write_rest(writer *w, const node *n, bool is_first) {
   size_t at = n->split;
   if (!n->is_split_whole && is_first) {

@@ -12,16 +12,16 @@
 #include "base/buf.h"
 #include "base/scan.h"
 
-/* A JSON text under edit: a tree that is split no further than edits have
- * reached, and written out as one text in the end. Pointers are JSON Pointers
+/* A JSON text under edit: a tree that is split only as far as edits have
+ * reached, and is written as one text in the end. Pointers are JSON Pointers
  * that kin__json_pointer_is_valid has accepted, of at most
- * KIN__JSON_POINTER_TOKENS tokens; `*` as a whole token means every child.
+ * KIN__JSON_POINTER_TOKENS tokens. `*` as a whole token means every child.
  *
- * All functions that edit or look can fail with KIN_EJSON (the text is not JSON
- * where it was looked at) and KIN_ENOMEM; the tree is then good for nothing but
- * kin__edit_reset and kin__edit_finish. */
+ * All functions that edit or read can fail with KIN_EJSON (the text they read
+ * is not JSON) and KIN_ENOMEM. After an error only kin__edit_reset and
+ * kin__edit_finish may be called. */
 
-/* What is known of where a value ended up in the written text. */
+/* The values whose place in the written text is recorded. */
 typedef enum kin__edit_mark {
   KIN__EDIT_NO_MARK,
   KIN__EDIT_UID,
@@ -34,15 +34,15 @@ typedef struct kin__edit_node {
   struct kin__edit_node *parent;
   struct kin__edit_node *next; /* sibling */
   struct kin__edit_node *children;
-  struct kin__edit_node **tail; /* where the next child is linked in */
-  struct kin__edit_node *open; /* the child whose end is not known, or NULL: the
-                                * last one, and a container */
+  struct kin__edit_node **tail; /* the link for the next child */
+  struct kin__edit_node *open;  /* the child whose end is not known, or NULL;
+                                * always the last child, and a container */
   kin_str head; /* a member's `"name":` as written, up to its value */
-  kin_str name; /* a member's, unescaped */
+  kin_str name; /* a member's name, unescaped */
   kin_str
-      text; /* the value, as it was before it was split; of a child whose end
-                 * is not known, all to the end of its parent's */
-  size_t split; /* bytes of text that have become children; 0: not split */
+      text; /* the value as it was before the split; if the end is not known, up
+             * to the end of the parent's text */
+  size_t split; /* bytes of text that became children; 0: not split */
   bool is_split_whole;
   uint8_t mark; /* kin__edit_mark */
 } kin__edit_node;
@@ -50,12 +50,12 @@ typedef struct kin__edit_node {
 typedef struct kin__edit {
   const kin_allocator *allocator;
   const kin__scanner *scanner;
-  struct kin__edit_chunk *chunks; /* of nodes and texts; the newest first */
+  struct kin__edit_chunk *chunks; /* hold nodes and texts; the newest first */
   kin__edit_node *root;
-  bool is_changed; /* what would be written is not what it began with */
+  bool is_changed; /* the result differs from the text at the begin */
 } kin__edit;
 
-/* Where the marked values are in what was written; length 0: nowhere. */
+/* The places of the marked values in the written text; length 0: absent. */
 typedef struct kin__edit_places {
   size_t begin[KIN__EDIT_MARKS];
   size_t length[KIN__EDIT_MARKS];
@@ -65,46 +65,47 @@ typedef struct kin__edit_places {
 void kin__edit_init(kin__edit *edit, const kin_allocator *allocator);
 void kin__edit_finish(kin__edit *edit);
 
-/* Begins with a text, which must live until the next reset or finish; keeps
- * some memory for it. */
+/* Begins with `text`, which must live until the next reset or finish. Keeps
+ * some memory for reuse. */
 int kin__edit_begin(kin__edit *edit, kin_str text);
 /* Forgets everything but that memory. */
 void kin__edit_reset(kin__edit *edit);
 
-/* Removes all that the pointer, which is not "", names. */
+/* Removes all values that the pointer names. The pointer must not be "". */
 int kin__edit_remove(kin__edit *edit, const char *pointer);
 
-/* Removes all that none of the pointers names or leads to. */
+/* Removes every value that no pointer names or leads to. */
 int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count);
 
-/* Makes `text`, which must live as long as the tree's own, the value there.
- * Also KIN_ETYPE and KIN_ENOENT, see kin_object_builder_set_json. */
+/* Sets the value there to `text`, which must live as long as the tree's own
+ * text. More errors: KIN_ETYPE and KIN_ENOENT, see
+ * kin_object_builder_set_json. */
 int kin__edit_set(kin__edit *edit, const char *pointer, kin_str text);
 
-/* The child of that name, borrowed, or NULL in *child, also if the node is no
- * object. */
+/* *child gets the child of that name, borrowed. It gets NULL if there is no
+ * such child or the node is no object. */
 int kin__edit_child(kin__edit *edit, kin__edit_node *node, kin_str name,
                     kin__edit_node **child);
 
-/* Splits one more child off: NULL in *child if there is none, also for a value
- * that is no container. */
+/* Splits off one more child. *child gets NULL if there is none or the value is
+ * no container. */
 int kin__edit_split(kin__edit *edit, kin__edit_node *node,
                     kin__edit_node **child);
 bool kin__edit_is_object(const kin__edit_node *node);
 bool kin__edit_is_array(const kin__edit_node *node);
 
-/* Finds the end of a value, so that its text is all of it. */
+/* Finds the end of the value, so that node->text is the whole value. */
 int kin__edit_close(kin__edit *edit, kin__edit_node *node);
-/* A value becomes another one. */
+/* Replaces the value of the node by `text`. */
 int kin__edit_replace(kin__edit *edit, kin__edit_node *node, kin_str text);
-/* A new last child; `name` is copied; that of an array has none. NULL if out of
- * memory. The node must have been split wholly. */
+/* Appends a child. `name` is copied; an array's child has none. The node must
+ * have been split wholly. NULL if out of memory. */
 kin__edit_node *kin__edit_append(kin__edit *edit, kin__edit_node *node,
                                  kin_str name, kin_str text);
 
-/* Memory that lives as long as the tree's nodes; NULL if out of it. */
+/* Memory that lives as long as the tree's nodes; NULL if out of memory. */
 char *kin__edit_bytes(kin__edit *edit, size_t length);
-/* A JSON string of such memory; data NULL if out of it. */
+/* Writes a JSON string into such memory; data is NULL if out of memory. */
 kin_str kin__edit_quote(kin__edit *edit, kin_str plain);
 
 /* Appends the whole text. Errors: KIN_ETOOBIG, KIN_ENOMEM. */

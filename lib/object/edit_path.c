@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Edits along JSON Pointers. A pointer in hand is what is left of one: "" or
- * "/token...". Tokens are compared as they are written, so none is ever copied
- * unless it becomes the name of a new member.
+/* Edits along JSON Pointers. A pointer here is the rest of one: "" or
+ * "/token...". Tokens are compared in their escaped form, so only the name of a
+ * new member is copied.
  *
  * Recursion is as deep as the longest pointer, which has at most
  * KIN__JSON_POINTER_TOKENS tokens. */
@@ -51,7 +51,7 @@ static bool token_is(const char *pointer, kin_str name) {
   return *at == '\0' || *at == '/';
 }
 
-/* The first token as the number of an element. */
+/* Reads the first token as the index of an element. */
 static bool token_index(const char *pointer, size_t *index) {
   const char *end = after_token(pointer);
   kin_str digits = kin__str(pointer + 1, (size_t)(end - pointer) - 1);
@@ -66,12 +66,12 @@ static bool token_index(const char *pointer, size_t *index) {
 
 /* Walking. */
 
-/* A walk over the children of a node, which are split off as it comes to them.
- * The child in hand may be removed. */
+/* A walk over the children of a node; the walk splits them off. The current
+ * child may be removed. */
 typedef struct walk {
   node *parent;
-  node **link; /* where the child in hand hangs */
-  node *child; /* in hand; NULL before the first and after the last */
+  node **link; /* the link to the current child */
+  node *child; /* current; NULL before the first and after the last */
   size_t index;
 } walk;
 
@@ -88,7 +88,7 @@ static int walk_next(kin__edit *edit, walk *w) {
   return w->child != NULL ? 0 : kin__edit_split(edit, w->parent, &w->child);
 }
 
-/* Takes the child in hand out; the walk stands before the next one. */
+/* Removes the current child; the walk is then before the next one. */
 static int walk_remove(kin__edit *edit, walk *w) {
   int err = kin__edit_close(edit, w->child);
   if (err != 0) {
@@ -140,9 +140,9 @@ int kin__edit_remove(kin__edit *edit, const char *pointer) {
 
 /* Keeping. */
 
-/* What is left of the pointers that begin with the child in hand: *count of
- * them in `rests`, none if one of them ends there, so that all of the child is
- * named. Returns whether there is any. */
+/* The rests of the pointers that begin with the current child: *count of them
+ * in `rests`. *count is 0 if a pointer ends there, so that the whole child is
+ * named. Returns whether any pointer begins so. */
 static bool pointers_into(const walk *w, const char *const *pointers,
                           size_t pointer_count, const char **rests,
                           size_t *count) {
@@ -165,9 +165,9 @@ static bool is_container(const node *n) {
   return kin__edit_is_object(n) || kin__edit_is_array(n);
 }
 
-/* None of the pointers is "". `rests` has room for them once for each token of
- * the longest one: a container must not cost memory for each pointer that leads
- * into it. */
+/* No pointer may be "". `rests` has room for all pointers once for each token
+ * of the longest one. So a container costs no memory for each pointer that
+ * leads into it. */
 static int keep_below(kin__edit *edit, node *parent,
                       const char *const *pointers, size_t pointer_count,
                       const char **rests) {
@@ -217,7 +217,7 @@ int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
 static int set_below(kin__edit *edit, node *n, const char *pointer,
                      kin_str text);
 
-/* A child that was not there: the value itself, or an object on the way to it.
+/* Adds a missing child: the value itself, or an object on the way to it.
  * `index` is the number of children. */
 static int add_child(kin__edit *edit, node *parent, const char *pointer,
                      size_t index, kin_str text) {

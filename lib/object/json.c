@@ -50,8 +50,8 @@ bool kin__json_depth_is_bounded(kin_str text) {
   return kin__json_depth(text) <= KIN__JSON_DEPTH_MAX;
 }
 
-/* A number that no machine word holds stays text: one of them must not make an
- * object unreadable. */
+/* A number that no machine word holds stays text, so that one such number does
+ * not make an object unreadable. */
 int kin__json_read(yyjson_doc **out, const kin_allocator *allocator,
                    kin_str text) {
   *out = NULL;
@@ -60,7 +60,7 @@ int kin__json_read(yyjson_doc **out, const kin_allocator *allocator,
   }
   yyjson_alc alc = adapt(allocator);
   yyjson_read_err err;
-  /* Not written to without YYJSON_READ_INSITU. */
+  /* yyjson does not write to it without YYJSON_READ_INSITU. */
   *out = yyjson_read_opts((char *)text.data, text.length,
                           YYJSON_READ_BIGNUM_AS_RAW, &alc, &err);
   if (*out != NULL) {
@@ -86,13 +86,13 @@ int kin__json_parse(yyjson_doc **out, const kin_allocator *allocator,
 }
 
 void kin__json_free(const kin_allocator *allocator, yyjson_doc *doc) {
-  (void)allocator; /* the document carries it */
+  (void)allocator; /* the document holds the allocator */
   yyjson_doc_free(doc);
 }
 
-/* Typed reading. yyjson's own getters take any value, too; but what they give
- * for one of another type is no valid combination (a length without a string),
- * so that the type has to be asked first. */
+/* Typed reading. yyjson's own getters take any value, too. For a value of
+ * another type they return an invalid combination (a length without a string),
+ * so the type is checked first. */
 
 kin__json *kin__json_root(struct yyjson_doc *doc) {
   return yyjson_doc_get_root(doc);
@@ -214,7 +214,7 @@ static int emit_scalar(const each *e, yyjson_val *value) {
   return text != NULL ? e->emit(e->ctx, kin__str(text, length)) : KIN_ENOMEM;
 }
 
-/* The first "/" + "*" that is a whole token, or the pointer's end. */
+/* The first `*` that is a whole token, or the pointer's end. */
 static const char *find_wildcard(const char *pointer) {
   const char *at = pointer;
   while ((at = strstr(at, "/*")) != NULL) {

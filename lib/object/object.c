@@ -4,18 +4,18 @@
  *
  *   header | key "ns/name" NUL | strings | body
  *
- * Most of what is resident is found inside the body by offset: uid, version and
- * labels are JSON text that needs no unescaping and that nobody dropped.
- * `strings` holds what is not: rarely anything. So a pod costs its kept bytes,
- * the header and its key.
+ * Resident strings are offsets into the body if possible: uid, version and
+ * labels are JSON text that needs no unescaping and was not dropped. `strings`
+ * holds the others, and is mostly empty. So a pod costs its kept bytes, the
+ * header and its key.
  *
- * Invariants: all offsets count from `bytes`; the body is what the parts had
- * without the dropped spans; nothing but `refs` changes after kin__object_new,
- * which a memory that uses seals sees to (object/seal.h).
+ * Invariants: all offsets count from `bytes`. The body is the parts' body
+ * without the dropped spans. Only `refs` changes after kin__object_new; a
+ * memory that uses seals checks this (object/seal.h).
  *
- * Labels are kept in one of two forms. As JSON text inside the body, if no
- * escape occurs in it, so that values can be lent as they are. Else as a list
- * of unescaped records in `strings` (see label_record). */
+ * Labels are kept in one of two forms. Without escapes they are JSON text
+ * inside the body, so that values can be lent as they are. Otherwise they are a
+ * list of unescaped records in `strings` (see label_record). */
 #include "object/object.h"
 
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ _Static_assert(offsetof(kin_object, refs) + sizeof(atomic_uint) <=
                    KIN__CELL_OPEN_BYTES,
                "references of a protected object cannot be counted");
 
-/* Of kin_object.flags. */
+/* Bits of kin_object.flags. */
 enum { LABELS_ARE_RECORDS = 1, KEY_ONLY = 2 };
 
 static const size_t body_max = (size_t)1 << 30;
@@ -56,12 +56,12 @@ static const size_t body_max = (size_t)1 << 30;
 /* An unescaped label; name and value follow it. */
 typedef struct label_record {
   uint32_t name_length;
-  uint32_t value_length; /* NO_STRING: there is no value */
+  uint32_t value_length; /* NO_STRING: no value */
 } label_record;
 
 #define NO_STRING UINT32_MAX
 
-/* Where everything goes, before memory is asked for. */
+/* The places of all parts, computed before memory is taken. */
 typedef struct layout {
   size_t body_length; /* kept bytes */
   size_t uid_offset;  /* inside the kept body if uid_is_inside */
@@ -81,8 +81,8 @@ static size_t dropped_bytes(const kin__object_parts *parts) {
   return sum;
 }
 
-/* Whether `s` is a slice of the body that is kept as a whole, and where it then
- * lies in what is kept. */
+/* Whether `s` is a slice of the body that is kept whole. If so, *offset is its
+ * place in the kept body. */
 static bool find_in_body(const kin__object_parts *parts, kin_str s,
                          size_t *offset) {
   uintptr_t body = (uintptr_t)parts->body.data;
@@ -107,7 +107,7 @@ static bool find_in_body(const kin__object_parts *parts, kin_str s,
   return true;
 }
 
-/* Upper bound of what write_label_records writes. */
+/* An upper bound of the bytes that write_label_records writes. */
 static size_t label_records_bound(kin_str labels) {
   kin__text_members members = {.text = labels};
   size_t bound = 0;
@@ -117,8 +117,8 @@ static size_t label_records_bound(kin_str labels) {
   return bound;
 }
 
-/* A name whose escapes are wrong is left out; so is a value, but its name is
- * not: where a name occurs twice the first counts. */
+/* A name with invalid escapes is left out. An invalid value is left out, too,
+ * but its name stays: if a name occurs twice the first counts. */
 static size_t write_label_records(char *to, kin_str labels) {
   kin__text_members members = {.text = labels};
   size_t written = 0;
@@ -239,13 +239,13 @@ static kin_object *take(kin__memory *memory, size_t key_length, const layout *l,
   kin_object *object =
       (kin_object *)(void *)kin__sealed_take(memory, total, sums);
   if (object != NULL) {
-    /* Not all of it may be used. */
+    /* The strings may not fill all of their room. */
     memset(object->bytes + key_length, 0, l->strings_length);
   }
   return object;
 }
 
-/* The last step of making an object: nothing but `refs` changes any more. */
+/* The last step of making an object: from here on only `refs` changes. */
 static int give(kin_object **out, kin__memory *memory, kin_object *object) {
   if (memory->check != KIN_MUTATION_CHECK_OFF) {
     object = kin__object_close(object);
@@ -316,8 +316,8 @@ kin_object *kin_object_ref(const kin_object *object) {
   return counted;
 }
 
-/* The releasing thread's reads happen before the free, whichever thread does
- * it: acquire and release. */
+/* Acquire and release: the releasing thread's reads happen before the free,
+ * whichever thread frees. */
 void kin_object_unref(const kin_object *object) {
   kin_object *counted = (kin_object *)object;
   if (counted != NULL &&

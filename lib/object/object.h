@@ -18,8 +18,9 @@ typedef struct kin__span {
   uint32_t length;
 } kin__span;
 
-/* An object as decode cut it from the stream, borrowed for one call. The
- * strings are unescaped; those without escapes point into `body`. */
+/* The parts of an object that decode cut from the stream, borrowed for one
+ * call. The strings are unescaped. Strings without escapes point into
+ * `body`. */
 typedef struct kin__object_parts {
   kin_str namespace_;
   kin_str name; /* never empty for objects that are stored */
@@ -27,34 +28,34 @@ typedef struct kin__object_parts {
   kin_str version; /* metadata.resourceVersion */
   kin_str labels;  /* JSON text of metadata.labels inside body, or empty */
   kin_str body;    /* JSON text; {NULL, 0} if the sink knew the object */
-  const kin__span *dropped; /* ascending, disjoint ranges of body that are */
-  size_t dropped_count;     /* not to be stored; what is left is valid JSON */
+  const kin__span *dropped; /* ascending, disjoint ranges of body that */
+  size_t dropped_count;     /* are not stored; the rest is valid JSON */
   size_t
-      headroom; /* the object will be replaced by one that is this much larger;
-                    * so that its memory fits that one, too */
-  bool is_key_only;  /* it was over a limit: body was made of the rest */
-  uint32_t received; /* if is_key_only: bytes of the object as it came */
+      headroom; /* bytes to reserve: the object will be replaced by one that is
+                 * this much larger and should fit the same memory */
+  bool is_key_only;  /* it was over a limit: body holds the identity only */
+  uint32_t received; /* if is_key_only: the object's size as it came */
 } kin__object_parts;
 
-/* Makes an object with one reference: one allocation, one copy of what is kept.
- * Errors: KIN_ENOMEM, KIN_EKEY (empty name, or name, namespace, uid or version
- * over 65,535 bytes), KIN_ETOOBIG (over 1 GiB). */
+/* Makes an object with one reference: one allocation, and one copy of the kept
+ * bytes. Errors: KIN_ENOMEM, KIN_EKEY (empty name, or name, namespace, uid or
+ * version over 65,535 bytes), KIN_ETOOBIG (over 1 GiB). */
 int kin__object_new(kin_object **out, kin__memory *memory,
                     const kin__object_parts *parts);
 
-/* The same object once more, in another memory; for `headroom` see above.
+/* Copies the object into another memory. For `headroom` see kin__object_parts.
  * Errors: KIN_ENOMEM. */
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
-/* The stored JSON text, and the allocator the object came from; both live as
- * long as the object. */
+/* The stored JSON text, and the object's allocator. Both live as long as the
+ * object. */
 kin_str kin__object_body(const kin_object *object);
 const kin_allocator *kin__object_allocator(const kin_object *object);
 
-/* A part of what never changes, which is all but the slab and the count of
- * references. The key begins kin__object_bytes; the header's place and size are
- * constants. */
+/* One part of the bytes that never change: all but the slab pointer and the
+ * count of references. The key is at the start of kin__object_bytes. The
+ * header's place and size are constants. */
 kin_str kin__object_part(const kin_object *object, kin_mutation_part part);
 const char *kin__object_bytes(const kin_object *object);
 

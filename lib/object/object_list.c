@@ -88,8 +88,7 @@ static void sift_down(const kin_object **items, size_t root, size_t count) {
   items[root] = moved;
 }
 
-/* Heapsort: the C library's qsort may take memory behind the allocator's
- * back. */
+/* Heapsort: the C library's qsort may take memory without the allocator. */
 void kin__object_list_sort(kin__object_list *list) {
   const kin_object **items = list->items;
   size_t count = list->list.count;

@@ -5,9 +5,9 @@
 #include <kin/allocator.h>
 #include <kin/object_list.h>
 
-/* The list behind kin_object_list, while it is being filled. */
+/* The list behind kin_object_list while it is filled. */
 typedef struct kin__object_list {
-  kin_object_list list; /* first; its `objects` is `items` */
+  kin_object_list list; /* first member; its `objects` is `items` */
   kin_allocator allocator;
   const kin_object **items;
   size_t capacity;
@@ -28,9 +28,8 @@ int kin__object_list_add(kin__object_list *list, const kin_object *object);
 /* Drops the references and keeps the memory. */
 void kin__object_list_clear(kin__object_list *list);
 
-/* Sorts by key, bytewise ascending, and leaves each object in only once.
- * Objects that occur several times must be the same pointer. O(n log n), in
- * place. */
+/* Sorts by key, bytewise ascending, and keeps each object once. Equal keys must
+ * be the same pointer. O(n log n), in place. */
 void kin__object_list_sort(kin__object_list *list);
 
 #endif /* KIN_OBJECT_OBJECT_LIST_H */

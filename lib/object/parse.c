@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Objects from a caller's text, not from a stream: the parser proves that the
- * text is JSON, then the few members that become resident are found by their
- * raw bytes. Where a member occurs twice the first counts, as in a view. */
+/* Objects from a caller's text, not from a stream. The parser proves that the
+ * text is JSON. Then the few members that become resident are found by their
+ * raw bytes. If a member occurs twice the first counts, as in a view. */
 #include <kin/error.h>
 
 #include "base/alloc.h"
@@ -38,7 +38,7 @@ static kin_str trim(kin_str text) {
   return text;
 }
 
-/* JSON text of a member, empty if there is none. */
+/* The JSON text of a member; empty if absent. */
 static kin_str member(kin_str object, kin_str name) {
   kin__text_members members = {.text = object};
   while (kin__text_next(&members)) {
@@ -49,8 +49,8 @@ static kin_str member(kin_str object, kin_str name) {
   return KIN__LIT("");
 }
 
-/* The member's string: a slice of the text or, with escapes, unescaped into
- * *spare, which is moved on. Empty if it is no string. */
+/* The member's string: a slice of the text, or unescaped into *spare, which is
+ * advanced. Empty if the member is no string. */
 static int member_string(kin_str *out, char **spare, kin_str object,
                          kin_str name) {
   kin_str raw;

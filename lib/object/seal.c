@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "object/object.h"
 
-/* Odd, so that multiplying is a bijection. */
+/* Odd, so that the multiplication is a bijection. */
 static const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
 
 static inline uint64_t add_word(uint64_t sum, uint64_t word) {
@@ -39,7 +39,7 @@ size_t kin__object_sum_count(size_t strings_length, size_t body_length) {
   return 1 + block_count(strings_length) + block_count(body_length);
 }
 
-/* The i-th block of a part that is no header. */
+/* The i-th block of a part other than the header. */
 static kin_str block_of(kin_str part, size_t i) {
   size_t at = i * KIN__SUM_BLOCK;
   size_t rest = part.length - at;
@@ -99,7 +99,7 @@ kin__comparison kin__object_compare(const kin_object *object,
 kin_mutation kin__object_mutation(const kin_object *object,
                                   const uint64_t *sums, size_t block,
                                   size_t key_length) {
-  /* The key is the first of an object's bytes, whatever its header says. */
+  /* The key comes first in an object's bytes, whatever its header says. */
   kin_mutation mutation = {.object = object,
                            .key =
                                kin__str(kin__object_bytes(object), key_length),

@@ -10,23 +10,23 @@
 
 #include "base/sealed.h"
 
-/* Checksums of what must not change of an object, one for each 64 bytes, so
- * that a difference says where it is, at an eighth of the object's memory.
+/* Checksums of an object's immutable bytes, one for each 64 bytes. So a
+ * difference has a place, at the cost of an eighth of the object's memory.
  *
  * Block 0 is the header; then come the blocks of the strings, then those of the
- * body. Each of the three parts begins a block, and the header is compared
- * first whenever anything is: only then are the extents of the others to be
- * trusted.
+ * body. Each of the three parts begins a block. The header is compared first:
+ * only if it is intact can the extents of the other parts be trusted.
  *
- * A checksum is a chain of bijections of 64 bits, one for each 8 bytes: what
- * changes within 8 bytes changes it for certain, anything else but for one
- * case in 2^64. It is not made to resist anybody. */
+ * A checksum is a chain of bijections of 64 bits, one for each 8 bytes. A
+ * change within 8 bytes always changes the checksum; any other change does so
+ * but for one case in 2^64. The checksum is not made against attackers. */
 #define KIN__SUM_BLOCK 64u
 
-/* How many an object has whose strings, key included, and body are so long. */
+/* The number of checksums of an object whose strings (key included) and body
+ * have these lengths. */
 size_t kin__object_sum_count(size_t strings_length, size_t body_length);
 
-/* Computes them. Cost: O(bytes). */
+/* Computes the checksums. Cost: O(bytes). */
 void kin__object_sum(const kin_object *object, uint64_t *sums);
 
 typedef enum kin__comparison {
@@ -35,24 +35,25 @@ typedef enum kin__comparison {
   KIN__DIFFERENT
 } kin__comparison;
 
-/* Compares up to `max_blocks` blocks, at least 1, from *block on, 0 at first,
- * and sets it to the first that differs, or to where to go on. */
+/* Compares up to `max_blocks` blocks, at least 1, from *block on, which is 0 at
+ * first. Sets *block to the first that differs, or to the next one to
+ * compare. */
 kin__comparison kin__object_compare(const kin_object *object,
                                     const uint64_t *sums, size_t *block,
                                     size_t max_blocks);
 
-/* Says where a block that differs is, or that the header does by now. The key's
- * length is the one it had. */
+/* Says where a differing block is. If the header differs by now, the result
+ * names the header. `key_length` is the key's length before the change. */
 kin_mutation kin__object_mutation(const kin_object *object,
                                   const uint64_t *sums, size_t block,
                                   size_t key_length);
 
 /* The last step of making an object in a memory that uses seals: nothing writes
- * to it from then on. The result is the object, moved maybe, or NULL if out of
- * memory: then its cell has been given back. */
+ * to the object afterwards. Returns the object, which may have moved. Returns
+ * NULL if out of memory; the cell has then been given back. */
 kin_object *kin__object_close(kin_object *object);
 
-/* NULL if it was made without one. */
+/* NULL if the object was made without a seal. */
 kin__seal *kin__object_seal(const kin_object *object);
 
 #endif /* KIN_OBJECT_SEAL_H */

@@ -8,10 +8,10 @@
 #include "base/alloc.h"
 #include "base/str.h"
 
-/* One allocation: the selector, its requirements and values, and a copy of the
- * text, into which keys and values point. Parsing ends each key with a NUL
- * where it stands, and so walks the text twice: first to see that it is well
- * formed and to count, then to cut. */
+/* One allocation holds the selector, its requirements and values, and a copy of
+ * the text. Keys and values point into the copy, and parsing ends each with a
+ * NUL in place. So the text is walked twice: first to check and count, then to
+ * cut. */
 
 enum {
   TEXT_MAX = 64 * 1024,
@@ -31,9 +31,9 @@ typedef enum condition {
 typedef struct requirement {
   const char *key; /* NUL-terminated */
   condition op;
-  uint32_t first; /* of its values */
+  uint32_t first; /* the index of its first value */
   uint32_t count;
-  int64_t number; /* of GREATER and LESS */
+  int64_t number; /* the bound of GREATER and LESS */
 } requirement;
 
 struct kin_selector {
@@ -45,12 +45,12 @@ struct kin_selector {
   bool is_nothing;
 };
 
-/* A walk over the text. While counting, nothing is written. */
+/* A walk over the text. The first walk counts and writes nothing. */
 typedef struct parser {
   kin_str text;
   size_t at;
   kin_selector *out; /* NULL: only count */
-  char *copy;        /* of the text, to be cut */
+  char *copy;        /* of the text; it is cut in place */
   size_t count;
   size_t value_count;
 } parser;
@@ -90,7 +90,7 @@ static bool is_alphanumeric(char c) {
          (c >= '0' && c <= '9');
 }
 
-/* Letters, digits and what is in `inner`, which cannot begin or end it. */
+/* Letters, digits and characters of `inner`, which may not be first or last. */
 static bool is_name(kin_str s, const char *inner, size_t max) {
   if (s.length == 0 || s.length > max || !is_alphanumeric(s.data[0]) ||
       !is_alphanumeric(s.data[s.length - 1])) {
@@ -136,8 +136,9 @@ static bool is_value(kin_str s) {
   return s.length == 0 || is_name(s, "-_.", NAME_MAX_LENGTH);
 }
 
-/* A decimal integer of 64 bits with an optional sign. A label that a server
- * sends may have a sign; a bound may not, as no value of a label has one. */
+/* A decimal integer of 64 bits with an optional sign. The server may send a
+ * label with a sign. A bound may not have one, because no valid label value
+ * has. */
 static bool to_integer(kin_str s, int64_t *value) {
   bool is_negative = s.length > 0 && s.data[0] == '-';
   if (s.length > 0 && (is_negative || s.data[0] == '+')) {
@@ -185,7 +186,7 @@ static int parse_bound(parser *p, requirement *r, condition op) {
   return is_value(bound) && to_integer(bound, &r->number) ? 0 : KIN_EINVAL;
 }
 
-/* What follows a key. */
+/* The part of a requirement after its key. */
 static int parse_condition(parser *p, requirement *r) {
   switch (peek(p)) {
   case '\0':
@@ -259,7 +260,7 @@ static int parse_all(parser *p) {
   return peek(p) == '\0' && p->at == p->text.length ? 0 : KIN_EINVAL;
 }
 
-/* Room for everything; *copy is where the text goes. */
+/* Allocates all at once; *copy is the place of the text. */
 static kin_selector *allocate(const kin_allocator *allocator, const parser *p,
                               char **copy) {
   size_t requirements = p->count * sizeof(requirement);
@@ -302,7 +303,7 @@ int kin_selector_parse(kin_selector **out, const kin_allocator *allocator,
     return KIN_ENOMEM;
   }
   memcpy(p.copy, text != NULL ? text : "", p.text.length + 1);
-  parse_all(&p); /* has succeeded before */
+  parse_all(&p); /* succeeded in the first walk */
   *out = p.out;
   return 0;
 }

@@ -9,7 +9,7 @@
 #include "base/str.h"
 
 enum {
-  LOOKED_UP_MAX = 64,   /* longest name anybody asks for */
+  LOOKED_UP_MAX = 64,   /* the longest name that is looked up */
   ESCAPE_LENGTH_MAX = 6 /* "\u0041" */
 };
 
@@ -65,7 +65,7 @@ static size_t skip_primitive(kin_str text, size_t at) {
   return at > begin ? at : 0;
 }
 
-/* Returns the offset after the value that begins at `at`, or 0. */
+/* Returns the offset after the value that begins at `at`, or 0 on an error. */
 static size_t skip_value(kin_str text, size_t at) {
   if (at >= text.length) {
     return 0;
@@ -203,7 +203,7 @@ static int32_t code_point(kin_str raw, size_t *at) {
   return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* What the character after a backslash stands for, or 0. */
+/* The character that a backslash and `c` stand for, or 0. */
 static char simple_escape(char c) {
   static const char escapes[] = "\"\"\\\\//b\bf\fn\nr\rt\t";
   for (size_t i = 0; i + 1 < sizeof escapes; i += 2) {
@@ -214,9 +214,8 @@ static char simple_escape(char c) {
   return 0;
 }
 
-/* Writing never overtakes reading: an escape is at least two bytes and gives
- * one, "\uXXXX" is six and gives at most three, a pair is twelve and gives
- * four. */
+/* Writing never overtakes reading. An escape of two bytes gives one byte,
+ * "\uXXXX" (six bytes) at most three, a pair (twelve) four. */
 int kin__text_unescape(char *to, size_t *length, kin_str raw) {
   size_t at = 0;
   size_t written = 0;

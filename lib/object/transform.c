@@ -25,7 +25,7 @@ int kin__transform_run(const kin__transform *transform,
                        const kin_object *object, size_t headroom,
                        kin_object **out) {
   *out = NULL;
-  /* Of one of which only the key is known there is nothing to transform. */
+  /* An object that is known by key only has nothing to transform. */
   if (transform->cb == NULL || kin_object_is_key_only(object)) {
     *out = kin_object_ref(object);
     return 0;

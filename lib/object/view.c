@@ -7,8 +7,8 @@
 #include "object/object.h"
 
 struct kin_object_view {
-  kin_object *object;     /* a reference */
-  struct yyjson_doc *doc; /* NULL until somebody asks */
+  kin_object *object;     /* one reference */
+  struct yyjson_doc *doc; /* NULL until a value is read */
 };
 
 int kin_object_view_open(kin_object_view **out, const kin_object *object) {
@@ -45,7 +45,7 @@ kin_str kin_object_view_json(const kin_object_view *view) {
   return view != NULL ? kin__object_body(view->object) : kin__str(NULL, 0);
 }
 
-/* The depth of stored text was bounded when it came in. */
+/* The depth of stored text was checked when it was decoded. */
 struct yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
   if (view == NULL) {
     if (error != NULL) {

@@ -9,34 +9,35 @@
 #include "base/str.h"
 
 /* Three tables: distinct values by hash, postings, and the first posting of
- * each slot. A posting is in the doubly linked list of its value, from which it
- * can be taken at once, and in the singly linked list of its slot, which is
- * only ever replaced as a whole and keeps the order of emission.
+ * each slot. A posting is in two lists. The doubly linked list of its value
+ * allows removal in O(1). The singly linked list of its slot keeps the order of
+ * emission, and is only ever replaced as a whole.
  *
- * While a change is prepared, values link up: `pending_next` leads through the
- * values emitted so far, and ends in NO_SLOT; a value that was not emitted has
- * NOT_EMITTED there. `pending` is the posting that the slot has, or will have,
- * for the value. Both are idle (NO_SLOT, NOT_EMITTED) between changes. Thus the
- * difference between old and new costs O(old + new) and no memory besides the
- * new postings and values themselves.
+ * While a change is prepared, values are linked: `pending_next` leads through
+ * the values emitted so far and ends in NO_SLOT. A value that was not emitted
+ * has NOT_EMITTED there. `pending` is the posting that the slot has, or will
+ * have, for the value. Between changes both fields are idle (NO_SLOT,
+ * NOT_EMITTED). So the difference between old and new costs O(old + new), and
+ * no memory besides the new postings and values.
  *
- * Most updates of an object do not touch what it is indexed by: as long as the
- * new values come in the order of the old ones they are only compared (TS-02),
- * and nothing is hashed, looked up or written. */
+ * Most updates do not change an object's indexed values. As long as the new
+ * values come in the order of the old ones they are only compared (TS-02):
+ * nothing is hashed, looked up or written. */
 
 #define NOT_EMITTED (KIN__NO_SLOT - 1)
 
 #define HEADS_SHIFT 10u
 #define HEADS_PER_SEGMENT (1u << HEADS_SHIFT)
 
-/* What an index function emits to. */
+/* The target of an index function's emissions. */
 struct kin_index_values {
-  int (*visit)(void *ctx, kin_str value); /* NULL: a change is prepared */
+  int (*visit)(void *ctx, kin_str value); /* NULL: a change is being prepared */
   void *ctx;
   kin__index *index;
   uint32_t slot;
-  uint32_t expected; /* while nothing differs: the next old posting */
-  int err;           /* the first that occurred; kept if it is ignored */
+  uint32_t expected; /* the next old posting, as long as nothing differs */
+  int err;           /* the first error; kept even if the index function ignores
+                      * it */
 };
 
 static kin__index_value *value_at(const kin__index *index, uint32_t id) {
@@ -51,7 +52,7 @@ static kin__index_value *value_of(const kin__index *index, uint32_t posting) {
   return value_at(index, posting_at(index, posting)->head.hash);
 }
 
-/* An index that still lacks its name and source; NULL if out of memory. */
+/* Makes an index without name and source; NULL if out of memory. */
 static kin__index *make_empty(kin__memory *memory, kin__hash_seed seed) {
   const kin_allocator *allocator = &memory->allocator;
   kin__index *index = kin__calloc(allocator, 1, sizeof *index);
@@ -69,8 +70,8 @@ static kin__index *make_empty(kin__memory *memory, kin__hash_seed seed) {
   return index;
 }
 
-/* Gives the index its name; on an error, which may have come before, frees it
- * with its source. */
+/* Gives the index its name. `err` is an earlier error. On any error, frees the
+ * index and its source. */
 static int complete(kin__index **out, kin__index *index, const char *name,
                     int err) {
   if (err == 0) {
@@ -112,9 +113,9 @@ int kin__index_new_like(kin__index **out, const kin__index *like) {
   return complete(out, index, like->name, err);
 }
 
-/* A value's bytes lie in a cell behind what finds its slab. A general allocator
- * may merge all the small blocks of a large index in one call when they are
- * freed, which was measured to take 16 ms for 1.6 million values. */
+/* A value's bytes lie in a cell, after the slab pointer. With blocks of a
+ * general allocator, freeing a large index may merge all its small blocks in
+ * one call, which took 16 ms for 1.6 million values. */
 #define BYTES_IN_CELL offsetof(kin__cell, next)
 
 static char *take_bytes(const kin__index *index, size_t length) {
@@ -177,7 +178,7 @@ bool kin__index_free_step(kin__index *index, uint32_t *budget) {
 
 /* Slot -> first posting. */
 
-/* Where the slot's first posting is kept, or NULL if its segment is missing. */
+/* The place of the slot's first posting, or NULL if its segment is missing. */
 static uint32_t *head_of(const kin__index *index, uint32_t slot) {
   uint32_t segment = slot >> HEADS_SHIFT;
   if (segment >= index->heads_capacity || index->heads[segment] == NULL) {
@@ -264,7 +265,7 @@ static int add_value(kin__index *index, kin_str bytes, uint32_t hash,
   return err;
 }
 
-/* TS-04: no value stays without a posting. */
+/* TS-04: a value without postings does not stay. */
 static void drop_value_if_unused(kin__index *index, uint32_t id) {
   kin__index_value *value = value_at(index, id);
   if (value->count == 0) {
@@ -288,7 +289,7 @@ static void link_posting(kin__index *index, uint32_t id) {
   value->count++;
 }
 
-/* Takes a posting out of its value's list and gives it back. */
+/* Removes a posting from its value's list and frees it. */
 static void drop_posting(kin__index *index, uint32_t id) {
   kin__posting *posting = posting_at(index, id);
   uint32_t value_id = posting->head.hash;
@@ -319,8 +320,8 @@ static void append_pending(kin__index *index, uint32_t value_id) {
   index->pending_last = value_id;
 }
 
-/* The new values differ from the old ones: marks the old ones, and appends
- * those that have been emitted already, which come before `expected`. */
+/* The new values differ from the old ones. Marks the old values and appends
+ * those that were emitted already: the ones before `expected`. */
 static void begin_change(kin_index_values *values) {
   kin__index *index = values->index;
   bool is_emitted = true;
@@ -337,7 +338,7 @@ static void begin_change(kin_index_values *values) {
   index->has_change = true;
 }
 
-/* Appends a value that is neither one of the old ones nor emitted before. */
+/* Appends a value that is neither old nor emitted before. */
 static int add_pending(kin_index_values *values, uint32_t value_id) {
   kin__index *index = values->index;
   uint32_t id = KIN__NO_SLOT;
@@ -433,7 +434,7 @@ int kin__index_prepare(kin__index *index, uint32_t slot,
   if (err != 0) {
     kin__index_cancel(index, slot);
   } else if (!index->has_change && values.expected != KIN__NO_SLOT) {
-    begin_change(&values); /* the last values are gone */
+    begin_change(&values); /* the last old values are gone */
   }
   return err;
 }

@@ -14,17 +14,17 @@
 #include "base/slots.h"
 #include "store/index_value.h"
 
-/* One index: value -> slots of a store, and slot -> its values, so that an
- * update or a removal needs no old object.
+/* One index: value -> slots of a store, and slot -> its values. So an update or
+ * a removal needs no old object.
  *
  * A change is made in two halves. kin__index_prepare asks for the new values
- * and takes all the memory they need; afterwards exactly one of
- * kin__index_commit, which cannot fail, and kin__index_cancel, which leaves no
- * trace, is called. So a store with several indices changes all of them or
+ * and takes all the memory they need. Then exactly one of two functions must be
+ * called: kin__index_commit, which cannot fail, or kin__index_cancel, which
+ * leaves no trace. So a store with several indices changes all of them or
  * none. */
 
-/* A value that at least one object has; between prepare and commit or cancel
- * also one that an object is about to have. */
+/* A value that at least one object has. Between prepare and commit or cancel
+ * also a value that an object is about to have. */
 typedef struct kin__index_value {
   kin__slot_head head;
   char *bytes; /* own copy; NULL if empty */
@@ -32,11 +32,11 @@ typedef struct kin__index_value {
   uint32_t count;        /* postings */
   uint32_t first;        /* posting */
   uint32_t pending;      /* the prepared slot's posting, or KIN__NO_SLOT */
-  uint32_t pending_next; /* value emitted after this one, see index.c */
+  uint32_t pending_next; /* the value emitted after this one, see index.c */
 } kin__index_value;
 
-/* One object's having one value. Postings are in no map: their head serves as
- * two more fields. */
+/* One object has one value. Postings are in no map, so their head's two fields
+ * serve other ends. */
 typedef struct kin__posting {
   kin__slot_head head; /* hash: id of the value; next: its next posting */
   uint32_t prev;       /* previous posting of the value */
@@ -44,13 +44,13 @@ typedef struct kin__posting {
   uint32_t next_of_slot;
 } kin__posting;
 
-/* A posting and its share of `heads` are all that an entry costs, besides the
- * distinct values. */
+/* An index entry costs a posting and its share of `heads`, besides the distinct
+ * values. */
 static_assert(sizeof(kin__posting) + sizeof(uint32_t) <= 24,
               "an index entry must not cost more than 24 bytes");
 
 typedef struct kin__index {
-  struct kin__index *next;        /* in the store */
+  struct kin__index *next;        /* in the store's list */
   kin__memory *memory;            /* the store's, borrowed */
   const kin_allocator *allocator; /* of memory */
   char *name;
@@ -63,12 +63,12 @@ typedef struct kin__index {
                      * until one of its slots has a value */
   uint32_t heads_capacity;
   uint32_t built; /* slots below are indexed; KIN__NO_SLOT when all are */
-  /* The prepared change: values in the order in which they were emitted. */
+  /* The prepared change: values in the order of emission. */
   uint32_t pending_first;
   uint32_t pending_last;
   bool has_change;
-  /* An informer's: an object whose index function fails has no values, because
-   * refusing it would keep the cache from following the server. */
+  /* An informer's index: an object whose index function fails has no values.
+   * Refusing the object would keep the cache from following the server. */
   bool is_tolerant;
   uint32_t clear_left; /* value ids not yet freed; KIN__NO_SLOT before */
 } kin__index;
@@ -78,12 +78,12 @@ typedef struct kin__index {
 int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
                    const kin_index_options *options);
 
-/* Makes an empty index of the same name and source that covers all slots.
- * Errors: KIN_ENOMEM. */
+/* Makes an empty index with the name and source of `index` that covers all
+ * slots. Errors: KIN_ENOMEM. */
 int kin__index_new_like(kin__index **out, const kin__index *index);
 
-/* Frees values, then tables, at most `*budget` pieces, which is reduced.
- * Returns whether anything is left; the index itself goes last. */
+/* Frees values, then tables, then the index: at most `*budget` pieces, and
+ * reduces *budget. Returns whether anything is left. */
 bool kin__index_free_step(kin__index *index, uint32_t *budget);
 
 /* Whether changes of the slot concern the index. */
@@ -91,32 +91,33 @@ static inline bool kin__index_covers(const kin__index *index, uint32_t slot) {
   return slot < index->built;
 }
 
-/* Prepares to give the slot the values of the reader's object instead of those
- * it has. Errors: KIN_ENOMEM, KIN_EINDEX (not if it is tolerant); nothing has
- * changed then. */
+/* Prepares to replace the slot's values by those of the reader's object. On an
+ * error nothing has changed. Errors: KIN_ENOMEM, KIN_EINDEX (never for a
+ * tolerant index). */
 int kin__index_prepare(kin__index *index, uint32_t slot,
                        kin__index_reader *reader);
 void kin__index_commit(kin__index *index, uint32_t slot);
 void kin__index_cancel(kin__index *index, uint32_t slot);
 
-/* Takes all values from a slot, if it has any. */
+/* Removes all values of a slot. */
 void kin__index_remove(kin__index *index, uint32_t slot);
 
-/* Calls visit for each value of the reader's object, also several times for the
- * same; nothing changes. A non-zero result of visit ends it and is the result.
- * Errors: KIN_ENOMEM, KIN_EINDEX. */
+/* Calls visit for each value of the reader's object; a value may come several
+ * times. Nothing changes. A non-zero result of visit ends the calls and is
+ * returned. Errors: KIN_ENOMEM, KIN_EINDEX. */
 int kin__index_visit(const kin__index *index, kin__index_reader *reader,
                      int (*visit)(void *ctx, kin_str value), void *ctx);
 
-/* The value with those bytes, or NULL. Borrowed until the index changes. */
+/* The index's entry for these bytes, or NULL. Borrowed until the index
+ * changes. */
 const kin__index_value *kin__index_find(const kin__index *index, kin_str value);
 
-/* The next value whose id is at least *next, which moves on; false at the
+/* The next value whose id is at least *next, which is advanced; false at the
  * end. */
 bool kin__index_next_value(const kin__index *index, uint32_t *next,
                            kin_str *value);
 
-/* NULL for KIN__NO_SLOT and what is out of range. */
+/* NULL for KIN__NO_SLOT and for an id out of range. */
 const kin__posting *kin__index_posting(const kin__index *index,
                                        uint32_t posting);
 

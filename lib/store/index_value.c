@@ -25,7 +25,7 @@ static void unescape_token(char *token) {
   *to = '\0';
 }
 
-/* The key of the one label that a pointer names, still escaped, or NULL. */
+/* The key, still escaped, of the one label that a pointer names, or NULL. */
 static const char *label_token(const char *pointer) {
   size_t length = sizeof LABELS_PREFIX - 1;
   if (strncmp(pointer, LABELS_PREFIX, length) != 0) {

@@ -7,8 +7,8 @@
 #include <kin/allocator.h>
 #include <kin/store.h>
 
-/* Where the values of an index come from. What is resident in an object is
- * taken from there; any other JSON Pointer needs the parsed document. */
+/* The source of an index's values. Strings that are resident in an object are
+ * read there. Any other JSON Pointer needs the parsed document. */
 typedef struct kin__index_source {
   enum kin__index_source_kind {
     KIN__INDEX_CALLBACK,
@@ -23,39 +23,39 @@ typedef struct kin__index_source {
   void *data;
 } kin__index_source;
 
-/* Longest value in bytes. */
+/* The longest value in bytes. */
 #define KIN__INDEX_VALUE_MAX 65536u
 
-/* Copies what it needs of `options`, of which exactly one of `pointer` and `cb`
- * must be set. Errors: KIN_EINVAL (both, neither or a malformed pointer),
+/* Copies the parts of `options` that it needs. Exactly one of `pointer` and
+ * `cb` must be set. Errors: KIN_EINVAL (both, neither or a malformed pointer),
  * KIN_ENOMEM. */
 int kin__index_source_init(kin__index_source *source,
                            const kin_allocator *allocator,
                            const kin_index_options *options);
-/* Errors: KIN_ENOMEM; *source can be finished all the same. */
+/* Errors: KIN_ENOMEM; *source can then be finished, too. */
 int kin__index_source_copy(kin__index_source *source,
                            const kin_allocator *allocator,
                            const kin__index_source *from);
 void kin__index_source_finish(kin__index_source *source,
                               const kin_allocator *allocator);
 
-/* One object as all indices read it: the view is opened, and its document
- * parsed, when the first of them needs it. */
+/* One object as all indices read it. The first index that needs the view opens
+ * it and parses its document. */
 typedef struct kin__index_reader {
   const kin_object *object; /* borrowed */
-  kin_object_view *view;    /* NULL until it is needed */
+  kin_object_view *view;    /* NULL until an index needs it */
 } kin__index_reader;
 
-/* Opens nothing yet. */
+/* Opens no view yet. */
 void kin__index_reader_init(kin__index_reader *reader,
                             const kin_object *object);
 void kin__index_reader_finish(kin__index_reader *reader);
 
-/* Calls kin_index_emit for each value of the object. A pointer skips what
- * cannot be a value: containers, null, strings that are too long, and all of a
- * document that does not parse; the server must not be able to keep an object
- * out of a store by what it writes into a field.
- * Errors: KIN_ENOMEM, KIN_EINDEX (the callback answered with another error). */
+/* Calls kin_index_emit for each value of the object. A pointer skips whatever
+ * cannot be a value: containers, null, strings that are too long, and a
+ * document that does not parse. A server must not be able to keep an object out
+ * of a store by a field's content. Errors: KIN_ENOMEM, KIN_EINDEX (the callback
+ * returned another error). */
 int kin__index_source_each(const kin__index_source *source,
                            kin__index_reader *reader, kin_index_values *values);
 

@@ -26,7 +26,7 @@ static void enter(kin__replacement *r, kin__replacement_phase phase) {
 
 /* --- Making the new table ------------------------------------------------- */
 
-/* Empty indices that cover all slots: nothing has been put in yet. */
+/* Empty indices that cover all slots: the new table has no objects yet. */
 static int copy_indices(kin__replacement *r) {
   kin__index **link = &r->other.indices;
   for (kin__index *i = r->store->indices; i != NULL; i = i->next) {
@@ -55,8 +55,8 @@ static int take_step(kin__replacement *r, uint32_t *count) {
   return err;
 }
 
-/* The slot that the key has in the store, marked if anybody is going to be
- * told, or KIN__NO_SLOT. */
+/* The slot of the key in the store, or KIN__NO_SLOT. Marks the slot if handlers
+ * will be told. */
 static uint32_t mark(const kin__replacement *r, const kin_store *store,
                      kin_str key, uint32_t hash) {
   uint32_t slot = kin__store_find(store, key, hash);
@@ -66,7 +66,8 @@ static uint32_t mark(const kin__replacement *r, const kin_store *store,
   return slot;
 }
 
-/* Others have written: no key has a claim to its slot any more. */
+/* Other code has written to the store: from then on no key has a claim to its
+ * slot. */
 static void note_writes(kin__replacement *r) {
   if (!r->is_scattered && r->writes != r->store->writes) {
     r->is_scattered = true;
@@ -74,9 +75,9 @@ static void note_writes(kin__replacement *r) {
   }
 }
 
-/* Moves `vacant` to the next slot of the old table that no key has a claim to.
- * If new keys did not take such slots, each would lengthen the table. Each slot
- * that is passed costs one of *count. Returns false if *count is used up. */
+/* Moves `vacant` to the next slot of the old table that no key claims. New keys
+ * take such slots; otherwise each would lengthen the table. Each slot passed
+ * costs one of *count. Returns false if *count is used up. */
 static bool find_vacant(kin__replacement *r, uint32_t *count) {
   while (r->vacant < r->limit) {
     if (kin__store_at(&r->other, r->vacant)->object == NULL &&
@@ -100,7 +101,7 @@ static int fill(kin__replacement *r, const kin_object *object) {
   if (!is_own) {
     slot = r->vacant < r->limit ? r->vacant : KIN__NO_SLOT;
   }
-  /* As long as only we write, a slot that is taken is taken by the same key. */
+  /* As long as no other code writes, the same key took a slot that is taken. */
   if (slot != KIN__NO_SLOT && kin__store_at(&r->other, slot)->object == NULL &&
       (is_own || kin__store_find(&r->other, key, hash) == KIN__NO_SLOT)) {
     return kin__store_fill(&r->other, object, hash, slot);

@@ -14,8 +14,8 @@
 #include "object/key.h"
 #include "store/index.h"
 
-/* A put first finds or takes the slot, then lets all indices prepare, and only
- * then changes anything that can be seen; from there on nothing can fail. */
+/* A put first finds or takes the slot. Then all indices prepare. Only then it
+ * changes anything visible, and from there on nothing can fail. */
 
 #define OPTIONS_FIRST_SIZE (offsetof(kin_store_options, data) + sizeof(void *))
 
@@ -354,7 +354,7 @@ int kin_store_delete_object(kin_store *store, const kin_object *object) {
                 : kin__store_reserve_version(store, version.length);
   if (err == 0) {
     kin__store_set_version(store, version);
-    kin_store_delete(store, kin_object_key(object)); /* may be absent */
+    kin_store_delete(store, kin_object_key(object)); /* the key may be absent */
   }
   return err;
 }

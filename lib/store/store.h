@@ -16,15 +16,14 @@
 #include "object/transform.h"
 
 /* The store behind kin_store: a slot per object, hash -> slot, and an integer
- * cursor for everything that walks. A slot's number is stable while its object
- * is stored, also across updates; a freed number may be given to another
- * object.
+ * cursor for every walk. A slot's number is stable while its object is stored,
+ * also across updates. A freed number may be given to another object.
  *
- * Each slot remembers which scope (namespace watch) of an informer it came from
- * and in which list or event it was last seen: `generation` is the scope's list
- * generation, so that a later list sweeps what it did not mention. In a store
- * used alone the generation is the number of the replacement that mentions
- * it. */
+ * Each slot remembers the scope (namespace watch) of an informer that it came
+ * from, and the list or event in which it was last seen: `generation` is the
+ * scope's list generation. So a later list sweeps the objects that it did not
+ * contain. In a store used alone the generation is the number of the last
+ * replacement that contained the object. */
 typedef struct kin__store_slot {
   kin__slot_head head;
   kin_object *object; /* one reference; NULL iff the slot is free */
@@ -32,7 +31,7 @@ typedef struct kin__store_slot {
   uint32_t scope;
 } kin__store_slot;
 
-/* A slot, and 4 bytes of the map, is what an entry costs besides its object. */
+/* An entry costs a slot and 4 bytes of the map, besides its object. */
 static_assert(sizeof(kin__store_slot) + sizeof(uint32_t) <= 48,
               "an entry must not cost more than 48 bytes");
 
@@ -49,27 +48,27 @@ struct kin_store {
   uint64_t bytes;             /* see kin_store_bytes */
   uint32_t writes;            /* changes so far, modulo 2^32 */
   uint32_t replacements;      /* begun so far, see replacement.h */
-  bool is_managed; /* an informer's: indices are built by kin__store_index_step
+  bool is_managed;   /* an informer's: kin__store_index_step builds its indices,
                     * and kin_store_free must not be called */
-  int index_refusal; /* what kin_store_add_index fails with; 0: it does not */
-  bool is_indexed_in_steps; /* as if managed, but only that */
-  /* Told that an index wants to be built; may be NULL. */
+  int index_refusal; /* the error of kin_store_add_index; 0: none */
+  bool is_indexed_in_steps; /* as if managed, but for indices only */
+  /* Called when a new index must be built; may be NULL. */
   void (*index_added)(void *ctx);
   void *index_ctx;
-  kin__transform transform; /* what kin_store_put keeps */
-  bool is_indexing; /* an index callback may be running: nothing may change */
-  char *version;    /* NUL-terminated; NULL: "". Not used if is_managed */
+  kin__transform transform; /* applied by kin_store_put */
+  bool is_indexing; /* an index callback may be running: no change is allowed */
+  char *version;    /* NUL-terminated; NULL: "". Unused if is_managed */
   size_t version_length;
   size_t version_capacity; /* bytes allocated */
-  uint32_t clear_left; /* slots that kin__store_clear_step has not yet passed;
-                        * KIN__NO_SLOT before its first call */
+  uint32_t clear_left;     /* slots left for kin__store_clear_step; KIN__NO_SLOT
+                        * before its first call */
 };
 
 /* Allocates nothing. Takes a reference to `memory`. A store must not be moved
  * in memory. */
 void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
                      bool is_managed);
-/* Everything at once, O(n); see kin__store_clear_step. */
+/* Frees everything at once, O(n); see kin__store_clear_step. */
 void kin__store_finish(kin_store *store);
 
 uint32_t kin__store_hash(const kin_store *store, kin_str key);
@@ -83,9 +82,9 @@ static inline kin__store_slot *kin__store_at(const kin_store *store,
 }
 
 /* Inserts or replaces; takes a reference of its own. *old gets the replaced
- * object with the store's reference to it, or NULL. *slot gets the place, whose
- * generation and scope are 0 if it is new and unchanged otherwise.
- * Errors: KIN_ENOMEM, KIN_EINDEX: nothing has changed. */
+ * object with the store's reference to it, or NULL. *slot gets the object's
+ * slot. A new slot's generation and scope are 0; otherwise they are unchanged.
+ * On an error nothing has changed. Errors: KIN_ENOMEM, KIN_EINDEX. */
 int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
                       uint32_t *slot, kin_object **old);
 
@@ -93,16 +92,16 @@ int kin__store_upsert(kin_store *store, const kin_object *object, uint32_t hash,
  * reference to it. Cannot fail. */
 kin_object *kin__store_remove(kin_store *store, uint32_t slot);
 
-/* Puts an object whose key is not in the store into a slot that has been taken
- * and is empty. Errors: as kin__store_upsert. */
+/* Puts an object whose key is not in the store into a taken, empty slot. Errors
+ * as kin__store_upsert. */
 int kin__store_fill(kin_store *store, const kin_object *object, uint32_t hash,
                     uint32_t slot);
 
-/* Exchanges the content, and the indices with it, in O(1). Both must have the
+/* Swaps the contents and the indices of two stores in O(1). Both must have the
  * same memory and seed. */
 void kin__store_swap(kin_store *a, kin_store *b);
 
-/* What a put of the object keeps, as a new reference. Errors: see
+/* *out gets a new reference to the object that a put keeps. Errors: see
  * kin_store_put. */
 int kin__store_transform(const kin_store *store, const kin_object *object,
                          kin_object **out);
@@ -111,40 +110,42 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
 int kin__store_put(kin_store *store, const kin_object *object,
                    kin_object **old);
 
-/* kin_store_put; *old gets what was stored under the key, with the store's
- * reference to it, or NULL. */
+/* kin_store_put; *old gets the object stored under the key before, with the
+ * store's reference to it, or NULL. */
 int kin__store_exchange(kin_store *store, const kin_object *object,
                         kin_object **old);
 
-/* The index of that name, or NULL; NULL has none. */
+/* The index of that name, or NULL. No index has the name NULL. */
 const struct kin__index *kin__store_index(const kin_store *store,
                                           const char *name);
 
 /* Appends all objects. Errors: KIN_ENOMEM; some may have been appended. */
 int kin__store_fill_list(const kin_store *store, struct kin__object_list *list);
 
-/* Makes sure that a version of that length can be set. Nothing for an
+/* Makes sure that a version of that length can be set. Does nothing for an
  * informer's store. Errors: KIN_ENOMEM. */
 int kin__store_reserve_version(kin_store *store, size_t length);
-/* Sets a version for which there is room; it may be the present one. */
+/* Sets a version for which room was reserved. `version` may be the present
+ * one. */
 void kin__store_set_version(kin_store *store, kin_str version);
 
-/* Passes up to `count` more slots, of all indices together, for indices that
- * are not ready; returns whether work is left. Slots beyond those passed are
- * not indexed by upserts either, the build will meet them. An index for which
- * there is no memory is kept and tried again at the same slot, while the others
- * go on; *err gets the first error (0 if none), and the caller waits before it
- * calls again. */
+/* Builds the indices that are not ready by up to `count` slots, of all indices
+ * together. Returns whether work is left. Upserts do not index slots that the
+ * build has not reached; the build will.
+ *
+ * If memory for an index is out, the index stays and is tried again at the same
+ * slot, while the others continue. *err gets the first error, or 0; on an error
+ * the caller waits before the next call. */
 bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
 /* The same as one step of a task, bounded in slots and in time. */
 bool kin__store_index_slice(kin_store *store, const kin__sched *sched,
                             int *err);
 
-/* Drops up to `count` pieces: slots with their objects, then their segments,
- * then the values and segments of the indices and the segments of the map.
- * Returns whether work is left; when it returns false nothing is allocated any
- * more and kin__store_finish is a no-op. After the first call only this one and
- * kin__store_finish are allowed. */
+/* Frees up to `count` pieces: slots with their objects, then their segments,
+ * then values and segments of the indices and segments of the map. Returns
+ * whether work is left. After false nothing is allocated, and kin__store_finish
+ * is a no-op. After the first call only this function and kin__store_finish are
+ * allowed. */
 bool kin__store_clear_step(kin_store *store, uint32_t count);
 
 /* See kin_store_version_gauge. */

@@ -11,8 +11,8 @@
 /* Many objects in one call.
  *
  * A replacement is prepared beside the old content and then shown at once,
- * which cannot fail. Indices are made anew with it (TS-08): a change of the old
- * ones could be undone only with memory that may not be there. */
+ * which cannot fail. The replacement makes its indices anew (TS-08). A change
+ * of the old indices could be undone only with memory that may not be there. */
 
 int kin_store_replace(kin_store *store, const kin_object *const *objects,
                       size_t count, kin_str version) {
@@ -29,7 +29,7 @@ int kin_store_replace(kin_store *store, const kin_object *const *objects,
   }
   kin__replacement replacement;
   kin__replacement_begin(&replacement, store, objects, count, version, false);
-  replacement.is_silent = true; /* an expiring store keeps its marks */
+  replacement.is_silent = true; /* so that marks of an expiring store stay */
   int err;
   do {
     err = kin__replacement_step(&replacement, UINT32_MAX, &nobody);
@@ -50,7 +50,7 @@ static int delete_for(kin_store *store, const kin_store_op *op) {
   return err != KIN_ENOENT ? err : 0; /* nothing to do (TS-09) */
 }
 
-/* The same as the single operations, but for the version. */
+/* The same as the single operation, but without the version. */
 static int apply(kin_store *store, const kin_store_op *op) {
   kin_object *old;
   int err;
@@ -86,7 +86,7 @@ int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
   int memory = kin__store_reserve_version(store, longest_version(ops, count));
   kin_object *last = NULL;
   for (size_t i = 0; i < count; i++) {
-    /* The store's reference may be the only one, and go with a deletion. */
+    /* A deletion may drop the store's reference, which may be the only one. */
     kin_object *object = kin_object_ref(ops[i].object);
     ops[i].error = memory != 0 ? memory : apply(store, &ops[i]);
     if (ops[i].error == 0) {

@@ -8,14 +8,14 @@
 #include "store/index.h"
 #include "store/store.h"
 
-/* The indices of a store: adding, building and asking them. An index is built
- * by an integer that walks over the slots. What is put into a slot that it has
- * passed is indexed at once; what lies ahead it will meet. */
+/* The indices of a store: adding, building and reading them. A build counts
+ * through the slots. An object that is put into a slot behind the count is
+ * indexed at once; the build will meet those ahead. */
 
 #define SLOTS_PER_STEP 256u
 #define OPTIONS_FIRST_SIZE (offsetof(kin_index_options, data) + sizeof(void *))
 
-/* *ordinal, unless NULL, gets its place in the list. */
+/* *ordinal, unless NULL, gets the index's place in the list. */
 static kin__index *find_index(const kin_store *store, const char *name,
                               uint32_t *ordinal) {
   uint32_t at = 0;
@@ -34,7 +34,8 @@ const kin__index *kin__store_index(const kin_store *store, const char *name) {
   return find_index(store, name, NULL);
 }
 
-/* Indexes the slots from `built` on, at most `*count`, which is reduced. */
+/* Indexes the slots from `built` on, at most `*count` of them, and reduces
+ * *count. */
 static int build(kin_store *store, kin__index *index, uint32_t *count) {
   uint32_t limit = kin__slots_limit(&store->slots);
   for (; index->built<limit && * count> 0; (*count)--) {
@@ -126,7 +127,8 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   }
   bool is_owned = store->is_managed || store->is_indexed_in_steps;
   index->is_tolerant = is_owned;
-  /* The index of an empty store is ready at once, whosever store it is. */
+  /* The index of an empty store is ready at once, also in an informer's
+   * store. */
   uint32_t count = is_owned ? 0 : UINT32_MAX;
   err = build(store, index, &count);
   if (err != 0) {

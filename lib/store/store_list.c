@@ -6,7 +6,8 @@
 #include "store/index.h"
 #include "store/store.h"
 
-/* Answers that are lists: copies, which the store's changes do not touch. */
+/* Results that are lists: copies, which later changes of the store do not
+ * affect. */
 
 int kin__store_fill_list(const kin_store *store, kin__object_list *list) {
   kin_cursor cursor = {0};
@@ -20,7 +21,7 @@ int kin__store_fill_list(const kin_store *store, kin__object_list *list) {
   return 0;
 }
 
-/* Ends a function that answers with a list. */
+/* The end of each function that returns a list. */
 static int hand_out(kin_object_list **out, kin__object_list *list, int err) {
   if (err != 0) {
     kin_object_list_free(&list->list);
@@ -46,7 +47,7 @@ int kin_store_list(const kin_store *store, kin_object_list **out) {
   return hand_out(out, list, kin__store_fill_list(store, list));
 }
 
-/* What a look-up by the values of an object knows. */
+/* The state of a look-up by an object's values. */
 typedef struct lookup {
   const kin_store *store;
   const kin__index *index;

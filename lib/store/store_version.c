@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "store/store.h"
 
-/* How far a store has come. The version is a copy: it must not keep an object
- * alive that has left the store. Room is taken before a change and never given
- * back, so that setting it afterwards cannot fail. */
+/* The version that a store has reached. The version is a copy, so that it keeps
+ * no object alive that has left the store. Room is taken before a change and
+ * never given back, so that setting the version afterwards cannot fail. */
 
 enum {
   CAPACITY_MIN = 32, /* an API server's versions have up to 20 digits */

@@ -13,15 +13,14 @@
 #include "informer/informer.h"
 #include "toolkit/wait.h"
 
-/* A factory is a list of informers and what to open the next one with. An
- * informer's resource is read from the informer itself, so the list is all
- * there is to keep.
+/* A factory is a list of informers and the options of the next one. Each
+ * informer holds its own resource, so the factory stores only the list.
  *
- * An informer may be closed by anybody, at any time. From then on it is not
- * found any more, but it stays in the list until it is gone, because the
- * factory ends after it.
+ * The program may close an informer at any time. From then on the factory does
+ * not find it. It stays in the list until it is gone, because the factory ends
+ * after it.
  *
- * Invariants: every informer of the list exists; the factory ends, in a
+ * Invariants: every informer of the list exists. The factory ends, in a
  * deferred call, when it is closing and the list is empty. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
@@ -41,10 +40,10 @@ typedef struct entry {
 struct kin_factory {
   kin__member member;
   kin__host *host;
-  kin_factory_options options; /* its pointers are to what follows */
+  kin_factory_options options; /* its pointers are to the fields below */
   const char **namespaces;
   kin_factory_resync *resyncs;
-  char *strings; /* of both */
+  char *strings; /* holds both */
   kin__link entries;
   size_t entry_count;
   kin__deferred gone;
@@ -57,8 +56,8 @@ static entry *entry_of(kin__link *node) {
   return KIN__CONTAINER_OF(node, entry, node);
 }
 
-/* What user code may run meanwhile, a source's, can add to the list only: an
- * informer leaves it in a deferred call. */
+/* User code that runs meanwhile (a source) can only add to the list: an
+ * informer leaves the list in a deferred call. */
 #define FOR_EACH(node, factory)                                                \
   for (kin__link *node = (factory)->entries.next; node != &(factory)->entries; \
        node = node->next)
@@ -121,7 +120,7 @@ int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
   factory->close_cb = cb;
   factory->close_data = data;
   FOR_EACH(node, factory) {
-    /* One that is closing already is as good. */
+    /* An informer that is closing already is fine. */
     (void)kin_informer_close(entry_of(node)->informer, NULL, NULL);
   }
   end_when_empty(factory);
@@ -133,8 +132,7 @@ static void on_client_closing(kin__member *member) {
                           NULL);
 }
 
-/* --- Open
- * ------------------------------------------------------------------ */
+/* --- Open ----------------------------------------------------------------- */
 
 static int check_options(const kin_factory_options *options,
                          const kin__log *log) {
@@ -270,7 +268,7 @@ static bool is_of(const kin_informer *informer,
          resource->metadata_only == options->metadata_only;
 }
 
-/* Sets what of the factory's options is not set, and lets tweak change it. */
+/* Sets the missing options from the factory's, and lets tweak change them. */
 static void complete(const kin_factory *factory,
                      kin_informer_options *options) {
   const kin_factory_options *defaults = &factory->options;
@@ -335,7 +333,8 @@ static void warn_if_not_reserved(const entry *e) {
   }
 }
 
-/* Informers that are closing publish nothing any more. */
+/* Frees the identifiers of closing informers, which publish nothing any
+ * more. */
 static void free_closed_ids(const kin_factory *factory) {
   FOR_EACH(node, factory) {
     entry *e = entry_of(node);
@@ -346,8 +345,9 @@ static void free_closed_ids(const kin_factory *factory) {
   }
 }
 
-/* Opens the informer of a new entry. After a failure with an informer, that is
- * closing, and the entry goes with it; otherwise it is the caller's. */
+/* Opens the informer of a new entry. If this fails after the informer was made,
+ * the informer is closing, and the entry goes with it. Otherwise the caller
+ * owns the entry. */
 static int open_informer(entry *e, const kin_informer_options *options) {
   kin_factory *factory = e->factory;
   if (factory->options.name != NULL) {
@@ -369,7 +369,7 @@ static int open_informer(entry *e, const kin_informer_options *options) {
   kin__link_push(&e->informer->gone_watches, &e->watch.node);
   err = add_namespace_index(factory, options, e->informer);
   if (err != 0) {
-    /* Nobody has seen it, so nobody is told of its end. */
+    /* The program never saw this informer, so on_closed is not called. */
     e->informer->settings.options.on_closed = NULL;
     (void)kin_informer_close(e->informer, NULL, NULL);
     return err;
@@ -466,8 +466,7 @@ const kin_informer_id *kin_factory_informer_id(const kin_factory *factory,
   return NULL;
 }
 
-/* --- All of them
- * ------------------------------------------------------------ */
+/* --- All of them ---------------------------------------------------------- */
 
 int kin_factory_start(kin_factory *factory) {
   if (factory == NULL) {
@@ -477,7 +476,7 @@ int kin_factory_start(kin_factory *factory) {
     return KIN_ECLOSED;
   }
   FOR_EACH(node, factory) {
-    /* Started before, or closed by itself: nothing to do. */
+    /* Fails if the informer was started before or is closed: nothing to do. */
     (void)kin_informer_start(entry_of(node)->informer);
   }
   return 0;

@@ -6,7 +6,7 @@
 
 #include "client/host.h"
 
-/* kin_factory_open in any surroundings; `options` are complete. */
+/* kin_factory_open for any host; `options` are complete. */
 int kin__factory_open(kin_factory **out, kin__host *host,
                       const kin_factory_options *options);
 

@@ -9,12 +9,11 @@
 #include "informer/informer.h"
 #include "toolkit/watch.h"
 
-/* An informer and one listener, whose events are given other names. Buffering,
- * order, coalescing and pausing are the listener's, and what survives which
- * failure is the informer's business: there is nothing of that here.
+/* An informer and one listener, whose events get other names. The listener does
+ * buffering, order, coalescing and pausing; the informer handles failures.
  *
- * It ends with its informer, whoever closes that: told that the informer is
- * gone, it goes in a deferred call. */
+ * The watcher ends with its informer, also if the program closes the informer:
+ * when the informer is gone, a deferred call frees the watcher. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_informer_watcher_options, data) + sizeof(void *))
@@ -22,15 +21,15 @@
 struct kin_informer_watcher {
   kin__member member;
   kin__host *host;
-  kin_informer *informer; /* NULL once it is gone */
+  kin_informer *informer; /* NULL once the informer is gone */
   kin_listener *listener;
   kin__gone_watch watch;
   kin_watch_event_cb on_event;
-  kin_watch_close_cb on_closed; /* NULL, too, if it could not be opened */
+  kin_watch_close_cb on_closed; /* NULL also after a failed open */
   void *data;
 
   bool is_closing;
-  bool has_failed; /* to open; nobody knows it */
+  bool has_failed; /* open has failed; the program does not know the watcher */
   kin__deferred gone;
   kin_watch_close_cb close_cb;
   void *close_data;
@@ -100,7 +99,7 @@ int kin_informer_watcher_close(kin_informer_watcher *watcher,
   watcher->is_closing = true;
   watcher->close_cb = cb;
   watcher->close_data = data;
-  /* The program may have closed it before. */
+  /* The program may have closed the informer before. */
   (void)kin_informer_close(watcher->informer, NULL, NULL);
   return 0;
 }

@@ -17,8 +17,8 @@ kin_lister kin_lister_in(kin_lister lister, kin_str namespace_) {
   return lister;
 }
 
-/* The key of a name in a namespace, in `buffer` if it fits; *spare is freed by
- * the caller. */
+/* The key of a name in a namespace, in `buffer` if it fits. The caller frees
+ * *spare. */
 static int make_key(const kin_lister *lister, kin_str name, char *buffer,
                     char **spare, kin_str *key) {
   int err = kin_key_make(buffer, KIN_KEY_SIZE, lister->namespace_, name, key);

@@ -15,8 +15,8 @@
 #include "feed/pager_core.h"
 #include "feed/settings.h"
 
-/* The public pager: what was asked for, what the program is told, and a life as
- * a member of its client. The rest is the core's. */
+/* The public pager: the request, the calls to the program, and the life of a
+ * member of its client. The core does the rest. */
 
 #define MAX_PAGES_AHEAD 1000u
 #define MAX_RETRIES 10u /* RR-01 */
@@ -28,7 +28,7 @@ static_assert(offsetof(kin_pager_options, data) + sizeof(void *) ==
 struct kin_pager {
   kin__member member;
   kin__host *host;
-  kin_pager_options options; /* pointers to strings are not to be used */
+  kin_pager_options options; /* its pointers to strings are not used */
   kin__settings settings;
   kin__decode_limits limits;
   kin__http_source http;
@@ -44,7 +44,7 @@ static kin_pager *pager_of(kin__pager_core *core) {
   return KIN__CONTAINER_OF(core, kin_pager, core);
 }
 
-/* --- What the program is told --------------------------------------------- */
+/* --- Calls to the program ------------------------------------------------- */
 
 static int on_item(kin__pager_core *core, const kin_object *item) {
   const kin_pager *pager = pager_of(core);
@@ -135,7 +135,8 @@ static void on_host_closing(kin__member *member) {
 
 /* --- Open ----------------------------------------------------------------- */
 
-/* What an API server would refuse with 400 or 422. */
+/* Whether an API server would accept the pair; it answers others with 400 or
+ * 422. */
 static bool is_version_valid(const char *version, const char *match) {
   bool is_exact = strcmp(match, "Exact") == 0;
   if (match[0] != '\0' && !is_exact && strcmp(match, "NotOlderThan") != 0) {
@@ -146,7 +147,7 @@ static bool is_version_valid(const char *version, const char *match) {
          !(is_exact && strcmp(version, "0") == 0);
 }
 
-/* Errors: KIN_EINVAL, said in the log. */
+/* Logs the fault. Errors: KIN_EINVAL. */
 static int check(const kin_pager_options *options,
                  const kin__settings *resource, const kin__log *log) {
   const char *version = kin__or_default(options->resource_version, "");

@@ -6,7 +6,7 @@
 
 #include "client/host.h"
 
-/* kin_pager_open in any surroundings. */
+/* kin_pager_open for any host. */
 int kin__pager_open(kin_pager **out, kin__host *host,
                     const kin_pager_options *options);
 

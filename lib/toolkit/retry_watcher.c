@@ -15,25 +15,25 @@
 #include "feed/settings.h"
 #include "toolkit/watch.h"
 
-/* A feed that only watches, a queue, and a task that shows what is in it. When
- * to watch again and what ends it all is decided by the reflector in the feed.
+/* A feed that only watches, a queue, and a task that shows the queue's events.
+ * The feed's listwatch decides when to watch again and what ends the watcher.
  *
- * What comes in is queued, because it may come inside a call of the program's
- * source, and callbacks are the loop's. So the position of the feed is that of
- * what has been received; that of what has been shown is kept besides. The
- * queue is bounded by pausing the feed.
+ * Events are queued because they may come inside a call of the program's
+ * source, and callbacks must come from the loop. So the feed's position is the
+ * last received event; the last shown one is kept besides. Pausing the feed
+ * bounds the queue.
  *
- * Why it ended is kept in place, so that it can be told without memory; it
- * comes after everything in the queue.
+ * The reason of the end is kept in place, so that it can be told without
+ * memory. It comes after all queued events.
  *
- * Invariants: while it is not closing, the task is scheduled iff there is
- * something to show; once it is, the task empties the queue, and then the
- * deferred call `gone` is the last that knows it. */
+ * Invariants: while not closing, the task is scheduled iff there is something
+ * to show. While closing, the task empties the queue. Then the deferred call
+ * `gone` is the last user of the watcher. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
 #define QUEUE_HIGH 256u /* reading stops */
-#define QUEUE_LOW 64u   /* and goes on */
+#define QUEUE_LOW 64u   /* reading continues */
 #define MAX_TIMEOUT_S 86400u
 #define EVENTS_PER_STEP 64u
 #define DROPS_PER_STEP 256u
@@ -41,30 +41,29 @@
 typedef struct waiting {
   kin_watch_event_type type;
   kin_object *object;              /* one reference; NULL for a bookmark */
-  char version[KIN__VERSION_SIZE]; /* of a bookmark */
+  char version[KIN__VERSION_SIZE]; /* for a bookmark */
 } waiting;
 
 struct kin_retry_watcher {
   kin__member member;
   kin__host *host;
   const kin__env *env;
-  kin_retry_watcher_options
-      options; /* pointers to strings are not to be used */
+  kin_retry_watcher_options options; /* its pointers to strings are not used */
   kin__settings settings;
   kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
-  kin__link paused; /* the feed, if it is not to read */
+  kin__link paused; /* holds the feed iff the feed must not read */
 
-  kin__chunkq events; /* of waiting */
+  kin__chunkq events; /* of struct waiting */
   kin__task task;
-  char version[KIN__VERSION_SIZE]; /* of what has been shown */
+  char version[KIN__VERSION_SIZE]; /* of the last shown event */
 
   bool is_paused;
   bool has_ended;
-  bool is_error_due; /* the end has an ERROR event that is not shown yet */
+  bool is_error_due; /* the end has an ERROR event that is still to be shown */
   bool is_end_due;
-  kin__failure end; /* code 0: it ended as it should */
+  kin__failure end; /* code 0: a regular end */
 
   bool is_closing;
   kin__deferred gone;
@@ -76,7 +75,7 @@ static kin_retry_watcher *watcher_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin_retry_watcher, feed);
 }
 
-/* --- What comes in -------------------------------------------------------- */
+/* --- Input ---------------------------------------------------------------- */
 
 static bool has_something(const kin_retry_watcher *watcher) {
   return !watcher->is_paused &&
@@ -89,7 +88,7 @@ static void wake(kin_retry_watcher *watcher) {
   }
 }
 
-/* TW-04: what has no version cannot be resumed after. */
+/* TW-04: a watch cannot resume after an object without a version. */
 static bool is_position(kin_str version) {
   return version.length > 0 && version.length < KIN__VERSION_SIZE;
 }
@@ -158,7 +157,7 @@ static void on_ended(kin_feed *feed, const kin__failure *failure) {
   end(watcher, &internal, true);
 }
 
-/* Told by a task of its own, so it may come late. */
+/* A task of its own calls this, so it may come late. */
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin_retry_watcher *watcher = watcher_of(feed);
   bool is_over = watcher->has_ended && !watcher->is_end_due;
@@ -179,7 +178,7 @@ static const kin__feed_owner owner = {.event = on_event,
                                       .ended = on_ended,
                                       .failed = on_failed};
 
-/* --- What is shown -------------------------------------------------------- */
+/* --- Events for the program ----------------------------------------------- */
 
 static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
   uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
@@ -228,8 +227,8 @@ static void show_next(kin_retry_watcher *watcher) {
   kin_object_unref(next.object);
 }
 
-/* Returns whether the queue is not empty yet; then the deferred call
- * follows. */
+/* Returns whether the queue still has events. After the last one the deferred
+ * call follows. */
 static bool drop_step(kin_retry_watcher *watcher) {
   kin__slice slice = kin__slice_begin(watcher->env->sched, DROPS_PER_STEP);
   while (watcher->events.count > 0 && kin__slice_next(&slice)) {
@@ -317,7 +316,7 @@ static void on_host_closing(kin__member *member) {
       KIN__CONTAINER_OF(member, kin_retry_watcher, member), NULL, NULL);
 }
 
-/* Errors: KIN_EINVAL, said in the log. */
+/* Logs the fault. Errors: KIN_EINVAL. */
 static int check(const kin_retry_watcher_options *options,
                  const kin__settings *resource, const kin__log *log) {
   const char *version = options->resource_version;

@@ -13,16 +13,16 @@
 #include "listwatch/failure.h"
 #include "toolkit/watch.h"
 
-/* A watcher of either kind, a time-out, and a number of conditions that held.
- * Whatever ends the wait is noted and closes the watcher; when the watcher is
- * gone a deferred step calls back. So that nothing can fail then, the last
- * event is kept in place, with a reference to its object.
+/* A watcher of either kind, a time-out, and the number of conditions that held.
+ * Every cause of an end is noted and closes the watcher. When the watcher is
+ * gone, a deferred step calls back. The last event is kept in place, with a
+ * reference to its object, so that this step cannot fail.
  *
  * With a precondition the informer watcher is paused until its informer has
- * synced; the precondition is asked in the same deferred step.
+ * synced. The same deferred step asks the precondition.
  *
- * Invariants: has_ended says that `code` is the result, and that the watcher is
- * closing or gone; the step is scheduled for the end only when it is gone. */
+ * Invariants: if has_ended, `code` is the result, and the watcher is closing or
+ * gone. For the end the step is scheduled only when the watcher is gone. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_until_options, precondition_data) + sizeof(void *))
@@ -38,17 +38,17 @@ struct kin_until {
   kin_until_precondition_cb precondition;
   void *precondition_data;
 
-  kin_retry_watcher *retry; /* one of these two, until it is gone */
+  kin_retry_watcher *retry; /* one of the two, until it is gone */
   kin_informer_watcher *informer;
-  kin__sync_watch sync; /* in the informer's list until it has synced, if there
-                         * is a precondition */
+  kin__sync_watch sync; /* with a precondition: in the informer's list until the
+                         * informer has synced */
   kin__timer timeout;
   kin__deferred step;
 
   bool has_ended;
   int code;
 
-  kin_watch_event event; /* type 0: there was none; see keep() */
+  kin_watch_event event; /* type 0: no event yet; see keep() */
   char reason[sizeof((kin__failure *)0)->reason];
   char message[sizeof((kin__failure *)0)->message];
 
@@ -68,7 +68,7 @@ static void finish(kin_until *until, int code) {
   kin__timer_stop(until->env->timers, &until->timeout);
   kin__link_remove(&until->sync.node);
   kin__link_remove(&until->step.node);
-  /* Either is on its way already if it was closed by somebody else. */
+  /* If the program closed the watcher, it is closing already. */
   if (until->retry != NULL) {
     (void)kin_retry_watcher_close(until->retry, NULL, NULL);
   } else if (until->informer != NULL) {
@@ -76,8 +76,8 @@ static void finish(kin_until *until, int code) {
   }
 }
 
-/* Of the watcher; not the place to call back from, for there is more to come in
- * the function that called this. */
+/* The watcher's close callback. It must not call back: the function that called
+ * it still has work to do. */
 static void on_watcher_gone(void *data) {
   kin_until *until = data;
   until->retry = NULL;
@@ -127,7 +127,7 @@ static const char *copy_text(char *to, size_t size, const char *from) {
   return to;
 }
 
-/* Its version is the object's, or none: bookmarks are not asked for. */
+/* The event's version is its object's: bookmarks are not requested. */
 static void keep(kin_until *until, const kin_watch_event *event) {
   kin_object *object = kin_object_ref(event->object);
   kin_object_unref(until->event.object);
@@ -142,7 +142,7 @@ static void keep(kin_until *until, const kin_watch_event *event) {
   }
 }
 
-/* TW-06: one event may fulfil several conditions. */
+/* TW-06: several conditions may hold for one event. */
 static void on_event(const kin_watch_event *event, void *data) {
   kin_until *until = data;
   keep(until, event);
@@ -178,8 +178,9 @@ static void on_sync(kin__sync_watch *watch, int result) {
   }
 }
 
-/* TW-07. It may cancel the wait, which is over then whatever it returns. A
- * cache that has been closed since is not complete: the end is on its way. */
+/* TW-07. The precondition may cancel the wait; then its result does not count.
+ * If the informer has been closed since, its cache is not complete, and the end
+ * is on its way. */
 static void ask_precondition(kin_until *until) {
   kin_informer *informer = kin_informer_watcher_informer(until->informer);
   if (informer->is_closing) {
@@ -260,8 +261,8 @@ static int open_informer(kin_until *until, const kin_until_options *options) {
   if (err == 0 && until->precondition != NULL) {
     kin_informer_watcher_pause(until->informer);
     kin_informer *informer = kin_informer_watcher_informer(until->informer);
-    /* Its source may have closed the client when it was asked; then nobody is
-     * told any more. */
+    /* The source may have closed the client meanwhile; then there is no
+     * callback. */
     if (!informer->is_closing) {
       kin__link_push(&informer->dispatcher.sync_watches, &until->sync.node);
     }

@@ -13,19 +13,18 @@
 #include "dispatch/listener.h"
 #include "informer/informer.h"
 
-/* A wait is a number of entries that are not done yet and one deferred step.
- * Whatever happens (a thing syncs or is closed, time is up, somebody gives up)
- * is only noted, and the step scheduled if it matters; the step asks the
- * program's checks and ends the wait when nothing is open any more. So
- * callbacks come from the loop, and all that a callback does to the wait finds
- * it whole.
+/* A wait is a set of entries that are not done yet, and one deferred step.
+ * Every event (an entry syncs or closes, the time is over, the wait is
+ * cancelled) is only noted; if it matters, the step is scheduled. The step asks
+ * the program's checks and ends the wait when no entry is open. So callbacks
+ * come from the loop, and find the wait in a consistent state.
  *
- * All memory is taken when it begins, that of the error text included, so that
- * it cannot fail to end.
+ * All memory is taken at the begin, also for the error text, so that the end
+ * cannot fail.
  *
- * Invariants: an entry is open iff it is neither done nor closed; `open` counts
- * those, `open_checks` those of them with a check; the step is in the
- * surroundings' deferred calls iff is_step_due. */
+ * Invariants: an entry is open iff it is neither done nor closed. `open` counts
+ * the open entries, `open_checks` those with a check. The step is among the
+ * host's deferred calls iff is_step_due. */
 
 #define OPTIONS_FIRST_SIZE (offsetof(kin_wait_options, what) + sizeof(char *))
 #define POLL_MS 100u     /* CN-05 */
@@ -35,7 +34,7 @@
   (KIN__INFORMER_NAME_SIZE + 300u) /* of an informer's listener */
 
 typedef struct entry {
-  kin__sync_watch watch; /* in a list iff it is open and no check */
+  kin__sync_watch watch; /* in a list iff the entry is open without a check */
   kin_wait *wait;
   kin_wait_check_cb check;
   void *data;
@@ -45,18 +44,18 @@ struct kin_wait {
   kin__member member;
   kin__host *host;
   const kin__env *env;
-  const char *failure; /* how the error text begins */
+  const char *failure; /* the beginning of the error text */
   char *what;          /* NULL: no log */
   kin_wait_cb cb;
   void *data;
 
   entry *entries;
   kin_wait_item *items;
-  uint32_t *order; /* the entries by name */
+  uint32_t *order; /* the entries, sorted by name */
   uint32_t count;
   uint32_t open;
   uint32_t open_checks;
-  char *names; /* of the items, one after the other */
+  char *names; /* of the entries, one after the other */
   char *error;
   size_t error_size;
 
@@ -64,8 +63,8 @@ struct kin_wait {
   kin__timer poll;
   kin__deferred step;
   bool is_step_due;
-  bool is_closing; /* the client: no check is asked any more */
-  int code;        /* why it has been given up, 0 if it has not */
+  bool is_closing; /* the client is closing: no check is asked */
+  int code;        /* the reason why the wait was given up, or 0 */
 };
 
 void kin__informer_name(const kin_informer *informer, char *buffer,
@@ -76,8 +75,7 @@ void kin__informer_name(const kin_informer *informer, char *buffer,
            resource->metadata_only ? " (metadata)" : "");
 }
 
-/* --- Events
- * ---------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------- */
 
 static void schedule(kin_wait *wait) {
   if (!wait->is_step_due) {
@@ -128,8 +126,7 @@ static void on_host_closing(kin__member *member) {
   give_up(wait, KIN_ECLOSED);
 }
 
-/* --- The end
- * --------------------------------------------------------------- */
+/* --- The end -------------------------------------------------------------- */
 
 static void detach(kin_wait *wait) {
   for (uint32_t i = 0; i < wait->count; i++) {
@@ -196,8 +193,8 @@ static void end(kin_wait *wait) {
     result.code = wait->code != 0 ? wait->code : KIN_ECLOSED;
     write_error(wait, result.code);
   }
-  /* Whatever the callback does, nothing reaches the wait any more; a cancel is
-   * one too many. */
+  /* Detached, the wait hears no more events, whatever the callback does. A
+   * cancel in the callback comes too late. */
   detach(wait);
   wait->code = KIN_ECLOSED;
   uint64_t start_ns = kin__clock_ns(&wait->env->clock);
@@ -216,7 +213,7 @@ static bool ask(const kin_wait *wait, const entry *e) {
   return is_done;
 }
 
-/* When one gives the wait up, what the others look at may be gone. */
+/* If a check gives the wait up, the data of the others may be gone. */
 static void ask_checks(kin_wait *wait) {
   int code = wait->code;
   for (uint32_t i = 0; i < wait->count && wait->open_checks > 0 &&
@@ -231,7 +228,7 @@ static void ask_checks(kin_wait *wait) {
 
 static void step(kin__deferred *deferred) {
   kin_wait *wait = KIN__CONTAINER_OF(deferred, kin_wait, step);
-  /* Whatever a check does, another step is not due before this one is over. */
+  /* No other step runs before this one is over, whatever a check does. */
   ask_checks(wait);
   wait->is_step_due = false;
   if (wait->open == 0 || wait->code != 0) {
@@ -253,8 +250,7 @@ int kin_wait_cancel(kin_wait *wait, int code) {
   return 0;
 }
 
-/* --- Begin
- * ----------------------------------------------------------------- */
+/* --- Begin ---------------------------------------------------------------- */
 
 static int check_things(const kin_wait_options *options, const kin__log *log) {
   if (options->count > KIN__WAIT_MAX) {
@@ -280,7 +276,7 @@ static int check_things(const kin_wait_options *options, const kin__log *log) {
   return longest <= MAX_NAME_BYTES ? 0 : KIN_ETOOBIG;
 }
 
-/* The name of a thing, in `buffer` if it has none of its own. */
+/* The thing's name, or one that is made in `buffer`. */
 static const char *name_of(const kin_wait_for *thing, char *buffer,
                            size_t size) {
   if (thing->name != NULL) {
@@ -340,7 +336,7 @@ static void sift_down(kin_wait *wait, uint32_t top, uint32_t count) {
   }
 }
 
-/* Heapsort, because the C library's qsort may take memory of its own. */
+/* Heapsort, because the C library's qsort may take memory. */
 static void sort_names(kin_wait *wait) {
   for (uint32_t i = 0; i < wait->count; i++) {
     wait->order[i] = i;

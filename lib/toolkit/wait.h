@@ -10,13 +10,13 @@
 
 #define KIN__WAIT_MAX 4096u
 
-/* kin_wait_open in any surroundings; `options` are complete. `failure` is how
- * the error text begins, static. */
+/* kin_wait_open for any host; `options` are complete. `failure` is the
+ * beginning of the error text, static. */
 int kin__wait_open(kin_wait **out, kin__host *host,
                    const kin_wait_options *options, const char *failure);
 
-/* What an informer is called in log and error texts: "deployments.v1.apps", and
- * " (metadata)" after it. Cut to `size`. */
+/* The informer's name in log and error texts: "deployments.v1.apps", or with "
+ * (metadata)" after it. Cut to `size`. */
 void kin__informer_name(const kin_informer *informer, char *buffer,
                         size_t size);
 #define KIN__INFORMER_NAME_SIZE 800u

@@ -7,7 +7,7 @@
 
 #include "client/host.h"
 
-/* The public functions without `host`, in any surroundings. What they open is a
+/* The public functions without `host`, for any host. The opened handle is a
  * member of the host, which must outlive it. The same errors. */
 
 int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Readiness only schedules the task; the task reads. Polling is stopped when
+/* Readiness only schedules the task; the task reads. Polling stops when
  * readiness is reported again while the task still waits for its turn, not
- * earlier: in the common case the step has emptied the socket by then, and the
- * three epoll_ctl calls of stopping and starting are saved.
+ * earlier. Mostly the step has emptied the socket by then, which saves the
+ * three epoll_ctl calls of stopping and starting.
  *
- * Invariant, outside of a step: if the task is not scheduled, `polled` is what
- * the connection waits for. A paused connection with nothing to send polls
- * nothing at all, so that a peer that has hung up does not make the loop spin.
- * A host may close the poll handle at any time (transport/handle.h), and may
- * fork: then the connection is neither read, written nor polled any more and
- * waits to be closed.
+ * Invariant, outside of a step: if the task is not scheduled, `polled` holds
+ * the events that the connection waits for. A paused connection with nothing to
+ * send polls nothing, so a peer that has hung up does not make the loop spin. A
+ * host may close the poll handle at any time (transport/handle.h), and may
+ * fork. Then the connection is no longer read, written or polled, and waits to
+ * be closed.
  *
  * A peer may answer and close before it has read the whole request. Then
- * sending fails while the answer waits in the receive buffer; so a failure to
+ * sending fails while the answer waits in the receive buffer. So a failure to
  * send is reported only when there is nothing left to read. */
 #include "transport/conn.h"
 
@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "base/link.h"
 
-/* Requests are bounded by their composer; this also covers TLS. */
+/* The composer bounds a request; this bound also covers TLS. */
 #define MAX_QUEUED_BYTES (4u << 20)
 
 static void on_poll(uv_poll_t *poll, int status, int events) {
@@ -38,7 +38,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   kin__sched_add(conn->net->sched, &conn->task);
 }
 
-/* The host has closed this handle, or all. */
+/* The host has closed this handle, or the network is gone. */
 static bool is_cut_off(const kin__conn *conn) {
   return uv_is_closing((const uv_handle_t *)&conn->poll) ||
          kin__net_is_cut_off(conn->net);
@@ -68,7 +68,7 @@ static bool is_closed(const kin__conn *conn) {
   return conn->fd < 0;
 }
 
-/* Tells the owner that it is over. */
+/* Tells the owner that the connection has ended. */
 static void report(kin__conn *conn, int code) {
   kin__conn_error *error = &conn->error;
   if (error->code != code) {
@@ -80,7 +80,7 @@ static void report(kin__conn *conn, int code) {
   assert(is_closed(conn));
 }
 
-/* Sends what is queued. */
+/* Sends the queued bytes. */
 static void flush(kin__conn *conn) {
   size_t sent = 0;
   while (sent < conn->out.length) {
@@ -102,7 +102,7 @@ static void flush(kin__conn *conn) {
   }
 }
 
-/* One recv. Returns whether there is likely more. */
+/* One recv. Returns whether more input is likely. */
 static bool read_some(kin__conn *conn) {
   kin__net *net = conn->net;
   int count = kin__socket_receive(conn->fd, net->read_buffer, KIN__READ_BYTES);
@@ -128,7 +128,7 @@ static bool read_some(kin__conn *conn) {
   return false;
 }
 
-/* The first step: nothing was reported from inside kin__conn_open. */
+/* The first step. kin__conn_open calls no event, so the stream opens here. */
 static void open_stream(kin__conn *conn) {
   conn->is_opened = true;
   int err = conn->stream->ops->open(conn->stream);
@@ -275,7 +275,7 @@ bool kin__conn_deliver(kin__conn *conn, const char *bytes, size_t length) {
 
 int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {
   if (conn->send_error != 0 || is_cut_off(conn)) {
-    return 0; /* the owner is told of the error, or closes */
+    return 0; /* on_end reports the error, or the owner closes */
   }
   size_t sent = 0;
   while (conn->out.length == 0 && sent < length) {

@@ -8,13 +8,13 @@
 #include "transport/tls_context.h"
 #include "transport/transport.h"
 
-/* The transport as transport.c and exchange.c see it. */
+/* The transport's parts, for transport.c and exchange.c. */
 struct kin__transport {
   kin__net net;
   kin__url url;
   char *user_agent;
   char *fields;                   /* header lines of every request */
-  struct kin__warnings *warnings; /* NULL: of no interest */
+  struct kin__warnings *warnings; /* NULL: warnings are ignored */
   kin__pool pool;
   kin__credentials credentials; /* get is NULL if there are none */
   kin__tls_context *tls;        /* NULL for http */
@@ -31,8 +31,9 @@ struct kin__transport {
 /* Ends every exchange as kin__exchange_cancel does. */
 void kin__exchange_cancel_all(kin__transport *transport);
 
-/* An open watch (its head has come, it is not paused, nothing waits in its
- * socket) that has got its last byte at `since_ms` or earlier; or NULL. */
+/* An open watch whose last byte came at `since_ms` or earlier, or NULL. Its
+ * head must have come, it must not be paused, and its socket must have no
+ * input. */
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
                                          uint64_t since_ms);
 /* Whether there is an open watch that is not paused. */

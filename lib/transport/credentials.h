@@ -6,21 +6,22 @@
 
 #include "transport/waiter.h"
 
-/* What goes into one request. */
+/* The credential of one request. */
 typedef struct kin__credential {
   const char *value;  /* of the Authorization field; NULL: no such field */
-  uint64_t serial;    /* tells it from its successors */
-  const char *reason; /* why there is none; names no secret */
+  uint64_t serial;    /* differs from that of every later value */
+  const char *reason; /* why there is none; has no secret in it */
 } kin__credential;
 
-/* Where the credentials of requests come from. The transport asks as late as it
- * can, keeps no copy, and wipes the bytes of the request that held it. */
+/* The source of the requests' credentials. The transport asks as late as
+ * possible and keeps no copy. It wipes the bytes of the request that held the
+ * value. */
 typedef struct kin__credentials {
-  /* 0, and *out is borrowed until the next call; KIN__PENDING; or a negative
-   * code, and out->reason is borrowed likewise. With a NULL waiter the answer
-   * is what there is, without waiting. */
+  /* Returns 0 with *out, KIN__PENDING, or a negative code with out->reason.
+   * Both are borrowed until the next call. With a NULL waiter the current state
+   * is returned, without waiting. */
   int (*get)(void *ctx, kin__waiter *waiter, kin__credential *out);
-  /* A request that carried the credential of this serial was answered 401. */
+  /* The server answered 401 to a request with the credential of this serial. */
   void (*rejected)(void *ctx, uint64_t serial);
   void *ctx;
 } kin__credentials;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A dial is a small state machine. What libuv and the timer report only changes
- * the state or schedules the task; the step does the rest, so the callback is
- * never called from inside kin__dial_start.
+/* A dial is a small state machine. Callbacks of libuv and the timer only change
+ * the state or schedule the task. The step does the rest, so the dial's
+ * callback is never called inside kin__dial_start.
  *
  *   RESOLVING -> TRYING -> CONNECTING -> ENDED
  *                   ^          |
@@ -21,7 +21,7 @@
 #include "base/link.h"
 
 typedef enum dial_state {
-  DIAL_RESOLVING,  /* the resolver or the scheduled task will go on */
+  DIAL_RESOLVING,  /* waits for the resolver or the scheduled task */
   DIAL_TRYING,     /* the task is scheduled */
   DIAL_CONNECTING, /* fd and poll are open, the timer is active */
   DIAL_LEAVING,    /* poll is closing */
@@ -38,7 +38,7 @@ struct kin__dial {
   const char *host; /* NULL if the addresses were given */
   uint16_t port;
   uv_getaddrinfo_t resolver;
-  bool is_resolving; /* its callback is still to come */
+  bool is_resolving; /* the resolver's callback is still to come */
   int resolver_status;
 
   kin__address addresses[KIN__DIAL_MAX_ADDRESSES];
@@ -75,7 +75,7 @@ static void on_poll_gone(kin__release *release) {
   free_if_idle(dial);
 }
 
-/* Leaves everything that is going on; fd is closed unless it was taken. */
+/* Stops all work in progress. fd is closed unless it was taken. */
 static void stop(kin__dial *dial) {
   kin__timer_stop(dial->net->timers, &dial->timer);
   kin__sched_cancel(dial->net->sched, &dial->task);
@@ -90,12 +90,12 @@ static void stop(kin__dial *dial) {
   }
 }
 
-/* Stops for good. Does not free. */
+/* Stops for good. Does not free the dial. */
 static void end(kin__dial *dial) {
   stop(dial);
   kin__link_remove(&dial->node);
   if (dial->is_resolving) {
-    /* Fails if it is running already; the callback comes in both cases. */
+    /* Fails if the look-up is running; the callback comes in both cases. */
     (void)uv_cancel((uv_req_t *)&dial->resolver);
   }
   dial->state = DIAL_ENDED;
@@ -119,8 +119,8 @@ static void append_message(kin__dial *dial, const char *format, ...) {
   va_end(args);
 }
 
-/* A host without IPv6, say, fails at once for such an address; that must not
- * hide what the network said about the others. */
+/* A host without IPv6, for example, fails at once for such an address. This
+ * must not hide the network's errors for the other addresses. */
 static bool is_local(int code) {
   return code == UV_ENETUNREACH || code == UV_EADDRNOTAVAIL ||
          code == UV_EAFNOSUPPORT;
@@ -146,7 +146,7 @@ static void note_failure(kin__dial *dial, int code) {
   }
 }
 
-/* Goes on to the next address, or ends if there is none. */
+/* Continues with the next address, or ends if there is none. */
 static void leave_address(kin__dial *dial, int code) {
   note_failure(dial, code);
   if (dial->next_address == dial->address_count) {
@@ -165,7 +165,7 @@ static void on_poll(uv_poll_t *poll, int status, int events) {
   kin__sched_add(dial->net->sched, &dial->task);
 }
 
-/* Opens a socket and begins to connect it. The caller closes fd on failure. */
+/* Opens a socket and begins to connect. On failure the caller closes fd. */
 static int connect_to(kin__dial *dial, const kin__address *address) {
   if (kin__net_is_cut_off(dial->net)) {
     return UV_ECANCELED;
@@ -201,8 +201,8 @@ static void try_addresses(kin__dial *dial) {
   finish(dial);
 }
 
-/* A forked child leaves the socket's error to its parent, which would miss it
- * otherwise. */
+/* A forked child does not read the socket's error: reading clears it, and the
+ * parent would miss it. */
 static void check_connected(kin__dial *dial) {
   int err = kin__net_is_cut_off(dial->net) ? UV_ECANCELED
                                            : kin__socket_connected(dial->fd);
@@ -263,7 +263,7 @@ static void on_timer(kin__timer *timer) {
   } else {
     assert(dial->state == DIAL_CONNECTING);
     if (kin__socket_is_writable(dial->fd)) {
-      check_connected(dial); /* it is the loop that was late */
+      check_connected(dial); /* the loop was late, not the network */
     } else {
       leave_address(dial, KIN_ETIMEDOUT);
     }
@@ -342,7 +342,7 @@ int kin__dial_start_at(kin__dial **out, kin__net *net,
 }
 
 static void start_resolver(kin__dial *dial) {
-  /* Without AI_ADDRCONFIG: it hides loopback on a host without a network. */
+  /* Without AI_ADDRCONFIG, which hides loopback on a host without a network. */
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC};
   int err = kin__net_is_cut_off(dial->net)
                 ? UV_ECANCELED

@@ -3,9 +3,9 @@
  * states are in exchange_core.h.
  *
  * A request needs a credential and, for a new connection, certificates. Both
- * may have to be read from files first; whoever reads them puts the exchange
- * back to QUEUED, and it asks again. The credential is asked for once more when
- * the request is sent, since dialling takes time. */
+ * may have to be read from files first. The reader then puts the exchange back
+ * to QUEUED, and the exchange asks again. The credential is asked for once more
+ * when the request is sent, since dialling takes time. */
 #include "transport/exchange.h"
 
 #include <assert.h>
@@ -95,14 +95,14 @@ static kin_error_class class_of(int code, kin_error_class otherwise) {
   return code == KIN_ENOMEM ? KIN_CLASS_MEMORY : otherwise;
 }
 
-/* For what has no words of its own. */
+/* For an error without a text of its own. */
 static void fail_code(kin__exchange *exchange, int code, const char *what,
                       const char *peer) {
   kin__exchange_fail(exchange, code, class_of(code, KIN_CLASS_CONNECT),
                      "%s %s: %s", what, peer, kin_strerror(code));
 }
 
-/* With the credential of this moment, whose copy does not stay. */
+/* Sends the request with the current credential, and wipes the copy. */
 static int send_head(kin__exchange *exchange) {
   const kin__credentials *credentials = &exchange->transport->credentials;
   const kin__buf *request = &exchange->request;
@@ -164,7 +164,7 @@ static const kin__conn_events conn_events = {
     .on_bytes = kin__exchange_on_conn_bytes,
     .on_end = kin__exchange_on_conn_end};
 
-/* Takes the descriptor. */
+/* Takes the descriptor over. */
 static int make_conn(kin__exchange *exchange, const kin__dial_result *result) {
   kin__transport *transport = exchange->transport;
   kin__stream *stream = NULL;
@@ -209,7 +209,7 @@ static void on_dialled(void *ctx, const kin__dial_result *result) {
   kin__exchange_leave(exchange);
 }
 
-/* Both waiters: what was waited for may be there. */
+/* For both waiters: asks again in the task. */
 static void on_served(kin__exchange *exchange) {
   kin__net *net = kin__exchange_net(exchange);
   kin__timer_stop(net->timers, &exchange->timer);
@@ -230,7 +230,8 @@ static void wait(kin__exchange *exchange) {
   kin__exchange_start_timer(exchange, exchange->transport->connect_timeout_ms);
 }
 
-/* Whether there is what is needed; else it waits, or has failed. */
+/* Returns whether the credential is there. If not, the exchange waits or has
+ * failed. */
 static bool has_credential(kin__exchange *exchange) {
   const kin__credentials *credentials = &exchange->transport->credentials;
   if (credentials->get == NULL) {
@@ -338,8 +339,9 @@ static void time_out(kin__exchange *exchange) {
   }
 }
 
-/* A loop that was held up for long finds the timer due and the answer in the
- * socket. Not for ever, though: a head that trickles in must end. */
+/* If the loop was blocked for long, the timer is due although the answer is in
+ * the socket. Only one delay is allowed for a head, so a head that trickles in
+ * must end. */
 static bool may_wait(kin__exchange *exchange) {
   bool is_late = exchange->is_late;
   exchange->is_late = true;
@@ -419,7 +421,7 @@ void kin__exchange_cancel_all(kin__transport *transport) {
   }
 }
 
-/* Whether the request is on the wire: before, there is nothing to pause. */
+/* Whether the request is on the wire. Before that there is nothing to pause. */
 static bool is_sent(const kin__exchange *exchange) {
   return exchange->state == KIN__EXCHANGE_HEAD ||
          exchange->state == KIN__EXCHANGE_BODY;
@@ -458,7 +460,7 @@ void kin__exchange_resume(kin__exchange *exchange) {
     return;
   }
   if (exchange->is_received) {
-    return; /* in the callback that has got the last slice */
+    return; /* inside the callback that got the last slice */
   }
   kin__conn_resume(exchange->conn);
   if (exchange->state == KIN__EXCHANGE_HEAD) {

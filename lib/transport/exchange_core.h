@@ -24,17 +24,16 @@
  * Any state may go to ENDED: by an error, which is reported, or by
  * kin__exchange_cancel, which is silent.
  *
- * Lifetime. Callbacks may cancel the exchange or close the transport, so every
+ * Lifetime. Callbacks may cancel the exchange or close the transport. So every
  * function that libuv, the scheduler, a timer, a dial or a connection calls
- * brackets its work with enter() and leave(): memory is given back when the
- * exchange has ended and none of them is on the stack. After a callback nothing
- * but `state` is looked at.
+ * brackets its work with enter() and leave(). The memory is freed when the
+ * exchange has ended and no such function is on the stack. After a callback
+ * only `state` may be read.
  *
- * Unpacking. A gzip body is inflated a slice at a time: the first one where
- * its bytes are read, the others in the task, and as long as bytes wait the
- * connection is not read, so that there are never more than one recv of them.
- * A response that has come to its end gives its connection away at once; only
- * on_end waits. */
+ * Unpacking. A gzip body is inflated a slice at a time: the first slice where
+ * its bytes are read, the others in the task. As long as bytes wait the
+ * connection is not read, so at most the bytes of one recv wait. At its end a
+ * response gives its connection away at once; only on_end waits. */
 typedef enum kin__exchange_state {
   KIN__EXCHANGE_QUEUED,  /* the task is scheduled; no dial, no conn, no timer */
   KIN__EXCHANGE_WAITING, /* one of the waiters is queued; timer: connect */
@@ -52,35 +51,37 @@ struct kin__exchange {
   kin__task task;
   kin__timer timer;
   kin__exchange_state state;
-  unsigned frames; /* between enter and leave */
+  unsigned frames; /* calls between enter and leave */
 
   kin__exchange_callbacks callbacks;
   void *ctx;
   kin__buf request;  /* kept until the response's head, to be sent again */
-  kin__buf warnings; /* fields of the head, while it comes in */
+  kin__buf warnings; /* fields of the head, as they come in */
   kin__waiter credential_waiter;
   kin__waiter context_waiter;
-  uint64_t credential_serial; /* of what was sent */
+  uint64_t credential_serial; /* of the credential that was sent */
   kin__dial *dial;
   kin__conn *conn;
   kin__http1 http1;
   uint64_t last_read_ms;
 
-  /* Of a gzip body: bytes wait here while conn is not read, and go on after
-   * conn is gone, in the task. NULL: it comes as it is. */
+  /* For a gzip body: bytes wait here while conn is not read, and the task
+   * inflates the rest after conn is gone. NULL: no gzip. */
   kin__inflate *inflate;
-  size_t unpack_left; /* bytes of it that on_body may still get */
+  size_t unpack_left; /* bytes of the body that on_body may still get */
   int refused_status; /* of a redirect */
 
   bool is_watch;
   bool is_paused;
-  bool is_received; /* the whole response: conn is NULL, inflate has the rest */
-  bool is_reused;   /* conn has carried a response before */
-  bool must_dial;   /* a connection of the pool has failed us */
-  bool is_late;     /* the timer was due, but there was input */
-  bool has_response; /* a byte of it */
+  bool is_received;  /* the whole response has come: conn is NULL, inflate has
+                     * the rest */
+  bool is_reused;    /* conn has carried a response before */
+  bool must_dial;    /* a connection of the pool has failed this exchange */
+  bool is_late;      /* the timer was due, but there was input */
+  bool has_response; /* a byte of the response has come */
   bool
-      certificate_refused; /* its certificate was answered with 401: conn is not reused */
+      certificate_refused; /* the server answered 401 to its client certificate:
+                            * conn is not reused */
   bool had_head;
   unsigned char first_byte; /* of the response */
   size_t hint_length;       /* bytes of https_hint that have been seen */
@@ -94,42 +95,43 @@ static inline kin__net *kin__exchange_net(const kin__exchange *exchange) {
 }
 
 void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms);
-/* For the next read of a body, if that may not take long. */
+/* Starts the timer for the next read of a body, unless this read may take
+ * long. */
 void kin__exchange_start_read_timer(kin__exchange *exchange);
 
-/* The dial, the connection and the timer go; the list keeps it. Another
- * connection will need certificates anew. */
+/* Drops the dial, the connection and the timer; the exchange stays in the list.
+ * A new connection must ask for the TLS context again. */
 void kin__exchange_drop_connection(kin__exchange *exchange);
-/* Everything goes; no callback. */
+/* Drops everything; no callback. */
 void kin__exchange_become_ended(kin__exchange *exchange);
 
 /* The peer's address, or the server's name once conn is gone. */
 const char *kin__exchange_peer(const kin__exchange *exchange);
 
-/* Ends it with on_end. */
+/* Ends the exchange with on_end. */
 void kin__exchange_fail(kin__exchange *exchange, int code,
                         kin_error_class error_class, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same with what the connection has to say about it. */
+/* The same with the connection's own error. */
 void kin__exchange_fail_conn(kin__exchange *exchange,
                              const kin__conn_error *error);
 
-/* The head has come: what is to be told of it. Returns false if the exchange
- * has failed. */
+/* The head has come: handles its status and calls on_head. Returns false if the
+ * exchange has failed. */
 bool kin__exchange_begin_body(kin__exchange *exchange,
                               kin__response_head *head);
-/* Takes bytes of a gzip body; they wait. */
+/* Queues bytes of a gzip body. */
 void kin__exchange_pack(kin__exchange *exchange, const char *bytes,
                         size_t length);
-/* Whether some wait. */
+/* Whether such bytes wait. */
 bool kin__exchange_has_packed(const kin__exchange *exchange);
-/* The first slice of what has been read, and what follows from it: the task is
- * scheduled, the connection goes on being read, or the exchange ends. */
+/* Inflates the first slice of the bytes just read. Then the task is scheduled,
+ * the connection is read again, or the exchange ends. */
 void kin__exchange_unpack_first(kin__exchange *exchange);
-/* Another slice: the task's step in BODY. */
+/* Inflates another slice: the task's step in BODY. */
 bool kin__exchange_unpack(kin__exchange *exchange);
 
-/* What the connection and the parser call; their owner is the exchange. */
+/* Called by the connection and the parser, whose owner is the exchange. */
 void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,
                                  size_t length);
 void kin__exchange_on_conn_end(kin__conn *conn, const kin__conn_error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From a response's first byte to the end of the exchange.
  *
- * The read timer of a body is not restarted by every read: when it is due, the
- * time of the last read says whether it is meant. */
+ * Reads do not restart the read timer of a body. When the timer is due, the
+ * time of the last read says whether the timeout is over. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "transport/request.h"
 #include "transport/warning.h"
 
-/* What Go's servers say, in the clear, with a 400. */
+/* Go's servers answer this in plain text, with a 400. */
 static const char https_hint[] =
     "Client sent an HTTP request to an HTTPS server";
 
@@ -23,8 +23,8 @@ static void fail_not_https(kin__exchange *exchange) {
       exchange->conn->peer);
 }
 
-/* The response is there. The connection is given away first, so that what the
- * callbacks start can have it. */
+/* The response is complete. Its connection is given away first, so that
+ * requests started by the callbacks can use it. */
 static void complete(kin__exchange *exchange) {
   kin__conn *conn = exchange->conn;
   if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn) &&
@@ -42,12 +42,12 @@ static void complete(kin__exchange *exchange) {
   exchange->callbacks.on_end(exchange->ctx, NULL);
 }
 
-/* What a response's status means for the transport itself. */
+/* Handles a status that concerns the transport itself. */
 static void note_status(kin__exchange *exchange, int status) {
   kin__transport *transport = exchange->transport;
   const kin__credentials *credentials = &transport->credentials;
   if (status != 200) {
-    /* What a watch gets then is an answer like any other. */
+    /* Any other status makes the watch a plain response. */
     exchange->is_watch = false;
   }
   if (exchange->is_watch) {
@@ -55,8 +55,8 @@ static void note_status(kin__exchange *exchange, int status) {
   }
   if (status == 401 && transport->tls != NULL &&
       kin__tls_context_has_certificate(transport->tls)) {
-    /* A certificate belongs to its connection: only a new one can show what
-     * the files have by then. */
+    /* A client certificate belongs to its connection. Only a new connection can
+     * present the files' present content. */
     exchange->certificate_refused = true;
     kin__tls_context_suspect(transport->tls);
   }
@@ -68,7 +68,7 @@ static void note_status(kin__exchange *exchange, int status) {
   }
 }
 
-/* Whether the body, up to here, is the complaint about a missing TLS. */
+/* Whether the body so far is the complaint about missing TLS. */
 static bool is_https_hint(kin__exchange *exchange, const char *bytes,
                           size_t length) {
   size_t whole = sizeof https_hint - 1;
@@ -85,13 +85,13 @@ static bool is_https_hint(kin__exchange *exchange, const char *bytes,
   return exchange->hint_length == whole;
 }
 
-/* A cached answer that is still good, which was not asked for, is none. */
+/* 304 Not Modified is not a redirect; we never send a conditional request. */
 static bool is_redirect(int status) {
   return status >= 300 && status < 400 && status != 304;
 }
 
-/* Whoever is redirected to would get the credentials. Not even said where to,
- * but for the host: the rest may hold secrets. */
+/* A redirect is not followed, because its target would get the credentials. The
+ * error names only the target's host: the rest may hold secrets. */
 static void fail_redirect(kin__exchange *exchange,
                           const kin__response_head *head) {
   char host[128];
@@ -153,7 +153,7 @@ void kin__exchange_start_read_timer(kin__exchange *exchange) {
   }
 }
 
-/* The first record of a server that expects one: an alert or a handshake. */
+/* The first record of a TLS server: an alert or a handshake. */
 static bool is_tls(const kin__exchange *exchange) {
   return !exchange->transport->url.is_tls && !exchange->had_head &&
          (exchange->first_byte == 0x15 || exchange->first_byte == 0x16);
@@ -193,8 +193,8 @@ void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,
   kin__exchange_leave(exchange);
 }
 
-/* A connection of the pool that was closed before it could carry the request:
- * nobody has seen it, so it may be sent again. */
+/* A connection of the pool was closed before it could carry the request. No
+ * server has seen the request, so it may be sent again. */
 static bool begin_again(kin__exchange *exchange) {
   if (!exchange->is_reused || exchange->has_response) {
     return false;
@@ -215,7 +215,7 @@ static void fail_cut(kin__exchange *exchange) {
                      "%s closed the connection %s", exchange->conn->peer, when);
 }
 
-/* With what the connection has to say about it. */
+/* Reports the connection's own error. */
 void kin__exchange_fail_conn(kin__exchange *exchange,
                              const kin__conn_error *error) {
   if (error->error_class == KIN_CLASS_TLS) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies that are compressed; how they are undone is in exchange_core.h. */
+/* Compressed bodies; exchange_core.h says how they are unpacked. */
 #include "transport/exchange_core.h"
 
-/* Of an answer that is an error and not a list. What comes after it is dropped:
- * a few bytes may stand for gigabytes of it. */
+/* Bound of an error's body. Further bytes are dropped, because a few gzip bytes
+ * may stand for gigabytes. */
 #define MAX_ERROR_BODY (256u << 10)
 
 bool kin__exchange_begin_body(kin__exchange *exchange,
@@ -24,7 +24,7 @@ bool kin__exchange_begin_body(kin__exchange *exchange,
   return true;
 }
 
-/* With what kin__inflate has to say about it. */
+/* Reports kin__inflate's reason. */
 static void fail(kin__exchange *exchange, int code) {
   if (code == KIN_EHTTP) {
     kin__exchange_fail(exchange, code, KIN_CLASS_PROTOCOL,
@@ -55,7 +55,7 @@ static void end(kin__exchange *exchange) {
   exchange->callbacks.on_end(exchange->ctx, NULL);
 }
 
-/* One slice; maybe the exchange has ended in it. */
+/* Inflates one slice. The exchange may have ended in it. */
 static void unpack_slice(kin__exchange *exchange) {
   kin_str out;
   int err = kin__inflate_step(exchange->inflate, &out);
@@ -76,7 +76,7 @@ static void unpack_slice(kin__exchange *exchange) {
   }
 }
 
-/* Nothing waits any more. */
+/* No packed byte waits any more. */
 static void go_on(kin__exchange *exchange) {
   if (exchange->is_received) {
     int err = kin__inflate_end(exchange->inflate);
@@ -114,7 +114,7 @@ bool kin__exchange_unpack(kin__exchange *exchange) {
 void kin__exchange_unpack_first(kin__exchange *exchange) {
   kin__net *net = kin__exchange_net(exchange);
   if (exchange->is_paused && kin__exchange_has_packed(exchange)) {
-    return; /* kin__exchange_resume goes on */
+    return; /* kin__exchange_resume continues */
   }
   if (kin__exchange_unpack(exchange)) {
     kin__timer_stop(net->timers, &exchange->timer);

@@ -10,8 +10,8 @@
 
 #include <kin/error.h>
 
-/* libuv's file functions run at once when they get no callback; the loop is not
- * looked at then. */
+/* libuv's file functions run at once without a callback, and do not use the
+ * loop then. */
 #define NO_LOOP NULL
 
 static void take_id(kin__file_id *id, const uv_stat_t *stat) {
@@ -64,7 +64,7 @@ static int read_some(uv_file file, char *bytes, size_t size) {
 static int read_all(uv_file file, char *bytes, size_t size, size_t *length) {
   size_t used = 0;
   for (;;) {
-    char beyond; /* is there more than fits? */
+    char beyond; /* read to see whether the file is too large */
     bool is_full = used == size;
     int count = is_full ? read_some(file, &beyond, 1)
                         : read_some(file, bytes + used, size - used);
@@ -87,7 +87,7 @@ int kin__file_read(const char *path, char *bytes, size_t size, size_t *length,
   *length = 0;
   kin__file_id unused;
   uv_fs_t request;
-  /* O_NONBLOCK: opening a pipe that nobody writes to would wait. */
+  /* O_NONBLOCK: opening a pipe without a writer would block. */
   int file = uv_fs_open(NO_LOOP, &request, path,
                         UV_FS_O_RDONLY | UV_FS_O_NONBLOCK, 0, NULL);
   uv_fs_req_cleanup(&request);

@@ -27,8 +27,8 @@ void kin__tick_request(kin__tick *tick, uv_loop_t *loop) {
   uv_close((uv_handle_t *)&tick->handle, on_tick_closed);
 }
 
-/* Invariant: while a release is in `batch`, its owner, and so `releases`, is
- * not freed; after the last callback nothing is touched. */
+/* Invariant: the owner of `releases` is not freed while a release is in
+ * `batch`. After the last callback nothing is touched. */
 static void on_tick(kin__tick *tick) {
   kin__releases *releases = KIN__CONTAINER_OF(tick, kin__releases, tick);
   kin__link batch;

@@ -9,42 +9,41 @@
 #include "base/link.h"
 
 /* Handles on a loop that a host may sweep: uv_walk, and uv_close on every
- * handle that is not closing yet. libuv then calls the host's close callback,
- * not ours, and keeps the handle on its list of closing handles until the end
- * of an iteration. So a close callback of ours cannot tell when the memory of a
- * handle may be freed. Two things stay true and carry this module:
+ * handle that is not closing yet. libuv then calls the host's close callback
+ * instead of ours, and keeps the handle on its list of closing handles until
+ * the end of an iteration. So our close callback cannot tell when the memory of
+ * a handle may be freed. This module stands on two facts:
  *
- * - A host cannot take away a handle that is closing already. A tick is such a
+ * - A host cannot close a handle that is closing already. A tick is such a
  *   handle: its close callback is a call from the loop.
  * - At the end of an iteration libuv empties the list of closing handles, the
- *   newest first. At the first tick after uv_close of another handle that
- *   handle may still be on the list; at the second tick libuv knows it no more.
- */
+ *   newest first. At the first tick after uv_close of another handle, that
+ *   handle may still be on the list. At the second tick it is gone. */
 
-/* A call from the loop that a host cannot take away. */
+/* A call from the loop that a host cannot prevent. */
 typedef struct kin__tick {
   uv_idle_t handle; /* initialized only to be closed */
   bool is_pending;
   void (*cb)(struct kin__tick *tick);
 } kin__tick;
 
-/* cb may request the tick again, and may free it. */
+/* cb may request the tick again, and may free the tick. */
 void kin__tick_init(kin__tick *tick, void (*cb)(kin__tick *tick));
 
 /* Calls tick->cb once, at the end of this iteration of the loop or of the next
- * one. Does nothing while a call is pending. Keeps the loop alive and awake
- * until then. */
+ * one. Does nothing while a call is pending. Until then the loop stays alive
+ * and awake. */
 void kin__tick_request(kin__tick *tick, uv_loop_t *loop);
 
-/* Closes a handle unless the host has closed it. Its memory may be freed after
- * kin__releases_add has called back. */
+/* Closes a handle unless the host has closed it. The handle's memory may be
+ * freed after kin__releases_add has called back. */
 static inline void kin__handle_close(uv_handle_t *handle) {
   if (!uv_is_closing(handle)) {
     uv_close(handle, NULL);
   }
 }
 
-/* Something whose handles are closing and whose memory still has to stay. */
+/* Memory that must stay while its handles are closing. */
 typedef struct kin__release {
   kin__link node; /* in one of the lists below until the callback */
   void (*cb)(struct kin__release *release);
@@ -54,14 +53,15 @@ typedef struct kin__releases {
   uv_loop_t *loop;
   kin__tick tick;  /* pending iff one of the lists is not empty */
   kin__link young; /* added since the last tick */
-  kin__link old;   /* have seen a tick */
+  kin__link old;   /* have waited for one tick */
 } kin__releases;
 
 void kin__releases_init(kin__releases *releases, uv_loop_t *loop);
 
 /* Calls cb from the loop when libuv knows none of the handles any more that
- * were closed, by whomever, before this call. cb may free what it belongs to;
- * the callback of the last release may free `releases`. */
+ * were closed before this call, by us or by the host. cb may free the memory
+ * that `release` is part of. The callback of the last release may free
+ * `releases`. */
 void kin__releases_add(kin__releases *releases, kin__release *release,
                        void (*cb)(kin__release *release));
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* llhttp does the parsing, with its lenient flags off. This file adds the
  * bounds that llhttp does not have, drops 1xx responses, and keeps the few
- * fields that matter.
+ * fields that the library needs.
  *
- * The head's bound is exact for every byte of it, blanks that no callback sees
- * included: while the head is not complete, llhttp never gets more bytes at
- * once than the head may still take.
+ * The head's bound is exact, also for blanks that no callback sees: while the
+ * head is not complete, llhttp never gets more bytes at once than the head may
+ * still take.
  *
- * The parser is paused at the end of the response, so that its error position
- * tells whether bytes follow. They are never parsed: one request is one
- * response, and more than that means that the two sides disagree on where a
- * response ends. */
+ * The parser pauses at the end of the response, so its error position tells
+ * whether bytes follow. Such bytes are never parsed: one request has one
+ * response. More bytes mean that the two sides disagree on the end of a
+ * response. */
 #include "transport/http1.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@
 #include "base/str.h"
 
 #define STOP (-1)   /* makes llhttp_execute return */
-#define SKIP_BODY 1 /* from on_headers_complete: there is none */
+#define SKIP_BODY 1 /* from on_headers_complete: there is no body */
 
 static kin__http1 *self(llhttp_t *parser) {
   return parser->data;
@@ -32,7 +32,7 @@ static int refuse(kin__http1 *http1, const char *reason) {
   return STOP;
 }
 
-/* Keeps what fits, counts all. */
+/* Keeps the bytes that fit; counts all. */
 static void collect(char *to, size_t size, size_t *seen, const char *at,
                     size_t length) {
   if (*seen < size) {
@@ -62,7 +62,7 @@ static int on_message_begin(llhttp_t *parser) {
   http1->is_interim = false;
   reset_head(http1);
   if (http1->warnings != NULL) {
-    http1->warnings->length = 0; /* a 1xx's */
+    http1->warnings->length = 0; /* from a 1xx response */
   }
   return 0;
 }
@@ -86,7 +86,8 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t length) {
   return 0;
 }
 
-/* Of several Content-Type, Location or Retry-After lines the first counts. */
+/* If there are several Content-Type, Location or Retry-After lines, the first
+ * counts. */
 static kin__http1_field classify(const kin__http1 *http1) {
   kin_str name = kin__str(http1->name, http1->name_length);
   if (name.length > sizeof http1->name) {
@@ -126,7 +127,7 @@ static int on_header_field_complete(llhttp_t *parser) {
   return 0;
 }
 
-/* Without memory there are none. */
+/* If memory is out, warnings are dropped. */
 static void collect_warning(kin__http1 *http1, const char *at, size_t length) {
   kin__buf *to = http1->warnings;
   size_t room = to->max_length - to->length;
@@ -156,13 +157,13 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   return 0;
 }
 
-/* What collect() has kept of a field that may be cut. */
+/* The kept bytes of a field that may be cut. */
 static kin_str kept(const kin__http1 *http1, const char *value, size_t size) {
   size_t length = http1->value_length;
   return trim_end(value, length < size ? length : size);
 }
 
-/* Of a coding that was not understood, or is to be undone. */
+/* Keeps the name of a coding that is not understood or must be undone. */
 static void keep_encoding(kin__http1 *http1) {
   kin_str value = kept(http1, http1->value, sizeof http1->value);
   size_t size = sizeof http1->encoding;
@@ -174,7 +175,7 @@ static void keep_encoding(kin__http1 *http1) {
   http1->head.encoding.length = length;
 }
 
-/* One gzip, in one field, can be undone; a transfer coding never can. */
+/* One gzip in one field can be undone; a transfer coding never can. */
 static void note_coding(kin__http1 *http1) {
   kin__response_head *head = &http1->head;
   bool is_whole = http1->value_length <= sizeof http1->value;

@@ -10,24 +10,24 @@
 #include "base/buf.h"
 #include "transport/exchange.h"
 
-/* The response to one GET, from bytes. No I/O, no allocation: a head is bounded
- * and only what the library asks for is kept of it. */
+/* The parser of one GET's response. No I/O, no allocation: a head is bounded,
+ * and only the fields that the library needs are kept. */
 
 /* Status lines and header fields of one response, 1xx included. */
 #define KIN__HTTP1_MAX_HEAD_BYTES (64u << 10)
 /* Header and trailer lines. */
 #define KIN__HTTP1_MAX_LINES 256
-/* Of one chunk's extensions, and of all trailers. */
+/* Bytes of one chunk's extensions; of all trailers. */
 #define KIN__HTTP1_MAX_EXTRA_BYTES (16u << 10)
 
 typedef struct kin__http1_events {
-  /* The final response's head; 1xx are skipped. */
+  /* The final response's head; 1xx responses are skipped. */
   void (*on_head)(void *ctx, const kin__response_head *head);
   /* Decoded bytes of the body, borrowed. */
   void (*on_body)(void *ctx, const char *bytes, size_t length);
 } kin__http1_events;
 
-/* A header line's fate. */
+/* The use of a header line. */
 typedef enum kin__http1_field {
   KIN__FIELD_IGNORED,
   KIN__FIELD_CONTENT_TYPE,
@@ -43,11 +43,11 @@ typedef struct kin__http1 {
   kin__http1_events events;
   void *ctx;
 
-  size_t head_left; /* bytes that the head may still take */
+  size_t head_left; /* bytes left of the head's bound */
   unsigned line_count;
   size_t extra_bytes;
   kin__http1_field field; /* of the current line */
-  char name[20];          /* longer ones are of no interest */
+  char name[20];          /* longer names are ignored */
   size_t name_length;     /* seen; may exceed the array */
   char value[64];
   size_t value_length; /* seen; may exceed the array */
@@ -56,42 +56,42 @@ typedef struct kin__http1 {
   char location[256];
   char encoding[32];
   kin__response_head head;
-  kin__buf *warnings; /* set after init: where values of Warning go, each ended
-                       * by a newline; what does not fit does not. NULL:
-                       * nowhere */
+  kin__buf *warnings; /* may be set after init: gets the values of Warning
+                       * fields, each ended by a newline, as far as they fit.
+                       * NULL: ignored */
 
   const char *reason; /* why the response was refused; static, or NULL */
   bool is_head_done;
-  bool is_interim; /* the response in hand is a 1xx */
+  bool is_interim; /* the current response is a 1xx */
   bool is_complete;
   bool is_keep_alive;
   bool has_extra; /* bytes followed the response */
   bool is_stopped;
 } kin__http1;
 
-/* May be called again to reuse the memory for another response. */
+/* May be called again, for another response. */
 void kin__http1_init(kin__http1 *http1, const kin__http1_events *events,
                      void *ctx);
 
-/* Parses bytes and calls the events. Errors: KIN_EHTTP, kin__http1_reason tells
- * why. After an error, or after kin__http1_stop, only init is legal. */
+/* Parses bytes and calls the events. After an error, or after kin__http1_stop,
+ * only init is legal. Errors: KIN_EHTTP; see kin__http1_reason. */
 int kin__http1_parse(kin__http1 *http1, const char *bytes, size_t length);
 
-/* The connection has ended. 0 if that completes the response (a body without a
- * length) or it was complete. Errors: KIN_EEOF. */
+/* The connection has ended. Returns 0 if the response was complete, or if the
+ * end completes it (a body without a length). Errors: KIN_EEOF. */
 int kin__http1_end(kin__http1 *http1);
 
-/* In an event: no other event comes, and kin__http1_parse returns 0 soon. The
- * memory must stay until it has. */
+/* For use in an event: no other event comes, and kin__http1_parse returns 0
+ * soon. The memory must stay until then. */
 void kin__http1_stop(kin__http1 *http1);
 
-/* The whole response has been delivered. */
+/* Whether the whole response has been delivered. */
 bool kin__http1_is_complete(const kin__http1 *http1);
 
-/* It is complete, and the connection may carry another one. */
+/* Whether the response is complete and the connection may carry another one. */
 bool kin__http1_is_reusable(const kin__http1 *http1);
 
-/* Why KIN_EHTTP was returned; static. */
+/* The reason of KIN_EHTTP; static. */
 const char *kin__http1_reason(const kin__http1 *http1);
 
 #endif /* KIN_TRANSPORT_HTTP1_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A value that a proxy or the server would read in another way than it was
- * meant is refused, not mended: it says who somebody is. */
+/* Each value names an identity. A value that a proxy or the server could read
+ * differently is refused, not repaired. */
 #include "transport/impersonate.h"
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static bool is_name(const char *value) {
   return value != NULL && value[0] != '\0' && is_value(value);
 }
 
-/* What a header's name may consist of, without '%', which begins an escape. */
+/* The bytes of a header's name, without '%', which begins an escape. */
 static bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          (c >= '0' && c <= '9') || (c != '\0' && strchr("!#$&'*+-.^_`|~", c));
@@ -87,7 +87,8 @@ static int append_groups(kin__buf *out, const kin__impersonation *whom,
   return err;
 }
 
-/* A key may be anything: what a header's name cannot hold is escaped. */
+/* A key may have any bytes. Those that a header's name cannot hold are
+ * escaped. */
 static int append_extra(kin__buf *out, const kin__impersonation *whom,
                         const char **reason) {
   int err = 0;

@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 
-/* Whom requests are made for (TR-05, TR-06). All borrowed. */
+/* The identity that requests act as (TR-05, TR-06). Everything is borrowed. */
 typedef struct kin__impersonation {
-  const char *user; /* NULL: nobody */
+  const char *user; /* NULL: no impersonation */
   const char *uid;
   const char *const *groups;
   size_t group_count;
@@ -18,12 +18,12 @@ typedef struct kin__impersonation {
   size_t extra_count;
 } kin__impersonation;
 
-/* Of all fields together. */
+/* The bound of all fields together. */
 #define KIN__IMPERSONATE_MAX_BYTES (64u << 10)
 
-/* Appends the header lines that say so, each with its end; none for nobody.
- * Errors: KIN_EINVAL (*reason, static, says which value cannot be sent, or that
- * there is no user), KIN_ETOOBIG (as far as the buffer says), KIN_ENOMEM. */
+/* Appends the Impersonate header lines, each with its end; none without a user.
+ * Errors: KIN_EINVAL (*reason, static, names the value that cannot be sent, or
+ * says that there is no user), KIN_ETOOBIG (the buffer's bound), KIN_ENOMEM. */
 int kin__impersonate_render(kin__buf *out, const kin__impersonation *whom,
                             const char **reason);
 

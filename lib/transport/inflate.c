@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* zlib does the work and checks header, sum and length. This file keeps the
- * input that a step leaves, and joins the members that a gzip stream may have
- * (RFC 1952, 2.2): after the last byte of one either another one begins or the
+/* zlib inflates and checks header, sum and length. This file keeps the input
+ * that a step leaves. It also joins the members that a gzip stream may have
+ * (RFC 1952, 2.2): after the last byte of a member another one begins or the
  * stream ends. */
 #include "transport/inflate.h"
 
@@ -15,10 +15,10 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* Who pushes stops reading while there is work, so that it is the bytes of one
- * recv. */
+/* The caller stops reading while there is work, so the input is the bytes of
+ * one recv. */
 #define MAX_INPUT_BYTES (1u << 20)
-/* Kept while a slow stream has nothing to say. */
+/* Kept while a slow stream is silent. */
 #define KEEP_BYTES (4u << 10)
 #define GZIP_ONLY 16 /* of windowBits: no zlib header, no raw stream */
 
@@ -26,11 +26,11 @@ struct kin__inflate {
   const kin_allocator *allocator;
   z_stream z;
   kin__buf in;
-  size_t in_at;       /* of `in`, not yet inflated */
-  bool is_full;       /* the last slice was: zlib may hold more */
-  bool is_between;    /* of two members: the stream may end */
-  bool has_member;    /* a whole one */
-  const char *reason; /* static; NULL while all is well */
+  size_t in_at;       /* the next byte of `in` to inflate */
+  bool is_full;       /* the last slice was full: zlib may hold more output */
+  bool is_between;    /* between two members: the stream may end */
+  bool has_member;    /* a whole member was read */
+  const char *reason; /* static; NULL without an error */
   char out[KIN__INFLATE_BYTES];
 };
 
@@ -55,7 +55,7 @@ int kin__inflate_new(kin__inflate **out, const kin_allocator *allocator) {
   self->allocator = allocator;
   self->z.zalloc = allocate;
   self->z.zfree = release;
-  self->z.opaque = (voidpf)(uintptr_t)allocator; /* not written to */
+  self->z.opaque = (voidpf)(uintptr_t)allocator; /* zlib does not write to it */
   self->is_between = true;
   int result = inflateInit2(&self->z, MAX_WBITS + GZIP_ONLY);
   if (result != Z_OK) {
@@ -101,13 +101,13 @@ static int fail(kin__inflate *self, int result) {
   return KIN_EHTTP;
 }
 
-/* Whether there is input, a member's first byte at the latest now. */
+/* Begins a member; there is input for it. */
 static int begin_member(kin__inflate *self) {
   self->is_between = false;
   return self->has_member ? inflateReset(&self->z) : Z_OK;
 }
 
-/* What is left of the input stays, what is used up goes. */
+/* Removes the used input. */
 static void use(kin__inflate *self, size_t count) {
   self->in_at += count;
   if (self->in_at == self->in.length) {
@@ -131,7 +131,7 @@ int kin__inflate_step(kin__inflate *self, kin_str *out) {
   }
   size_t length =
       left < KIN__INFLATE_INPUT_BYTES ? left : KIN__INFLATE_INPUT_BYTES;
-  /* zlib does not write to it, whatever the type says. */
+  /* zlib does not write through this pointer. */
   z->next_in = (Bytef *)(left > 0 ? self->in.data + self->in_at : NULL);
   z->avail_in = (uInt)length;
   z->next_out = (Bytef *)self->out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In the place of inflate.c where the library is built without zlib. */
+/* Replaces inflate.c if the library is built without zlib. */
 #include "transport/inflate.h"
 
 #include <kin/error.h>
@@ -20,7 +20,7 @@ void kin__inflate_free(kin__inflate *inflate) {
   (void)inflate;
 }
 
-/* There never is one to be given to these. */
+/* No inflater exists, so the functions below are never called. */
 
 int kin__inflate_push(kin__inflate *inflate, const char *bytes, size_t length) {
   (void)inflate;

@@ -13,19 +13,20 @@
 #include "transport/handle.h"
 #include "transport/transport.h"
 
-/* One recv asks for this much. */
+/* The size of one recv. */
 #define KIN__READ_BYTES (64u << 10)
 
-/* What the connections of one transport share: the loop, memory, the buffer
- * they read into, and the count of what libuv still holds. Nothing that libuv
- * may call back is freed before it has done so, and the transport is freed only
- * when the count is zero: every handle from its init to its release, and every
- * running request, holds the net once. */
+/* Shared by the connections of one transport: the loop, memory, the read
+ * buffer, and a count of what libuv still holds.
+ *
+ * Nothing is freed that libuv may still call back. Every handle, from its init
+ * to its release, and every running request holds the net once. The transport
+ * is freed only when this count is zero. */
 typedef struct kin__net {
   uv_loop_t *loop;
   const kin_allocator *allocator;
   kin__sched *sched;
-  kin__timers *timers; /* run on sched's clock */
+  kin__timers *timers; /* they use sched's clock */
   const kin__log *log;
   kin__transport_stats stats;
 
@@ -33,7 +34,7 @@ typedef struct kin__net {
   kin__link dials;   /* not yet ended; kin__dial.node */
   char *read_buffer; /* KIN__READ_BYTES; used within one step only */
 
-  /* Never started: shows whether the host has swept the loop. */
+  /* Never started. If this handle is closing, the host has swept the loop. */
   uv_timer_t anchor;
   kin__release anchor_gone;
   kin__releases releases;   /* of closed connections, dials and the anchor */
@@ -47,20 +48,20 @@ typedef struct kin__net {
  * Errors: KIN_ENOMEM, and libuv's. */
 int kin__net_open(kin__net *net, const kin__transport_options *options);
 
-/* Calls on_drained from the loop once nothing holds the net any more. All
+/* Calls on_drained from the loop when nothing holds the net any more. All
  * connections and dials must have been told to end. */
 void kin__net_close(kin__net *net, void (*on_drained)(kin__net *net));
 
 void kin__net_hold(kin__net *net);
-/* Only from a callback of libuv, or while something else holds the net. */
+/* Only for callbacks of libuv, or while something else holds the net. */
 void kin__net_release(kin__net *net);
 
-/* Lets a new handle follow kin__transport_set_ref. */
+/* Applies kin__transport_set_ref to a new handle. */
 void kin__net_apply_ref(const kin__net *net, uv_handle_t *handle);
 
-/* Whether there is no network any more: the host has closed the handles that
- * are on its loop, or this is a forked child, whose sockets are its parent's.
- * From then on no handle is opened, and no socket read from or written to. */
+/* Whether the network is gone. Either the host has closed the handles on its
+ * loop, or this is a forked child, whose sockets belong to its parent. From
+ * then on no handle is opened, and no socket is read or written. */
 bool kin__net_is_cut_off(const kin__net *net);
 
 uint64_t kin__net_now_ms(const kin__net *net);

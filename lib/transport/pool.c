@@ -38,10 +38,11 @@ static void on_end(kin__conn *conn, const kin__conn_error *error) {
   drop(conn->owner, conn);
 }
 
-/* A connection becomes ready before it has carried a request, so never here. */
+/* A connection is ready before it carries a request, so on_ready never comes
+ * here. */
 static const kin__conn_events events = {.on_bytes = on_bytes, .on_end = on_end};
 
-/* One connection a call: the next one may be due at once. */
+/* Closes one connection a call; the next one may be due at once. */
 static void on_timer(kin__timer *timer) {
   kin__pool *pool = KIN__CONTAINER_OF(timer, kin__pool, timer);
   kin__conn *oldest = conn_of(pool->idle.next);

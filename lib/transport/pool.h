@@ -7,8 +7,8 @@
 #include "transport/conn.h"
 #include "transport/net.h"
 
-/* Connections that wait for their next request. They stay polled: one that the
- * peer closes, or on which anything arrives unasked, is closed. */
+/* Connections that wait for their next request. They stay polled: a connection
+ * is closed if the peer closes it, or if bytes arrive unasked. */
 typedef struct kin__pool {
   kin__net *net;
   kin__link idle; /* kin__conn.idle_node, longest idle first */
@@ -21,14 +21,15 @@ typedef struct kin__pool {
 /* Allocates nothing. */
 void kin__pool_init(kin__pool *pool, kin__net *net, uint32_t max_count,
                     uint32_t timeout_ms);
-/* Closes all. */
+/* Closes all connections. */
 void kin__pool_finish(kin__pool *pool);
 
-/* Takes a connection over, in place of the one that has been idle for longest
- * if there are too many. */
+/* Takes a connection over. If there are too many, closes the one that has been
+ * idle for longest. */
 void kin__pool_put(kin__pool *pool, kin__conn *conn);
 
-/* The one used last, whose owner the caller sets at once; or NULL. */
+/* The connection used last, whose owner the caller must set at once; or
+ * NULL. */
 kin__conn *kin__pool_take(kin__pool *pool);
 
 #endif /* KIN_TRANSPORT_POOL_H */

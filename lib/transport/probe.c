@@ -6,7 +6,7 @@
 
 #include "transport/core.h"
 
-/* An answer that goes on for longer is cut off; it has served its purpose. */
+/* A longer answer is cut off: its head was enough. */
 #define MAX_BODY_BYTES (64u << 10)
 
 static uint64_t now_ms(const kin__probe *probe) {
@@ -17,7 +17,7 @@ static void start_timer(kin__probe *probe, uint64_t due_ms) {
   kin__timer_start(probe->transport->net.timers, &probe->timer, due_ms);
 }
 
-/* The question is over, and there is an answer or no way to tell. */
+/* The question has ended: there was an answer, or no result. */
 static void look_later(kin__probe *probe) {
   probe->is_waiting = false;
   start_timer(probe, now_ms(probe) + probe->silence_ms);
@@ -61,8 +61,8 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   }
 }
 
-/* What is wrong on this side of the network, and what only a server can get
- * wrong, says nothing about silence. */
+/* Only a failure to connect counts as silence. Other errors come from this
+ * host, or show that a server answered. */
 static void on_end(void *ctx, const kin__exchange_error *error) {
   kin__probe *probe = ctx;
   probe->exchange = NULL;
@@ -104,7 +104,7 @@ static void ask(kin__probe *probe) {
 static void look(kin__probe *probe) {
   uint64_t due_ms = probe->heard_ms + probe->silence_ms;
   if (!kin__exchange_has_watch(probe->transport)) {
-    return; /* kin__probe_watch begins again */
+    return; /* kin__probe_watch starts again */
   }
   if (now_ms(probe) < due_ms) {
     start_timer(probe, due_ms);
@@ -118,7 +118,7 @@ static void on_timer(kin__timer *timer) {
   if (!probe->is_waiting) {
     look(probe);
   } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
-    probe->is_late = true; /* it is the loop that was held up */
+    probe->is_late = true; /* the loop was blocked, not the server */
     start_timer(probe, now_ms(probe) + probe->answer_ms);
   } else {
     stop_asking(probe);

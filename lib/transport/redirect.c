@@ -49,7 +49,7 @@ void kin__redirect_host(kin_str location, char *to, size_t size) {
   for (size_t at = find(rest, "@"); at < rest.length; at = find(rest, "@")) {
     rest = after(rest, at + 1); /* user info */
   }
-  /* A longer one may as well be user info that was cut off before its '@'. */
+  /* A longer text may be user info that was cut before its '@'. */
   if (rest.length < size && is_host(rest)) {
     snprintf(to, size, KIN_STR_FORMAT, KIN_STR_ARG(rest));
   } else {

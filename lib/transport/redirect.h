@@ -6,8 +6,8 @@
 
 #include <kin/str.h>
 
-/* Writes where a Location leads as it may be shown: the host with its port, and
- * nothing else of it, or a few words if it names none that fits. */
+/* Writes the target of a Location in a form that is safe to show: the host with
+ * its port only, or a few words if there is no host that fits. */
 void kin__redirect_host(kin_str location, char *to, size_t size);
 
 #endif /* KIN_TRANSPORT_REDIRECT_H */

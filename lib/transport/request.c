@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* No body, so a GET is its head. Compression is refused in so many words unless
- * it is wanted: what is saved on the wire costs more on both ends. */
+/* There is no body, so a GET is its head. Without a wish for compression the
+ * request refuses it explicitly: compression costs both ends more than the wire
+ * saves. */
 #include "transport/request.h"
 
 #include <assert.h>

@@ -11,15 +11,14 @@
 /* Go's servers, the API server among them, refuse more. */
 #define KIN__REQUEST_MAX_BYTES (1u << 20)
 
-/* Whether a text may be the value of a header field: visible ASCII, blanks and
- * tabs only, so that nobody can smuggle a line in. */
+/* Whether a text may be a header field's value: visible ASCII, blanks and tabs
+ * only, so that no value can smuggle in another line. */
 bool kin__request_is_field(const char *value);
 
-/* Appends the request as it goes over the wire. `fields` are more header lines,
- * each with its end. Errors: KIN_EINVAL (a target
- * that does not begin with '/' or holds bytes that must be percent-encoded, or
- * an accept that is no field value), KIN_ETOOBIG (as far as the buffer says),
- * KIN_ENOMEM. */
+/* Appends the request in its wire form. `fields` are more header lines, each
+ * with its end. Errors: KIN_EINVAL (a target that does not begin with '/' or
+ * holds bytes that must be percent-encoded, or an accept that is no field
+ * value), KIN_ETOOBIG (the buffer's bound), KIN_ENOMEM. */
 int kin__request_compose(kin__buf *out, const kin__request *request,
                          const kin__url *url, const char *user_agent,
                          const char *fields);
@@ -28,8 +27,8 @@ int kin__request_compose(kin__buf *out, const kin__request *request,
 kin_str kin__request_path(const kin__buf *request);
 
 /* Appends a composed request with an Authorization field of this value. The
- * buffer, which must be empty, then holds a secret, and its memory has not
- * moved. Errors: KIN_ETOOBIG, KIN_ENOMEM. */
+ * buffer must be empty. It then holds a secret, and its memory has not moved.
+ * Errors: KIN_ETOOBIG, KIN_ENOMEM. */
 int kin__request_authorize(kin__buf *out, const kin__buf *request,
                            const char *value);
 

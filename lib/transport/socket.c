@@ -14,8 +14,8 @@
 #include <uv.h>
 
 /* A peer that is silent for IDLE_S is probed every PROBE_S. Linux gives up
- * after USER_TIMEOUT_MS without an acknowledgement, whichever bytes are
- * missing; elsewhere one unanswered probe is the end. Both make about 40 s. */
+ * after USER_TIMEOUT_MS without an acknowledgement of any bytes. Elsewhere one
+ * unanswered probe is the end. Both come to about 40 s. */
 #define IDLE_S 30
 #define PROBE_S 10
 #define PROBES 1
@@ -76,15 +76,15 @@ int kin__socket_open(int family) {
 }
 
 void kin__socket_close(int fd) {
-  /* On EINTR the descriptor is gone all the same; a second close could hit
-   * somebody else's. */
+  /* On EINTR the descriptor is closed all the same. A second close could hit
+   * another file's descriptor. */
   (void)close(fd);
 }
 
 int kin__socket_connect(int fd, const kin__address *address) {
   socklen_t size = address->any.sa_family == AF_INET6 ? sizeof address->ip6
                                                       : sizeof address->ip4;
-  /* An interrupted connect goes on by itself. */
+  /* An interrupted connect continues. */
   if (connect(fd, &address->any, size) == 0 || errno == EINPROGRESS ||
       errno == EINTR) {
     return 0;
@@ -92,8 +92,8 @@ int kin__socket_connect(int fd, const kin__address *address) {
   return uv_translate_sys_error(errno);
 }
 
-/* Connecting to a free port of the ephemeral range on this very host can meet
- * itself: the kernel picks the destination's port as the source. */
+/* A connect to a free port of the ephemeral range on this host can meet itself:
+ * the kernel may pick the destination's port as the source. */
 static bool is_self_connected(int fd) {
   kin__address here = {.any.sa_family = AF_UNSPEC};
   kin__address there = {.any.sa_family = AF_UNSPEC};

@@ -9,8 +9,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-/* Thin wrappers of the socket calls: EINTR is handled, errors are negative
- * libuv codes, and nothing here raises SIGPIPE. */
+/* Thin wrappers of the socket calls. EINTR is handled, errors are negative
+ * libuv codes, and no call raises SIGPIPE. */
 
 typedef union kin__address {
   struct sockaddr any;
@@ -24,31 +24,31 @@ typedef union kin__address {
 /* "10.0.0.1:443" or "[::1]:443". */
 void kin__address_format(const kin__address *address, char *text, size_t size);
 
-/* A stream socket, non-blocking, close-on-exec, without Nagle's delay.
+/* Opens a stream socket: non-blocking, close-on-exec, without Nagle's delay.
  * Returns the descriptor. */
 int kin__socket_open(int family);
 void kin__socket_close(int fd);
 
-/* Begins to connect. Returns 0 whether or not the connection is up already;
- * kin__socket_connected tells once the socket is writable. */
+/* Begins to connect. Returns 0 whether or not the connection is up already.
+ * Call kin__socket_connected when the socket is writable. */
 int kin__socket_connect(int fd, const kin__address *address);
 int kin__socket_connected(int fd);
 
-/* Whether poll(2) says so now: something to read, or an end or error; room to
- * write, or the outcome of a connect. */
+/* poll(2) without waiting. Readable: input, the end or an error. Writable:
+ * room, or the result of a connect. */
 bool kin__socket_is_readable(int fd);
 bool kin__socket_is_writable(int fd);
 
-/* Lets the kernel notice a dead peer within about 40 s, both while the
- * connection is idle and while sent bytes are not acknowledged. Best effort. */
+/* Makes the kernel notice a dead peer within about 40 s, both on an idle
+ * connection and while sent bytes are not acknowledged. Best effort. */
 void kin__socket_watch_peer(int fd);
 
-/* Returns the number of bytes, 0 at the end of the stream, UV_EAGAIN when there
- * is nothing yet. */
+/* Returns the number of bytes, 0 at the end of the stream, or UV_EAGAIN if
+ * there is no input yet. */
 int kin__socket_receive(int fd, char *bytes, size_t size);
 
 /* Returns the number of bytes taken, which may be less than `length`, or
- * UV_EAGAIN when there is no room. */
+ * UV_EAGAIN if there is no room. */
 int kin__socket_send(int fd, const char *bytes, size_t length);
 
 #endif /* KIN_TRANSPORT_SOCKET_H */

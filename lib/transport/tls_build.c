@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What is trusted: an authority, if one is given, is the only one (TR-01); an
- * empty file trusts nothing (TR-02). Any certificate of an authority ends a
- * chain, be it self-signed or not, as in Go. A server must be named by a
- * subject alternative name; the common name does not count.
+/* Trust. If an authority is given, it is the only one (TR-01); an empty file
+ * trusts nothing (TR-02). As in Go, any certificate of an authority ends a
+ * chain, self-signed or not. A subject alternative name must name the server;
+ * the common name does not count.
  *
- * What is given must be understood as a whole: a certificate that cannot be
- * parsed, a key without its certificate or one that does not fit is refused,
- * not skipped. Only in the system's bundle, which is nobody's input, broken
- * entries are passed over.
+ * Every given part must be understood as a whole. A certificate that cannot be
+ * parsed, a key without its certificate, or a key that does not fit is refused,
+ * not skipped. Only the system's bundle, which no user wrote, may have broken
+ * entries; these are skipped.
  *
- * The system's certificates come from one file, as on every distribution that
- * is still alive, read here at once. OpenSSL's default would look single files
- * up in a directory in the middle of a handshake, on the loop. */
+ * The system's certificates come from one file, as on every living
+ * distribution, which is read here at once. OpenSSL's default would look up
+ * single files in a directory during a handshake, on the loop. */
 #include "transport/tls_build.h"
 
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static const char *const part_names[KIN__TLS_PARTS] = {
     [KIN__TLS_KEY] = "client key",
 };
 
-/* The PEM text in hand: borrowed from the settings, or read into `scratch`. */
+/* The current PEM text: borrowed from the settings, or read into `scratch`. */
 typedef struct pem {
   const char *bytes;
   size_t length;
@@ -65,7 +65,7 @@ static bool refuse_part(kin__tls_build *build, kin__tls_part part,
                 is_file ? settings->file[part] : "", why);
 }
 
-/* The reason is on OpenSSL's queue. */
+/* Refuses a part for the reason on OpenSSL's queue. */
 static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
   char cause[KIN__TLS_REASON_SIZE];
   char why[KIN__TLS_REASON_SIZE + 32];
@@ -109,7 +109,7 @@ static bool read_part(kin__tls_build *build, kin__tls_part part, pem *text) {
   return read_file(build, part, settings->file[part], text);
 }
 
-/* Keys pass through here. */
+/* The text may be a key. */
 static void wipe(pem *text) {
   if (text->bytes == text->scratch && text->scratch != NULL) {
     OPENSSL_cleanse(text->scratch, text->length);
@@ -120,7 +120,7 @@ static void wipe(pem *text) {
 
 /* --- Parsing -------------------------------------------------------------- */
 
-/* Instead of OpenSSL's own, which asks the terminal. */
+/* Replaces OpenSSL's own, which asks the terminal. */
 static int on_passphrase(char *buffer, int size, int is_writing, void *asked) {
   (void)buffer;
   (void)size;
@@ -131,9 +131,9 @@ static int on_passphrase(char *buffer, int size, int is_writing, void *asked) {
 
 typedef bool (*take_certificate)(void *ctx, X509 *certificate, size_t index);
 
-/* Hands over one certificate after the other, borrowed. Returns how many there
- * were, -1 if one could not be read (unless broken ones are passed over) or
- * taken; the reason is on the queue then. */
+/* Gives each certificate to `take`, borrowed. Returns their number. Returns -1
+ * if one could not be read (unless broken ones are skipped) or taken; the
+ * reason is then on the queue. */
 static int each_certificate(kin__tls_build *build, const pem *text,
                             bool pass_over, take_certificate take, void *ctx) {
   BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->length);
@@ -151,7 +151,7 @@ static int each_certificate(kin__tls_build *build, const pem *text,
     unsigned long error = ERR_peek_last_error();
     bool is_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
                   ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-    if (is_end || pass_over) { /* it goes on behind a broken one */
+    if (is_end || pass_over) { /* continues after a broken entry */
       kin__tls_drop_errors(&build->is_starved);
     } else {
       count = -1;
@@ -184,7 +184,7 @@ static bool load_authority(kin__tls_build *build, X509_STORE *store,
          refuse_part(build, KIN__TLS_AUTHORITY, "no certificate in it");
 }
 
-/* The first that exists: SSL_CERT_FILE, OpenSSL's own, those of
+/* The first path that exists: SSL_CERT_FILE, OpenSSL's own, those of
  * distributions. */
 static const char *system_bundle(const kin__tls_settings *settings,
                                  kin__file_id *id) {
@@ -241,7 +241,7 @@ static bool load_certificate(kin__tls_build *build, SSL_CTX *context,
          refuse_part(build, KIN__TLS_CERTIFICATE, "no certificate in it");
 }
 
-/* OpenSSL's word for its absence is "unsupported". */
+/* OpenSSL reports a missing block as "unsupported". */
 static bool has_key_block(const pem *text) {
   static const char end[] = "PRIVATE KEY-----";
   return memmem(text->bytes, text->length, end, sizeof end - 1) != NULL;
@@ -300,7 +300,7 @@ static bool set_name(SSL_CTX *context, const kin__tls_settings *settings) {
          X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_PARTIAL_CHAIN) == 1;
 }
 
-/* All that does not come from the settings' files. */
+/* Sets everything that does not depend on the settings' files. */
 static SSL_CTX *new_context(const kin__tls_settings *settings) {
   static const unsigned char protocols[] = "\x08http/1.1";
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
@@ -409,7 +409,7 @@ void kin__tls_build_run(kin__tls_build *build) {
   OPENSSL_free(text.scratch);
   kin__tls_drop_errors(&build->is_starved);
   if (build->is_starved) {
-    /* OpenSSL may go on with half of a certificate. */
+    /* OpenSSL may continue with half of a certificate. */
     build->code = KIN_ENOMEM;
     snprintf(build->reason, sizeof build->reason, "%s",
              kin_strerror(KIN_ENOMEM));

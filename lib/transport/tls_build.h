@@ -10,34 +10,36 @@
 #include "transport/file.h"
 #include "transport/tls_error.h"
 
-/* From settings to an SSL_CTX, on a thread of libuv's pool: parsing the
+/* Builds an SSL_CTX from settings, on a thread of libuv's pool: parsing the
  * system's certificates takes 20 ms. The caller's allocator is not for other
- * threads, so what this needs meanwhile is OpenSSL's memory. */
+ * threads, so a build uses OpenSSL's memory. */
 
-/* Of a file, or of data; the system's bundle has 220 KB. */
+/* The bound of a file or of data; the system's bundle has 220 KB. */
 #define KIN__TLS_MAX_PEM_BYTES (2u << 20)
 
 typedef enum kin__tls_part {
-  KIN__TLS_AUTHORITY,   /* whom to trust */
+  KIN__TLS_AUTHORITY,   /* whose certificates are trusted */
   KIN__TLS_CERTIFICATE, /* of the client, with its chain */
   KIN__TLS_KEY,         /* of the client */
   KIN__TLS_PARTS
 } kin__tls_part;
 
-/* Does not change while a build runs. */
+/* Must not change while a build runs. */
 typedef struct kin__tls_settings {
   char *file[KIN__TLS_PARTS]; /* or NULL */
-  char *data[KIN__TLS_PARTS]; /* PEM, or NULL; beats the file (TR-01) */
-  char *name;      /* the host name or address that the server must prove */
-  bool is_address; /* name is one */
+  char *data[KIN__TLS_PARTS]; /* PEM, or NULL; wins over the file (TR-01) */
+  char *name;      /* the host name or address that the server's certificate
+                    * must name */
+  bool is_address; /* name is an address */
   bool is_insecure;
-  char *system_file; /* without an authority: the value of SSL_CERT_FILE */
+  char *system_file; /* the value of SSL_CERT_FILE; used if there is no
+                      * authority */
 } kin__tls_settings;
 
 typedef struct kin__tls_build {
   const kin__tls_settings *settings;
-  /* In: the files as the last build found them. Out: as this one did. Without
-   * an authority, its id is that of the system's bundle. */
+  /* In: the files as the last build found them. Out: as this build found them.
+   * Without an authority, its id is that of the system's bundle. */
   kin__file_id files[KIN__TLS_PARTS];
   bool is_forced; /* In: builds even if no file has changed. */
 
@@ -46,14 +48,14 @@ typedef struct kin__tls_build {
   bool is_empty;     /* the authority's file exists and is empty */
   bool is_starved;   /* OpenSSL was out of memory on the way */
   SSL_CTX *context;  /* NULL if unchanged or failed; the caller's */
-  int code;          /* why it failed: KIN_ETLS or KIN_ENOMEM; else 0 */
+  int code;          /* KIN_ETLS or KIN_ENOMEM if the build failed; else 0 */
   char reason[KIN__TLS_REASON_SIZE];
 } kin__tls_build;
 
-/* Blocks. Leaves nothing in OpenSSL's error queue. */
+/* Blocks. Leaves OpenSSL's error queue empty. */
 void kin__tls_build_run(kin__tls_build *build);
 
-/* Whether there are files that may change. */
+/* Whether the settings have files that may change. */
 bool kin__tls_settings_can_change(const kin__tls_settings *settings);
 
 #endif /* KIN_TRANSPORT_TLS_BUILD_H */

@@ -85,7 +85,7 @@ static bool copy(kin__net *net, char **to, const char *from) {
   return *to != NULL || from == NULL;
 }
 
-/* A final dot belongs to DNS only; certificates have none. */
+/* A final dot is DNS only; certificates have none. */
 static bool copy_name(kin__net *net, kin__tls_settings *settings,
                       const char *name) {
   size_t length = strlen(name);
@@ -97,7 +97,7 @@ static bool copy_name(kin__net *net, kin__tls_settings *settings,
   return settings->name != NULL;
 }
 
-/* Called by the host's thread and not in the pool: getenv is not safe beside
+/* Called on the host's thread, not in the pool: getenv is not safe beside
  * setenv. */
 static const char *get_environment(const char *name) {
 #ifdef __linux__
@@ -151,7 +151,7 @@ void kin__tls_context_close(kin__tls_context *context) {
   assert(kin__link_is_empty(&context->waiters));
   context->is_closing = true;
   if (context->is_working) {
-    /* Fails if it is running already; the callback comes in both cases. */
+    /* Fails if the build is running; the callback comes in both cases. */
     (void)uv_cancel((uv_req_t *)&context->work);
   }
 }
@@ -211,8 +211,8 @@ static void on_work(uv_work_t *work) {
   kin__tls_build_run(&context->build);
 }
 
-/* Takes note of the files that ctx came from; returns whether they are others
- * than those of the one before. */
+/* Stores the ids of the files that ctx was built from. Returns whether they
+ * differ from those of the last ctx. */
 static bool note_files(kin__tls_context *context) {
   bool is_other = false;
   for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
@@ -248,8 +248,8 @@ static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
   }
 }
 
-/* There is a context already, and it stays. What could not be read is tried
- * again, changed or not. */
+/* The present context stays. The next build is forced, so that the unreadable
+ * file is tried again, changed or not. */
 static void keep(kin__tls_context *context, const char *reason) {
   context->is_suspect = true;
   if (strcmp(context->reason, reason) != 0) {
@@ -266,7 +266,8 @@ static void take_result(kin__tls_context *context) {
     return;
   }
   if (context->ctx != NULL && build->context != NULL && build->is_empty) {
-    SSL_CTX_free(build->context); /* AU-04: it is being written, most likely */
+    SSL_CTX_free(build->context); /* AU-04: the file is probably being
+                                   * written */
     build->context = NULL;
     keep(context, "certificate authority file is empty");
   } else if (build->context != NULL) {
@@ -303,14 +304,14 @@ static void start_work(kin__tls_context *context, bool is_forced) {
   kin__net_hold(context->net);
   int err =
       uv_queue_work(context->net->loop, &context->work, on_work, on_worked);
-  assert(err == 0); /* it fails for want of a callback only */
+  assert(err == 0); /* fails only without a callback */
   (void)err;
 }
 
-/* A context that failed to be made is made again for each connection; one that
- * is there is looked at once a second. If it is under suspicion, even if no
- * file can have changed: short of memory, OpenSSL may have taken a certificate
- * for unusable without saying so. */
+/* If there is no context, every connection has it built. If there is one, its
+ * files are looked at once a second. After a failed connection this also
+ * applies if no file can change: short of memory, OpenSSL may have skipped a
+ * certificate silently. */
 static bool is_due(const kin__tls_context *context) {
   if (context->ctx == NULL) {
     return true;

@@ -96,7 +96,8 @@ static void format_time(const ASN1_TIME *time, char *text, size_t size) {
   }
 }
 
-/* A DNS name or an address; false for other kinds, and for what is no text. */
+/* Formats a DNS name or an address. Returns false for other kinds and for bytes
+ * that are no text. */
 static bool format_alternative(const GENERAL_NAME *name, char *text,
                                size_t size) {
   int type;
@@ -160,7 +161,7 @@ static void describe_mismatch(const X509 *certificate, const char *wanted,
   }
 }
 
-/* "certificate", or "certificate of its issuer CN=..." further up. */
+/* "certificate", or "certificate of its issuer CN=..." further up the chain. */
 static void format_which(X509_STORE_CTX *store, const X509 *certificate,
                          char *text, size_t size) {
   if (X509_STORE_CTX_get_error_depth(store) == 0) {
@@ -267,7 +268,7 @@ static bool is_about_our_certificate(int alert) {
   }
 }
 
-/* OpenSSL 3.0 has no name for one of those that matter. */
+/* OpenSSL 3.0 has no name for one alert that matters. */
 static const char *alert_name(int alert) {
   return alert == SSL_AD_CERTIFICATE_REQUIRED
              ? "certificate required"

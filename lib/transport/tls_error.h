@@ -7,28 +7,29 @@
 
 #include <openssl/types.h>
 
-/* OpenSSL's failures in words that say what to mend. A certificate's names come
- * from the peer: only printable ASCII gets through, and only so much of it. */
+/* OpenSSL's failures as texts that tell the user how to fix them. A
+ * certificate's names come from the peer: only printable ASCII is copied, up to
+ * a bound. */
 
 #define KIN__TLS_REASON_SIZE 224
 
-/* Takes all of this thread's errors off OpenSSL's queue. The oldest one, which
- * is the cause, becomes the text. Returns KIN_ENOMEM if memory was out, else
- * KIN_ETLS, also if the queue was empty. */
+/* Takes all of this thread's errors off OpenSSL's queue. The oldest, which is
+ * the cause, becomes the text. Returns KIN_ENOMEM if memory was out, else
+ * KIN_ETLS, also for an empty queue. */
 int kin__tls_take_error(char *reason, size_t size);
 
-/* The same without words: *is_memory is set if memory was out, else left
- * alone. */
+/* The same without a text. Sets *is_memory if memory was out, and never clears
+ * it. */
 void kin__tls_drop_errors(bool *is_memory);
 
-/* Why verification has just refused a certificate; `wanted` is the name or
- * address it should be for. */
+/* The reason why verification has just refused a certificate. `wanted` is the
+ * name or address that the certificate should be for. */
 void kin__tls_describe_refusal(X509_STORE_CTX *store, const char *wanted,
                                char *reason, size_t size);
 
-/* What is known about a connection that failed. */
+/* The known facts about a connection that failed. */
 typedef struct kin__tls_failure {
-  const unsigned char *first; /* the first bytes that the server has sent */
+  const unsigned char *first; /* the first bytes from the server */
   size_t first_length;
   bool is_established;  /* the handshake was over */
   bool has_certificate; /* of the client */

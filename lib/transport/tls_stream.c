@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL between a connection and its owner. It reads the wire bytes of a step
- * where recv has put them, by a BIO that is nothing but a cursor, and writes to
- * the connection, which takes all or fails. So only reading can come to a halt,
- * when the step's bytes are used up, and a handshake is resumed by the next
- * ones.
+/* OpenSSL between a connection and its owner. OpenSSL reads a step's wire bytes
+ * in recv's buffer, through a BIO that is only a cursor. It writes to the
+ * connection, which takes all bytes or fails. So only reading can pause, when
+ * the step's bytes are used up, and the next bytes resume a handshake.
  *
- * Each receive() goes on until OpenSSL asks for more. Afterwards OpenSSL holds
- * at most the beginning of a record, and no plain byte waits for a socket that
- * may never become readable again. One recv bounds the work of a step.
+ * Each receive() continues until OpenSSL asks for more. Afterwards OpenSSL
+ * holds at most the beginning of a record. So no plain byte waits for a socket
+ * that may never become readable again. One recv bounds the work of a step.
  *
- * OpenSSL keeps its errors in a queue of the thread, which is the host's too,
- * and takes what it finds there for its own: the queue is emptied before each
- * call and after each step. */
+ * OpenSSL keeps its errors in a queue of the thread, which the host shares, and
+ * takes any entry for its own. So the queue is emptied before each call and
+ * after each step. */
 #include "transport/tls_stream.h"
 
 #include <assert.h>
@@ -38,15 +37,15 @@
 typedef struct tls_stream {
   kin__stream base;
   kin__tls_context *context;
-  unsigned generation; /* of the context, when ssl was made */
+  unsigned generation; /* of the context when ssl was made */
   SSL *ssl;
 
-  const char *in; /* wire bytes of this step, not yet read; else NULL */
+  const char *in; /* wire bytes of this step still to read; else NULL */
   size_t in_length;
-  unsigned char first[5]; /* from the server */
+  unsigned char first[5]; /* the first bytes from the server */
   size_t first_length;
 
-  int write_error; /* of the connection, on its way through OpenSSL */
+  int write_error; /* an error of the connection, passed through OpenSSL */
   bool is_broken;  /* OpenSSL has failed: only free is legal */
   char refusal[KIN__TLS_REASON_SIZE]; /* why the certificate was refused */
 } tls_stream;
@@ -98,7 +97,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer) {
 }
 
 BIO_METHOD *kin__tls_stream_new_bio_method(void) {
-  /* Without an index of its own: OpenSSL has 127 of them for a process. */
+  /* Without a type index of its own: a process has only 127 of them. */
   BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "kinformer");
   if (method != NULL) {
     BIO_meth_set_create(method, bio_create);
@@ -118,7 +117,7 @@ static int set_error(tls_stream *stream, int code, const char *reason) {
   return kin__conn_set_error(stream->base.conn, code, KIN_CLASS_TLS, text);
 }
 
-/* OpenSSL has given up. */
+/* OpenSSL has failed. */
 static int fail(tls_stream *stream) {
   kin__tls_failure failure = {
       .first = stream->first,
@@ -139,7 +138,8 @@ static int fail(tls_stream *stream) {
                    stream->refusal[0] != '\0' ? stream->refusal : reason);
 }
 
-/* Called in the handshake for each fault of a chain; the first one ends it. */
+/* Called in the handshake for each fault of a chain. The first fault ends the
+ * handshake. */
 static int on_verify(int is_good, X509_STORE_CTX *store) {
   if (!is_good) {
     SSL *ssl =
@@ -172,7 +172,7 @@ static void log_handshake(tls_stream *stream) {
                  SSL_session_reused(stream->ssl) ? ", resumed" : "");
 }
 
-/* Goes on as far as the bytes last, and tells the owner when it is done. */
+/* Continues as far as the bytes last. Calls kin__conn_ready when done. */
 static int shake_hands(tls_stream *stream) {
   ERR_clear_error();
   int result = SSL_do_handshake(stream->ssl);
@@ -190,8 +190,8 @@ static int shake_hands(tls_stream *stream) {
 
 /* --- Records -------------------------------------------------------------- */
 
-/* Fills the shared buffer as far as it goes. *result: 0, the bytes are used up;
- * MORE, there may be more; KIN__STREAM_ENDED; or a negative code. */
+/* Fills the shared buffer as far as possible. *result: 0, the bytes are used
+ * up; MORE, there may be more; KIN__STREAM_ENDED; or a negative code. */
 static size_t fill(tls_stream *stream, char *plain, int *result) {
   size_t used = 0;
   *result = MORE;
@@ -240,7 +240,7 @@ static void note_first(tls_stream *stream, const char *bytes, size_t length) {
 /* --- The stream ----------------------------------------------------------- */
 
 static int tls_open(kin__stream *base) {
-  int err = shake_hands(self(base)); /* begins it */
+  int err = shake_hands(self(base)); /* begins the handshake */
   ERR_clear_error();
   return err;
 }
@@ -264,8 +264,8 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
   return err;
 }
 
-/* The end of the socket is the end of the stream only if the server has said so
- * (close_notify); anybody can cut a connection. */
+/* The end of the socket is the end of the stream only after the server's
+ * close_notify: an attacker can cut a connection. */
 static int tls_end(kin__stream *base) {
   tls_stream *stream = self(base);
   if (base->conn->is_ready) {
@@ -291,7 +291,7 @@ static void tls_close(kin__stream *base) {
   tls_stream *stream = self(base);
   if (base->conn->is_ready && !stream->is_broken) {
     ERR_clear_error();
-    (void)SSL_shutdown(stream->ssl); /* the peer's answer is not waited for */
+    (void)SSL_shutdown(stream->ssl); /* the peer's answer is not awaited */
     ERR_clear_error();
   }
 }

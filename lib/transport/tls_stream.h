@@ -9,16 +9,16 @@
 
 struct kin__tls_context;
 
-/* TLS as a client, on the context's current SSL_CTX, which must be there. The
- * stream is freed by its ops. Errors: KIN_ENOMEM. */
+/* A TLS client on the context's current SSL_CTX, which must be there. The
+ * stream's ops free the stream. Errors: KIN_ENOMEM. */
 int kin__tls_stream_new(kin__stream **out, struct kin__tls_context *context);
 
-/* For the context: how the streams' SSL objects reach their connections. NULL
- * if out of memory. */
+/* For the context: the BIO that connects a stream's SSL object to its
+ * connection. NULL if out of memory. */
 BIO_METHOD *kin__tls_stream_new_bio_method(void);
 
-/* The context that an SSL object of ours belongs to, and the generation of the
- * SSL_CTX that it was made with. */
+/* The context of an SSL object of ours, and the generation of the SSL_CTX that
+ * the object was made with. */
 struct kin__tls_context *kin__tls_stream_context(const SSL *ssl,
                                                  unsigned *generation);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Server addresses come from people and files, so what is not understood is
- * refused rather than repaired: a query that is dropped or a port that is
- * ignored sends every request to the wrong place. Only the characters that may
- * stand in a request line and a Host field get through. Internationalized
- * names must be given in their ASCII form, and IPv6 zones are not supported. */
+/* Server addresses come from people and files, so an address that is not
+ * understood is refused, not repaired. Dropping a query or ignoring a port
+ * would send every request to the wrong place. Only characters that may stand
+ * in a request line and a Host field are accepted. Internationalized names must
+ * be given in their ASCII form. IPv6 zones are not supported. */
 #include "transport/url.h"
 
 #include <stdio.h>
@@ -82,7 +82,7 @@ static bool is_path(kin_str path) {
   return true;
 }
 
-/* Takes "http://" or "https://" off the front. */
+/* Removes "http://" or "https://" from the front. */
 static bool take_scheme(kin_str *rest, parts *out) {
   static const char *const schemes[] = {"http://", "https://"};
   for (int i = 0; i < 2; i++) {
@@ -98,7 +98,7 @@ static bool take_scheme(kin_str *rest, parts *out) {
   return false;
 }
 
-/* Takes the host off the front of "host[:port]". */
+/* Removes the host from the front of "host[:port]". */
 static bool take_host(kin_str *rest, parts *out) {
   const char *end = NULL;
   if (rest->length > 0 && rest->data[0] == '[') {

@@ -17,8 +17,8 @@ typedef struct kin__url {
 } kin__url;
 
 /* Parses "http[s]://host[:port][/prefix]". Host names are letters, digits, '-',
- * '.' and '_'; user info, query and fragment are refused (RQ-01 drops the last
- * two; refusing tells the user). Errors: KIN_EURL, KIN_ENOMEM. */
+ * '.' and '_'. User info, query and fragment are refused. (RQ-01 drops the last
+ * two; a refusal tells the user.) Errors: KIN_EURL, KIN_ENOMEM. */
 int kin__url_parse(kin__url *url, const kin_allocator *allocator,
                    const char *text);
 void kin__url_finish(kin__url *url, const kin_allocator *allocator);

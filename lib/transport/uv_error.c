@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* uv_strerror and uv_err_name allocate, and leak, for codes that libuv does not
- * know; their _r variants need a caller's buffer. kin_strerror promises a
- * static text, so the tables are expanded here from libuv's own list. */
+/* uv_strerror and uv_err_name allocate and leak for codes that libuv does not
+ * know. Their _r variants need a caller's buffer. kin_strerror promises a
+ * static text, so the tables are built here from libuv's own list. */
 #include "base/error.h"
 
 #include <uv.h>

@@ -6,14 +6,16 @@
 
 #include "base/link.h"
 
-/* Somebody who waits for something that is made off the loop: a token that is
- * being read, a TLS context. It asks with its waiter; the answer may be
- * KIN__PENDING, then it is called when the thing is there or could not be made,
- * and asks again. Who asks with a waiter that has been served gets what there
- * is, and never waits a second time. */
+/* Waits for a value that is made off the loop: a token that is being read, a
+ * TLS context. A caller asks with its waiter. If the answer is KIN__PENDING,
+ * the waiter is called when the value is there or could not be made, and the
+ * caller asks again.
+ *
+ * A waiter is served at most once. After that, asking again returns the current
+ * value at once. */
 typedef struct kin__waiter {
-  kin__link node; /* in the maker's list iff it waits */
-  /* Schedules and returns: nothing else may happen in it. */
+  kin__link node; /* in the maker's list iff the waiter waits */
+  /* May only schedule a task. */
   void (*cb)(struct kin__waiter *waiter);
   bool is_served;
 } kin__waiter;
@@ -28,13 +30,13 @@ static inline void kin__waiter_init(kin__waiter *waiter,
   waiter->is_served = false;
 }
 
-/* It is not called any more, and may wait again. */
+/* Removes the waiter from the queue. The waiter can be queued again. */
 static inline void kin__waiter_reset(kin__waiter *waiter) {
   kin__link_remove(&waiter->node);
   waiter->is_served = false;
 }
 
-/* Calls all that wait. */
+/* Calls all waiters of the queue. */
 static inline void kin__waiters_serve(kin__link *waiters) {
   while (!kin__link_is_empty(waiters)) {
     kin__waiter *waiter = KIN__CONTAINER_OF(waiters->next, kin__waiter, node);

@@ -23,7 +23,8 @@ static bool is_continuation(const char *c, const char *end) {
   return c < end && ((unsigned char)*c & 0xc0) == 0x80;
 }
 
-/* Takes a character of two to four bytes off; 0 if it is none. */
+/* Removes a character of two to four bytes from the front; 0 if there is
+ * none. */
 static uint32_t take_wide(const char **at, const char *end) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   unsigned char first = (unsigned char)**at;
@@ -44,7 +45,7 @@ static uint32_t take_wide(const char **at, const char *end) {
   return is_character ? c : 0;
 }
 
-/* UTF-8 without control characters: it may go to a terminal. */
+/* UTF-8 without control characters, because it may go to a terminal. */
 static bool is_text(kin_str s) {
   const char *at = s.data;
   const char *end = at + s.length;
@@ -111,7 +112,7 @@ static bool take_quoted(kin__warning_line *line, kin_str *text) {
   return is_text(*text);
 }
 
-/* A date, which nobody asks for, and a comma, if more follows. */
+/* A date, which is ignored, and a comma if more follows. */
 static bool take_end(kin__warning_line *line) {
   skip_blanks(line);
   if (line->at < line->end && *line->at == '"') {
@@ -143,15 +144,15 @@ bool kin__warning_next(kin__warning_line *line, kin__warning *warning) {
   return is_good;
 }
 
-/* --- Where they go -------------------------------------------------------- */
+/* --- Their destination ---------------------------------------------------- */
 
 typedef struct pending {
-  kin__link node; /* in warnings->pending until it is told */
+  kin__link node; /* in warnings->pending until its callback */
   kin_warning warning;
   char strings[];
 } pending;
 
-/* Not in the middle of a character. */
+/* The length of the longest prefix that splits no character. */
 static size_t cut(kin_str s, size_t most) {
   if (s.length <= most) {
     return s.length;
@@ -170,7 +171,7 @@ static char *put(char *to, const char **string, kin_str s) {
   return to + s.length + 1;
 }
 
-/* What there is no memory for is lost. */
+/* If memory is out, the warning is lost. */
 static void keep(kin__warnings *warnings, const kin__warning *warning,
                  kin_str path) {
   size_t size = sizeof(pending) + warning->agent.length + warning->text.length +
@@ -191,7 +192,7 @@ static void keep(kin__warnings *warnings, const kin__warning *warning,
   kin__sched_add(warnings->sched, &warnings->task);
 }
 
-/* Remembers the text; true if it is a new one. */
+/* Remembers the text; returns true for a new one. */
 static bool is_news(kin__warnings *warnings, kin_str text) {
   uint32_t hash = kin__hash(&warnings->seed, text);
   uint32_t count = warnings->logged_count;
@@ -245,7 +246,7 @@ static pending *take_pending(kin__warnings *warnings) {
   return p;
 }
 
-/* The callback may close the client, which stops them. */
+/* The callback may close the client, which stops the warnings. */
 static bool tell_one(kin__task *task) {
   kin__warnings *warnings = KIN__CONTAINER_OF(task, kin__warnings, task);
   pending *p = take_pending(warnings);
