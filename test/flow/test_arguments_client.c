@@ -392,8 +392,25 @@ static void test_fake_sources(void **state) {
               kin_informer_open(&out, w->client, &w->informer_options));
 }
 
+/* With good arguments the public function does what its core does. */
+static void test_follows_on_a_client(void **state) {
+  world *w = *state;
+  kin_informer *informer = NULL;
+  assert_int_equal(kin_informer_follow(&informer, w->client,
+                                       &w->informer_options,
+                                       &w->listener_options),
+                   0);
+  assert_non_null(informer);
+  assert_int_equal(kin_informer_start(informer), KIN_EALREADY);
+  assert_int_equal(kin_informer_follow(NULL, w->client, &w->informer_options,
+                                       &w->listener_options),
+                   0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_follows_on_a_client, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(test_clients_and_informers, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_measured, set_up, tear_down),

@@ -329,6 +329,16 @@ static void test_queue_fifo_add_if_not_present(void **state) {
   open_fifo(&rig);
   queue_rig_do(&rig, "A:foo@2 A:bar@1 I:foo@1 I:baz@3");
   queue_rig_drain(&rig, "A:foo@2 | A:bar@1 | A:baz@3");
+  kin_object *object = object_keyed(NULL, "foo", 1);
+  kin_delta item = {
+      .type = KIN_DELTA_ADDED, .key = kin_object_key(object), .object = object};
+  for (int i = 0; i < 2; i++) { /* the second time it is queued */
+    assert_int_equal(
+        kin_queue_add_if_not_present(rig.queue, &(kin_deltas){&item, 1}), 0);
+    assert_int_equal(kin_queue_count(rig.queue), 1);
+  }
+  kin_object_unref(object);
+  queue_rig_drain(&rig, "A:foo@1");
   queue_rig_close(&rig);
 }
 

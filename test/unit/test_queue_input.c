@@ -42,6 +42,10 @@ static void test_queue_input_defaults(void **state) {
     assert_int_equal(makers[i](&queue, &options), 0);
     assert_string_equal(kin_queue_name(queue), names[i]);
     kin_queue_free(queue);
+    options.name = "q";
+    assert_int_equal(makers[i](&queue, &options), 0);
+    assert_string_equal(kin_queue_name(queue), "q");
+    kin_queue_free(queue);
   }
   kin_queue_free(NULL);
 }
