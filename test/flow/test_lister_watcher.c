@@ -343,6 +343,38 @@ static void test_same_version_of_another_object(void **state) {
   source_rig_close(&f);
 }
 
+/* SI-21: an object without a uid, or without a version, is never taken as
+ * unchanged. */
+static void test_objects_without_identity(void **state) {
+  (void)state;
+  static const char *const first[] = {
+      "{'metadata':{'name':'b','resourceVersion':'6'},'x':1}",
+      "{'metadata':{'name':'b','uid':'u-b'},'x':1}"};
+  static const char *const second[] = {
+      "{'metadata':{'name':'b','resourceVersion':'6'},'x':2}",
+      "{'metadata':{'name':'b','uid':'u-b'},'x':2}"};
+  for (size_t i = 0; i < 2; i++) {
+    source_rig f;
+    source_rig_open_watching(&f);
+    hand_source_fail(&f.source, 410, "Expired", true);
+    script_advance(&f.vh.script, 3000);
+    kin_object *before = object_of(NULL, first[i]);
+    kin_object *after = object_of(NULL, second[i]);
+    assert_int_equal(kin_feed_item(f.source.feed, before), 0);
+    hand_source_list_end(&f.source, "6", "");
+    hand_source_fail(&f.source, 410, "Expired", true);
+    script_advance(&f.vh.script, 10000);
+    assert_int_equal(kin_feed_item(f.source.feed, after), 0);
+    hand_source_list_end(&f.source, "7", "");
+    const kin_object *cached =
+        kin_store_get_key(kin_informer_store(f.informer), "b");
+    assert_ptr_equal(cached, after);
+    kin_object_unref(before);
+    kin_object_unref(after);
+    source_rig_close(&f);
+  }
+}
+
 /* A change that waits in the queue counts before what is cached. So an object
  * that goes and comes back as it was, both before the queue is processed, is
  * there in the end; the add that looks unchanged is not dropped. */
@@ -533,6 +565,7 @@ int main(void) {
       cmocka_unit_test(test_pause_while_held),
       cmocka_unit_test(test_unchanged_objects_are_kept),
       cmocka_unit_test(test_same_version_of_another_object),
+      cmocka_unit_test(test_objects_without_identity),
       cmocka_unit_test(test_unchanged_but_for_the_queue),
       cmocka_unit_test(test_received_bytes),
       cmocka_unit_test(test_watch_list),
