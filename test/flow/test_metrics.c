@@ -255,7 +255,7 @@ static void test_coalesced(void **state) {
 /* --- Text ----------------------------------------------------------------- */
 
 typedef struct page {
-  char text[64 << 10];
+  char text[256 << 10];
   size_t length;
   int fail_after; /* pieces; -1: never */
 } page;
@@ -444,6 +444,32 @@ static void test_text_costs(void **state) {
   iw_finish(&w);
 }
 
+/* A name of 255 bytes is in every sample, whole. */
+static void test_text_of_the_longest_name(void **state) {
+  (void)state;
+  iw_world w;
+  open_world(&w, 1);
+  char label[300] = "informer=\"";
+  size_t begin = strlen(label);
+  memset(label + begin, 'n', 255);
+  label[begin + 255] = '\0';
+  static page p;
+  p = (page){.fail_after = -1};
+  kin_metrics_source source = {w.informer, label + begin};
+  assert_int_equal(kin_metrics_write(NULL, &source, 1, write_page, &p), 0);
+  strcat(label, "\"");
+  size_t samples = 0;
+  for (char *line = strtok(p.text, "\n"); line != NULL;
+       line = strtok(NULL, "\n")) {
+    if (line[0] != '#') {
+      assert_non_null(strstr(line, label));
+      samples++;
+    }
+  }
+  assert_true(samples > 100);
+  iw_finish(&w);
+}
+
 static void test_text_fails(void **state) {
   (void)state;
   iw_world w;
@@ -484,6 +510,7 @@ int main(void) {
       cmocka_unit_test(test_text),
       cmocka_unit_test(test_text_of_each),
       cmocka_unit_test(test_text_costs),
+      cmocka_unit_test(test_text_of_the_longest_name),
       cmocka_unit_test(test_text_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
