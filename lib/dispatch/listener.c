@@ -289,7 +289,7 @@ static void run_slice(kin_listener *listener) {
   uint32_t max_work = kin__sched_pieces(dispatcher->sched, STEP_WORK);
   uint32_t batch = 1;
   do {
-    if (kin__listener_queue_count(&listener->queue) < KIN__FEED_BELOW &&
+    if (kin__listener_queue_count(&listener->queue) < KIN__REPLAY_BELOW &&
         kin__listener_can_replay(listener)) {
       work += kin__listener_replay(listener);
       now = kin__clock_ns(dispatcher->clock);

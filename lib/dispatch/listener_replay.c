@@ -86,7 +86,8 @@ static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
                      kin_event_type type) {
   kin__dispatcher *dispatcher = listener->dispatcher;
   uint32_t first = *cursor;
-  kin__slice slice = kin__slice_begin_small(dispatcher->sched, KIN__FEED_SLOTS);
+  kin__slice slice =
+      kin__slice_begin_small(dispatcher->sched, KIN__REPLAY_SLOTS);
   for (; *cursor < end && kin__slice_next(&slice); ++*cursor) {
     kin_object *object = kin__store_at(dispatcher->store, *cursor)->object;
     if (object == NULL || (listener->filter != NULL &&

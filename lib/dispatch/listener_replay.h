@@ -26,11 +26,11 @@ static inline bool kin__listener_can_replay(const kin_listener *listener) {
 }
 
 /* Queues the objects of the next slots. Returns the number of slots visited, at
- * most KIN__FEED_SLOTS and one slice. Pauses for a while without memory. */
+ * most KIN__REPLAY_SLOTS and one slice. Pauses for a while without memory. */
 uint32_t kin__listener_replay(kin_listener *listener);
 
 /* Replay and resync fill only queues shorter than this. */
-#define KIN__FEED_BELOW 64u
-#define KIN__FEED_SLOTS 128u
+#define KIN__REPLAY_BELOW 64u
+#define KIN__REPLAY_SLOTS 128u
 
 #endif /* KIN_DISPATCH_LISTENER_REPLAY_H */

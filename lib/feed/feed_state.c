@@ -8,9 +8,9 @@
 #define STALE_AFTER_MS 60000u
 
 static bool is_failing_long(const kin_feed *feed) {
-  const kin__listwatch *reflector = &feed->listwatch;
-  return reflector->failures > 0 &&
-         kin__env_now_ms(feed->env) - reflector->failing_since_ms >=
+  const kin__listwatch *listwatch = &feed->listwatch;
+  return listwatch->failures > 0 &&
+         kin__env_now_ms(feed->env) - listwatch->failing_since_ms >=
              STALE_AFTER_MS;
 }
 
@@ -38,10 +38,10 @@ static bool is_turned_away(const kin_feed *feed, kin_state *state) {
 }
 
 static kin_state compute_state(const kin_feed *feed) {
-  const kin__listwatch *reflector = &feed->listwatch;
+  const kin__listwatch *listwatch = &feed->listwatch;
   kin_state state;
-  if (reflector->state == KIN__LISTWATCH_IDLE ||
-      reflector->state == KIN__LISTWATCH_STOPPED) {
+  if (listwatch->state == KIN__LISTWATCH_IDLE ||
+      listwatch->state == KIN__LISTWATCH_STOPPED) {
     return KIN_STATE_IDLE;
   }
   if (is_turned_away(feed, &state)) {
@@ -53,14 +53,14 @@ static kin_state compute_state(const kin_feed *feed) {
   if (is_stale(feed)) {
     return KIN_STATE_STALE;
   }
-  if (reflector->state == KIN__LISTWATCH_WATCHING) {
+  if (listwatch->state == KIN__LISTWATCH_WATCHING) {
     return KIN_STATE_LIVE;
   }
   /* The first watch, and the watch after a regular end, open within a round
    * trip; so does a watch after a verify. The state stays meanwhile. */
   bool was_well =
       feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
-  return reflector->failures == 0 && was_well ? feed->state
+  return listwatch->failures == 0 && was_well ? feed->state
                                               : KIN_STATE_RECONNECTING;
 }
 

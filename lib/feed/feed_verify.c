@@ -16,9 +16,9 @@ static void verify(kin_feed *feed, const char *target) {
 }
 
 static bool can_verify(const kin_feed *feed) {
-  const kin__listwatch *reflector = &feed->listwatch;
-  return reflector->state == KIN__LISTWATCH_WATCHING &&
-         !reflector->verify.is_open;
+  const kin__listwatch *listwatch = &feed->listwatch;
+  return listwatch->state == KIN__LISTWATCH_WATCHING &&
+         !listwatch->verify.is_open;
 }
 
 int kin__feed_verify(kin_feed *feed, const char *target) {

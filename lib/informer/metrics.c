@@ -18,7 +18,7 @@ static_assert((int)KIN__LOST_EXPIRED == KIN_RELIST_EXPIRED &&
                   (int)KIN__LOST_VERIFY == KIN_RELIST_VERIFY &&
                   (int)KIN__LOST_INTERNAL == KIN_RELIST_INTERNAL &&
                   (int)KIN__LOST_REASONS == KIN_RELIST_REASONS,
-              "the reflector's reasons are the public ones");
+              "the machine's reasons are the public ones");
 
 uint64_t kin_histogram_bound(size_t n) {
   return n < KIN_HISTOGRAM_BUCKETS - 1 ? UINT64_C(1) << (2 * n) : UINT64_MAX;

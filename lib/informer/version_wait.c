@@ -131,17 +131,17 @@ static void on_place(kin__timer *place) {
 /* The position, or a newer version verified since the last list. "" while
  * unknown, and while versions repeat. */
 static const char *position_of(const kin__scope *scope) {
-  const kin__listwatch *reflector = &scope->feed.listwatch;
+  const kin__listwatch *listwatch = &scope->feed.listwatch;
   const kin__scope_waits *waits = &scope->waits;
-  if (reflector->versions_repeat || reflector->version[0] == '\0') {
+  if (listwatch->versions_repeat || listwatch->version[0] == '\0') {
     return "";
   }
   bool is_verified =
       waits->verified[0] != '\0' && waits->lists == scope->feed.counters.lists;
   return is_verified &&
-                 kin__version_is_before(reflector->version, waits->verified)
+                 kin__version_is_before(listwatch->version, waits->verified)
              ? waits->verified
-             : reflector->version;
+             : listwatch->version;
 }
 
 static bool is_number(const char *version) {
