@@ -23,7 +23,7 @@
 
 enum { KIN__ITEM_LEVELS = 66, KIN__ITEM_KEY_SIZE = 512 };
 
-/* What a decoder needs of an object; bits. */
+/* The parts of an object that a decoder asks for; bits. */
 enum {
   KIN__ITEM_ASK = 1,         /* sink->known may be asked */
   KIN__ITEM_ANNOTATIONS = 2, /* look for k8s.io/initial-events-end */

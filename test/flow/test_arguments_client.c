@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What test_arguments.c does, for all that lives on a client, and for the
- * source of tests. */
+/* NULL and wrong arguments, as in test_arguments.c: the functions of clients and
+ * their members, and of the fake source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of a client come to: their defaults, the most that each may
- * be, that they are copied, and the numbers that kin_client_get_stats gives of
- * them. Proves the promises of kin_client_options, of kin_client_ref, and of
+/* The options of a client: defaults, upper limits and copies, and their effect on
+ * the numbers of kin_client_get_stats. Proves the promises of kin_client_options, of kin_client_ref, and of
  * kin_client_stats. CN-07, RQ-07, RR-09. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -404,7 +403,7 @@ static void test_lists_at_a_time(void **state) {
   }
 }
 
-/* One that takes longer than list_turn_ms no longer counts. */
+/* A list that takes longer than list_turn_ms gives its turn back. */
 static void test_overdue(void **state) {
   (void)state;
   bench b;

@@ -14,7 +14,7 @@
 #include "support/objects.h"
 #include "cache/controller.h"
 
-/* What a controller takes from its options, and what it says with them. */
+/* The options of a controller: copies, limits, and the calls of its callbacks. */
 
 /* Names of 255 bytes, and no longer, whichever way is used. */
 static void test_controller_long_names(void **state) {
@@ -194,7 +194,8 @@ static int positive(kin_queue *queue, kin_queue_item *item, void *data) {
   return 7;
 }
 
-/* What is told is negative, also for an answer that is no error code. */
+/* The error callback gets a negative code, also if the process function has
+ * answered with a positive number. */
 static void test_controller_tells_errors(void **state) {
   (void)state;
   cw_world w;
@@ -294,8 +295,8 @@ static bool is_mine(const cw_world *w, const char *key) {
   return object != NULL && kin_object_uid(object).length == 0;
 }
 
-/* What a program writes into the store is there until the next event of the
- * key, or the next list. */
+/* An object that the program writes into the store stays there until the next
+ * event of its key, or the next list. */
 static void test_controller_store_is_written(void **state) {
   (void)state;
   for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {

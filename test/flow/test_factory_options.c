@@ -268,8 +268,8 @@ static void test_factory_names(void **state) {
   fw_finish(&w);
 }
 
-/* What an informer brings of its own is for the first time that it is asked
- * for; data alone means that it wants no callbacks. */
+/* The own options of an informer count when it is first asked for. Options with
+ * data alone turn the callbacks off. */
 static void test_factory_own_options(void **state) {
   (void)state;
   static const char *const even[] = {"even"};
@@ -308,9 +308,8 @@ static void count_call(void *data) {
   ++*(int *)data;
 }
 
-/* What the options point to is the caller's again at once, but for the name, of
- * which there is a reference; 4,096 periods are not too many. A close that is
- * refused calls nothing back. */
+/* The factory copies its options, and takes a reference of the name. It accepts
+ * 4,096 periods. A refused close makes no callback. */
 static void test_factory_copies(void **state) {
   (void)state;
   static kin_factory_resync resyncs[4096];

@@ -79,8 +79,7 @@ static void test_follows(void **state) {
   assert_int_equal(c.closed, 1);
 }
 
-/* What is wrong with the listener leaves no informer behind, and calls nothing
- * back. Twice. */
+/* A refused listener leaves no informer behind and makes no callback. Twice. */
 static void test_refused(void **state) {
   (void)state;
   virtual_host vh;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of an informer come to: their defaults, the most that each
- * may be, that they are copied, and what is stored of an object. Proves the
+/* The options of an informer: defaults, upper limits and copies, and the parts of
+ * an object that are stored. Proves the
  * promises of kin_informer_options. RL-01, RQ-04. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -326,7 +326,7 @@ static void test_source_objects_are_kept(void **state) {
 
 /* --- How new -------------------------------------------------------------- */
 
-/* What each list asks for: the first, and one after the position was lost. */
+/* The version that the first list asks for, and a list after a lost position. */
 static void test_consistency(void **state) {
   (void)state;
   static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What an informer says of its scopes: kin_status, changes of state, failures.
+/* The reports of an informer on its scopes: kin_status, states and failures.
  * Proves the promises of kin_status, kin_state_cb, kin_error_cb and
  * kin_error_event. */
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void test_ages(void **state) {
   iw_finish(&w);
 }
 
-/* What a list has brought before it is complete. */
+/* The status counts the objects of a list that is not complete yet. */
 static void test_staged(void **state) {
   (void)state;
   static const char half[] =
@@ -446,7 +446,7 @@ static void on_closed_of_options(void *data) {
   strcat(((endings *)data)->log, "options ");
 }
 
-/* What is told of the end, in this order, and not inside the call. */
+/* The callbacks of the end come in this order, and not inside the call. */
 static void test_end(void **state) {
   (void)state;
   endings e = {.log = ""};

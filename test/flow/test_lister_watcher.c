@@ -448,7 +448,7 @@ static void test_deadline(void **state) {
   source_rig_close(&f);
 }
 
-/* What is called inside kin_informer_start, and what is not. */
+/* Callbacks that come inside kin_informer_start, and callbacks that do not. */
 typedef struct start_world {
   virtual_host vh;
   hand_source source;

@@ -217,7 +217,7 @@ static void test_types_that_are_no_events(void **state) {
   }
 }
 
-/* What an informer asks a source for, and how it is answered. */
+/* The requests of an informer to its source, and the answers. */
 typedef struct asked {
   virtual_host vh;
   kin_informer *informer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of a pager do, and what its result says. */
+/* The options of a pager, and its result. */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -35,7 +35,7 @@ static int no_change(const kin_object *in, kin_object_builder *out,
   return 0;
 }
 
-/* What a list alone cannot use is refused, not ignored. */
+/* A pager refuses options that have no meaning for one list. */
 static void test_pager_options_without_meaning(void **state) {
   (void)state;
   for (int i = 0; i < 7; i++) {
@@ -290,7 +290,7 @@ static void open_noting(pager_world *w) {
   told = (result){0};
 }
 
-/* What ended the list, in all its parts. */
+/* The result of a pager has every part of the failure that ended its list. */
 static void test_pager_options_result(void **state) {
   (void)state;
   pager_world w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of a public reflector do, and what is not one of them. */
+/* The options of a public reflector, and options that it refuses. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void no_mutation(kin_informer *informer, const kin_mutation *mutation,
   (void)data;
 }
 
-/* What only an informer does is refused, not ignored. */
+/* A reflector refuses options that only an informer can use. */
 static void test_options_without_meaning(void **state) {
   (void)state;
   for (int i = 0; i < 6; i++) {
@@ -110,7 +110,7 @@ static bool has_text(const kin_store *store, const char *key,
   return has;
 }
 
-/* What is kept of each object, in lists and in watches. */
+/* The kept parts of each object, in lists and in watches. */
 static void test_what_is_kept(void **state) {
   (void)state;
   static const char *const only_a[] = {"/spec/a"};

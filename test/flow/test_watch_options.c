@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the options of retry watchers and informer watchers do. */
+/* The options of retry watchers and informer watchers. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,8 +74,8 @@ static void show_object(const kin_watch_event *event, void *data) {
   kin_object_view_close(view);
 }
 
-/* What is kept of each object, and asked for; an object over the limit has its
- * key only, and is told. */
+/* The resource options decide the request and the kept parts of each object. An
+ * object over the limit arrives as its key, and an error is told. */
 static void test_retry_watcher_resource(void **state) {
   (void)state;
   static const char *const only_a[] = {"/spec/a"};

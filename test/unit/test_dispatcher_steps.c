@@ -447,7 +447,8 @@ static void test_all_close_during_a_walk(void **state) {
   assert_false(kin__dispatcher_is_sending(&rig.dispatcher));
 }
 
-/* What is in hand goes with the dispatcher; the teardown counts blocks. */
+/* The dispatcher frees the change in hand with itself; the teardown counts
+ * blocks. */
 static void test_the_dispatcher_closes_during_a_walk(void **state) {
   (void)state;
   begin();
@@ -526,7 +527,7 @@ static void test_no_room_for_one(void **state) {
   expect_all("~a1>3");
 }
 
-/* What was reserved may be of no use any more when the walk comes there. */
+/* A reservation may be used up before the walk comes to its listener. */
 static void test_room_is_lost_during_a_walk(void **state) {
   (void)state;
   begin();

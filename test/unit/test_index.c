@@ -425,8 +425,8 @@ static void test_index_values_are_bytes(void **state) {
   teardown(&f);
 }
 
-/* What is resident is not parsed for: such an index costs no memory but its
- * own, however large the object. */
+/* Resident values need no parsing: such an index costs only its own memory,
+ * however large the object is. */
 static void test_index_of_resident_values(void **state) {
   (void)state;
   static const struct {

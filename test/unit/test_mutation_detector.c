@@ -300,13 +300,13 @@ static void test_mutation_detector_adds_once(void **state) {
   teardown(&f);
 }
 
-/* What is kept for one of the three parts of an object. */
+/* Bytes of the checksums of one of the three parts of an object. */
 static size_t sums_of(const kin_object *object, kin_mutation_part part) {
   return (kin__object_part(object, part).length + 63) / 64 * 8;
 }
 
-/* What an object costs besides a reference: 45 bytes, and 8 for each 64 begun
- * of its parts; that of a client which seals its objects, 45. */
+/* An object costs a reference, 45 bytes, and 8 bytes for each begun 64 bytes of
+ * its parts; only the 45 if its client seals objects. */
 static void test_mutation_detector_costs(void **state) {
   (void)state;
   enum { COUNT = 33000 };

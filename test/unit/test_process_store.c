@@ -16,8 +16,8 @@
 #include "support/indices.h"
 #include "support/objects.h"
 
-/* What processing makes of the store that it is given, and of handlers that use
- * it. What the handlers are told is in test_process.c. */
+/* The store after processing, and handlers that write to it. The calls of the
+ * handlers are in test_process.c. */
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -14,8 +14,8 @@
 #include "support/objects.h"
 #include "support/queue_rig.h"
 
-/* What holds for all kinds of queue, but is not about bad input or calls from
- * callbacks. See support/queue_rig.h for the notation. */
+/* Properties of all kinds of queue. Bad input and calls from callbacks have tests
+ * of their own. See support/queue_rig.h for the notation. */
 
 static const rig_kind kinds[] = {RIG_FIFO, RIG_DELTA, RIG_IN_ORDER};
 #define KINDS (sizeof kinds / sizeof kinds[0])
@@ -36,8 +36,8 @@ static void see_object(queue_rig *rig, kin_queue_item *item) {
   object_seen = only_object_of(item);
 }
 
-/* What is put in is counted by reference, not copied: what comes out is the
- * same object. */
+/* A queue takes a reference and makes no copy: the popped object is the added
+ * one. */
 static void test_queue_kinds_do_not_copy(void **state) {
   (void)state;
   for (size_t kind = 0; kind < KINDS; kind++) {
@@ -212,7 +212,7 @@ static int call_back(const kin_object *in, kin_object_builder *out,
   return KIN_ENOMEM;
 }
 
-/* What is refused because of where it is called is no first change. */
+/* A call that is refused inside a callback does not count as a first change. */
 static void test_queue_kinds_refused_calls_do_not_count(void **state) {
   (void)state;
   for (size_t kind = 0; kind < KINDS; kind++) {
