@@ -12,7 +12,6 @@
 #include "feed/feed.h"
 #include "object/json.h"
 
-#define MAX_NAMESPACES 1024u
 #define DEFAULT_OBJECT_BYTES (16u << 20)
 #define MAX_OBJECT_BYTES (1u << 30)
 #define MAX_STALE_AFTER_MS (3600u * 1000u)
@@ -42,9 +41,9 @@ static int refuse(const kin__log *log, const char *name, const char *value,
 
 int kin__namespaces_check(const char *const *names, size_t count,
                           const kin__log *log) {
-  if (count > MAX_NAMESPACES) {
+  if (count > KIN__NAMESPACES_MAX) {
     return kin__log_problem(log, KIN_EINVAL, "namespaces: %zu are more than %u",
-                            count, MAX_NAMESPACES);
+                            count, KIN__NAMESPACES_MAX);
   }
   if (count > 0 && names == NULL) {
     return refuse(log, "namespaces", NULL, NULL);

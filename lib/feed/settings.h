@@ -10,6 +10,9 @@
 #include "decode/projection.h"
 #include "listwatch/request.h"
 
+/* Namespaces of one informer, at its opening and at any later time. */
+#define KIN__NAMESPACES_MAX 1024u
+
 /* An informer's options, checked and copied. */
 typedef struct kin__settings {
   kin_informer_options options; /* Numbers, flags and callbacks. Do not use its

@@ -12,11 +12,12 @@
 #include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
+#include "feed/settings.h"
 
 struct kin__scope;
 
 /* At a time, including scopes that are being removed. */
-#define KIN__SCOPES_MAX 1024u
+#define KIN__SCOPES_MAX KIN__NAMESPACES_MAX
 
 /* The scopes of an informer. Scopes can be added and removed later. A removed
  * scope keeps its place until all its objects are deleted. So no slot of the
