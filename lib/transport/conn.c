@@ -24,14 +24,36 @@
 
 /* The composer bounds a request; this bound also covers TLS. */
 #define MAX_QUEUED_BYTES (4u << 20)
+#define CLOSED_PER_STEP 16u
+
+static bool is_closed(const kin__conn *conn) {
+  return conn->is_closed;
+}
+
+/* A stop and the later start cost two system calls, outside of any step. With a
+ * thousand sockets ready at once that is milliseconds, so few are stopped
+ * between two steps. Each other one is only reported again, which is cheap. */
+#define STOPS_BETWEEN_STEPS 32u
+
+/* A connection that still waits for its step need not be polled. */
+static bool may_stop(kin__net *net) {
+  if (net->stops >= STOPS_BETWEEN_STEPS) {
+    return false;
+  }
+  net->stops++;
+  return true;
+}
 
 static void on_poll(uv_poll_t *poll, int status, int events) {
   (void)events;
   kin__conn *conn = KIN__CONTAINER_OF(poll, kin__conn, poll);
+  if (is_closed(conn)) {
+    return; /* the task that closes the socket is scheduled */
+  }
   if (status < 0) {
     /* POLLERR: libuv has stopped the handle. recv and send tell why. */
     conn->polled = 0;
-  } else if (!kin__link_is_empty(&conn->task.node)) {
+  } else if (!kin__link_is_empty(&conn->task.node) && may_stop(conn->net)) {
     uv_poll_stop(poll);
     conn->polled = 0;
   }
@@ -62,10 +84,6 @@ static void update_poll(kin__conn *conn) {
                         : uv_poll_stop(&conn->poll);
   assert(err == 0);
   (void)err;
-}
-
-static bool is_closed(const kin__conn *conn) {
-  return conn->fd < 0;
 }
 
 /* Tells the owner that the connection has ended. */
@@ -139,6 +157,7 @@ static void open_stream(kin__conn *conn) {
 
 static bool step(kin__task *task) {
   kin__conn *conn = KIN__CONTAINER_OF(task, kin__conn, task);
+  conn->net->stops = 0;
   if (is_cut_off(conn)) {
     stop_polling(conn);
     return false;
@@ -202,17 +221,45 @@ static void on_gone(kin__release *release) {
   kin__net_release(net);
 }
 
-void kin__conn_close(kin__conn *conn) {
-  assert(!is_closed(conn));
+/* The stream's last bytes may fail, which schedules the task once more. */
+static void let_go(kin__conn *conn) {
   conn->stream->ops->close(conn->stream);
   kin__sched_cancel(conn->net->sched, &conn->task);
-  kin__link_remove(&conn->node);
-  kin__link_remove(&conn->idle_node);
   kin__handle_close((uv_handle_t *)&conn->poll);
   kin__releases_add(&conn->net->releases, &conn->gone, on_gone);
   kin__socket_close(conn->fd);
   conn->fd = -1;
-  conn->net->stats.open_connections--;
+}
+
+/* To close a socket takes system calls, 10 us and more. A client may close a
+ * thousand of them in one call, so that is a task's work. */
+static bool close_step(kin__task *task) {
+  kin__net *net = KIN__CONTAINER_OF(task, kin__net, close_task);
+  kin__slice slice = kin__slice_begin(net->sched, CLOSED_PER_STEP);
+  while (!kin__link_is_empty(&net->closed_conns) && kin__slice_next(&slice)) {
+    kin__conn *conn =
+        KIN__CONTAINER_OF(net->closed_conns.next, kin__conn, node);
+    kin__link_remove(&conn->node);
+    let_go(conn);
+  }
+  return !kin__link_is_empty(&net->closed_conns);
+}
+
+void kin__conn_init_closing(kin__net *net) {
+  kin__link_init(&net->closed_conns);
+  kin__task_init(&net->close_task, close_step);
+}
+
+void kin__conn_close(kin__conn *conn) {
+  assert(!is_closed(conn));
+  kin__net *net = conn->net;
+  conn->is_closed = true;
+  kin__sched_cancel(net->sched, &conn->task);
+  kin__link_remove(&conn->node);
+  kin__link_remove(&conn->idle_node);
+  kin__link_push(&net->closed_conns, &conn->node);
+  kin__sched_add(net->sched, &net->close_task);
+  net->stats.open_connections--;
 }
 
 void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,

@@ -41,7 +41,7 @@ typedef struct kin__conn_events {
 
 struct kin__conn {
   kin__net *net;
-  kin__link node; /* in net->conns while open */
+  kin__link node; /* in net->conns while open, then in net->closed_conns */
   const kin__conn_events *events;
   void *owner;
   char peer[KIN__ADDRESS_TEXT_SIZE];
@@ -51,7 +51,7 @@ struct kin__conn {
   kin__link idle_node;
   uint64_t idle_since_ms;
 
-  int fd; /* -1 once closed */
+  int fd; /* -1 once its net has closed it */
   uv_poll_t poll;
   int polled; /* events that poll waits for; 0 if stopped */
   kin__release gone;
@@ -62,6 +62,7 @@ struct kin__conn {
   kin__buf out; /* wire bytes for which the socket had no room */
   int send_error;
   kin__conn_error error;
+  bool is_closed;
   bool is_opened;  /* the stream's open() has been called */
   bool is_ready;   /* the stream called kin__conn_ready */
   bool is_reading; /* not paused */
@@ -73,8 +74,12 @@ struct kin__conn {
 int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
                    kin__stream *stream);
 
-/* No further event comes. Unsent bytes are dropped. */
+/* No further event comes. Unsent bytes are dropped. A task of the net closes
+ * the socket. */
 void kin__conn_close(kin__conn *conn);
+
+/* For the net: prepares the closing of its connections. */
+void kin__conn_init_closing(kin__net *net);
 
 /* From now on `events` are called, and conn->owner is `owner`. `events` is
  * borrowed. Must be called before the first step and at every change of

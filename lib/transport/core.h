@@ -31,11 +31,13 @@ struct kin__transport {
 /* Ends every exchange as kin__exchange_cancel does. */
 void kin__exchange_cancel_all(kin__transport *transport);
 
-/* An open watch whose last byte came at `since_ms` or earlier, or NULL. Its
- * head must have come, it must not be paused, and its socket must have no
- * input. */
+/* Looks at a few exchanges that were not looked at in this round (any number
+ * but 0). Returns an open watch whose last byte came at `since_ms` or earlier,
+ * or NULL. Its head must have come, it must not be paused, and its socket must
+ * have no input. `has_more`: the round is not over. */
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
-                                         uint64_t since_ms);
+                                         uint64_t round, uint64_t since_ms,
+                                         bool *has_more);
 /* Whether there is an open watch that is not paused. */
 bool kin__exchange_has_watch(const kin__transport *transport);
 

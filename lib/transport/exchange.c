@@ -22,6 +22,8 @@
 #include "transport/tls_stream.h"
 #include "transport/warning.h"
 
+#define LOOKS_PER_STEP 32u
+
 void kin__exchange_enter(kin__exchange *exchange) {
   exchange->frames++;
 }
@@ -498,13 +500,26 @@ bool kin__exchange_has_watch(const kin__transport *transport) {
   return false;
 }
 
+static bool is_silent(const kin__exchange *exchange, uint64_t since_ms) {
+  return is_open_watch(exchange) && exchange->last_read_ms <= since_ms &&
+         !kin__exchange_has_input(exchange);
+}
+
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
-                                         uint64_t since_ms) {
+                                         uint64_t round, uint64_t since_ms,
+                                         bool *has_more) {
   kin__link *head = &transport->exchanges;
-  for (kin__link *node = head->next; node != head; node = node->next) {
-    kin__exchange *exchange = KIN__CONTAINER_OF(node, kin__exchange, node);
-    if (is_open_watch(exchange) && exchange->last_read_ms <= since_ms &&
-        !kin__exchange_has_input(exchange)) {
+  for (uint32_t i = 0; i < LOOKS_PER_STEP; i++) {
+    kin__exchange *exchange =
+        KIN__CONTAINER_OF(head->next, kin__exchange, node);
+    *has_more = !kin__link_is_empty(head) && exchange->probe_round != round;
+    if (!*has_more) {
+      return NULL;
+    }
+    exchange->probe_round = round;
+    kin__link_remove(&exchange->node);
+    kin__link_push(head, &exchange->node);
+    if (is_silent(exchange, since_ms)) {
       return exchange;
     }
   }

@@ -47,7 +47,8 @@ typedef enum kin__exchange_state {
 
 struct kin__exchange {
   kin__transport *transport;
-  kin__link node; /* in transport->exchanges until ENDED */
+  kin__link node;       /* in transport->exchanges until ENDED */
+  uint64_t probe_round; /* the last one that has looked at it */
   kin__task task;
   kin__timer timer;
   kin__exchange_state state;

@@ -30,9 +30,12 @@ typedef struct kin__net {
   const kin__log *log;
   kin__transport_stats stats;
 
-  kin__link conns;   /* open ones; kin__conn.node */
-  kin__link dials;   /* not yet ended; kin__dial.node */
-  char *read_buffer; /* KIN__READ_BYTES; used within one step only */
+  kin__link conns;        /* open ones; kin__conn.node */
+  kin__link closed_conns; /* whose sockets are still open */
+  kin__task close_task;   /* closes those sockets; kin__conn_init_closing */
+  kin__link dials;        /* not yet ended; kin__dial.node */
+  char *read_buffer;      /* KIN__READ_BYTES; used within one step only */
+  uint32_t stops;         /* of polling, since a connection's last step */
 
   /* Never started. If this handle is closing, the host has swept the loop. */
   uv_timer_t anchor;

@@ -27,16 +27,22 @@ static void give_up(kin__probe *probe) {
   kin__net *net = &probe->transport->net;
   probe->is_waiting = false;
   kin__timer_stop(net->timers, &probe->timer);
+  probe->round++;
   kin__sched_add(net->sched, &probe->task);
 }
 
 static bool step(kin__task *task) {
   kin__probe *probe = KIN__CONTAINER_OF(task, kin__probe, task);
   uint64_t since_ms = probe->asked_ms - probe->silence_ms;
-  kin__exchange *watch = kin__exchange_find_silent(probe->transport, since_ms);
-  if (watch == NULL) {
+  bool has_more;
+  kin__exchange *watch = kin__exchange_find_silent(
+      probe->transport, probe->round, since_ms, &has_more);
+  if (!has_more) {
     look_later(probe);
     return false;
+  }
+  if (watch == NULL) {
+    return true;
   }
   char message[96];
   snprintf(message, sizeof message,

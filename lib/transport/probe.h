@@ -26,11 +26,12 @@ typedef struct kin__probe {
   uint32_t silence_ms; /* 0: never asks */
   uint32_t answer_ms;
   kin__timer timer; /* the next look; while asking, the answer's deadline */
-  kin__task task;   /* breaks one watch a step */
+  kin__task task;   /* breaks at most one watch a step */
   kin__exchange *exchange; /* the question, or NULL */
   uint64_t asked_ms;       /* when it was last asked */
   uint64_t heard_ms;       /* the last byte on any exchange */
   uint64_t body_bytes;     /* of the answer */
+  uint64_t round;          /* of breaking watches; the first is 1 */
   bool is_waiting;         /* the head of the answer has not come yet */
   bool is_late;            /* the deadline was prolonged once */
 } kin__probe;

@@ -255,7 +255,7 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
   if (!conn->is_ready) {
     err = shake_hands(stream);
   }
-  if (err == 0 && conn->is_ready && conn->fd >= 0) {
+  if (err == 0 && conn->is_ready && !conn->is_closed) {
     err = read_records(stream);
   }
   stream->in = NULL;

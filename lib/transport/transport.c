@@ -90,6 +90,7 @@ int kin__transport_open(kin__transport **out,
   if (err != 0) {
     goto fail_net;
   }
+  kin__conn_init_closing(&transport->net);
   transport->url = options->url;
   kin__pool_init(&transport->pool, &transport->net,
                  options->max_idle_connections, options->idle_timeout_ms);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /* One step of a connection is one recv of at most 64 KiB, however much there is
- * to read, and of the idle connections that are overdue each is closed by a
- * call of its own. See test_step_bounds.c. */
+ * to read. Idle connections that are overdue are closed by one call each. The
+ * sockets of a client that closes are closed in steps, a silent server's watches
+ * are looked for in steps, and few sockets at once stop being polled. See
+ * test_step_bounds.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,14 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/socket.h>
+
 #include <cmocka.h>
 
 #include "support/transport_world.h"
+#include "transport/conn.h"
 #include "transport/core.h"
 
 #define BODY_BYTES (1u << 20)
 #define STEP_BYTES (64u << 10)
 #define IDLE 3u
+#define CROWD 80u
+#define STOPS_BETWEEN_STEPS 32u
 
 static char *make_reply(void) {
   char *reply = malloc(BODY_BYTES + 128);
@@ -83,10 +90,136 @@ static void test_idle_connections_are_closed_one_by_one(void **state) {
   world_close(&w);
 }
 
+/* --- Many watches on one transport ---------------------------------------- */
+
+#define WATCH "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+
+/* Every watch has got one byte of its body. */
+static void open_crowd(world *w, fetch *fetches, loop_reply *replies) {
+  for (unsigned i = 0; i < CROWD; i++) {
+    replies[i] = (loop_reply){.bytes = WATCH};
+  }
+  world_setup(w, replies, CROWD);
+  for (unsigned i = 0; i < CROWD; i++) {
+    fetches[i] = (fetch){.world = w};
+    assert_int_equal(fetch_start(&fetches[i], w, "/watch", true), 0);
+    WORLD_UNTIL(w, fetches[i].bodies == 1);
+  }
+}
+
+static void finish_crowd(world *w, fetch *fetches) {
+  for (unsigned i = 0; i < CROWD; i++) {
+    fetch_finish(&fetches[i]);
+  }
+  world_close(w);
+}
+
+static unsigned count_links(const kin__link *head) {
+  unsigned count = 0;
+  for (const kin__link *node = head->next; node != head; node = node->next) {
+    count++;
+  }
+  return count;
+}
+
+static void test_sockets_are_closed_in_steps(void **state) {
+  (void)state;
+  static fetch fetches[CROWD];
+  static loop_reply replies[CROWD];
+  world w;
+  open_crowd(&w, fetches, replies);
+  const kin__net *net = &w.transport->net;
+  int fds = count_fds();
+  w.sched.max_pieces = 2;
+  for (unsigned i = 0; i < CROWD; i++) {
+    kin__exchange_cancel(fetches[i].exchange);
+    fetches[i].exchange = NULL;
+  }
+  assert_int_equal(net->stats.open_connections, 0);
+  assert_int_equal(count_fds(), fds); /* the calls have closed none */
+  for (unsigned left = CROWD; left > 0; left -= 2) {
+    assert_int_equal(count_links(&net->closed_conns), left);
+    assert_int_equal(count_fds(), fds - (int)(CROWD - left));
+    kin__sched_run(&w.sched, 0);
+  }
+  assert_int_equal(count_links(&net->closed_conns), 0);
+  finish_crowd(&w, fetches);
+}
+
+static unsigned count_stopped(const kin__net *net) {
+  unsigned count = 0;
+  for (kin__link *node = net->conns.next; node != &net->conns;
+       node = node->next) {
+    count += KIN__CONTAINER_OF(node, kin__conn, node)->polled == 0;
+  }
+  return count;
+}
+
+/* The servers' sockets are closed, so every connection is readable. No step
+ * runs, as if other tasks had all the time. */
+static void test_few_sockets_at_once_are_not_polled(void **state) {
+  (void)state;
+  static fetch fetches[CROWD];
+  static loop_reply replies[CROWD];
+  world w;
+  open_crowd(&w, fetches, replies);
+  const kin__net *net = &w.transport->net;
+  for (kin__link *node = net->conns.next; node != &net->conns;
+       node = node->next) {
+    const kin__conn *conn = KIN__CONTAINER_OF(node, kin__conn, node);
+    assert_int_equal(shutdown(conn->fd, SHUT_RD), 0);
+  }
+  for (unsigned turn = 0; turn < 8; turn++) {
+    uv_run(&w.loop, UV_RUN_NOWAIT);
+  }
+  assert_int_equal(count_stopped(net), STOPS_BETWEEN_STEPS);
+  kin__sched_run(&w.sched, 0);
+  for (unsigned turn = 0; turn < 8; turn++) {
+    uv_run(&w.loop, UV_RUN_NOWAIT);
+  }
+  assert_in_range(count_stopped(net), STOPS_BETWEEN_STEPS + 1,
+                  2 * STOPS_BETWEEN_STEPS);
+  for (unsigned i = 0; i < CROWD; i++) {
+    fetch_until_end(&fetches[i]);
+  }
+  finish_crowd(&w, fetches);
+}
+
+/* Watches that are not silent are passed over, a few in each step; in a second
+ * round as in the first. */
+static void test_silent_watches_are_looked_for_in_steps(void **state) {
+  (void)state;
+  static fetch fetches[CROWD];
+  static loop_reply replies[CROWD];
+  world w;
+  open_crowd(&w, fetches, replies);
+  for (uint64_t round = 1; round <= 2; round++) {
+    unsigned steps = 0;
+    bool has_more = true;
+    while (has_more) {
+      assert_null(kin__exchange_find_silent(w.transport, round, w.now_ms - 1,
+                                            &has_more));
+      steps++;
+    }
+    assert_in_range(steps, CROWD / 32 + 1, CROWD);
+  }
+  unsigned found = 0;
+  bool has_more = true;
+  while (has_more) {
+    found +=
+        kin__exchange_find_silent(w.transport, 3, w.now_ms, &has_more) != NULL;
+  }
+  assert_int_equal(found, CROWD);
+  finish_crowd(&w, fetches);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_connection_reads_in_pieces),
       cmocka_unit_test(test_idle_connections_are_closed_one_by_one),
+      cmocka_unit_test(test_sockets_are_closed_in_steps),
+      cmocka_unit_test(test_few_sockets_at_once_are_not_polled),
+      cmocka_unit_test(test_silent_watches_are_looked_for_in_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
