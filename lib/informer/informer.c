@@ -63,7 +63,7 @@ static kin_str synced_version(void *ctx) {
 
 static void free_informer(kin_informer *informer) {
   const kin__env *env = informer->env;
-  kin__scopes_free(informer);
+  kin__scopes_finish(informer);
   kin__informer_transform_free(informer);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
@@ -86,11 +86,12 @@ static void tell_gone(const kin_informer *last, kin__link *watches) {
 }
 
 /* Listeners' handles are valid until the callbacks. If one slice cannot free
- * all listeners, the rest and the informer are freed after the callbacks, and
- * the client waits. */
+ * all listeners and scopes, the rest and the informer are freed after the
+ * callbacks, and the client waits. */
 static void on_gone(kin__deferred *deferred) {
   kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
-  bool has_more = kin__dispatcher_finish_step(&informer->dispatcher);
+  bool has_more = kin__dispatcher_finish_step(&informer->dispatcher) ||
+                  kin__scopes_finish_step(informer);
   kin_informer last = *informer;
   kin__link watches;
   kin__link_init(&watches);

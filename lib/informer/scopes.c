@@ -9,6 +9,7 @@
 #include "informer/scope.h"
 
 #define FIRST_CAPACITY 4u
+#define SCOPES_FREED_PER_STEP 64u
 
 /* --- Finding -------------------------------------------------------------- */
 
@@ -237,14 +238,26 @@ bool kin__scopes_free_step(kin_informer *informer) {
   return true;
 }
 
-void kin__scopes_free(kin_informer *informer) {
+bool kin__scopes_finish_step(kin_informer *informer) {
   kin__scopes *scopes = &informer->scopes;
-  while (scopes->limit > 0) {
+  kin__slice slice =
+      kin__slice_begin(informer->env->sched, SCOPES_FREED_PER_STEP);
+  while (scopes->limit > 0 && kin__slice_next(&slice)) {
     kin__scope *last = scopes->places[scopes->limit - 1];
     unplace(last);
     free_scope(last);
   }
+  if (scopes->limit > 0) {
+    return true;
+  }
   kin__free(informer->env->allocator, scopes->places);
+  scopes->places = NULL;
+  return false;
+}
+
+void kin__scopes_finish(kin_informer *informer) {
+  while (kin__scopes_finish_step(informer)) {
+  }
 }
 
 /* --- Use ------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ typedef struct kin__scopes {
   kin_informer_metrics past; /* counters of scopes that are gone */
 } kin__scopes;
 
-/* Makes the scopes of the settings. Errors: KIN_ENOMEM; kin__scopes_free is
+/* Makes the scopes of the settings. Errors: KIN_ENOMEM; kin__scopes_finish is
  * still needed. */
 int kin__scopes_open(kin_informer *informer);
 void kin__scopes_start(kin_informer *informer);
@@ -49,7 +49,9 @@ void kin__scopes_start(kin_informer *informer);
 void kin__scopes_close(kin_informer *informer);
 /* After a close: frees one staged object. Returns whether any may be left. */
 bool kin__scopes_free_step(kin_informer *informer);
-void kin__scopes_free(kin_informer *informer);
+/* Frees scopes for one slice. Returns whether there are more. */
+bool kin__scopes_finish_step(kin_informer *informer);
+void kin__scopes_finish(kin_informer *informer);
 
 /* Walks all scopes: begin with *at = 0; NULL at the end. */
 struct kin__scope *kin__scopes_next(const kin__scopes *scopes, uint32_t *at);

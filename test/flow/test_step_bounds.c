@@ -25,6 +25,7 @@
 
 #define OBJECTS 200u
 #define WAITS 100u
+#define SCOPES 40u
 #define CROWD 100u /* listeners that hear of syncs alone */
 /* Small pieces between two looks at the clock, see base/sched.h. */
 #define BETWEEN_LOOKS 16u
@@ -368,6 +369,35 @@ static void test_a_host_waits_for_listeners(void **state) {
   vh_finish(&w.vh);
 }
 
+/* Scopes beyond a slice go behind the close callback, a slice in each call. */
+static void test_scopes_are_freed_in_steps(void **state) {
+  (void)state;
+  world w;
+  char texts[SCOPES][8];
+  const char *namespaces[SCOPES];
+  memset(&w, 0, sizeof w);
+  vh_init(&w.vh, 0);
+  w.vh.script.sched.max_pieces = 2;
+  for (unsigned i = 0; i < SCOPES; i++) {
+    snprintf(texts[i], sizeof texts[i], "ns-%u", i);
+    namespaces[i] = texts[i];
+  }
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.namespaces = namespaces;
+  options.namespace_count = SCOPES;
+  options.on_closed = on_closed;
+  options.data = &w;
+  kin_informer *informer;
+  assert_int_equal(kin__informer_open_on(&informer, &w.vh.host, &options), 0);
+  vh_close(&w.vh);
+  run(&w);
+  assert_true(w.vh.is_closed);
+  assert_true(w.blocks_at_closed - w.now[BLOCKS] >= SCOPES - 2);
+  assert_in_range(w.most[BLOCKS], 1, SCOPES / 2);
+  vh_finish(&w.vh);
+}
+
 /* Room that was made for a listener is lost, and there is none for it when the
  * change comes to it: the walk goes on when there is memory. */
 static void test_a_walk_waits_for_memory(void **state) {
@@ -422,6 +452,7 @@ int main(void) {
       cmocka_unit_test(test_pieces_are_bounded),
       cmocka_unit_test(test_time_is_bounded),
       cmocka_unit_test(test_a_host_waits_for_listeners),
+      cmocka_unit_test(test_scopes_are_freed_in_steps),
       cmocka_unit_test(test_a_walk_waits_for_memory),
       cmocka_unit_test(test_a_stage_lies_in_slabs),
   };
