@@ -11,6 +11,7 @@
 #include <kin/error.h>
 
 #include "support/controller_world.h"
+#include "support/hand_source.h"
 #include "support/objects.h"
 #include "cache/controller.h"
 
@@ -210,6 +211,34 @@ static void test_controller_tells_errors(void **state) {
   cw_finish(&w);
 }
 
+/* A source of the program's own lists an object whose name no key can hold. The
+ * list fails, and the next one counts. A list in order fails as a whole; by key,
+ * the objects before the bad one are kept, as by client-go. */
+static void test_controller_listed_bad_name(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    hand_source source;
+    hand_source_init(&source, &w.vh.script);
+    w.resource.source = &source.lister_watcher;
+    assert_int_equal(cw_open(&w), 0);
+    for (unsigned round = 1; round <= 2; round++) {
+      hand_source_list(&source, "a@1 ns/x/y@1", "5");
+      script_run(&w.vh.script);
+      assert_int_equal(w.errors, round);
+      assert_int_equal(w.synced, 0);
+      assert_int_equal(kin_store_count(w.store), kind == CW_DELTA ? 1 : 0);
+      script_advance(&w.vh.script, 10000);
+    }
+    hand_source_list(&source, "a@1 b@1", "6");
+    script_run(&w.vh.script);
+    assert_int_equal(w.synced, 1);
+    assert_int_equal(kin_store_count(w.store), 2);
+    cw_finish(&w);
+  }
+}
+
 static void add_object(cw_world *w, const char *key) {
   kin_object *object = object_keyed(NULL, key, 1);
   assert_int_equal(kin_queue_add(w->queue, object), 0);
@@ -336,6 +365,7 @@ int main(void) {
       cmocka_unit_test(test_controller_tells_keys),
       cmocka_unit_test(test_controller_tells_errors),
       cmocka_unit_test(test_controller_hopeless_item_in_order),
+      cmocka_unit_test(test_controller_listed_bad_name),
       cmocka_unit_test(test_controller_hopeless_item_and_news),
       cmocka_unit_test(test_controller_store_is_written),
   };

@@ -315,6 +315,40 @@ static void test_pager_pages_ahead(void **state) {
   }
 }
 
+/* A server that ignores the limit is read no further than two pages, also if a
+ * page is one item, and if the first step of the program ends at once. */
+static void test_pager_small_pages(void **state) {
+  (void)state;
+  for (uint32_t size = 1; size <= 3; size++) {
+    for (uint32_t ahead = 0; ahead < 2; ahead++) {
+      pager_world w;
+      pw_init(&w, 0);
+      w.resource.page_size = size;
+      w.options.pages_ahead = ahead;
+      w.is_silent = true;
+      assert_int_equal(pw_try_open(&w), 0);
+      kin_pager_pause(w.pager);
+      static char body[1 << 16];
+      pw_page(body, sizeof body, 1, 100, "");
+      script_request *request = script_expect(&w.vh.script, "limit=");
+      assert_true(script_request_head(request, 200));
+      size_t at = 0;
+      while (!request->is_paused) {
+        assert_true(script_request_body(request, body + at++, 1));
+      }
+      char last[16];
+      char next[16];
+      unsigned items = size * (ahead + 2);
+      snprintf(last, sizeof last, "p%04u", items + 1);
+      snprintf(next, sizeof next, "p%04u", items + 2);
+      body[at] = '\0';
+      assert_non_null(strstr(body, last));
+      assert_null(strstr(body, next));
+      pw_finish(&w);
+    }
+  }
+}
+
 /* Pages of no item, as a selector may leave them, count for nothing. */
 static void test_pager_empty_pages(void **state) {
   (void)state;
@@ -439,6 +473,7 @@ int main(void) {
       cmocka_unit_test(test_pager_whole_list),
       cmocka_unit_test(test_pager_each_item),
       cmocka_unit_test(test_pager_pages_ahead),
+      cmocka_unit_test(test_pager_small_pages),
       cmocka_unit_test(test_pager_empty_pages),
       cmocka_unit_test(test_pager_does_not_read),
       cmocka_unit_test(test_pager_waits_its_turn),

@@ -109,6 +109,29 @@ static void test_reconnecting(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* One failure is enough, if nothing succeeds for a minute after it: here a
+ * request that is not answered. */
+static void test_failing_once_for_long(void **state) {
+  (void)state;
+  reflector_rig f;
+  open_watching(&f, 0);
+  for (int round = 0; round < 2; round++) {
+    cut(&f);
+    pass(&f, 59999);
+    assert_true(f.source.is_open);
+    assert_int_equal(state_of(&f), KIN_STATE_RECONNECTING);
+    pass(&f, 1);
+    assert_int_equal(state_of(&f), KIN_STATE_STALE);
+    kin_status status;
+    kin_reflector_get_status(f.reflector, &status);
+    assert_int_equal(status.failures, 1);
+    hand_source_list(&f.source, "", "6"); /* verified */
+    grant(&f);
+    assert_int_equal(state_of(&f), KIN_STATE_LIVE);
+  }
+  reflector_rig_finish(&f);
+}
+
 /* RECONNECTING -> STALE after a minute of failures, and SYNCING stays SYNCING
  * as long as there is no list; any success leaves STALE. */
 static void test_failing_long(void **state) {
@@ -590,6 +613,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_live),
       cmocka_unit_test(test_reconnecting),
+      cmocka_unit_test(test_failing_once_for_long),
       cmocka_unit_test(test_failing_long),
       cmocka_unit_test(test_turned_away),
       cmocka_unit_test(test_stopped),

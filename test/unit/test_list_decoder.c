@@ -274,6 +274,26 @@ static void test_list_item_too_big(void **state) {
   list_run_finish(&r);
 }
 
+/* The key was noted when the error was found: the bytes, which were borrowed,
+ * may be gone. */
+static void test_list_key_in_hand_outlives_the_bytes(void **state) {
+  (void)state;
+  static const char text[] = "{\"metadata\":{},\"items\":[{\"metadata\":{"
+                             "\"name\":\"a\",\"namespace\":\"ns\"},\"x\":!";
+  list_run r;
+  list_run_init(&r);
+  list_run_open(&r);
+  char *bytes = malloc(sizeof text - 1);
+  assert_non_null(bytes);
+  memcpy(bytes, text, sizeof text - 1);
+  assert_int_equal(kin__list_decoder_parse(r.decoder, bytes, sizeof text - 1),
+                   KIN_EJSON);
+  memset(bytes, 'z', sizeof text - 1);
+  free(bytes);
+  assert_string_equal(kin__list_decoder_key_in_hand(r.decoder), "ns/a");
+  list_run_finish(&r);
+}
+
 static void test_list_key_in_hand(void **state) {
   (void)state;
   static const char *const parts[] = {
@@ -582,6 +602,7 @@ int main(void) {
       cmocka_unit_test(test_list_own_strings),
       cmocka_unit_test(test_list_item_too_big),
       cmocka_unit_test(test_list_key_in_hand),
+      cmocka_unit_test(test_list_key_in_hand_outlives_the_bytes),
       cmocka_unit_test(test_list_known),
       cmocka_unit_test(test_list_known_is_asked_early),
       cmocka_unit_test(test_list_known_too_big),

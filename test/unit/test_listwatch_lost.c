@@ -441,6 +441,27 @@ static void test_no_position_at_once(void **state) {
   }
 }
 
+/* The list follows 5 s after the last one, to the millisecond. */
+static void test_no_position_waits_to_the_millisecond(void **state) {
+  (void)state;
+  rs_begin(0);
+  rs_input(KIN__INPUT_START);
+  for (uint64_t left_ms = 3; left_ms <= 3; left_ms--) {
+    rs_page("", "");
+    rs_input(KIN__INPUT_APPLIED);
+    rs_input(KIN__INPUT_HEAD);
+    rs.now_ms += 5000 - left_ms;
+    rs_saw(KIN__DECODED_ADDED, "7");
+    rs_watch_ends(0);
+    if (left_ms > 0) {
+      rs_assert_wait(LISTING, left_ms);
+      rs.now_ms += left_ms;
+      rs_input(KIN__INPUT_TIMER);
+    }
+    assert_list("", "", 500);
+  }
+}
+
 /* Nothing says how far anything has come; but a list mends what is wrong. */
 static void test_verify_without_a_position(void **state) {
   (void)state;
@@ -506,6 +527,7 @@ int main(void) {
       TEST(test_refused_from_the_beginning),
       TEST(test_lost_behind_a_refused_verify),
       TEST(test_no_position),
+      TEST(test_no_position_waits_to_the_millisecond),
       TEST(test_no_position_at_once),
       TEST(test_verify_without_a_position),
       TEST(test_verify_finds_no_version),

@@ -157,6 +157,28 @@ static void test_queue_delta_resync(void **state) {
   CHECK(cases, true);
 }
 
+/* DF-09: in steps, each key once, as many as were asked for. */
+static void test_queue_delta_resync_in_steps(void **state) {
+  (void)state;
+  for (size_t step = 1; step <= 4; step++) {
+    queue_rig rig;
+    queue_rig_init(&rig);
+    queue_rig_know(&rig, "a@1 b@1 c@1");
+    queue_rig_open(&rig, RIG_DELTA);
+    uintptr_t place = 0;
+    size_t count = 0;
+    int left = 1;
+    while (left == 1) {
+      left = kin__delta_resync_step(rig.queue, &place, step);
+      count = count + step < 3 ? count + step : 3;
+      assert_int_equal(kin_queue_count(rig.queue), count);
+    }
+    assert_int_equal(left, 0);
+    queue_rig_drain(&rig, "S:a@1 | S:b@1 | S:c@1");
+    queue_rig_close(&rig);
+  }
+}
+
 /* client-go TestDeltaFIFO_ResyncNonExisting; DF-09: a resync does not bring
  * back what is about to go. */
 static void test_queue_delta_resync_of_the_deleted(void **state) {
@@ -268,6 +290,7 @@ int main(void) {
       cmocka_unit_test(test_queue_delta_replace_type),
       cmocka_unit_test(test_queue_delta_replace_corners),
       cmocka_unit_test(test_queue_delta_resync),
+      cmocka_unit_test(test_queue_delta_resync_in_steps),
       cmocka_unit_test(test_queue_delta_resync_of_the_deleted),
       cmocka_unit_test(test_queue_delta_resync_after_an_update),
       cmocka_unit_test(test_queue_delta_deletions_are_initial),

@@ -163,6 +163,20 @@ static void test_queue_fifo_deleted_keys_count_as_popped(void **state) {
   queue_rig_close(&rig);
 }
 
+/* FF-04: a deleted key that no list had brought is not counted as one that had
+ * been waited for. */
+static void test_queue_fifo_deleted_key_of_no_list(void **state) {
+  (void)state;
+  queue_rig rig;
+  open_fifo(&rig);
+  for (int round = 0; round < 2; round++) {
+    queue_rig_do(&rig, "A:a@1 D:a@1 A:b@1 P");
+    assert_false(rig.was_initial);
+    assert_true(kin_queue_has_synced(rig.queue));
+  }
+  queue_rig_close(&rig);
+}
+
 /* FF-03, FF-04: a second list discards initial keys, which are not waited for.
  * client-go counts on, and syncs only when other things have been popped. */
 static void test_queue_fifo_counts_the_last_list(void **state) {
@@ -415,6 +429,7 @@ int main(void) {
       cmocka_unit_test(test_queue_fifo_nobody_jumps_the_queue),
       cmocka_unit_test(test_queue_fifo_has_synced),
       cmocka_unit_test(test_queue_fifo_deleted_keys_count_as_popped),
+      cmocka_unit_test(test_queue_fifo_deleted_key_of_no_list),
       cmocka_unit_test(test_queue_fifo_counts_the_last_list),
       cmocka_unit_test(test_queue_fifo_syncs_after_processing),
       cmocka_unit_test(test_queue_fifo_pop_when_closed),
