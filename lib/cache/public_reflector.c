@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "feed/feed_options.h"
 
 /* The public reflector: a feed whose owner is a store of the program. Changes
  * are passed on as they come, lists by public_reflector_list.c.
@@ -266,30 +267,15 @@ static int make_names(kin_reflector *reflector, const char *name) {
 
 static void init_feed(kin_reflector *reflector) {
   const kin__settings *settings = &reflector->settings;
-  reflector->limits = (kin__decode_limits){
-      .max_object_bytes = settings->options.max_object_bytes};
-  kin__http_source_init(&reflector->http, reflector->env, &settings->resource,
-                        &reflector->limits, settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&reflector->http);
-  bool is_own = settings->source.open != NULL;
-  bool *refused = reflector->env->stream_refused;
-  if (is_own && refused != NULL) {
-    refused = &reflector->stream_refused; /* a refusal of the source, not of the
-                                           * server */
-  }
-  kin__feed_options options = {
-      .env = reflector->env,
-      .owner = &owner,
-      .source = is_own ? &settings->source : &http,
-      .resource = &settings->resource,
-      .namespace_ =
-          settings->namespace_count > 0 ? settings->namespaces[0] : "",
-      .page_size = settings->options.page_size,
-      .stream_refused = settings->options.no_watch_list ? NULL : refused,
-      .consistency = settings->options.consistency,
-      .start_version = settings->start_version,
-      .stale_after_ms = settings->options.stale_after_ms,
-      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
+  const kin__feed_subject subject = {.env = reflector->env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespace_count > 0
+                                                       ? settings->namespaces[0]
+                                                       : "",
+                                     .http = &reflector->http,
+                                     .lists_and_watches = true};
+  kin__feed_options options = kin__feed_options_of(&subject);
+  options.owner = &owner;
   kin__feed_init(&reflector->feed, &options);
 }
 

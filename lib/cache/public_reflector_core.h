@@ -29,7 +29,6 @@ struct kin_reflector {
   kin_reflector_options options; /* only numbers and callbacks are used */
   kin_reflector_store store;
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
   char *description;
@@ -41,7 +40,6 @@ struct kin_reflector {
   kin__link paused; /* holds the feed iff the feed must not read */
 
   kin__list_phase phase;
-  bool stream_refused;  /* the program's own source refused the stream */
   kin_object **objects; /* the current list's, with one reference each */
   size_t count;
   const kin__list_taker *taker; /* NULL: the list is gathered and replaced */

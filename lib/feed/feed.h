@@ -95,7 +95,8 @@ struct kin_feed {
   const char *namespace_;
 
   kin__listwatch listwatch;
-  kin__timer timer; /* the state machine's */
+  bool stream_refused; /* by the program's own source */
+  kin__timer timer;    /* the state machine's */
   kin__stage stage;
   kin__stage held; /* events that a stream brought after its list; bounded by
                     * what was read before the pause */
@@ -138,11 +139,11 @@ struct kin_feed {
   kin__feed_metrics metrics;
 };
 
-/* All pointers are kept and must outlive the feed; `source` is copied. */
+/* All pointers are kept and must outlive the feed. */
 typedef struct kin__feed_options {
   const kin__env *env;
   const kin__feed_owner *owner;
-  const kin_lister_watcher *source;
+  kin_lister_watcher source;
   const kin__resource *resource;
   const char *namespace_;
   uint32_t page_size;
@@ -155,6 +156,9 @@ typedef struct kin__feed_options {
    * kin__listwatch_use_streams. The owner must accept merged stages. NULL: no
    * streams. */
   bool *stream_refused;
+  /* `source` is the program's own: its refusal of streams says nothing about
+   * the server, so the feed keeps it to itself. */
+  bool is_own_source;
   /* See kin_informer_options. */
   kin_consistency consistency;
   const char *start_version; /* kept; "" or NULL: none */

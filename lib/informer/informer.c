@@ -226,9 +226,6 @@ static void on_mutation(void *owner, const kin_mutation *mutation) {
 static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin_informer_options *options = &informer->settings.options;
-  informer->limits =
-      (kin__decode_limits){.max_object_bytes = options->max_object_bytes};
-
   /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);

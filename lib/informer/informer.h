@@ -53,7 +53,6 @@ struct kin_informer {
   kin__member member;
   kin__members *members; /* the client's; NULL in a test */
   kin__settings settings;
-  kin__decode_limits limits;
   struct kin__informer_transform *transform; /* NULL: none */
 
   kin_store store;

@@ -22,7 +22,6 @@ typedef struct kin__scope {
   uint32_t generation; /* of the last list; slots of the store keep it */
   kin__http_source http;
   char applied_version[KIN__VERSION_SIZE]; /* of the last applied list */
-  bool stream_refused;                     /* by the program's own source */
   bool is_late;    /* added after the informer had synced: its first list is not
                     * initial */
   bool is_waiting; /* starts when the objects of a removed scope of this

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "feed/feed_options.h"
 #include "feed/http_source.h"
 #include "feed/pager_core.h"
 #include "feed/settings.h"
@@ -30,7 +31,6 @@ struct kin_pager {
   kin__host *host;
   kin_pager_options options; /* its pointers to strings are not used */
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   char version[KIN__VERSION_SIZE];
   kin__pager_core core;
@@ -179,22 +179,15 @@ static const char *static_match(const char *match) {
 static int init_core(kin_pager *pager) {
   const kin__settings *settings = &pager->settings;
   const kin_pager_options *options = &pager->options;
-  const kin__env *env = pager->host->env;
-  pager->limits = (kin__decode_limits){.max_object_bytes =
-                                           settings->options.max_object_bytes};
-  kin__http_source_init(&pager->http, env, &settings->resource, &pager->limits,
-                        settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&pager->http);
-  bool is_own = settings->source.open != NULL;
+  const kin__feed_subject subject = {.env = pager->host->env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespaces[0],
+                                     .http = &pager->http};
   snprintf(pager->version, sizeof pager->version, "%s",
            kin__or_default(options->resource_version, ""));
   kin__pager_core_options core = {
       .owner = &owner,
-      .feed = {.env = env,
-               .source = is_own ? &settings->source : &http,
-               .resource = &settings->resource,
-               .namespace_ = settings->namespaces[0],
-               .page_size = settings->options.page_size},
+      .feed = kin__feed_options_of(&subject),
       .list = {.version = pager->version,
                .version_match = static_match(options->resource_version_match),
                .is_whole = options->whole_list,

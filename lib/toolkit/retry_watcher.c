@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "feed/feed.h"
+#include "feed/feed_options.h"
 #include "feed/http_source.h"
 #include "feed/settings.h"
 #include "toolkit/watch.h"
@@ -50,7 +51,6 @@ struct kin_retry_watcher {
   const kin__env *env;
   kin_retry_watcher_options options; /* its pointers to strings are not used */
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
   kin__link paused; /* holds the feed iff the feed must not read */
@@ -341,20 +341,15 @@ static int check(const kin_retry_watcher_options *options,
 static void init_feed(kin_retry_watcher *watcher) {
   const kin__settings *settings = &watcher->settings;
   const kin_retry_watcher_options *options = &watcher->options;
-  watcher->limits = (kin__decode_limits){
-      .max_object_bytes = settings->options.max_object_bytes};
-  kin__http_source_init(&watcher->http, watcher->env, &settings->resource,
-                        &watcher->limits, settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&watcher->http);
-  bool is_own = settings->source.open != NULL;
-  kin__feed_options feed = {.env = watcher->env,
-                            .owner = &owner,
-                            .source = is_own ? &settings->source : &http,
-                            .resource = &settings->resource,
-                            .namespace_ = settings->namespaces[0],
-                            .watch_after = options->resource_version,
-                            .watch_timeout_s = options->timeout_s,
-                            .is_single_watch = options->without_retry};
+  const kin__feed_subject subject = {.env = watcher->env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespaces[0],
+                                     .http = &watcher->http};
+  kin__feed_options feed = kin__feed_options_of(&subject);
+  feed.owner = &owner;
+  feed.watch_after = options->resource_version;
+  feed.watch_timeout_s = options->timeout_s;
+  feed.is_single_watch = options->without_retry;
   kin__feed_init(&watcher->feed, &feed);
   kin__link_init(&watcher->paused);
 }
