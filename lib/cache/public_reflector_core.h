@@ -24,7 +24,6 @@ typedef enum kin__list_phase {
 
 struct kin_reflector {
   kin__member member;
-  kin__host *host;
   const kin__env *env;
   kin_reflector_options options; /* only numbers and callbacks are used */
   kin_reflector_store store;
@@ -47,10 +46,6 @@ struct kin_reflector {
   int result;                   /* of replace */
 
   bool is_started;
-  bool is_closing;
-  kin__deferred gone;
-  kin_reflector_close_cb close_cb;
-  void *close_data;
 };
 
 static inline void kin__public_reflector_wake(kin_reflector *reflector) {

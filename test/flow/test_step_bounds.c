@@ -104,7 +104,7 @@ static void read_gauges(world *w) {
   w->now[PROCESSED] = (int64_t)informer->processed_keys;
   w->now[SWEPT] = scope->apply.cursor;
   w->now[CHECKED] = informer->mutation_check.slot;
-  if (!informer->is_closing) {
+  if (!informer->member.is_closing) {
     read_listeners(w);
     const kin__index *index = informer->store.indices;
     w->now[STORED] = (int64_t)kin_store_count(&informer->store);
