@@ -184,13 +184,14 @@ static void check_deltas(const kin__deltas *deltas, unsigned key) {
   assert_int_equal(deltas->hash, kin__hash(&m.fifo.seed, text));
 }
 
-/* Looks at the oldest key and, if `takes`, takes it by pop or by drop. */
+/* Looks at the oldest key and, if `takes`, takes it out or drops it. */
 static void do_first(bool takes) {
   unsigned key = model_first();
   kin__deltas deltas;
+  uint32_t id;
   assert_int_equal(kin__delta_fifo_peek(&m.fifo, &deltas), key < MAX_KEYS);
   if (key == MAX_KEYS) {
-    assert_false(kin__delta_fifo_pop(&m.fifo, &deltas));
+    assert_false(kin__delta_fifo_take_out(&m.fifo, &id, &deltas));
     return;
   }
   check_deltas(&deltas, key);
@@ -200,9 +201,9 @@ static void do_first(bool takes) {
   if (chance(50)) {
     kin__delta_fifo_drop(&m.fifo);
   } else {
-    assert_true(kin__delta_fifo_pop(&m.fifo, &deltas));
+    assert_true(kin__delta_fifo_take_out(&m.fifo, &id, &deltas));
     check_deltas(&deltas, key);
-    kin__deltas_finish(&deltas, m.fifo.allocator);
+    kin__delta_fifo_release(&m.fifo, id);
   }
   model_drop(key);
 }
