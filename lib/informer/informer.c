@@ -274,17 +274,20 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   return 0;
 }
 
-int kin__informer_open_on(kin_informer **out, kin__host *host,
-                          const kin_informer_options *options) {
+/* Opens an informer that does not belong to the host yet. */
+static int open_for(kin_informer **out, const kin__host *host,
+                    const kin_informer_options *options) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
   *out = NULL;
   int err = kin__host_check(host);
-  if (err != 0) {
-    return err;
-  }
-  err = kin__informer_open(out, host->env, options);
+  return err == 0 ? kin__informer_open(out, host->env, options) : err;
+}
+
+int kin__informer_open_on(kin_informer **out, kin__host *host,
+                          const kin_informer_options *options) {
+  int err = open_for(out, host, options);
   if (err == 0) {
     kin__member_join(&(*out)->member, host);
   }
@@ -299,12 +302,9 @@ int kin_informer_open(kin_informer **out, kin_client *client,
 int kin__informer_follow(kin_informer **out, kin__host *host,
                          const kin_informer_options *options,
                          const kin_listener_options *listener) {
-  *out = NULL;
-  int err = kin__host_check(host);
   kin_informer *informer;
-  if (err == 0) {
-    err = kin__informer_open(&informer, host->env, options);
-  }
+  *out = NULL;
+  int err = open_for(&informer, host, options);
   if (err != 0) {
     return err;
   }
