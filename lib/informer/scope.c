@@ -7,7 +7,7 @@
 #include "informer/handle_deltas.h"
 #include "informer/transform.h"
 
-int kin__scope_push(kin__scope *scope, kin__delta_type type,
+int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone) {
   kin_informer *informer = scope->informer;
   kin__delta delta = {.object = (kin_object *)object,
@@ -16,7 +16,7 @@ int kin__scope_push(kin__scope *scope, kin__delta_type type,
                       .type = (uint8_t)type,
                       .is_tombstone = is_tombstone,
                       .is_initial = !scope->feed.has_synced && !scope->is_late};
-  if (type == KIN__DELTA_DELETED) {
+  if (type == KIN_DELTA_DELETED) {
     delta.reason =
         is_tombstone ? (uint8_t)scope->apply.reason : KIN_DELETE_WATCH;
   }
@@ -50,11 +50,11 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
 
 static int on_event(kin_feed *feed, kin__decoded_type type,
                     kin_object *object) {
-  kin__delta_type delta = KIN__DELTA_UPDATED;
+  kin_delta_type delta = KIN_DELTA_UPDATED;
   if (type == KIN__DECODED_ADDED) {
-    delta = KIN__DELTA_ADDED;
+    delta = KIN_DELTA_ADDED;
   } else if (type == KIN__DECODED_DELETED) {
-    delta = KIN__DELTA_DELETED;
+    delta = KIN_DELTA_DELETED;
   }
   return kin__scope_push(kin__scope_of(feed), delta, object, false);
 }

@@ -56,7 +56,7 @@ void kin__scope_check_list(kin__scope *scope);
 
 /* Puts a change into the queue, and pauses reading when the queue is full.
  * Errors: KIN_ENOMEM. */
-int kin__scope_push(kin__scope *scope, kin__delta_type type,
+int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone);
 
 /* Reports an operation of the scope that failed and is retried after

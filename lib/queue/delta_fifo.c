@@ -146,8 +146,8 @@ static void merge_deletion(kin__delta *older, const kin__delta *newer) {
 static int append_or_merge(kin__delta_fifo *fifo, uint32_t id,
                            const kin__delta *delta) {
   entry *e = entry_at(fifo, id);
-  if (delta->type == KIN__DELTA_DELETED &&
-      newest_of(e)->type == KIN__DELTA_DELETED) {
+  if (delta->type == KIN_DELTA_DELETED &&
+      newest_of(e)->type == KIN_DELTA_DELETED) {
     merge_deletion(newest_of(e), delta);
     return 0;
   }
@@ -161,7 +161,7 @@ int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta) {
   if (id != KIN__NO_SLOT) {
     return append_or_merge(fifo, id, delta);
   }
-  if (delta->type == KIN__DELTA_DELETED &&
+  if (delta->type == KIN_DELTA_DELETED &&
       (fifo->is_known == NULL || !fifo->is_known(fifo->ctx, key, hash))) {
     return 0; /* DF-03 */
   }

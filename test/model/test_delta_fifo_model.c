@@ -85,13 +85,13 @@ static record *newest_of(unsigned key) {
 /* What a successful push does to the array. */
 static void model_push(unsigned key, const kin__delta *delta) {
   record *newest = newest_of(key);
-  if (delta->type == KIN__DELTA_DELETED) {
+  if (delta->type == KIN_DELTA_DELETED) {
     bool has_known = m.fifo.is_known != NULL && m.is_known[key];
     if (newest == NULL && !has_known) {
       total_ignored++;
       return;
     }
-    if (newest != NULL && newest->delta.type == KIN__DELTA_DELETED) {
+    if (newest != NULL && newest->delta.type == KIN_DELTA_DELETED) {
       total_merged++;
       if (newest->delta.is_tombstone) {
         kin_object_unref(newest->delta.object);
@@ -146,7 +146,7 @@ static void do_push(void) {
                       .type = (uint8_t)(1 + below(5)),
                       .reason = (uint8_t)below(4),
                       .is_initial = chance(50)};
-  delta.is_tombstone = delta.type == KIN__DELTA_DELETED && chance(40);
+  delta.is_tombstone = delta.type == KIN_DELTA_DELETED && chance(40);
   if (chance(20)) {
     m.memory.fail_at = m.memory.calls + 1 + below(3);
   }

@@ -57,18 +57,18 @@ static void set_known(fixture *f, const char *keys) {
   f->fifo.ctx = f;
 }
 
-static kin__delta_type type_of(char letter) {
+static kin_delta_type type_of(char letter) {
   switch (letter) {
   case 'A':
-    return KIN__DELTA_ADDED;
+    return KIN_DELTA_ADDED;
   case 'U':
-    return KIN__DELTA_UPDATED;
+    return KIN_DELTA_UPDATED;
   case 'R':
-    return KIN__DELTA_REPLACED;
+    return KIN_DELTA_REPLACED;
   case 'S':
-    return KIN__DELTA_SYNC;
+    return KIN_DELTA_SYNC;
   default:
-    return KIN__DELTA_DELETED;
+    return KIN_DELTA_DELETED;
   }
 }
 
@@ -301,9 +301,9 @@ static void test_delta_fifo_keeps_all_fields(void **state) {
   set_known(&f, " foo ");
   kin_object *object = object_keyed(NULL, "foo", 1);
   const kin__delta deltas[] = {
-      {object, 7, 3, KIN__DELTA_REPLACED, 0, false, true},
-      {object, 8, 4, KIN__DELTA_DELETED, KIN_DELETE_RELIST, true, false},
-      {object, 9, 5, KIN__DELTA_ADDED, 0, false, false},
+      {object, 7, 3, KIN_DELTA_REPLACED, 0, false, true},
+      {object, 8, 4, KIN_DELTA_DELETED, KIN_DELETE_RELIST, true, false},
+      {object, 9, 5, KIN_DELTA_ADDED, 0, false, false},
   };
   for (size_t count = 1; count <= 3; count++) {
     for (size_t i = 0; i < count; i++) {
