@@ -3,7 +3,7 @@
 /* kin_informer_wait_version over a source that is fed by hand, so that each
  * test says what is asked of the server, and what is not. Verifications:
  * test_version_wait_verify.c; how they end with other things:
- * test_version_wait_ends.c. */
+ * test_version_wait_close.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>
