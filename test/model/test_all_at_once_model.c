@@ -33,6 +33,7 @@
 #include "base/str.h"
 #include "informer/scope.h"
 #include "support/informer_world.h"
+#include "support/seeds.h"
 
 #define NAMES 3
 #define LISTENERS 4
@@ -73,9 +74,6 @@ typedef struct simulation {
   bool is_listening[LISTENERS];
   bool is_paused[LISTENERS];
 } simulation;
-
-static unsigned long seed_count = 1000;
-static unsigned long first_seed = 1;
 
 static uint64_t below(simulation *s, uint64_t bound) {
   return kin__random_below(&s->random, bound);
@@ -472,7 +470,7 @@ static void check_listeners(const simulation *s) {
   }
 }
 
-static int open_world(simulation *s, unsigned long seed) {
+static int open_world(simulation *s, uint64_t seed) {
   memset(s, 0, sizeof *s);
   iw_init(&s->w, 0);
   s->random.state = seed;
@@ -523,7 +521,7 @@ static void finish(simulation *s) {
   iw_finish(&s->w);
 }
 
-static void run(unsigned long seed) {
+static void run(uint64_t seed) {
   static simulation s;
   assert_int_equal(open_world(&s, seed), 0);
   for (int i = 0; i < STEPS; i++) {
@@ -550,7 +548,7 @@ static void run(unsigned long seed) {
   finish(&s);
 }
 
-static void run_and_close_early(unsigned long seed) {
+static void run_and_close_early(uint64_t seed) {
   static simulation s;
   assert_int_equal(open_world(&s, seed), 0);
   s.may_close = true;
@@ -561,39 +559,22 @@ static void run_and_close_early(unsigned long seed) {
   finish(&s);
 }
 
-static unsigned long running;
-
-static int report_seed(void **state) {
-  (void)state;
-  if (running != 0) {
-    print_error("failed with seed %lu\n", running);
-  }
-  return 0;
-}
-
 static void test_calm_ends_with_the_truth(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run(running);
-  }
-  running = 0;
-  assert_true(total_reached > seed_count && total_checked > seed_count);
+  seeds_run(run);
+  assert_true(total_reached > seeds_count && total_checked > seeds_count);
 }
 
 static void test_close_at_any_moment(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run_and_close_early(running);
-  }
-  running = 0;
+  seeds_run(run_and_close_early);
 }
 
 int main(int argc, char **argv) {
-  seed_count = argc > 1 ? strtoul(argv[1], NULL, 10) : seed_count;
-  first_seed = argc > 2 ? strtoul(argv[2], NULL, 10) : first_seed;
+  seeds_take(argc, argv, 1000, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, report_seed),
-      cmocka_unit_test_teardown(test_close_at_any_moment, report_seed),
+      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, seeds_tell),
+      cmocka_unit_test_teardown(test_close_at_any_moment, seeds_tell),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "support/informer_world.h"
+#include "support/seeds.h"
 
 #define LISTENERS 4
 #define STEPS 120
@@ -37,9 +38,6 @@ typedef struct simulation {
   bool is_listening[LISTENERS];
   bool is_paused[LISTENERS];
 } simulation;
-
-static unsigned long seed_count = 1000;
-static unsigned long first_seed = 1;
 
 static uint64_t below(simulation *s, uint64_t bound) {
   return kin__random_below(&s->random, bound);
@@ -227,7 +225,7 @@ static void assert_index(simulation *s) {
   }
 }
 
-static void run(unsigned long seed) {
+static void run(uint64_t seed) {
   static simulation s;
   memset(&s, 0, sizeof s);
   iw_init(&s.w, 0);
@@ -265,7 +263,7 @@ static void run(unsigned long seed) {
 }
 
 /* The world also stops in the middle: closing with anything going on. */
-static void run_and_close_early(unsigned long seed) {
+static void run_and_close_early(uint64_t seed) {
   static simulation s;
   memset(&s, 0, sizeof s);
   iw_init(&s.w, 0);
@@ -278,42 +276,21 @@ static void run_and_close_early(unsigned long seed) {
   iw_finish(&s.w);
 }
 
-static unsigned long running;
-
-static int report_seed(void **state) {
-  (void)state;
-  if (running != 0) {
-    print_error("failed with seed %lu\n", running);
-  }
-  return 0;
-}
-
 static void test_calm_ends_with_the_truth(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run(running);
-  }
-  running = 0;
+  seeds_run(run);
 }
 
 static void test_close_at_any_moment(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run_and_close_early(running);
-  }
-  running = 0;
+  seeds_run(run_and_close_early);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seed_count = strtoul(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoul(argv[2], NULL, 10);
-  }
+  seeds_take(argc, argv, 1000, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, report_seed),
-      cmocka_unit_test_teardown(test_close_at_any_moment, report_seed),
+      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, seeds_tell),
+      cmocka_unit_test_teardown(test_close_at_any_moment, seeds_tell),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

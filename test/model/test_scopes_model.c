@@ -27,6 +27,7 @@
 #include "base/str.h"
 #include "informer/scope.h"
 #include "support/informer_world.h"
+#include "support/seeds.h"
 
 #define NAMES 3
 #define LISTENERS 4
@@ -46,9 +47,6 @@ typedef struct simulation {
   bool is_listening[LISTENERS];
   bool is_paused[LISTENERS];
 } simulation;
-
-static unsigned long seed_count = 1000;
-static unsigned long first_seed = 1;
 
 static uint64_t below(simulation *s, uint64_t bound) {
   return kin__random_below(&s->random, bound);
@@ -302,7 +300,7 @@ static void check_listeners(const simulation *s) {
   }
 }
 
-static int open_world(simulation *s, unsigned long seed) {
+static int open_world(simulation *s, uint64_t seed) {
   memset(s, 0, sizeof *s);
   iw_init(&s->w, 0);
   s->random.state = seed;
@@ -334,7 +332,7 @@ static int open_world(simulation *s, unsigned long seed) {
   return kin_informer_start(s->w.informer);
 }
 
-static void run(unsigned long seed) {
+static void run(uint64_t seed) {
   static simulation s;
   assert_int_equal(open_world(&s, seed), 0);
   for (int i = 0; i < STEPS; i++) {
@@ -349,7 +347,7 @@ static void run(unsigned long seed) {
   iw_finish(&s.w);
 }
 
-static void run_and_close_early(unsigned long seed) {
+static void run_and_close_early(uint64_t seed) {
   static simulation s;
   assert_int_equal(open_world(&s, seed), 0);
   for (uint64_t i = below(&s, STEPS); i > 0; i--) {
@@ -359,42 +357,21 @@ static void run_and_close_early(unsigned long seed) {
   iw_finish(&s.w);
 }
 
-static unsigned long running;
-
-static int report_seed(void **state) {
-  (void)state;
-  if (running != 0) {
-    print_error("failed with seed %lu\n", running);
-  }
-  return 0;
-}
-
 static void test_calm_ends_with_the_truth(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run(running);
-  }
-  running = 0;
+  seeds_run(run);
 }
 
 static void test_close_at_any_moment(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run_and_close_early(running);
-  }
-  running = 0;
+  seeds_run(run_and_close_early);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seed_count = strtoul(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoul(argv[2], NULL, 10);
-  }
+  seeds_take(argc, argv, 1000, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, report_seed),
-      cmocka_unit_test_teardown(test_close_at_any_moment, report_seed),
+      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, seeds_tell),
+      cmocka_unit_test_teardown(test_close_at_any_moment, seeds_tell),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
