@@ -409,19 +409,7 @@ static bool tell_step(kin__list_check *check) {
            check->named > 0 ? check->names + 2 : "");
   kin__log_write(env->log, KIN_LOG_ERROR, "%s", message);
   enter(check, CHECK_DROPPING);
-  kin_error_event event = {.code = KIN_EINCONSISTENT,
-                           .error_class = KIN_CLASS_SERVER,
-                           .reason = "",
-                           .message = message,
-                           .namespace_ = feed->namespace_,
-                           .attempt = 1,
-                           .answer = KIN_RETRY};
-  uint64_t start_ns = kin__clock_ns(&env->clock);
-  feed->owner->failed(feed, &event);
-  kin__env_add_handler_time(env, start_ns);
-  if (!feed->is_closed && event.answer == KIN_STOP) {
-    kin__feed_answer(feed, KIN_STOP, 0);
-  }
+  kin__feed_tell(feed, KIN_EINCONSISTENT, KIN_CLASS_SERVER, message);
   return !check->is_closing;
 }
 

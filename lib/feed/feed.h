@@ -212,6 +212,10 @@ void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure);
 /* An operation of the owner failed; the owner retries it in `retry_in_ms`. */
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms);
+/* From a task: tells the program of a failure after which nothing is retried.
+ * The program may close the feed, or stop it by its answer. */
+void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
+                    const char *message);
 /* The program answered an error event. */
 void kin__feed_answer(kin_feed *feed, kin_retry answer,
                       uint64_t retry_after_ms);
