@@ -89,6 +89,32 @@ void iw_stream_again(iw_world *w) {
   }
 }
 
+static const char *const even_and_odd[] = {"even", "odd"};
+
+kin_informer_options iw_even_and_odd(iw_world *w) {
+  kin_informer_options options = iw_options(w);
+  options.namespaces = even_and_odd;
+  options.namespace_count = 2;
+  return options;
+}
+
+void iw_open_even_and_odd(iw_world *w, int objects) {
+  iw_init(w, 0);
+  for (int i = 0; i < objects; i++) {
+    mini_put(&w->server, i);
+  }
+  kin_informer_options options = iw_even_and_odd(w);
+  assert_int_equal(iw_open(w, &options), 0);
+}
+
+void iw_drop_odd(iw_world *w) {
+  assert_int_equal(kin_informer_remove_namespace(w->informer, "odd"), 0);
+}
+
+void iw_add_odd(iw_world *w) {
+  assert_int_equal(kin_informer_add_namespace(w->informer, "odd"), 0);
+}
+
 static kin_str cached_version(const kin_store *store, const char *key) {
   const kin_object *object = kin_store_get_key(store, key);
   return object != NULL ? kin_object_resource_version(object) : kin__cstr("0");

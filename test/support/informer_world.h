@@ -53,4 +53,12 @@ void iw_assert_truth(iw_world *w);
 void iw_assert_reached(const iw_world *w, const char *namespace_,
                        uint64_t version, unsigned refused);
 
+/* For tests of several scopes: the namespaces "even" and "odd", which have all
+ * objects of the server. */
+kin_informer_options iw_even_and_odd(iw_world *w);
+/* iw_init and iw_open with these, and so many objects. */
+void iw_open_even_and_odd(iw_world *w, int objects);
+void iw_drop_odd(iw_world *w);
+void iw_add_odd(iw_world *w);
+
 #endif /* KIN_TEST_INFORMER_WORLD_H */
