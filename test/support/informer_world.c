@@ -19,8 +19,14 @@ void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
   assert_true(event->message[0] != '\0');
   assert_true(event->attempt > 0 || event->error_class == KIN_CLASS_MEMORY);
   w->errors++;
+  w->last_code = event->code;
   w->last_class = event->error_class;
   w->last_status = event->status;
+  w->last_retry_in_ms = event->retry_in_ms;
+  snprintf(w->last_reason, sizeof w->last_reason, "%s", event->reason);
+  snprintf(w->last_message, sizeof w->last_message, "%s", event->message);
+  event->answer = w->answer;
+  event->retry_after_ms = w->retry_after_ms;
 }
 
 void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,

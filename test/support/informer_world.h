@@ -17,8 +17,14 @@ typedef struct iw_world {
   kin_informer *informer;
   recorder rec;
   int errors;
+  int last_code; /* of the last error event, like the next five */
   kin_error_class last_class;
   int last_status;
+  uint64_t last_retry_in_ms;
+  char last_reason[64];
+  char last_message[700];
+  kin_retry answer; /* of iw_on_error */
+  uint64_t retry_after_ms;
   int closed;
   int states;
   kin_state state;
