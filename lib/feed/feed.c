@@ -439,8 +439,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                               options->watch_timeout_s,
                               options->is_single_watch);
   }
-  kin__listwatch_use_consistency(&feed->listwatch,
-                                 (kin__consistency)options->consistency,
+  kin__listwatch_use_consistency(&feed->listwatch, options->consistency,
                                  kin__or_default(options->start_version, ""));
   kin__listwatch_retry_internal_errors(&feed->listwatch,
                                        options->internal_error_retry_ms);

@@ -191,7 +191,7 @@ void kin__feed_close(kin_feed *feed);
  * date if the server ends the watch in good order and had the target when the
  * watch began. The second case needs a source that names the connections of its
  * answers. After two watches with neither, the position is lost
- * (KIN__LOST_VERIFY): a report and a consistent list follow. So with a
+ * (KIN_RELIST_VERIFY): a report and a consistent list follow. So with a
  * program's source without bookmarks, each verify of a quiet resource costs a
  * list.
  *

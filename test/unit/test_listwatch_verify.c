@@ -162,7 +162,7 @@ static void test_not_reached(void **state) {
     assert_short_watch("12");
     end_watch(how);
     assert_verdict(KIN_EGONE);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
+    assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
     assert_true(rs.listwatch.is_verify_lost);
     assert_true(rs.actions.report); /* as any other lost position is */
     assert_true(rs.actions.lost_verify);
@@ -203,7 +203,7 @@ static void test_server_went_back(void **state) {
   rs_verify("");
   rs_page("7", "");
   assert_verdict(KIN_EGONE);
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
+  assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
   rs_assert_list("", 500);
   assert_true(rs.listwatch.versions_repeat);
   assert_true(rs.actions.lost_verify);
@@ -265,7 +265,7 @@ static void test_bad_target(void **state) {
     rs_page("12", "");
     rs_assert_watch("10");
     assert_in_range(rs.actions.timeout_s, 300, 599);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_TOO_LARGE], 0);
+    assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_TOO_LARGE], 0);
   }
 }
 
@@ -288,7 +288,7 @@ static void test_position_is_lost_meanwhile(void **state) {
     assert_verdict(KIN_EGONE);
     rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
     assert_false(rs.listwatch.is_verify_lost);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_EXPIRED], 1);
+    assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_EXPIRED], 1);
   }
 }
 
@@ -413,8 +413,7 @@ static void test_any(void **state) {
 
 static void begin_at_least(void) {
   rs_begin(0);
-  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_AT_LEAST,
-                                 "33");
+  kin__listwatch_use_consistency(&rs.listwatch, KIN_CONSISTENCY_AT_LEAST, "33");
   rs_input(KIN__INPUT_START);
   rs_assert_list("33", 0);
   assert_match("NotOlderThan");
@@ -462,7 +461,7 @@ static void test_at_least_in_pages(void **state) {
 
 static void test_most_recent(void **state) {
   (void)state;
-  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_MOST_RECENT,
+  kin__listwatch_use_consistency(&rs.listwatch, KIN_CONSISTENCY_MOST_RECENT,
                                  "");
   rs_input(KIN__INPUT_START);
   rs_assert_list("", 500);
@@ -476,7 +475,7 @@ static void test_most_recent(void **state) {
   assert_match("");
 }
 
-static void check_streams(kin__consistency consistency, const char *first,
+static void check_streams(kin_consistency consistency, const char *first,
                           const char *later) {
   bool refused = false;
   rs_begin(0);
@@ -499,9 +498,9 @@ static void check_streams(kin__consistency consistency, const char *first,
 
 static void test_streams(void **state) {
   (void)state;
-  check_streams(KIN__CONSISTENCY_ANY, "", "40");
-  check_streams(KIN__CONSISTENCY_AT_LEAST, "33", "40");
-  check_streams(KIN__CONSISTENCY_MOST_RECENT, "", "");
+  check_streams(KIN_CONSISTENCY_ANY, "", "40");
+  check_streams(KIN_CONSISTENCY_AT_LEAST, "33", "40");
+  check_streams(KIN_CONSISTENCY_MOST_RECENT, "", "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)

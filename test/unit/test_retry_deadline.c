@@ -126,7 +126,7 @@ static void test_watch_is_repeated(void **state) {
   }
   assert_int_equal(retries, 31);
   rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 1);
+  assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_INTERNAL], 1);
   rs_input(KIN__INPUT_TIMER);
   rs_assert_list("10", 0);
 
@@ -174,7 +174,7 @@ static void test_never_relisted(void **state) {
     rs_assert_watch("11");
     rs_input(KIN__INPUT_HEAD);
   }
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 0);
+  assert_int_equal(rs.listwatch.lost_positions[KIN_RELIST_INTERNAL], 0);
 }
 
 /* RE-06: what is an internal error, and that the deadline is for ERROR events
