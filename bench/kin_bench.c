@@ -4,7 +4,7 @@
  * counts, against a server that sends as fast as it can. Measures the first
  * sync, then `--events` watch events, then memory at rest, then the close, and
  * prints one JSON object. README.md says how each figure is meant. --more adds
- * what is in kin_bench_more.c, --latency what is in latency.h.
+ * what is in kin_bench_phases.c, --latency what is in latency.h.
  *
  * Time per loop iteration is the thread's CPU time from the end of one prepare
  * phase to the end of the next: everything that a turn of the loop does, the

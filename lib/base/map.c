@@ -181,8 +181,3 @@ bool kin__map_drop_segment(kin__map *map) {
   }
   return map->segment_count > 0;
 }
-
-size_t kin__map_memory(const kin__map *map) {
-  return (size_t)map->segment_count * HEADS_PER_SEGMENT * sizeof(uint32_t) +
-         map->segment_capacity * sizeof *map->segments;
-}

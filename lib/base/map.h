@@ -54,7 +54,4 @@ uint32_t kin__map_next(const kin__map *map, uint32_t id);
  * and kin__map_finish may be called. */
 bool kin__map_drop_segment(kin__map *map);
 
-/* Bytes allocated. */
-size_t kin__map_memory(const kin__map *map);
-
 #endif /* KIN_BASE_MAP_H */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/slab.h"
+#include "base/slab_core.h"
 
 #include <assert.h>
 #include <stdalign.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include <sys/mman.h>
@@ -33,8 +32,6 @@ static const range ranges[] = {
     {1u << 10, 8u << 10, 6, 64},
     {8u << 10, 64u << 10, 10, 64 + 112},
 };
-
-#define CLASSES (64u + 112u + 56u)
 
 /* The bytes behind the last cell of a mapped slab are never touched, so they
  * take no memory. */
@@ -72,19 +69,7 @@ struct kin__slab {
   alignas(16) char cells[];
 };
 
-struct kin__arena {
-  const kin_allocator *allocator;
-  bool maps_pages;
-  bool is_closed;
-  _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
-  kin__cell *unsorted;        /* taken off `given` as a whole */
-  size_t bytes;
-  uint32_t spare_slabs; /* empty ones that are kept */
-  uint32_t closing;     /* the list to be given up next; FULL is last */
-  kin__link lists[CLASSES + 1];
-};
-
-#define FULL CLASSES
+#define FULL KIN__SLAB_CLASSES
 
 static kin__cell closed_mark;
 #define CLOSED (&closed_mark)
@@ -410,8 +395,4 @@ void kin__arena_free(kin__arena *arena) {
   }
   assert(arena->bytes == 0);
   kin__free(arena->allocator, arena);
-}
-
-size_t kin__arena_bytes(const kin__arena *arena) {
-  return arena != NULL ? arena->bytes : 0;
 }

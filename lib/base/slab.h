@@ -77,7 +77,4 @@ bool kin__arena_collect(kin__arena *arena, unsigned count);
 /* Whether there are cells to sort. */
 bool kin__arena_has_given(const kin__arena *arena);
 
-/* Bytes of all slabs. */
-size_t kin__arena_bytes(const kin__arena *arena);
-
 #endif /* KIN_BASE_SLAB_H */

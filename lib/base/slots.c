@@ -94,9 +94,3 @@ uint32_t kin__slots_drop_segment(kin__slots *slots) {
   slots->free_head = KIN__NO_SLOT;
   return slots->limit;
 }
-
-size_t kin__slots_memory(const kin__slots *slots) {
-  return (size_t)slots->segment_count * KIN__SLOTS_PER_SEGMENT *
-             slots->element_size +
-         slots->segment_capacity * sizeof *slots->segments;
-}

@@ -65,7 +65,4 @@ static inline uint32_t kin__slots_limit(const kin__slots *slots) {
  * element may be taken from then on. */
 uint32_t kin__slots_drop_segment(kin__slots *slots);
 
-/* Bytes allocated. */
-size_t kin__slots_memory(const kin__slots *slots);
-
 #endif /* KIN_BASE_SLOTS_H */

@@ -140,7 +140,7 @@ static void on_error(kin_reflector *reflector, kin_error_event *event,
   kin_controller *c = data;
   (void)reflector;
   c->options.on_error(c, event, c->options.data);
-  if (event->answer == KIN_STOP && !c->is_closing && c->owns_queue &&
+  if (event->answer == KIN_STOP && !c->member.is_closing && c->owns_queue &&
       is_delta(c)) {
     kin__controller_give_list_up(c);
   }
@@ -158,18 +158,8 @@ static void free_controller(kin_controller *c) {
   kin__free(allocator, c);
 }
 
-static void on_gone(kin__deferred *deferred) {
-  kin_controller *c = KIN__CONTAINER_OF(deferred, kin_controller, gone);
-  kin_controller_close_cb close_cb = c->close_cb;
-  void *close_data = c->close_data;
-  kin_controller_close_cb on_closed = c->options.on_closed;
-  void *data = c->options.data;
-  kin__host *host = c->host;
-  kin__member_leave(&c->member);
-  free_controller(c);
-  kin__env_tell_closed(host->env, close_cb, close_data);
-  kin__env_tell_closed(host->env, on_closed, data);
-  kin__members_left(&host->members);
+static void on_free(kin__member *member) {
+  free_controller(KIN__CONTAINER_OF(member, kin_controller, member));
 }
 
 static void on_reflector_closed(void *data) {
@@ -182,32 +172,24 @@ static void on_reflector_closed(void *data) {
  * controller's must. */
 void kin__controller_ended(kin_controller *c) {
   if (c->reflector == NULL) {
-    kin__env_defer(c->env, &c->gone);
+    kin__member_end(&c->member);
   }
 }
 
-int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
-                         void *data) {
-  if (c == NULL) {
-    return KIN_EINVAL;
-  }
-  if (c->is_closing) {
-    return KIN_EALREADY;
-  }
-  c->is_closing = true;
-  c->close_cb = cb;
-  c->close_data = data;
+static void on_close(kin__member *member) {
+  kin_controller *c = KIN__CONTAINER_OF(member, kin_controller, member);
   c->store.index_refusal = KIN_ECLOSED;
   c->queue->changed = NULL;
   kin_queue_close(c->queue);
   (void)kin_reflector_close(c->reflector, on_reflector_closed, c);
   kin__controller_loop_close(c);
-  return 0;
 }
 
-static void close_member(kin__member *member) {
-  kin_controller *c = KIN__CONTAINER_OF(member, kin_controller, member);
-  (void)kin_controller_close(c, NULL, NULL); /* is closing already: fine */
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
+
+int kin_controller_close(kin_controller *c, kin_controller_close_cb cb,
+                         void *data) {
+  return c != NULL ? kin__member_close(&c->member, cb, data) : KIN_EINVAL;
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -278,7 +260,7 @@ static int make_parts(kin_controller *c) {
   return 0;
 }
 
-static int open_reflector(kin_controller *c) {
+static int open_reflector(kin_controller *c, kin__host *host) {
   static const kin__list_taker by_object = {.begin = begin_list,
                                             .add = add_to_list,
                                             .end = end_list,
@@ -301,7 +283,7 @@ static int open_reflector(kin_controller *c) {
   options.should_resync = o->should_resync != NULL ? on_should_resync : NULL;
   options.on_error = o->on_error != NULL ? on_error : NULL;
   options.data = c;
-  int err = kin__public_reflector_open(&c->reflector, c->host, &options);
+  int err = kin__public_reflector_open(&c->reflector, host, &options);
   if (err == 0 && c->owns_queue) {
     c->taker = by_object;
     c->taker.ctx = c;
@@ -310,7 +292,8 @@ static int open_reflector(kin_controller *c) {
   return err;
 }
 
-static int init(kin_controller *c, const kin_controller_options *options) {
+static int init(kin_controller *c, kin__host *host,
+                const kin_controller_options *options) {
   int err = kin__options_take(&c->options, sizeof c->options, options,
                               sizeof(kin_controller_options),
                               "kin_controller_options", c->env->log);
@@ -328,44 +311,40 @@ static int init(kin_controller *c, const kin_controller_options *options) {
   if (err == 0) {
     err = make_parts(c);
   }
-  return err == 0 ? open_reflector(c) : err;
+  return err == 0 ? open_reflector(c, host) : err;
 }
 
 int kin__controller_open(kin_controller **out, kin__host *host,
                          const kin_controller_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
   }
   kin_controller *c = kin__calloc(host->env->allocator, 1, sizeof *c);
   if (c == NULL) {
     return KIN_ENOMEM;
   }
-  c->host = host;
   c->env = host->env;
-  int err = init(c, options);
+  kin__member_init(&c->member, &member_ops, c->env);
+  err = init(c, host, options);
   if (err != 0) {
     free_controller(c);
     return err;
   }
-  kin__link_init(&c->gone.node);
-  c->gone.cb = on_gone;
-  c->member.close = close_member;
   kin__controller_loop_init(c);
-  kin__members_join(&host->members, &c->member);
+  c->member.on_closed = c->options.on_closed;
+  c->member.data = c->options.data;
+  kin__member_join(&c->member, host);
   *out = c;
   return 0;
 }
 
 int kin_controller_open(kin_controller **out, kin_client *client,
                         const kin_controller_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__controller_open(out, kin__client_host(client), options);
 }
 
@@ -375,7 +354,7 @@ int kin_controller_start(kin_controller *c) {
   if (c == NULL) {
     return KIN_EINVAL;
   }
-  if (c->is_closing) {
+  if (c->member.is_closing) {
     return KIN_ECLOSED;
   }
   if (c->is_started) {

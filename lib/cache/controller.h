@@ -40,7 +40,6 @@ typedef enum kin__controller_phase {
 
 struct kin_controller {
   kin__member member;
-  kin__host *host;
   const kin__env *env;
   kin_controller_options options; /* its strings and structs are not used */
   kin_process_handlers handlers;  /* the program's */
@@ -79,11 +78,7 @@ struct kin_controller {
 
   bool is_started;
   bool is_synced_told;
-  bool is_closing;
   bool is_emptied; /* the store was emptied into doomed */
-  kin__deferred gone;
-  kin_controller_close_cb close_cb;
-  void *close_data;
 };
 
 /* kin_controller_open for any host. The same errors. */

@@ -108,8 +108,8 @@ static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   int err = 0;
   c->was_called = true;
-  for (size_t i = 0; i < item->deltas.count && err == 0 && !c->is_closing;
-       i++) {
+  for (size_t i = 0;
+       i < item->deltas.count && err == 0 && !c->member.is_closing; i++) {
     err = kin__handle_deltas_one(&c->store, &c->timed, &item->deltas.items[i],
                                  item->is_initial);
   }
@@ -192,7 +192,7 @@ static bool pop_next(kin_controller *c) {
     return false;
   }
   c->stats.items++;
-  if (c->is_closing) {
+  if (c->member.is_closing) {
     return false;
   }
   if (err == 0 && !c->was_put_back) {
@@ -207,7 +207,7 @@ static bool pop_next(kin_controller *c) {
   if (err != 0) {
     tell_failure(c, err, is_put_back);
   }
-  return !c->is_closing && !c->timer.is_active;
+  return !c->member.is_closing && !c->timer.is_active;
 }
 
 /* Returns whether the controller is still open. */
@@ -220,7 +220,7 @@ static bool tell_synced(kin_controller *c) {
       add_handler_time(c, start_ns);
     }
   }
-  return !c->is_closing;
+  return !c->member.is_closing;
 }
 
 /* While a list is added by key, no item may leave the queue: the list's
@@ -267,7 +267,7 @@ static bool pop_step(kin_controller *c) {
       break;
     }
     has_more = pop_next(c);
-    if (c->is_closing || !tell_synced(c)) {
+    if (c->member.is_closing || !tell_synced(c)) {
       return true;
     }
   }
@@ -297,14 +297,14 @@ static bool replace_step(kin_controller *c) {
     c->queue->is_processing = true; /* as inside a pop */
     int more = kin__replacement_step(&c->replacement, 1, &c->timed);
     c->queue->is_processing = false;
-    if (c->is_closing) {
+    if (c->member.is_closing) {
       return true;
     }
     if (more == KIN_ENOMEM) {
       c->stats.items++; /* as if it was put back and popped again */
       pause_for(c, RETRY_MS);
       tell_failure(c, more, true);
-      return c->is_closing;
+      return c->member.is_closing;
     }
     if (more <= 0) {
       return end_whole(c, more);
@@ -317,10 +317,10 @@ static bool sync_step(kin_controller *c) {
   kin__slice slice = begin_slice(c);
   while (kin__slice_next(&slice)) {
     c->queue->is_processing = true;
-    bool has_more = kin__handle_deltas_sync_step(&c->store, &c->sync, 1,
-                                                 &c->is_closing, &c->timed);
+    bool has_more = kin__handle_deltas_sync_step(
+        &c->store, &c->sync, 1, &c->member.is_closing, &c->timed);
     c->queue->is_processing = false;
-    if (c->is_closing) {
+    if (c->member.is_closing) {
       return true;
     }
     if (!has_more) {
@@ -409,7 +409,7 @@ void kin__controller_loop_close(kin_controller *c) {
 
 static bool step(kin__task *task) {
   kin_controller *c = KIN__CONTAINER_OF(task, kin_controller, task);
-  if (c->is_closing) {
+  if (c->member.is_closing) {
     return close_step(c);
   }
   if (!tell_synced(c)) {
@@ -432,7 +432,7 @@ static bool step(kin__task *task) {
 }
 
 void kin__controller_wake(kin_controller *c) {
-  if (c->is_started && !c->is_closing) {
+  if (c->is_started && !c->member.is_closing) {
     kin__sched_add(c->env->sched, &c->task);
   }
 }
@@ -468,7 +468,7 @@ static bool index_step(kin__task *task) {
 
 static void on_index_added(void *ctx) {
   kin_controller *c = ctx;
-  if (!c->is_closing) {
+  if (!c->member.is_closing) {
     kin__sched_add(c->env->sched, &c->index_task);
   }
 }

@@ -38,7 +38,7 @@ static int delta_remove(kin_queue *queue, kin_str key, const kin_object *object,
   if (!kin__delta_fifo_has(&q->fifo, key) && !is_known(queue, key)) {
     return 0;
   }
-  kin__delta delta = {.type = KIN__DELTA_DELETED,
+  kin__delta delta = {.type = KIN_DELTA_DELETED,
                       .is_tombstone = is_tombstone,
                       .is_key_only = object == NULL};
   int err = 0;
@@ -91,7 +91,7 @@ static int delete_queued(kin_queue *queue, size_t *count) {
     if (newest->generation != q->lists) {
       kin__delta tombstone = {.object = newest->object,
                               .generation = q->lists,
-                              .type = KIN__DELTA_DELETED,
+                              .type = KIN_DELTA_DELETED,
                               .is_tombstone = true,
                               .is_key_only = newest->is_key_only};
       kin_object_ref(tombstone.object); /* `newest` may be overwritten */
@@ -114,7 +114,7 @@ static int delete_known_key(kin_queue *queue, kin_str key) {
     return 0;
   }
   kin__delta tombstone = {
-      .generation = q->lists, .type = KIN__DELTA_DELETED, .is_tombstone = true};
+      .generation = q->lists, .type = KIN_DELTA_DELETED, .is_tombstone = true};
   int err = kin__queue_take_known(queue, key, &tombstone.object,
                                   &tombstone.is_key_only);
   if (err == 0) {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,13 +15,6 @@
  *   deltas_copy | a kin_delta each | listed objects | strings
  *
  * A key is a part of its object. Only a key without an object is a string. */
-
-static_assert((int)KIN__DELTA_ADDED == KIN_DELTA_ADDED &&
-                  (int)KIN__DELTA_UPDATED == KIN_DELTA_UPDATED &&
-                  (int)KIN__DELTA_DELETED == KIN_DELTA_DELETED &&
-                  (int)KIN__DELTA_REPLACED == KIN_DELTA_REPLACED &&
-                  (int)KIN__DELTA_SYNC == KIN_DELTA_SYNC,
-              "internal and public types are the same numbers");
 
 typedef struct deltas_copy {
   kin_deltas deltas; /* first member */

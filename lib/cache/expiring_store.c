@@ -2,7 +2,6 @@
 #include <kin/error.h>
 #include <kin/expiring_store.h>
 
-#include "base/alloc.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/store.h"
@@ -14,7 +13,7 @@
   (offsetof(kin_expiring_store_options, data) + sizeof(void *))
 
 struct kin_expiring_store {
-  kin_store store;
+  kin_store store; /* first member, see kin__store_new_handle */
   kin_expiring_store_options options;
 };
 
@@ -59,28 +58,20 @@ int kin_expiring_store_new(kin_expiring_store **out,
   if (err != 0) {
     return err;
   }
-  kin__memory *memory = kin__memory_new(o.allocator);
-  if (memory == NULL) {
+  kin_expiring_store *store = kin__store_new_handle(o.allocator, sizeof *store);
+  if (store == NULL) {
     return KIN_ENOMEM;
   }
-  kin_expiring_store *store = kin__malloc(&memory->allocator, sizeof *store);
-  if (store != NULL) {
-    kin__store_init(&store->store, memory, kin__hash_make_seed(store), false);
-    store->options = o;
-    store->options.allocator = NULL; /* the store has a copy */
-    *out = store;
-  }
-  kin__memory_unref(memory);
-  return store != NULL ? 0 : KIN_ENOMEM;
+  store->options = o;
+  store->options.allocator = NULL; /* the store has a copy */
+  *out = store;
+  return 0;
 }
 
 void kin_expiring_store_free(kin_expiring_store *store) {
-  if (store == NULL) {
-    return;
+  if (store != NULL) {
+    kin__store_free_handle(&store->store);
   }
-  kin_allocator allocator = *store->store.allocator;
-  kin__store_finish(&store->store);
-  kin__free(&allocator, store);
 }
 
 int kin_expiring_store_put(kin_expiring_store *store,

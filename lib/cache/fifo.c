@@ -13,7 +13,7 @@
  * queued once. */
 
 static bool is_skipped(const kin__deltas *deltas) {
-  return deltas->items[0].type == KIN__DELTA_DELETED;
+  return deltas->items[0].type == KIN_DELTA_DELETED;
 }
 
 /* Sets the object of a key, queued or not. */
@@ -53,7 +53,7 @@ static int fifo_remove(kin_queue *queue, kin_str key, const kin_object *object,
     place = kin_object_ref(old.items[0].object);
   }
   kin__delta skip = {
-      .object = place, .type = KIN__DELTA_DELETED, .is_key_only = true};
+      .object = place, .type = KIN_DELTA_DELETED, .is_key_only = true};
   int err = kin__delta_fifo_set(&q->fifo, &skip);
   kin_object_unref(place);
   q->skipped++;
@@ -75,7 +75,7 @@ static int fifo_replace(kin_queue *queue, const kin_object *const *objects,
       err = kin__queue_transform(queue, objects[i], &made);
     }
     if (err == 0) {
-      kin__delta delta = {.object = made, .type = KIN__DELTA_REPLACED};
+      kin__delta delta = {.object = made, .type = KIN_DELTA_REPLACED};
       err = kin__delta_fifo_set(&fresh, &delta);
     }
     kin_object_unref(made);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "feed/feed_options.h"
 
 /* The public reflector: a feed whose owner is a store of the program. Changes
  * are passed on as they come, lists by public_reflector_list.c.
@@ -30,7 +31,7 @@ static kin_reflector *reflector_of(kin_feed *feed) {
 /* Turns the result of a function of the store into the feed's; 0 continues. */
 static int judge(kin_reflector *reflector, int result, const char *what,
                  kin_str key) {
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return KIN_ECLOSED;
   }
   if (result == 0 || result == KIN_ENOMEM) {
@@ -59,7 +60,7 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
   int err = judge(reflector, change(store->ctx, object), what,
                   kin_object_key(object));
   if (err == 0 && store->is_full != NULL && store->is_full(store->ctx) &&
-      !reflector->is_closing) {
+      !reflector->member.is_closing) {
     kin__feed_pause(feed, &reflector->paused);
   }
   return err;
@@ -76,7 +77,8 @@ static int on_bookmark(kin_feed *feed, kin_str version) {
 
 static void on_advanced(kin_feed *feed, kin_str version) {
   kin_reflector *reflector = reflector_of(feed);
-  if (reflector->store.update_version != NULL && !reflector->is_closing) {
+  if (reflector->store.update_version != NULL &&
+      !reflector->member.is_closing) {
     reflector->store.update_version(reflector->store.ctx, version);
   }
 }
@@ -107,7 +109,7 @@ static bool close_step(kin_reflector *reflector) {
   if (kin__public_reflector_drop_some(reflector)) {
     return true;
   }
-  kin__env_defer(reflector->env, &reflector->gone);
+  kin__member_end(&reflector->member);
   return false;
 }
 
@@ -117,11 +119,11 @@ static bool step(kin__task *task) {
                             KIN__LIST_STEP)) {
     return true;
   }
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return close_step(reflector);
   }
   resume(reflector);
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return true;
   }
   return kin__public_reflector_list_step(reflector);
@@ -137,7 +139,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
   }
   options->on_error(reflector, event, options->data);
   if (event->answer == KIN_STOP && reflector->phase != KIN__LIST_IDLE &&
-      !reflector->is_closing) {
+      !reflector->member.is_closing) {
     reflector->phase = KIN__LIST_DROPPING;
     kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
     kin__public_reflector_wake(reflector);
@@ -186,38 +188,24 @@ static void free_reflector(kin_reflector *reflector) {
   kin__free(allocator, reflector);
 }
 
-static void on_gone(kin__deferred *deferred) {
-  kin_reflector *reflector = KIN__CONTAINER_OF(deferred, kin_reflector, gone);
-  kin_reflector last = *reflector;
-  kin__member_leave(&reflector->member);
-  free_reflector(reflector);
-  kin__env_tell_closed(last.env, last.close_cb, last.close_data);
-  kin__env_tell_closed(last.env, last.options.on_closed, last.options.data);
-  kin__members_left(&last.host->members);
+static void on_free(kin__member *member) {
+  free_reflector(KIN__CONTAINER_OF(member, kin_reflector, member));
 }
 
-int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
-                        void *data) {
-  if (reflector == NULL) {
-    return KIN_EINVAL;
-  }
-  if (reflector->is_closing) {
-    return KIN_EALREADY;
-  }
-  reflector->is_closing = true;
-  reflector->close_cb = cb;
-  reflector->close_data = data;
+static void on_close(kin__member *member) {
+  kin_reflector *reflector = KIN__CONTAINER_OF(member, kin_reflector, member);
   kin__feed_close(&reflector->feed);
   kin__timer_stop(reflector->env->timers, &reflector->apply_timer);
   kin__timer_stop(reflector->env->timers, &reflector->resync_timer);
   kin__public_reflector_wake(reflector);
-  return 0;
 }
 
-static void close_member(kin__member *member) {
-  kin_reflector *reflector = KIN__CONTAINER_OF(member, kin_reflector, member);
-  /* is closing already: fine */
-  (void)kin_reflector_close(reflector, NULL, NULL);
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
+
+int kin_reflector_close(kin_reflector *reflector, kin_reflector_close_cb cb,
+                        void *data) {
+  return reflector != NULL ? kin__member_close(&reflector->member, cb, data)
+                           : KIN_EINVAL;
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -266,30 +254,15 @@ static int make_names(kin_reflector *reflector, const char *name) {
 
 static void init_feed(kin_reflector *reflector) {
   const kin__settings *settings = &reflector->settings;
-  reflector->limits = (kin__decode_limits){
-      .max_object_bytes = settings->options.max_object_bytes};
-  kin__http_source_init(&reflector->http, reflector->env, &settings->resource,
-                        &reflector->limits, settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&reflector->http);
-  bool is_own = settings->source.open != NULL;
-  bool *refused = reflector->env->stream_refused;
-  if (is_own && refused != NULL) {
-    refused = &reflector->stream_refused; /* a refusal of the source, not of the
-                                           * server */
-  }
-  kin__feed_options options = {
-      .env = reflector->env,
-      .owner = &owner,
-      .source = is_own ? &settings->source : &http,
-      .resource = &settings->resource,
-      .namespace_ =
-          settings->namespace_count > 0 ? settings->namespaces[0] : "",
-      .page_size = settings->options.page_size,
-      .stream_refused = settings->options.no_watch_list ? NULL : refused,
-      .consistency = settings->options.consistency,
-      .start_version = settings->start_version,
-      .stale_after_ms = settings->options.stale_after_ms,
-      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
+  const kin__feed_subject subject = {.env = reflector->env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespace_count > 0
+                                                       ? settings->namespaces[0]
+                                                       : "",
+                                     .http = &reflector->http,
+                                     .lists_and_watches = true};
+  kin__feed_options options = kin__feed_options_of(&subject);
+  options.owner = &owner;
   kin__feed_init(&reflector->feed, &options);
 }
 
@@ -310,18 +283,22 @@ static int init(kin_reflector *reflector,
 
 int kin__public_reflector_open(kin_reflector **out, kin__host *host,
                                const kin_reflector_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
   }
   const kin__env *env = host->env;
   kin_reflector *reflector = kin__calloc(env->allocator, 1, sizeof *reflector);
   if (reflector == NULL) {
     return KIN_ENOMEM;
   }
-  reflector->host = host;
   reflector->env = env;
-  int err = init(reflector, options);
+  kin__member_init(&reflector->member, &member_ops, env);
+  err = init(reflector, options);
   init_feed(reflector); /* allocates nothing */
   if (err != 0) {
     free_reflector(reflector);
@@ -331,23 +308,15 @@ int kin__public_reflector_open(kin_reflector **out, kin__host *host,
   kin__timer_init(&reflector->apply_timer, kin__public_reflector_on_retry);
   kin__timer_init(&reflector->resync_timer, kin__public_reflector_on_resync);
   kin__link_init(&reflector->paused);
-  kin__link_init(&reflector->gone.node);
-  reflector->gone.cb = on_gone;
-  reflector->member.close = close_member;
-  kin__members_join(&host->members, &reflector->member);
+  reflector->member.on_closed = reflector->options.on_closed;
+  reflector->member.data = reflector->options.data;
+  kin__member_join(&reflector->member, host);
   *out = reflector;
   return 0;
 }
 
 int kin_reflector_open(kin_reflector **out, kin_client *client,
                        const kin_reflector_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__public_reflector_open(out, kin__client_host(client), options);
 }
 
@@ -362,7 +331,7 @@ int kin_reflector_start(kin_reflector *reflector) {
   if (reflector == NULL) {
     return KIN_EINVAL;
   }
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return KIN_ECLOSED;
   }
   if (reflector->is_started) {
@@ -377,7 +346,7 @@ int kin_reflector_resume(kin_reflector *reflector) {
   if (reflector == NULL) {
     return KIN_EINVAL;
   }
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return KIN_ECLOSED;
   }
   if (!kin__link_is_empty(&reflector->paused)) {

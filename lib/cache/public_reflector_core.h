@@ -24,12 +24,10 @@ typedef enum kin__list_phase {
 
 struct kin_reflector {
   kin__member member;
-  kin__host *host;
   const kin__env *env;
   kin_reflector_options options; /* only numbers and callbacks are used */
   kin_reflector_store store;
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
   char *description;
@@ -41,7 +39,6 @@ struct kin_reflector {
   kin__link paused; /* holds the feed iff the feed must not read */
 
   kin__list_phase phase;
-  bool stream_refused;  /* the program's own source refused the stream */
   kin_object **objects; /* the current list's, with one reference each */
   size_t count;
   const kin__list_taker *taker; /* NULL: the list is gathered and replaced */
@@ -49,10 +46,6 @@ struct kin_reflector {
   int result;                   /* of replace */
 
   bool is_started;
-  bool is_closing;
-  kin__deferred gone;
-  kin_reflector_close_cb close_cb;
-  void *close_data;
 };
 
 static inline void kin__public_reflector_wake(kin_reflector *reflector) {

@@ -45,7 +45,7 @@ static bool should_resync(kin_reflector *reflector) {
   }
   return options->should_resync == NULL ||
          (options->should_resync(reflector, options->data) &&
-          !reflector->is_closing);
+          !reflector->member.is_closing);
 }
 
 /* A failed resync does not change the position: the watch continues. */
@@ -60,7 +60,7 @@ void kin__public_reflector_on_resync(kin__timer *timer) {
     return;
   }
   int err = reflector->store.resync(reflector->store.ctx);
-  if (err != 0 && !reflector->is_closing) {
+  if (err != 0 && !reflector->member.is_closing) {
     kin__failure failure;
     kin__failure_from_code(&failure, err < 0 ? err : KIN_EINVAL,
                            "resyncing the store", "");
@@ -115,7 +115,7 @@ static bool gather_step(kin_reflector *reflector) {
 /* Handles a result of the taker: continues with `next`, tries again later, or
  * gives the list up. */
 static bool taken(kin_reflector *reflector, int err, kin__list_phase next) {
-  if (err == KIN_ENOMEM && !reflector->is_closing) {
+  if (err == KIN_ENOMEM && !reflector->member.is_closing) {
     try_later(reflector);
     return false;
   }
@@ -161,7 +161,7 @@ static bool replace_step(kin_reflector *reflector) {
       (const kin_object *const *)reflector->objects;
   int err = store->replace(store->ctx, objects, reflector->count,
                            kin__cstr(reflector->feed.listwatch.found_version));
-  if (reflector->is_closing) {
+  if (reflector->member.is_closing) {
     return true;
   }
   if (err == KIN_ENOMEM) {

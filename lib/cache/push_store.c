@@ -2,7 +2,6 @@
 #include <kin/error.h>
 #include <kin/push_store.h>
 
-#include "base/alloc.h"
 #include "base/options.h"
 #include "object/object_list.h"
 #include "store/store.h"
@@ -14,7 +13,7 @@
   (offsetof(kin_push_store_options, data) + sizeof(void *))
 
 struct kin_push_store {
-  kin_store store;
+  kin_store store;        /* first member, see kin__store_new_handle */
   kin__object_list *list; /* empty but during a push */
   kin_push_cb push;
   void *data;
@@ -35,35 +34,27 @@ int kin_push_store_new(kin_push_store **out,
   if (err != 0) {
     return err;
   }
-  kin__memory *memory = kin__memory_new(o.allocator);
-  if (memory == NULL) {
+  kin_push_store *store = kin__store_new_handle(o.allocator, sizeof *store);
+  if (store == NULL) {
     return KIN_ENOMEM;
   }
-  kin_push_store *store = kin__calloc(&memory->allocator, 1, sizeof *store);
-  kin__object_list *list = kin__object_list_new(&memory->allocator, 0);
-  if (store != NULL && list != NULL) {
-    kin__store_init(&store->store, memory, kin__hash_make_seed(store), false);
-    store->list = list;
-    store->push = o.push;
-    store->data = o.data;
-    *out = store;
-  } else {
-    err = KIN_ENOMEM;
-    kin_object_list_free(list != NULL ? &list->list : NULL);
-    kin__free(&memory->allocator, store);
+  store->list = kin__object_list_new(store->store.allocator, 0);
+  if (store->list == NULL) {
+    kin__store_free_handle(&store->store);
+    return KIN_ENOMEM;
   }
-  kin__memory_unref(memory);
-  return err;
+  store->push = o.push;
+  store->data = o.data;
+  *out = store;
+  return 0;
 }
 
 void kin_push_store_free(kin_push_store *store) {
   if (store == NULL) {
     return;
   }
-  kin_allocator allocator = *store->store.allocator;
   kin_object_list_free(&store->list->list);
-  kin__store_finish(&store->store);
-  kin__free(&allocator, store);
+  kin__store_free_handle(&store->store);
 }
 
 /* Call it before a change that may leave `count` objects. */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "feed/pager_core.h"
+#include "feed/feed_options.h"
 #include "feed/http_source.h"
 #include "object/transform.h"
 #include "base/map.h"
@@ -408,19 +409,7 @@ static bool tell_step(kin__list_check *check) {
            check->named > 0 ? check->names + 2 : "");
   kin__log_write(env->log, KIN_LOG_ERROR, "%s", message);
   enter(check, CHECK_DROPPING);
-  kin_error_event event = {.code = KIN_EINCONSISTENT,
-                           .error_class = KIN_CLASS_SERVER,
-                           .reason = "",
-                           .message = message,
-                           .namespace_ = feed->namespace_,
-                           .attempt = 1,
-                           .answer = KIN_RETRY};
-  uint64_t start_ns = kin__clock_ns(&env->clock);
-  feed->owner->failed(feed, &event);
-  kin__env_add_handler_time(env, start_ns);
-  if (!feed->is_closed && event.answer == KIN_STOP) {
-    kin__feed_answer(feed, KIN_STOP, 0);
-  }
+  kin__feed_tell(feed, KIN_EINCONSISTENT, KIN_CLASS_SERVER, message);
   return !check->is_closing;
 }
 
@@ -450,19 +439,16 @@ static int init_pager(kin__list_check *check) {
   const kin__list_check_subject *of = &check->of;
   const kin__env *env = of->feed->env;
   const kin__settings *settings = of->settings;
-  kin__http_source_init(&check->http, env, &settings->resource, of->limits,
-                        settings->projection);
-  check->http.memory = of->raw_memory;
-  kin_lister_watcher http = kin__http_source_lister_watcher(&check->http);
+  const kin__feed_subject subject = {.env = env,
+                                     .settings = settings,
+                                     .namespace_ = of->feed->namespace_,
+                                     .http = &check->http,
+                                     .memory = of->raw_memory};
   kin__pager_core_options options = {
       .owner = &owner,
-      .feed = {.env = env,
-               .source =
-                   settings->source.open != NULL ? &settings->source : &http,
-               .resource = &settings->resource,
-               .namespace_ = of->feed->namespace_,
-               .page_size = UINT32_MAX},
+      .feed = kin__feed_options_of(&subject),
       .list = {.version = check->version, .version_match = "Exact"}};
+  options.feed.page_size = UINT32_MAX;
   int err = kin__transform_init(&check->transform, env->memory,
                                 settings->options.transform,
                                 settings->options.transform_data);

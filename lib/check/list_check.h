@@ -29,7 +29,6 @@ typedef struct kin__list_check_subject {
   const kin_store *store;
   uint32_t scope; /* of the feed: its objects are in slots with this scope */
   const kin__settings *settings;
-  const kin__decode_limits *limits;
   kin__memory *raw_memory; /* for objects before their transform */
 } kin__list_check_subject;
 

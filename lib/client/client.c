@@ -413,6 +413,9 @@ const char *kin_client_problem(const kin_client *client) {
 }
 
 kin__host *kin__client_host(kin_client *client) {
+  if (client == NULL) {
+    return NULL;
+  }
   kin__log_no_problem(&client->log);
   return &client->host;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <kin/client.h>
+#include <kin/error.h>
 
 #include "client/env.h"
 #include "client/member.h"
@@ -16,8 +17,16 @@ typedef struct kin__host {
   kin__members members;
 } kin__host;
 
-/* The host of a client, for opening a member. Valid as long as the client. Also
- * clears the problem text of an earlier open. */
+/* The host of a client, for opening a member; NULL without a client. Valid as
+ * long as the client. Also clears the problem text of an earlier open. */
 kin__host *kin__client_host(kin_client *client);
+
+/* Whether a member can be opened. Errors: KIN_EINVAL (NULL), KIN_ECLOSED. */
+static inline int kin__host_check(const kin__host *host) {
+  if (host == NULL) {
+    return KIN_EINVAL;
+  }
+  return host->members.is_closing ? KIN_ECLOSED : 0;
+}
 
 #endif /* KIN_CLIENT_HOST_H */

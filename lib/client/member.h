@@ -5,22 +5,64 @@
 #include <stdbool.h>
 
 #include "base/link.h"
+#include "client/env.h"
 
 /* A handle that is open on a client: an informer, reflector, controller, watch,
- * wait or factory. All members close with the client and before it, each with
- * its own callback. The transport closes after the last member. A member is
- * embedded in its handle and joins once the handle is open, so it needs no
- * memory of its own. */
-typedef struct kin__member {
-  kin__link node; /* in the members' list from join to leave */
+ * wait, pager or factory. All members close with the client and before it, each
+ * with its own callbacks. The transport closes after the last member. A member
+ * is embedded in its handle, so it needs no memory of its own.
+ *
+ * The life of a member: kin__member_init, kin__member_join once the handle is
+ * open, kin__member_close by the program or by the client, kin__member_end when
+ * the handle has nothing left to do. From then on the member does the rest: in
+ * a deferred call it leaves the client, frees the handle, and calls the close
+ * callbacks. */
+struct kin__host;
+typedef struct kin__member kin__member;
 
-  /* The client begins to close, inside a call of the program. Begin to close
-   * here, but leave later, from a deferred call (kin__env_defer). The member
-   * may be closing already, or may have been closed by another member. Do not
-   * call the program from here. */
-  void (*close)(struct kin__member *member);
-} kin__member;
+typedef struct kin__member_ops {
+  /* Begins to close, inside a call of the program; called once. Must lead to
+   * kin__member_end (or kin__member_gone), at once or later. Must not call the
+   * program. */
+  void (*close)(kin__member *member);
+  /* Frees the handle, which has left the client. */
+  void (*free)(kin__member *member);
+} kin__member_ops;
 
+struct kin__member {
+  const kin__member_ops *ops;
+  const kin__env *env;
+  struct kin__host *host; /* NULL before the join, and in tests without one */
+  kin__link node;         /* in the host's list from join to leave */
+  kin__deferred gone;
+  bool is_closing;
+  bool is_told;             /* the close callbacks have been called */
+  void (*close_cb)(void *); /* kin__member_close's; may be NULL */
+  void *close_data;
+  void (*on_closed)(void *); /* the options'; may be NULL */
+  void *data;
+};
+
+/* `env` must outlive the member. */
+void kin__member_init(kin__member *member, const kin__member_ops *ops,
+                      const kin__env *env);
+/* The host closes the member when it closes. `host` must outlive the member. */
+void kin__member_join(kin__member *member, struct kin__host *host);
+
+/* Closes the handle; at its end `cb` and then on_closed are called. Errors:
+ * KIN_EALREADY. */
+int kin__member_close(kin__member *member, void (*cb)(void *data), void *data);
+
+/* Defers kin__member_gone. Call once. */
+void kin__member_end(kin__member *member);
+/* From a deferred call only: leaves the host, frees the handle, calls the close
+ * callbacks unless they have been called. The host may be gone when this
+ * returns. */
+void kin__member_gone(kin__member *member);
+/* Calls the close callbacks before kin__member_gone, from a deferred call. */
+void kin__member_tell_closed(kin__member *member);
+
+/* The members of a client. */
 typedef struct kin__members {
   kin__link list;
   bool is_closing; /* a join is refused: opening returns KIN_ECLOSED */
@@ -39,33 +81,8 @@ static inline bool kin__members_is_empty(const kin__members *members) {
   return kin__link_is_empty(&members->list);
 }
 
-/* member->close must be set. The node need not be initialized. */
-static inline void kin__members_join(kin__members *members,
-                                     kin__member *member) {
-  kin__link_push(&members->list, &member->node);
-}
-
-/* Between these two, the member's memory may be freed and its callbacks called.
- * kin__member_leave may be called twice. kin__members_left comes last, once for
- * each member, from a deferred call: `members` may be gone when it returns. */
-static inline void kin__member_leave(kin__member *member) {
-  kin__link_remove(&member->node);
-}
-static inline void kin__members_left(kin__members *members) {
-  if (members->left != NULL) {
-    members->left(members);
-  }
-}
-
 /* Closes all members, newest first, so that a member that consists of other
  * members closes those itself. Call once. */
-static inline void kin__members_close(kin__members *members) {
-  members->is_closing = true;
-  for (kin__link *node = members->list.prev; node != &members->list;
-       node = node->prev) {
-    kin__member *member = KIN__CONTAINER_OF(node, kin__member, node);
-    member->close(member);
-  }
-}
+void kin__members_close(kin__members *members);
 
 #endif /* KIN_CLIENT_MEMBER_H */

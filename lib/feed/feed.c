@@ -414,11 +414,17 @@ void kin__feed_end_watch(kin_feed *feed) {
 
 /* --- Life ----------------------------------------------------------------- */
 
+/* Where a refusal of streams is noted; NULL: no streams. */
+static bool *refused_flag(kin_feed *feed, const kin__feed_options *options) {
+  bool is_own = options->stream_refused != NULL && options->is_own_source;
+  return is_own ? &feed->stream_refused : options->stream_refused;
+}
+
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   const kin__env *env = options->env;
   *feed = (kin_feed){.env = env,
                      .owner = options->owner,
-                     .source = *options->source,
+                     .source = options->source,
                      .resource = options->resource,
                      .namespace_ = options->namespace_,
                      .stale_after_ms = options->stale_after_ms,
@@ -433,13 +439,12 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                               options->watch_timeout_s,
                               options->is_single_watch);
   }
-  kin__listwatch_use_consistency(&feed->listwatch,
-                                 (kin__consistency)options->consistency,
+  kin__listwatch_use_consistency(&feed->listwatch, options->consistency,
                                  kin__or_default(options->start_version, ""));
   kin__listwatch_retry_internal_errors(&feed->listwatch,
                                        options->internal_error_retry_ms);
   if (feed->source.watch_list && feed->source.pause != NULL) {
-    kin__listwatch_use_streams(&feed->listwatch, options->stream_refused);
+    kin__listwatch_use_streams(&feed->listwatch, refused_flag(feed, options));
   }
   kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);

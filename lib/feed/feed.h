@@ -95,7 +95,8 @@ struct kin_feed {
   const char *namespace_;
 
   kin__listwatch listwatch;
-  kin__timer timer; /* the state machine's */
+  bool stream_refused; /* by the program's own source */
+  kin__timer timer;    /* the state machine's */
   kin__stage stage;
   kin__stage held; /* events that a stream brought after its list; bounded by
                     * what was read before the pause */
@@ -138,11 +139,11 @@ struct kin_feed {
   kin__feed_metrics metrics;
 };
 
-/* All pointers are kept and must outlive the feed; `source` is copied. */
+/* All pointers are kept and must outlive the feed. */
 typedef struct kin__feed_options {
   const kin__env *env;
   const kin__feed_owner *owner;
-  const kin_lister_watcher *source;
+  kin_lister_watcher source;
   const kin__resource *resource;
   const char *namespace_;
   uint32_t page_size;
@@ -155,6 +156,9 @@ typedef struct kin__feed_options {
    * kin__listwatch_use_streams. The owner must accept merged stages. NULL: no
    * streams. */
   bool *stream_refused;
+  /* `source` is the program's own: its refusal of streams says nothing about
+   * the server, so the feed keeps it to itself. */
+  bool is_own_source;
   /* See kin_informer_options. */
   kin_consistency consistency;
   const char *start_version; /* kept; "" or NULL: none */
@@ -187,7 +191,7 @@ void kin__feed_close(kin_feed *feed);
  * date if the server ends the watch in good order and had the target when the
  * watch began. The second case needs a source that names the connections of its
  * answers. After two watches with neither, the position is lost
- * (KIN__LOST_VERIFY): a report and a consistent list follow. So with a
+ * (KIN_RELIST_VERIFY): a report and a consistent list follow. So with a
  * program's source without bookmarks, each verify of a quiet resource costs a
  * list.
  *
@@ -208,6 +212,10 @@ void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure);
 /* An operation of the owner failed; the owner retries it in `retry_in_ms`. */
 void kin__feed_notice_failure(kin_feed *feed, const kin__failure *failure,
                               uint64_t retry_in_ms);
+/* From a task: tells the program of a failure after which nothing is retried.
+ * The program may close the feed, or stop it by its answer. */
+void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
+                    const char *message);
 /* The program answered an error event. */
 void kin__feed_answer(kin_feed *feed, kin_retry answer,
                       uint64_t retry_after_ms);

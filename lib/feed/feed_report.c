@@ -25,6 +25,26 @@ void kin__feed_report(kin_feed *feed, const kin__failure *failure,
                  failure->message, (unsigned long long)retry_in_ms);
 }
 
+void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
+                    const char *message) {
+  if (feed->owner->failed == NULL) {
+    return;
+  }
+  kin_error_event event = {.code = code,
+                           .error_class = error_class,
+                           .reason = "",
+                           .message = message,
+                           .namespace_ = feed->namespace_,
+                           .attempt = 1,
+                           .answer = KIN_RETRY};
+  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
+  feed->owner->failed(feed, &event);
+  kin__env_add_handler_time(feed->env, start_ns);
+  if (!feed->is_closed && event.answer == KIN_STOP) {
+    kin__feed_answer(feed, KIN_STOP, 0);
+  }
+}
+
 void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
   const kin__verify *verify = &feed->listwatch.verify;
   kin__failure failure = {

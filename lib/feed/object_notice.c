@@ -66,22 +66,7 @@ static void tell(kin_feed *feed) {
   }
   notice->untold = 0;
   kin__log_write(feed->env->log, KIN_LOG_WARN, "%s", message);
-  if (feed->owner->failed == NULL) {
-    return;
-  }
-  kin_error_event event = {.code = told.code,
-                           .error_class = told.error_class,
-                           .reason = "",
-                           .message = message,
-                           .namespace_ = feed->namespace_,
-                           .attempt = 1,
-                           .answer = KIN_RETRY};
-  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
-  feed->owner->failed(feed, &event);
-  kin__env_add_handler_time(feed->env, start_ns);
-  if (!feed->is_closed && event.answer == KIN_STOP) {
-    kin__feed_answer(feed, KIN_STOP, 0);
-  }
+  kin__feed_tell(feed, told.code, told.error_class, message);
 }
 
 static bool tell_step(kin__task *task) {

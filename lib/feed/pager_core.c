@@ -236,9 +236,7 @@ static void init_feed(kin__pager_core *core) {
 
 int kin__pager_core_init(kin__pager_core *core,
                          const kin__pager_core_options *options) {
-  *core = (kin__pager_core){.options = *options,
-                            .source = *options->feed.source,
-                            .high = high_of(options)};
+  *core = (kin__pager_core){.options = *options, .high = high_of(options)};
   if (!options->list.is_whole) {
     core->page_ends =
         kin__calloc(options->feed.env->allocator,
@@ -248,7 +246,6 @@ int kin__pager_core_init(kin__pager_core *core,
     }
   }
   core->options.feed.owner = &owner;
-  core->options.feed.source = &core->source;
   kin__link_init(&core->paused);
   kin__task_init(&core->task, step);
   init_feed(core);

@@ -26,7 +26,7 @@ typedef struct kin__pager_owner {
   void (*emptied)(kin__pager_core *core);
 } kin__pager_owner;
 
-/* All pointers but feed.source must outlive the core. */
+/* All pointers must outlive the core. */
 typedef struct kin__pager_core_options {
   const kin__pager_owner *owner;
   kin__feed_options feed; /* feed.owner is set by the core */
@@ -40,7 +40,6 @@ typedef struct kin__pager_core_options {
  * requested. Stale objects of the stage are freed first. */
 struct kin__pager_core {
   kin__pager_core_options options;
-  kin_lister_watcher source;
   kin_feed feed;
   kin__link paused; /* the feed, while it does not read */
   kin__task task;

@@ -302,6 +302,7 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   if (settings->options.max_object_bytes == 0) {
     settings->options.max_object_bytes = DEFAULT_OBJECT_BYTES;
   }
+  settings->limits.max_object_bytes = settings->options.max_object_bytes;
   err = copy_strings(settings, allocator, &settings->options);
   if (err == 0) {
     err = make_projection(settings, allocator, &settings->options);

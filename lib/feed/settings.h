@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "decode/projection.h"
+#include "decode/sink.h"
 #include "listwatch/request.h"
 
 /* Namespaces of one informer, at its opening and at any later time. */
@@ -23,6 +24,7 @@ typedef struct kin__settings {
   const char *start_version; /* "": none */
   kin_parameter *parameters; /* the resource's */
   kin__projection *projection;
+  kin__decode_limits limits;
   kin_lister_watcher source; /* .open NULL: HTTP */
   char *strings;             /* all of the above in one block */
 } kin__settings;

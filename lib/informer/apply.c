@@ -52,7 +52,7 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    if (kin__scope_push(scope, KIN__DELTA_REPLACED, object, false) != 0) {
+    if (kin__scope_push(scope, KIN_DELTA_REPLACED, object, false) != 0) {
       try_later(scope);
       return false;
     }
@@ -93,7 +93,7 @@ static bool sweep_step(kin__scope *scope) {
       if (informer->fifo.depth >= KIN__QUEUE_LOW) {
         return false;
       }
-      if (kin__scope_push(scope, KIN__DELTA_DELETED, slot->object, true) != 0) {
+      if (kin__scope_push(scope, KIN_DELTA_DELETED, slot->object, true) != 0) {
         try_later(scope);
         return false;
       }

@@ -89,7 +89,7 @@ static bool is_recreated(const kin_object *old, const kin_object *object) {
  * updates. */
 static int apply_unchanged(const change *c, uint32_t slot) {
   kin_informer *informer = c->informer;
-  if (c->delta->type == KIN__DELTA_REPLACED &&
+  if (c->delta->type == KIN_DELTA_REPLACED &&
       kin__dispatcher_wants_unchanged(&informer->dispatcher)) {
     int err = kin__dispatcher_reserve(&informer->dispatcher);
     if (err != 0) {
@@ -157,7 +157,7 @@ static int apply_refused(const change *c, uint32_t slot) {
   }
   const kin_object *cached = kin__store_at(&c->informer->store, slot)->object;
   if (is_recreated(cached, c->delta->object)) {
-    bool is_listed = c->delta->type == KIN__DELTA_REPLACED;
+    bool is_listed = c->delta->type == KIN_DELTA_REPLACED;
     return take_away(c, slot, is_listed ? KIN_DELETE_RELIST : KIN_DELETE_WATCH,
                      NULL);
   }
@@ -177,7 +177,7 @@ static int apply_delta(const change *c) {
   kin_store *store = &c->informer->store;
   uint32_t slot =
       kin__store_find(store, kin_object_key(c->delta->object), c->hash);
-  if (c->delta->type == KIN__DELTA_DELETED) {
+  if (c->delta->type == KIN_DELTA_DELETED) {
     return apply_delete(c, slot);
   }
   if (c->informer->transform != NULL &&

@@ -44,7 +44,7 @@ static void on_index_timer(kin__timer *timer) {
 
 static void on_index_added(void *ctx) {
   kin_informer *informer = ctx;
-  if (!informer->is_closing) {
+  if (!informer->member.is_closing) {
     kin__sched_add(informer->env->sched, &informer->index_task);
   }
 }
@@ -72,42 +72,34 @@ static void free_informer(kin_informer *informer) {
   kin__free(env->allocator, informer);
 }
 
-/* `last` may be a copy of a freed informer. */
-static void tell_gone(const kin_informer *last, kin__link *watches) {
+static void on_free(kin__member *member) {
+  free_informer(KIN__CONTAINER_OF(member, kin_informer, member));
+}
+
+static void tell_watches(kin_informer *informer) {
+  kin__link *watches = &informer->gone_watches;
   while (!kin__link_is_empty(watches)) {
     kin__gone_watch *watch =
         KIN__CONTAINER_OF(watches->next, kin__gone_watch, node);
     kin__link_remove(&watch->node);
     watch->gone(watch);
   }
-  kin__env_tell_closed(last->env, last->close_cb, last->close_data);
-  kin__env_tell_closed(last->env, last->settings.options.on_closed,
-                       last->settings.options.data);
 }
 
 /* Listeners' handles are valid until the callbacks. If one slice cannot free
  * all listeners and scopes, the rest and the informer are freed after the
  * callbacks, and the client waits. */
 static void on_gone(kin__deferred *deferred) {
-  kin_informer *informer = KIN__CONTAINER_OF(deferred, kin_informer, gone);
+  kin_informer *informer =
+      KIN__CONTAINER_OF(deferred, kin_informer, member.gone);
   bool has_more = kin__dispatcher_finish_step(&informer->dispatcher) ||
                   kin__scopes_finish_step(informer);
-  kin_informer last = *informer;
-  kin__link watches;
-  kin__link_init(&watches);
-  kin__link_splice(&watches, &informer->gone_watches);
+  tell_watches(informer);
   if (has_more) {
-    informer->is_told_gone = true;
-    kin__env_defer(informer->env, &informer->gone);
+    kin__member_end(&informer->member);
+    kin__member_tell_closed(&informer->member);
   } else {
-    kin__member_leave(&informer->member);
-    free_informer(informer);
-  }
-  if (!last.is_told_gone) {
-    tell_gone(&last, &watches);
-  }
-  if (!has_more && last.members != NULL) {
-    kin__members_left(last.members);
+    kin__member_gone(&informer->member);
   }
 }
 
@@ -173,23 +165,14 @@ static bool close_step(kin__task *task) {
       informer->close_part++;
     }
   }
-  kin__env_defer(informer->env, &informer->gone);
+  kin__member_end(&informer->member);
   return false;
 }
 
-int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
-                       void *data) {
-  if (informer == NULL) {
-    return KIN_EINVAL;
-  }
-  if (informer->is_closing) {
-    return KIN_EALREADY;
-  }
+static void on_close(kin__member *member) {
+  kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
   const kin__env *env = informer->env;
-  informer->is_closing = true;
   informer->store.index_refusal = KIN_ECLOSED;
-  informer->close_cb = cb;
-  informer->close_data = data;
   kin__scopes_close(informer);
   kin__informer_transform_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
@@ -200,18 +183,14 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_cancel(env->sched, &informer->version_waits.task);
   kin__sched_add(env->sched, &informer->close_task);
-  return 0;
 }
 
-static void close_member(kin__member *member) {
-  kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
-  (void)kin_informer_close(informer, NULL, NULL); /* KIN_EALREADY is fine */
-}
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
 
-static void join(kin_informer *informer, kin__members *members) {
-  informer->members = members;
-  informer->member.close = close_member;
-  kin__members_join(members, &informer->member);
+int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
+                       void *data) {
+  return informer != NULL ? kin__member_close(&informer->member, cb, data)
+                          : KIN_EINVAL;
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -227,9 +206,6 @@ static void on_mutation(void *owner, const kin_mutation *mutation) {
 static void init_parts(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin_informer_options *options = &informer->settings.options;
-  informer->limits =
-      (kin__decode_limits){.max_object_bytes = options->max_object_bytes};
-
   /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
@@ -258,7 +234,10 @@ static void init_parts(kin_informer *informer) {
                            on_mutation, informer);
   kin__version_waits_init(informer);
 
-  kin__link_init(&informer->member.node);
+  kin__member_init(&informer->member, &member_ops, env);
+  informer->member.gone.cb = on_gone;
+  informer->member.on_closed = options->on_closed;
+  informer->member.data = options->data;
   kin__link_init(&informer->gone_watches);
   kin__link_init(&informer->applying);
   kin__link_init(&informer->paused);
@@ -267,8 +246,6 @@ static void init_parts(kin_informer *informer) {
   kin__task_init(&informer->close_task, close_step);
   kin__timer_init(&informer->process_timer, on_process_timer);
   kin__timer_init(&informer->index_timer, on_index_timer);
-  kin__link_init(&informer->gone.node);
-  informer->gone.cb = on_gone;
 }
 
 int kin__informer_open(kin_informer **out, const kin__env *env,
@@ -298,40 +275,37 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   return 0;
 }
 
+/* Opens an informer that does not belong to the host yet. */
+static int open_for(kin_informer **out, const kin__host *host,
+                    const kin_informer_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
+  *out = NULL;
+  int err = kin__host_check(host);
+  return err == 0 ? kin__informer_open(out, host->env, options) : err;
+}
+
 int kin__informer_open_on(kin_informer **out, kin__host *host,
                           const kin_informer_options *options) {
-  *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
-  }
-  int err = kin__informer_open(out, host->env, options);
+  int err = open_for(out, host, options);
   if (err == 0) {
-    join(*out, &host->members);
+    kin__member_join(&(*out)->member, host);
   }
   return err;
 }
 
 int kin_informer_open(kin_informer **out, kin_client *client,
                       const kin_informer_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__informer_open_on(out, kin__client_host(client), options);
 }
 
 int kin__informer_follow(kin_informer **out, kin__host *host,
                          const kin_informer_options *options,
                          const kin_listener_options *listener) {
-  *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
-  }
   kin_informer *informer;
-  int err = kin__informer_open(&informer, host->env, options);
+  *out = NULL;
+  int err = open_for(&informer, host, options);
   if (err != 0) {
     return err;
   }
@@ -340,7 +314,7 @@ int kin__informer_follow(kin_informer **out, kin__host *host,
     free_informer(informer);
     return err;
   }
-  join(informer, &host->members);
+  kin__member_join(&informer->member, host);
   *out = informer;
   return kin_informer_start(informer);
 }
@@ -349,12 +323,8 @@ int kin_informer_follow(kin_informer **out, kin_client *client,
                         const kin_informer_options *options,
                         const kin_listener_options *listener) {
   kin_informer *unused;
-  out = out != NULL ? out : &unused;
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
-  return kin__informer_follow(out, kin__client_host(client), options, listener);
+  return kin__informer_follow(out != NULL ? out : &unused,
+                              kin__client_host(client), options, listener);
 }
 
 /* --- Use ------------------------------------------------------------------ */
@@ -363,7 +333,7 @@ int kin_informer_start(kin_informer *informer) {
   if (informer == NULL) {
     return KIN_EINVAL;
   }
-  if (informer->is_closing) {
+  if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
   if (informer->is_started) {
@@ -388,7 +358,7 @@ int kin_informer_listen(kin_informer *informer,
     return KIN_EINVAL;
   }
   kin__log_no_problem(informer->env->log);
-  if (informer->is_closing) {
+  if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
   return kin__dispatcher_add(&informer->dispatcher, options, out);

@@ -51,9 +51,7 @@ typedef struct kin__gone_watch {
 struct kin_informer {
   const kin__env *env;
   kin__member member;
-  kin__members *members; /* the client's; NULL in a test */
   kin__settings settings;
-  kin__decode_limits limits;
   struct kin__informer_transform *transform; /* NULL: none */
 
   kin_store store;
@@ -78,13 +76,8 @@ struct kin_informer {
   kin_histogram process_us;
 
   bool is_started;
-  bool is_closing;
   bool is_emptied;     /* the store's content is in doomed */
   unsigned close_part; /* index of the part being freed, see informer.c */
-  kin__deferred gone;
-  bool is_told_gone; /* the program was told; the rest is freed in steps */
-  kin_informer_close_cb close_cb;
-  void *close_data;
   kin__link gone_watches;
 };
 

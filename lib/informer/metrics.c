@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/metrics.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "dispatch/listener.h"
@@ -9,16 +8,6 @@
 #include "informer/scope.h"
 
 /* Gathers the counters of feeds, queue and dispatcher. */
-
-static_assert((int)KIN__LOST_EXPIRED == KIN_RELIST_EXPIRED &&
-                  (int)KIN__LOST_TOO_LARGE == KIN_RELIST_TOO_LARGE &&
-                  (int)KIN__LOST_STORAGE == KIN_RELIST_STORAGE &&
-                  (int)KIN__LOST_DECODE == KIN_RELIST_DECODE &&
-                  (int)KIN__LOST_REFUSED == KIN_RELIST_REFUSED &&
-                  (int)KIN__LOST_VERIFY == KIN_RELIST_VERIFY &&
-                  (int)KIN__LOST_INTERNAL == KIN_RELIST_INTERNAL &&
-                  (int)KIN__LOST_REASONS == KIN_RELIST_REASONS,
-              "the machine's reasons are the public ones");
 
 uint64_t kin_histogram_bound(size_t n) {
   return n < KIN_HISTOGRAM_BUCKETS - 1 ? UINT64_C(1) << (2 * n) : UINT64_MAX;

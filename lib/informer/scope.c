@@ -3,10 +3,11 @@
 
 #include <string.h>
 
+#include "feed/feed_options.h"
 #include "informer/handle_deltas.h"
 #include "informer/transform.h"
 
-int kin__scope_push(kin__scope *scope, kin__delta_type type,
+int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone) {
   kin_informer *informer = scope->informer;
   kin__delta delta = {.object = (kin_object *)object,
@@ -15,7 +16,7 @@ int kin__scope_push(kin__scope *scope, kin__delta_type type,
                       .type = (uint8_t)type,
                       .is_tombstone = is_tombstone,
                       .is_initial = !scope->feed.has_synced && !scope->is_late};
-  if (type == KIN__DELTA_DELETED) {
+  if (type == KIN_DELTA_DELETED) {
     delta.reason =
         is_tombstone ? (uint8_t)scope->apply.reason : KIN_DELETE_WATCH;
   }
@@ -49,11 +50,11 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
 
 static int on_event(kin_feed *feed, kin__decoded_type type,
                     kin_object *object) {
-  kin__delta_type delta = KIN__DELTA_UPDATED;
+  kin_delta_type delta = KIN_DELTA_UPDATED;
   if (type == KIN__DECODED_ADDED) {
-    delta = KIN__DELTA_ADDED;
+    delta = KIN_DELTA_ADDED;
   } else if (type == KIN__DECODED_DELETED) {
-    delta = KIN__DELTA_DELETED;
+    delta = KIN_DELTA_DELETED;
   }
   return kin__scope_push(kin__scope_of(feed), delta, object, false);
 }
@@ -143,33 +144,19 @@ void kin__scope_failed(kin__scope *scope, int code, const char *what,
 
 void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
                      const char *namespace_) {
-  const kin__settings *settings = &informer->settings;
   *scope = (kin__scope){.informer = informer,
                         .index = index,
                         .is_late = informer->dispatcher.has_synced};
   memcpy(scope->name, namespace_, strlen(namespace_) + 1);
-  kin__http_source_init(&scope->http, informer->env, &settings->resource,
-                        &informer->limits, settings->projection);
-  scope->http.memory = kin__informer_raw_memory(informer);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&scope->http);
-  bool is_own = settings->source.open != NULL;
-  bool *refused = informer->env->stream_refused;
-  if (is_own && refused != NULL) {
-    refused = &scope->stream_refused; /* a source's refusal says nothing about
-                                       * the server */
-  }
-  kin__feed_options options = {
-      .env = informer->env,
-      .owner = informer->transform != NULL ? &transforming_owner : &owner,
-      .source = is_own ? &settings->source : &http,
-      .resource = &settings->resource,
-      .namespace_ = scope->name,
-      .page_size = settings->options.page_size,
-      .stream_refused = settings->options.no_watch_list ? NULL : refused,
-      .consistency = settings->options.consistency,
-      .start_version = settings->start_version,
-      .stale_after_ms = settings->options.stale_after_ms,
-      .internal_error_retry_ms = settings->options.internal_error_retry_ms};
+  const kin__feed_subject subject = {.env = informer->env,
+                                     .settings = &informer->settings,
+                                     .namespace_ = scope->name,
+                                     .http = &scope->http,
+                                     .memory =
+                                         kin__informer_raw_memory(informer),
+                                     .lists_and_watches = true};
+  kin__feed_options options = kin__feed_options_of(&subject);
+  options.owner = informer->transform != NULL ? &transforming_owner : &owner;
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
   kin__scope_waits_init(&scope->waits);
@@ -182,7 +169,6 @@ void kin__scope_check_list(kin__scope *scope) {
                                 .store = &informer->store,
                                 .scope = scope->index,
                                 .settings = &informer->settings,
-                                .limits = &informer->limits,
                                 .raw_memory =
                                     kin__informer_raw_memory(informer)};
   kin__list_check_begin(&scope->list_check, &of);

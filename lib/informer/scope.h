@@ -22,7 +22,6 @@ typedef struct kin__scope {
   uint32_t generation; /* of the last list; slots of the store keep it */
   kin__http_source http;
   char applied_version[KIN__VERSION_SIZE]; /* of the last applied list */
-  bool stream_refused;                     /* by the program's own source */
   bool is_late;    /* added after the informer had synced: its first list is not
                     * initial */
   bool is_waiting; /* starts when the objects of a removed scope of this
@@ -57,7 +56,7 @@ void kin__scope_check_list(kin__scope *scope);
 
 /* Puts a change into the queue, and pauses reading when the queue is full.
  * Errors: KIN_ENOMEM. */
-int kin__scope_push(kin__scope *scope, kin__delta_type type,
+int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone);
 
 /* Reports an operation of the scope that failed and is retried after

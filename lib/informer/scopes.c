@@ -137,7 +137,7 @@ static void free_scope(kin__scope *scope) {
 static void check_synced(kin_informer *informer) {
   const kin__env *env = informer->env;
   const kin__scopes *scopes = &informer->scopes;
-  bool is_due = informer->is_started && !informer->is_closing &&
+  bool is_due = informer->is_started && !informer->member.is_closing &&
                 scopes->synced == scopes->count;
   int err = is_due ? kin__dispatcher_synced(&informer->dispatcher) : 0;
   if (err != 0) {
@@ -263,7 +263,7 @@ void kin__scopes_finish(kin_informer *informer) {
 /* --- Use ------------------------------------------------------------------ */
 
 static int check_use(const kin_informer *informer, const char *namespace_) {
-  if (informer->is_closing) {
+  if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
   bool is_valid = namespace_ != NULL && kin__segment_is_valid(namespace_);

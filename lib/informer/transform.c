@@ -90,19 +90,7 @@ static bool tell_step(kin__task *task) {
              t->untold - 1);
   }
   t->untold = 0;
-  kin_error_event event = {.code = t->failure.code,
-                           .error_class = t->failure.error_class,
-                           .reason = "",
-                           .message = message,
-                           .namespace_ = feed->namespace_,
-                           .attempt = 1,
-                           .answer = KIN_RETRY};
-  uint64_t start_ns = kin__clock_ns(&feed->env->clock);
-  feed->owner->failed(feed, &event);
-  kin__env_add_handler_time(feed->env, start_ns);
-  if (!feed->is_closed && event.answer == KIN_STOP) {
-    kin__feed_answer(feed, KIN_STOP, 0);
-  }
+  kin__feed_tell(feed, t->failure.code, t->failure.error_class, message);
   return false;
 }
 

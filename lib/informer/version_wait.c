@@ -474,7 +474,7 @@ void kin__version_waits_end(kin__scope *scope, int code) {
 
 static int find_scope(const kin_informer *informer, const char *namespace_,
                       kin__scope **out) {
-  if (informer->is_closing) {
+  if (informer->member.is_closing) {
     return KIN_ECLOSED;
   }
   *out = kin__scopes_find(&informer->scopes, namespace_);

@@ -70,10 +70,10 @@ void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
 static void choose_version(kin__listwatch *listwatch, const char *any) {
   const char *version = listwatch->version;
   if (listwatch->version_unavailable ||
-      listwatch->consistency == KIN__CONSISTENCY_MOST_RECENT) {
+      listwatch->consistency == KIN_CONSISTENCY_MOST_RECENT) {
     version = "";
   } else if (version[0] == '\0') {
-    bool has_start = listwatch->consistency == KIN__CONSISTENCY_AT_LEAST;
+    bool has_start = listwatch->consistency == KIN_CONSISTENCY_AT_LEAST;
     version = has_start ? listwatch->start_version : any;
   }
   kin__listwatch_copy_version(listwatch->list_version, version);

@@ -23,7 +23,7 @@ void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused) {
 }
 
 void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin__consistency consistency,
+                                    kin_consistency consistency,
                                     const char *start_version) {
   listwatch->consistency = consistency;
   listwatch->start_version = start_version;

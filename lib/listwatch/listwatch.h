@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include <kin/allocator.h>
+#include <kin/informer.h>
+#include <kin/metrics.h>
 #include <kin/str.h>
 
 #include "base/buf.h"
@@ -159,18 +161,6 @@ typedef struct kin__listwatch_actions {
 /* Size of a continue token with its NUL; equal to the list decoder's limit. */
 #define KIN__TOKEN_SIZE ((16u << 10) + 1)
 
-/* Why a position was lost. Same numbers as kin_relist_reason. */
-typedef enum kin__lost_reason {
-  KIN__LOST_EXPIRED = 0,
-  KIN__LOST_TOO_LARGE,
-  KIN__LOST_STORAGE,
-  KIN__LOST_DECODE,
-  KIN__LOST_REFUSED,
-  KIN__LOST_VERIFY,
-  KIN__LOST_INTERNAL,
-  KIN__LOST_REASONS
-} kin__lost_reason;
-
 /* A KIN__INPUT_VERIFY that is under way, or whose verdict is not taken yet. */
 typedef struct kin__verify {
   bool is_open;                   /* no verdict yet */
@@ -197,13 +187,6 @@ typedef struct kin__list_once {
   uint32_t max_retries;    /* of one page, in a row */
 } kin__list_once;
 
-/* How new the first list has to be. Same numbers as kin_consistency. */
-typedef enum kin__consistency {
-  KIN__CONSISTENCY_ANY = 0,
-  KIN__CONSISTENCY_AT_LEAST,
-  KIN__CONSISTENCY_MOST_RECENT
-} kin__consistency;
-
 typedef struct kin__listwatch {
   kin__listwatch_state state;
   kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
@@ -219,7 +202,7 @@ typedef struct kin__listwatch {
   uint32_t retries;     /* list only: of this page, in a row */
   bool *stream_refused; /* set once this server refuses streams; NULL: never
                          * stream */
-  kin__consistency consistency;
+  kin_consistency consistency;
   const char *start_version; /* AT_LEAST: minimum version of the first list */
 
   char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
@@ -275,7 +258,7 @@ typedef struct kin__listwatch {
 
   uint32_t failures; /* in a row */
   uint64_t failing_since_ms;
-  uint64_t lost_positions[KIN__LOST_REASONS];
+  uint64_t lost_positions[KIN_RELIST_REASONS];
 } kin__listwatch;
 
 /* Allocates nothing. `random` and the allocator must outlive the machine. */
@@ -293,7 +276,7 @@ void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused);
  * (not "", not "0"; kept), or the newest one if the server does not know that
  * version yet. MOST_RECENT: every list is the newest one. */
 void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin__consistency consistency,
+                                    kin_consistency consistency,
                                     const char *start_version);
 
 /* Before the start. A watch that ends with an internal error is repeated

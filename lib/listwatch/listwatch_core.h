@@ -28,7 +28,7 @@ void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms);
 bool kin__listwatch_is_any_version(const char *version);
 /* Records the loss. An open verify ends with KIN_EGONE. */
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin__lost_reason reason);
+                                  kin_relist_reason reason);
 /* Whether the failure loses the position; if so, records the loss. */
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
                                    const kin__failure *failure);

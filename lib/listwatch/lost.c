@@ -18,26 +18,26 @@ bool kin__listwatch_is_any_version(const char *version) {
   return version[0] == '\0' || strcmp(version, "0") == 0;
 }
 
-/* KIN__LOST_REASONS if the position is kept. */
-static kin__lost_reason lost_reason(const kin__failure *failure) {
+/* KIN_RELIST_REASONS if the position is kept. */
+static kin_relist_reason lost_reason(const kin__failure *failure) {
   if (failure->is_rv_too_large) {
-    return KIN__LOST_TOO_LARGE;
+    return KIN_RELIST_TOO_LARGE;
   }
   if (failure->is_expired) {
-    return KIN__LOST_EXPIRED;
+    return KIN_RELIST_EXPIRED;
   }
   if (failure->error_class == KIN_CLASS_DECODE) {
-    return KIN__LOST_DECODE;
+    return KIN_RELIST_DECODE;
   }
   if (failure->status == 400 || failure->status == 422) {
-    return KIN__LOST_REFUSED;
+    return KIN_RELIST_REFUSED;
   }
-  return strcmp(failure->reason, "StorageReadError") == 0 ? KIN__LOST_STORAGE
-                                                          : KIN__LOST_REASONS;
+  return strcmp(failure->reason, "StorageReadError") == 0 ? KIN_RELIST_STORAGE
+                                                          : KIN_RELIST_REASONS;
 }
 
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin__lost_reason reason) {
+                                  kin_relist_reason reason) {
   kin__listwatch_copy_version(listwatch->lost_version, listwatch->version);
   listwatch->lost_positions[reason]++;
   kin__listwatch_end_verify(listwatch, KIN_EGONE);
@@ -45,11 +45,11 @@ void kin__listwatch_lose_position(kin__listwatch *listwatch,
 
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
                                    const kin__failure *failure) {
-  kin__lost_reason reason = lost_reason(failure);
-  if (reason == KIN__LOST_REASONS) {
+  kin_relist_reason reason = lost_reason(failure);
+  if (reason == KIN_RELIST_REASONS) {
     return false;
   }
-  if (reason == KIN__LOST_TOO_LARGE) {
+  if (reason == KIN_RELIST_TOO_LARGE) {
     listwatch->version_unavailable = true;
     listwatch->versions_repeat = true;
   }

@@ -87,7 +87,7 @@ static void lose_position(kin__listwatch *listwatch) {
   listwatch->is_verify_lost = true;
   listwatch->version_unavailable = true;
   listwatch->verify.is_lost = true;
-  kin__listwatch_lose_position(listwatch, KIN__LOST_VERIFY);
+  kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY);
 }
 
 void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,

@@ -126,7 +126,7 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
   }
   kin__retry_deadline_after(deadline, true, now_ms);
   if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
-    kin__listwatch_lose_position(listwatch, KIN__LOST_INTERNAL);
+    kin__listwatch_lose_position(listwatch, KIN_RELIST_INTERNAL);
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return true;
   }

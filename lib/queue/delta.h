@@ -5,23 +5,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kin/delta.h>
 #include <kin/object.h>
 
 /* One change of one key on its way to the store (DF-01). */
-typedef enum kin__delta_type {
-  KIN__DELTA_ADDED = 1,
-  KIN__DELTA_UPDATED,
-  KIN__DELTA_DELETED,
-  KIN__DELTA_REPLACED, /* an item of a list */
-  KIN__DELTA_SYNC      /* a resync of a known object */
-} kin__delta_type;
-
 typedef struct kin__delta {
   kin_object *object;  /* one reference; for a tombstone the last known state,
                         * which may be stale (DF-06), never NULL */
   uint32_t generation; /* of the list with the object, or of the last list */
   uint32_t scope;
-  uint8_t type;      /* kin__delta_type */
+  uint8_t type;      /* kin_delta_type: ADDED, UPDATED, DELETED, REPLACED (an
+                      * item of a list) or SYNC */
   uint8_t reason;    /* kin_delete_reason of a DELETED */
   bool is_tombstone; /* DELETED whose final state is unknown */
   bool is_initial;   /* part of its scope's first list */

@@ -146,8 +146,8 @@ static void merge_deletion(kin__delta *older, const kin__delta *newer) {
 static int append_or_merge(kin__delta_fifo *fifo, uint32_t id,
                            const kin__delta *delta) {
   entry *e = entry_at(fifo, id);
-  if (delta->type == KIN__DELTA_DELETED &&
-      newest_of(e)->type == KIN__DELTA_DELETED) {
+  if (delta->type == KIN_DELTA_DELETED &&
+      newest_of(e)->type == KIN_DELTA_DELETED) {
     merge_deletion(newest_of(e), delta);
     return 0;
   }
@@ -161,7 +161,7 @@ int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta) {
   if (id != KIN__NO_SLOT) {
     return append_or_merge(fifo, id, delta);
   }
-  if (delta->type == KIN__DELTA_DELETED &&
+  if (delta->type == KIN_DELTA_DELETED &&
       (fifo->is_known == NULL || !fifo->is_known(fifo->ctx, key, hash))) {
     return 0; /* DF-03 */
   }
@@ -279,20 +279,6 @@ void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id) {
   }
 }
 
-bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas) {
-  uint32_t id;
-  if (!kin__delta_fifo_take_out(fifo, &id, deltas)) {
-    return false;
-  }
-  entry *e = entry_at(fifo, id);
-  if (e->capacity == 0) {
-    deltas->one = e->deltas.one;
-    deltas->items = &deltas->one;
-  }
-  kin__slots_give(&fifo->entries, id);
-  return true;
-}
-
 void kin__delta_fifo_drop(kin__delta_fifo *fifo) {
   if (fifo->depth > 0) {
     kin__delta_fifo_release(fifo, unlink_first(fifo));
@@ -322,14 +308,4 @@ void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b) {
   *b = was_a;
   a->map.slots = &a->entries;
   b->map.slots = &b->entries;
-}
-
-void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator) {
-  for (uint32_t i = 0; i < deltas->count; i++) {
-    kin_object_unref(deltas->items[i].object);
-  }
-  if (deltas->items != &deltas->one) {
-    kin__free(allocator, deltas->items);
-  }
-  *deltas = (kin__deltas){0};
 }

@@ -39,13 +39,11 @@ typedef struct kin__delta_fifo {
   void *ctx;
 } kin__delta_fifo;
 
-/* The deltas of one key, oldest first. After a pop the caller owns the array
- * and the objects' references until kin__deltas_finish. */
+/* The deltas of one key, oldest first, borrowed from the queue. */
 typedef struct kin__deltas {
-  kin__delta *items; /* either `one` or allocated */
+  kin__delta *items;
   uint32_t count;
   uint32_t hash; /* of the key, by the queue's seed */
-  kin__delta one;
 } kin__deltas;
 
 /* Allocates nothing. */
@@ -93,11 +91,8 @@ bool kin__delta_fifo_peek(const kin__delta_fifo *fifo, kin__deltas *deltas);
 /* Removes the oldest key and drops its references; pairs with peek. */
 void kin__delta_fifo_drop(kin__delta_fifo *fifo);
 
-/* Removes the oldest key and gives its deltas to the caller; false if the queue
- * is empty. Do not move `deltas` afterwards. */
-bool kin__delta_fifo_pop(kin__delta_fifo *fifo, kin__deltas *deltas);
-
-/* A pop in two halves. take_out removes the oldest key and borrows its deltas.
+/* A pop in two halves. take_out removes the oldest key and borrows its deltas;
+ * false if the queue is empty.
  * *id names them until one call of release or put_back. Between the two the
  * queue may change in any way, except by finish. */
 bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
@@ -109,8 +104,5 @@ void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id);
 
 /* Exchanges the content of two queues. No key of either may be taken out. */
 void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b);
-
-/* Drops the references that pop gave. */
-void kin__deltas_finish(kin__deltas *deltas, const kin_allocator *allocator);
 
 #endif /* KIN_QUEUE_DELTA_FIFO_H */

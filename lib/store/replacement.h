@@ -65,10 +65,6 @@ void kin__replacement_begin(kin__replacement *r, kin_store *store,
                             const kin_object *const *objects, size_t count,
                             kin_str version, bool is_initial);
 
-static inline bool kin__replacement_is_shown(const kin__replacement *r) {
-  return r->phase >= KIN__REPLACEMENT_MARKING;
-}
-
 /* Handles up to `count` objects or slots. Returns 1 as long as work is left, 0
  * when everything has been told. All errors come before it is shown: those of
  * kin_store_replace. After an error the step may be repeated, or the

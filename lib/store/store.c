@@ -217,6 +217,25 @@ void kin__store_swap(kin_store *a, kin_store *b) {
   b->writes++;
 }
 
+void *kin__store_new_handle(const kin_allocator *allocator, size_t size) {
+  kin__memory *memory = kin__memory_new(allocator);
+  if (memory == NULL) {
+    return NULL;
+  }
+  kin_store *store = kin__calloc(&memory->allocator, 1, size);
+  if (store != NULL) {
+    kin__store_init(store, memory, kin__hash_make_seed(store), false);
+  }
+  kin__memory_unref(memory);
+  return store;
+}
+
+void kin__store_free_handle(kin_store *store) {
+  kin_allocator allocator = *store->allocator;
+  kin__store_finish(store);
+  kin__free(&allocator, store);
+}
+
 int kin_store_new(kin_store **out, const kin_store_options *options) {
   if (out == NULL) {
     return KIN_EINVAL;
@@ -229,19 +248,15 @@ int kin_store_new(kin_store **out, const kin_store_options *options) {
   if (err != 0) {
     return err;
   }
-  kin__memory *memory = kin__memory_new(o.allocator);
-  if (memory == NULL) {
+  kin_store *store = kin__store_new_handle(o.allocator, sizeof *store);
+  if (store == NULL) {
     return KIN_ENOMEM;
   }
-  kin_store *store = kin__malloc(&memory->allocator, sizeof *store);
-  if (store != NULL) {
-    kin__store_init(store, memory, kin__hash_make_seed(store), false);
-    err = kin__transform_init(&store->transform, memory, o.transform, o.data);
-  }
-  kin__memory_unref(memory);
-  if (store == NULL || err != 0) {
+  err = kin__transform_init(&store->transform, store->memory, o.transform,
+                            o.data);
+  if (err != 0) {
     kin_store_free(store);
-    return KIN_ENOMEM;
+    return err;
   }
   *out = store;
   return 0;
@@ -251,10 +266,8 @@ void kin_store_free(kin_store *store) {
   if (store == NULL || store->is_managed) {
     return;
   }
-  kin_allocator allocator = *store->allocator;
   kin__transform_finish(&store->transform);
-  kin__store_finish(store);
-  kin__free(&allocator, store);
+  kin__store_free_handle(store);
 }
 
 int kin__store_transform(const kin_store *store, const kin_object *object,

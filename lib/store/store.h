@@ -71,6 +71,11 @@ void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
 /* Frees everything at once, O(n); see kin__store_clear_step. */
 void kin__store_finish(kin_store *store);
 
+/* A zeroed handle of `size` bytes that begins with a store, both in memory of
+ * their own; NULL if out of memory. Freed by kin__store_free_handle. */
+void *kin__store_new_handle(const kin_allocator *allocator, size_t size);
+void kin__store_free_handle(kin_store *store);
+
 uint32_t kin__store_hash(const kin_store *store, kin_str key);
 
 /* The slot of a key, or KIN__NO_SLOT. */

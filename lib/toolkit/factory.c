@@ -39,17 +39,12 @@ typedef struct entry {
 
 struct kin_factory {
   kin__member member;
-  kin__host *host;
   kin_factory_options options; /* its pointers are to the fields below */
   const char **namespaces;
   kin_factory_resync *resyncs;
   char *strings; /* holds both */
   kin__link entries;
   size_t entry_count;
-  kin__deferred gone;
-  bool is_closing;
-  kin_factory_close_cb close_cb;
-  void *close_data;
 };
 
 static entry *entry_of(kin__link *node) {
@@ -65,7 +60,7 @@ static entry *entry_of(kin__link *node) {
 /* --- Close ---------------------------------------------------------------- */
 
 static void free_factory(kin_factory *factory) {
-  const kin_allocator *allocator = factory->host->env->allocator;
+  const kin_allocator *allocator = factory->member.env->allocator;
   kin_informer_name_unref(factory->options.name);
   kin__free(allocator, factory->namespaces);
   kin__free(allocator, factory->resyncs);
@@ -73,30 +68,21 @@ static void free_factory(kin_factory *factory) {
   kin__free(allocator, factory);
 }
 
-static void on_factory_gone(kin__deferred *deferred) {
-  kin_factory *factory = KIN__CONTAINER_OF(deferred, kin_factory, gone);
-  kin__host *host = factory->host;
-  kin_factory_close_cb cb = factory->close_cb;
-  void *data = factory->close_data;
-  kin_factory_close_cb on_closed = factory->options.on_closed;
-  void *options_data = factory->options.data;
+static void on_free(kin__member *member) {
+  kin_factory *factory = KIN__CONTAINER_OF(member, kin_factory, member);
   kin_informer_name_release(factory->options.name);
-  kin__member_leave(&factory->member);
   free_factory(factory);
-  kin__env_tell_closed(host->env, cb, data);
-  kin__env_tell_closed(host->env, on_closed, options_data);
-  kin__members_left(&host->members);
 }
 
 static void end_when_empty(kin_factory *factory) {
-  if (factory->is_closing && factory->entry_count == 0) {
-    kin__env_defer(factory->host->env, &factory->gone);
+  if (factory->member.is_closing && factory->entry_count == 0) {
+    kin__member_end(&factory->member);
   }
 }
 
 static void free_entry(entry *e) {
   kin_informer_id_free(e->id);
-  kin__free(e->factory->host->env->allocator, e);
+  kin__free(e->factory->member.env->allocator, e);
 }
 
 static void on_informer_gone(kin__gone_watch *watch) {
@@ -108,28 +94,21 @@ static void on_informer_gone(kin__gone_watch *watch) {
   end_when_empty(factory);
 }
 
-int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
-                      void *data) {
-  if (factory == NULL) {
-    return KIN_EINVAL;
-  }
-  if (factory->is_closing) {
-    return KIN_EALREADY;
-  }
-  factory->is_closing = true;
-  factory->close_cb = cb;
-  factory->close_data = data;
+static void on_close(kin__member *member) {
+  kin_factory *factory = KIN__CONTAINER_OF(member, kin_factory, member);
   FOR_EACH(node, factory) {
     /* An informer that is closing already is fine. */
     (void)kin_informer_close(entry_of(node)->informer, NULL, NULL);
   }
   end_when_empty(factory);
-  return 0;
 }
 
-static void on_client_closing(kin__member *member) {
-  (void)kin_factory_close(KIN__CONTAINER_OF(member, kin_factory, member), NULL,
-                          NULL);
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
+
+int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
+                      void *data) {
+  return factory != NULL ? kin__member_close(&factory->member, cb, data)
+                         : KIN_EINVAL;
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -185,7 +164,7 @@ static const char *put(char **next, const char *s) {
 
 static int copy_options(kin_factory *factory,
                         const kin_factory_options *options) {
-  const kin_allocator *allocator = factory->host->env->allocator;
+  const kin_allocator *allocator = factory->member.env->allocator;
   factory->options = *options;
   factory->options.name = kin_informer_name_ref(options->name);
   factory->namespaces = kin__calloc(allocator, options->namespace_count,
@@ -217,8 +196,10 @@ static int copy_options(kin_factory *factory,
 int kin__factory_open(kin_factory **out, kin__host *host,
                       const kin_factory_options *options) {
   *out = NULL;
-  int err = host->members.is_closing ? KIN_ECLOSED
-                                     : check_options(options, host->env->log);
+  int err = kin__host_check(host);
+  if (err == 0) {
+    err = check_options(options, host->env->log);
+  }
   if (err != 0) {
     return err;
   }
@@ -226,17 +207,16 @@ int kin__factory_open(kin_factory **out, kin__host *host,
   if (factory == NULL) {
     return KIN_ENOMEM;
   }
-  factory->host = host;
+  kin__member_init(&factory->member, &member_ops, host->env);
+  factory->member.on_closed = options->on_closed;
+  factory->member.data = options->data;
   err = copy_options(factory, options);
   if (err != 0) {
     free_factory(factory);
     return err;
   }
   kin__link_init(&factory->entries);
-  kin__link_init(&factory->gone.node);
-  factory->gone.cb = on_factory_gone;
-  factory->member.close = on_client_closing;
-  kin__members_join(&host->members, &factory->member);
+  kin__member_join(&factory->member, host);
   *out = factory;
   return 0;
 }
@@ -326,7 +306,7 @@ static void warn_if_not_reserved(const entry *e) {
   if (e->id != NULL && !kin_informer_id_is_reserved(e->id)) {
     char name[KIN__INFORMER_NAME_SIZE];
     kin__informer_name(e->informer, name, sizeof name);
-    kin__log_write(e->factory->host->env->log, KIN_LOG_WARN,
+    kin__log_write(e->factory->member.env->log, KIN_LOG_WARN,
                    "%.300s is not the first informer of its resource under the "
                    "name %.100s, or the name was released",
                    name, kin_informer_id_name(e->id));
@@ -338,7 +318,7 @@ static void warn_if_not_reserved(const entry *e) {
 static void free_closed_ids(const kin_factory *factory) {
   FOR_EACH(node, factory) {
     entry *e = entry_of(node);
-    if (e->informer->is_closing) {
+    if (e->informer->member.is_closing) {
       kin_informer_id_free(e->id);
       e->id = NULL;
     }
@@ -358,8 +338,7 @@ static int open_informer(entry *e, const kin_informer_options *options) {
       return err;
     }
   }
-  kin__host *host = factory->host;
-  int err = kin__informer_open_on(&e->informer, host, options);
+  int err = kin__informer_open_on(&e->informer, factory->member.host, options);
   if (err != 0) {
     return err;
   }
@@ -370,7 +349,7 @@ static int open_informer(entry *e, const kin_informer_options *options) {
   err = add_namespace_index(factory, options, e->informer);
   if (err != 0) {
     /* The program never saw this informer, so on_closed is not called. */
-    e->informer->settings.options.on_closed = NULL;
+    e->informer->member.on_closed = NULL;
     (void)kin_informer_close(e->informer, NULL, NULL);
     return err;
   }
@@ -383,7 +362,7 @@ static int add(kin_factory *factory, kin_informer_options *options,
   if (factory->entry_count >= MAX_INFORMERS) {
     return KIN_ETOOBIG;
   }
-  const kin_allocator *allocator = factory->host->env->allocator;
+  const kin_allocator *allocator = factory->member.env->allocator;
   entry *e = kin__calloc(allocator, 1, sizeof *e);
   if (e == NULL) {
     return KIN_ENOMEM;
@@ -410,11 +389,11 @@ int kin_factory_informer_with(kin_factory *factory,
     return KIN_EINVAL;
   }
   kin_informer_options o;
-  const kin__log *log = factory->host->env->log;
+  const kin__log *log = factory->member.env->log;
   kin__log_no_problem(log);
   int err = kin__options_take(&o, sizeof o, options, sizeof o,
                               "kin_informer_options", log);
-  if (err == 0 && factory->is_closing) {
+  if (err == 0 && factory->member.is_closing) {
     err = KIN_ECLOSED;
   }
   if (err == 0 && o.plural == NULL) {
@@ -427,7 +406,7 @@ int kin_factory_informer_with(kin_factory *factory,
   o.version = kin__or_default(o.version, "v1");
   FOR_EACH(node, factory) {
     kin_informer *informer = entry_of(node)->informer;
-    if (!informer->is_closing && is_of(informer, &o)) {
+    if (!informer->member.is_closing && is_of(informer, &o)) {
       *out = informer;
       return 0;
     }
@@ -472,7 +451,7 @@ int kin_factory_start(kin_factory *factory) {
   if (factory == NULL) {
     return KIN_EINVAL;
   }
-  if (factory->is_closing) {
+  if (factory->member.is_closing) {
     return KIN_ECLOSED;
   }
   FOR_EACH(node, factory) {
@@ -490,11 +469,11 @@ int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
   if (factory == NULL) {
     return KIN_EINVAL;
   }
-  kin__log_no_problem(factory->host->env->log);
-  if (factory->is_closing) {
+  kin__log_no_problem(factory->member.env->log);
+  if (factory->member.is_closing) {
     return KIN_ECLOSED;
   }
-  const kin_allocator *allocator = factory->host->env->allocator;
+  const kin_allocator *allocator = factory->member.env->allocator;
   kin_wait_for *things =
       kin__calloc(allocator, factory->entry_count, sizeof *things);
   if (things == NULL) {
@@ -507,12 +486,12 @@ int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms, kin_wait_cb cb,
   options.data = data;
   FOR_EACH(node, factory) {
     kin_informer *informer = entry_of(node)->informer;
-    if (informer->is_started && !informer->is_closing) {
+    if (informer->is_started && !informer->member.is_closing) {
       things[options.count++].informer = informer;
     }
   }
   kin_wait *wait;
-  int err = kin__wait_open(&wait, factory->host, &options,
+  int err = kin__wait_open(&wait, factory->member.host, &options,
                            "failed to sync all caches");
   kin__free(allocator, things);
   if (out != NULL) {

@@ -20,19 +20,11 @@
 
 struct kin_informer_watcher {
   kin__member member;
-  kin__host *host;
   kin_informer *informer; /* NULL once the informer is gone */
   kin_listener *listener;
   kin__gone_watch watch;
   kin_watch_event_cb on_event;
-  kin_watch_close_cb on_closed; /* NULL also after a failed open */
   void *data;
-
-  bool is_closing;
-  bool has_failed; /* open has failed; the program does not know the watcher */
-  kin__deferred gone;
-  kin_watch_close_cb close_cb;
-  void *close_data;
 };
 
 /* --- Events --------------------------------------------------------------- */
@@ -67,46 +59,33 @@ static void on_delete(kin_informer *informer, const kin_event *event,
 
 /* --- Life ----------------------------------------------------------------- */
 
-static void on_gone(kin__deferred *deferred) {
-  kin_informer_watcher *watcher =
-      KIN__CONTAINER_OF(deferred, kin_informer_watcher, gone);
-  kin_informer_watcher last = *watcher;
-  kin__member_leave(&watcher->member);
-  kin__free(last.host->env->allocator, watcher);
-  const kin__env *env = last.host->env;
-  kin__env_tell_closed(env, last.close_cb, last.close_data);
-  kin__env_tell_closed(env, last.has_failed ? NULL : last.on_closed, last.data);
-  kin__members_left(&last.host->members);
+static void on_free(kin__member *member) {
+  kin__free(member->env->allocator,
+            KIN__CONTAINER_OF(member, kin_informer_watcher, member));
 }
 
 static void on_informer_gone(kin__gone_watch *watch) {
   kin_informer_watcher *watcher =
       KIN__CONTAINER_OF(watch, kin_informer_watcher, watch);
-  watcher->is_closing = true;
+  watcher->member.is_closing = true;
   watcher->informer = NULL;
   watcher->listener = NULL;
-  kin__env_defer(watcher->host->env, &watcher->gone);
+  kin__member_end(&watcher->member);
 }
+
+static void on_close(kin__member *member) {
+  kin_informer_watcher *watcher =
+      KIN__CONTAINER_OF(member, kin_informer_watcher, member);
+  /* The program may have closed the informer before. */
+  (void)kin_informer_close(watcher->informer, NULL, NULL);
+}
+
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
 
 int kin_informer_watcher_close(kin_informer_watcher *watcher,
                                kin_watch_close_cb cb, void *data) {
-  if (watcher == NULL) {
-    return KIN_EINVAL;
-  }
-  if (watcher->is_closing) {
-    return KIN_EALREADY;
-  }
-  watcher->is_closing = true;
-  watcher->close_cb = cb;
-  watcher->close_data = data;
-  /* The program may have closed the informer before. */
-  (void)kin_informer_close(watcher->informer, NULL, NULL);
-  return 0;
-}
-
-static void on_host_closing(kin__member *member) {
-  (void)kin_informer_watcher_close(
-      KIN__CONTAINER_OF(member, kin_informer_watcher, member), NULL, NULL);
+  return watcher != NULL ? kin__member_close(&watcher->member, cb, data)
+                         : KIN_EINVAL;
 }
 
 static int add_listener(kin_informer_watcher *watcher, uint32_t exact_limit) {
@@ -151,29 +130,31 @@ static int make(kin_informer_watcher **out, kin__host *host,
     kin__free(allocator, watcher);
     return err;
   }
-  watcher->host = host;
+  kin__member_init(&watcher->member, &member_ops, host->env);
+  watcher->member.on_closed = options->on_closed;
+  watcher->member.data = options->data;
   watcher->on_event = options->on_event;
-  watcher->on_closed = options->on_closed;
   watcher->data = options->data;
   watcher->watch.gone = on_informer_gone;
   kin__link_push(&watcher->informer->gone_watches, &watcher->watch.node);
-  kin__link_init(&watcher->gone.node);
-  watcher->gone.cb = on_gone;
-  watcher->member.close = on_host_closing;
-  kin__members_join(&host->members, &watcher->member);
+  kin__member_join(&watcher->member, host);
   *out = watcher;
   return 0;
 }
 
 int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
                                const kin_informer_watcher_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
   }
   kin_informer_watcher_options copy;
-  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
-                              "kin_informer_watcher_options", host->env->log);
+  err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                          "kin_informer_watcher_options", host->env->log);
   if (err == 0) {
     err = check(&copy, host->env->log);
   }
@@ -189,7 +170,8 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
     err = kin_informer_start(watcher->informer);
   }
   if (err != 0) {
-    watcher->has_failed = true;
+    /* The program does not know the watcher. */
+    watcher->member.on_closed = NULL;
     (void)kin_informer_watcher_close(watcher, NULL, NULL);
     return err;
   }
@@ -199,13 +181,6 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
 
 int kin_informer_watcher_open(kin_informer_watcher **out, kin_client *client,
                               const kin_informer_watcher_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__informer_watcher_open(out, kin__client_host(client), options);
 }
 
@@ -215,7 +190,7 @@ void kin_informer_watcher_pause(kin_informer_watcher *watcher) {
   if (watcher == NULL) {
     return;
   }
-  if (!watcher->is_closing) {
+  if (!watcher->member.is_closing) {
     kin_listener_pause(watcher->listener);
   }
 }
@@ -224,7 +199,7 @@ void kin_informer_watcher_resume(kin_informer_watcher *watcher) {
   if (watcher == NULL) {
     return;
   }
-  if (!watcher->is_closing) {
+  if (!watcher->member.is_closing) {
     kin_listener_resume(watcher->listener);
   }
 }

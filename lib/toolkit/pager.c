@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "feed/feed_options.h"
 #include "feed/http_source.h"
 #include "feed/pager_core.h"
 #include "feed/settings.h"
@@ -27,17 +28,11 @@ static_assert(offsetof(kin_pager_options, data) + sizeof(void *) ==
 
 struct kin_pager {
   kin__member member;
-  kin__host *host;
   kin_pager_options options; /* its pointers to strings are not used */
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   char version[KIN__VERSION_SIZE];
   kin__pager_core core;
-  bool is_closing;
-  kin__deferred gone;
-  kin_pager_close_cb close_cb;
-  void *close_data;
 };
 
 static kin_pager *pager_of(kin__pager_core *core) {
@@ -48,9 +43,9 @@ static kin_pager *pager_of(kin__pager_core *core) {
 
 static int on_item(kin__pager_core *core, const kin_object *item) {
   const kin_pager *pager = pager_of(core);
-  uint64_t start_ns = kin__clock_ns(&pager->host->env->clock);
+  uint64_t start_ns = kin__clock_ns(&pager->member.env->clock);
   int code = pager->options.on_item(item, pager->options.data);
-  kin__env_add_handler_time(pager->host->env, start_ns);
+  kin__env_add_handler_time(pager->member.env, start_ns);
   return code;
 }
 
@@ -68,9 +63,9 @@ static void on_ended(kin__pager_core *core, const kin__failure *end) {
                                  core->feed.listwatch.found_version,
                              .is_paginated = core->feed.listwatch.is_paginated,
                              .items = core->given};
-  uint64_t start_ns = kin__clock_ns(&pager->host->env->clock);
+  uint64_t start_ns = kin__clock_ns(&pager->member.env->clock);
   pager->options.on_end(&result, pager->options.data);
-  kin__env_add_handler_time(pager->host->env, start_ns);
+  kin__env_add_handler_time(pager->member.env, start_ns);
 }
 
 static void on_failed(kin__pager_core *core, kin_error_event *event) {
@@ -81,8 +76,7 @@ static void on_failed(kin__pager_core *core, kin_error_event *event) {
 }
 
 static void on_emptied(kin__pager_core *core) {
-  kin_pager *pager = pager_of(core);
-  kin__env_defer(pager->host->env, &pager->gone);
+  kin__member_end(&pager_of(core)->member);
 }
 
 static const kin__pager_owner owner = {.item = on_item,
@@ -93,44 +87,27 @@ static const kin__pager_owner owner = {.item = on_item,
 /* --- Close ---------------------------------------------------------------- */
 
 static void free_pager(kin_pager *pager) {
-  const kin_allocator *allocator = pager->host->env->allocator;
+  const kin_allocator *allocator = pager->member.env->allocator;
   kin__http_source_finish(&pager->http);
   kin__settings_finish(&pager->settings, allocator);
   kin__free(allocator, pager);
 }
 
-static void on_gone(kin__deferred *deferred) {
-  kin_pager *pager = KIN__CONTAINER_OF(deferred, kin_pager, gone);
-  kin__host *host = pager->host;
-  kin_pager_close_cb close_cb = pager->close_cb;
-  void *close_data = pager->close_data;
-  kin_pager_close_cb on_closed = pager->options.on_closed;
-  void *data = pager->options.data;
-  kin__member_leave(&pager->member);
+static void on_free(kin__member *member) {
+  kin_pager *pager = KIN__CONTAINER_OF(member, kin_pager, member);
   kin__pager_core_finish(&pager->core);
   free_pager(pager);
-  kin__env_tell_closed(host->env, close_cb, close_data);
-  kin__env_tell_closed(host->env, on_closed, data);
-  kin__members_left(&host->members);
 }
+
+static void on_close(kin__member *member) {
+  kin__pager_core_close(&KIN__CONTAINER_OF(member, kin_pager, member)->core);
+}
+
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
 
 int kin_pager_close(kin_pager *pager, kin_pager_close_cb cb, void *data) {
-  if (pager == NULL) {
-    return KIN_EINVAL;
-  }
-  if (pager->is_closing) {
-    return KIN_EALREADY;
-  }
-  pager->is_closing = true;
-  pager->close_cb = cb;
-  pager->close_data = data;
-  kin__pager_core_close(&pager->core);
-  return 0;
-}
-
-static void on_host_closing(kin__member *member) {
-  (void)kin_pager_close(KIN__CONTAINER_OF(member, kin_pager, member), NULL,
-                        NULL);
+  return pager != NULL ? kin__member_close(&pager->member, cb, data)
+                       : KIN_EINVAL;
 }
 
 /* --- Open ----------------------------------------------------------------- */
@@ -179,22 +156,15 @@ static const char *static_match(const char *match) {
 static int init_core(kin_pager *pager) {
   const kin__settings *settings = &pager->settings;
   const kin_pager_options *options = &pager->options;
-  const kin__env *env = pager->host->env;
-  pager->limits = (kin__decode_limits){.max_object_bytes =
-                                           settings->options.max_object_bytes};
-  kin__http_source_init(&pager->http, env, &settings->resource, &pager->limits,
-                        settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&pager->http);
-  bool is_own = settings->source.open != NULL;
+  const kin__feed_subject subject = {.env = pager->member.env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespaces[0],
+                                     .http = &pager->http};
   snprintf(pager->version, sizeof pager->version, "%s",
            kin__or_default(options->resource_version, ""));
   kin__pager_core_options core = {
       .owner = &owner,
-      .feed = {.env = env,
-               .source = is_own ? &settings->source : &http,
-               .resource = &settings->resource,
-               .namespace_ = settings->namespaces[0],
-               .page_size = settings->options.page_size},
+      .feed = kin__feed_options_of(&subject),
       .list = {.version = pager->version,
                .version_match = static_match(options->resource_version_match),
                .is_whole = options->whole_list,
@@ -208,37 +178,40 @@ static int init_core(kin_pager *pager) {
 static int init(kin_pager *pager, const kin_pager_options *options) {
   int err = kin__options_take(&pager->options, sizeof pager->options, options,
                               sizeof(kin_pager_options), "kin_pager_options",
-                              pager->host->env->log);
+                              pager->member.env->log);
   if (err == 0) {
-    err = kin__settings_init(&pager->settings, pager->host->env->allocator,
-                             pager->host->env->log, pager->options.resource);
+    err = kin__settings_init(&pager->settings, pager->member.env->allocator,
+                             pager->member.env->log, pager->options.resource);
   }
   if (err == 0) {
-    err = check(&pager->options, &pager->settings, pager->host->env->log);
+    err = check(&pager->options, &pager->settings, pager->member.env->log);
   }
   return err == 0 ? init_core(pager) : err;
 }
 
 int kin__pager_open(kin_pager **out, kin__host *host,
                     const kin_pager_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
   }
   kin_pager *pager = kin__calloc(host->env->allocator, 1, sizeof *pager);
   if (pager == NULL) {
     return KIN_ENOMEM;
   }
-  pager->host = host;
-  int err = init(pager, options);
+  kin__member_init(&pager->member, &member_ops, host->env);
+  err = init(pager, options);
   if (err != 0) {
     free_pager(pager);
     return err;
   }
-  kin__link_init(&pager->gone.node);
-  pager->gone.cb = on_gone;
-  pager->member.close = on_host_closing;
-  kin__members_join(&host->members, &pager->member);
+  pager->member.on_closed = pager->options.on_closed;
+  pager->member.data = pager->options.data;
+  kin__member_join(&pager->member, host);
   *out = pager;
   kin__pager_core_start(&pager->core);
   return 0;
@@ -246,13 +219,6 @@ int kin__pager_open(kin_pager **out, kin__host *host,
 
 int kin_pager_open(kin_pager **out, kin_client *client,
                    const kin_pager_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__pager_open(out, kin__client_host(client), options);
 }
 

@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "feed/feed.h"
+#include "feed/feed_options.h"
 #include "feed/http_source.h"
 #include "feed/settings.h"
 #include "toolkit/watch.h"
@@ -27,8 +28,8 @@
  * memory. It comes after all queued events.
  *
  * Invariants: while not closing, the task is scheduled iff there is something
- * to show. While closing, the task empties the queue. Then the deferred call
- * `gone` is the last user of the watcher. */
+ * to show. While closing, the task empties the queue, and then ends the
+ * member. */
 
 #define OPTIONS_FIRST_SIZE                                                     \
   (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
@@ -46,11 +47,8 @@ typedef struct waiting {
 
 struct kin_retry_watcher {
   kin__member member;
-  kin__host *host;
-  const kin__env *env;
   kin_retry_watcher_options options; /* its pointers to strings are not used */
   kin__settings settings;
-  kin__decode_limits limits;
   kin__http_source http;
   kin_feed feed;
   kin__link paused; /* holds the feed iff the feed must not read */
@@ -64,11 +62,6 @@ struct kin_retry_watcher {
   bool is_error_due; /* the end has an ERROR event that is still to be shown */
   bool is_end_due;
   kin__failure end; /* code 0: a regular end */
-
-  bool is_closing;
-  kin__deferred gone;
-  kin_watch_close_cb close_cb;
-  void *close_data;
 };
 
 static kin_retry_watcher *watcher_of(kin_feed *feed) {
@@ -83,8 +76,8 @@ static bool has_something(const kin_retry_watcher *watcher) {
 }
 
 static void wake(kin_retry_watcher *watcher) {
-  if (!watcher->is_closing && has_something(watcher)) {
-    kin__sched_add(watcher->env->sched, &watcher->task);
+  if (!watcher->member.is_closing && has_something(watcher)) {
+    kin__sched_add(watcher->member.env->sched, &watcher->task);
   }
 }
 
@@ -138,9 +131,9 @@ static void end(kin_retry_watcher *watcher, const kin__failure *failure,
   watcher->is_error_due = has_error_event;
   if (failure != NULL) {
     watcher->end = *failure;
-    kin__log_write(watcher->env->log, KIN_LOG_WARN, "%s %s: %s; it is over",
-                   watcher->settings.resource.plural, failure->reason,
-                   failure->message);
+    kin__log_write(watcher->member.env->log, KIN_LOG_WARN,
+                   "%s %s: %s; it is over", watcher->settings.resource.plural,
+                   failure->reason, failure->message);
   }
   wake(watcher);
 }
@@ -165,7 +158,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
     return;
   }
   watcher->options.on_error(event, watcher->options.data);
-  bool is_stopped = event->answer == KIN_STOP && !watcher->is_closing;
+  bool is_stopped = event->answer == KIN_STOP && !watcher->member.is_closing;
   if (is_stopped && !watcher->has_ended) {
     kin__failure failure = {.code = event->code};
     snprintf(failure.message, sizeof failure.message, "on_error stopped it");
@@ -181,9 +174,9 @@ static const kin__feed_owner owner = {.event = on_event,
 /* --- Events for the program ----------------------------------------------- */
 
 static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
-  uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
+  uint64_t start_ns = kin__clock_ns(&watcher->member.env->clock);
   watcher->options.on_event(event, watcher->options.data);
-  kin__env_add_handler_time(watcher->env, start_ns);
+  kin__env_add_handler_time(watcher->member.env, start_ns);
 }
 
 static void show_error(kin_retry_watcher *watcher) {
@@ -202,9 +195,9 @@ static void show_error(kin_retry_watcher *watcher) {
 static void show_end(kin_retry_watcher *watcher) {
   watcher->is_end_due = false;
   if (watcher->options.on_end != NULL) {
-    uint64_t start_ns = kin__clock_ns(&watcher->env->clock);
+    uint64_t start_ns = kin__clock_ns(&watcher->member.env->clock);
     watcher->options.on_end(watcher->end.code, watcher->options.data);
-    kin__env_add_handler_time(watcher->env, start_ns);
+    kin__env_add_handler_time(watcher->member.env, start_ns);
   }
 }
 
@@ -230,7 +223,8 @@ static void show_next(kin_retry_watcher *watcher) {
 /* Returns whether the queue still has events. After the last one the deferred
  * call follows. */
 static bool drop_step(kin_retry_watcher *watcher) {
-  kin__slice slice = kin__slice_begin(watcher->env->sched, DROPS_PER_STEP);
+  kin__slice slice =
+      kin__slice_begin(watcher->member.env->sched, DROPS_PER_STEP);
   while (watcher->events.count > 0 && kin__slice_next(&slice)) {
     waiting *next = kin__chunkq_peek(&watcher->events);
     kin_object_unref(next->object);
@@ -239,17 +233,18 @@ static bool drop_step(kin_retry_watcher *watcher) {
   if (watcher->events.count > 0) {
     return true;
   }
-  kin__env_defer(watcher->env, &watcher->gone);
+  kin__member_end(&watcher->member);
   return false;
 }
 
 /* A callback may close or pause the watcher. */
 static bool step(kin__task *task) {
   kin_retry_watcher *watcher = KIN__CONTAINER_OF(task, kin_retry_watcher, task);
-  if (watcher->is_closing) {
+  if (watcher->member.is_closing) {
     return drop_step(watcher);
   }
-  kin__slice slice = kin__slice_begin(watcher->env->sched, EVENTS_PER_STEP);
+  kin__slice slice =
+      kin__slice_begin(watcher->member.env->sched, EVENTS_PER_STEP);
   while (has_something(watcher) && kin__slice_next(&slice)) {
     if (watcher->events.count > 0) {
       show_next(watcher);
@@ -258,7 +253,7 @@ static bool step(kin__task *task) {
     } else {
       show_end(watcher);
     }
-    if (watcher->is_closing) {
+    if (watcher->member.is_closing) {
       return true;
     }
     if (watcher->events.count <= QUEUE_LOW &&
@@ -272,7 +267,7 @@ static bool step(kin__task *task) {
 /* --- Life ----------------------------------------------------------------- */
 
 static void free_watcher(kin_retry_watcher *watcher) {
-  const kin_allocator *allocator = watcher->env->allocator;
+  const kin_allocator *allocator = watcher->member.env->allocator;
   kin__feed_finish(&watcher->feed);
   kin__http_source_finish(&watcher->http);
   kin__chunkq_finish(&watcher->events);
@@ -280,40 +275,23 @@ static void free_watcher(kin_retry_watcher *watcher) {
   kin__free(allocator, watcher);
 }
 
-static void on_gone(kin__deferred *deferred) {
-  kin_retry_watcher *watcher =
-      KIN__CONTAINER_OF(deferred, kin_retry_watcher, gone);
-  kin__host *host = watcher->host;
-  kin_watch_close_cb close_cb = watcher->close_cb;
-  void *close_data = watcher->close_data;
-  kin_watch_close_cb on_closed = watcher->options.on_closed;
-  void *data = watcher->options.data;
-  kin__member_leave(&watcher->member);
-  free_watcher(watcher);
-  kin__env_tell_closed(host->env, close_cb, close_data);
-  kin__env_tell_closed(host->env, on_closed, data);
-  kin__members_left(&host->members);
+static void on_free(kin__member *member) {
+  free_watcher(KIN__CONTAINER_OF(member, kin_retry_watcher, member));
 }
+
+static void on_close(kin__member *member) {
+  kin_retry_watcher *watcher =
+      KIN__CONTAINER_OF(member, kin_retry_watcher, member);
+  kin__feed_close(&watcher->feed);
+  kin__sched_add(member->env->sched, &watcher->task);
+}
+
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
 
 int kin_retry_watcher_close(kin_retry_watcher *watcher, kin_watch_close_cb cb,
                             void *data) {
-  if (watcher == NULL) {
-    return KIN_EINVAL;
-  }
-  if (watcher->is_closing) {
-    return KIN_EALREADY;
-  }
-  watcher->is_closing = true;
-  watcher->close_cb = cb;
-  watcher->close_data = data;
-  kin__feed_close(&watcher->feed);
-  kin__sched_add(watcher->env->sched, &watcher->task);
-  return 0;
-}
-
-static void on_host_closing(kin__member *member) {
-  (void)kin_retry_watcher_close(
-      KIN__CONTAINER_OF(member, kin_retry_watcher, member), NULL, NULL);
+  return watcher != NULL ? kin__member_close(&watcher->member, cb, data)
+                         : KIN_EINVAL;
 }
 
 /* Logs the fault. Errors: KIN_EINVAL. */
@@ -341,20 +319,15 @@ static int check(const kin_retry_watcher_options *options,
 static void init_feed(kin_retry_watcher *watcher) {
   const kin__settings *settings = &watcher->settings;
   const kin_retry_watcher_options *options = &watcher->options;
-  watcher->limits = (kin__decode_limits){
-      .max_object_bytes = settings->options.max_object_bytes};
-  kin__http_source_init(&watcher->http, watcher->env, &settings->resource,
-                        &watcher->limits, settings->projection);
-  kin_lister_watcher http = kin__http_source_lister_watcher(&watcher->http);
-  bool is_own = settings->source.open != NULL;
-  kin__feed_options feed = {.env = watcher->env,
-                            .owner = &owner,
-                            .source = is_own ? &settings->source : &http,
-                            .resource = &settings->resource,
-                            .namespace_ = settings->namespaces[0],
-                            .watch_after = options->resource_version,
-                            .watch_timeout_s = options->timeout_s,
-                            .is_single_watch = options->without_retry};
+  const kin__feed_subject subject = {.env = watcher->member.env,
+                                     .settings = settings,
+                                     .namespace_ = settings->namespaces[0],
+                                     .http = &watcher->http};
+  kin__feed_options feed = kin__feed_options_of(&subject);
+  feed.owner = &owner;
+  feed.watch_after = options->resource_version;
+  feed.watch_timeout_s = options->timeout_s;
+  feed.is_single_watch = options->without_retry;
   kin__feed_init(&watcher->feed, &feed);
   kin__link_init(&watcher->paused);
 }
@@ -377,8 +350,9 @@ static int make(kin_retry_watcher **out, kin__host *host,
     kin__free(allocator, watcher);
     return err;
   }
-  watcher->host = host;
-  watcher->env = host->env;
+  kin__member_init(&watcher->member, &member_ops, host->env);
+  watcher->member.on_closed = options->on_closed;
+  watcher->member.data = options->data;
   watcher->options = *options;
   *out = watcher;
   return 0;
@@ -386,13 +360,17 @@ static int make(kin_retry_watcher **out, kin__host *host,
 
 int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
                             const kin_retry_watcher_options *options) {
+  if (out == NULL) {
+    return KIN_EINVAL;
+  }
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err != 0) {
+    return err;
   }
   kin_retry_watcher_options copy;
-  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
-                              "kin_retry_watcher_options", host->env->log);
+  err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+                          "kin_retry_watcher_options", host->env->log);
   kin_retry_watcher *watcher = NULL;
   if (err == 0) {
     err = make(&watcher, host, &copy);
@@ -403,12 +381,10 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
   init_feed(watcher);
   snprintf(watcher->version, sizeof watcher->version, "%s",
            copy.resource_version);
-  kin__chunkq_init(&watcher->events, watcher->env->allocator, sizeof(waiting));
+  kin__chunkq_init(&watcher->events, watcher->member.env->allocator,
+                   sizeof(waiting));
   kin__task_init(&watcher->task, step);
-  kin__link_init(&watcher->gone.node);
-  watcher->gone.cb = on_gone;
-  watcher->member.close = on_host_closing;
-  kin__members_join(&host->members, &watcher->member);
+  kin__member_join(&watcher->member, host);
   *out = watcher;
   kin__feed_start(&watcher->feed);
   return 0;
@@ -416,13 +392,6 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
 
 int kin_retry_watcher_open(kin_retry_watcher **out, kin_client *client,
                            const kin_retry_watcher_options *options) {
-  if (out == NULL) {
-    return KIN_EINVAL;
-  }
-  *out = NULL;
-  if (client == NULL) {
-    return KIN_EINVAL;
-  }
   return kin__retry_watcher_open(out, kin__client_host(client), options);
 }
 

@@ -30,8 +30,6 @@
 
 struct kin_until {
   kin__member member;
-  kin__host *host;
-  const kin__env *env;
   kin_until_cb cb;
   void *data;
   kin_watch_error_cb on_error;
@@ -65,7 +63,7 @@ static void finish(kin_until *until, int code) {
   }
   until->has_ended = true;
   until->code = code;
-  kin__timer_stop(until->env->timers, &until->timeout);
+  kin__timer_stop(until->member.env->timers, &until->timeout);
   kin__link_remove(&until->sync.node);
   kin__link_remove(&until->step.node);
   /* If the program closed the watcher, it is closing already. */
@@ -83,7 +81,7 @@ static void on_watcher_gone(void *data) {
   until->retry = NULL;
   until->informer = NULL;
   finish(until, KIN_ECLOSED);
-  kin__env_defer(until->env, &until->step);
+  kin__env_defer(until->member.env, &until->step);
 }
 
 static void call_back(kin_until *until) {
@@ -91,23 +89,27 @@ static void call_back(kin_until *until) {
                              .event =
                                  until->event.type != 0 ? &until->event : NULL,
                              .held = until->held};
-  uint64_t start_ns = kin__clock_ns(&until->env->clock);
+  uint64_t start_ns = kin__clock_ns(&until->member.env->clock);
   until->cb(&result, until->data);
-  kin__env_add_handler_time(until->env, start_ns);
-  kin__host *host = until->host;
-  kin__member_leave(&until->member);
-  kin_object_unref(until->event.object);
-  kin__free(host->env->allocator, until);
-  kin__members_left(&host->members);
+  kin__env_add_handler_time(until->member.env, start_ns);
+  kin__member_gone(&until->member);
 }
 
 static void on_timeout(kin__timer *timer) {
   finish(KIN__CONTAINER_OF(timer, kin_until, timeout), KIN_ETIMEDOUT);
 }
 
-static void on_host_closing(kin__member *member) {
+static void on_close(kin__member *member) {
   finish(KIN__CONTAINER_OF(member, kin_until, member), KIN_ECLOSED);
 }
+
+static void on_free(kin__member *member) {
+  kin_until *until = KIN__CONTAINER_OF(member, kin_until, member);
+  kin_object_unref(until->event.object);
+  kin__free(member->env->allocator, until);
+}
+
+static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
 
 int kin_until_cancel(kin_until *until, int code) {
   if (until == NULL || code >= 0) {
@@ -174,7 +176,7 @@ static void on_error(kin_error_event *event, void *data) {
 static void on_sync(kin__sync_watch *watch, int result) {
   kin_until *until = KIN__CONTAINER_OF(watch, kin_until, sync);
   if (result == 0) {
-    kin__env_defer(until->env, &until->step);
+    kin__env_defer(until->member.env, &until->step);
   }
 }
 
@@ -183,13 +185,13 @@ static void on_sync(kin__sync_watch *watch, int result) {
  * is on its way. */
 static void ask_precondition(kin_until *until) {
   kin_informer *informer = kin_informer_watcher_informer(until->informer);
-  if (informer->is_closing) {
+  if (informer->member.is_closing) {
     return;
   }
-  uint64_t start_ns = kin__clock_ns(&until->env->clock);
+  uint64_t start_ns = kin__clock_ns(&until->member.env->clock);
   int answer = until->precondition(kin_informer_store(informer),
                                    until->precondition_data);
-  kin__env_add_handler_time(until->env, start_ns);
+  kin__env_add_handler_time(until->member.env, start_ns);
   if (answer != 0 || until->count == 0) {
     finish(until, answer < 0 ? answer : 0);
   } else if (!until->has_ended) {
@@ -238,7 +240,8 @@ static int check(const kin_until_options *options, bool is_synced,
   return 0;
 }
 
-static int open_retry(kin_until *until, const kin_until_options *options) {
+static int open_retry(kin_until *until, kin__host *host,
+                      const kin_until_options *options) {
   kin_retry_watcher_options retry = KIN_RETRY_WATCHER_OPTIONS_INIT;
   retry.resource = options->resource;
   retry.resource_version = options->resource_version;
@@ -248,22 +251,23 @@ static int open_retry(kin_until *until, const kin_until_options *options) {
   retry.on_end = on_end;
   retry.on_closed = on_watcher_gone;
   retry.data = until;
-  return kin__retry_watcher_open(&until->retry, until->host, &retry);
+  return kin__retry_watcher_open(&until->retry, host, &retry);
 }
 
-static int open_informer(kin_until *until, const kin_until_options *options) {
+static int open_informer(kin_until *until, kin__host *host,
+                         const kin_until_options *options) {
   kin_informer_watcher_options watcher = KIN_INFORMER_WATCHER_OPTIONS_INIT;
   watcher.resource = options->resource;
   watcher.on_event = on_event;
   watcher.on_closed = on_watcher_gone;
   watcher.data = until;
-  int err = kin__informer_watcher_open(&until->informer, until->host, &watcher);
+  int err = kin__informer_watcher_open(&until->informer, host, &watcher);
   if (err == 0 && until->precondition != NULL) {
     kin_informer_watcher_pause(until->informer);
     kin_informer *informer = kin_informer_watcher_informer(until->informer);
     /* The source may have closed the client meanwhile; then there is no
      * callback. */
-    if (!informer->is_closing) {
+    if (!informer->member.is_closing) {
       kin__link_push(&informer->dispatcher.sync_watches, &until->sync.node);
     }
   }
@@ -277,8 +281,7 @@ static int make(kin_until **out, kin__host *host,
   if (until == NULL) {
     return KIN_ENOMEM;
   }
-  until->host = host;
-  until->env = host->env;
+  kin__member_init(&until->member, &member_ops, host->env);
   until->cb = options->cb;
   until->data = options->data;
   until->on_error = options->on_error;
@@ -297,12 +300,12 @@ static int make(kin_until **out, kin__host *host,
   return 0;
 }
 
-static void begin(kin_until *until, uint64_t timeout_ms) {
-  until->member.close = on_host_closing;
-  kin__members_join(&until->host->members, &until->member);
+static void begin(kin_until *until, kin__host *host, uint64_t timeout_ms) {
+  kin__member_join(&until->member, host);
   if (timeout_ms > 0) {
-    kin__timer_start(until->env->timers, &until->timeout,
-                     kin__deadline_ms(kin__env_now_ms(until->env), timeout_ms));
+    kin__timer_start(
+        until->member.env->timers, &until->timeout,
+        kin__deadline_ms(kin__env_now_ms(until->member.env), timeout_ms));
   }
   if (until->count == 0 && until->precondition == NULL) {
     finish(until, 0);
@@ -312,10 +315,10 @@ static void begin(kin_until *until, uint64_t timeout_ms) {
 int kin__until_open(kin_until **out, kin__host *host,
                     const kin_until_options *options, bool is_synced) {
   *out = NULL;
-  if (host->members.is_closing) {
-    return KIN_ECLOSED;
+  int err = kin__host_check(host);
+  if (err == 0) {
+    err = check(options, is_synced, host->env->log);
   }
-  int err = check(options, is_synced, host->env->log);
   if (err != 0) {
     return err;
   }
@@ -324,12 +327,13 @@ int kin__until_open(kin_until **out, kin__host *host,
   if (err != 0) {
     return err;
   }
-  err = is_synced ? open_informer(until, options) : open_retry(until, options);
+  err = is_synced ? open_informer(until, host, options)
+                  : open_retry(until, host, options);
   if (err != 0) {
     kin__free(host->env->allocator, until);
     return err;
   }
-  begin(until, options->timeout_ms);
+  begin(until, host, options->timeout_ms);
   *out = until;
   return 0;
 }

@@ -42,8 +42,6 @@ typedef struct entry {
 
 struct kin_wait {
   kin__member member;
-  kin__host *host;
-  const kin__env *env;
   const char *failure; /* the beginning of the error text */
   char *what;          /* NULL: no log */
   kin_wait_cb cb;
@@ -63,8 +61,7 @@ struct kin_wait {
   kin__timer poll;
   kin__deferred step;
   bool is_step_due;
-  bool is_closing; /* the client is closing: no check is asked */
-  int code;        /* the reason why the wait was given up, or 0 */
+  int code; /* the reason why the wait was given up, or 0 */
 };
 
 void kin__informer_name(const kin_informer *informer, char *buffer,
@@ -80,7 +77,7 @@ void kin__informer_name(const kin_informer *informer, char *buffer,
 static void schedule(kin_wait *wait) {
   if (!wait->is_step_due) {
     wait->is_step_due = true;
-    kin__env_defer(wait->env, &wait->step);
+    kin__env_defer(wait->member.env, &wait->step);
   }
 }
 
@@ -90,7 +87,7 @@ static void settle(kin_wait *wait, uint32_t i, bool is_done) {
   wait->open--;
   wait->open_checks -= wait->entries[i].check != NULL;
   if (is_done && wait->what != NULL) {
-    kin__log_write(wait->env->log, KIN_LOG_INFO,
+    kin__log_write(wait->member.env->log, KIN_LOG_INFO,
                    "Done waiting for %.200s: %.200s", wait->what,
                    wait->items[i].name);
   }
@@ -120,10 +117,8 @@ static void on_poll(kin__timer *timer) {
   schedule(KIN__CONTAINER_OF(timer, kin_wait, poll));
 }
 
-static void on_host_closing(kin__member *member) {
-  kin_wait *wait = KIN__CONTAINER_OF(member, kin_wait, member);
-  wait->is_closing = true;
-  give_up(wait, KIN_ECLOSED);
+static void on_close(kin__member *member) {
+  give_up(KIN__CONTAINER_OF(member, kin_wait, member), KIN_ECLOSED);
 }
 
 /* --- The end -------------------------------------------------------------- */
@@ -132,12 +127,13 @@ static void detach(kin_wait *wait) {
   for (uint32_t i = 0; i < wait->count; i++) {
     kin__link_remove(&wait->entries[i].watch.node);
   }
-  kin__timer_stop(wait->env->timers, &wait->timeout);
-  kin__timer_stop(wait->env->timers, &wait->poll);
+  kin__timer_stop(wait->member.env->timers, &wait->timeout);
+  kin__timer_stop(wait->member.env->timers, &wait->poll);
 }
 
-static void free_wait(kin_wait *wait) {
-  const kin_allocator *allocator = wait->env->allocator;
+static void free_wait(kin__member *member) {
+  kin_wait *wait = KIN__CONTAINER_OF(member, kin_wait, member);
+  const kin_allocator *allocator = member->env->allocator;
   kin__free(allocator, wait->entries);
   kin__free(allocator, wait->items);
   kin__free(allocator, wait->order);
@@ -146,6 +142,9 @@ static void free_wait(kin_wait *wait) {
   kin__free(allocator, wait->what);
   kin__free(allocator, wait);
 }
+
+static const kin__member_ops member_ops = {.close = on_close,
+                                           .free = free_wait};
 
 static size_t append(const kin_wait *wait, size_t length, const char *text) {
   size_t added = strlen(text);
@@ -170,7 +169,8 @@ static void write_error(const kin_wait *wait, int code) {
   length = append(wait, length, ": ");
   append(wait, length, kin_strerror(code));
   if (wait->what != NULL) {
-    kin__log_write(wait->env->log, KIN_LOG_INFO, "%s waiting for %.200s%s",
+    kin__log_write(wait->member.env->log, KIN_LOG_INFO,
+                   "%s waiting for %.200s%s",
                    code == KIN_ETIMEDOUT ? "Timed out" : "Stopped", wait->what,
                    wait->error + strlen(wait->failure));
   }
@@ -197,27 +197,25 @@ static void end(kin_wait *wait) {
    * cancel in the callback comes too late. */
   detach(wait);
   wait->code = KIN_ECLOSED;
-  uint64_t start_ns = kin__clock_ns(&wait->env->clock);
+  uint64_t start_ns = kin__clock_ns(&wait->member.env->clock);
   wait->cb(&result, wait->data);
-  kin__env_add_handler_time(wait->env, start_ns);
-  kin__host *host = wait->host;
-  kin__member_leave(&wait->member);
-  free_wait(wait);
-  kin__members_left(&host->members);
+  kin__env_add_handler_time(wait->member.env, start_ns);
+  kin__member_gone(&wait->member);
 }
 
 static bool ask(const kin_wait *wait, const entry *e) {
-  uint64_t start_ns = kin__clock_ns(&wait->env->clock);
+  uint64_t start_ns = kin__clock_ns(&wait->member.env->clock);
   bool is_done = e->check(e->data);
-  kin__env_add_handler_time(wait->env, start_ns);
+  kin__env_add_handler_time(wait->member.env, start_ns);
   return is_done;
 }
 
-/* If a check gives the wait up, the data of the others may be gone. */
+/* If a check gives the wait up, or the client closes, the data of the others
+ * may be gone. */
 static void ask_checks(kin_wait *wait) {
   int code = wait->code;
   for (uint32_t i = 0; i < wait->count && wait->open_checks > 0 &&
-                       wait->code == code && !wait->is_closing;
+                       wait->code == code && !wait->member.is_closing;
        i++) {
     entry *e = &wait->entries[i];
     if (e->check != NULL && !wait->items[i].is_done && ask(wait, e)) {
@@ -234,8 +232,8 @@ static void step(kin__deferred *deferred) {
   if (wait->open == 0 || wait->code != 0) {
     end(wait);
   } else if (wait->open_checks > 0) {
-    kin__timer_start(wait->env->timers, &wait->poll,
-                     kin__env_now_ms(wait->env) + POLL_MS);
+    kin__timer_start(wait->member.env->timers, &wait->poll,
+                     kin__env_now_ms(wait->member.env) + POLL_MS);
   }
 }
 
@@ -294,7 +292,7 @@ static const char *name_of(const kin_wait_for *thing, char *buffer,
 }
 
 static int copy_names(kin_wait *wait, const kin_wait_for *things) {
-  const kin_allocator *allocator = wait->env->allocator;
+  const kin_allocator *allocator = wait->member.env->allocator;
   char buffer[NAME_SIZE];
   size_t total = 0;
   for (uint32_t i = 0; i < wait->count; i++) {
@@ -360,8 +358,7 @@ static int make(kin_wait **out, kin__host *host,
   if (wait == NULL) {
     return KIN_ENOMEM;
   }
-  wait->host = host;
-  wait->env = host->env;
+  kin__member_init(&wait->member, &member_ops, host->env);
   wait->failure = failure;
   wait->cb = options->cb;
   wait->data = options->data;
@@ -393,8 +390,8 @@ static void watch(kin_wait *wait, uint32_t i, const kin_wait_for *thing) {
   bool is_informer = thing->informer != NULL;
   bool is_done = is_informer ? kin_informer_has_synced(thing->informer)
                              : kin_listener_has_synced(thing->listener);
-  bool is_closed =
-      is_informer ? thing->informer->is_closing : thing->listener->is_closed;
+  bool is_closed = is_informer ? thing->informer->member.is_closing
+                               : thing->listener->is_closed;
   if (is_done || is_closed) {
     settle(wait, i, is_done);
   } else {
@@ -404,15 +401,15 @@ static void watch(kin_wait *wait, uint32_t i, const kin_wait_for *thing) {
   }
 }
 
-static void begin(kin_wait *wait, const kin_wait_options *options) {
-  const kin__env *env = wait->env;
+static void begin(kin_wait *wait, kin__host *host,
+                  const kin_wait_options *options) {
+  const kin__env *env = host->env;
   sort_names(wait);
   kin__timer_init(&wait->timeout, on_timeout);
   kin__timer_init(&wait->poll, on_poll);
   wait->step.cb = step;
   kin__link_init(&wait->step.node);
-  wait->member.close = on_host_closing;
-  kin__members_join(&wait->host->members, &wait->member);
+  kin__member_join(&wait->member, host);
   if (wait->what != NULL) {
     kin__log_write(env->log, KIN_LOG_INFO, "Waiting for %.200s", wait->what);
   }
@@ -432,8 +429,10 @@ static void begin(kin_wait *wait, const kin_wait_options *options) {
 int kin__wait_open(kin_wait **out, kin__host *host,
                    const kin_wait_options *options, const char *failure) {
   *out = NULL;
-  int err = host->members.is_closing ? KIN_ECLOSED
-                                     : check_things(options, host->env->log);
+  int err = kin__host_check(host);
+  if (err == 0) {
+    err = check_things(options, host->env->log);
+  }
   if (err != 0) {
     return err;
   }
@@ -441,11 +440,11 @@ int kin__wait_open(kin_wait **out, kin__host *host,
   err = make(&wait, host, options, failure);
   if (err != 0) {
     if (wait != NULL) {
-      free_wait(wait);
+      free_wait(&wait->member);
     }
     return err;
   }
-  begin(wait, options);
+  begin(wait, host, options);
   *out = wait;
   return 0;
 }

@@ -13,20 +13,9 @@
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 
+#include "support/idle_callbacks.h"
 #include "support/objects.h"
-
-#define REFUSED(call) assert_int_equal(call, KIN_EINVAL)
-
-/* `call` has &out for its out pointer, which must not keep what was in it. */
-#define REFUSED_OUT(type, call)                                                \
-  do {                                                                         \
-    type out = (type)(uintptr_t)1;                                             \
-    assert_int_equal(call, KIN_EINVAL);                                        \
-    assert_null(out);                                                          \
-  } while (0)
-
-#define ZERO(call) assert_true((call) == 0)
-#define EMPTY(call) assert_int_equal((call).length, 0)
+#include "support/refused.h"
 
 typedef struct world {
   uv_loop_t loop;
@@ -71,27 +60,6 @@ static void on_version(kin_informer *informer, int code, const char *version,
   (void)code;
   (void)version;
   (void)data;
-}
-
-static void on_wait(const kin_wait_result *result, void *data) {
-  (void)result;
-  (void)data;
-}
-
-static void on_until(const kin_until_result *result, void *data) {
-  (void)result;
-  (void)data;
-}
-
-static void on_watch_event(const kin_watch_event *event, void *data) {
-  (void)event;
-  (void)data;
-}
-
-static int on_item(const kin_object *item, void *data) {
-  (void)item;
-  (void)data;
-  return 0;
 }
 
 static int write_nothing(const char *text, size_t length, void *data) {

@@ -34,64 +34,46 @@
   "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"       \
   "\"resourceVersion\":\"99\"},\"columnDefinitions\":[],\"rows\":[]}"
 
-typedef struct bw_world {
-  iw_world w;
-  int last_code;
-  char last_message[700];
-  kin_retry answer;
-} bw_world;
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  bw_world *b = data;
-  iw_on_error(informer, event, data);
-  b->last_code = event->code;
-  snprintf(b->last_message, sizeof b->last_message, "%s", event->message);
-  event->answer = b->answer;
+static void open_world(iw_world *w) {
+  iw_init(w, 0);
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
 }
 
-static void bw_open(bw_world *b) {
-  memset(b, 0, sizeof *b);
-  iw_init(&b->w, 0);
-  kin_informer_options options = iw_options(&b->w);
-  options.on_error = on_error;
-  assert_int_equal(iw_open(&b->w, &options), 0);
+static void send_frame(iw_world *w, const char *frame) {
+  assert_true(script_body(&w->script, "watch=true", frame, strlen(frame)));
 }
 
-static void send_frame(bw_world *b, const char *frame) {
-  assert_true(script_body(&b->w.script, "watch=true", frame, strlen(frame)));
-}
-
-static kin_status status_of(const bw_world *b) {
+static kin_status status_of(const iw_world *w) {
   kin_status status;
-  assert_int_equal(kin_informer_get_status(b->w.informer, "", &status), 0);
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status;
 }
 
 /* A list with such items is a list of the others. */
 static void test_bad_items(void **state) {
   (void)state;
-  bw_world b;
-  bw_open(&b);
-  script_respond(&b.w.script, "/pods", 200,
+  iw_world w;
+  open_world(&w);
+  script_respond(&w.script, "/pods", 200,
                  LIST("{}," OBJECT("a", "1") "," NAMELESS(
                           "u-x", "2") ","
                                       "{\"metadata\":[]}," OBJECT("b", "3"),
                       "10"));
-  assert_true(kin_informer_has_synced(b.w.informer));
-  assert_string_equal(b.w.rec.log,
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_string_equal(w.rec.log,
                       "add a 1 initial\nadd b 3 initial\nsynced 2\n");
-  assert_int_equal(b.w.errors, 1);
-  assert_int_equal(b.w.last_class, KIN_CLASS_DECODE);
-  assert_int_equal(b.last_code, KIN_EKEY);
-  assert_non_null(strstr(b.last_message, "list of pods: skipped an object"));
-  assert_non_null(strstr(b.last_message, "; and 2 more"));
-  assert_int_equal(status_of(&b).bad_objects, 3);
-  assert_int_equal(status_of(&b).failures, 0);
+  assert_int_equal(w.errors, 1);
+  assert_int_equal(w.last_class, KIN_CLASS_DECODE);
+  assert_int_equal(w.last_code, KIN_EKEY);
+  assert_non_null(strstr(w.last_message, "list of pods: skipped an object"));
+  assert_non_null(strstr(w.last_message, "; and 2 more"));
+  assert_int_equal(status_of(&w).bad_objects, 3);
+  assert_int_equal(status_of(&w).failures, 0);
   kin_informer_metrics metrics;
-  kin_informer_get_metrics(b.w.informer, &metrics);
+  kin_informer_get_metrics(w.informer, &metrics);
   assert_int_equal(metrics.bad_objects, 3);
-  iw_finish(&b.w);
+  iw_finish(&w);
 }
 
 /* Events are skipped one by one: no store call, no version, no list. */
@@ -110,56 +92,56 @@ static void test_bad_events(void **state) {
        "key \"a b/\""}, /* on one line */
       {FRAME("ADDED", TABLE), KIN_EUNEXPECTED, "not what was asked for"},
   };
-  bw_world b;
-  bw_open(&b);
-  script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
-  assert_true(script_head(&b.w.script, "watch=true", 200));
+  iw_world w;
+  open_world(&w);
+  script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+  assert_true(script_head(&w.script, "watch=true", 200));
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    send_frame(&b, rows[i].frame);
-    assert_int_equal(b.w.errors, i + 1);
-    assert_int_equal(b.last_code, rows[i].code);
-    assert_non_null(strstr(b.last_message, rows[i].part));
-    script_advance(&b.w.script, 1000);
+    send_frame(&w, rows[i].frame);
+    assert_int_equal(w.errors, i + 1);
+    assert_int_equal(w.last_code, rows[i].code);
+    assert_non_null(strstr(w.last_message, rows[i].part));
+    script_advance(&w.script, 1000);
   }
-  assert_string_equal(status_of(&b).resource_version, "10");
-  assert_int_equal(status_of(&b).events, 0);
-  send_frame(&b, FRAME("MODIFIED", OBJECT("a", "13")));
-  assert_string_equal(status_of(&b).resource_version, "13");
-  assert_string_equal(b.w.rec.log,
+  assert_string_equal(status_of(&w).resource_version, "10");
+  assert_int_equal(status_of(&w).events, 0);
+  send_frame(&w, FRAME("MODIFIED", OBJECT("a", "13")));
+  assert_string_equal(status_of(&w).resource_version, "13");
+  assert_string_equal(w.rec.log,
                       "add a 1 initial\nsynced 1\nupdate a 1 -> 13\n");
-  assert_int_equal(status_of(&b).bad_objects, 5);
-  assert_int_equal(b.w.script.request_count, 2);
-  assert_int_equal(b.w.state, KIN_STATE_LIVE);
-  iw_finish(&b.w);
+  assert_int_equal(status_of(&w).bad_objects, 5);
+  assert_int_equal(w.script.request_count, 2);
+  assert_int_equal(w.state, KIN_STATE_LIVE);
+  iw_finish(&w);
 }
 
 /* The same one again is not told again; those that nothing tells apart are, but
  * not more than once a second. */
 static void test_bad_events_again(void **state) {
   (void)state;
-  bw_world b;
-  bw_open(&b);
-  script_respond(&b.w.script, "/pods", 200, LIST("", "10"));
-  assert_true(script_head(&b.w.script, "watch=true", 200));
+  iw_world w;
+  open_world(&w);
+  script_respond(&w.script, "/pods", 200, LIST("", "10"));
+  assert_true(script_head(&w.script, "watch=true", 200));
   for (int i = 0; i < 5; i++) {
-    send_frame(&b, FRAME("ADDED", NAMELESS("u-y", "12")));
-    script_advance(&b.w.script, 2000);
+    send_frame(&w, FRAME("ADDED", NAMELESS("u-y", "12")));
+    script_advance(&w.script, 2000);
   }
-  assert_int_equal(b.w.errors, 1);
-  assert_int_equal(status_of(&b).bad_objects, 1);
-  send_frame(&b, FRAME("ADDED", NAMELESS("u-y", "13")));
-  assert_int_equal(b.w.errors, 2);
-  script_advance(&b.w.script, 2000);
+  assert_int_equal(w.errors, 1);
+  assert_int_equal(status_of(&w).bad_objects, 1);
+  send_frame(&w, FRAME("ADDED", NAMELESS("u-y", "13")));
+  assert_int_equal(w.errors, 2);
+  script_advance(&w.script, 2000);
   for (int i = 0; i < 3000; i++) {
-    send_frame(&b, FRAME("ADDED", "{}"));
-    script_advance(&b.w.script, 1);
+    send_frame(&w, FRAME("ADDED", "{}"));
+    script_advance(&w.script, 1);
   }
-  assert_in_range(b.w.errors, 2 + 3, 2 + 4);
-  script_advance(&b.w.script, 60000);
-  assert_in_range(b.w.errors, 2 + 4, 2 + 4);
-  assert_int_equal(status_of(&b).bad_objects, 3002);
-  assert_int_equal(b.w.script.request_count, 2);
-  iw_finish(&b.w);
+  assert_in_range(w.errors, 2 + 3, 2 + 4);
+  script_advance(&w.script, 60000);
+  assert_in_range(w.errors, 2 + 4, 2 + 4);
+  assert_int_equal(status_of(&w).bad_objects, 3002);
+  assert_int_equal(w.script.request_count, 2);
+  iw_finish(&w);
 }
 
 #define BAD_STREAM_END                                                         \
@@ -167,13 +149,13 @@ static void test_bad_events_again(void **state) {
                     "\"annotations\":{\"k8s.io/initial-events-end\":"          \
                     "\"true\"}}}")
 
-static void break_watch(bw_world *b) {
+static void break_watch(iw_world *w) {
   static const char expired[] =
       FRAME("ERROR", "{\"kind\":\"Status\",\"status\":\"Failure\","
                      "\"reason\":\"Expired\",\"code\":410}");
-  assert_false(script_body(&b->w.script, "watch=true", expired,
+  assert_false(script_body(&w->script, "watch=true", expired,
                            sizeof expired - 1)); /* it ended with it */
-  script_advance(&b->w.script, 60000);
+  script_advance(&w->script, 60000);
 }
 
 /* One of whose objects not one can be used, on any page, is no list of this
@@ -184,29 +166,28 @@ static void test_list_of_bad_items(void **state) {
   static const char page[] =
       "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"20\","
       "\"continue\":\"more\"},\"items\":[{}]}";
-  bw_world b;
-  bw_open(&b);
-  script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
-  assert_true(script_head(&b.w.script, "watch=true", 200));
-  break_watch(&b);
-  script_respond(&b.w.script, "/pods", 200, page);
-  script_respond(&b.w.script, "continue=more", 200,
+  iw_world w;
+  open_world(&w);
+  script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+  assert_true(script_head(&w.script, "watch=true", 200));
+  break_watch(&w);
+  script_respond(&w.script, "/pods", 200, page);
+  script_respond(&w.script, "continue=more", 200,
                  LIST(NAMELESS("u-x", "2") ",{}", "20"));
-  assert_int_equal(b.last_code, KIN_EKEY);
-  assert_int_equal(b.w.last_class, KIN_CLASS_DECODE);
-  assert_int_equal(status_of(&b).failures, 2);
-  assert_string_equal(b.w.rec.log, "add a 1 initial\nsynced 1\n");
-  script_advance(&b.w.script, 60000);
-  script_respond(&b.w.script, "/pods", 200, page);
-  script_respond(&b.w.script, "continue=more", 200,
-                 LIST(OBJECT("b", "2"), "20"));
-  assert_string_equal(b.w.rec.log, "add a 1 initial\nsynced 1\nadd b 2\n"
-                                   "delete a relist\nrelisted  20 1\n");
-  assert_true(script_head(&b.w.script, "watch=true", 200));
-  break_watch(&b);
-  script_respond(&b.w.script, "/pods", 200, LIST("", "40"));
-  assert_int_equal(kin_store_count(kin_informer_store(b.w.informer)), 0);
-  iw_finish(&b.w);
+  assert_int_equal(w.last_code, KIN_EKEY);
+  assert_int_equal(w.last_class, KIN_CLASS_DECODE);
+  assert_int_equal(status_of(&w).failures, 2);
+  assert_string_equal(w.rec.log, "add a 1 initial\nsynced 1\n");
+  script_advance(&w.script, 60000);
+  script_respond(&w.script, "/pods", 200, page);
+  script_respond(&w.script, "continue=more", 200, LIST(OBJECT("b", "2"), "20"));
+  assert_string_equal(w.rec.log, "add a 1 initial\nsynced 1\nadd b 2\n"
+                                 "delete a relist\nrelisted  20 1\n");
+  assert_true(script_head(&w.script, "watch=true", 200));
+  break_watch(&w);
+  script_respond(&w.script, "/pods", 200, LIST("", "40"));
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 0);
+  iw_finish(&w);
 }
 
 /* The same of one that comes as a watch. */
@@ -214,60 +195,58 @@ static void test_stream_of_bad_objects(void **state) {
   (void)state;
   for (int good = 0; good < 2; good++) {
     bool refused = false;
-    bw_world b;
-    memset(&b, 0, sizeof b);
-    iw_init(&b.w, 0);
-    b.w.script.env.stream_refused = &refused;
-    kin_informer_options options = iw_options(&b.w);
-    options.on_error = on_error;
-    assert_int_equal(iw_open(&b.w, &options), 0);
-    assert_true(script_head(&b.w.script, "sendInitialEvents", 200));
-    send_frame(&b, FRAME("ADDED", "{}"));
+    iw_world w;
+    iw_init(&w, 0);
+    w.script.env.stream_refused = &refused;
+    kin_informer_options options = iw_options(&w);
+    assert_int_equal(iw_open(&w, &options), 0);
+    assert_true(script_head(&w.script, "sendInitialEvents", 200));
+    send_frame(&w, FRAME("ADDED", "{}"));
     if (good == 1) {
-      send_frame(&b, FRAME("ADDED", OBJECT("a", "1")));
-      send_frame(&b, FRAME("DELETED", OBJECT("a", "2")));
+      send_frame(&w, FRAME("ADDED", OBJECT("a", "1")));
+      send_frame(&w, FRAME("DELETED", OBJECT("a", "2")));
     }
-    (void)script_body(&b.w.script, "watch=true", BAD_STREAM_END,
+    (void)script_body(&w.script, "watch=true", BAD_STREAM_END,
                       sizeof BAD_STREAM_END - 1);
-    assert_int_equal(kin_informer_has_synced(b.w.informer), good == 1);
+    assert_int_equal(kin_informer_has_synced(w.informer), good == 1);
     if (good == 0) {
-      script_respond(&b.w.script, "/pods", 200, LIST("{}", "30"));
-      assert_false(kin_informer_has_synced(b.w.informer));
-      assert_int_equal(status_of(&b).failures, 2);
+      script_respond(&w.script, "/pods", 200, LIST("{}", "30"));
+      assert_false(kin_informer_has_synced(w.informer));
+      assert_int_equal(status_of(&w).failures, 2);
     }
-    iw_finish(&b.w);
+    iw_finish(&w);
   }
 }
 
 static void test_bad_object_stops(void **state) {
   (void)state;
-  bw_world b;
-  bw_open(&b);
-  b.answer = KIN_STOP;
-  script_respond(&b.w.script, "/pods", 200, LIST("{}", "10"));
-  assert_int_equal(b.w.state, KIN_STATE_IDLE);
-  assert_int_equal(script_open_requests(&b.w.script), 0);
-  iw_finish(&b.w);
+  iw_world w;
+  open_world(&w);
+  w.answer = KIN_STOP;
+  script_respond(&w.script, "/pods", 200, LIST("{}", "10"));
+  assert_int_equal(w.state, KIN_STATE_IDLE);
+  assert_int_equal(script_open_requests(&w.script), 0);
+  iw_finish(&w);
 }
 
 /* Without memory to remember it, it is told again; nothing else. */
 static void test_bad_object_without_memory(void **state) {
   (void)state;
   for (size_t n = 1; n < 40; n++) {
-    bw_world b;
-    bw_open(&b);
-    script_respond(&b.w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
-    assert_true(script_head(&b.w.script, "watch=true", 200));
-    atomic_store(&b.w.memory.calls, 0);
-    b.w.memory.fail_at = n;
-    b.w.memory.keeps_failing = true;
+    iw_world w;
+    open_world(&w);
+    script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
+    assert_true(script_head(&w.script, "watch=true", 200));
+    atomic_store(&w.memory.calls, 0);
+    w.memory.fail_at = n;
+    w.memory.keeps_failing = true;
     bool is_open = script_body(
-        &b.w.script, "watch=true", FRAME("ADDED", NAMELESS("u-y", "12")),
+        &w.script, "watch=true", FRAME("ADDED", NAMELESS("u-y", "12")),
         sizeof FRAME("ADDED", NAMELESS("u-y", "12")) - 1);
-    b.w.memory.fail_at = 0;
-    b.w.memory.keeps_failing = false;
-    assert_int_equal(b.last_code, is_open ? KIN_EKEY : KIN_ENOMEM);
-    iw_finish(&b.w);
+    w.memory.fail_at = 0;
+    w.memory.keeps_failing = false;
+    assert_int_equal(w.last_code, is_open ? KIN_EKEY : KIN_ENOMEM);
+    iw_finish(&w);
   }
 }
 

@@ -65,58 +65,20 @@ static void check_end(const cw_world *w) {
   assert_true(stats.failures <= stats.items);
 }
 
+static const cw_sweep sweep = {
+    .init = cw_init, .story = run_story, .check = check_end};
+
 /* Any one allocation may fail: opening fails cleanly, or the end is the
  * truth. */
 static void test_controller_sweep_allocations(void **state) {
   (void)state;
-  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
-    for (size_t n = 1;; n++) {
-      cw_world w;
-      cw_init(&w, kind, n);
-      w.log.is_terse = true;
-      w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
-      int err = run_story(&w);
-      bool has_failed = fail_alloc_has_failed(&w.vh.memory);
-      if (err != 0) {
-        assert_int_equal(err, KIN_ENOMEM);
-      } else {
-        check_end(&w);
-      }
-      cw_finish(&w);
-      if (!has_failed) {
-        print_message("kind %d: %zu allocations\n", (int)kind, n - 1);
-        assert_true(n > 40);
-        break;
-      }
-    }
-  }
+  cw_sweep_allocations(&sweep);
 }
 
 /* Memory that stays out for a while: nothing is lost for it. */
 static void test_controller_sweep_outages(void **state) {
   (void)state;
-  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
-    for (size_t n = 1; n < 300; n += 7) {
-      cw_world w;
-      cw_init(&w, kind, 0);
-      w.log.is_terse = true;
-      mini_put(&w.vh.server, 0);
-      assert_int_equal(cw_open(&w), 0);
-      atomic_store(&w.vh.memory.calls, 0);
-      w.vh.memory.fail_at = n;
-      w.vh.memory.keeps_failing = true;
-      for (int i = 0; i < 12; i++) {
-        mini_put(&w.vh.server, i);
-        mini_pass(&w.vh.server, 500);
-      }
-      w.vh.memory.fail_at = 0;
-      w.vh.memory.keeps_failing = false;
-      mini_put(&w.vh.server, 20);
-      mini_pass(&w.vh.server, 150000);
-      check_end(&w);
-      cw_finish(&w);
-    }
-  }
+  cw_sweep_outages(&sweep, 300);
 }
 
 /* An item of a controller's own that memory was out for is put back, told as
@@ -202,26 +164,7 @@ static void test_controller_sweep_lists(void **state) {
  * and all is gone. */
 static void test_controller_sweep_closes(void **state) {
   (void)state;
-  static void (*const acts[])(cw_world *) = {cw_close, cw_close_host};
-  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
-    for (size_t act = 0; act < 2; act++) {
-      unsigned at = 1;
-      for (bool was_called = true; was_called; at++) {
-        cw_world w;
-        cw_init(&w, kind, 0);
-        w.log.is_terse = true;
-        w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
-        w.act_at = at;
-        w.act = acts[act];
-        (void)run_story(&w);
-        was_called = w.calls >= at;
-        assert_true(!was_called || w.calls == at);
-        assert_true(!was_called || w.on_closed == 1);
-        cw_finish(&w);
-      }
-      assert_true(at > 20);
-    }
-  }
+  cw_sweep_closes(&sweep);
 }
 
 /* Closed between any two steps, at once or with its host, before and after the

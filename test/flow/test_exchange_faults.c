@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "support/pool_plug.h"
 #include "support/transport_world.h"
 #include "transport/conn.h"
 #include "transport/core.h"
@@ -114,48 +115,12 @@ static void test_fault_unknown_name(void **state) {
   world_close(&w);
 }
 
-/* The threads of libuv's pool are held up, so that a look-up cannot begin. */
-typedef struct plug {
-  uv_work_t work[4];
-  uv_sem_t started;
-  uv_sem_t go;
-} plug;
-
-static void on_plug(uv_work_t *work) {
-  plug *p = work->data;
-  uv_sem_post(&p->started);
-  uv_sem_wait(&p->go);
-}
-
-static void plug_open(plug *p, uv_loop_t *loop) {
-  assert_int_equal(uv_sem_init(&p->started, 0), 0);
-  assert_int_equal(uv_sem_init(&p->go, 0), 0);
-  for (size_t i = 0; i < 4; i++) {
-    p->work[i].data = p;
-    assert_int_equal(uv_queue_work(loop, &p->work[i], on_plug, NULL), 0);
-  }
-  for (size_t i = 0; i < 4; i++) {
-    uv_sem_wait(&p->started);
-  }
-}
-
-static void plug_pull(plug *p) {
-  for (size_t i = 0; i < 4; i++) {
-    uv_sem_post(&p->go);
-  }
-}
-
-static void plug_close(plug *p) {
-  uv_sem_destroy(&p->started);
-  uv_sem_destroy(&p->go);
-}
-
 static void test_fault_resolve_timeout(void **state) {
   (void)state;
   setenv("UV_THREADPOOL_SIZE", "4", 1);
   world w;
   world_init(&w, NULL, 0, 0);
-  plug p;
+  pool_plug p;
   plug_open(&p, &w.loop);
   assert_int_equal(world_open_at(&w, "http://localhost:1"), 0);
   fetch f = {.world = &w};
@@ -178,7 +143,7 @@ static void test_fault_close_while_resolving(void **state) {
   for (int is_plugged = 0; is_plugged < 2; is_plugged++) {
     world w;
     world_init(&w, NULL, 0, 0);
-    plug p;
+    pool_plug p;
     if (is_plugged) {
       plug_open(&p, &w.loop);
     }

@@ -29,18 +29,8 @@
 
 typedef struct ex_world {
   iw_world w;
-  int code;
-  char message[700];
   bool refused;
 } ex_world;
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  ex_world *x = data;
-  iw_on_error(informer, event, &x->w);
-  x->code = event->code;
-  snprintf(x->message, sizeof x->message, "%s", event->message);
-}
 
 /* What a request of its own needs no memory for. */
 static char body[1 << 20];
@@ -73,7 +63,8 @@ static void assert_version(const ex_world *x, const char *key,
   kin_str cached = kin_object_resource_version(object);
   if (!kin__str_equal(cached, kin__cstr(version))) {
     fail_msg("%s is cached at " KIN_STR_FORMAT ", not at %s; %s; %s", key,
-             KIN_STR_ARG(cached), version, x->message, x->w.script.last_target);
+             KIN_STR_ARG(cached), version, x->w.last_message,
+             x->w.script.last_target);
   }
 }
 
@@ -103,8 +94,6 @@ static void ex_open(ex_world *x, const char *const *fields, size_t field_count,
   memset(x, 0, sizeof *x);
   iw_init(&x->w, 0);
   kin_informer_options options = iw_options(&x->w);
-  options.on_error = on_error;
-  options.data = x;
   options.on_state = NULL;
   options.fields = fields;
   options.field_count = field_count;
@@ -234,10 +223,10 @@ static void test_told(void **state) {
   char *object = extreme_deep(EXTREME_LEVELS + 1, "5", 0);
   script_respond(&x.w.script, "/pods", 200, list_of(object, "20"));
   assert_int_equal(x.w.errors, 1);
-  assert_int_equal(x.code, KIN_EDEPTH);
+  assert_int_equal(x.w.last_code, KIN_EDEPTH);
   assert_int_equal(x.w.last_class, KIN_CLASS_DECODE);
-  assert_non_null(strstr(x.message, "only the key is kept of ns/deep"));
-  assert_non_null(strstr(x.message, "more than 10000 levels"));
+  assert_non_null(strstr(x.w.last_message, "only the key is kept of ns/deep"));
+  assert_non_null(strstr(x.w.last_message, "more than 10000 levels"));
   assert_true(script_head(&x.w.script, "watch=true", 200));
   script_advance(&x.w.script, 2000);
   send_event(&x, "MODIFIED", object);

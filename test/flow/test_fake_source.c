@@ -92,7 +92,7 @@ static void watch(watcher *w, virtual_host *vh, kin_fake_source *source,
   kin_lister_watcher lister_watcher = kin_fake_source_lister_watcher(source);
   kin__feed_options options = {.env = &vh->script.env,
                                .owner = &owner,
-                               .source = &lister_watcher,
+                               .source = lister_watcher,
                                .resource = &pods,
                                .namespace_ = namespace_,
                                .watch_after = version,

@@ -363,19 +363,13 @@ static void test_late_listener(void **state) {
   iw_finish(&w);
 }
 
-static void stop_on_error(kin_informer *informer, kin_error_event *event,
-                          void *data) {
-  iw_on_error(informer, event, data);
-  event->answer = KIN_STOP;
-}
-
 static void test_answer_stop(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
-  options.on_error = stop_on_error;
+  w.answer = KIN_STOP;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_serve(&w.server);
   mini_break_watches(&w.server);
@@ -388,13 +382,6 @@ static void test_answer_stop(void **state) {
   iw_finish(&w);
 }
 
-static void retry_soon(kin_informer *informer, kin_error_event *event,
-                       void *data) {
-  iw_on_error(informer, event, data);
-  event->answer = KIN_RETRY_AFTER;
-  event->retry_after_ms = 3;
-}
-
 /* client-go TestNewReflectorWithCustomBackoff; RF-01, CN-01: the program's own
  * backoff is its answer to an error. */
 static void test_answer_retry_after(void **state) {
@@ -402,7 +389,8 @@ static void test_answer_retry_after(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  options.on_error = retry_soon;
+  w.answer = KIN_RETRY_AFTER;
+  w.retry_after_ms = 3;
   assert_int_equal(iw_open(&w, &options), 0);
   script_respond(&w.script, "/pods", 500, "");
   assert_int_equal(script_open_requests(&w.script), 0);

@@ -89,12 +89,12 @@ static void test_object_bytes(void **state) {
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
   assert_int_equal(open_with(&w, &options), 0);
-  assert_int_equal(w.informer->limits.max_object_bytes, 16 << 20);
+  assert_int_equal(w.informer->settings.limits.max_object_bytes, 16 << 20);
   iw_close(&w);
   w.closed = 0;
   options.max_object_bytes = 1 << 30;
   assert_int_equal(open_with(&w, &options), 0);
-  assert_int_equal(w.informer->limits.max_object_bytes, 1 << 30);
+  assert_int_equal(w.informer->settings.limits.max_object_bytes, 1 << 30);
   iw_finish(&w);
 }
 

@@ -13,9 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-
 #include <cmocka.h>
 
 #include "base/str.h"
@@ -23,6 +20,7 @@
 #include "object/seal.h"
 #include "support/informer_world.h"
 #include "support/objects.h"
+#include "support/signal_of_write.h"
 
 typedef struct world {
   iw_world iw;
@@ -286,23 +284,6 @@ static void test_mutation_check_off(void **state) {
   }
   assert_int_equal(bytes[0], bytes[1]);
   assert_int_equal(bytes[0], bytes[2]);
-}
-
-/* The sanitizer's handler would turn the signal into an exit. */
-static int signal_of_write(char *place) {
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    signal(SIGSEGV, SIG_DFL);
-    signal(SIGBUS, SIG_DFL);
-    *(volatile char *)place = '!';
-    _exit(0);
-  }
-  int status = 0;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 /* The guilty instruction itself is caught; everybody else reads on, and objects

@@ -16,6 +16,8 @@
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 
+#include "support/idle_callbacks.h"
+
 typedef struct world {
   uv_loop_t loop;
   kin_client *client;
@@ -33,52 +35,6 @@ typedef struct world {
 /* Something that is given `options`; gives what is made to its close or free
  * function. */
 typedef int (*use_fn)(world *w, const void *options);
-
-static void on_wait(const kin_wait_result *result, void *data) {
-  (void)result;
-  (void)data;
-}
-
-static void on_until(const kin_until_result *result, void *data) {
-  (void)result;
-  (void)data;
-}
-
-static void on_watch_event(const kin_watch_event *event, void *data) {
-  (void)event;
-  (void)data;
-}
-
-static int on_item(const kin_object *item, void *data) {
-  (void)item;
-  (void)data;
-  return 0;
-}
-
-static uint64_t now_ms(void *ctx) {
-  (void)ctx;
-  return 1;
-}
-
-static bool less(const void *a, const void *b, void *data) {
-  (void)data;
-  return a < b;
-}
-
-static int evaluate(void **value, void *data) {
-  *value = data;
-  return 0;
-}
-
-static void on_mutation(const kin_mutation *mutation, void *data) {
-  (void)mutation;
-  (void)data;
-}
-
-static void push(const kin_object_list *objects, void *data) {
-  (void)objects;
-  (void)data;
-}
 
 /* --- Structs of a client -------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 /* The pager on a virtual clock: what is asked for and when, what is given and
  * how it ends. Proves PG-01 to PG-06, CN-04, RL-06. Failures are in
  * test_pager_failures.c; closing, memory and sources of the program's own in
- * test_pager_ends.c. */
+ * test_pager_pressure.c. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -25,52 +25,31 @@
 #define STATUS(members)                                                        \
   "{\"kind\":\"Status\",\"status\":\"Failure\"," members "}"
 
-typedef struct outcome {
-  iw_world w;
-  int code;
-  uint64_t retry_in_ms;
-  char reason[64];
-  char message[640];
-} outcome;
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  outcome *o = data;
-  iw_on_error(informer, event, &o->w);
-  o->code = event->code;
-  o->retry_in_ms = event->retry_in_ms;
-  snprintf(o->reason, sizeof o->reason, "%s", event->reason);
-  snprintf(o->message, sizeof o->message, "%s", event->message);
-}
-
-static void open_outcome_with(outcome *o, uint32_t internal_error_retry_ms) {
-  memset(o, 0, sizeof *o);
-  iw_init(&o->w, 0);
-  kin_informer_options options = iw_options(&o->w);
-  options.on_error = on_error;
+static void open_outcome_with(iw_world *w, uint32_t internal_error_retry_ms) {
+  iw_init(w, 0);
+  kin_informer_options options = iw_options(w);
   options.on_state = NULL;
   options.internal_error_retry_ms = internal_error_retry_ms;
-  options.data = o;
-  assert_int_equal(iw_open(&o->w, &options), 0);
-  script_run(&o->w.script);
+  assert_int_equal(iw_open(w, &options), 0);
+  script_run(&w->script);
 }
 
-static void open_outcome(outcome *o) {
-  open_outcome_with(o, 0);
+static void open_outcome(iw_world *w) {
+  open_outcome_with(w, 0);
 }
 
-static void list(outcome *o) {
-  script_respond(&o->w.script, "/pods", 200, LIST);
-  assert_true(kin_informer_has_synced(o->w.informer));
+static void list(iw_world *w) {
+  script_respond(&w->script, "/pods", 200, LIST);
+  assert_true(kin_informer_has_synced(w->informer));
 }
 
 /* What is asked for: 'L' a list, 'V' whether the version is still there, 'W' a
  * watch, '-' nothing. */
-static char asked(outcome *o) {
-  if (script_open_requests(&o->w.script) == 0) {
+static char asked(iw_world *w) {
+  if (script_open_requests(&w->script) == 0) {
     return '-';
   }
-  script_request *request = script_expect(&o->w.script, "/pods");
+  script_request *request = script_expect(&w->script, "/pods");
   if (request->is_watch) {
     return 'W';
   }
@@ -78,10 +57,10 @@ static char asked(outcome *o) {
 }
 
 /* The same, after the wait that was told. */
-static char asked_later(outcome *o) {
-  assert_int_equal(asked(o), '-');
-  script_advance(&o->w.script, o->retry_in_ms);
-  return asked(o);
+static char asked_later(iw_world *w) {
+  assert_int_equal(asked(w), '-');
+  script_advance(&w->script, w->last_retry_in_ms);
+  return asked(w);
 }
 
 typedef struct answer {
@@ -151,14 +130,14 @@ static const answer answers[] = {
 };
 #define ANSWERS (sizeof answers / sizeof answers[0])
 
-static void expect(const outcome *o, const answer *a) {
-  assert_int_equal(o->w.errors, 1);
-  if (o->code != a->code || o->w.last_class != a->error_class ||
-      o->w.last_status != a->status || strcmp(o->reason, a->reason) != 0 ||
-      strstr(o->message, a->text) == NULL) {
+static void expect(const iw_world *w, const answer *a) {
+  assert_int_equal(w->errors, 1);
+  if (w->last_code != a->code || w->last_class != a->error_class ||
+      w->last_status != a->status || strcmp(w->last_reason, a->reason) != 0 ||
+      strstr(w->last_message, a->text) == NULL) {
     fail_msg("%d %s: %d, class %d, status %d, \"%s\", \"%s\"", a->http_status,
-             a->body, o->code, (int)o->w.last_class, o->w.last_status,
-             o->reason, o->message);
+             a->body, w->last_code, (int)w->last_class, w->last_status,
+             w->last_reason, w->last_message);
   }
 }
 
@@ -167,19 +146,18 @@ static void expect(const outcome *o, const answer *a) {
 static void test_error_answers_of_lists(void **state) {
   (void)state;
   for (size_t i = 0; i < ANSWERS; i++) {
-    outcome o;
-    open_outcome(&o);
-    script_respond(&o.w.script, "/pods", answers[i].http_status,
-                   answers[i].body);
-    expect(&o, &answers[i]);
-    assert_non_null(strstr(o.message, "list of pods"));
-    if (o.code == KIN_EGONE) { /* RL-05: the newest list is had at once */
-      assert_int_equal(asked(&o), 'L');
+    iw_world w;
+    open_outcome(&w);
+    script_respond(&w.script, "/pods", answers[i].http_status, answers[i].body);
+    expect(&w, &answers[i]);
+    assert_non_null(strstr(w.last_message, "list of pods"));
+    if (w.last_code == KIN_EGONE) { /* RL-05: the newest list is had at once */
+      assert_int_equal(asked(&w), 'L');
     } else {
-      assert_int_equal(asked_later(&o), 'L');
+      assert_int_equal(asked_later(&w), 'L');
     }
-    list(&o);
-    iw_finish(&o.w);
+    list(&w);
+    iw_finish(&w);
   }
 }
 
@@ -189,21 +167,20 @@ static void test_error_answers_of_lists(void **state) {
 static void test_error_answers_of_watches(void **state) {
   (void)state;
   for (size_t i = 0; i < ANSWERS; i++) {
-    outcome o;
-    open_outcome(&o);
-    list(&o);
-    assert_int_equal(asked(&o), 'W');
-    script_respond(&o.w.script, "/pods", answers[i].http_status,
-                   answers[i].body);
-    expect(&o, &answers[i]);
-    assert_non_null(strstr(o.message, "watch of pods"));
-    char next = asked_later(&o);
+    iw_world w;
+    open_outcome(&w);
+    list(&w);
+    assert_int_equal(asked(&w), 'W');
+    script_respond(&w.script, "/pods", answers[i].http_status, answers[i].body);
+    expect(&w, &answers[i]);
+    assert_non_null(strstr(w.last_message, "watch of pods"));
+    char next = asked_later(&w);
     if (next != answers[i].after_watch) {
       fail_msg("%d %s: %c", answers[i].http_status, answers[i].body, next);
     }
-    assert_non_null(strstr(o.w.script.last_target, "resourceVersion=10"));
-    assert_int_equal(kin_store_count(kin_informer_store(o.w.informer)), 1);
-    iw_finish(&o.w);
+    assert_non_null(strstr(w.script.last_target, "resourceVersion=10"));
+    assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 1);
+    iw_finish(&w);
   }
 }
 
@@ -232,37 +209,37 @@ static void test_error_events_without_a_code(void **state) {
       {"OfALaterVersion", KIN_CLASS_SERVER, 0, 'W'}, /* no storm either */
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    outcome o;
-    open_outcome(&o);
-    list(&o);
-    assert_true(script_head(&o.w.script, "watch=true", 200));
-    script_body(&o.w.script, "watch=true", BOOKMARK, sizeof BOOKMARK - 1);
-    script_advance(&o.w.script, 5000);
+    iw_world w;
+    open_outcome(&w);
+    list(&w);
+    assert_true(script_head(&w.script, "watch=true", 200));
+    script_body(&w.script, "watch=true", BOOKMARK, sizeof BOOKMARK - 1);
+    script_advance(&w.script, 5000);
     char event[300];
     snprintf(
         event, sizeof event,
         "{\"type\":\"ERROR\",\"object\":" STATUS("\"reason\":\"%s\"") "}\n",
         rows[i].reason);
-    script_body(&o.w.script, "watch=true", event, strlen(event));
-    assert_int_equal(o.w.errors, 1);
-    assert_int_equal(o.w.last_class, rows[i].error_class);
-    assert_int_equal(o.w.last_status, rows[i].status);
-    assert_string_equal(o.reason, rows[i].reason);
-    assert_int_equal(asked_later(&o), rows[i].next);
-    assert_non_null(strstr(o.w.script.last_target, "resourceVersion=12"));
-    iw_finish(&o.w);
+    script_body(&w.script, "watch=true", event, strlen(event));
+    assert_int_equal(w.errors, 1);
+    assert_int_equal(w.last_class, rows[i].error_class);
+    assert_int_equal(w.last_status, rows[i].status);
+    assert_string_equal(w.last_reason, rows[i].reason);
+    assert_int_equal(asked_later(&w), rows[i].next);
+    assert_non_null(strstr(w.script.last_target, "resourceVersion=12"));
+    iw_finish(&w);
   }
 }
 
 /* An ERROR event of this code, five seconds after the watch began. */
-static void end_with_error(outcome *o, const char *code) {
-  assert_true(script_head(&o->w.script, "watch=true", 200));
-  script_body(&o->w.script, "watch=true", BOOKMARK, sizeof BOOKMARK - 1);
-  script_advance(&o->w.script, 5000);
+static void end_with_error(iw_world *w, const char *code) {
+  assert_true(script_head(&w->script, "watch=true", 200));
+  script_body(&w->script, "watch=true", BOOKMARK, sizeof BOOKMARK - 1);
+  script_advance(&w->script, 5000);
   char event[300];
   snprintf(event, sizeof event,
            "{\"type\":\"ERROR\",\"object\":" STATUS("\"code\":%s") "}\n", code);
-  script_body(&o->w.script, "watch=true", event, strlen(event));
+  script_body(&w->script, "watch=true", event, strlen(event));
 }
 
 /* RD-01 to RD-04, as an option of an informer: so long, and counted from the
@@ -270,33 +247,33 @@ static void end_with_error(outcome *o, const char *code) {
  * Without it, and for other errors, there are waits. */
 static void test_internal_errors_are_repeated(void **state) {
   (void)state;
-  outcome o;
-  open_outcome_with(&o, 10000);
-  list(&o);
+  iw_world w;
+  open_outcome_with(&w, 10000);
+  list(&w);
   for (int i = 0; i < 3; i++) { /* 5, 10 and 15 s after the first watch */
-    end_with_error(&o, "500");
-    assert_int_equal(o.w.errors, i + 1);
-    assert_int_equal(asked(&o), 'W');
-    assert_non_null(strstr(o.w.script.last_target, "resourceVersion=12"));
+    end_with_error(&w, "500");
+    assert_int_equal(w.errors, i + 1);
+    assert_int_equal(asked(&w), 'W');
+    assert_non_null(strstr(w.script.last_target, "resourceVersion=12"));
   }
-  end_with_error(&o, "500");
-  assert_true(o.retry_in_ms >= 800);
-  assert_int_equal(asked_later(&o), 'L');
-  iw_finish(&o.w);
+  end_with_error(&w, "500");
+  assert_true(w.last_retry_in_ms >= 800);
+  assert_int_equal(asked_later(&w), 'L');
+  iw_finish(&w);
 
-  open_outcome_with(&o, 10000);
-  list(&o);
-  end_with_error(&o, "503");
-  assert_true(o.retry_in_ms > 0);
-  assert_int_equal(asked_later(&o), 'W');
-  iw_finish(&o.w);
+  open_outcome_with(&w, 10000);
+  list(&w);
+  end_with_error(&w, "503");
+  assert_true(w.last_retry_in_ms > 0);
+  assert_int_equal(asked_later(&w), 'W');
+  iw_finish(&w);
 
-  open_outcome(&o);
-  list(&o);
-  end_with_error(&o, "500");
-  assert_true(o.retry_in_ms > 0);
-  assert_int_equal(asked_later(&o), 'W');
-  iw_finish(&o.w);
+  open_outcome(&w);
+  list(&w);
+  end_with_error(&w, "500");
+  assert_true(w.last_retry_in_ms > 0);
+  assert_int_equal(asked_later(&w), 'W');
+  iw_finish(&w);
 }
 
 /* client-go TestRetryableConditions, TestRequestMaxRetries; RR-01, RR-05,
@@ -304,22 +281,22 @@ static void test_internal_errors_are_repeated(void **state) {
  * number of failures is the last. Each message is that of its own attempt. */
 static void test_no_attempt_is_the_last(void **state) {
   (void)state;
-  outcome o;
-  open_outcome(&o);
+  iw_world w;
+  open_outcome(&w);
   for (int i = 0; i < 30; i++) {
-    assert_int_equal(asked(&o), 'L');
+    assert_int_equal(asked(&w), 'L');
     char body[32];
     snprintf(body, sizeof body, "attempt %d.", i);
-    script_respond(&o.w.script, "/pods", i % 2 == 0 ? 503 : 429, body);
-    assert_int_equal(o.w.errors, i + 1);
-    assert_non_null(strstr(o.message, body));
+    script_respond(&w.script, "/pods", i % 2 == 0 ? 503 : 429, body);
+    assert_int_equal(w.errors, i + 1);
+    assert_non_null(strstr(w.last_message, body));
     snprintf(body, sizeof body, "attempt %d.", i - 1);
-    assert_null(strstr(o.message, body));
-    assert_true(o.retry_in_ms >= 400);
-    assert_int_equal(asked_later(&o), 'L');
+    assert_null(strstr(w.last_message, body));
+    assert_true(w.last_retry_in_ms >= 400);
+    assert_int_equal(asked_later(&w), 'L');
   }
-  list(&o);
-  iw_finish(&o.w);
+  list(&w);
+  iw_finish(&w);
 }
 
 /* client-go TestRequestWatch, TestRequestWatchWithRetry; RR-02, RR-03, RR-10:
@@ -328,20 +305,20 @@ static void test_no_attempt_is_the_last(void **state) {
 static void test_watch_that_never_begins(void **state) {
   (void)state;
   static const int codes[] = {KIN_EEOF, UV_ECONNRESET, UV_EPIPE, UV_ETIMEDOUT};
-  outcome o;
-  open_outcome(&o);
-  list(&o);
+  iw_world w;
+  open_outcome(&w);
+  list(&w);
   for (int i = 0; i < 24; i++) {
-    script_break(&o.w.script, "/pods", codes[i % 4], KIN_CLASS_CONNECT);
-    assert_int_equal(o.w.errors, i + 1);
-    assert_int_equal(o.code, codes[i % 4]);
-    assert_int_equal(asked_later(&o), 'V');
-    assert_non_null(strstr(o.w.script.last_target, "resourceVersion=10"));
+    script_break(&w.script, "/pods", codes[i % 4], KIN_CLASS_CONNECT);
+    assert_int_equal(w.errors, i + 1);
+    assert_int_equal(w.last_code, codes[i % 4]);
+    assert_int_equal(asked_later(&w), 'V');
+    assert_non_null(strstr(w.script.last_target, "resourceVersion=10"));
   }
-  script_respond(&o.w.script, "limit=1&", 200, LIST);
-  assert_int_equal(asked(&o), 'W');
-  assert_int_equal(o.w.rec.relisted, 0);
-  iw_finish(&o.w);
+  script_respond(&w.script, "limit=1&", 200, LIST);
+  assert_int_equal(asked(&w), 'W');
+  assert_int_equal(w.rec.relisted, 0);
+  iw_finish(&w);
 }
 
 /* RE-04: an answer that breaks off is told as that, whatever its code, and the
@@ -351,19 +328,19 @@ static void test_answers_that_break_off(void **state) {
   static const int codes[] = {200, 500};
   for (size_t i = 0; i < 2; i++) {
     for (size_t length = 0; length < sizeof LIST - 1; length += 7) {
-      outcome o;
-      open_outcome(&o);
-      assert_true(script_head(&o.w.script, "/pods", codes[i]));
-      script_body(&o.w.script, "/pods", LIST, length);
-      script_break(&o.w.script, "/pods", KIN_EEOF, KIN_CLASS_CONNECT);
-      assert_int_equal(o.w.errors, 1);
-      assert_int_equal(o.code, KIN_EEOF);
-      assert_int_equal(o.w.last_class, KIN_CLASS_CONNECT);
-      assert_int_equal(kin_store_count(kin_informer_store(o.w.informer)), 0);
-      assert_int_equal(asked_later(&o), 'L');
-      list(&o);
-      assert_int_equal(o.w.rec.calls, 2); /* the add, and synced */
-      iw_finish(&o.w);
+      iw_world w;
+      open_outcome(&w);
+      assert_true(script_head(&w.script, "/pods", codes[i]));
+      script_body(&w.script, "/pods", LIST, length);
+      script_break(&w.script, "/pods", KIN_EEOF, KIN_CLASS_CONNECT);
+      assert_int_equal(w.errors, 1);
+      assert_int_equal(w.last_code, KIN_EEOF);
+      assert_int_equal(w.last_class, KIN_CLASS_CONNECT);
+      assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 0);
+      assert_int_equal(asked_later(&w), 'L');
+      list(&w);
+      assert_int_equal(w.rec.calls, 2); /* the add, and synced */
+      iw_finish(&w);
     }
   }
 }
@@ -373,25 +350,25 @@ static void test_answers_that_break_off(void **state) {
 static void test_closed_in_the_middle(void **state) {
   (void)state;
   for (int is_watch = 0; is_watch < 2; is_watch++) {
-    outcome o;
-    open_outcome(&o);
+    iw_world w;
+    open_outcome(&w);
     if (is_watch) {
-      list(&o);
+      list(&w);
     }
-    assert_true(script_head(&o.w.script, "/pods", 200));
-    script_body(&o.w.script, "/pods", is_watch ? BOOKMARK : LIST, 60);
-    int calls = o.w.rec.calls;
-    assert_int_equal(kin_informer_close(o.w.informer, iw_on_closed, &o.w), 0);
-    assert_int_equal(kin_informer_close(o.w.informer, iw_on_closed, &o.w),
+    assert_true(script_head(&w.script, "/pods", 200));
+    script_body(&w.script, "/pods", is_watch ? BOOKMARK : LIST, 60);
+    int calls = w.rec.calls;
+    assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+    assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w),
                      KIN_EALREADY);
-    assert_int_equal(script_open_requests(&o.w.script), 0);
-    script_run(&o.w.script);
-    script_advance(&o.w.script, 3600000);
-    assert_int_equal(o.w.script.request_count, 1 + is_watch);
-    assert_int_equal(o.w.rec.calls, calls);
-    assert_int_equal(o.w.errors, 0);
-    assert_int_equal(o.w.closed, 1);
-    iw_finish(&o.w);
+    assert_int_equal(script_open_requests(&w.script), 0);
+    script_run(&w.script);
+    script_advance(&w.script, 3600000);
+    assert_int_equal(w.script.request_count, 1 + is_watch);
+    assert_int_equal(w.rec.calls, calls);
+    assert_int_equal(w.errors, 0);
+    assert_int_equal(w.closed, 1);
+    iw_finish(&w);
   }
 }
 

@@ -21,17 +21,7 @@ static const char *const even_and_odd[] = {"even", "odd"};
 typedef struct clear_world {
   iw_world w;
   bool refused;
-  kin_retry answer; /* to each error */
-  uint64_t retry_after_ms;
 } clear_world;
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  const clear_world *c = KIN__CONTAINER_OF(data, clear_world, w);
-  iw_on_error(informer, event, data);
-  event->answer = c->answer;
-  event->retry_after_ms = c->retry_after_ms;
-}
 
 static int open_world(clear_world *c, bool clears, bool uses_streams,
                       size_t namespaces, size_t fail_at) {
@@ -44,7 +34,6 @@ static int open_world(clear_world *c, bool clears, bool uses_streams,
     mini_put(&c->w.server, i);
   }
   kin_informer_options options = iw_options(&c->w);
-  options.on_error = on_error;
   options.clear_when_absent = clears;
   options.namespaces = even_and_odd;
   options.namespace_count = namespaces;
@@ -171,7 +160,7 @@ static void test_nothing_to_clear(void **state) {
   iw_finish(&c.w);
 
   open_live(&c, true, false, 0);
-  c.answer = KIN_STOP;
+  c.w.answer = KIN_STOP;
   c.w.server.is_absent = true;
   mini_break_watches(&c.w.server);
   mini_pass(&c.w.server, 60000);
@@ -232,7 +221,7 @@ static void test_back_while_clearing(void **state) {
   for (unsigned k = 0; k < 30; k++) {
     clear_world c;
     open_live(&c, true, false, 0);
-    c.answer = KIN_RETRY_AFTER; /* at once */
+    c.w.answer = KIN_RETRY_AFTER; /* at once */
     script_break(&c.w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
     give(script_expect(&c.w.script, "/pods"), 404, "");
     assert_true(reach_request(&c));
@@ -266,7 +255,7 @@ static void interrupt(clear_world *c, interruption what) {
   kin_informer *informer = c->w.informer;
   switch (what) {
   case STOP:
-    c->answer = KIN_STOP;
+    c->w.answer = KIN_STOP;
     break;
   case REMOVE:
     assert_int_equal(kin_informer_remove_namespace(informer, "even"), 0);
@@ -286,7 +275,7 @@ static void test_interrupted(void **state) {
     for (unsigned k = 0; k < 40; k++) {
       clear_world c;
       open_live(&c, true, false, 1);
-      c.answer = KIN_RETRY_AFTER;
+      c.w.answer = KIN_RETRY_AFTER;
       script_break(&c.w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
       give(script_expect(&c.w.script, "/pods"), 404, "");
       unsigned at = k % 20;
@@ -331,18 +320,17 @@ static void test_stopped_while_clearing(void **state) {
       mini_put(&c.w.server, i);
     }
     kin_informer_options options = iw_options(&c.w);
-    options.on_error = on_error;
     options.clear_when_absent = true;
     options.transform = refuse_p8;
     assert_int_equal(iw_open(&c.w, &options), 0);
     mini_pass(&c.w.server, 1500);
-    c.answer = KIN_RETRY_AFTER;
+    c.w.answer = KIN_RETRY_AFTER;
     script_break(&c.w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
     give(script_expect(&c.w.script, "/pods"), 404, "");
     assert_true(reach_request(&c));
     const kin__scope *scope = kin__scopes_find(&c.w.informer->scopes, "");
     assert_int_equal(scope->apply.reason, KIN_DELETE_CLEARED);
-    c.answer = KIN_STOP;
+    c.w.answer = KIN_STOP;
     give(script_expect(&c.w.script, "/pods"), has_list ? 200 : 503,
          has_list ? two_objects : "");
     assert_int_equal(scope->apply.has_list, has_list);

@@ -19,32 +19,6 @@
 #include "informer/scope.h"
 #include "support/informer_world.h"
 
-static const char *const even_and_odd[] = {"even", "odd"};
-
-static kin_informer_options options_of(iw_world *w) {
-  kin_informer_options options = iw_options(w);
-  options.namespaces = even_and_odd;
-  options.namespace_count = 2;
-  return options;
-}
-
-static void open_world(iw_world *w, int objects) {
-  iw_init(w, 0);
-  for (int i = 0; i < objects; i++) {
-    mini_put(&w->server, i);
-  }
-  kin_informer_options options = options_of(w);
-  assert_int_equal(iw_open(w, &options), 0);
-}
-
-static void drop_odd(iw_world *w) {
-  assert_int_equal(kin_informer_remove_namespace(w->informer, "odd"), 0);
-}
-
-static void add_odd(iw_world *w) {
-  assert_int_equal(kin_informer_add_namespace(w->informer, "odd"), 0);
-}
-
 /* Gives ADDED events for odd/q0, odd/q1, ... to its watch without running any
  * task. */
 static void feed_objects(iw_world *w, int count) {
@@ -140,7 +114,7 @@ static void test_all_listeners(void **state) {
   static counts exact, merging, paused, knowing, filtering, late;
   iw_world w;
   iw_init(&w, 0);
-  kin_informer_options options = options_of(&w);
+  kin_informer_options options = iw_even_and_odd(&w);
   assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
@@ -155,7 +129,7 @@ static void test_all_listeners(void **state) {
   script_run(&w.script);
   kin_listener_pause(stopped);
   assert_int_equal(cached(&w), MANY);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   unsigned steps = 0;
   for (; kin__sched_has_work(&w.script.sched); steps++) {
     if (steps == 20) {
@@ -193,18 +167,18 @@ static void test_all_listeners(void **state) {
 static void test_full_queue(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 4);
+  iw_open_even_and_odd(&w, 4);
   mini_serve(&w.server);
   int calls = w.rec.calls;
   feed_objects(&w, 2500);
   assert_true(script_expect(&w.script, "/odd/")->is_paused);
   assert_true(w.informer->fifo.depth >= KIN__QUEUE_HIGH);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   assert_true(kin__link_is_empty(&w.informer->paused));
   script_run(&w.script);
   assert_int_equal(w.rec.calls, calls + 2);
   assert_int_equal(cached(&w), 2);
-  add_odd(&w);
+  iw_add_odd(&w);
   mini_serve(&w.server);
   iw_assert_truth(&w);
   iw_finish(&w);
@@ -230,7 +204,7 @@ static void test_no_memory(void **state) {
   for (size_t n = 1; n < 40; n += 3) {
     iw_world w;
     iw_init(&w, 0);
-    kin_informer_options options = options_of(&w);
+    kin_informer_options options = iw_even_and_odd(&w);
     assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options),
                      0);
     (void)join(&w, &c, KIN_NEVER, NULL);
@@ -240,7 +214,7 @@ static void test_no_memory(void **state) {
     script_run(&w.script);
     int errors = w.errors;
     lose_memory(&w, n);
-    drop_odd(&w);
+    iw_drop_odd(&w);
     script_advance(&w.script, 950);
     if (n == 1) {
       assert_int_equal(kin_informer_add_namespace(w.informer, "odd"),
@@ -249,7 +223,7 @@ static void test_no_memory(void **state) {
     }
     assert_int_equal(w.errors, errors);
     find_memory(&w);
-    add_odd(&w);
+    iw_add_odd(&w);
     kin_status status;
     assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
     mini_pass(&w.server, 500);
@@ -269,13 +243,13 @@ static void test_closed_meanwhile(void **state) {
   bool has_more = true;
   for (unsigned k = 0; has_more; k++) {
     iw_world w;
-    open_world(&w, 1);
+    iw_open_even_and_odd(&w, 1);
     mini_serve(&w.server);
     feed_objects(&w, 60);
     script_run(&w.script);
-    drop_odd(&w);
+    iw_drop_odd(&w);
     if (k % 2 == 1) {
-      add_odd(&w);
+      iw_add_odd(&w);
     }
     for (unsigned i = 0; i < k / 2; i++) {
       (void)kin__sched_run(&w.script.sched, 0);
@@ -299,15 +273,15 @@ static void test_refused_objects(void **state) {
   iw_world w;
   iw_init(&w, 0);
   mini_put(&w.server, 0);
-  kin_informer_options options = options_of(&w);
+  kin_informer_options options = iw_even_and_odd(&w);
   options.transform = refuse;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_serve(&w.server);
   feed_objects(&w, 3);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   script_run(&w.script);
   assert_int_equal(w.errors, 0);
-  add_odd(&w);
+  iw_add_odd(&w);
   mini_serve(&w.server);
   feed_objects(&w, 3);
   script_run(&w.script);
@@ -324,20 +298,20 @@ static void test_refused_objects(void **state) {
 static void test_objects_of_the_program(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 4);
+  iw_open_even_and_odd(&w, 4);
   mini_serve(&w.server);
   kin_store *store = kin_informer_store(w.informer);
   const kin_object *p1 = kin_store_get_key(store, "odd/p1");
   assert_int_equal(kin_store_put(store, p1), 0);
   kin_object *object = kin_object_ref(kin_store_get_key(store, "odd/p3"));
   assert_int_equal(kin_store_delete(store, KIN__LIT("odd/p3")), 0);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   (void)kin__sched_run(&w.script.sched, 0);
   assert_int_equal(kin_store_put(store, object), 0);
   kin_object_unref(object);
   script_run(&w.script);
   assert_null(kin_store_get_key(store, "odd/p1"));
-  add_odd(&w);
+  iw_add_odd(&w);
   mini_pass(&w.server, 100);
   assert_int_equal(cached(&w), 4);
   iw_finish(&w);
@@ -347,12 +321,12 @@ static void test_objects_of_the_program(void **state) {
 static void test_put_after_the_sweep(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 4);
+  iw_open_even_and_odd(&w, 4);
   mini_serve(&w.server);
   kin_store *store = kin_informer_store(w.informer);
   kin_str key = KIN__LIT("odd/p1");
   kin_object *object = kin_object_ref(kin_store_get(store, key));
-  drop_odd(&w);
+  iw_drop_odd(&w);
   while (!kin__delta_fifo_has(&w.informer->fifo, key)) {
     assert_true(kin__sched_has_work(&w.script.sched));
     (void)kin__sched_run(&w.script.sched, 0);
@@ -381,14 +355,14 @@ static void on_waited(kin_informer *informer, int code, const char *version,
 static void test_waits_end(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 2);
+  iw_open_even_and_odd(&w, 2);
   mini_serve(&w.server);
   waits_ended = 0;
   assert_int_equal(
       kin_informer_wait_version(w.informer, "odd", "900", 0, on_waited, NULL),
       0);
   script_run(&w.script);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   assert_int_equal(waits_ended, 0);
   script_run(&w.script);
   assert_int_equal(waits_ended, 1);
@@ -403,11 +377,11 @@ static void test_waits_end(void **state) {
 static void test_first_list_sweeps_nothing(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 6);
+  iw_open_even_and_odd(&w, 6);
   mini_serve(&w.server);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   script_run(&w.script);
-  add_odd(&w);
+  iw_add_odd(&w);
   mini_pass(&w.server, 100);
   const kin__scope *odd = kin__scopes_find(&w.informer->scopes, "odd");
   assert_true(odd->feed.has_synced);

@@ -17,32 +17,6 @@
 #include "support/informer_world.h"
 #include "support/source_rig.h"
 
-static const char *const even_and_odd[] = {"even", "odd"};
-
-static kin_informer_options options_of(iw_world *w) {
-  kin_informer_options options = iw_options(w);
-  options.namespaces = even_and_odd;
-  options.namespace_count = 2;
-  return options;
-}
-
-static void open_world(iw_world *w, int objects) {
-  iw_init(w, 0);
-  for (int i = 0; i < objects; i++) {
-    mini_put(&w->server, i);
-  }
-  kin_informer_options options = options_of(w);
-  assert_int_equal(iw_open(w, &options), 0);
-}
-
-static void drop_odd(iw_world *w) {
-  assert_int_equal(kin_informer_remove_namespace(w->informer, "odd"), 0);
-}
-
-static void add_odd(iw_world *w) {
-  assert_int_equal(kin_informer_add_namespace(w->informer, "odd"), 0);
-}
-
 static size_t cached(const iw_world *w) {
   return kin_store_count(kin_informer_store(w->informer));
 }
@@ -67,7 +41,7 @@ static void test_held_stream(void **state) {
     iw_init(&w, 0);
     w.script.env.stream_refused = &refused;
     mini_put(&w.server, 0);
-    kin_informer_options options = options_of(&w);
+    kin_informer_options options = iw_even_and_odd(&w);
     assert_int_equal(iw_open(&w, &options), 0);
     script_request *odd = script_expect(&w.script, "/odd/");
     script_request_head(odd, 200);
@@ -80,7 +54,7 @@ static void test_held_stream(void **state) {
       (void)kin__sched_run(&w.script.sched, 0);
     }
     was_held = feed->is_held;
-    drop_odd(&w);
+    iw_drop_odd(&w);
     mini_serve(&w.server);
     assert_int_equal(cached(&w), 1);
     assert_int_equal(w.rec.synced, 1);
@@ -127,17 +101,17 @@ static void test_at_the_gate(void **state) {
 static void test_while_waiting(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 4);
+  iw_open_even_and_odd(&w, 4);
   script_respond(&w.script, "/odd/", 503, "");
   assert_int_equal(w.errors, 1);
-  drop_odd(&w);
+  iw_drop_odd(&w);
   mini_serve(&w.server);
   assert_int_equal(w.rec.synced, 1);
   /* Its backoff is gone with it. */
   unsigned requests = w.script.request_count;
   mini_pass(&w.server, 5000);
   assert_int_equal(w.script.request_count, requests);
-  add_odd(&w);
+  iw_add_odd(&w);
   mini_serve(&w.server);
   iw_assert_truth(&w);
   iw_finish(&w);
@@ -158,7 +132,7 @@ static void test_after_a_stop(void **state) {
   for (int i = 0; i < 4; i++) {
     mini_put(&w.server, i);
   }
-  kin_informer_options options = options_of(&w);
+  kin_informer_options options = iw_even_and_odd(&w);
   options.on_error = stop_on_error;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_serve(&w.server);
@@ -166,8 +140,8 @@ static void test_after_a_stop(void **state) {
   mini_put(&w.server, 1);
   mini_pass(&w.server, 5000);
   assert_int_equal(cached(&w), 4);
-  drop_odd(&w);
-  add_odd(&w);
+  iw_drop_odd(&w);
+  iw_add_odd(&w);
   mini_serve(&w.server);
   assert_int_equal(w.rec.deletes, 2);
   iw_assert_truth(&w);
@@ -191,7 +165,7 @@ static void test_removed_and_stopped(void **state) {
   for (int i = 0; i < 4; i++) {
     mini_put(&w.server, i);
   }
-  kin_informer_options options = options_of(&w);
+  kin_informer_options options = iw_even_and_odd(&w);
   options.on_error = remove_and_stop;
   assert_int_equal(iw_open(&w, &options), 0);
   mini_serve(&w.server);

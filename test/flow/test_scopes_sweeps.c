@@ -84,7 +84,7 @@ static void act(story *s) {
 }
 
 static void on_moment(story *s) {
-  if (s->moments++ == s->act_at && !s->w.informer->is_closing) {
+  if (s->moments++ == s->act_at && !s->w.informer->member.is_closing) {
     act(s);
   }
 }
@@ -136,7 +136,7 @@ static int listen_with(story *s, recorder *rec, uint32_t exact_limit) {
 }
 
 static bool is_over(const story *s) {
-  return s->w.closed > 0 || s->w.informer->is_closing;
+  return s->w.closed > 0 || s->w.informer->member.is_closing;
 }
 
 static void pass(story *s, uint64_t ms) {

@@ -18,34 +18,13 @@
   "\"Failure\",\"message\":\"said so\",\"reason\":\"" reason                   \
   "\",\"code\":" code "}"
 
-typedef struct outcome {
-  iw_world w;
-  int code;
-  char reason[32];
-  char message[128];
-  uint64_t retry_in_ms;
-} outcome;
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  outcome *o = data;
-  iw_on_error(informer, event, &o->w);
-  o->code = event->code;
-  o->retry_in_ms = event->retry_in_ms;
-  snprintf(o->reason, sizeof o->reason, "%s", event->reason);
-  snprintf(o->message, sizeof o->message, "%s", event->message);
-}
-
-static int open_outcome(outcome *o, size_t split, size_t fail_at) {
-  memset(o, 0, sizeof *o);
-  iw_init(&o->w, fail_at);
-  o->w.script.split = split;
-  kin_informer_options options = iw_options(&o->w);
-  options.on_error = on_error;
+static int open_outcome(iw_world *w, size_t split, size_t fail_at) {
+  iw_init(w, fail_at);
+  w->script.split = split;
+  kin_informer_options options = iw_options(w);
   options.on_state = NULL;
-  options.data = o;
-  int err = iw_open(&o->w, &options);
-  script_run(&o->w.script);
+  int err = iw_open(w, &options);
+  script_run(&w->script);
   return err;
 }
 
@@ -74,14 +53,14 @@ static const row rows[] = {
      KIN_EUNEXPECTED, KIN_CLASS_DECODE, 0, ""},
 };
 
-static void expect(const outcome *o, const row *r) {
-  assert_int_equal(o->w.errors, 1);
-  assert_int_equal(o->code, r->code);
-  assert_int_equal(o->w.last_class, r->error_class);
-  assert_int_equal(o->w.last_status, r->status);
-  assert_string_equal(o->reason, r->reason);
+static void expect(const iw_world *w, const row *r) {
+  assert_int_equal(w->errors, 1);
+  assert_int_equal(w->last_code, r->code);
+  assert_int_equal(w->last_class, r->error_class);
+  assert_int_equal(w->last_status, r->status);
+  assert_string_equal(w->last_reason, r->reason);
   if (strstr(r->body, "said so") != NULL) {
-    assert_non_null(strstr(o->message, ": said so"));
+    assert_non_null(strstr(w->last_message, ": said so"));
   }
 }
 
@@ -89,15 +68,15 @@ static void test_status_body_of_a_list(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     for (size_t split = 0; split <= strlen(rows[i].body); split++) {
-      outcome o;
-      assert_int_equal(open_outcome(&o, split, 0), 0);
-      script_respond(&o.w.script, "/pods", 200, rows[i].body);
-      expect(&o, &rows[i]);
-      assert_false(kin_informer_has_synced(o.w.informer));
-      script_advance(&o.w.script, o.retry_in_ms);
-      mini_serve(&o.w.server);
-      assert_true(kin_informer_has_synced(o.w.informer));
-      iw_finish(&o.w);
+      iw_world w;
+      assert_int_equal(open_outcome(&w, split, 0), 0);
+      script_respond(&w.script, "/pods", 200, rows[i].body);
+      expect(&w, &rows[i]);
+      assert_false(kin_informer_has_synced(w.informer));
+      script_advance(&w.script, w.last_retry_in_ms);
+      mini_serve(&w.server);
+      assert_true(kin_informer_has_synced(w.informer));
+      iw_finish(&w);
     }
   }
 }
@@ -109,19 +88,19 @@ static void test_status_body_is_not_taken_for_one(void **state) {
       "{\"kind\":\"StatusList\",\"metadata\":{\"resourceVersion\":\"7\"},"
       "\"items\":[{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}]}";
   for (size_t split = 0; split < sizeof body; split++) {
-    outcome o;
-    assert_int_equal(open_outcome(&o, split, 0), 0);
-    script_respond(&o.w.script, "/pods", 200, body);
-    assert_true(kin_informer_has_synced(o.w.informer));
-    assert_int_equal(o.w.errors, 0);
-    iw_finish(&o.w);
+    iw_world w;
+    assert_int_equal(open_outcome(&w, split, 0), 0);
+    script_respond(&w.script, "/pods", 200, body);
+    assert_true(kin_informer_has_synced(w.informer));
+    assert_int_equal(w.errors, 0);
+    iw_finish(&w);
   }
 }
 
-static void open_watch(outcome *o, size_t split, size_t fail_at) {
-  if (open_outcome(o, split, fail_at) == 0) {
-    mini_put(&o->w.server, 0);
-    script_respond(&o->w.script, "/pods", 200,
+static void open_watch(iw_world *w, size_t split, size_t fail_at) {
+  if (open_outcome(w, split, fail_at) == 0) {
+    mini_put(&w->server, 0);
+    script_respond(&w->script, "/pods", 200,
                    "{\"metadata\":{\"resourceVersion\":\"90\"},\"items\":[]}");
   }
 }
@@ -132,20 +111,20 @@ static void test_status_body_of_a_watch(void **state) {
   (void)state;
   for (size_t i = 0; i < 4; i++) {
     for (size_t split = 0; split <= strlen(rows[i].body); split++) {
-      outcome o;
-      open_watch(&o, split, 0);
-      assert_true(script_head(&o.w.script, "watch=true", 200));
-      assert_false(script_body(&o.w.script, "watch=true", rows[i].body,
+      iw_world w;
+      open_watch(&w, split, 0);
+      assert_true(script_head(&w.script, "watch=true", 200));
+      assert_false(script_body(&w.script, "watch=true", rows[i].body,
                                strlen(rows[i].body)));
-      expect(&o, &rows[i]);
-      script_advance(&o.w.script, o.retry_in_ms);
-      const char *next = o.w.script.last_target;
+      expect(&w, &rows[i]);
+      script_advance(&w.script, w.last_retry_in_ms);
+      const char *next = w.script.last_target;
       bool resumes = strstr(next, "watch=true") != NULL ||
                      strstr(next, "limit=1&") != NULL; /* verified first */
       assert_int_equal(resumes, i != 2);
-      mini_serve(&o.w.server);
-      iw_assert_truth(&o.w);
-      iw_finish(&o.w);
+      mini_serve(&w.server);
+      iw_assert_truth(&w);
+      iw_finish(&w);
     }
   }
 }
@@ -156,14 +135,14 @@ static void test_status_body_after_an_event(void **state) {
   static const char event[] =
       "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":"
       "{\"resourceVersion\":\"95\"}}}\n";
-  outcome o;
-  open_watch(&o, 0, 0);
-  assert_true(script_head(&o.w.script, "watch=true", 200));
-  assert_true(script_body(&o.w.script, "watch=true", event, sizeof event - 1));
-  assert_false(script_body(&o.w.script, "watch=true", rows[0].body,
-                           strlen(rows[0].body)));
-  assert_int_equal(o.code, KIN_EUNEXPECTED);
-  iw_finish(&o.w);
+  iw_world w;
+  open_watch(&w, 0, 0);
+  assert_true(script_head(&w.script, "watch=true", 200));
+  assert_true(script_body(&w.script, "watch=true", event, sizeof event - 1));
+  assert_false(
+      script_body(&w.script, "watch=true", rows[0].body, strlen(rows[0].body)));
+  assert_int_equal(w.last_code, KIN_EUNEXPECTED);
+  iw_finish(&w);
 }
 
 /* One without an end is given up; a long message is cut. */
@@ -171,19 +150,19 @@ static void test_status_body_is_bounded(void **state) {
   (void)state;
   static char body[100000];
   for (int is_watch = 0; is_watch < 2; is_watch++) {
-    outcome o;
-    open_watch(&o, 1000, 0);
+    iw_world w;
+    open_watch(&w, 1000, 0);
     if (!is_watch) {
-      iw_finish(&o.w);
-      assert_int_equal(open_outcome(&o, 1000, 0), 0);
+      iw_finish(&w);
+      assert_int_equal(open_outcome(&w, 1000, 0), 0);
     }
     memset(body, ' ', sizeof body);
     memcpy(body, "{\"kind\":\"Status\"", 16);
-    assert_true(script_head(&o.w.script, "/pods", 200));
-    assert_false(script_body(&o.w.script, "/pods", body, sizeof body));
-    assert_int_equal(o.code, KIN_EUNEXPECTED);
-    assert_int_equal(o.w.errors, 1);
-    iw_finish(&o.w);
+    assert_true(script_head(&w.script, "/pods", 200));
+    assert_false(script_body(&w.script, "/pods", body, sizeof body));
+    assert_int_equal(w.last_code, KIN_EUNEXPECTED);
+    assert_int_equal(w.errors, 1);
+    iw_finish(&w);
   }
 }
 
@@ -194,18 +173,18 @@ static void test_status_body_in_small_pieces(void **state) {
   static char body[30000];
   memset(body, '{', sizeof body);
   memcpy(body, "{\"kind\":\"Status\",\"x\":\"\\\"", 24);
-  outcome o;
-  open_watch(&o, 1, 0);
-  assert_true(script_head(&o.w.script, "watch=true", 200));
-  size_t calls = o.w.memory.calls;
-  assert_true(script_body(&o.w.script, "watch=true", body, sizeof body));
-  assert_true(o.w.memory.calls - calls < 50);
+  iw_world w;
+  open_watch(&w, 1, 0);
+  assert_true(script_head(&w.script, "watch=true", 200));
+  size_t calls = w.memory.calls;
+  assert_true(script_body(&w.script, "watch=true", body, sizeof body));
+  assert_true(w.memory.calls - calls < 50);
   static const char end[] = "\",\"y\":[{},{}],\"status\":\"Failure\","
                             "\"code\":403}}}";
-  assert_false(script_body(&o.w.script, "watch=true", end, sizeof end - 1));
-  assert_int_equal(o.code, KIN_ESTATUS);
-  assert_int_equal(o.w.last_status, 403);
-  iw_finish(&o.w);
+  assert_false(script_body(&w.script, "watch=true", end, sizeof end - 1));
+  assert_int_equal(w.last_code, KIN_ESTATUS);
+  assert_int_equal(w.last_status, 403);
+  iw_finish(&w);
 }
 
 /* Every allocation fails once: another error may be told, and then it goes
@@ -213,16 +192,16 @@ static void test_status_body_in_small_pieces(void **state) {
 static void test_status_body_without_memory(void **state) {
   (void)state;
   for (size_t n = 1;; n++) {
-    outcome o;
-    bool is_open = open_outcome(&o, 7, n) == 0;
+    iw_world w;
+    bool is_open = open_outcome(&w, 7, n) == 0;
     if (is_open) {
-      script_respond(&o.w.script, "/pods", 200, rows[0].body);
-      mini_pass(&o.w.server, 60000);
-      assert_true(kin_informer_has_synced(o.w.informer));
-      assert_true(o.w.errors > 0);
+      script_respond(&w.script, "/pods", 200, rows[0].body);
+      mini_pass(&w.server, 60000);
+      assert_true(kin_informer_has_synced(w.informer));
+      assert_true(w.errors > 0);
     }
-    bool has_failed = fail_alloc_has_failed(&o.w.memory);
-    iw_finish(&o.w);
+    bool has_failed = fail_alloc_has_failed(&w.memory);
+    iw_finish(&w);
     if (!has_failed) {
       break;
     }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/slab_core.h"
 #include "dispatch/listener.h"
 #include "informer/scope.h"
 #include "store/index.h"
@@ -105,7 +106,7 @@ static void read_gauges(world *w) {
   w->now[PROCESSED] = (int64_t)informer->processed_keys;
   w->now[SWEPT] = scope->apply.cursor;
   w->now[CHECKED] = informer->mutation_check.slot;
-  if (!informer->is_closing) {
+  if (!informer->member.is_closing) {
     read_listeners(w);
     const kin__index *index = informer->store.indices;
     w->now[STORED] = (int64_t)kin_store_count(&informer->store);
@@ -438,9 +439,9 @@ static void test_a_stage_lies_in_slabs(void **state) {
   open_world(&w, false);
   assert_int_equal(kin__memory_use_slabs(w.vh.script.memory), 0);
   const kin__arena *arena = w.vh.script.memory->arena;
-  assert_int_equal(kin__arena_bytes(arena), 0);
+  assert_int_equal(arena->bytes, 0);
   hand_source_item(&w.source, "p0@1");
-  assert_true(kin__arena_bytes(arena) > 0);
+  assert_true(arena->bytes > 0);
   list(&w, 1, OBJECTS, "1000");
   vh_close(&w.vh);
   run(&w);

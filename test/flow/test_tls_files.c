@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 
+#include "support/pool_plug.h"
 #include "support/tls_world.h"
 #include "transport/core.h"
 
@@ -226,42 +227,6 @@ static void test_tls_files_unchanged(void **state) {
 
 /* --- The pool ------------------------------------------------------------- */
 
-/* Its threads are held up, so that nothing begins. */
-typedef struct plug {
-  uv_work_t work[4];
-  uv_sem_t started;
-  uv_sem_t go;
-} plug;
-
-static void on_plug(uv_work_t *work) {
-  plug *p = work->data;
-  uv_sem_post(&p->started);
-  uv_sem_wait(&p->go);
-}
-
-static void plug_open(plug *p, uv_loop_t *loop) {
-  assert_int_equal(uv_sem_init(&p->started, 0), 0);
-  assert_int_equal(uv_sem_init(&p->go, 0), 0);
-  for (size_t i = 0; i < 4; i++) {
-    p->work[i].data = p;
-    assert_int_equal(uv_queue_work(loop, &p->work[i], on_plug, NULL), 0);
-  }
-  for (size_t i = 0; i < 4; i++) {
-    uv_sem_wait(&p->started);
-  }
-}
-
-static void plug_pull(plug *p) {
-  for (size_t i = 0; i < 4; i++) {
-    uv_sem_post(&p->go);
-  }
-}
-
-static void plug_close(plug *p) {
-  uv_sem_destroy(&p->started);
-  uv_sem_destroy(&p->go);
-}
-
 /* A changed file closes idle connections, not a running watch. */
 static void test_tls_files_change_and_open_connections(void **state) {
   (void)state;
@@ -287,7 +252,7 @@ static void test_tls_files_change_and_open_connections(void **state) {
   pass_a_second(&t);
   /* Two at once: one takes the idle connection and gives it back, while the
    * other waits for the files. */
-  plug p;
+  pool_plug p;
   plug_open(&p, &t.w.loop);
   fetch one = {.world = &t.w};
   fetch two = {.world = &t.w};
@@ -322,7 +287,7 @@ static void test_tls_files_wait(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  plug p;
+  pool_plug p;
   plug_open(&p, &t.w.loop);
   fetch fetches[4] = {{.world = NULL}};
   for (size_t i = 0; i < 4; i++) {
@@ -359,7 +324,7 @@ static void test_tls_files_close_while_building(void **state) {
   for (int is_plugged = 0; is_plugged < 2; is_plugged++) {
     tls_world t;
     tls_world_setup(&t, &hello, 1);
-    plug p;
+    pool_plug p;
     if (is_plugged) {
       plug_open(&p, &t.w.loop);
     }

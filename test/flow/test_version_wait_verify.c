@@ -16,202 +16,170 @@
 /* A server that was restored from a backup: the versions that were seen are of
  * no history any more. */
 static void test_a_restored_server(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 0);
-  version_rig_run(&f);
-  hand_source_expect(&f.source, "x L:/1");
-  hand_source_list_end(&f.source, "3", "");
-  version_rig_wait(&f, &t, "4", 0);
-  version_rig_run(&f);
-  told_expect(&t, "");
-  hand_source_expect(&f.source, "L:/500");
-  hand_source_list(&f.source, "a@2", "3");
-  told_expect(&t, "ok:3/a2");
-  hand_source_expect(&f.source, "W:3");
-  version_rig_open_watch(&f);
-  version_rig_change(&f, "a@4");
-  told_expect(&t, "ok:4/a4");
-  source_rig_close(&f);
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_run(&v->f);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_list_end(&v->f.source, "3", "");
+  version_rig_wait(&v->f, &v->t, "4", 0);
+  version_rig_run(&v->f);
+  told_expect(&v->t, "");
+  hand_source_expect(&v->f.source, "L:/500");
+  hand_source_list(&v->f.source, "a@2", "3");
+  told_expect(&v->t, "ok:3/a2");
+  hand_source_expect(&v->f.source, "W:3");
+  version_rig_open_watch(&v->f);
+  version_rig_change(&v->f, "a@4");
+  told_expect(&v->t, "ok:4/a4");
 }
 
 static void test_verify_finds_nothing_new(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 1000);
-  version_rig_verify(&f, &t, 1000);
-  hand_source_expect(&f.source, "");
-  version_rig_run(&f);
-  hand_source_expect(&f.source, "x L:/1");
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 1000);
+  version_rig_verify(&v->f, &v->t, 1000);
+  hand_source_expect(&v->f.source, "");
+  version_rig_run(&v->f);
+  hand_source_expect(&v->f.source, "x L:/1");
   /* This one needs a list of its own: the one that is open may be older. */
-  version_rig_verify(&f, &t, 1000);
-  hand_source_item(&f.source, "b@4");
-  hand_source_list_end(&f.source, "5", "more");
-  told_expect(&t, "ok:5/a1 ok:5/a1");
-  hand_source_expect(&f.source, "W:5");
-  version_rig_open_watch(&f);
-  version_rig_pass(&f, 500);
-  hand_source_expect(&f.source, "x L:/1");
-  hand_source_list_end(&f.source, "5", "");
-  told_expect(&t, "ok:5/a1");
-  assert_int_equal(source_rig_status(&f).relists, 0);
-  assert_int_equal(kin_store_count(kin_informer_store(f.informer)), 1);
-  source_rig_close(&f);
+  version_rig_verify(&v->f, &v->t, 1000);
+  hand_source_item(&v->f.source, "b@4");
+  hand_source_list_end(&v->f.source, "5", "more");
+  told_expect(&v->t, "ok:5/a1 ok:5/a1");
+  hand_source_expect(&v->f.source, "W:5");
+  version_rig_open_watch(&v->f);
+  version_rig_pass(&v->f, 500);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_list_end(&v->f.source, "5", "");
+  told_expect(&v->t, "ok:5/a1");
+  assert_int_equal(source_rig_status(&v->f).relists, 0);
+  assert_int_equal(kin_store_count(kin_informer_store(v->f.informer)), 1);
 }
 
 static void test_verify_of_a_lively_resource(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 0);
-  version_rig_run(&f);
-  hand_source_list_end(&f.source, "8", "");
-  version_rig_open_watch(&f);
-  version_rig_change(&f, "a@7");
-  told_expect(&t, "");
-  version_rig_change(&f, "a@9");
-  told_expect(&t, "ok:8/a9");
-  hand_source_expect(&f.source, "x L:/1 W:5");
-  source_rig_close(&f);
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_run(&v->f);
+  hand_source_list_end(&v->f.source, "8", "");
+  version_rig_open_watch(&v->f);
+  version_rig_change(&v->f, "a@7");
+  told_expect(&v->t, "");
+  version_rig_change(&v->f, "a@9");
+  told_expect(&v->t, "ok:8/a9");
+  hand_source_expect(&v->f.source, "x L:/1 W:5");
 }
 
 static void test_verify_of_a_quiet_resource(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 0);
-  version_rig_wait(&f, &t, "20", 0);
-  version_rig_wait(&f, &t, "30", 0);
-  version_rig_run(&f);
-  hand_source_list_end(&f.source, "20", "");
-  version_rig_open_watch(&f);
-  version_rig_pass(&f, 3000);
-  hand_source_bookmark(&f.source, "20");
-  hand_source_watch_end(&f.source);
-  told_expect(&t, "ok:20/a1 ok:20/a1");
-  hand_source_expect(&f.source, "x L:/1 W:5 W:20");
-  assert_int_equal(source_rig_status(&f).relists, 0);
-  source_rig_close(&f);
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_wait(&v->f, &v->t, "20", 0);
+  version_rig_wait(&v->f, &v->t, "30", 0);
+  version_rig_run(&v->f);
+  hand_source_list_end(&v->f.source, "20", "");
+  version_rig_open_watch(&v->f);
+  version_rig_pass(&v->f, 3000);
+  hand_source_bookmark(&v->f.source, "20");
+  hand_source_watch_end(&v->f.source);
+  told_expect(&v->t, "ok:20/a1 ok:20/a1");
+  hand_source_expect(&v->f.source, "x L:/1 W:5 W:20");
+  assert_int_equal(source_rig_status(&v->f).relists, 0);
 }
 
 /* A watch that has become deaf, as behind a proxy that lost its other end: what
  * was missed comes with a list, and then it is up to date. */
 static void test_verify_of_a_deaf_watch(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  event_log_clear(&f.log);
-  version_rig_verify(&f, &t, 0);
-  version_rig_run(&f);
-  hand_source_list_end(&f.source, "8", "");
+  version_rig *v = *state;
+  event_log_clear(&v->f.log);
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_run(&v->f);
+  hand_source_list_end(&v->f.source, "8", "");
   for (int i = 0; i < 2; i++) {
-    version_rig_open_watch(&f);
-    version_rig_pass(&f, 3000);
-    hand_source_watch_end(&f.source);
-    version_rig_run(&f);
+    version_rig_open_watch(&v->f);
+    version_rig_pass(&v->f, 3000);
+    hand_source_watch_end(&v->f.source);
+    version_rig_run(&v->f);
   }
-  hand_source_expect(&f.source, "x L:/1 W:5 W:5 L:/500");
-  told_expect(&t, "");
-  hand_source_list(&f.source, "a@7", "8");
-  told_expect(&t, "ok:8/a7");
-  event_log_expect(&f.log, "~a1>7 R:@8#1");
-  assert_int_equal(f.errors, 1);
-  assert_int_equal(f.error.code, KIN_EGONE);
-  assert_int_equal(f.error.error_class, KIN_CLASS_SERVER);
-  assert_string_equal(f.message, "watch has not come to version 8");
-  hand_source_expect(&f.source, "W:8");
-  source_rig_close(&f);
+  hand_source_expect(&v->f.source, "x L:/1 W:5 W:5 L:/500");
+  told_expect(&v->t, "");
+  hand_source_list(&v->f.source, "a@7", "8");
+  told_expect(&v->t, "ok:8/a7");
+  event_log_expect(&v->f.log, "~a1>7 R:@8#1");
+  assert_int_equal(v->f.errors, 1);
+  assert_int_equal(v->f.error.code, KIN_EGONE);
+  assert_int_equal(v->f.error.error_class, KIN_CLASS_SERVER);
+  assert_string_equal(v->f.message, "watch has not come to version 8");
+  hand_source_expect(&v->f.source, "W:8");
 }
 
 /* The list that follows comes from a cache that is behind: it is no answer. */
 static void test_verify_and_a_list_that_is_old(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 0);
-  version_rig_run(&f);
-  hand_source_list_end(&f.source, "8", "");
-  version_rig_open_watch(&f);
-  hand_source_fail(&f.source, 410, "Expired", true);
-  version_rig_pass(&f, 5000);
-  hand_source_expect(&f.source, "x L:/1 W:5 L:5>");
-  hand_source_list(&f.source, "a@6", "6");
-  version_rig_open_watch(&f);
-  told_expect(&t, "");
-  version_rig_pass(&f, 500);
-  hand_source_expect(&f.source, "W:6 x L:/1");
-  hand_source_list_end(&f.source, "8", "");
-  version_rig_open_watch(&f);
-  version_rig_change(&f, "a@8");
-  told_expect(&t, "ok:8/a8");
-  source_rig_close(&f);
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_run(&v->f);
+  hand_source_list_end(&v->f.source, "8", "");
+  version_rig_open_watch(&v->f);
+  hand_source_fail(&v->f.source, 410, "Expired", true);
+  version_rig_pass(&v->f, 5000);
+  hand_source_expect(&v->f.source, "x L:/1 W:5 L:5>");
+  hand_source_list(&v->f.source, "a@6", "6");
+  version_rig_open_watch(&v->f);
+  told_expect(&v->t, "");
+  version_rig_pass(&v->f, 500);
+  hand_source_expect(&v->f.source, "W:6 x L:/1");
+  hand_source_list_end(&v->f.source, "8", "");
+  version_rig_open_watch(&v->f);
+  version_rig_change(&v->f, "a@8");
+  told_expect(&v->t, "ok:8/a8");
 }
 
 /* Without a watch there is nothing to verify: it waits until there is one. */
 static void test_verify_without_a_watch(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  hand_source_fail(&f.source, 403, "Forbidden", false);
-  assert_int_equal(source_rig_status(&f).state, KIN_STATE_DENIED);
-  version_rig_verify(&f, &t, 3000);
-  version_rig_verify(&f, &t, 0);
-  version_rig_wait(&f, &t, "6", 2999);
+  version_rig *v = *state;
+  hand_source_fail(&v->f.source, 403, "Forbidden", false);
+  assert_int_equal(source_rig_status(&v->f).state, KIN_STATE_DENIED);
+  version_rig_verify(&v->f, &v->t, 3000);
+  version_rig_verify(&v->f, &v->t, 0);
+  version_rig_wait(&v->f, &v->t, "6", 2999);
   for (int i = 0; i < 60; i++) {
-    version_rig_pass(&f, 50);
-    if (f.source.is_open) {
-      hand_source_fail(&f.source, 403, "Forbidden", false);
+    version_rig_pass(&v->f, 50);
+    if (v->f.source.is_open) {
+      hand_source_fail(&v->f.source, 403, "Forbidden", false);
     }
   }
-  told_expect(&t, "timeout:6/a1 timeout:/a1");
-  while (!f.source.is_open) {
-    version_rig_pass(&f, 50);
+  told_expect(&v->t, "timeout:6/a1 timeout:/a1");
+  while (!v->f.source.is_open) {
+    version_rig_pass(&v->f, 50);
   }
-  f.source.log[0] = '\0';
-  if (!f.source.is_watch) {
-    hand_source_list_end(&f.source, "5", "");
+  v->f.source.log[0] = '\0';
+  if (!v->f.source.is_watch) {
+    hand_source_list_end(&v->f.source, "5", "");
   }
-  f.source.log[0] = '\0';
-  version_rig_open_watch(&f);
+  v->f.source.log[0] = '\0';
+  version_rig_open_watch(&v->f);
   /* It is asked as soon as there is one. */
-  hand_source_expect(&f.source, "x L:/1");
-  hand_source_list_end(&f.source, "5", "");
-  told_expect(&t, "ok:5/a1");
-  source_rig_close(&f);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_list_end(&v->f.source, "5", "");
+  told_expect(&v->t, "ok:5/a1");
 }
 
 /* The list that asks is refused: it is asked again. */
 static void test_verify_is_refused(void **state) {
-  (void)state;
-  source_rig f;
-  told t = {0};
-  source_rig_open_watching(&f);
-  version_rig_verify(&f, &t, 60000);
-  version_rig_run(&f);
-  hand_source_expect(&f.source, "x L:/1");
-  hand_source_fail(&f.source, 500, "InternalError", false);
-  told_expect(&t, "");
-  for (int i = 0; i < 1000 && t.calls == 0; i++) {
-    version_rig_pass(&f, 50);
-    if (f.source.is_open && !f.source.is_watch) {
-      hand_source_list_end(&f.source, "5", "");
-    } else if (f.source.is_open) {
-      (void)kin_feed_open(f.source.feed);
-      version_rig_run(&f);
+  version_rig *v = *state;
+  version_rig_verify(&v->f, &v->t, 60000);
+  version_rig_run(&v->f);
+  hand_source_expect(&v->f.source, "x L:/1");
+  hand_source_fail(&v->f.source, 500, "InternalError", false);
+  told_expect(&v->t, "");
+  for (int i = 0; i < 1000 && v->t.calls == 0; i++) {
+    version_rig_pass(&v->f, 50);
+    if (v->f.source.is_open && !v->f.source.is_watch) {
+      hand_source_list_end(&v->f.source, "5", "");
+    } else if (v->f.source.is_open) {
+      (void)kin_feed_open(v->f.source.feed);
+      version_rig_run(&v->f);
     }
   }
-  told_expect(&t, "ok:5/a1");
-  assert_int_equal(source_rig_status(&f).relists, 0);
-  source_rig_close(&f);
+  told_expect(&v->t, "ok:5/a1");
+  assert_int_equal(source_rig_status(&v->f).relists, 0);
 }
 
 /* Nothing says how far anything has come, and that is told, also to those that
@@ -275,18 +243,21 @@ static void test_verify_closed_before_it_is_stored(void **state) {
   assert_true(closed > 3);
 }
 
+#define WATCHING(test)                                                         \
+  cmocka_unit_test_setup_teardown(test, version_rig_setup, version_rig_teardown)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_verify_finds_nothing_new),
-      cmocka_unit_test(test_verify_of_a_lively_resource),
-      cmocka_unit_test(test_verify_of_a_quiet_resource),
-      cmocka_unit_test(test_verify_of_a_deaf_watch),
-      cmocka_unit_test(test_verify_and_a_list_that_is_old),
-      cmocka_unit_test(test_verify_without_a_watch),
-      cmocka_unit_test(test_verify_is_refused),
+      WATCHING(test_verify_finds_nothing_new),
+      WATCHING(test_verify_of_a_lively_resource),
+      WATCHING(test_verify_of_a_quiet_resource),
+      WATCHING(test_verify_of_a_deaf_watch),
+      WATCHING(test_verify_and_a_list_that_is_old),
+      WATCHING(test_verify_without_a_watch),
+      WATCHING(test_verify_is_refused),
       cmocka_unit_test(test_verify_without_versions),
       cmocka_unit_test(test_verify_closed_before_it_is_stored),
-      cmocka_unit_test(test_a_restored_server),
+      WATCHING(test_a_restored_server),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
  * DF-04, DF-14).
  *
  * usage: test_delta_fifo_model [SEEDS [FIRST]]; a failure names its seed. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,6 +21,7 @@
 #include "queue/delta_fifo.h"
 #include "support/fail_alloc.h"
 #include "support/objects.h"
+#include "support/seeds.h"
 
 #define MAX_KEYS 1500u
 #define MAX_DELTAS 20000u
@@ -45,9 +45,6 @@ static struct {
 } m;
 
 static kin__random rng;
-static uint64_t seeds = 1000;
-static uint64_t first_seed;
-static uint64_t current_seed;
 static uint64_t total_failures;
 static uint64_t total_merged;
 static uint64_t total_ignored;
@@ -85,13 +82,13 @@ static record *newest_of(unsigned key) {
 /* What a successful push does to the array. */
 static void model_push(unsigned key, const kin__delta *delta) {
   record *newest = newest_of(key);
-  if (delta->type == KIN__DELTA_DELETED) {
+  if (delta->type == KIN_DELTA_DELETED) {
     bool has_known = m.fifo.is_known != NULL && m.is_known[key];
     if (newest == NULL && !has_known) {
       total_ignored++;
       return;
     }
-    if (newest != NULL && newest->delta.type == KIN__DELTA_DELETED) {
+    if (newest != NULL && newest->delta.type == KIN_DELTA_DELETED) {
       total_merged++;
       if (newest->delta.is_tombstone) {
         kin_object_unref(newest->delta.object);
@@ -146,7 +143,7 @@ static void do_push(void) {
                       .type = (uint8_t)(1 + below(5)),
                       .reason = (uint8_t)below(4),
                       .is_initial = chance(50)};
-  delta.is_tombstone = delta.type == KIN__DELTA_DELETED && chance(40);
+  delta.is_tombstone = delta.type == KIN_DELTA_DELETED && chance(40);
   if (chance(20)) {
     m.memory.fail_at = m.memory.calls + 1 + below(3);
   }
@@ -184,13 +181,14 @@ static void check_deltas(const kin__deltas *deltas, unsigned key) {
   assert_int_equal(deltas->hash, kin__hash(&m.fifo.seed, text));
 }
 
-/* Looks at the oldest key and, if `takes`, takes it by pop or by drop. */
+/* Looks at the oldest key and, if `takes`, takes it out or drops it. */
 static void do_first(bool takes) {
   unsigned key = model_first();
   kin__deltas deltas;
+  uint32_t id;
   assert_int_equal(kin__delta_fifo_peek(&m.fifo, &deltas), key < MAX_KEYS);
   if (key == MAX_KEYS) {
-    assert_false(kin__delta_fifo_pop(&m.fifo, &deltas));
+    assert_false(kin__delta_fifo_take_out(&m.fifo, &id, &deltas));
     return;
   }
   check_deltas(&deltas, key);
@@ -200,9 +198,9 @@ static void do_first(bool takes) {
   if (chance(50)) {
     kin__delta_fifo_drop(&m.fifo);
   } else {
-    assert_true(kin__delta_fifo_pop(&m.fifo, &deltas));
+    assert_true(kin__delta_fifo_take_out(&m.fifo, &id, &deltas));
     check_deltas(&deltas, key);
-    kin__deltas_finish(&deltas, m.fifo.allocator);
+    kin__delta_fifo_release(&m.fifo, id);
   }
   model_drop(key);
 }
@@ -228,12 +226,12 @@ static void check_keys(void) {
   assert_int_equal(m.fifo.depth, depth);
 }
 
-static void run_seed(void) {
-  rng = (kin__random){current_seed};
+static void run_seed(uint64_t seed) {
+  rng = (kin__random){seed};
   memset(&m, 0, sizeof m);
   fail_alloc_init(&m.memory, 0);
   fail_alloc_init(&m.objects, 0);
-  bool is_large = current_seed % 50 == 0;
+  bool is_large = seed % 50 == 0;
   m.keys = is_large ? MAX_KEYS : 1 + below(12);
   kin__delta_fifo_init(&m.fifo, &m.memory.allocator,
                        kin__random_hash_seed(&rng));
@@ -272,33 +270,17 @@ static void run_seed(void) {
 
 static void test_delta_fifo_random_runs(void **state) {
   (void)state;
-  for (; current_seed < first_seed + seeds; current_seed++) {
-    run_seed();
+  seeds_run(run_seed);
+  if (seeds_count >= 100) { /* the runs are not idle */
+    assert_true(total_failures >= seeds_count);
+    assert_true(total_merged >= seeds_count);
+    assert_true(total_ignored >= seeds_count);
   }
-  if (seeds >= 100) { /* the runs are not idle */
-    assert_true(total_failures >= seeds);
-    assert_true(total_merged >= seeds);
-    assert_true(total_ignored >= seeds);
-  }
-}
-
-static int tell_seed(void **state) {
-  (void)state;
-  if (current_seed < first_seed + seeds) {
-    print_error("failed with seed %" PRIu64 "\n", current_seed);
-  }
-  return 0;
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seeds = strtoull(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoull(argv[2], NULL, 10);
-  }
-  current_seed = first_seed;
+  seeds_take(argc, argv, 1000, 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_delta_fifo_random_runs, tell_seed)};
+      cmocka_unit_test_teardown(test_delta_fifo_random_runs, seeds_tell)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,55 +25,17 @@
 
 #include "base/random.h"
 #include "base/str.h"
-#include "support/informer_world.h"
+#include "support/model_world.h"
+#include "support/seeds.h"
 
-#define LISTENERS 4
 #define STEPS 120
 
-typedef struct simulation {
-  iw_world w;
-  kin__random random;
-  recorder listeners[LISTENERS];
-  bool is_listening[LISTENERS];
-  bool is_paused[LISTENERS];
-} simulation;
-
-static unsigned long seed_count = 1000;
-static unsigned long first_seed = 1;
-
-static uint64_t below(simulation *s, uint64_t bound) {
-  return kin__random_below(&s->random, bound);
-}
-
-/* Keeps the history within the server's bounds: half of the steps change
- * something. */
-static void change_an_object(simulation *s) {
-  mini_server *server = &s->w.server;
-  int object = (int)below(s, MINI_OBJECTS);
-  bool is_there = server->versions[object] != 0;
-  switch (below(s, 4)) {
-  case 0:
-    if (is_there) {
-      mini_delete(server, object);
-      return;
-    }
-    break;
-  case 1:
-    if (is_there) {
-      mini_recreate(server, object);
-      return;
-    }
-    break;
-  default:
-    break;
-  }
-  mini_put(server, object);
-}
+typedef model_world simulation;
 
 static script_request *any_request(simulation *s) {
   for (int tries = 0; tries < 8; tries++) {
     script_request *request =
-        s->w.script.requests[below(s, SCRIPT_MAX_REQUESTS)];
+        s->w.script.requests[model_below(s, SCRIPT_MAX_REQUESTS)];
     if (request != NULL && !request->is_paused) {
       return request;
     }
@@ -95,13 +57,14 @@ static void misbehave(simulation *s) {
   if (request == NULL) {
     return;
   }
-  const char *body = bodies[below(s, sizeof bodies / sizeof bodies[0])];
+  const char *body = bodies[model_below(s, sizeof bodies / sizeof bodies[0])];
   bool is_open = request->position != 0;
-  int status = below(s, 2) == 0 ? 200 : statuses[below(s, 8)];
+  int status = model_below(s, 2) == 0 ? 200 : statuses[model_below(s, 8)];
   if (!is_open && !script_request_head(request, status)) {
     return;
   }
-  if (script_request_body(request, body, strlen(body)) && below(s, 4) != 0) {
+  if (script_request_body(request, body, strlen(body)) &&
+      model_below(s, 4) != 0) {
     script_request_end(request);
   } else if (any_request(s) == request && !is_open) {
     request->is_paused = true; /* stalls, until it is broken */
@@ -115,34 +78,9 @@ static void break_a_request(simulation *s) {
   }
 }
 
-static void change_a_listener(simulation *s) {
-  size_t i = (size_t)below(s, LISTENERS);
-  recorder *rec = &s->listeners[i];
-  if (!s->is_listening[i]) {
-    recorder_init(rec);
-    s->is_listening[i] = recorder_listen(rec, s->w.informer) == 0;
-    s->is_paused[i] = false;
-  } else if (below(s, 3) == 0) {
-    kin_listener_close(rec->listener);
-    s->is_listening[i] = false;
-  } else if (s->is_paused[i]) {
-    kin_listener_resume(rec->listener);
-    s->is_paused[i] = false;
-  } else {
-    kin_listener_pause(rec->listener);
-    s->is_paused[i] = true;
-  }
-}
-
-static void run_out_of_memory(simulation *s) {
-  fail_alloc *memory = &s->w.memory;
-  memory->fail_at = atomic_load(&memory->calls) + 1 + (size_t)below(s, 30);
-  memory->keeps_failing = below(s, 2) == 0;
-}
-
 static void step(simulation *s) {
   mini_server *server = &s->w.server;
-  switch (below(s, 16)) {
+  switch (model_below(s, 16)) {
   case 0:
     mini_break_watches(server);
     break;
@@ -162,51 +100,41 @@ static void step(simulation *s) {
     break_a_request(s);
     break;
   case 6:
-    change_a_listener(s);
+    model_change_listener(s);
     break;
   case 7:
-    if (below(s, 4) == 0) {
-      run_out_of_memory(s);
+    if (model_below(s, 4) == 0) {
+      model_run_out_of_memory(s);
     }
     break;
   case 8:
-    s->w.script.split = below(s, 3) == 0 ? 1 + (size_t)below(s, 90) : 0;
+    s->w.script.split =
+        model_below(s, 3) == 0 ? 1 + (size_t)model_below(s, 90) : 0;
     break;
   case 9:
-    server->honours_limit = below(s, 2) == 0;
+    server->honours_limit = model_below(s, 2) == 0;
     break;
   default:
-    change_an_object(s);
+    model_change_object(s);
     break;
   }
-  if (below(s, 2) == 0) {
-    mini_pass(server, below(s, 1500));
+  if (model_below(s, 2) == 0) {
+    mini_pass(server, model_below(s, 1500));
   }
 }
 
-/* Whoever waits may go on, and time enough passes for every backoff. */
+/* Whoever waits may go on, and time enough passes for every backoff. A backoff
+ * may take a minute, and its request may fail once more; a watch that was left
+ * in the middle of a frame is given up when its time is over. */
 static void calm_down(simulation *s) {
-  s->w.memory.fail_at = 0;
-  s->w.memory.keeps_failing = false;
-  s->w.script.split = 0;
+  model_calm_down(s);
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
     script_request *request = s->w.script.requests[i];
     if (request != NULL && request->position == 0) {
       script_break_request(request, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL);
     }
   }
-  for (size_t i = 0; i < LISTENERS; i++) {
-    if (s->is_listening[i] && s->is_paused[i]) {
-      kin_listener_resume(s->listeners[i].listener);
-    }
-  }
-  /* A backoff may take a minute, and its request may fail once more; a watch
-   * that was left in the middle of a frame is given up when its time is
-   * over. */
-  for (int i = 0; i < 16; i++) {
-    script_advance(&s->w.script, 50000);
-    mini_serve(&s->w.server);
-  }
+  model_pass(s);
 }
 
 static void assert_index(simulation *s) {
@@ -227,19 +155,16 @@ static void assert_index(simulation *s) {
   }
 }
 
-static void run(unsigned long seed) {
+static void run(uint64_t seed) {
   static simulation s;
-  memset(&s, 0, sizeof s);
-  iw_init(&s.w, 0);
-  s.random.state = seed;
-  s.w.script.random.state = seed;
+  model_init(&s, seed);
   static const char *const namespaces[] = {"even", "odd"};
   kin_informer_options options = iw_options(&s.w);
-  options.page_size = (uint32_t)below(&s, 6);
+  options.page_size = (uint32_t)model_below(&s, 6);
   options.namespaces = namespaces;
-  options.namespace_count = below(&s, 2) == 0 ? 2 : 0;
+  options.namespace_count = model_below(&s, 2) == 0 ? 2 : 0;
   for (int i = 0; i < 10; i++) {
-    change_an_object(&s);
+    model_change_object(&s);
   }
   assert_int_equal(iw_open(&s.w, &options), 0);
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
@@ -254,66 +179,37 @@ static void run(unsigned long seed) {
   iw_assert_truth(&s.w);
   assert_true(kin_informer_has_synced(s.w.informer));
   assert_index(&s);
-  for (size_t i = 0; i < LISTENERS; i++) {
-    if (s.is_listening[i]) {
-      recorder_assert_folds_to(&s.listeners[i],
-                               kin_informer_store(s.w.informer));
-      assert_int_equal(s.listeners[i].synced, 1);
-    }
-  }
+  model_check_listeners(&s);
   iw_finish(&s.w);
 }
 
 /* The world also stops in the middle: closing with anything going on. */
-static void run_and_close_early(unsigned long seed) {
+static void run_and_close_early(uint64_t seed) {
   static simulation s;
-  memset(&s, 0, sizeof s);
-  iw_init(&s.w, 0);
-  s.random.state = seed;
+  model_init(&s, seed);
   kin_informer_options options = iw_options(&s.w);
   assert_int_equal(iw_open(&s.w, &options), 0);
-  for (uint64_t i = below(&s, STEPS); i > 0; i--) {
+  for (uint64_t i = model_below(&s, STEPS); i > 0; i--) {
     step(&s);
   }
   iw_finish(&s.w);
 }
 
-static unsigned long running;
-
-static int report_seed(void **state) {
-  (void)state;
-  if (running != 0) {
-    print_error("failed with seed %lu\n", running);
-  }
-  return 0;
-}
-
 static void test_calm_ends_with_the_truth(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run(running);
-  }
-  running = 0;
+  seeds_run(run);
 }
 
 static void test_close_at_any_moment(void **state) {
   (void)state;
-  for (running = first_seed; running < first_seed + seed_count; running++) {
-    run_and_close_early(running);
-  }
-  running = 0;
+  seeds_run(run_and_close_early);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seed_count = strtoul(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoul(argv[2], NULL, 10);
-  }
+  seeds_take(argc, argv, 1000, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, report_seed),
-      cmocka_unit_test_teardown(test_close_at_any_moment, report_seed),
+      cmocka_unit_test_teardown(test_calm_ends_with_the_truth, seeds_tell),
+      cmocka_unit_test_teardown(test_close_at_any_moment, seeds_tell),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

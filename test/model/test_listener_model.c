@@ -5,7 +5,6 @@
  * it saw is the store (SI-11, SI-20, SI-23, SY-01, PL-06).
  *
  * usage: test_listener_model [SEEDS [FIRST]]; a failure names its seed. */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -19,6 +18,7 @@
 #include "base/str.h"
 #include "dispatch/listener.h"
 #include "support/dispatch_rig.h"
+#include "support/seeds.h"
 
 #define KEYS 9u
 #define WATCHERS 8u
@@ -50,9 +50,6 @@ static watcher watchers[WATCHERS];
 static uint64_t last_delete[KEYS]; /* version at which a key was last deleted */
 static snapshot relists[RELISTS];
 static unsigned relist_count;
-static uint64_t seeds = 1000;
-static uint64_t first_seed = 1;
-static uint64_t current_seed;
 static uint64_t total_events;
 static uint64_t total_coalesced;
 
@@ -388,31 +385,15 @@ static void run_seed(uint64_t seed) {
 
 static void test_random_runs(void **state) {
   (void)state;
-  for (; current_seed < first_seed + seeds; current_seed++) {
-    run_seed(current_seed);
-  }
+  seeds_run(run_seed);
   /* The runs are not idle. */
-  assert_true(total_events > seeds * 100);
-  assert_true(total_coalesced > seeds * 10);
-}
-
-static int tell_seed(void **state) {
-  (void)state;
-  if (current_seed < first_seed + seeds) {
-    print_error("failed with seed %" PRIu64 "\n", current_seed);
-  }
-  return 0;
+  assert_true(total_events > seeds_count * 100);
+  assert_true(total_coalesced > seeds_count * 10);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seeds = strtoull(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoull(argv[2], NULL, 10);
-  }
-  current_seed = first_seed;
+  seeds_take(argc, argv, 1000, 1);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_random_runs, tell_seed)};
+      cmocka_unit_test_teardown(test_random_runs, seeds_tell)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

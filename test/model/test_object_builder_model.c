@@ -26,14 +26,12 @@
 #include "object/object.h"
 #include "support/fail_alloc.h"
 #include "support/json_gen.h"
+#include "support/seeds.h"
 
 #define MAX_EDITS 12
 #define MAX_TOKENS 5
 #define MAX_KEPT 4
 
-static uint64_t seeds = 1000;
-static uint64_t first_seed;
-static uint64_t current_seed;
 static struct {
   uint64_t changed;
   uint64_t unchanged;
@@ -463,9 +461,9 @@ static int set_name_of(kin_object_builder *builder, value *model) {
   return err;
 }
 
-static void run_seed(void) {
+static void run_seed(uint64_t seed) {
   json_gen gen;
-  json_gen_init(&gen, current_seed, NULL);
+  json_gen_init(&gen, seed, NULL);
   fail_alloc memory;
   fail_alloc_init(&memory, 0);
   kin__memory *objects = kin__memory_new(NULL);
@@ -495,37 +493,21 @@ static void run_seed(void) {
 
 static void test_object_builder_random_runs(void **state) {
   (void)state;
-  for (; current_seed < first_seed + seeds; current_seed++) {
-    run_seed();
-  }
+  seeds_run(run_seed);
   print_message("%" PRIu64 " changed, %" PRIu64 " unchanged, %" PRIu64
                 " refused, %" PRIu64 " without memory\n",
                 seen.changed, seen.unchanged, seen.refused, seen.failures);
-  if (seeds >= 100) { /* the runs are not idle */
-    assert_true(seen.changed >= seeds / 2);
-    assert_true(seen.unchanged >= seeds / 50);
-    assert_true(seen.refused >= seeds / 50);
-    assert_true(seen.failures >= seeds / 20);
+  if (seeds_count >= 100) { /* the runs are not idle */
+    assert_true(seen.changed >= seeds_count / 2);
+    assert_true(seen.unchanged >= seeds_count / 50);
+    assert_true(seen.refused >= seeds_count / 50);
+    assert_true(seen.failures >= seeds_count / 20);
   }
-}
-
-static int tell_seed(void **state) {
-  (void)state;
-  if (current_seed < first_seed + seeds) {
-    print_error("failed with seed %" PRIu64 "\n", current_seed);
-  }
-  return 0;
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seeds = strtoull(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoull(argv[2], NULL, 10);
-  }
-  current_seed = first_seed;
+  seeds_take(argc, argv, 1000, 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_object_builder_random_runs, tell_seed)};
+      cmocka_unit_test_teardown(test_object_builder_random_runs, seeds_tell)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
  * begins.
  *
  * usage: test_queue_model [SEEDS [FIRST]]; a failure names its seed. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +24,7 @@
 #include "base/str.h"
 #include "support/naive_queue.h"
 #include "support/queue_rig.h"
+#include "support/seeds.h"
 
 #define MAX_KEYS 12
 #define MAX_LISTED 6
@@ -41,9 +41,6 @@ static bool is_nested; /* in a process callback */
 static bool may_fail;
 
 static kin__random rng;
-static uint64_t seeds = 3000;
-static uint64_t first_seed;
-static uint64_t current_seed;
 static struct {
   uint64_t failures;
   uint64_t part_way;
@@ -309,15 +306,15 @@ static void do_something(void) {
   }
 }
 
-static void begin_run(void) {
-  rng = (kin__random){current_seed};
+static void begin_run(uint64_t seed) {
+  rng = (kin__random){seed};
   queue_rig_init(&rig);
   memset(&model, 0, sizeof model);
   keys = 1 + below(MAX_KEYS);
   version = 0;
   transforms = chance(30);
   may_fail = chance(60);
-  model.kind = (rig_kind)(current_seed % 3);
+  model.kind = (rig_kind)(seed % 3);
   model.rig = &rig;
   model.has_known = model.kind != RIG_FIFO && chance(60);
   model.emit_replaced = model.kind == RIG_DELTA && chance(50);
@@ -337,8 +334,8 @@ static void begin_run(void) {
   queue_rig_open(&rig, model.kind);
 }
 
-static void run_seed(void) {
-  begin_run();
+static void run_seed(uint64_t seed) {
+  begin_run(seed);
   /* Comparing takes most of the time. Some runs compare after each step, which
    * says exactly where it went wrong; the others get further. */
   unsigned often = chance(30) ? 100 : 25;
@@ -363,36 +360,20 @@ static void run_seed(void) {
 
 static void test_queue_random_runs(void **state) {
   (void)state;
-  for (; current_seed < first_seed + seeds; current_seed++) {
-    run_seed();
+  seeds_run(run_seed);
+  if (seeds_count >= 100) { /* the runs are not idle */
+    assert_true(seen.failures >= seeds_count / 4);
+    assert_true(seen.part_way >= seeds_count / 40);
+    assert_true(seen.requeued >= seeds_count);
+    assert_true(seen.batches >= seeds_count / 2);
+    assert_true(seen.synced >= seeds_count / 3);
+    assert_true(seen.nested >= seeds_count);
   }
-  if (seeds >= 100) { /* the runs are not idle */
-    assert_true(seen.failures >= seeds / 4);
-    assert_true(seen.part_way >= seeds / 40);
-    assert_true(seen.requeued >= seeds);
-    assert_true(seen.batches >= seeds / 2);
-    assert_true(seen.synced >= seeds / 3);
-    assert_true(seen.nested >= seeds);
-  }
-}
-
-static int tell_seed(void **state) {
-  (void)state;
-  if (current_seed < first_seed + seeds) {
-    print_error("failed with seed %" PRIu64 "\n", current_seed);
-  }
-  return 0;
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seeds = strtoull(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoull(argv[2], NULL, 10);
-  }
-  current_seed = first_seed;
+  seeds_take(argc, argv, 3000, 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_queue_random_runs, tell_seed)};
+      cmocka_unit_test_teardown(test_queue_random_runs, seeds_tell)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
  * ST-05).
  *
  * usage: test_store_model [SEEDS [FIRST]]; a failure names its seed. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +20,7 @@
 #include "base/str.h"
 #include "store/index.h"
 #include "support/naive_store.h"
-
-static uint64_t seeds = 1000;
-static uint64_t first_seed;
-static uint64_t current_seed;
+#include "support/seeds.h"
 
 static void check_content(void) {
   uint64_t bytes = 0;
@@ -211,13 +207,13 @@ static void count_added(void *ctx) {
   (*(unsigned *)ctx)++;
 }
 
-static void begin_run(void) {
+static void begin_run(uint64_t seed) {
   memset(&naive, 0, sizeof naive);
-  naive.random = (kin__random){current_seed};
+  naive.random = (kin__random){seed};
   fail_alloc_init(&naive.memory, 0);
   fail_alloc_init(&naive.objects, 0);
   static const unsigned sizes[] = {3, 12, 40};
-  bool is_large = current_seed % 50 == 0;
+  bool is_large = seed % 50 == 0;
   naive.keys = is_large ? NAIVE_KEYS : sizes[naive_below(3)];
   kin__memory *memory = kin__memory_new(&naive.memory.allocator);
   kin__store_init(&naive.store, memory, kin__random_hash_seed(&naive.random),
@@ -240,8 +236,8 @@ static void end_run(void) {
   assert_int_equal(naive.objects.live_blocks, 0);
 }
 
-static void run_seed(void) {
-  begin_run();
+static void run_seed(uint64_t seed) {
+  begin_run(seed);
   bool is_large = naive.keys == NAIVE_KEYS;
   /* Checking takes most of the time: some runs check after each step, which
    * says exactly where it went wrong; the others get further. */
@@ -262,33 +258,17 @@ static void run_seed(void) {
 
 static void test_store_random_runs(void **state) {
   (void)state;
-  for (; current_seed < first_seed + seeds; current_seed++) {
-    run_seed();
+  seeds_run(run_seed);
+  if (seeds_count >= 100) { /* the runs are not idle */
+    assert_true(naive_totals.failures >= seeds_count);
+    assert_true(naive_totals.scans >= seeds_count);
+    assert_true(naive_totals.replacements >= seeds_count / 4);
   }
-  if (seeds >= 100) { /* the runs are not idle */
-    assert_true(naive_totals.failures >= seeds);
-    assert_true(naive_totals.scans >= seeds);
-    assert_true(naive_totals.replacements >= seeds / 4);
-  }
-}
-
-static int tell_seed(void **state) {
-  (void)state;
-  if (current_seed < first_seed + seeds) {
-    print_error("failed with seed %" PRIu64 "\n", current_seed);
-  }
-  return 0;
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) {
-    seeds = strtoull(argv[1], NULL, 10);
-  }
-  if (argc > 2) {
-    first_seed = strtoull(argv[2], NULL, 10);
-  }
-  current_seed = first_seed;
+  seeds_take(argc, argv, 1000, 0);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_teardown(test_store_random_runs, tell_seed)};
+      cmocka_unit_test_teardown(test_store_random_runs, seeds_tell)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,5 +215,79 @@ void cw_assert_truth(const cw_world *w) {
              (unsigned long long)w->vh.server.versions[cw_number(object)]);
     assert_true(kin__str_equal(kin_object_resource_version(object),
                                kin__cstr(version)));
+  }
+}
+
+/* --- Sweeps --------------------------------------------------------------- */
+
+void cw_sweep_allocations(const cw_sweep *sweep) {
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t n = 1;; n++) {
+      cw_world w;
+      sweep->init(&w, kind, n);
+      w.log.is_terse = true;
+      w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
+      int err = sweep->story(&w);
+      bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+      if (err != 0) {
+        assert_int_equal(err, KIN_ENOMEM);
+      } else {
+        sweep->check(&w);
+      }
+      cw_finish(&w);
+      if (!has_failed) {
+        print_message("kind %d: %zu allocations\n", (int)kind, n - 1);
+        assert_true(n > 40);
+        break;
+      }
+    }
+  }
+}
+
+void cw_sweep_outages(const cw_sweep *sweep, size_t most) {
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t n = 1; n < most; n += 7) {
+      cw_world w;
+      sweep->init(&w, kind, 0);
+      w.log.is_terse = true;
+      mini_put(&w.vh.server, 0);
+      assert_int_equal(cw_open(&w), 0);
+      atomic_store(&w.vh.memory.calls, 0);
+      w.vh.memory.fail_at = n;
+      w.vh.memory.keeps_failing = true;
+      for (int i = 0; i < 12; i++) {
+        mini_put(&w.vh.server, i);
+        mini_pass(&w.vh.server, 500);
+      }
+      w.vh.memory.fail_at = 0;
+      w.vh.memory.keeps_failing = false;
+      mini_put(&w.vh.server, 20);
+      mini_pass(&w.vh.server, 150000);
+      sweep->check(&w);
+      cw_finish(&w);
+    }
+  }
+}
+
+void cw_sweep_closes(const cw_sweep *sweep) {
+  static void (*const acts[])(cw_world *) = {cw_close, cw_close_host};
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    for (size_t act = 0; act < 2; act++) {
+      unsigned at = 1;
+      for (bool was_called = true; was_called; at++) {
+        cw_world w;
+        sweep->init(&w, kind, 0);
+        w.log.is_terse = true;
+        w.options.retry_on_error = kind >= CW_QUEUE_FIFO;
+        w.act_at = at;
+        w.act = acts[act];
+        (void)sweep->story(&w);
+        was_called = w.calls >= at;
+        assert_true(!was_called || w.calls == at);
+        assert_true(!was_called || w.on_closed == 1);
+        cw_finish(&w);
+      }
+      assert_true(at > 20);
+    }
   }
 }

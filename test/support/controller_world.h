@@ -63,6 +63,22 @@ void cw_close_host(cw_world *w);
 /* The store is what the server has, and so is what handlers were told. */
 void cw_assert_truth(const cw_world *w);
 
+/* The sweeps of a flow. `story` opens the controller and lets everything happen
+ * to it; an error of the open is its result. After the story, and after each
+ * lack of memory, `check` holds. */
+typedef struct cw_sweep {
+  void (*init)(cw_world *w, cw_kind kind, size_t fail_at);
+  int (*story)(cw_world *w);
+  void (*check)(const cw_world *w);
+} cw_sweep;
+
+/* On each kind: any one allocation fails. */
+void cw_sweep_allocations(const cw_sweep *sweep);
+/* Memory stays out for a while, from the n-th allocation on, n below `most`. */
+void cw_sweep_outages(const cw_sweep *sweep, size_t most);
+/* The controller, or its host, is closed in each callback. */
+void cw_sweep_closes(const cw_sweep *sweep);
+
 /* The number in the name "p<number>" of an object of the server. */
 int cw_number(const kin_object *object);
 

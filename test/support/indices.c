@@ -47,6 +47,15 @@ int emit_users(const kin_object *object, kin_index_values *values, void *data) {
   return 0;
 }
 
+int refuse_users(const kin_object *object, kin_index_values *values,
+                 void *data) {
+  kin_str users = {"", 0};
+  kin_object_label(object, "users", &users);
+  return kin__str_equal(users, KIN__LIT("refused"))
+             ? -1
+             : emit_users(object, values, data);
+}
+
 int add_callback(kin_store *store, const char *name, kin_index_cb cb,
                  void *data) {
   kin_index_options options = KIN_INDEX_OPTIONS_INIT;

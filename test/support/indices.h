@@ -15,6 +15,10 @@ int put_users(kin_store *store, const char *name, const char *users);
 /* An index function: each of those users. `data` is not used. */
 int emit_users(const kin_object *object, kin_index_values *values, void *data);
 
+/* The same, but that an object whose only user is "refused" is refused. */
+int refuse_users(const kin_object *object, kin_index_values *values,
+                 void *data);
+
 int add_callback(kin_store *store, const char *name, kin_index_cb cb,
                  void *data);
 int add_pointer(kin_store *store, const char *name, const char *pointer);

@@ -19,8 +19,14 @@ void iw_on_error(kin_informer *informer, kin_error_event *event, void *data) {
   assert_true(event->message[0] != '\0');
   assert_true(event->attempt > 0 || event->error_class == KIN_CLASS_MEMORY);
   w->errors++;
+  w->last_code = event->code;
   w->last_class = event->error_class;
   w->last_status = event->status;
+  w->last_retry_in_ms = event->retry_in_ms;
+  snprintf(w->last_reason, sizeof w->last_reason, "%s", event->reason);
+  snprintf(w->last_message, sizeof w->last_message, "%s", event->message);
+  event->answer = w->answer;
+  event->retry_after_ms = w->retry_after_ms;
 }
 
 void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
@@ -87,6 +93,32 @@ void iw_stream_again(iw_world *w) {
   if (reflector->stream_refused != NULL) {
     *reflector->stream_refused = false;
   }
+}
+
+static const char *const even_and_odd[] = {"even", "odd"};
+
+kin_informer_options iw_even_and_odd(iw_world *w) {
+  kin_informer_options options = iw_options(w);
+  options.namespaces = even_and_odd;
+  options.namespace_count = 2;
+  return options;
+}
+
+void iw_open_even_and_odd(iw_world *w, int objects) {
+  iw_init(w, 0);
+  for (int i = 0; i < objects; i++) {
+    mini_put(&w->server, i);
+  }
+  kin_informer_options options = iw_even_and_odd(w);
+  assert_int_equal(iw_open(w, &options), 0);
+}
+
+void iw_drop_odd(iw_world *w) {
+  assert_int_equal(kin_informer_remove_namespace(w->informer, "odd"), 0);
+}
+
+void iw_add_odd(iw_world *w) {
+  assert_int_equal(kin_informer_add_namespace(w->informer, "odd"), 0);
 }
 
 static kin_str cached_version(const kin_store *store, const char *key) {

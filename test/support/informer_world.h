@@ -17,8 +17,14 @@ typedef struct iw_world {
   kin_informer *informer;
   recorder rec;
   int errors;
+  int last_code; /* of the last error event, like the next five */
   kin_error_class last_class;
   int last_status;
+  uint64_t last_retry_in_ms;
+  char last_reason[64];
+  char last_message[700];
+  kin_retry answer; /* of iw_on_error */
+  uint64_t retry_after_ms;
   int closed;
   int states;
   kin_state state;
@@ -52,5 +58,13 @@ void iw_assert_truth(iw_world *w);
  * none. */
 void iw_assert_reached(const iw_world *w, const char *namespace_,
                        uint64_t version, unsigned refused);
+
+/* For tests of several scopes: the namespaces "even" and "odd", which have all
+ * objects of the server. */
+kin_informer_options iw_even_and_odd(iw_world *w);
+/* iw_init and iw_open with these, and so many objects. */
+void iw_open_even_and_odd(iw_world *w, int objects);
+void iw_drop_odd(iw_world *w);
+void iw_add_odd(iw_world *w);
 
 #endif /* KIN_TEST_INFORMER_WORLD_H */

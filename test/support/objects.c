@@ -52,3 +52,13 @@ kin_object *object_keyed(const kin_allocator *allocator, const char *key,
       "{'metadata':{'namespace':'%.*s','name':'%s','resourceVersion':'%u'}}",
       (int)(slash - key), key, slash + 1, version);
 }
+
+char *object_nested(size_t arrays) {
+  static const char head[] = "{\"metadata\":{\"name\":\"a\"},\"x\":";
+  char *json = malloc(sizeof head + arrays * 2 + 1);
+  size_t at = strlen(strcpy(json, head));
+  memset(json + at, '[', arrays);
+  memset(json + at + arrays, ']', arrays);
+  memcpy(json + at + 2 * arrays, "}", 2);
+  return json;
+}

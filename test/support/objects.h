@@ -16,4 +16,8 @@ kin_object *object_format(const kin_allocator *allocator, const char *format,
 kin_object *object_keyed(const kin_allocator *allocator, const char *key,
                          unsigned version);
 
+/* The JSON text of an object with so many arrays, each in the other. The caller
+ * frees it. */
+char *object_nested(size_t arrays);
+
 #endif /* KIN_TEST_OBJECTS_H */

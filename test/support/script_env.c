@@ -119,19 +119,23 @@ static void run_tasks(script_env *script) {
   }
 }
 
+void script_run_deferred(script_env *script) {
+  kin__link batch;
+  kin__link_init(&batch);
+  kin__link_splice(&batch, &script->deferred);
+  while (!kin__link_is_empty(&batch)) {
+    kin__deferred *deferred =
+        KIN__CONTAINER_OF(batch.next, kin__deferred, node);
+    kin__link_remove(&deferred->node);
+    deferred->cb(deferred);
+    tell_step(script, false);
+  }
+}
+
 void script_run(script_env *script) {
   tell_step(script, true);
   do {
-    kin__link batch;
-    kin__link_init(&batch);
-    kin__link_splice(&batch, &script->deferred);
-    while (!kin__link_is_empty(&batch)) {
-      kin__deferred *deferred =
-          KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-      kin__link_remove(&deferred->node);
-      deferred->cb(deferred);
-      tell_step(script, false);
-    }
+    script_run_deferred(script);
     run_tasks(script);
   } while (!kin__link_is_empty(&script->deferred));
 }

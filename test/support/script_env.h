@@ -60,6 +60,8 @@ void script_env_init(script_env *script, const kin_allocator *allocator);
 /* Fails the test if a request is open or work is left. */
 void script_env_finish(script_env *script);
 
+/* Makes the calls that have been deferred so far. */
+void script_run_deferred(script_env *script);
 /* Runs tasks and deferred calls until nothing is left to do now. */
 void script_run(script_env *script);
 /* Moves the clock from timer to timer, running everything that becomes due. */

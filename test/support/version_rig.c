@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -65,4 +66,18 @@ void version_rig_open_watch(source_rig *rig) {
 
 void version_rig_change(source_rig *rig, const char *object) {
   hand_source_event(&rig->source, KIN_WATCH_MODIFIED, object);
+}
+
+int version_rig_setup(void **state) {
+  static version_rig rig;
+  memset(&rig, 0, sizeof rig);
+  source_rig_open_watching(&rig.f);
+  *state = &rig;
+  return 0;
+}
+
+int version_rig_teardown(void **state) {
+  version_rig *rig = *state;
+  source_rig_close(&rig->f);
+  return 0;
 }

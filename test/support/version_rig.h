@@ -23,6 +23,15 @@ void told_cb(kin_informer *informer, int code, const char *version, void *data);
     (t)->length = 0;                                                           \
   } while (0)
 
+/* One watching informer, for cmocka_unit_test_setup_teardown: *state. */
+typedef struct version_rig {
+  source_rig f;
+  told t;
+} version_rig;
+
+int version_rig_setup(void **state);
+int version_rig_teardown(void **state);
+
 /* Begin, asserting that cb does not come inside the call. */
 void version_rig_wait(source_rig *rig, told *t, const char *version,
                       uint64_t timeout_ms);

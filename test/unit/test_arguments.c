@@ -14,23 +14,12 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/idle_callbacks.h"
 #include "support/objects.h"
-
-#define REFUSED(call) assert_int_equal(call, KIN_EINVAL)
-
-/* `call` has &out for its out pointer, which must not keep what was in it. */
-#define REFUSED_OUT(type, call)                                                \
-  do {                                                                         \
-    type out = (type)(uintptr_t)1;                                             \
-    assert_int_equal(call, KIN_EINVAL);                                        \
-    assert_null(out);                                                          \
-  } while (0)
+#include "support/refused.h"
 
 /* A length without bytes counts as empty. */
 #define NO_BYTES ((kin_str){NULL, 3})
-
-#define ZERO(call) assert_true((call) == 0)
-#define EMPTY(call) assert_int_equal((call).length, 0)
 
 typedef struct world {
   kin_object *object;
@@ -77,26 +66,6 @@ typedef struct world {
   void *value;
 } world;
 
-static uint64_t now_ms(void *ctx) {
-  (void)ctx;
-  return 1;
-}
-
-static bool less(const void *a, const void *b, void *data) {
-  (void)data;
-  return a < b;
-}
-
-static int evaluate(void **value, void *data) {
-  *value = data;
-  return 0;
-}
-
-static void on_mutation(const kin_mutation *mutation, void *data) {
-  (void)mutation;
-  (void)data;
-}
-
 static int process(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   (void)item;
@@ -110,11 +79,6 @@ static int transform(const kin_object *in, kin_object_builder *out,
   (void)out;
   (void)data;
   return 0;
-}
-
-static void push(const kin_object_list *objects, void *data) {
-  (void)objects;
-  (void)data;
 }
 
 static void fill_options(world *w) {

@@ -83,7 +83,7 @@ static kin__failure of_class(kin_error_class error_class, int code) {
 }
 
 static kin__failure asked_for(int status, int64_t retry_after_s) {
-  kin__failure failure = rs_status(status, "");
+  kin__failure failure = lw_status(status, "");
   failure.retry_after_s = retry_after_s;
   return failure;
 }
@@ -100,20 +100,20 @@ typedef struct row {
 static void ask(char what) {
   static bool refused;
   refused = false;
-  rs_begin(0);
+  lw_begin(0);
   if (what == 'S') {
-    kin__listwatch_use_streams(&rs.listwatch, &refused);
+    kin__listwatch_use_streams(&lw.listwatch, &refused);
   }
   if (what == 'L' || what == 'S') {
-    rs_input(KIN__INPUT_START);
+    lw_input(KIN__INPUT_START);
     return;
   }
-  rs_list_and_open("10");
+  lw_list_and_open("10");
   if (what == 'V') {
-    rs_input(KIN__INPUT_HEAD);
-    rs.now_ms += 2000;
-    rs_input(KIN__INPUT_WATCH_ENDED);
-    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
+    lw_input(KIN__INPUT_HEAD);
+    lw.now_ms += 2000;
+    lw_input(KIN__INPUT_WATCH_ENDED);
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_VERIFYING);
   }
 }
 
@@ -121,15 +121,15 @@ static void check_row(const row *r) {
   ask(r->what);
   for (int i = 0; i < 3; i++) {
     if (i > 0) {
-      rs_input(KIN__INPUT_TIMER);
+      lw_input(KIN__INPUT_TIMER);
     }
     if (r->is_granted) {
-      rs_input(KIN__INPUT_HEAD);
+      lw_input(KIN__INPUT_HEAD);
     }
-    rs_fail(r->failure);
-    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+    lw_fail(r->failure);
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
   }
-  assert_in_range(rs.actions.timer_ms, r->third_ms, 2 * r->third_ms - 1);
+  assert_in_range(lw.actions.timer_ms, r->third_ms, 2 * r->third_ms - 1);
 }
 
 /* OQ-06: the server gave no answer, or a cheap question got a 5xx. What has
@@ -146,27 +146,27 @@ static void test_kinds(void **state) {
       {'L', false, of_class(KIN_CLASS_PROTOCOL, KIN_EHTTP), 3200},
       {'L', false, of_class(KIN_CLASS_MEMORY, KIN_ENOMEM), 3200},
       {'L', false, of_class(KIN_CLASS_AUTH, KIN_ETOKEN), 3200},
-      {'L', false, rs_status(500, ""), 3200},
-      {'L', false, rs_status(503, ""), 3200},
-      {'L', false, rs_status(429, ""), 3200},
-      {'L', false, rs_status(403, ""), 3200},
-      {'L', false, rs_status(404, ""), 3200}, /* see test_absent */
+      {'L', false, lw_status(500, ""), 3200},
+      {'L', false, lw_status(503, ""), 3200},
+      {'L', false, lw_status(429, ""), 3200},
+      {'L', false, lw_status(403, ""), 3200},
+      {'L', false, lw_status(404, ""), 3200}, /* see test_absent */
 
       {'S', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'S', false, rs_status(429, ""), 3200},
+      {'S', false, lw_status(429, ""), 3200},
 
       {'W', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
       {'W', true, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
       {'W', false, of_class(KIN_CLASS_DNS, KIN_ERESOLVE), 2500},
-      {'W', false, rs_status(500, ""), 2500},
-      {'W', false, rs_status(503, ""), 2500},
+      {'W', false, lw_status(500, ""), 2500},
+      {'W', false, lw_status(503, ""), 2500},
       {'W', false, asked_for(503, 0), 3200},
-      {'W', false, rs_status(429, ""), 3200},
-      {'W', false, rs_status(401, ""), 3200},
+      {'W', false, lw_status(429, ""), 3200},
+      {'W', false, lw_status(401, ""), 3200},
 
       {'V', false, of_class(KIN_CLASS_CONNECT, KIN_EEOF), 2500},
-      {'V', false, rs_status(502, ""), 2500},
-      {'V', false, rs_status(429, ""), 3200},
+      {'V', false, lw_status(502, ""), 2500},
+      {'V', false, lw_status(429, ""), 3200},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     check_row(&rows[i]);
@@ -176,11 +176,11 @@ static void test_kinds(void **state) {
 /* A resource type that appears is found within 10 s. */
 static void test_absent(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
+  lw_input(KIN__INPUT_START);
   for (int i = 0; i < 20; i++) {
-    rs_fail(rs_status(404, "NotFound"));
-    assert_in_range(rs.actions.timer_ms, i < 3 ? 800 : 5000, 9999);
-    rs_input(KIN__INPUT_TIMER);
+    lw_fail(lw_status(404, "NotFound"));
+    assert_in_range(lw.actions.timer_ms, i < 3 ? 800 : 5000, 9999);
+    lw_input(KIN__INPUT_TIMER);
   }
 }
 
@@ -188,19 +188,19 @@ static void test_absent(void **state) {
  * attempt after another one late. */
 static void test_kinds_are_apart(void **state) {
   (void)state;
-  rs_list_and_open("10");
+  lw_list_and_open("10");
   for (int i = 0; i < 4; i++) {
-    rs_fail(rs_status(429, ""));
-    rs_input(KIN__INPUT_TIMER);
+    lw_fail(lw_status(429, ""));
+    lw_input(KIN__INPUT_TIMER);
   }
-  rs_fail(rs_broken());
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  rs_fail(rs_status(404, ""));
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  rs_fail(of_class(KIN_CLASS_PROTOCOL, KIN_EHTTP));
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_fail(lw_broken());
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  lw_fail(lw_status(404, ""));
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  lw_fail(of_class(KIN_CLASS_PROTOCOL, KIN_EHTTP));
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
 }
 
 /* Retry-After is the least, whatever the kind. */
@@ -208,14 +208,14 @@ static void test_retry_after_is_the_least(void **state) {
   (void)state;
   static const int statuses[] = {404, 429, 500, 503};
   for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-    rs_begin(0);
-    rs_list_and_open("10");
-    rs_fail(asked_for(statuses[i], 17));
-    assert_int_equal(rs.actions.timer_ms, 17000);
+    lw_begin(0);
+    lw_list_and_open("10");
+    lw_fail(asked_for(statuses[i], 17));
+    assert_int_equal(lw.actions.timer_ms, 17000);
   }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -57,18 +57,18 @@ static void set_known(fixture *f, const char *keys) {
   f->fifo.ctx = f;
 }
 
-static kin__delta_type type_of(char letter) {
+static kin_delta_type type_of(char letter) {
   switch (letter) {
   case 'A':
-    return KIN__DELTA_ADDED;
+    return KIN_DELTA_ADDED;
   case 'U':
-    return KIN__DELTA_UPDATED;
+    return KIN_DELTA_UPDATED;
   case 'R':
-    return KIN__DELTA_REPLACED;
+    return KIN_DELTA_REPLACED;
   case 'S':
-    return KIN__DELTA_SYNC;
+    return KIN_DELTA_SYNC;
   default:
-    return KIN__DELTA_DELETED;
+    return KIN_DELTA_DELETED;
   }
 }
 
@@ -104,21 +104,22 @@ static void describe(char *to, size_t size, const kin__deltas *deltas) {
 
 static void assert_pop(fixture *f, const char *expected) {
   kin__deltas deltas;
+  uint32_t id;
   size_t depth = f->fifo.depth;
-  assert_true(kin__delta_fifo_pop(&f->fifo, &deltas));
+  assert_true(kin__delta_fifo_take_out(&f->fifo, &id, &deltas));
   char text[256];
   describe(text, sizeof text, &deltas);
   assert_string_equal(text, expected);
   assert_int_equal(f->fifo.depth, depth - 1);
   assert_false(
       kin__delta_fifo_has(&f->fifo, kin_object_key(deltas.items[0].object)));
-  kin__deltas_finish(&deltas, f->fifo.allocator);
-  kin__deltas_finish(&deltas, f->fifo.allocator); /* is empty now */
+  kin__delta_fifo_release(&f->fifo, id);
 }
 
 static void assert_empty(fixture *f) {
   kin__deltas deltas;
-  assert_false(kin__delta_fifo_pop(&f->fifo, &deltas));
+  uint32_t id;
+  assert_false(kin__delta_fifo_take_out(&f->fifo, &id, &deltas));
   assert_int_equal(deltas.count, 0);
   assert_false(kin__delta_fifo_peek(&f->fifo, &deltas));
   assert_int_equal(f->fifo.depth, 0);
@@ -300,16 +301,17 @@ static void test_delta_fifo_keeps_all_fields(void **state) {
   set_known(&f, " foo ");
   kin_object *object = object_keyed(NULL, "foo", 1);
   const kin__delta deltas[] = {
-      {object, 7, 3, KIN__DELTA_REPLACED, 0, false, true},
-      {object, 8, 4, KIN__DELTA_DELETED, KIN_DELETE_RELIST, true, false},
-      {object, 9, 5, KIN__DELTA_ADDED, 0, false, false},
+      {object, 7, 3, KIN_DELTA_REPLACED, 0, false, true},
+      {object, 8, 4, KIN_DELTA_DELETED, KIN_DELETE_RELIST, true, false},
+      {object, 9, 5, KIN_DELTA_ADDED, 0, false, false},
   };
   for (size_t count = 1; count <= 3; count++) {
     for (size_t i = 0; i < count; i++) {
       assert_int_equal(kin__delta_fifo_push(&f.fifo, &deltas[i]), 0);
     }
     kin__deltas popped;
-    assert_true(kin__delta_fifo_pop(&f.fifo, &popped));
+    uint32_t id;
+    assert_true(kin__delta_fifo_take_out(&f.fifo, &id, &popped));
     assert_int_equal(popped.count, count);
     for (size_t i = 0; i < count; i++) {
       assert_ptr_equal(popped.items[i].object, object);
@@ -320,7 +322,7 @@ static void test_delta_fifo_keeps_all_fields(void **state) {
       assert_int_equal(popped.items[i].is_tombstone, deltas[i].is_tombstone);
       assert_int_equal(popped.items[i].is_initial, deltas[i].is_initial);
     }
-    kin__deltas_finish(&popped, f.fifo.allocator);
+    kin__delta_fifo_release(&f.fifo, id);
   }
   kin_object_unref(object);
   teardown(&f);
@@ -492,10 +494,11 @@ static void test_delta_fifo_counts_references(void **state) {
     kin_object_unref(object);
   }
   kin__deltas deltas;
-  assert_true(kin__delta_fifo_pop(&f.fifo, &deltas));
+  uint32_t id;
+  assert_true(kin__delta_fifo_take_out(&f.fifo, &id, &deltas));
   assert_int_equal(deltas.count, 6); /* A U D A D R */
   kin_object *kept = kin_object_ref(deltas.items[5].object);
-  kin__deltas_finish(&deltas, f.fifo.allocator);
+  kin__delta_fifo_release(&f.fifo, id);
   assert_true(kin__str_equal(kin_object_key(kept), KIN__LIT("foo")));
   kin_object_unref(kept);
   assert_int_equal(objects.live_blocks, 0);

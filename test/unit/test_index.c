@@ -15,32 +15,15 @@
 #include "base/str.h"
 #include "store/index.h"
 #include "store/store.h"
-#include "support/fail_alloc.h"
 #include "support/indices.h"
 #include "support/objects.h"
-
-typedef struct fixture {
-  fail_alloc memory;
-  kin_store *store;
-} fixture;
-
-static void setup(fixture *f) {
-  fail_alloc_init(&f->memory, 0);
-  kin_store_options options = KIN_STORE_OPTIONS_INIT;
-  options.allocator = &f->memory.allocator;
-  assert_int_equal(kin_store_new(&f->store, &options), 0);
-}
-
-static void teardown(fixture *f) {
-  kin_store_free(f->store);
-  assert_int_equal(f->memory.live_blocks, 0);
-}
+#include "support/store_rig.h"
 
 /* client-go TestGetIndexFuncValues; TS-06. */
 static void test_index_values(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_pointer(f.store, "testmodes", "/metadata/labels/foo"),
                    0);
   put_json(f.store, "{'metadata':{'name':'one','labels':{'foo':'bar'}}}");
@@ -48,14 +31,14 @@ static void test_index_values(void **state) {
   put_json(f.store, "{'metadata':{'name':'tre','labels':{'foo':'biz'}}}");
   assert_values(f.store, "testmodes", "bar biz");
   assert_values(f.store, "unknown", "");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestMultiIndexKeys; TS-02, TS-03, TS-06. */
 static void test_index_multi_index_keys(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   put_users(f.store, "one", "ernie,bert");
   put_users(f.store, "two", "bert,oscar");
@@ -81,15 +64,15 @@ static void test_index_multi_index_keys(void **state) {
   put_users(f.store, "two", "");
   assert_names(f.store, "byUser", "bert", "one");
   assert_values(f.store, "byUser", "bert ernie");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestIndex; TS-06, ST-01: objects that share a value with a given
  * one are those of all its values. */
 static void test_index_of_an_objects_own_values(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "by_val", emit_users, NULL), 0);
   put_users(f.store, "a", "b");
   put_users(f.store, "c", "b");
@@ -102,13 +85,13 @@ static void test_index_of_an_objects_own_values(void **state) {
   names_by(names, f.store, "by_val", value);
   assert_string_equal(names, "a c");
   assert_names(f.store, "by_val", "f", "e g");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static void test_index_unknown_name(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   put_users(f.store, "one", "ernie");
   kin_index_cursor cursor;
@@ -122,14 +105,14 @@ static void test_index_unknown_name(void **state) {
                    0);
   assert_false(kin_store_index_ready(f.store, "byuser"));
   assert_true(kin_store_index_ready(f.store, "byUser"));
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestThreadSafeStoreDeleteRemovesEmptySetsFromIndex; TS-04. */
 static void test_index_drops_values_nobody_has(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   put_users(f.store, "one", "ernie");
   assert_values(f.store, "byUser", "ernie");
@@ -137,15 +120,15 @@ static void test_index_drops_values_nobody_has(void **state) {
   assert_values(f.store, "byUser", "");
   assert_int_equal(f.store->indices->values.live, 0);
   assert_int_equal(f.store->indices->postings.live, 0);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestThreadSafeStoreAddKeepsNonEmptySetPostDeleteFromIndex;
  * TS-04. */
 static void test_index_keeps_values_somebody_has(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   put_users(f.store, "keep", "ernie");
   put_users(f.store, "gone", "ernie");
@@ -154,7 +137,7 @@ static void test_index_keeps_values_somebody_has(void **state) {
   assert_names(f.store, "byUser", "ernie", "keep");
   put_users(f.store, "keep", "bert");
   assert_values(f.store, "byUser", "bert");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestThreadSafeStoreIndexingFunctionsWithMultipleValues; TS-03. */
@@ -176,8 +159,8 @@ static void test_index_values_grow_and_shrink(void **state) {
       {"x,d,c", "c d x"},
       {"x", "x"},
   };
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
     assert_int_equal(put_users(f.store, "it", steps[i].users), 0);
@@ -190,15 +173,15 @@ static void test_index_values_grow_and_shrink(void **state) {
   }
   kin_store_delete(f.store, KIN__LIT("it"));
   assert_values(f.store, "byUser", "");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* TS-02: an update that keeps the values touches nothing: a scan that began
  * before it would still be right, and no memory is asked for. */
 static void test_index_update_without_a_change(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   put_users(f.store, "one", "ernie,bert");
   put_users(f.store, "two", "ernie");
@@ -218,14 +201,14 @@ static void test_index_update_without_a_change(void **state) {
                       sizeof before[0]);
   assert_memory_equal(kin__index_posting(index, before[0].next_of_slot),
                       &before[1], sizeof before[1]);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestIndexer (its late index); TS-07. */
 static void test_index_of_a_store_with_objects(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   put_users(f.store, "one", "ernie");
   put_users(f.store, "two", "ernie,bert");
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
@@ -236,13 +219,13 @@ static void test_index_of_a_store_with_objects(void **state) {
   assert_names(f.store, "byUser", "ernie", "one two");
   assert_int_equal(add_pointer(f.store, "byName", "/metadata/name"), 0);
   assert_names(f.store, "byName", "two", "two");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static void test_index_options_are_checked(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(kin_store_add_index(f.store, NULL), KIN_EINVAL);
   kin_index_options options = KIN_INDEX_OPTIONS_INIT;
   options.pointer = "/spec/nodeName";
@@ -273,14 +256,14 @@ static void test_index_options_are_checked(void **state) {
   }
   assert_int_equal(add_pointer(f.store, "byNode", long_pointer), KIN_EINVAL);
   assert_null(f.store->indices);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* The strings of the options are copied. */
 static void test_index_copies_its_options(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   char name[] = "byNode";
   char pointer[] = "/spec/nodeName";
   assert_int_equal(add_pointer(f.store, name, pointer), 0);
@@ -288,7 +271,7 @@ static void test_index_copies_its_options(void **state) {
   memset(pointer, 'x', sizeof pointer - 1);
   put_json(f.store, "{'metadata':{'name':'p'},'spec':{'nodeName':'n1'}}");
   assert_names(f.store, "byNode", "n1", "p");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static int emit_namespace(const kin_object *object, kin_index_values *values,
@@ -301,8 +284,8 @@ static int emit_namespace(const kin_object *object, kin_index_values *values,
  * A pointer finds nothing there, a callback may emit it. */
 static void test_index_by_namespace(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_pointer(f.store, "pointer", "/metadata/namespace"), 0);
   assert_int_equal(add_callback(f.store, "callback", emit_namespace, NULL), 0);
   put_json(f.store, "{'metadata':{'name':'p','namespace':'default'}}");
@@ -313,7 +296,7 @@ static void test_index_by_namespace(void **state) {
   assert_names(f.store, "callback", "default", "p q");
   assert_names(f.store, "pointer", "", "");
   assert_names(f.store, "callback", "", "node");
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* What a pointer names, resident or not. */
@@ -354,8 +337,8 @@ static void test_index_by_pointer(void **state) {
       {"/status/phase", ""},
       {"", ""},
   };
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   put_json(f.store, pod);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     const char *pointer = cases[i].pointer;
@@ -376,14 +359,14 @@ static void test_index_by_pointer(void **state) {
     assert_values(f.store, pointer[0] != '\0' ? pointer : "root",
                   cases[i].values);
   }
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* What a server writes into a field cannot keep the object out of the store. */
 static void test_index_pointer_skips_long_strings(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(add_pointer(f.store, "note", "/data/*"), 0);
   char *text = malloc(KIN__INDEX_VALUE_MAX + 2);
   memset(text, 'x', KIN__INDEX_VALUE_MAX + 1);
@@ -398,7 +381,7 @@ static void test_index_pointer_skips_long_strings(void **state) {
   assert_names(f.store, "note", text + 1, "o");
   assert_names(f.store, "note", text, "");
   free(text);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static int emit_fleeting(const kin_object *object, kin_index_values *values,
@@ -413,8 +396,8 @@ static int emit_fleeting(const kin_object *object, kin_index_values *values,
 /* Values are bytes, whichever they are, and copied. */
 static void test_index_values_are_bytes(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   char more = '\xff';
   assert_int_equal(add_callback(f.store, "i", emit_fleeting, &more), 0);
   put_json(f.store, "{'metadata':{'name':'o'}}");
@@ -422,7 +405,7 @@ static void test_index_values_are_bytes(void **state) {
   assert_int_equal(kin_store_index_count(f.store, "i", kin__str("\xff", 1)), 1);
   assert_int_equal(kin_store_index_count(f.store, "i", kin__str("a", 1)), 0);
   assert_int_equal(kin_store_index_count(f.store, "i", kin__str("xxx", 3)), 0);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* Resident values need no parsing: such an index costs only its own memory,
@@ -445,13 +428,13 @@ static void test_index_of_resident_values(void **state) {
       "'data':'%s'}",
       text);
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    fixture f;
-    setup(&f);
+    store_rig f;
+    store_rig_setup(&f);
     assert_int_equal(add_pointer(f.store, "i", rows[i].pointer), 0);
     assert_int_equal(f.store->indices->source.kind == KIN__INDEX_POINTER,
                      rows[i].parses);
     assert_int_equal(kin_store_put(f.store, object), 0);
-    teardown(&f);
+    store_rig_teardown(&f);
   }
   kin_object_unref(object);
   free(text);
@@ -490,8 +473,8 @@ static void test_index_callback_fails(void **state) {
       {0, KIN__INDEX_VALUE_MAX + 1, true},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    fixture f;
-    setup(&f);
+    store_rig f;
+    store_rig_setup(&f);
     misbehaviour m = {0};
     add_callback(f.store, "before", emit_users, NULL);
     add_callback(f.store, "failing", emit_and_fail, &m);
@@ -524,7 +507,7 @@ static void test_index_callback_fails(void **state) {
         0);
     assert_values(f.store, "before", "");
     assert_values(f.store, "failing", "2");
-    teardown(&f);
+    store_rig_teardown(&f);
   }
 }
 
@@ -544,8 +527,8 @@ static int emit_many(const kin_object *object, kin_index_values *values,
 /* More values than a segment has room for, in one object. */
 static void test_index_many_values_of_one_object(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   unsigned range[2] = {0, 50000};
   assert_int_equal(add_callback(f.store, "many", emit_many, range), 0);
   put_json(f.store, "{'metadata':{'name':'wide'}}");
@@ -561,7 +544,7 @@ static void test_index_many_values_of_one_object(void **state) {
   assert_int_equal(f.store->indices->postings.live, 30000);
   kin_store_delete(f.store, KIN__LIT("wide"));
   assert_int_equal(f.store->indices->values.live, 0);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 int main(void) {

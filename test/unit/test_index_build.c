@@ -17,33 +17,16 @@
 #include "base/str.h"
 #include "store/index.h"
 #include "store/store.h"
-#include "support/fail_alloc.h"
 #include "support/indices.h"
 #include "support/objects.h"
-
-typedef struct fixture {
-  fail_alloc memory;
-  kin_store *store;
-} fixture;
-
-static void setup(fixture *f) {
-  fail_alloc_init(&f->memory, 0);
-  kin_store_options options = KIN_STORE_OPTIONS_INIT;
-  options.allocator = &f->memory.allocator;
-  assert_int_equal(kin_store_new(&f->store, &options), 0);
-}
-
-static void teardown(fixture *f) {
-  kin_store_free(f->store);
-  assert_int_equal(f->memory.live_blocks, 0);
-}
+#include "support/store_rig.h"
 
 /* An index entry costs at most 24 bytes besides the distinct values. */
 static void test_index_cost_of_an_entry(void **state) {
   (void)state;
   enum { COUNT = 20 * KIN__SLOTS_PER_SEGMENT };
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   for (unsigned i = 0; i < COUNT; i++) {
     char name[16];
     snprintf(name, sizeof name, "pod-%u", i);
@@ -53,7 +36,7 @@ static void test_index_cost_of_an_entry(void **state) {
   assert_int_equal(add_callback(f.store, "byUser", emit_users, NULL), 0);
   size_t once = 64 * 1024; /* the index itself and its first value */
   assert_true(f.memory.live_bytes - before <= once + 24 * COUNT);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* Everything there is to see, as one text. */
@@ -101,8 +84,8 @@ static kin_object *sweep_object(const kin_allocator *allocator,
 
 /* One step of the sweep; the n-th allocation from here on fails. Returns
  * whether it was reached. */
-static bool fail_in(fixture *f, size_t n, int (*step)(fixture *, const void *),
-                    const void *arg) {
+static bool fail_in(store_rig *f, size_t n,
+                    int (*step)(store_rig *, const void *), const void *arg) {
   char *before = describe(f->store, sweep_keys, sweep_values);
   f->memory.fail_at = f->memory.calls + n;
   size_t failures = f->memory.failures;
@@ -121,7 +104,7 @@ static bool fail_in(fixture *f, size_t n, int (*step)(fixture *, const void *),
   return has_failed;
 }
 
-static int step_put(fixture *f, const void *arg) {
+static int step_put(store_rig *f, const void *arg) {
   return kin_store_put(f->store, arg);
 }
 
@@ -138,7 +121,7 @@ static int emit_carelessly(const kin_object *object, kin_index_values *values,
   return 0;
 }
 
-static int step_add_index(fixture *f, const void *arg) {
+static int step_add_index(store_rig *f, const void *arg) {
   const char *name = arg;
   if (name[0] == '/') {
     return add_pointer(f->store, name, name);
@@ -155,8 +138,8 @@ static void test_index_failed_allocations_change_nothing(void **state) {
   (void)state;
   bool has_failed = true;
   for (size_t n = 1; has_failed; n++) {
-    fixture f;
-    setup(&f);
+    store_rig f;
+    store_rig_setup(&f);
     const kin_allocator *a = &f.memory.allocator;
     kin_object *objects[] = {
         sweep_object(a, "a", "ernie,bert", "n1"),
@@ -189,7 +172,7 @@ static void test_index_failed_allocations_change_nothing(void **state) {
     for (size_t i = 0; i < count; i++) {
       kin_object_unref(objects[i]);
     }
-    teardown(&f);
+    store_rig_teardown(&f);
     assert_true(n < 200);
   }
 }

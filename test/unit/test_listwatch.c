@@ -17,41 +17,41 @@
 /* client-go TestReflectorListAndWatch; RL-01, RF-13, RW-01. */
 static void test_first_list_then_watch(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("0", 500);
-  rs_page("10", "");
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_APPLYING);
-  assert_true(rs.actions.apply_stage);
-  assert_string_equal(rs.listwatch.version, "");
-  rs_input(KIN__INPUT_APPLIED);
-  assert_string_equal(rs.listwatch.version, "10");
-  rs_assert_watch("10");
+  lw_input(KIN__INPUT_START);
+  lw_assert_list("0", 500);
+  lw_page("10", "");
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_APPLYING);
+  assert_true(lw.actions.apply_stage);
+  assert_string_equal(lw.listwatch.version, "");
+  lw_input(KIN__INPUT_APPLIED);
+  assert_string_equal(lw.listwatch.version, "10");
+  lw_assert_watch("10");
 }
 
 /* client-go TestWatchTimeout; CN-02, RW-15. */
 static void test_watch_timeout_is_random_and_guarded(void **state) {
   (void)state;
-  rs_list_and_open("1");
-  assert_in_range(rs.actions.timeout_s, 300, 599);
-  uint32_t timeout_s = rs.actions.timeout_s;
-  rs_input(KIN__INPUT_HEAD);
-  assert_true(rs.actions.start_timer);
-  assert_int_equal(rs.actions.timer_ms, timeout_s * 1000 + 30000);
-  rs_saw(KIN__DECODED_MODIFIED, "2");
-  rs.now_ms += rs.actions.timer_ms;
-  rs_input(KIN__INPUT_TIMER);
-  assert_true(rs.actions.cancel_request);
-  rs_assert_watch("2");
+  lw_list_and_open("1");
+  assert_in_range(lw.actions.timeout_s, 300, 599);
+  uint32_t timeout_s = lw.actions.timeout_s;
+  lw_input(KIN__INPUT_HEAD);
+  assert_true(lw.actions.start_timer);
+  assert_int_equal(lw.actions.timer_ms, timeout_s * 1000 + 30000);
+  lw_saw(KIN__DECODED_MODIFIED, "2");
+  lw.now_ms += lw.actions.timer_ms;
+  lw_input(KIN__INPUT_TIMER);
+  assert_true(lw.actions.cancel_request);
+  lw_assert_watch("2");
   /* Watches that began together do not end together. */
   uint32_t shortest_s = UINT32_MAX;
   uint32_t longest_s = 0;
   for (int i = 0; i < 200; i++) {
-    rs_input(KIN__INPUT_HEAD);
-    rs_saw(KIN__DECODED_MODIFIED, "2");
-    rs.now_ms += 2000;
-    rs_input(KIN__INPUT_WATCH_ENDED);
-    rs_assert_watch("2");
-    uint32_t next_s = rs.actions.timeout_s;
+    lw_input(KIN__INPUT_HEAD);
+    lw_saw(KIN__DECODED_MODIFIED, "2");
+    lw.now_ms += 2000;
+    lw_input(KIN__INPUT_WATCH_ENDED);
+    lw_assert_watch("2");
+    uint32_t next_s = lw.actions.timeout_s;
     assert_in_range(next_s, 300, 599);
     shortest_s = next_s < shortest_s ? next_s : shortest_s;
     longest_s = next_s > longest_s ? next_s : longest_s;
@@ -64,22 +64,22 @@ static void test_watch_timeout_is_random_and_guarded(void **state) {
  * RL-03. */
 static void test_pages(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  rs_page("10", "more");
-  assert_int_equal(rs.actions.request, KIN__REQUEST_LIST);
-  assert_string_equal(rs.actions.token, "more");
-  assert_null(rs.actions.version);
-  assert_int_equal(rs.actions.limit, 500);
-  assert_false(rs.actions.drop_stage);
-  rs_page("99", "");
-  assert_true(rs.actions.apply_stage);
-  rs_input(KIN__INPUT_APPLIED);
-  rs_assert_watch("10");
+  lw_input(KIN__INPUT_START);
+  lw_page("10", "more");
+  assert_int_equal(lw.actions.request, KIN__REQUEST_LIST);
+  assert_string_equal(lw.actions.token, "more");
+  assert_null(lw.actions.version);
+  assert_int_equal(lw.actions.limit, 500);
+  assert_false(lw.actions.drop_stage);
+  lw_page("99", "");
+  assert_true(lw.actions.apply_stage);
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch("10");
   /* RL-03, RL-02: the cache does not serve version 0 here: page again. */
-  rs_input(KIN__INPUT_HEAD);
-  rs_error_event(rs_status(410, "Expired"));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("10", 500);
+  lw_input(KIN__INPUT_HEAD);
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 500);
 }
 
 /* client-go TestReflectorNotPaginatingNotConsistentReads; RL-02. And
@@ -87,13 +87,13 @@ static void test_pages(void **state) {
  * last seen, so that data never go back in time. */
 static void test_relist_is_not_paged(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_error_event(rs_status(410, "Expired"));
-  assert_true(rs.actions.cancel_request);
-  assert_true(rs.actions.report);
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("10", 0);
+  lw_list_and_watch("10");
+  lw_error_event(lw_status(410, "Expired"));
+  assert_true(lw.actions.cancel_request);
+  assert_true(lw.actions.report);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 0);
 }
 
 /* client-go TestReflectorWatchListPageSize; RL-02: a page size that the program
@@ -107,82 +107,82 @@ static void test_page_size_option(void **state) {
     uint32_t later;
   } cases[] = {{0, 500, 0}, {7, 7, 7}, {UINT32_MAX, 0, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    rs_begin(cases[i].page_size);
-    rs_input(KIN__INPUT_START);
-    rs_assert_list("0", cases[i].first);
-    rs_page("10", "");
-    rs_input(KIN__INPUT_APPLIED);
-    rs_input(KIN__INPUT_HEAD);
-    rs_error_event(rs_status(410, "Expired"));
-    rs_input(KIN__INPUT_TIMER);
-    rs_assert_list("10", cases[i].later);
+    lw_begin(cases[i].page_size);
+    lw_input(KIN__INPUT_START);
+    lw_assert_list("0", cases[i].first);
+    lw_page("10", "");
+    lw_input(KIN__INPUT_APPLIED);
+    lw_input(KIN__INPUT_HEAD);
+    lw_error_event(lw_status(410, "Expired"));
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_list("10", cases[i].later);
   }
 }
 
 /* client-go TestReflectorFullListIfExpired; RL-06, PG-03. */
 static void test_expired_page_falls_back_to_a_full_list(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  rs_page("10", "more");
-  rs_fail(rs_status(410, "Expired"));
-  rs_assert_list("0", 0);
-  assert_true(rs.actions.drop_stage);
-  assert_true(rs.actions.report);
-  rs_page("11", "");
-  rs_input(KIN__INPUT_APPLIED);
-  rs_assert_watch("11");
+  lw_input(KIN__INPUT_START);
+  lw_page("10", "more");
+  lw_fail(lw_status(410, "Expired"));
+  lw_assert_list("0", 0);
+  assert_true(lw.actions.drop_stage);
+  assert_true(lw.actions.report);
+  lw_page("11", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch("11");
 }
 
 /* client-go TestReflectorExpiredExactResourceVersion; RL-05, RF-15: versions 0,
  * 10, "". */
 static void test_expired_relist_falls_back_to_current(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_error_event(rs_status(410, "Expired"));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("10", 0);
-  rs_fail(rs_status(410, "Expired"));
-  rs_assert_list("", 0);
-  rs_fail(rs_status(500, "InternalError"));
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("", 500); /* RF-14: the flag stays set */
-  rs_page("20", "");
-  rs_input(KIN__INPUT_APPLIED);
-  rs_assert_watch("20");
-  assert_false(rs.listwatch.version_unavailable);
+  lw_list_and_watch("10");
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 0);
+  lw_fail(lw_status(410, "Expired"));
+  lw_assert_list("", 0);
+  lw_fail(lw_status(500, "InternalError"));
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("", 500); /* RF-14: the flag stays set */
+  lw_page("20", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch("20");
+  assert_false(lw.listwatch.version_unavailable);
 }
 
 /* client-go TestReflectorFullListIfTooLarge; RL-05. */
 static void test_too_large_version_moves_on_at_once(void **state) {
   (void)state;
-  rs_list_and_watch("20");
-  rs_error_event(rs_status(410, "Gone"));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("20", 0);
-  rs_fail(rs_too_large());
-  rs_assert_list("", 0);
-  rs_fail(rs_too_large());
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+  lw_list_and_watch("20");
+  lw_error_event(lw_status(410, "Gone"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("20", 0);
+  lw_fail(lw_too_large());
+  lw_assert_list("", 0);
+  lw_fail(lw_too_large());
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
 }
 
 /* RW-02: a drop re-watches from the last version, without a list. */
 static void test_watch_end_rewatches_at_once(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_saw(KIN__DECODED_MODIFIED, "12");
-  rs.now_ms += 5000;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  assert_true(rs.actions.stop_timer);
-  assert_false(rs.actions.report);
-  rs_assert_watch("12");
-  rs_input(KIN__INPUT_HEAD);
-  rs_saw(KIN__DECODED_ADDED, "13");
-  rs.now_ms += 5000;
-  rs_fail(rs_broken());
-  assert_true(rs.actions.report);
-  assert_int_equal(rs.actions.retry_in_ms, 0);
-  rs_assert_watch("13");
+  lw_list_and_watch("10");
+  lw_saw(KIN__DECODED_MODIFIED, "12");
+  lw.now_ms += 5000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  assert_true(lw.actions.stop_timer);
+  assert_false(lw.actions.report);
+  lw_assert_watch("12");
+  lw_input(KIN__INPUT_HEAD);
+  lw_saw(KIN__DECODED_ADDED, "13");
+  lw.now_ms += 5000;
+  lw_fail(lw_broken());
+  assert_true(lw.actions.report);
+  assert_int_equal(lw.actions.retry_in_ms, 0);
+  lw_assert_watch("13");
 }
 
 /* client-go TestReflectorHandleWatchResultChanClosedBefore,
@@ -190,55 +190,55 @@ static void test_watch_end_rewatches_at_once(void **state) {
  * waits, and does not relist; one in which nothing came is verified, too. */
 static void test_short_watch_backs_off(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_saw(KIN__DECODED_MODIFIED, "12");
-  rs.now_ms += 999;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_watch("12");
-  rs_input(KIN__INPUT_HEAD);
-  rs.now_ms += 999;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 1600);
+  lw_list_and_watch("10");
+  lw_saw(KIN__DECODED_MODIFIED, "12");
+  lw.now_ms += 999;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_assert_wait(KIN__LISTWATCH_OPENING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_watch("12");
+  lw_input(KIN__INPUT_HEAD);
+  lw.now_ms += 999;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 1600);
 }
 
 static void test_silent_watch_is_verified(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs.now_ms += 400000;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
-  assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
-  assert_string_equal(rs.actions.version, "10");
-  assert_string_equal(rs.actions.version_match, "NotOlderThan");
-  assert_int_equal(rs.actions.limit, 1);
-  rs_page("11", "token");
-  rs_assert_watch("10");
+  lw_list_and_watch("10");
+  lw.now_ms += 400000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_VERIFYING);
+  assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
+  assert_string_equal(lw.actions.version, "10");
+  assert_string_equal(lw.actions.version_match, "NotOlderThan");
+  assert_int_equal(lw.actions.limit, 1);
+  lw_page("11", "token");
+  lw_assert_watch("10");
 }
 
 static void test_failed_verify_is_a_lost_position(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs.now_ms += 400000;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_fail(rs_too_large());
-  assert_true(rs.actions.report);
-  assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_LISTING);
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("", 500);
+  lw_list_and_watch("10");
+  lw.now_ms += 400000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_fail(lw_too_large());
+  assert_true(lw.actions.report);
+  assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_LISTING);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("", 500);
 }
 
 static void test_verify_that_cannot_be_made_is_repeated(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs.now_ms += 60000;
-  rs_fail(rs_broken());
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
-  rs_fail(rs_broken());
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-  rs_input(KIN__INPUT_TIMER);
-  assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
+  lw_list_and_watch("10");
+  lw.now_ms += 60000;
+  lw_fail(lw_broken());
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_VERIFYING);
+  lw_fail(lw_broken());
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_input(KIN__INPUT_TIMER);
+  assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
 }
 
 /* client-go TestRetryInternalError, TestNoRelistOnTooManyRequests; RW-03,
@@ -275,28 +275,28 @@ static void test_what_loses_the_position(void **state) {
       {0, "", KIN_CLASS_MEMORY, {watch, watch}},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    kin__failure failure = rs_status(rows[i].status, rows[i].reason);
+    kin__failure failure = lw_status(rows[i].status, rows[i].reason);
     failure.error_class = rows[i].error_class;
     for (int is_open = 0; is_open < 2; is_open++) {
       kin__listwatch_state after = rows[i].after[is_open];
-      rs_begin(0);
-      rs_list_and_open("10");
+      lw_begin(0);
+      lw_list_and_open("10");
       if (is_open) {
-        rs_input(KIN__INPUT_HEAD);
-        rs_saw(KIN__DECODED_MODIFIED, "11");
+        lw_input(KIN__INPUT_HEAD);
+        lw_saw(KIN__DECODED_MODIFIED, "11");
       }
-      rs_fail(failure);
-      assert_true(rs.actions.report);
-      rs_assert_wait(after, 800);
-      rs_input(KIN__INPUT_TIMER);
+      lw_fail(failure);
+      assert_true(lw.actions.report);
+      lw_assert_wait(after, 800);
+      lw_input(KIN__INPUT_TIMER);
       const char *version = is_open ? "11" : "10";
       if (after == watch) {
-        rs_assert_watch(version);
+        lw_assert_watch(version);
       } else if (after == list) {
-        rs_assert_list(version, 0);
+        lw_assert_list(version, 0);
       } else {
-        assert_int_equal(rs.actions.request, KIN__REQUEST_VERIFY);
-        assert_string_equal(rs.actions.version, version);
+        assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
+        assert_string_equal(lw.actions.version, version);
       }
     }
   }
@@ -307,81 +307,81 @@ static void test_backoff_series(void **state) {
   (void)state;
   static const uint64_t series[] = {800,   1600,  3200,  6400,
                                     12800, 25600, 30000, 30000};
-  kin__failure failure = rs_status(429, "TooManyRequests");
-  rs_input(KIN__INPUT_START);
+  kin__failure failure = lw_status(429, "TooManyRequests");
+  lw_input(KIN__INPUT_START);
   for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
-    rs_fail(failure);
-    assert_int_equal(rs.listwatch.failures, i + 1);
-    rs_assert_wait(KIN__LISTWATCH_LISTING, series[i]);
-    rs_input(KIN__INPUT_TIMER);
+    lw_fail(failure);
+    assert_int_equal(lw.listwatch.failures, i + 1);
+    lw_assert_wait(KIN__LISTWATCH_LISTING, series[i]);
+    lw_input(KIN__INPUT_TIMER);
   }
   /* RF-06: strictly more than two minutes after the series began. */
-  rs.now_ms += 120000;
-  rs_fail(failure);
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 30000);
-  rs_input(KIN__INPUT_TIMER);
-  rs.now_ms += 1;
-  rs_fail(failure);
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
+  lw.now_ms += 120000;
+  lw_fail(failure);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 30000);
+  lw_input(KIN__INPUT_TIMER);
+  lw.now_ms += 1;
+  lw_fail(failure);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
 }
 
 static void test_retry_after_is_honoured(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  kin__failure failure = rs_status(429, "TooManyRequests");
+  lw_input(KIN__INPUT_START);
+  kin__failure failure = lw_status(429, "TooManyRequests");
   failure.retry_after_s = 42;
-  rs_fail(failure);
-  assert_int_equal(rs.actions.timer_ms, 42000);
-  assert_int_equal(rs.actions.retry_in_ms, 42000);
-  rs_input(KIN__INPUT_TIMER);
+  lw_fail(failure);
+  assert_int_equal(lw.actions.timer_ms, 42000);
+  assert_int_equal(lw.actions.retry_in_ms, 42000);
+  lw_input(KIN__INPUT_TIMER);
   failure.retry_after_s = INT64_MAX;
-  rs_fail(failure);
-  assert_int_equal(rs.actions.timer_ms, 3600 * 1000);
+  lw_fail(failure);
+  assert_int_equal(lw.actions.timer_ms, 3600 * 1000);
 }
 
 static void test_answer_changes_the_wait(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  rs_fail(rs_broken());
+  lw_input(KIN__INPUT_START);
+  lw_fail(lw_broken());
   kin__listwatch_input in = {.type = KIN__INPUT_RETRY_AFTER, .delay_ms = 5};
-  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
-  assert_true(rs.actions.stop_timer);
-  assert_true(rs.actions.start_timer);
-  assert_int_equal(rs.actions.timer_ms, 5);
+  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
+  assert_true(lw.actions.stop_timer);
+  assert_true(lw.actions.start_timer);
+  assert_int_equal(lw.actions.timer_ms, 5);
 }
 
 /* client-go TestReflectorResourceVersionUpdate; RF-16, RW-09, RW-11: events and
  * bookmarks advance the version. */
 static void test_version_follows_events(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_saw(KIN__DECODED_ADDED, "11");
-  assert_string_equal(rs.listwatch.version, "11");
-  rs_saw((kin__decoded_type)0, "15"); /* RW-11: a bookmark */
-  assert_string_equal(rs.listwatch.version, "15");
-  rs_saw(KIN__DECODED_DELETED, "16");
-  assert_string_equal(rs.listwatch.version, "16");
-  rs_saw(KIN__DECODED_MODIFIED, "");
-  assert_string_equal(rs.listwatch.version, "16");
+  lw_list_and_watch("10");
+  lw_saw(KIN__DECODED_ADDED, "11");
+  assert_string_equal(lw.listwatch.version, "11");
+  lw_saw((kin__decoded_type)0, "15"); /* RW-11: a bookmark */
+  assert_string_equal(lw.listwatch.version, "15");
+  lw_saw(KIN__DECODED_DELETED, "16");
+  assert_string_equal(lw.listwatch.version, "16");
+  lw_saw(KIN__DECODED_MODIFIED, "");
+  assert_string_equal(lw.listwatch.version, "16");
   char huge[KIN__VERSION_SIZE + 1];
   memset(huge, '1', sizeof huge - 1);
   huge[sizeof huge - 1] = '\0';
-  rs_saw(KIN__DECODED_MODIFIED, huge);
-  assert_string_equal(rs.listwatch.version, "16");
+  lw_saw(KIN__DECODED_MODIFIED, huge);
+  assert_string_equal(lw.listwatch.version, "16");
 }
 
 static void test_unversioned_watch_waits_for_order(void **state) {
   (void)state;
-  rs_list_and_watch("");
-  rs_saw(KIN__DECODED_ADDED, "40");
-  assert_string_equal(rs.listwatch.version, "");
-  rs_saw(KIN__DECODED_MODIFIED, "30");
-  assert_string_equal(rs.listwatch.version, "30");
-  rs_saw(KIN__DECODED_ADDED, "41");
-  assert_string_equal(rs.listwatch.version, "41");
+  lw_list_and_watch("");
+  lw_saw(KIN__DECODED_ADDED, "40");
+  assert_string_equal(lw.listwatch.version, "");
+  lw_saw(KIN__DECODED_MODIFIED, "30");
+  assert_string_equal(lw.listwatch.version, "30");
+  lw_saw(KIN__DECODED_ADDED, "41");
+  assert_string_equal(lw.listwatch.version, "41");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

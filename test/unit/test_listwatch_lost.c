@@ -21,32 +21,32 @@
 
 static void assert_list(const char *version, const char *match,
                         uint32_t limit) {
-  rs_assert_list(version, limit);
-  assert_string_equal(rs.actions.version_match, match);
+  lw_assert_list(version, limit);
+  assert_string_equal(lw.actions.version_match, match);
 }
 
 static void expire(void) {
-  rs_error_event(rs_status(410, "Expired"));
+  lw_error_event(lw_status(410, "Expired"));
 }
 
 /* The watch holds, and then its position is lost. */
 static void hold_and_expire(uint64_t held_ms) {
-  rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
-  rs.now_ms += held_ms;
+  lw_input(KIN__INPUT_HEAD);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
+  lw.now_ms += held_ms;
   expire();
 }
 
 static void wait(void) {
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
-  rs.now_ms += rs.actions.timer_ms;
-  rs_input(KIN__INPUT_TIMER);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+  lw.now_ms += lw.actions.timer_ms;
+  lw_input(KIN__INPUT_TIMER);
 }
 
 static void apply(const char *version) {
-  assert_true(rs.actions.apply_stage);
-  rs_input(KIN__INPUT_APPLIED);
-  rs_assert_watch(version);
+  assert_true(lw.actions.apply_stage);
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch(version);
 }
 
 /* --- Lists after it ------------------------------------------------------- */
@@ -60,8 +60,8 @@ static void test_not_older_with_each_limit(void **state) {
     uint32_t limit;
   } sizes[] = {{0, 0}, {10, 10}, {UINT32_MAX, 0}};
   for (size_t i = 0; i < 3; i++) {
-    rs_begin(sizes[i].page_size);
-    rs_list_and_watch("10");
+    lw_begin(sizes[i].page_size);
+    lw_list_and_watch("10");
     expire();
     wait();
     assert_list("10", "NotOlderThan", sizes[i].limit);
@@ -75,23 +75,23 @@ static void test_no_progress(void **state) {
   (void)state;
   static const char *const found[] = {"10", "9", "010"};
   for (size_t i = 0; i < 3; i++) {
-    rs_begin(10);
-    rs_list_and_watch("10");
+    lw_begin(10);
+    lw_list_and_watch("10");
     expire();
     wait();
-    rs_page(found[i], "more"); /* the first page tells */
+    lw_page(found[i], "more"); /* the first page tells */
     assert_list("", "", 10);
-    assert_true(rs.actions.drop_stage);
-    assert_false(rs.actions.report);
-    rs_page("25", "");
+    assert_true(lw.actions.drop_stage);
+    assert_false(lw.actions.report);
+    lw_page("25", "");
     apply("25");
-    assert_false(rs.listwatch.version_unavailable);
+    assert_false(lw.listwatch.version_unavailable);
     hold_and_expire(60000); /* the second time is as the first */
     wait();
     assert_list("25", "NotOlderThan", 10);
-    rs_page("25", "");
+    lw_page("25", "");
     assert_list("", "", 10);
-    rs_page("30", "");
+    lw_page("30", "");
     apply("30");
   }
 }
@@ -99,75 +99,75 @@ static void test_no_progress(void **state) {
 /* What a consistent list says is so; then it is no lost position any more. */
 static void test_consistent_list_is_believed(void **state) {
   (void)state;
-  rs_list_and_watch("10");
+  lw_list_and_watch("10");
   expire();
   wait();
-  rs_page("10", "");
+  lw_page("10", "");
   assert_list("", "", 0);
-  rs_page("10", "");
+  lw_page("10", "");
   apply("10");
 }
 
 /* Versions that are no numbers can only be equal. */
 static void test_odd_versions(void **state) {
   (void)state;
-  rs_list_and_watch("a");
+  lw_list_and_watch("a");
   expire();
   wait();
   assert_list("a", "NotOlderThan", 0);
-  rs_page("a", "");
+  lw_page("a", "");
   assert_list("", "", 0);
-  rs_page("b", "");
+  lw_page("b", "");
   apply("b");
   hold_and_expire(60000);
   wait();
-  rs_page("a", ""); /* another one, so it may be newer */
+  lw_page("a", ""); /* another one, so it may be newer */
   apply("a");
 }
 
 static void test_no_progress_of_a_stream(void **state) {
   (void)state;
   bool refused = false;
-  rs_begin(0);
-  kin__listwatch_use_streams(&rs.listwatch, &refused);
-  rs_input(KIN__INPUT_START);
+  lw_begin(0);
+  kin__listwatch_use_streams(&lw.listwatch, &refused);
+  lw_input(KIN__INPUT_START);
   kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
   for (int i = 0; i < 2; i++) {
-    rs_input(KIN__INPUT_HEAD);
-    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
-    rs_input(KIN__INPUT_APPLIED);
-    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
-    rs.now_ms += 60000;
+    lw_input(KIN__INPUT_HEAD);
+    kin__listwatch_step(&lw.listwatch, &all, lw.now_ms, &lw.actions);
+    lw_input(KIN__INPUT_APPLIED);
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
+    lw.now_ms += 60000;
     expire();
     wait();
-    assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(rs.actions.version, "10");
-    rs_input(KIN__INPUT_HEAD);
-    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
-    assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(rs.actions.version, "");
-    assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
-                rs.actions.drop_stage);
+    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.version, "10");
+    lw_input(KIN__INPUT_HEAD);
+    kin__listwatch_step(&lw.listwatch, &all, lw.now_ms, &lw.actions);
+    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.version, "");
+    assert_true(lw.actions.cancel_request && lw.actions.stop_timer &&
+                lw.actions.drop_stage);
   }
-  rs_begin(0);
+  lw_begin(0);
 }
 
 /* A server that takes no match is asked for the newest there is. */
 static void test_match_is_refused(void **state) {
   (void)state;
   for (int status = 400; status <= 422; status += 22) {
-    rs_begin(10);
-    rs_list_and_watch("10");
+    lw_begin(10);
+    lw_list_and_watch("10");
     for (int i = 0; i < 2; i++) {
       expire();
       wait();
       assert_list("10", "NotOlderThan", 10);
-      rs_fail(rs_status(status, ""));
-      assert_true(rs.actions.report);
+      lw_fail(lw_status(status, ""));
+      assert_true(lw.actions.report);
       assert_list("", "", 10);
-      rs_page("10", "");
+      lw_page("10", "");
       apply("10");
-      rs_input(KIN__INPUT_HEAD);
+      lw_input(KIN__INPUT_HEAD);
     }
   }
 }
@@ -177,60 +177,60 @@ static void test_match_is_refused(void **state) {
 static void test_never_watched_again(void **state) {
   (void)state;
   kin__random random = {4242};
-  const kin__failure losing[] = {rs_status(410, "Expired"), rs_too_large(),
-                                 rs_status(400, "BadRequest"),
-                                 rs_status(500, "StorageReadError")};
+  const kin__failure losing[] = {lw_status(410, "Expired"), lw_too_large(),
+                                 lw_status(400, "BadRequest"),
+                                 lw_status(500, "StorageReadError")};
   static const char *const versions[] = {"8", "9", "10", "11", "x", ""};
   for (int run = 0; run < 3000; run++) {
-    rs_begin(run % 2 == 0 ? 0 : 10);
+    lw_begin(run % 2 == 0 ? 0 : 10);
     char lost[KIN__VERSION_SIZE] = "";
     bool is_consistent = false;
-    rs_input(KIN__INPUT_START);
+    lw_input(KIN__INPUT_START);
     for (int i = 0; i < 80; i++) {
-      if (rs.actions.request == KIN__REQUEST_LIST && rs.actions.token == NULL) {
-        is_consistent = rs.actions.version[0] == '\0';
+      if (lw.actions.request == KIN__REQUEST_LIST && lw.actions.token == NULL) {
+        is_consistent = lw.actions.version[0] == '\0';
       }
-      if (rs.actions.request == KIN__REQUEST_WATCH && lost[0] != '\0') {
+      if (lw.actions.request == KIN__REQUEST_WATCH && lost[0] != '\0') {
         assert_true(is_consistent ||
-                    !kin__version_reaches(lost, rs.actions.version));
+                    !kin__version_reaches(lost, lw.actions.version));
         lost[0] = '\0';
       }
       kin__failure failure = losing[kin__random_below(&random, 4)];
       const char *version = versions[kin__random_below(&random, 6)];
-      rs.now_ms += kin__random_below(&random, 3000);
-      kin__listwatch_state before = rs.listwatch.state;
+      lw.now_ms += kin__random_below(&random, 3000);
+      kin__listwatch_state before = lw.listwatch.state;
       char position[KIN__VERSION_SIZE];
-      memcpy(position, rs.listwatch.version, sizeof position);
+      memcpy(position, lw.listwatch.version, sizeof position);
       switch (before) {
       case KIN__LISTWATCH_LISTING:
         if (kin__random_below(&random, 4) == 0) {
-          rs_fail(failure);
+          lw_fail(failure);
         } else {
-          rs_page(version, kin__random_below(&random, 3) == 0 ? "more" : "");
+          lw_page(version, kin__random_below(&random, 3) == 0 ? "more" : "");
         }
         break;
       case KIN__LISTWATCH_APPLYING:
-        rs_input(KIN__INPUT_APPLIED);
+        lw_input(KIN__INPUT_APPLIED);
         break;
       case KIN__LISTWATCH_WAITING:
-        rs_input(KIN__INPUT_TIMER);
+        lw_input(KIN__INPUT_TIMER);
         break;
       case VERIFYING:
-        rs_page(version, "");
+        lw_page(version, "");
         break;
       case OPENING:
         if (kin__random_below(&random, 2) == 0) {
-          rs_fail(failure);
+          lw_fail(failure);
         } else {
-          rs_input(KIN__INPUT_HEAD);
+          lw_input(KIN__INPUT_HEAD);
         }
         break;
       default:
-        rs_error_event(failure);
+        lw_error_event(failure);
         break;
       }
-      if (rs.listwatch.after_wait == LISTING && before != LISTING &&
-          rs.listwatch.state == KIN__LISTWATCH_WAITING) {
+      if (lw.listwatch.after_wait == LISTING && before != LISTING &&
+          lw.listwatch.state == KIN__LISTWATCH_WAITING) {
         memcpy(lost, position, sizeof lost);
       }
     }
@@ -243,24 +243,24 @@ static void test_never_watched_again(void **state) {
  * so each wait is as short as the first, whatever series there were before. */
 static void test_restarts_within_minutes(void **state) {
   (void)state;
-  rs_list_and_watch("10");
+  lw_list_and_watch("10");
   for (int i = 1; i < 20; i++) {
-    rs.now_ms += 10000;
-    rs_fail(rs_broken());
+    lw.now_ms += 10000;
+    lw_fail(lw_broken());
     for (int n = 0; n < 4; n++) {
-      rs_fail(rs_status(500, "InternalError"));
+      lw_fail(lw_status(500, "InternalError"));
       wait();
     }
-    rs_page("10", "");
-    rs_assert_watch("10");
-    rs_fail(rs_status(410, "Expired"));
-    rs_assert_wait(LISTING, 800);
+    lw_page("10", "");
+    lw_assert_watch("10");
+    lw_fail(lw_status(410, "Expired"));
+    lw_assert_wait(LISTING, 800);
     wait();
-    rs_page("10", "");
+    lw_page("10", "");
     assert_list("", "", 0);
-    rs_page("10", "");
+    lw_page("10", "");
     apply("10");
-    rs_input(KIN__INPUT_HEAD);
+    lw_input(KIN__INPUT_HEAD);
   }
 }
 
@@ -269,29 +269,29 @@ static void test_restarts_within_minutes(void **state) {
 static void test_grows_without_progress(void **state) {
   (void)state;
   static const uint64_t series[] = {800, 1600, 3200, 6400, 12800, 25600, 30000};
-  rs_list_and_open("10");
+  lw_list_and_open("10");
   for (int round = 0; round < 2; round++) {
     for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
-      rs_input(KIN__INPUT_HEAD);
-      rs.now_ms += 999;
+      lw_input(KIN__INPUT_HEAD);
+      lw.now_ms += 999;
       expire();
-      rs_assert_wait(LISTING, series[i]);
-      rs_input(KIN__INPUT_TIMER); /* no time passes: one series */
-      rs_page("10", "");
+      lw_assert_wait(LISTING, series[i]);
+      lw_input(KIN__INPUT_TIMER); /* no time passes: one series */
+      lw_page("10", "");
       assert_list("", "", 0);
-      rs_page("10", "");
+      lw_page("10", "");
       apply("10");
     }
-    rs_input(KIN__INPUT_HEAD);
-    rs.now_ms += 5000;
+    lw_input(KIN__INPUT_HEAD);
+    lw.now_ms += 5000;
     expire();
-    rs_assert_wait(LISTING, 800);
-    rs_input(KIN__INPUT_TIMER);
-    rs_page("10", "");
-    rs_page("10", "");
+    lw_assert_wait(LISTING, 800);
+    lw_input(KIN__INPUT_TIMER);
+    lw_page("10", "");
+    lw_page("10", "");
     apply("10");
-    kin__backoff_init(&rs.listwatch.backoffs[KIN__BACKOFF_LOST],
-                      KIN__BACKOFF_LOST, rs.now_ms);
+    kin__backoff_init(&lw.listwatch.backoffs[KIN__BACKOFF_LOST],
+                      KIN__BACKOFF_LOST, lw.now_ms);
   }
 }
 
@@ -299,15 +299,15 @@ static void test_grows_without_progress(void **state) {
  * list each second. */
 static void test_lists_keep_their_distance(void **state) {
   (void)state;
-  rs_list_and_open("10");
-  uint64_t last_ms = rs.now_ms;
+  lw_list_and_open("10");
+  uint64_t last_ms = lw.now_ms;
   for (int i = 0; i < 20; i++) {
     hold_and_expire(1000);
     wait();
-    assert_in_range(rs.now_ms - last_ms, 5000, 7000);
-    last_ms = rs.now_ms;
-    rs_page("10", "");
-    rs_page("10", "");
+    assert_in_range(lw.now_ms - last_ms, 5000, 7000);
+    last_ms = lw.now_ms;
+    lw_page("10", "");
+    lw_page("10", "");
     apply("10");
   }
 }
@@ -318,26 +318,26 @@ static void test_lists_keep_their_distance(void **state) {
  * whatever the refusal says. */
 static void test_refused_for_long(void **state) {
   (void)state;
-  kin__failure put_off[] = {rs_status(429, ""), rs_status(503, "")};
+  kin__failure put_off[] = {lw_status(429, ""), lw_status(503, "")};
   put_off[0].retry_after_s = put_off[1].retry_after_s = 1;
   const kin__failure failures[] = {
-      rs_status(401, ""), rs_status(403, ""), rs_status(404, ""),
-      put_off[0],         put_off[1],         rs_status(429, ""),
-      rs_status(500, ""), rs_status(503, ""), rs_status(504, "")};
+      lw_status(401, ""), lw_status(403, ""), lw_status(404, ""),
+      put_off[0],         put_off[1],         lw_status(429, ""),
+      lw_status(500, ""), lw_status(503, ""), lw_status(504, "")};
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
     for (int has_position = 0; has_position < 2; has_position++) {
-      rs_begin(0);
-      rs_list_and_watch("10");
+      lw_begin(0);
+      lw_list_and_watch("10");
       if (has_position) {
-        rs.now_ms += 5000;
-        rs_fail(rs_broken()); /* VERIFYING */
+        lw.now_ms += 5000;
+        lw_fail(lw_broken()); /* VERIFYING */
       } else {
         hold_and_expire(5000);
         wait();
       }
       for (int n = 0; n < 40; n++) {
-        rs_fail(failures[i]);
-        assert_in_range(rs.actions.timer_ms, 800, 9999);
+        lw_fail(failures[i]);
+        assert_in_range(lw.actions.timer_ms, 800, 9999);
         wait();
       }
     }
@@ -347,11 +347,11 @@ static void test_refused_for_long(void **state) {
 /* Nobody knows whether it will ever be let in: as in client-go. */
 static void test_refused_from_the_beginning(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
+  lw_input(KIN__INPUT_START);
   for (uint64_t base_ms = 800; base_ms < 30000; base_ms *= 2) {
-    rs_fail(rs_status(403, "Forbidden"));
-    rs_assert_wait(LISTING, base_ms);
-    rs_input(KIN__INPUT_TIMER);
+    lw_fail(lw_status(403, "Forbidden"));
+    lw_assert_wait(LISTING, base_ms);
+    lw_input(KIN__INPUT_TIMER);
   }
 }
 
@@ -360,22 +360,22 @@ static void test_refused_from_the_beginning(void **state) {
 static void test_lost_behind_a_refused_verify(void **state) {
   (void)state;
   for (uint64_t refused_ms = 2000; refused_ms < 300000; refused_ms += 3000) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs.now_ms += 300000;
-    rs_fail(rs_broken());
-    uint64_t until_ms = rs.now_ms + refused_ms;
-    while (rs.now_ms < until_ms) {
-      assert_int_equal(rs.listwatch.state, VERIFYING);
-      rs_fail(rs_status(403, "Forbidden"));
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw.now_ms += 300000;
+    lw_fail(lw_broken());
+    uint64_t until_ms = lw.now_ms + refused_ms;
+    while (lw.now_ms < until_ms) {
+      assert_int_equal(lw.listwatch.state, VERIFYING);
+      lw_fail(lw_status(403, "Forbidden"));
       wait();
     }
-    rs_page("10", "");
-    rs_fail(rs_status(410, "Expired"));
+    lw_page("10", "");
+    lw_fail(lw_status(410, "Expired"));
     wait();
-    rs_page("12", "");
+    lw_page("12", "");
     apply("12");
-    assert_true(rs.now_ms - until_ms < 10000 + 1600);
+    assert_true(lw.now_ms - until_ms < 10000 + 1600);
   }
 }
 
@@ -387,25 +387,25 @@ static void test_no_position(void **state) {
   (void)state;
   static const char *const versions[] = {"", "0"};
   for (size_t i = 0; i < 2; i++) {
-    rs_begin(0);
-    rs_input(KIN__INPUT_START);
+    lw_begin(0);
+    lw_input(KIN__INPUT_START);
     assert_list("0", "", 500);
     for (int n = 0; n < 3; n++) {
-      rs_page(versions[i], "");
-      rs_input(KIN__INPUT_APPLIED);
-      rs_assert_watch(versions[i]);
-      rs_input(KIN__INPUT_HEAD);
-      rs_saw(KIN__DECODED_ADDED, "40");
+      lw_page(versions[i], "");
+      lw_input(KIN__INPUT_APPLIED);
+      lw_assert_watch(versions[i]);
+      lw_input(KIN__INPUT_HEAD);
+      lw_saw(KIN__DECODED_ADDED, "40");
       if (n == 1) {
-        rs_saw(KIN__DECODED_MODIFIED, "41"); /* which says nothing of a list */
+        lw_saw(KIN__DECODED_MODIFIED, "41"); /* which says nothing of a list */
       }
-      rs.now_ms += 300000;
+      lw.now_ms += 300000;
       if (n < 2) {
-        rs_watch_ends(0);
-        assert_false(rs.actions.report);
+        lw_watch_ends(0);
+        assert_false(lw.actions.report);
       } else {
-        rs_fail(rs_broken());
-        assert_true(rs.actions.report);
+        lw_fail(lw_broken());
+        assert_true(lw.actions.report);
       }
       assert_list("", "", 500);
     }
@@ -416,26 +416,26 @@ static void test_no_position(void **state) {
 static void test_no_position_at_once(void **state) {
   (void)state;
   for (int way = 0; way < 5; way++) {
-    rs_begin(0);
-    rs_input(KIN__INPUT_START);
+    lw_begin(0);
+    lw_input(KIN__INPUT_START);
     for (int n = 0; n < 3; n++) {
-      rs_page("", "");
-      rs_input(KIN__INPUT_APPLIED);
-      uint64_t listed_ms = rs.now_ms;
+      lw_page("", "");
+      lw_input(KIN__INPUT_APPLIED);
+      uint64_t listed_ms = lw.now_ms;
       if (way > 0) {
-        rs_input(KIN__INPUT_HEAD);
-        rs.now_ms += way == 4 ? 0 : 1000;
+        lw_input(KIN__INPUT_HEAD);
+        lw.now_ms += way == 4 ? 0 : 1000;
       }
       if (way == 1 || way == 4) {
-        rs_watch_ends(0);
+        lw_watch_ends(0);
       } else if (way == 2) {
-        rs_input(KIN__INPUT_TIMER);
+        lw_input(KIN__INPUT_TIMER);
       } else {
-        rs_fail(way == 0 ? rs_status(503, "") : rs_broken());
+        lw_fail(way == 0 ? lw_status(503, "") : lw_broken());
       }
       wait();
       assert_list("", "", 500);
-      uint64_t gap_ms = rs.now_ms - listed_ms;
+      uint64_t gap_ms = lw.now_ms - listed_ms;
       assert_true(gap_ms >= (way == 0 || way == 4 ? 800 : 5000));
     }
   }
@@ -467,29 +467,29 @@ static void test_verify_without_a_position(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
     if (i == 0) {
-      rs_begin(0);
-      rs_input(KIN__INPUT_START);
+      lw_begin(0);
+      lw_input(KIN__INPUT_START);
     }
-    rs_page("", "");
-    rs_input(KIN__INPUT_APPLIED);
-    rs_input(KIN__INPUT_HEAD);
-    rs.now_ms += 60000;
-    rs_verify("");
+    lw_page("", "");
+    lw_input(KIN__INPUT_APPLIED);
+    lw_input(KIN__INPUT_HEAD);
+    lw.now_ms += 60000;
+    lw_verify("");
     int code;
-    assert_true(kin__listwatch_take_verdict(&rs.listwatch, &code));
+    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
     assert_int_equal(code, KIN_ENOTSUP);
-    assert_false(kin__listwatch_take_verdict(&rs.listwatch, &code));
-    assert_true(rs.actions.cancel_request && rs.actions.stop_timer);
-    assert_false(rs.actions.report);
+    assert_false(kin__listwatch_take_verdict(&lw.listwatch, &code));
+    assert_true(lw.actions.cancel_request && lw.actions.stop_timer);
+    assert_false(lw.actions.report);
     assert_list("", "", 500);
   }
-  rs_page("7", ""); /* it has learnt it */
+  lw_page("7", ""); /* it has learnt it */
   apply("7");
-  rs_input(KIN__INPUT_HEAD);
-  rs_saw(KIN__DECODED_MODIFIED, "8");
-  rs.now_ms += 60000;
-  rs_watch_ends(0);
-  rs_assert_watch("8");
+  lw_input(KIN__INPUT_HEAD);
+  lw_saw(KIN__DECODED_MODIFIED, "8");
+  lw.now_ms += 60000;
+  lw_watch_ends(0);
+  lw_assert_watch("8");
 }
 
 /* The lists had one, and the one that is asked for has none. */
@@ -497,19 +497,19 @@ static void test_verify_finds_no_version(void **state) {
   (void)state;
   static const char *const versions[] = {"", "0"};
   for (size_t i = 0; i < 2; i++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
-    rs_page(versions[i], "");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
+    lw_page(versions[i], "");
     int code;
-    assert_true(kin__listwatch_take_verdict(&rs.listwatch, &code));
+    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
     assert_int_equal(code, KIN_ENOTSUP);
-    rs_assert_watch("10");
-    assert_in_range(rs.actions.timeout_s, 300, 599);
+    lw_assert_watch("10");
+    assert_in_range(lw.actions.timeout_s, 300, 599);
   }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -16,36 +16,36 @@
 
 static int verdict(void) {
   int code;
-  return kin__listwatch_take_verdict(&rs.listwatch, &code) ? code : NONE;
+  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
 }
 
 /* Once, and not again. */
 static void assert_verdict(int code) {
   assert_int_equal(verdict(), code);
   assert_int_equal(verdict(), NONE);
-  assert_false(rs.listwatch.verify.is_open);
+  assert_false(lw.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
   assert_int_equal(verdict(), NONE);
-  assert_true(rs.listwatch.verify.is_open);
+  assert_true(lw.listwatch.verify.is_open);
 }
 
 /* Up to the watch that follows a list at the target, on connection 5. */
 static void open_after_proof(uint64_t watch_connection) {
-  rs_assert_proof("20");
-  rs_page_on(5, "21");
-  rs_assert_watch("10");
-  assert_int_equal(rs.actions.timeout_s, 3);
-  rs_head_on(watch_connection);
+  lw_assert_proof("20");
+  lw_page_on(5, "21");
+  lw_assert_watch("10");
+  assert_int_equal(lw.actions.timeout_s, 3);
+  lw_head_on(watch_connection);
 }
 
 static void begin_proof(uint64_t watch_connection) {
-  rs_begin(0);
-  rs_list_and_watch("10");
-  rs_verify("");
-  rs_assert_verify("");
-  rs_page_on(4, "20");
+  lw_begin(0);
+  lw_list_and_watch("10");
+  lw_verify("");
+  lw_assert_verify("");
+  lw_page_on(4, "20");
   open_after_proof(watch_connection);
 }
 
@@ -54,25 +54,25 @@ static void test_nothing_was_left(void **state) {
   (void)state;
   begin_proof(5);
   assert_open();
-  rs.now_ms += 3000;
-  rs_watch_ends(3000);
+  lw.now_ms += 3000;
+  lw_watch_ends(3000);
   assert_verdict(0);
-  assert_string_equal(rs.listwatch.verify.target, "20");
-  assert_string_equal(rs.listwatch.version, "10");
-  assert_false(rs.actions.report);
-  rs_assert_watch("10");
-  assert_in_range(rs.actions.timeout_s, 300, 599);
+  assert_string_equal(lw.listwatch.verify.target, "20");
+  assert_string_equal(lw.listwatch.version, "10");
+  assert_false(lw.actions.report);
+  lw_assert_watch("10");
+  assert_in_range(lw.actions.timeout_s, 300, 599);
 }
 
 /* What came before it fell silent is no matter. */
 static void test_little_was_left(void **state) {
   (void)state;
   begin_proof(5);
-  rs_saw(KIN__DECODED_MODIFIED, "15");
-  rs.now_ms += 3000;
-  rs_watch_ends(1000);
+  lw_saw(KIN__DECODED_MODIFIED, "15");
+  lw.now_ms += 3000;
+  lw_watch_ends(1000);
   assert_verdict(0);
-  rs_assert_watch("15");
+  lw_assert_watch("15");
 }
 
 typedef struct flaw {
@@ -101,18 +101,18 @@ static void test_no_proof(void **state) {
       if (n > 0) {
         open_after_proof(f->connection);
       }
-      rs.now_ms += f->age_ms;
+      lw.now_ms += f->age_ms;
       if (f->is_ended_here) {
-        rs_input(KIN__INPUT_TIMER);
+        lw_input(KIN__INPUT_TIMER);
       } else if (f->is_broken) {
-        rs_fail(rs_broken());
+        lw_fail(lw_broken());
       } else {
-        rs_watch_ends(f->quiet_ms);
+        lw_watch_ends(f->quiet_ms);
       }
     }
     assert_verdict(KIN_EGONE);
-    assert_true(rs.actions.lost_verify);
-    rs_assert_list("", 500);
+    assert_true(lw.actions.lost_verify);
+    lw_assert_list("", 500);
   }
 }
 
@@ -120,12 +120,12 @@ static void test_no_proof(void **state) {
 static void test_second_proof(void **state) {
   (void)state;
   begin_proof(6);
-  rs.now_ms += 3000;
-  rs_watch_ends(3000);
+  lw.now_ms += 3000;
+  lw_watch_ends(3000);
   assert_open();
   open_after_proof(5);
-  rs.now_ms += 3000;
-  rs_watch_ends(3000);
+  lw.now_ms += 3000;
+  lw_watch_ends(3000);
   assert_verdict(0);
 }
 
@@ -133,27 +133,27 @@ static void test_second_proof(void **state) {
  * nothing; nor does one that is refused. */
 static void test_no_proving_list(void **state) {
   (void)state;
-  const kin__failure refusals[] = {rs_too_large(), rs_status(400, "BadRequest"),
-                                   rs_status(422, "Invalid"),
-                                   rs_status(403, "Forbidden")};
+  const kin__failure refusals[] = {lw_too_large(), lw_status(400, "BadRequest"),
+                                   lw_status(422, "Invalid"),
+                                   lw_status(403, "Forbidden")};
   for (size_t i = 0; i < 2 + sizeof refusals / sizeof refusals[0]; i++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
-    rs_page_on(5, "20");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
+    lw_page_on(5, "20");
     for (int n = 0; n < 2; n++) {
-      rs_assert_proof("20");
+      lw_assert_proof("20");
       if (i < 2) {
-        rs_page_on(i == 0 ? 0 : 5, i == 0 ? "20" : "19");
+        lw_page_on(i == 0 ? 0 : 5, i == 0 ? "20" : "19");
       } else {
-        rs_fail(refusals[i - 2]);
+        lw_fail(refusals[i - 2]);
       }
       assert_open();
-      assert_false(rs.actions.report);
-      rs_assert_watch("10");
-      rs_head_on(5);
-      rs.now_ms += 3000;
-      rs_watch_ends(3000);
+      assert_false(lw.actions.report);
+      lw_assert_watch("10");
+      lw_head_on(5);
+      lw.now_ms += 3000;
+      lw_watch_ends(3000);
     }
     assert_verdict(KIN_EGONE);
   }
@@ -162,25 +162,25 @@ static void test_no_proving_list(void **state) {
 /* The server's trouble is waited for, and the list made again. */
 static void test_proof_is_retried(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_verify("");
-  rs_page_on(5, "20");
-  rs_fail(rs_status(500, ""));
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-  rs_input(KIN__INPUT_TIMER);
+  lw_list_and_watch("10");
+  lw_verify("");
+  lw_page_on(5, "20");
+  lw_fail(lw_status(500, ""));
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_input(KIN__INPUT_TIMER);
   open_after_proof(5);
-  rs.now_ms += 3000;
-  rs_watch_ends(3000);
+  lw.now_ms += 3000;
+  lw_watch_ends(3000);
   assert_verdict(0);
   /* It is over: an ordinary watch proves nothing, and is none. */
-  rs_head_on(5);
-  rs.now_ms += 300000;
-  rs_watch_ends(300000);
+  lw_head_on(5);
+  lw.now_ms += 300000;
+  lw_watch_ends(300000);
   assert_int_equal(verdict(), NONE);
-  rs_assert_verify("10");
+  lw_assert_verify("10");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -21,42 +21,42 @@
 static void test_stop_from_every_state(void **state) {
   (void)state;
   for (int depth = 0; depth < 7; depth++) {
-    rs_begin(0);
+    lw_begin(0);
     if (depth >= 1) {
-      rs_input(KIN__INPUT_START);
+      lw_input(KIN__INPUT_START);
     }
     if (depth >= 2) {
-      rs_page("10", "");
+      lw_page("10", "");
     }
     if (depth >= 3) {
-      rs_input(KIN__INPUT_APPLIED);
+      lw_input(KIN__INPUT_APPLIED);
     }
     if (depth >= 4) {
-      rs_input(KIN__INPUT_HEAD);
+      lw_input(KIN__INPUT_HEAD);
     }
     if (depth == 5) {
-      rs.now_ms += 5000;
-      rs_input(KIN__INPUT_WATCH_ENDED);
-      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_VERIFYING);
+      lw.now_ms += 5000;
+      lw_input(KIN__INPUT_WATCH_ENDED);
+      assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_VERIFYING);
     }
     if (depth == 6) {
-      rs_fail(rs_broken());
-      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
+      lw_fail(lw_broken());
+      assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
     }
-    rs_input(KIN__INPUT_STOP);
-    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_STOPPED);
-    assert_true(rs.actions.cancel_request && rs.actions.stop_timer &&
-                rs.actions.drop_stage);
-    kin__failure failure = rs_broken();
+    lw_input(KIN__INPUT_STOP);
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_STOPPED);
+    assert_true(lw.actions.cancel_request && lw.actions.stop_timer &&
+                lw.actions.drop_stage);
+    kin__failure failure = lw_broken();
     for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
       kin__listwatch_input in = {.type = (kin__listwatch_input_type)type,
                                  .version = "1",
                                  .token = "t",
                                  .failure = &failure};
-      kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+      kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
       kin__listwatch_actions none = {0};
-      assert_memory_equal(&rs.actions, &none, sizeof none);
-      assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_STOPPED);
+      assert_memory_equal(&lw.actions, &none, sizeof none);
+      assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_STOPPED);
     }
   }
 }
@@ -67,10 +67,10 @@ static void test_random_inputs_keep_the_invariants(void **state) {
   (void)state;
   kin__random random = {99};
   const kin__failure failures[] = {
-      rs_broken(), rs_too_large(), rs_status(410, "Expired"),
-      rs_status(429, "TooManyRequests"), rs_status(500, "InternalError")};
+      lw_broken(), lw_too_large(), lw_status(410, "Expired"),
+      lw_status(429, "TooManyRequests"), lw_status(500, "InternalError")};
   for (int run = 0; run < 2000; run++) {
-    rs_begin(0);
+    lw_begin(0);
     for (int i = 0; i < 60; i++) {
       kin__listwatch_input in = {
           .type = (kin__listwatch_input_type)kin__random_below(
@@ -81,19 +81,19 @@ static void test_random_inputs_keep_the_invariants(void **state) {
       if (in.type == KIN__INPUT_STOP && kin__random_below(&random, 20) != 0) {
         continue;
       }
-      rs.now_ms += kin__random_below(&random, 3000);
-      kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+      lw.now_ms += kin__random_below(&random, 3000);
+      kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
       int code;
-      (void)kin__listwatch_take_verdict(&rs.listwatch, &code);
-      bool has_request = rs.listwatch.state == KIN__LISTWATCH_LISTING ||
-                         rs.listwatch.state == KIN__LISTWATCH_OPENING ||
-                         rs.listwatch.state == KIN__LISTWATCH_VERIFYING;
-      if (rs.actions.request != KIN__REQUEST_NONE) {
+      (void)kin__listwatch_take_verdict(&lw.listwatch, &code);
+      bool has_request = lw.listwatch.state == KIN__LISTWATCH_LISTING ||
+                         lw.listwatch.state == KIN__LISTWATCH_OPENING ||
+                         lw.listwatch.state == KIN__LISTWATCH_VERIFYING;
+      if (lw.actions.request != KIN__REQUEST_NONE) {
         assert_true(has_request);
       }
-      if (rs.actions.start_timer) {
-        assert_true(rs.listwatch.state == KIN__LISTWATCH_WAITING ||
-                    rs.listwatch.state == KIN__LISTWATCH_WATCHING);
+      if (lw.actions.start_timer) {
+        assert_true(lw.listwatch.state == KIN__LISTWATCH_WAITING ||
+                    lw.listwatch.state == KIN__LISTWATCH_WATCHING);
       }
     }
   }
@@ -103,24 +103,24 @@ static void test_random_inputs_keep_the_invariants(void **state) {
 
 static void step_with(kin__listwatch_input_type type, const char *version) {
   kin__listwatch_input in = {.type = type, .version = version, .token = ""};
-  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
 }
 
 static void end_after_2_s(void) {
-  rs.now_ms += 2000;
-  rs_input(KIN__INPUT_WATCH_ENDED);
+  lw.now_ms += 2000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
 }
 
 static void fail_after_2_s(void) {
-  rs.now_ms += 2000;
-  rs_fail(rs_broken());
+  lw.now_ms += 2000;
+  lw_fail(lw_broken());
 }
 
 static void apply_failed(void) {
-  kin__failure failure = rs_broken();
+  kin__failure failure = lw_broken();
   kin__listwatch_input in = {.type = KIN__INPUT_APPLY_FAILED,
                              .failure = &failure};
-  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
 }
 
 /* One input by its letter; small ones are those of the same thing that go
@@ -128,61 +128,61 @@ static void apply_failed(void) {
 static void take(char letter) {
   switch (letter) {
   case 'S':
-    rs_input(KIN__INPUT_START);
+    lw_input(KIN__INPUT_START);
     return;
   case 'Q':
-    rs_input(KIN__INPUT_STOP);
+    lw_input(KIN__INPUT_STOP);
     return;
   case 'H':
-    rs_input(KIN__INPUT_HEAD);
+    lw_input(KIN__INPUT_HEAD);
     return;
   case 'P': /* a whole list */
-    rs_page("10", "");
+    lw_page("10", "");
     return;
   case 'N': /* a page, of which there are more */
-    rs_page("10", "more");
+    lw_page("10", "more");
     return;
   case 'b': /* a list from before a restore */
-    rs_page("5", "");
+    lw_page("5", "");
     return;
   case 'R':
     step_with(KIN__INPUT_STREAMED, "10");
     return;
   case 'A':
-    rs_input(KIN__INPUT_APPLIED);
+    lw_input(KIN__INPUT_APPLIED);
     return;
   case 'a':
     apply_failed();
     return;
   case 'M':
-    rs_saw(KIN__DECODED_MODIFIED, "11");
+    lw_saw(KIN__DECODED_MODIFIED, "11");
     return;
   case 'E':
     end_after_2_s();
     return;
   case 'x':
-    rs_fail(rs_broken());
+    lw_fail(lw_broken());
     return;
   case 'X':
     fail_after_2_s();
     return;
   case 'm': /* refused as malformed */
-    rs_fail(rs_status(400, "BadRequest"));
+    lw_fail(lw_status(400, "BadRequest"));
     return;
   case 'u': /* unavailable */
-    rs_fail(rs_status(503, "ServiceUnavailable"));
+    lw_fail(lw_status(503, "ServiceUnavailable"));
     return;
   case 'g':
-    rs_error_event(rs_status(410, "Expired"));
+    lw_error_event(lw_status(410, "Expired"));
     return;
   case 'T':
-    rs_input(KIN__INPUT_TIMER);
+    lw_input(KIN__INPUT_TIMER);
     return;
   case 'V':
-    rs_verify("30");
+    lw_verify("30");
     return;
   case 'v':
-    rs_verify("");
+    lw_verify("");
     return;
   default:
     fail_msg("no letter '%c'", letter);
@@ -254,13 +254,13 @@ static const row rows[] = {
 
 static void begin_as(kind what, bool *refused) {
   static const kin__list_once once = {.version = "", .version_match = ""};
-  rs_begin(0);
+  lw_begin(0);
   if (what == STREAMS) {
-    kin__listwatch_use_streams(&rs.listwatch, refused);
+    kin__listwatch_use_streams(&lw.listwatch, refused);
   } else if (what == ONLY_WATCHES) {
-    kin__listwatch_watch_only(&rs.listwatch, "1", 0, false);
+    kin__listwatch_watch_only(&lw.listwatch, "1", 0, false);
   } else if (what == ONLY_LISTS) {
-    kin__listwatch_list_only(&rs.listwatch, &once);
+    kin__listwatch_list_only(&lw.listwatch, &once);
   }
 }
 
@@ -271,13 +271,13 @@ static void check(const row *r) {
   for (size_t i = 0; i < last; i++) {
     take(r->inputs[i]);
   }
-  kin__listwatch_state from = rs.listwatch.state;
+  kin__listwatch_state from = lw.listwatch.state;
   take(r->inputs[last]);
-  if (from != r->from || rs.listwatch.state != r->to) {
+  if (from != r->from || lw.listwatch.state != r->to) {
     fail_msg("\"%s\": %s -> %s", r->inputs, kin__listwatch_state_name(from),
-             kin__listwatch_state_name(rs.listwatch.state));
+             kin__listwatch_state_name(lw.listwatch.state));
   }
-  rs_begin(0);
+  lw_begin(0);
 }
 
 static bool has_row(int from, int to) {
@@ -309,7 +309,7 @@ static void test_transition_table(void **state) {
   }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

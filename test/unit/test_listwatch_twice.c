@@ -141,9 +141,9 @@ static void note_version(const char *version) {
 
 /* All that the last input had done. */
 static void note_actions(char letter) {
-  const kin__listwatch_actions *a = &rs.actions;
+  const kin__listwatch_actions *a = &lw.actions;
   note("%c %s%s%s%s%s%s%s%s%s%s", letter,
-       kin__listwatch_state_name(rs.listwatch.state),
+       kin__listwatch_state_name(lw.listwatch.state),
        a->cancel_request ? " cancel" : "", a->stop_timer ? " stop" : "",
        a->drop_stage ? " drop" : "", a->hold_request ? " hold" : "",
        a->apply_stage ? " apply" : "", a->continue_request ? " continue" : "",
@@ -160,30 +160,30 @@ static void note_actions(char letter) {
     timer_ms = a->timer_ms;
   }
   int code;
-  if (kin__listwatch_take_verdict(&rs.listwatch, &code)) {
+  if (kin__listwatch_take_verdict(&lw.listwatch, &code)) {
     note(" verdict %d", code);
   }
-  note(" failures %u\n", rs.listwatch.failures);
+  note(" failures %u\n", lw.listwatch.failures);
 }
 
 static void step_with(kin__listwatch_input_type type, unsigned offset,
                       const char *token, uint64_t connection) {
   char version[16];
   snprintf(version, sizeof version, "%u", base + offset);
-  kin__failure failure = rs_status(500, "");
+  kin__failure failure = lw_status(500, "");
   kin__listwatch_input in = {.type = type,
                              .version = version,
                              .token = token,
                              .failure = &failure,
                              .connection = connection};
-  kin__listwatch_step(&rs.listwatch, &in, rs.now_ms, &rs.actions);
+  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
 }
 
 static void saw(kin__decoded_type type, unsigned offset) {
   char version[16];
   snprintf(version, sizeof version, "%u", base + offset);
-  rs_saw(type, version);
-  rs.actions = (kin__listwatch_actions){0};
+  lw_saw(type, version);
+  lw.actions = (kin__listwatch_actions){0};
 }
 
 static kin__failure undecodable(void) {
@@ -192,7 +192,7 @@ static kin__failure undecodable(void) {
 }
 
 static kin__failure put_off(void) {
-  kin__failure failure = rs_status(429, "");
+  kin__failure failure = lw_status(429, "");
   failure.retry_after_s = 2;
   return failure;
 }
@@ -206,51 +206,51 @@ static kin__failure no_http(void) {
 static void take_failure(char letter) {
   switch (letter) {
   case 'X':
-    rs.now_ms += 2000;
-    rs_fail(rs_broken());
+    lw.now_ms += 2000;
+    lw_fail(lw_broken());
     return;
   case 'x':
-    rs_fail(rs_broken());
+    lw_fail(lw_broken());
     return;
   case 'u':
-    rs_fail(rs_status(503, "ServiceUnavailable"));
+    lw_fail(lw_status(503, "ServiceUnavailable"));
     return;
   case 'f':
-    rs_fail(rs_status(403, "Forbidden"));
+    lw_fail(lw_status(403, "Forbidden"));
     return;
   case 'l':
-    rs_fail(rs_status(429, "TooManyRequests"));
+    lw_fail(lw_status(429, "TooManyRequests"));
     return;
   case 'w':
-    rs_fail(put_off());
+    lw_fail(put_off());
     return;
   case 'n':
-    rs_fail(rs_status(404, "NotFound"));
+    lw_fail(lw_status(404, "NotFound"));
     return;
   case 'm':
-    rs_fail(rs_status(400, "BadRequest"));
+    lw_fail(lw_status(400, "BadRequest"));
     return;
   case 't':
-    rs_fail(rs_too_large());
+    lw_fail(lw_too_large());
     return;
   case 'd':
-    rs_fail(undecodable());
+    lw_fail(undecodable());
     return;
   case 'Y':
-    rs_fail(no_http());
+    lw_fail(no_http());
     return;
   case 'G':
-    rs_fail(rs_status(410, "Expired"));
+    lw_fail(lw_status(410, "Expired"));
     return;
   case 'g':
-    rs.now_ms += 10000;
-    rs_error_event(rs_status(410, "Expired"));
+    lw.now_ms += 10000;
+    lw_error_event(lw_status(410, "Expired"));
     return;
   case 'I':
   case 'i':
   case 'j': /* after 2 s, 0 s, a minute less one second */
-    rs.now_ms += letter == 'I' ? 2000 : letter == 'j' ? 59000 : 0;
-    rs_error_event(rs_status(500, "InternalError"));
+    lw.now_ms += letter == 'I' ? 2000 : letter == 'j' ? 59000 : 0;
+    lw_error_event(lw_status(500, "InternalError"));
     return;
   default:
     fail_msg("no letter '%c'", letter);
@@ -260,10 +260,10 @@ static void take_failure(char letter) {
 static void take(char letter) {
   switch (letter) {
   case 'H':
-    rs_input(KIN__INPUT_HEAD);
+    lw_input(KIN__INPUT_HEAD);
     return;
   case 'h':
-    rs_head_on(5);
+    lw_head_on(5);
     return;
   case 'P': /* the last page, of a newer list; '=' of the same, 'b' older */
     step_with(KIN__INPUT_PAGE, 5, "", 0);
@@ -281,7 +281,7 @@ static void take(char letter) {
     step_with(KIN__INPUT_PAGE, 0, "more", 0);
     return;
   case '0':
-    rs_page("", "");
+    lw_page("", "");
     return;
   case 'p': /* of a verify; 'c' and 'q' on connections */
     step_with(KIN__INPUT_PAGE, 3, "", 0);
@@ -299,7 +299,7 @@ static void take(char letter) {
     step_with(KIN__INPUT_STREAMED, 0, "", 0);
     return;
   case 'A':
-    rs_input(KIN__INPUT_APPLIED);
+    lw_input(KIN__INPUT_APPLIED);
     return;
   case 'a':
     step_with(KIN__INPUT_APPLY_FAILED, 0, "", 0);
@@ -311,26 +311,26 @@ static void take(char letter) {
     saw((kin__decoded_type)0, 3);
     return;
   case 'o':
-    kin__listwatch_streamed(&rs.listwatch, false);
-    rs.actions = (kin__listwatch_actions){0};
+    kin__listwatch_streamed(&lw.listwatch, false);
+    lw.actions = (kin__listwatch_actions){0};
     return;
   case 'E':
-    rs.now_ms += 3000;
-    rs_watch_ends(3000);
+    lw.now_ms += 3000;
+    lw_watch_ends(3000);
     return;
   case 'D': /* the watch's deadline */
   case 'T':
-    rs.now_ms += timer_ms;
-    rs_input(KIN__INPUT_TIMER);
+    lw.now_ms += timer_ms;
+    lw_input(KIN__INPUT_TIMER);
     return;
   case 'e':
-    rs_watch_ends(0);
+    lw_watch_ends(0);
     return;
   case 'V':
-    rs_verify("");
+    lw_verify("");
     return;
   case 'F':
-    rs_input(KIN__INPUT_FORGET);
+    lw_input(KIN__INPUT_FORGET);
     return;
   default:
     take_failure(letter);
@@ -338,38 +338,38 @@ static void take(char letter) {
 }
 
 static void begin(kind what) {
-  rs_begin(what == PAGES ? 10 : 0);
+  lw_begin(what == PAGES ? 10 : 0);
   refused = false;
   base = 10;
   if (what == STREAMS) {
-    kin__listwatch_use_streams(&rs.listwatch, &refused);
+    kin__listwatch_use_streams(&lw.listwatch, &refused);
   }
   if (what == INTERNAL) {
-    kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
+    kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
   }
-  rs_input(KIN__INPUT_START);
+  lw_input(KIN__INPUT_START);
   if (what == STREAMS) {
-    rs_input(KIN__INPUT_HEAD);
+    lw_input(KIN__INPUT_HEAD);
     step_with(KIN__INPUT_STREAMED, 0, "", 0);
   } else {
-    rs_page(what == UNVERSIONED ? "" : "10", "");
+    lw_page(what == UNVERSIONED ? "" : "10", "");
   }
-  rs_input(KIN__INPUT_APPLIED);
-  rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
+  lw_input(KIN__INPUT_APPLIED);
+  lw_input(KIN__INPUT_HEAD);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
 }
 
 /* Once, after a long time, with the same random numbers. */
 static const char *play(const story *s, char *out, size_t size) {
-  rs.random = (kin__random){7};
-  timer_ms = rs.listwatch.watch_timeout_s * UINT64_C(1000) + 30000;
-  base = (unsigned)strtoul(rs.listwatch.version, NULL, 10);
+  lw.random = (kin__random){7};
+  timer_ms = lw.listwatch.watch_timeout_s * UINT64_C(1000) + 30000;
+  base = (unsigned)strtoul(lw.listwatch.version, NULL, 10);
   told[0] = '\0';
   for (const char *letter = s->inputs; *letter != '\0'; letter++) {
     take(*letter);
     note_actions(*letter);
   }
-  if (rs.listwatch.state != KIN__LISTWATCH_WATCHING) {
+  if (lw.listwatch.state != KIN__LISTWATCH_WATCHING) {
     fail_msg("\"%s\" does not come back:\n%s", s->inputs, told);
   }
   snprintf(out, size, "%s", told);
@@ -381,16 +381,16 @@ static void check(const story *s) {
   static char again[sizeof told];
   begin(s->what);
   for (int i = 0; i < 4; i++) {
-    rs.now_ms += i % 2 == 0 ? 3600000 : 20000;
-    rs.listwatch.watch_timeout_s = 400;
-    rs.listwatch.saw_anything = false;
+    lw.now_ms += i % 2 == 0 ? 3600000 : 20000;
+    lw.listwatch.watch_timeout_s = 400;
+    lw.listwatch.saw_anything = false;
     play(s, i == 0 ? first : again, sizeof first);
     if (i > 0 && strcmp(first, again) != 0) {
       fail_msg("\"%s\", time %d:\n%s\nis not\n%s", s->inputs, i + 1, again,
                first);
     }
   }
-  rs_begin(0);
+  lw_begin(0);
 }
 
 static void test_each_story_twice(void **state) {
@@ -415,12 +415,12 @@ static void test_each_story_after_each(void **state) {
       for (int is_after = 0; is_after < 2; is_after++) {
         begin(stories[i].what);
         if (is_after) {
-          rs.now_ms += 20000;
+          lw.now_ms += 20000;
           play(&stories[k], after, sizeof after);
         }
-        rs.now_ms += 20000;
-        rs.listwatch.watch_timeout_s = 400;
-        rs.listwatch.saw_anything = false;
+        lw.now_ms += 20000;
+        lw.listwatch.watch_timeout_s = 400;
+        lw.listwatch.saw_anything = false;
         play(&stories[i], is_after ? after : alone, sizeof after);
       }
       if (strcmp(alone, after) != 0) {
@@ -431,7 +431,7 @@ static void test_each_story_after_each(void **state) {
   }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

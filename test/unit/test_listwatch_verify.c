@@ -19,26 +19,26 @@
 
 static int verdict(void) {
   int code;
-  return kin__listwatch_take_verdict(&rs.listwatch, &code) ? code : NONE;
+  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
 }
 
 /* Once, and not again. */
 static void assert_verdict(int code) {
   assert_int_equal(verdict(), code);
   assert_int_equal(verdict(), NONE);
-  assert_false(rs.listwatch.verify.is_open);
+  assert_false(lw.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
   assert_int_equal(verdict(), NONE);
-  assert_true(rs.listwatch.verify.is_open);
+  assert_true(lw.listwatch.verify.is_open);
 }
 
 static void assert_short_watch(const char *version) {
-  rs_assert_watch(version);
-  assert_int_equal(rs.actions.timeout_s, 3);
-  rs_input(KIN__INPUT_HEAD);
-  assert_int_equal(rs.actions.timer_ms, 3000 + 5000);
+  lw_assert_watch(version);
+  assert_int_equal(lw.actions.timeout_s, 3);
+  lw_input(KIN__INPUT_HEAD);
+  assert_int_equal(lw.actions.timer_ms, 3000 + 5000);
 }
 
 /* --- Versions ------------------------------------------------------------- */
@@ -82,38 +82,38 @@ static void test_versions(void **state) {
  * the end of a short watch shows that the watch has come to it. */
 static void test_newest(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_verify("");
-  assert_true(rs.actions.cancel_request);
-  assert_true(rs.actions.stop_timer);
-  rs_assert_verify("");
-  rs_page("20", "token");
+  lw_list_and_watch("10");
+  lw_verify("");
+  assert_true(lw.actions.cancel_request);
+  assert_true(lw.actions.stop_timer);
+  lw_assert_verify("");
+  lw_page("20", "token");
   assert_open();
   assert_short_watch("10");
-  rs_saw((kin__decoded_type)0, "19");
+  lw_saw((kin__decoded_type)0, "19");
   assert_open();
-  rs_saw(KIN__DECODED_MODIFIED, "20");
+  lw_saw(KIN__DECODED_MODIFIED, "20");
   assert_verdict(0);
-  assert_string_equal(rs.listwatch.verify.target, "20");
+  assert_string_equal(lw.listwatch.verify.target, "20");
   /* The short watch ends, and an ordinary one follows. */
-  rs.now_ms += 3000;
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_watch("20");
-  assert_in_range(rs.actions.timeout_s, 300, 599);
-  rs_input(KIN__INPUT_HEAD);
-  assert_true(rs.actions.timer_ms > 300000);
-  assert_int_equal(rs.listwatch.failures, 0);
+  lw.now_ms += 3000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_assert_watch("20");
+  assert_in_range(lw.actions.timeout_s, 300, 599);
+  lw_input(KIN__INPUT_HEAD);
+  assert_true(lw.actions.timer_ms > 300000);
+  assert_int_equal(lw.listwatch.failures, 0);
 }
 
 /* A version that is given: the list makes the server come to it. */
 static void test_given(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_verify("15");
-  rs_assert_verify("15");
-  rs_page("40", "");
+  lw_list_and_watch("10");
+  lw_verify("15");
+  lw_assert_verify("15");
+  lw_page("40", "");
   assert_short_watch("10");
-  rs_saw(KIN__DECODED_ADDED, "15");
+  lw_saw(KIN__DECODED_ADDED, "15");
   assert_verdict(0);
 }
 
@@ -122,13 +122,13 @@ static void test_reached_before(void **state) {
   (void)state;
   static const char *const targets[] = {"", "10", "9"};
   for (size_t i = 0; i < 3; i++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify(targets[i]);
-    rs_page("10", "");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify(targets[i]);
+    lw_page("10", "");
     assert_verdict(0);
-    rs_assert_watch("10");
-    assert_in_range(rs.actions.timeout_s, 300, 599);
+    lw_assert_watch("10");
+    assert_in_range(lw.actions.timeout_s, 300, 599);
   }
 }
 
@@ -136,62 +136,62 @@ static void test_reached_before(void **state) {
 typedef enum way { ENDS, DEADLINE, BREAKS } way;
 
 static void end_watch(way how) {
-  rs.now_ms += 3000;
+  lw.now_ms += 3000;
   if (how == ENDS) {
-    rs_input(KIN__INPUT_WATCH_ENDED);
+    lw_input(KIN__INPUT_WATCH_ENDED);
   } else if (how == DEADLINE) {
-    rs.now_ms += 5000;
-    rs_input(KIN__INPUT_TIMER);
-    assert_true(rs.actions.cancel_request);
+    lw.now_ms += 5000;
+    lw_input(KIN__INPUT_TIMER);
+    assert_true(lw.actions.cancel_request);
   } else {
-    rs_fail(rs_broken());
+    lw_fail(lw_broken());
   }
 }
 
 static void test_not_reached(void **state) {
   (void)state;
   for (way how = ENDS; how <= BREAKS; how++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
-    rs_page("20", "");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
+    lw_page("20", "");
     assert_short_watch("10");
-    rs_saw(KIN__DECODED_MODIFIED, "12");
+    lw_saw(KIN__DECODED_MODIFIED, "12");
     end_watch(how);
     assert_open();
     assert_short_watch("12");
     end_watch(how);
     assert_verdict(KIN_EGONE);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
-    assert_true(rs.listwatch.is_verify_lost);
-    assert_true(rs.actions.report); /* as any other lost position is */
-    assert_true(rs.actions.lost_verify);
-    assert_string_equal(rs.listwatch.verify.target, "20");
-    rs_assert_list("", 500); /* what a cache has may be as old */
-    rs_page("25", "");
-    assert_false(rs.actions.lost_verify);
-    assert_true(rs.listwatch.is_verify_lost);
-    rs_input(KIN__INPUT_APPLIED);
-    assert_false(rs.listwatch.is_verify_lost);
-    rs_assert_watch("25");
-    assert_in_range(rs.actions.timeout_s, 300, 599);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
+    assert_true(lw.listwatch.is_verify_lost);
+    assert_true(lw.actions.report); /* as any other lost position is */
+    assert_true(lw.actions.lost_verify);
+    assert_string_equal(lw.listwatch.verify.target, "20");
+    lw_assert_list("", 500); /* what a cache has may be as old */
+    lw_page("25", "");
+    assert_false(lw.actions.lost_verify);
+    assert_true(lw.listwatch.is_verify_lost);
+    lw_input(KIN__INPUT_APPLIED);
+    assert_false(lw.listwatch.is_verify_lost);
+    lw_assert_watch("25");
+    assert_in_range(lw.actions.timeout_s, 300, 599);
   }
 }
 
 /* A watch that ends at once is no storm: it waits. */
 static void test_short_watches_wait(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_verify("");
-  rs_page("20", "");
-  rs_input(KIN__INPUT_HEAD);
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
+  lw_list_and_watch("10");
+  lw_verify("");
+  lw_page("20", "");
+  lw_input(KIN__INPUT_HEAD);
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_assert_wait(KIN__LISTWATCH_OPENING, 800);
   assert_open();
-  rs_input(KIN__INPUT_TIMER);
+  lw_input(KIN__INPUT_TIMER);
   assert_short_watch("10");
-  rs_input(KIN__INPUT_WATCH_ENDED);
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 1600);
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 1600);
   assert_verdict(KIN_EGONE);
 }
 
@@ -199,16 +199,16 @@ static void test_short_watches_wait(void **state) {
  * backup, and versions may come again. */
 static void test_server_went_back(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_verify("");
-  rs_page("7", "");
+  lw_list_and_watch("10");
+  lw_verify("");
+  lw_page("7", "");
   assert_verdict(KIN_EGONE);
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_VERIFY], 1);
-  rs_assert_list("", 500);
-  assert_true(rs.listwatch.versions_repeat);
-  assert_true(rs.actions.lost_verify);
-  assert_true(rs.listwatch.verify.went_back);
-  assert_string_equal(rs.listwatch.verify.target, "7");
+  assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
+  lw_assert_list("", 500);
+  assert_true(lw.listwatch.versions_repeat);
+  assert_true(lw.actions.lost_verify);
+  assert_true(lw.listwatch.verify.went_back);
+  assert_string_equal(lw.listwatch.verify.target, "7");
 }
 
 /* --- Failures meanwhile --------------------------------------------------- */
@@ -217,33 +217,33 @@ static void test_server_went_back(void **state) {
  * answer. */
 static void test_failures_are_retried(void **state) {
   (void)state;
-  const kin__failure failures[] = {rs_broken(),
-                                   rs_status(500, ""),
-                                   rs_status(429, ""),
-                                   rs_status(403, ""),
-                                   rs_status(404, ""),
-                                   rs_status(401, ""),
-                                   rs_status(504, "Timeout")};
+  const kin__failure failures[] = {lw_broken(),
+                                   lw_status(500, ""),
+                                   lw_status(429, ""),
+                                   lw_status(403, ""),
+                                   lw_status(404, ""),
+                                   lw_status(401, ""),
+                                   lw_status(504, "Timeout")};
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
-    rs_fail(failures[i]);
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
+    lw_fail(failures[i]);
     assert_open();
-    rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-    rs_input(KIN__INPUT_TIMER);
-    rs_assert_verify("");
-    rs_page("20", "");
-    rs_fail(failures[i]); /* of the short watch's request */
+    lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_verify("");
+    lw_page("20", "");
+    lw_fail(failures[i]); /* of the short watch's request */
     assert_open();
-    assert_true(rs.actions.report);
-    rs_input(KIN__INPUT_TIMER);
-    if (rs.actions.request == KIN__REQUEST_VERIFY) {
-      rs_assert_verify("20");
-      rs_page("21", "");
+    assert_true(lw.actions.report);
+    lw_input(KIN__INPUT_TIMER);
+    if (lw.actions.request == KIN__REQUEST_VERIFY) {
+      lw_assert_verify("20");
+      lw_page("21", "");
     }
     assert_short_watch("10");
-    rs_saw((kin__decoded_type)0, "20");
+    lw_saw((kin__decoded_type)0, "20");
     assert_verdict(0);
   }
 }
@@ -252,20 +252,20 @@ static void test_failures_are_retried(void **state) {
  * nothing about the position: that is verified for itself. */
 static void test_bad_target(void **state) {
   (void)state;
-  const kin__failure failures[] = {rs_too_large(), rs_status(400, "BadRequest"),
-                                   rs_status(422, "Invalid")};
+  const kin__failure failures[] = {lw_too_large(), lw_status(400, "BadRequest"),
+                                   lw_status(422, "Invalid")};
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("99999");
-    rs_fail(failures[i]);
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("99999");
+    lw_fail(failures[i]);
     assert_verdict(failures[i].code);
-    assert_false(rs.actions.report);
-    rs_assert_verify("10");
-    rs_page("12", "");
-    rs_assert_watch("10");
-    assert_in_range(rs.actions.timeout_s, 300, 599);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_TOO_LARGE], 0);
+    assert_false(lw.actions.report);
+    lw_assert_verify("10");
+    lw_page("12", "");
+    lw_assert_watch("10");
+    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_TOO_LARGE], 0);
   }
 }
 
@@ -273,59 +273,59 @@ static void test_bad_target(void **state) {
 static void test_position_is_lost_meanwhile(void **state) {
   (void)state;
   for (int depth = 0; depth < 3; depth++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
     if (depth > 0) {
-      rs_page("20", "");
+      lw_page("20", "");
     }
     if (depth > 1) {
-      rs_input(KIN__INPUT_HEAD);
-      rs_error_event(rs_status(410, "Expired"));
+      lw_input(KIN__INPUT_HEAD);
+      lw_error_event(lw_status(410, "Expired"));
     } else {
-      rs_fail(rs_status(410, "Expired"));
+      lw_fail(lw_status(410, "Expired"));
     }
     assert_verdict(KIN_EGONE);
-    rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
-    assert_false(rs.listwatch.is_verify_lost);
-    assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_EXPIRED], 1);
+    lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
+    assert_false(lw.listwatch.is_verify_lost);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_EXPIRED], 1);
   }
 }
 
 /* An internal error that is retried is the end of a short watch. */
 static void test_internal_errors_count(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
-  rs_list_and_watch("10");
-  rs_verify("");
-  rs_page("20", "");
+  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_list_and_watch("10");
+  lw_verify("");
+  lw_page("20", "");
   for (int i = 0; i < 2; i++) {
     assert_open();
     assert_short_watch("10");
-    rs.now_ms += 1000;
-    rs_error_event(rs_status(500, "InternalError"));
+    lw.now_ms += 1000;
+    lw_error_event(lw_status(500, "InternalError"));
   }
   assert_verdict(KIN_EGONE);
-  assert_true(rs.actions.lost_verify);
-  rs_assert_list("", 500);
+  assert_true(lw.actions.lost_verify);
+  lw_assert_list("", 500);
 }
 
 static void test_stop(void **state) {
   (void)state;
   for (int depth = 0; depth < 4; depth++) {
-    rs_begin(0);
-    rs_list_and_watch("10");
-    rs_verify("");
+    lw_begin(0);
+    lw_list_and_watch("10");
+    lw_verify("");
     if (depth == 1) {
-      rs_fail(rs_broken());
+      lw_fail(lw_broken());
     }
     if (depth > 1) {
-      rs_page("20", "");
+      lw_page("20", "");
     }
     if (depth > 2) {
-      rs_input(KIN__INPUT_HEAD);
+      lw_input(KIN__INPUT_HEAD);
     }
-    rs_input(KIN__INPUT_STOP);
+    lw_input(KIN__INPUT_STOP);
     assert_verdict(KIN_ECLOSED);
   }
 }
@@ -334,36 +334,36 @@ static void test_stop(void **state) {
 static void test_out_of_turn(void **state) {
   (void)state;
   for (int depth = 0; depth < 5; depth++) {
-    rs_begin(0);
+    lw_begin(0);
     if (depth > 0) {
-      rs_input(KIN__INPUT_START);
+      lw_input(KIN__INPUT_START);
     }
     if (depth > 1) {
-      rs_page("10", "");
+      lw_page("10", "");
     }
     if (depth > 2) {
-      rs_input(KIN__INPUT_APPLIED);
+      lw_input(KIN__INPUT_APPLIED);
     }
     if (depth > 3) {
-      rs_fail(rs_broken());
+      lw_fail(lw_broken());
     }
-    kin__listwatch_state before = rs.listwatch.state;
-    rs_verify("");
-    assert_int_equal(rs.listwatch.state, before);
-    assert_false(rs.listwatch.verify.is_open);
-    assert_int_equal(rs.actions.request, KIN__REQUEST_NONE);
+    kin__listwatch_state before = lw.listwatch.state;
+    lw_verify("");
+    assert_int_equal(lw.listwatch.state, before);
+    assert_false(lw.listwatch.verify.is_open);
+    assert_int_equal(lw.actions.request, KIN__REQUEST_NONE);
   }
-  rs_begin(0);
-  rs_list_and_watch("10");
-  rs_verify("12");
-  rs_verify("15");
-  assert_string_equal(rs.listwatch.verify.target, "12");
-  rs_begin(0);
-  kin__listwatch_watch_only(&rs.listwatch, "1", 0, false);
-  rs_input(KIN__INPUT_START);
-  rs_input(KIN__INPUT_HEAD);
-  rs_verify("");
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
+  lw_begin(0);
+  lw_list_and_watch("10");
+  lw_verify("12");
+  lw_verify("15");
+  assert_string_equal(lw.listwatch.verify.target, "12");
+  lw_begin(0);
+  kin__listwatch_watch_only(&lw.listwatch, "1", 0, false);
+  lw_input(KIN__INPUT_START);
+  lw_input(KIN__INPUT_HEAD);
+  lw_verify("");
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
 }
 
 /* --- Forgetting ----------------------------------------------------------- */
@@ -372,67 +372,66 @@ static void test_out_of_turn(void **state) {
  * list is next, whatever the wait was for. */
 static void test_forget(void **state) {
   (void)state;
-  rs_list_and_open("10");
-  rs_fail(rs_status(404, "NotFound"));
-  rs_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
-  rs_input(KIN__INPUT_FORGET);
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_string_equal(rs.listwatch.version, "");
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("", 500);
-  rs_page("7", ""); /* of another history: it is not gone back in */
-  rs_input(KIN__INPUT_APPLIED);
-  rs_assert_watch("7");
+  lw_list_and_open("10");
+  lw_fail(lw_status(404, "NotFound"));
+  lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
+  lw_input(KIN__INPUT_FORGET);
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_string_equal(lw.listwatch.version, "");
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("", 500);
+  lw_page("7", ""); /* of another history: it is not gone back in */
+  lw_input(KIN__INPUT_APPLIED);
+  lw_assert_watch("7");
 }
 
 static void test_forget_out_of_turn(void **state) {
   (void)state;
-  rs_list_and_watch("10");
-  rs_input(KIN__INPUT_FORGET);
-  assert_string_equal(rs.listwatch.version, "10");
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WATCHING);
-  rs_verify("");
-  rs_fail(rs_status(404, "NotFound"));
-  rs_input(KIN__INPUT_FORGET);
+  lw_list_and_watch("10");
+  lw_input(KIN__INPUT_FORGET);
+  assert_string_equal(lw.listwatch.version, "10");
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
+  lw_verify("");
+  lw_fail(lw_status(404, "NotFound"));
+  lw_input(KIN__INPUT_FORGET);
   assert_verdict(KIN_EGONE);
 }
 
 /* --- Consistency ---------------------------------------------------------- */
 
 static void assert_match(const char *match) {
-  assert_string_equal(rs.actions.version_match, match);
+  assert_string_equal(lw.actions.version_match, match);
 }
 
 /* After what the first list says, relists ask for the last version. */
 static void test_any(void **state) {
   (void)state;
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("0", 500);
+  lw_input(KIN__INPUT_START);
+  lw_assert_list("0", 500);
   assert_match("");
 }
 
 static void begin_at_least(void) {
-  rs_begin(0);
-  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_AT_LEAST,
-                                 "33");
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("33", 0);
+  lw_begin(0);
+  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_AT_LEAST, "33");
+  lw_input(KIN__INPUT_START);
+  lw_assert_list("33", 0);
   assert_match("NotOlderThan");
 }
 
 static void test_at_least(void **state) {
   (void)state;
   begin_at_least();
-  rs_fail(rs_status(500, ""));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("33", 0);
+  lw_fail(lw_status(500, ""));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("33", 0);
   assert_match("NotOlderThan");
-  rs_page("40", "");
-  rs_input(KIN__INPUT_APPLIED);
-  rs_input(KIN__INPUT_HEAD);
-  rs_error_event(rs_status(410, "Expired"));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("40", 0);
+  lw_page("40", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_input(KIN__INPUT_HEAD);
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("40", 0);
   assert_match("NotOlderThan");
 }
 
@@ -440,71 +439,71 @@ static void test_at_least(void **state) {
 static void test_at_least_in_vain(void **state) {
   (void)state;
   begin_at_least();
-  rs_fail(rs_too_large());
-  rs_assert_list("", 0);
+  lw_fail(lw_too_large());
+  lw_assert_list("", 0);
   assert_match("");
-  rs_page("20", "");
-  assert_true(rs.actions.apply_stage);
+  lw_page("20", "");
+  assert_true(lw.actions.apply_stage);
 }
 
 /* PG-03: the same version again, unlimited. */
 static void test_at_least_in_pages(void **state) {
   (void)state;
   begin_at_least();
-  rs_page("40", "more");
-  assert_string_equal(rs.actions.token, "more");
-  assert_null(rs.actions.version);
-  assert_null(rs.actions.version_match);
-  rs_fail(rs_status(410, "Expired"));
-  rs_assert_list("33", 0);
+  lw_page("40", "more");
+  assert_string_equal(lw.actions.token, "more");
+  assert_null(lw.actions.version);
+  assert_null(lw.actions.version_match);
+  lw_fail(lw_status(410, "Expired"));
+  lw_assert_list("33", 0);
   assert_match("NotOlderThan");
 }
 
 static void test_most_recent(void **state) {
   (void)state;
-  kin__listwatch_use_consistency(&rs.listwatch, KIN__CONSISTENCY_MOST_RECENT,
+  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_MOST_RECENT,
                                  "");
-  rs_input(KIN__INPUT_START);
-  rs_assert_list("", 500);
+  lw_input(KIN__INPUT_START);
+  lw_assert_list("", 500);
   assert_match("");
-  rs_page("40", "");
-  rs_input(KIN__INPUT_APPLIED);
-  rs_input(KIN__INPUT_HEAD);
-  rs_error_event(rs_status(410, "Expired"));
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("", 500);
+  lw_page("40", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_input(KIN__INPUT_HEAD);
+  lw_error_event(lw_status(410, "Expired"));
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("", 500);
   assert_match("");
 }
 
-static void check_streams(kin__consistency consistency, const char *first,
+static void check_streams(kin_consistency consistency, const char *first,
                           const char *later) {
   bool refused = false;
-  rs_begin(0);
-  kin__listwatch_use_streams(&rs.listwatch, &refused);
-  kin__listwatch_use_consistency(&rs.listwatch, consistency, "33");
-  rs_input(KIN__INPUT_START);
+  lw_begin(0);
+  kin__listwatch_use_streams(&lw.listwatch, &refused);
+  kin__listwatch_use_consistency(&lw.listwatch, consistency, "33");
+  lw_input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(rs.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(rs.actions.version, i == 0 ? first : later);
+    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.version, i == 0 ? first : later);
     assert_match("NotOlderThan");
-    rs_input(KIN__INPUT_HEAD);
+    lw_input(KIN__INPUT_HEAD);
     kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "40"};
-    kin__listwatch_step(&rs.listwatch, &all, rs.now_ms, &rs.actions);
-    rs_input(KIN__INPUT_APPLIED);
-    rs_error_event(rs_status(410, "Expired"));
-    rs_input(KIN__INPUT_TIMER);
+    kin__listwatch_step(&lw.listwatch, &all, lw.now_ms, &lw.actions);
+    lw_input(KIN__INPUT_APPLIED);
+    lw_error_event(lw_status(410, "Expired"));
+    lw_input(KIN__INPUT_TIMER);
   }
-  rs_begin(0);
+  lw_begin(0);
 }
 
 static void test_streams(void **state) {
   (void)state;
-  check_streams(KIN__CONSISTENCY_ANY, "", "40");
-  check_streams(KIN__CONSISTENCY_AT_LEAST, "33", "40");
-  check_streams(KIN__CONSISTENCY_MOST_RECENT, "", "");
+  check_streams(KIN_CONSISTENCY_ANY, "", "40");
+  check_streams(KIN_CONSISTENCY_AT_LEAST, "33", "40");
+  check_streams(KIN_CONSISTENCY_MOST_RECENT, "", "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "object/json.h"
+#include "support/objects.h"
 #include "object/object.h"
 #include "support/fail_alloc.h"
 
@@ -190,24 +191,14 @@ static void test_object_parse_truncated_everywhere(void **state) {
   }
 }
 
-static char *nested(size_t arrays) {
-  static const char head[] = "{\"metadata\":{\"name\":\"a\"},\"x\":";
-  char *json = malloc(sizeof head + arrays * 2 + 1);
-  size_t at = strlen(strcpy(json, head));
-  memset(json + at, '[', arrays);
-  memset(json + at + arrays, ']', arrays);
-  memcpy(json + at + 2 * arrays, "}", 2);
-  return json;
-}
-
 static void test_object_parse_depth(void **state) {
   (void)state;
   kin_object *object;
-  char *json = nested(9999);
+  char *json = object_nested(9999);
   assert_int_equal(kin_object_parse(&object, NULL, json, strlen(json)), 0);
   kin_object_unref(object);
   free(json);
-  json = nested(10000);
+  json = object_nested(10000);
   assert_int_equal(kin_object_parse(&object, NULL, json, strlen(json)),
                    KIN_EDEPTH);
   free(json);
@@ -358,7 +349,7 @@ static void test_json_members(void **state) {
   assert_null(doc);
   assert_int_equal(kin__json_parse(&doc, allocator, KIN__LIT("")), KIN_EJSON);
   kin__json_free(allocator, NULL);
-  char *deep = nested(10000);
+  char *deep = object_nested(10000);
   assert_int_equal(kin__json_parse(&doc, allocator, kin__cstr(deep)),
                    KIN_EDEPTH);
   free(deep);

@@ -14,16 +14,7 @@
 #include <kin/object.h>
 
 #include "object/json.h"
-
-static char *nested(size_t arrays) {
-  static const char head[] = "{\"metadata\":{\"name\":\"a\"},\"x\":";
-  char *json = malloc(sizeof head + arrays * 2 + 1);
-  size_t at = strlen(strcpy(json, head));
-  memset(json + at, '[', arrays);
-  memset(json + at + arrays, ']', arrays);
-  memcpy(json + at + 2 * arrays, "}", 2);
-  return json;
-}
+#include "support/objects.h"
 
 static int count_value(void *ctx, kin_str value) {
   (void)value;
@@ -35,7 +26,7 @@ static int count_value(void *ctx, kin_str value) {
  * pointer with wildcards, along which is recursed, has 64 tokens at most. */
 static void test_object_deepest(void **state) {
   (void)state;
-  char *json = nested(9999);
+  char *json = object_nested(9999);
   kin_object *object;
   kin_object_view *view;
   assert_int_equal(kin_object_parse(&object, NULL, json, strlen(json)), 0);

@@ -97,7 +97,7 @@ static void test_31_retries(void **state) {
 /* --- In the reflector ----------------------------------------------------- */
 
 static kin__failure internal_error(void) {
-  kin__failure failure = rs_status(500, "InternalError");
+  kin__failure failure = lw_status(500, "InternalError");
   assert_true(failure.is_internal);
   return failure;
 }
@@ -108,73 +108,73 @@ static kin__failure internal_error(void) {
  * again. */
 static void test_watch_is_repeated(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
-  rs_list_and_watch("10");
+  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_list_and_watch("10");
   int retries = 0;
   for (;;) {
-    rs.now_ms += 1000;
-    rs_error_event(internal_error());
-    assert_true(rs.actions.report);
-    assert_true(rs.actions.cancel_request);
-    assert_true(rs.actions.stop_timer);
-    if (rs.listwatch.state != KIN__LISTWATCH_OPENING) {
+    lw.now_ms += 1000;
+    lw_error_event(internal_error());
+    assert_true(lw.actions.report);
+    assert_true(lw.actions.cancel_request);
+    assert_true(lw.actions.stop_timer);
+    if (lw.listwatch.state != KIN__LISTWATCH_OPENING) {
       break;
     }
-    rs_assert_watch("10");
-    rs_input(KIN__INPUT_HEAD);
+    lw_assert_watch("10");
+    lw_input(KIN__INPUT_HEAD);
     retries++;
   }
   assert_int_equal(retries, 31);
-  rs_assert_wait(KIN__LISTWATCH_LISTING, 800);
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 1);
-  rs_input(KIN__INPUT_TIMER);
-  rs_assert_list("10", 0);
+  lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
+  assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_INTERNAL], 1);
+  lw_input(KIN__INPUT_TIMER);
+  lw_assert_list("10", 0);
 
   /* RD-01: after the list the row begins anew. */
-  rs_page("20", "");
-  rs_input(KIN__INPUT_APPLIED);
-  rs_input(KIN__INPUT_HEAD);
-  rs.now_ms += 1000;
-  rs_error_event(internal_error());
-  rs_assert_watch("20");
+  lw_page("20", "");
+  lw_input(KIN__INPUT_APPLIED);
+  lw_input(KIN__INPUT_HEAD);
+  lw.now_ms += 1000;
+  lw_error_event(internal_error());
+  lw_assert_watch("20");
 }
 
 /* Two watches begin no sooner after each other than client-go's rate limit has
  * it, and not before the server wants it. */
 static void test_no_storm(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
-  rs_list_and_watch("10");
-  rs.now_ms += 150;
-  rs_error_event(internal_error());
-  assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_OPENING);
-  assert_int_equal(rs.actions.timer_ms, 50);
-  rs_input(KIN__INPUT_TIMER);
-  rs_input(KIN__INPUT_HEAD);
-  rs.now_ms += 200;
+  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_list_and_watch("10");
+  lw.now_ms += 150;
+  lw_error_event(internal_error());
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+  assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+  assert_int_equal(lw.actions.timer_ms, 50);
+  lw_input(KIN__INPUT_TIMER);
+  lw_input(KIN__INPUT_HEAD);
+  lw.now_ms += 200;
   kin__failure failure = internal_error();
   failure.retry_after_s = 3;
-  rs_error_event(failure);
-  assert_int_equal(rs.actions.timer_ms, 3000);
+  lw_error_event(failure);
+  assert_int_equal(lw.actions.timer_ms, 3000);
 }
 
 /* RW-06, by default: with waits, from the same version, for ever. */
 static void test_never_relisted(void **state) {
   (void)state;
-  rs_list_and_watch("10");
+  lw_list_and_watch("10");
   for (int i = 0; i < 200; i++) {
-    rs.now_ms += 1000;
-    rs_saw(KIN__DECODED_MODIFIED, "11");
-    rs_error_event(internal_error());
-    assert_int_equal(rs.listwatch.state, KIN__LISTWATCH_WAITING);
-    assert_int_equal(rs.listwatch.after_wait, KIN__LISTWATCH_OPENING);
-    rs.now_ms += rs.actions.timer_ms;
-    rs_input(KIN__INPUT_TIMER);
-    rs_assert_watch("11");
-    rs_input(KIN__INPUT_HEAD);
+    lw.now_ms += 1000;
+    lw_saw(KIN__DECODED_MODIFIED, "11");
+    lw_error_event(internal_error());
+    assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
+    assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+    lw.now_ms += lw.actions.timer_ms;
+    lw_input(KIN__INPUT_TIMER);
+    lw_assert_watch("11");
+    lw_input(KIN__INPUT_HEAD);
   }
-  assert_int_equal(rs.listwatch.lost_positions[KIN__LOST_INTERNAL], 0);
+  assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_INTERNAL], 0);
 }
 
 /* RE-06: what is an internal error, and that the deadline is for ERROR events
@@ -196,16 +196,16 @@ static void test_what_is_internal(void **state) {
       {0, "", false},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    kin__failure failure = rs_status(kinds[i].status, kinds[i].reason);
+    kin__failure failure = lw_status(kinds[i].status, kinds[i].reason);
     assert_int_equal(failure.is_internal, kinds[i].is_internal);
   }
-  kin__listwatch_retry_internal_errors(&rs.listwatch, 30000);
-  rs_list_and_open("10");
-  rs_fail(internal_error());
-  rs_assert_wait(KIN__LISTWATCH_OPENING, 800);
+  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_list_and_open("10");
+  lw_fail(internal_error());
+  lw_assert_wait(KIN__LISTWATCH_OPENING, 800);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rs_setup, rs_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -27,6 +25,7 @@
 #include "object/object.h"
 #include "object/seal.h"
 #include "support/fail_alloc.h"
+#include "support/signal_of_write.h"
 
 /* --- A system that refuses, see test_link_args ---------------------------- */
 
@@ -289,24 +288,6 @@ static void test_seal_compares_in_steps(void **state) {
 }
 
 /* --- Pages ---------------------------------------------------------------- */
-
-/* Writes in a process of its own and returns the signal that ends that, or 0.
- * The sanitizer's handler would turn the signal into an exit. */
-static int signal_of_write(char *place) {
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    struct rlimit no_core = {0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    signal(SIGSEGV, SIG_DFL);
-    signal(SIGBUS, SIG_DFL);
-    *(volatile char *)place = '!';
-    _exit(0);
-  }
-  int status = 0;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-}
 
 static void test_seal_protected_bytes_fault(void **state) {
   (void)state;

@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "base/slab.h"
+#include "base/slab_core.h"
 #include "support/fail_alloc.h"
 
 static int owner;
@@ -38,7 +38,7 @@ static void test_freed_cells_are_reused(void **state) {
   for (int i = 0; i < 10000; i++) {
     kin__cell_give(take(arena, &memory.allocator, 5000 + i % 2));
   }
-  assert_true(kin__arena_bytes(arena) <= 65536);
+  assert_true(arena->bytes <= 65536);
   kin__arena_free(arena);
   assert_int_equal(atomic_load(&memory.live_blocks), 0);
 }
@@ -54,13 +54,13 @@ static void test_memory_comes_back(void **state) {
     for (int i = 0; i < COUNT; i++) {
       cells[i] = take(arena, &memory.allocator, 3000);
     }
-    assert_true(kin__arena_bytes(arena) >= COUNT * 3000);
+    assert_true(arena->bytes >= COUNT * 3000);
     for (int i = 0; i < COUNT; i++) {
       kin__cell_give(cells[i]);
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(kin__arena_bytes(arena) <= 4 * 262144);
+    assert_true(arena->bytes <= 4 * 262144);
     kin__arena_free(arena);
     assert_int_equal(atomic_load(&memory.live_blocks), 0);
   }
@@ -125,16 +125,15 @@ static void test_large_cells_are_mapped(void **state) {
     }
     assert_int_equal(atomic_load(&memory.live_blocks), blocks);
     if (sizes[s] <= 65536) {
-      assert_true(kin__arena_bytes(arena) >= COUNT * sizes[s]);
-      assert_true(kin__arena_bytes(arena) <=
-                  COUNT * sizes[s] * 4 / 3 + 5 * 262144);
+      assert_true(arena->bytes >= COUNT * sizes[s]);
+      assert_true(arena->bytes <= COUNT * sizes[s] * 4 / 3 + 5 * 262144);
     }
     for (int i = 0; i < COUNT; i++) {
       kin__cell_give(cells[i]);
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(kin__arena_bytes(arena) <= 4 * 262144);
+    assert_true(arena->bytes <= 4 * 262144);
   }
   kin__arena_free(arena);
   assert_int_equal(atomic_load(&memory.live_blocks), 0);
@@ -234,7 +233,7 @@ static void test_close_steps_are_small(void **state) {
     before = now;
   }
   assert_int_equal(atomic_load(&memory.live_blocks), 1);
-  assert_int_equal(kin__arena_bytes(arena), 0);
+  assert_int_equal(arena->bytes, 0);
   kin__arena_free(arena);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/slab_core.h"
 #include "base/str.h"
 #include "listwatch/stage.h"
 #include "support/fail_alloc.h"
@@ -359,11 +360,11 @@ static void give_back_in_pieces(bool is_merged) {
                        0);
     }
   }
-  size_t bytes = kin__arena_bytes(memory->arena);
+  size_t bytes = memory->arena->bytes;
   assert_true(bytes >= COUNT * (is_merged ? 28u : 8u));
   for (int i = 0; i < COUNT; i++) {
     kin__stage_pop(&stage);
-    size_t left = kin__arena_bytes(memory->arena);
+    size_t left = memory->arena->bytes;
     assert_true(bytes - left <= 2 * SLAB);
     bytes = left;
   }

@@ -13,37 +13,20 @@
 
 #include "base/str.h"
 #include "store/store.h"
-#include "support/fail_alloc.h"
 #include "support/objects.h"
+#include "support/store_rig.h"
 
 #define PER_SEGMENT KIN__SLOTS_PER_SEGMENT
 
-typedef struct fixture {
-  fail_alloc memory;
-  kin_store *store;
-} fixture;
-
-static void setup(fixture *f) {
-  fail_alloc_init(&f->memory, 0);
-  kin_store_options options = KIN_STORE_OPTIONS_INIT;
-  options.allocator = &f->memory.allocator;
-  assert_int_equal(kin_store_new(&f->store, &options), 0);
-}
-
-static void teardown(fixture *f) {
-  kin_store_free(f->store);
-  assert_int_equal(f->memory.live_blocks, 0);
-}
-
 /* Puts an object and keeps no reference to it. */
-static const kin_object *put(fixture *f, const char *key, unsigned version) {
+static const kin_object *put(store_rig *f, const char *key, unsigned version) {
   kin_object *object = object_keyed(NULL, key, version);
   assert_int_equal(kin_store_put(f->store, object), 0);
   kin_object_unref(object);
   return object;
 }
 
-static void put_numbered(fixture *f, unsigned from, unsigned count) {
+static void put_numbered(store_rig *f, unsigned from, unsigned count) {
   for (unsigned i = from; i < from + count; i++) {
     char key[32];
     snprintf(key, sizeof key, "ns/object-%u", i);
@@ -51,7 +34,7 @@ static void put_numbered(fixture *f, unsigned from, unsigned count) {
   }
 }
 
-static int remove_key(fixture *f, const char *key) {
+static int remove_key(store_rig *f, const char *key) {
   return kin_store_delete(f->store, kin__cstr(key));
 }
 
@@ -63,8 +46,8 @@ static bool str_is(kin_str s, const char *expected) {
  * and Update are the same. */
 static void test_store_put_get_delete(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(kin_store_count(f.store), 0);
   const kin_object *foo = put(&f, "ns/foo", 1);
   const kin_object *bar = put(&f, "ns/bar", 2);
@@ -84,42 +67,42 @@ static void test_store_put_get_delete(void **state) {
   assert_null(kin_store_get_key(f.store, "ns/foo"));
   assert_ptr_equal(kin_store_get_key(f.store, "ns/bar"), bar);
   assert_int_equal(kin_store_count(f.store), 1);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* KY-01: the key of a cluster-scoped object is its name alone. */
 static void test_store_keys_with_and_without_namespace(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   const kin_object *node = put(&f, "worker-1", 1);
   const kin_object *pod = put(&f, "default/worker-1", 1);
   assert_ptr_equal(kin_store_get_key(f.store, "worker-1"), node);
   assert_ptr_equal(kin_store_get_key(f.store, "default/worker-1"), pod);
   assert_null(kin_store_get_key(f.store, "/worker-1"));
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* client-go TestThreadSafeStoreRV (its deletions); TS-09. */
 static void test_store_delete_of_an_absent_key(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(remove_key(&f, "ns/foo"), KIN_ENOENT);
   put(&f, "ns/foo", 1);
   assert_int_equal(remove_key(&f, "ns/bar"), KIN_ENOENT);
   assert_int_equal(kin_store_count(f.store), 1);
   assert_int_equal(remove_key(&f, "ns/foo"), 0);
   assert_int_equal(remove_key(&f, "ns/foo"), KIN_ENOENT);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* TS-01: the store has references of its own, and what it gave out stays valid
  * for those who keep a reference, also after the store is gone. */
 static void test_store_counts_references(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   fail_alloc objects;
   fail_alloc_init(&objects, 0);
   kin_object *first = object_keyed(&objects.allocator, "ns/foo", 1);
@@ -131,7 +114,7 @@ static void test_store_counts_references(void **state) {
   kin_object_unref(first); /* nobody has */
   const kin_object *kept = kin_object_ref(kin_store_get_key(f.store, "ns/foo"));
   assert_ptr_equal(kept, second);
-  teardown(&f);
+  store_rig_teardown(&f);
   assert_true(str_is(kin_object_key(kept), "ns/foo"));
   kin_object_unref(kept);
   assert_int_equal(objects.live_blocks, 0);
@@ -139,8 +122,8 @@ static void test_store_counts_references(void **state) {
 
 static void test_store_put_of_the_same_object(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   kin_object *object = object_keyed(NULL, "ns/foo", 1);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(kin_store_put(f.store, object), 0);
@@ -149,13 +132,13 @@ static void test_store_put_of_the_same_object(void **state) {
   }
   kin_object_unref(object);
   assert_ptr_equal(kin_store_get_key(f.store, "ns/foo"), object);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static void test_store_sums_bytes(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   assert_int_equal(kin_store_bytes(f.store), 0);
   size_t a = kin_object_memory(put(&f, "ns/a", 1));
   size_t b = kin_object_memory(put(&f, "ns/a-much-longer-name", 1));
@@ -166,7 +149,7 @@ static void test_store_sums_bytes(void **state) {
   assert_int_equal(kin_store_bytes(f.store), a);
   assert_int_equal(remove_key(&f, "ns/a"), 0);
   assert_int_equal(kin_store_bytes(f.store), 0);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* A scan that pauses while other objects come, change and go meets each object
@@ -174,8 +157,8 @@ static void test_store_sums_bytes(void **state) {
 static void test_store_scan_over_a_changing_store(void **state) {
   (void)state;
   enum { COUNT = 3 * PER_SEGMENT };
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   put_numbered(&f, 0, COUNT);
   static unsigned met[COUNT];
   memset(met, 0, sizeof met);
@@ -206,19 +189,19 @@ static void test_store_scan_over_a_changing_store(void **state) {
     assert_int_equal(met[i], 1);
   }
   assert_null(kin_store_next(f.store, &cursor));
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 static void test_store_scan_of_an_empty_store(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   kin_cursor cursor = {0};
   assert_null(kin_store_next(f.store, &cursor));
   put(&f, "ns/foo", 1);
   assert_int_equal(remove_key(&f, "ns/foo"), 0);
   assert_null(kin_store_next(f.store, &cursor));
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* A slot and what an informer writes into it stay as long as the key does. */
@@ -315,8 +298,8 @@ static void test_store_free_ignores_a_managed_store(void **state) {
 static void test_store_grows_in_small_steps(void **state) {
   (void)state;
   enum { COUNT = 40 * PER_SEGMENT };
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   size_t empty = f.memory.live_bytes;
   size_t began = f.memory.calls;
   for (unsigned i = 0; i < COUNT; i++) {
@@ -332,7 +315,7 @@ static void test_store_grows_in_small_steps(void **state) {
   began = f.memory.calls;
   put_numbered(&f, 0, COUNT);
   assert_int_equal(f.memory.calls, began);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 /* Taking a large store down is bounded by what each step may drop. */
@@ -417,8 +400,8 @@ static void test_store_put_fails_cleanly(void **state) {
   }
   bool has_failed = true;
   for (size_t n = 1; has_failed; n++) {
-    fixture f;
-    setup(&f);
+    store_rig f;
+    store_rig_setup(&f);
     f.memory.fail_at = f.memory.calls + n;
     unsigned failures = 0;
     for (unsigned i = 0; i < COUNT; i++) {
@@ -438,7 +421,7 @@ static void test_store_put_fails_cleanly(void **state) {
     }
     assert_int_equal(met, COUNT);
     has_failed = fail_alloc_has_failed(&f.memory);
-    teardown(&f);
+    store_rig_teardown(&f);
   }
   for (unsigned i = 0; i < COUNT; i++) {
     kin_object_unref(objects[i]);
@@ -478,8 +461,8 @@ static int meddle(const kin_object *object, kin_index_values *values,
  * from under it. */
 static void test_store_index_callback_changes_nothing(void **state) {
   (void)state;
-  fixture f;
-  setup(&f);
+  store_rig f;
+  store_rig_setup(&f);
   kin_object *other = object_keyed(NULL, "ns/other", 1);
   meddler m = {f.store, other, 0};
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
@@ -498,7 +481,7 @@ static void test_store_index_callback_changes_nothing(void **state) {
   assert_int_equal(kin_store_put(f.store, other), 0);
   assert_int_equal(remove_key(&f, "ns/other"), 0);
   kin_object_unref(other);
-  teardown(&f);
+  store_rig_teardown(&f);
 }
 
 int main(void) {

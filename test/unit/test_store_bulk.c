@@ -164,15 +164,6 @@ static void test_store_bulk_malformed_keys(void **state) {
   store_rig_teardown(&f);
 }
 
-static int refuse_users(const kin_object *object, kin_index_values *values,
-                        void *data) {
-  kin_str users = {"", 0};
-  kin_object_label(object, "users", &users);
-  return kin__str_equal(users, KIN__LIT("refused"))
-             ? -1
-             : emit_users(object, values, data);
-}
-
 /* ST-02, TS-08: of several with one key the last counts; indices are those of
  * the new content only. */
 static void test_store_bulk_replace_indices(void **state) {

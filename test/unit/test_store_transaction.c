@@ -179,15 +179,6 @@ static void test_store_transaction_errors(void **state) {
   }
 }
 
-static int refuse_users(const kin_object *object, kin_index_values *values,
-                        void *data) {
-  kin_str users = {"", 0};
-  kin_object_label(object, "users", &users);
-  return kin__str_equal(users, KIN__LIT("refused"))
-             ? -1
-             : emit_users(object, values, data);
-}
-
 /* TS-10, TS-12: in order, and the version is that of the last applied entry, if
  * that has one. */
 static void test_store_transaction(void **state) {

@@ -348,15 +348,7 @@ static void run_slowly(world *w) {
   script_env *script = &w->vh.script;
   bool has_more = true;
   while (has_more || !kin__link_is_empty(&script->deferred)) {
-    kin__link batch;
-    kin__link_init(&batch);
-    kin__link_splice(&batch, &script->deferred);
-    while (!kin__link_is_empty(&batch)) {
-      kin__deferred *deferred =
-          KIN__CONTAINER_OF(batch.next, kin__deferred, node);
-      kin__link_remove(&deferred->node);
-      deferred->cb(deferred);
-    }
+    script_run_deferred(script);
     has_more = kin__sched_run(&script->sched, 0);
   }
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_SLAB_CORE_H
+#define KIN_BASE_SLAB_CORE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/link.h"
+#include "base/slab.h"
+
+/* The arena, for slab.c, and for tests that look at its bytes. */
+
+#define KIN__SLAB_CLASSES (64u + 112u + 56u)
+
+struct kin__arena {
+  const kin_allocator *allocator;
+  bool maps_pages;
+  bool is_closed;
+  _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
+  kin__cell *unsorted;        /* taken off `given` as a whole */
+  size_t bytes;               /* of all slabs */
+  uint32_t spare_slabs;       /* empty ones that are kept */
+  uint32_t closing;           /* the list to be given up next; FULL is last */
+  kin__link lists[KIN__SLAB_CLASSES + 1];
+};
+
+#endif /* KIN_BASE_SLAB_CORE_H */

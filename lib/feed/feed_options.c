@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "feed/feed_options.h"
+
+kin__feed_options kin__feed_options_of(const kin__feed_subject *subject) {
+  const kin__env *env = subject->env;
+  const kin__settings *settings = subject->settings;
+  const kin_informer_options *options = &settings->options;
+  kin__http_source *http = subject->http;
+  kin__http_source_init(http, env, &settings->resource, &settings->limits,
+                        settings->projection);
+  if (subject->memory != NULL) {
+    http->memory = subject->memory;
+  }
+  bool is_own = settings->source.open != NULL;
+  kin__feed_options feed = {.env = env,
+                            .source =
+                                is_own ? settings->source
+                                       : kin__http_source_lister_watcher(http),
+                            .is_own_source = is_own,
+                            .resource = &settings->resource,
+                            .namespace_ = subject->namespace_,
+                            .page_size = options->page_size};
+  if (subject->lists_and_watches) {
+    feed.stream_refused = options->no_watch_list ? NULL : env->stream_refused;
+    feed.consistency = options->consistency;
+    feed.start_version = settings->start_version;
+    feed.stale_after_ms = options->stale_after_ms;
+    feed.internal_error_retry_ms = options->internal_error_retry_ms;
+  }
+  return feed;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_FEED_FEED_OPTIONS_H
+#define KIN_FEED_FEED_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "client/env.h"
+#include "feed/feed.h"
+#include "feed/http_source.h"
+#include "feed/settings.h"
+
+/* What a feed needs for one namespace of an informer's options. Everything that
+ * opens a feed (scope, reflector, watcher, pager, check of lists) opens it with
+ * this. All pointers must outlive the feed. */
+typedef struct kin__feed_subject {
+  const kin__env *env;
+  const kin__settings *settings;
+  const char *namespace_;
+  kin__http_source *http; /* initialized by kin__feed_options_of, used unless
+                           * the settings have a source */
+  kin__memory *memory;    /* for the objects of `http`; NULL: env's */
+
+  /* The feed lists and then watches: the settings for streams, consistency,
+   * silence and internal errors hold. */
+  bool lists_and_watches;
+} kin__feed_subject;
+
+/* The options of the feed, without an owner. Allocates nothing. */
+kin__feed_options kin__feed_options_of(const kin__feed_subject *subject);
+
+#endif /* KIN_FEED_FEED_OPTIONS_H */
