@@ -444,19 +444,19 @@ static void test_no_position_at_once(void **state) {
 /* The list follows 5 s after the last one, to the millisecond. */
 static void test_no_position_waits_to_the_millisecond(void **state) {
   (void)state;
-  rs_begin(0);
-  rs_input(KIN__INPUT_START);
+  lw_begin(0);
+  lw_input(KIN__INPUT_START);
   for (uint64_t left_ms = 3; left_ms <= 3; left_ms--) {
-    rs_page("", "");
-    rs_input(KIN__INPUT_APPLIED);
-    rs_input(KIN__INPUT_HEAD);
-    rs.now_ms += 5000 - left_ms;
-    rs_saw(KIN__DECODED_ADDED, "7");
-    rs_watch_ends(0);
+    lw_page("", "");
+    lw_input(KIN__INPUT_APPLIED);
+    lw_input(KIN__INPUT_HEAD);
+    lw.now_ms += 5000 - left_ms;
+    lw_saw(KIN__DECODED_ADDED, "7");
+    lw_watch_ends(0);
     if (left_ms > 0) {
-      rs_assert_wait(LISTING, left_ms);
-      rs.now_ms += left_ms;
-      rs_input(KIN__INPUT_TIMER);
+      lw_assert_wait(LISTING, left_ms);
+      lw.now_ms += left_ms;
+      lw_input(KIN__INPUT_TIMER);
     }
     assert_list("", "", 500);
   }
