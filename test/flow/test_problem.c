@@ -280,6 +280,23 @@ static void test_of_informers(void **state) {
   finish_world(&w);
 }
 
+/* A call that has nowhere to put its result does not reach the client. */
+static void test_stays_without_a_place_for_the_result(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "Pods";
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w.client, &options),
+                   KIN_EINVAL);
+  options.plural = "pods";
+  assert_int_equal(kin_informer_open(NULL, w.client, &options), KIN_EINVAL);
+  assert_string_equal(kin_client_problem(w.client),
+                      "plural: \"Pods\" is no resource name");
+  finish_world(&w);
+}
+
 /* What is right, or wrong in another way, says nothing of what was wrong
  * before. */
 static void test_is_forgotten(void **state) {
@@ -408,6 +425,7 @@ int main(void) {
       cmocka_unit_test(test_of_other_failures),
       cmocka_unit_test(test_long_values),
       cmocka_unit_test(test_of_informers),
+      cmocka_unit_test(test_stays_without_a_place_for_the_result),
       cmocka_unit_test(test_is_forgotten),
       cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
