@@ -262,8 +262,7 @@ KIN_EXTERN void kin_client_unref(kin_client *client);
  * client (an informer, a listener, a reflector, ...): a text for people as that
  * of kin_client_options.problem, such as "plural: "Pods" is no resource name".
  * The same text is an ERROR in the log. "" if that call succeeded, or failed
- * for another reason. A call with `out` NULL leaves the text as it is. Borrowed
- * until the next such call. */
+ * for another reason. Borrowed until the next such call. */
 KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
 /* The loop given to kin_client_open. */

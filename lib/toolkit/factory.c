@@ -223,14 +223,14 @@ int kin__factory_open(kin_factory **out, kin__host *host,
 
 int kin_factory_open(kin_factory **out, kin_client *client,
                      const kin_factory_options *options) {
+  kin__host *host = kin__client_host(client);
   if (out == NULL) {
     return KIN_EINVAL;
   }
   *out = NULL;
-  if (client == NULL) {
+  if (host == NULL) {
     return KIN_EINVAL;
   }
-  kin__host *host = kin__client_host(client);
   kin_factory_options copy;
   int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
                               "kin_factory_options", host->env->log);

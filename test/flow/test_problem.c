@@ -280,20 +280,31 @@ static void test_of_informers(void **state) {
   finish_world(&w);
 }
 
-/* A call that has nowhere to put its result does not reach the client. */
-static void test_stays_without_a_place_for_the_result(void **state) {
+#define OPENS_NOTHING(open, type, INIT)                                        \
+  do {                                                                         \
+    type options = INIT;                                                       \
+    REFUSES_INFORMER(plural, "Pods", "plural: ");                              \
+    assert_int_equal(open(NULL, w.client, &options), KIN_EINVAL);              \
+    assert_string_equal(kin_client_problem(w.client), "");                     \
+  } while (0)
+
+/* A call that has no place for its result fails for another reason than its
+ * options. */
+static void test_without_a_place_for_the_result(void **state) {
   (void)state;
   world w;
   open_world(&w);
-  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
-  options.plural = "Pods";
-  kin_informer *informer;
-  assert_int_equal(kin_informer_open(&informer, w.client, &options),
-                   KIN_EINVAL);
-  options.plural = "pods";
-  assert_int_equal(kin_informer_open(NULL, w.client, &options), KIN_EINVAL);
-  assert_string_equal(kin_client_problem(w.client),
-                      "plural: \"Pods\" is no resource name");
+  OPENS_NOTHING(kin_informer_open, kin_informer_options,
+                KIN_INFORMER_OPTIONS_INIT);
+  OPENS_NOTHING(kin_reflector_open, kin_reflector_options,
+                KIN_REFLECTOR_OPTIONS_INIT);
+  OPENS_NOTHING(kin_controller_open, kin_controller_options,
+                KIN_CONTROLLER_OPTIONS_INIT);
+  OPENS_NOTHING(kin_factory_open, kin_factory_options,
+                KIN_FACTORY_OPTIONS_INIT);
+  OPENS_NOTHING(kin_pager_open, kin_pager_options, KIN_PAGER_OPTIONS_INIT);
+  OPENS_NOTHING(kin_retry_watcher_open, kin_retry_watcher_options,
+                KIN_RETRY_WATCHER_OPTIONS_INIT);
   finish_world(&w);
 }
 
@@ -425,7 +436,7 @@ int main(void) {
       cmocka_unit_test(test_of_other_failures),
       cmocka_unit_test(test_long_values),
       cmocka_unit_test(test_of_informers),
-      cmocka_unit_test(test_stays_without_a_place_for_the_result),
+      cmocka_unit_test(test_without_a_place_for_the_result),
       cmocka_unit_test(test_is_forgotten),
       cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
