@@ -85,11 +85,17 @@ typedef bool (*kin_filter_cb)(const kin_object *object, void *data);
 
 typedef struct kin_listener_options {
   size_t size;
+
+  /* --- Callbacks --- */
+
   kin_event_cb on_add; /* each may be NULL: not interested */
   kin_event_cb on_update;
   kin_event_cb on_delete;
   kin_event_cb on_synced;
   kin_event_cb on_relisted;
+  void *data; /* passed to the callbacks and the filter */
+
+  /* --- What it is called for --- */
 
   /* NULL: all objects. If a change brings an object into the filter, on_add is
    * called (not as initial). If a change takes an object out of the filter,
@@ -100,12 +106,12 @@ typedef struct kin_listener_options {
   /* Also call on_update for each object that a relist found unchanged. */
   bool relist_updates;
 
-  void *data; /* passed to the callbacks and the filter */
-
   /* Period of resyncs, each of which calls on_update with is_resync for each
    * object; 0: the informer's period, KIN_NEVER: no resyncs. A period under a
    * second counts as a second. */
   uint32_t resync_ms;
+
+  /* --- Rarely needed --- */
 
   /* Up to this many undelivered notifications are kept exactly; 0: 4096.
    * Further ones are coalesced per object, which bounds the queue by the number
@@ -119,8 +125,8 @@ typedef struct kin_listener_options {
 } kin_listener_options;
 #define KIN_LISTENER_OPTIONS_INIT                                              \
   {                                                                            \
-    sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, NULL, false,   \
-        NULL, 0, 0, NULL                                                       \
+    sizeof(kin_listener_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
+        false, 0, 0, NULL                                                      \
   }
 
 /* Registers handlers, before or after start, from any event callback. A

@@ -44,41 +44,55 @@ KIN_EXTERN const char *kin_state_name(kin_state state);
 
 /* A scope as it is now. Ages are milliseconds since then; UINT64_MAX: never. */
 typedef struct kin_status {
+  /* --- State --- */
   kin_state state;
   bool has_synced;           /* its first list is in the store */
   char resource_version[64]; /* last one seen, of up to 63 bytes; "" for none */
-  uint64_t byte_age_ms;
-  uint64_t event_age_ms;
-  uint64_t bookmark_age_ms;
+  uint64_t staged;           /* objects of a list that is not complete yet */
+
+  /* --- Failures --- */
   uint32_t failures; /* in a row */
   kin_error_class last_error_class;
   int last_error_status;
-  uint64_t staged;  /* objects of a list that is not complete yet */
-  uint64_t lists;   /* complete lists */
-  uint64_t relists; /* complete lists after the first */
-  uint64_t watches; /* watches opened */
-  uint64_t events;  /* ADDED, MODIFIED and DELETED received, except initial
-                     * events of a WatchList */
-  uint64_t bookmarks;
-  uint64_t unchanged; /* listed or watched objects that were cached already */
-  uint64_t received_bytes;     /* of response bodies, inflated */
-  uint64_t transform_failures; /* states on which the transform failed */
-  uint64_t oversized;          /* states kept with their key only: over
-                                * max_object_bytes, or over 10,000 levels */
-  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
-  uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
-  uint64_t checked_lists;      /* compared lists: see check_watch_lists of a
-                                * client */
-  uint64_t inconsistent_lists; /* lists that differed */
+
+  /* --- How fresh --- */
+  uint64_t byte_age_ms;
+  uint64_t event_age_ms;
+  uint64_t bookmark_age_ms;
+
+  /* --- What it waits for --- */
 
   /* Time that the scope has waited for its turn to list, behind max_lists
    * others of its client; UINT64_MAX: it does not wait. */
   uint64_t turn_wait_ms;
   /* The same for the client's own limit of requests (qps_milli). */
   uint64_t limit_wait_ms;
+
+  /* --- Requests so far --- */
+  uint64_t lists;      /* complete lists */
+  uint64_t relists;    /* complete lists after the first */
+  uint64_t slow_lists; /* lists of over 10 s, from request to applied */
   /* Lists that were not complete after list_turn_ms of the client, so that
    * waiting lists went on. */
   uint64_t overdue_lists;
+  uint64_t watches; /* watches opened */
+
+  /* --- What has come --- */
+  uint64_t events; /* ADDED, MODIFIED and DELETED received, except initial
+                    * events of a WatchList */
+  uint64_t bookmarks;
+  uint64_t unchanged; /* listed or watched objects that were cached already */
+  uint64_t received_bytes; /* of response bodies, inflated */
+
+  /* --- Objects that are not stored as they came --- */
+  uint64_t transform_failures; /* states on which the transform failed */
+  uint64_t oversized;          /* states kept with their key only: over
+                                * max_object_bytes, or over 10,000 levels */
+  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
+
+  /* --- See check_watch_lists of a client --- */
+  uint64_t checked_lists;      /* compared lists */
+  uint64_t inconsistent_lists; /* lists that differed */
 } kin_status;
 
 /* Called for each change of a scope's state; an event callback. `namespace_` is
@@ -132,6 +146,8 @@ typedef enum kin_consistency {
 typedef struct kin_informer_options {
   size_t size;
 
+  /* --- What to follow --- */
+
   /* The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
    * "deployments"}. group NULL or "" is the core group; version NULL is
    * "v1". */
@@ -148,11 +164,24 @@ typedef struct kin_informer_options {
   const char *label_selector; /* such as "app=web,tier!=cache" */
   const char *field_selector; /* such as "spec.nodeName=n1" */
 
-  /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The server
-   * answers the first list from its cache and ignores the page size there. */
-  uint32_t page_size;
+  /* --- Callbacks --- */
 
-  uint32_t resync_ms; /* listeners' default period; 0: none */
+  kin_error_cb on_error; /* may be NULL: retried all the same */
+  kin_state_cb on_state; /* may be NULL */
+  kin_informer_mutation_cb on_mutation; /* may be NULL: logged all the same */
+
+  /* Called once when the informer is gone, also if the client closed it; may be
+   * NULL. */
+  kin_informer_close_cb on_closed;
+  void *data; /* passed to all callbacks but transform and modify */
+
+  /* --- What is stored of an object: memory --- */
+
+  /* Ask for metadata only (PartialObjectMetadata). */
+  bool metadata_only;
+
+  /* Store metadata.managedFields, too. By default everything else is stored. */
+  bool keep_managed_fields;
 
   /* Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,
@@ -160,9 +189,6 @@ typedef struct kin_informer_options {
    * deletions and lists are as usual. on_error is called for it. An object over
    * 1 GiB fails the request as if it could not be decoded. */
   uint32_t max_object_bytes;
-
-  /* Store metadata.managedFields, too. By default everything else is stored. */
-  bool keep_managed_fields;
 
   /* Only these fields are stored, by JSON Pointer of at most 64 tokens of at
    * most 65,535 bytes. apiVersion, kind and metadata's name, namespace, uid,
@@ -175,35 +201,6 @@ typedef struct kin_informer_options {
    * and arrays as empty ones, other values as they are. */
   const char *const *fields;
   size_t field_count;
-
-  /* Ask for metadata only (PartialObjectMetadata). */
-  bool metadata_only;
-
-  /* Set: only lists. By default a list comes as a watch that begins with the
-   * current objects (WatchList). The server then makes no list, and the state
-   * is never older than the one before. If the server refuses such a watch, the
-   * informer lists. */
-  bool no_watch_list;
-
-  /* Set: after kin_informer_start, adding an index fails with KIN_EALREADY, as
-   * in older client-go. */
-  bool fixed_indices;
-
-  kin_error_cb on_error; /* may be NULL: retried all the same */
-  kin_state_cb on_state; /* may be NULL */
-  void *data;            /* passed to all callbacks but transform and modify */
-
-  /* Called once when the informer is gone, also if the client closed it; may be
-   * NULL. */
-  kin_informer_close_cb on_closed;
-
-  /* The source of objects instead of the API server; NULL: the API server. The
-   * struct is copied. The names above are only passed on to the source, and its
-   * objects are stored as they are: keep_managed_fields, fields and
-   * metadata_only have no effect. */
-  const kin_lister_watcher *source;
-
-  kin_informer_mutation_cb on_mutation; /* may be NULL: logged all the same */
 
   /* Makes what is stored of each object; NULL: all that the options above
    * leave. The transform runs before the store and all handlers, once for each
@@ -224,6 +221,46 @@ typedef struct kin_informer_options {
   kin_transform_cb transform;
   void *transform_data; /* passed to transform */
 
+  /* --- How fresh --- */
+
+  kin_consistency consistency;
+
+  uint32_t resync_ms; /* listeners' default period; 0: none */
+
+  /* For KIN_CONSISTENCY_AT_LEAST, else NULL: a resourceVersion of this resource
+   * that the program has seen; shorter than 64 bytes, not "" and not "0".
+   * Copied. */
+  const char *start_version;
+
+  /* A watch that has received no byte for this long is STALE. The informer then
+   * asks the server whether the watch's position still stands, as by
+   * kin_informer_verify and at the same cost. 0: never; at most an hour. */
+  uint32_t stale_after_ms;
+
+  /* Delete the stored objects if the resource has vanished (404), as after the
+   * removal of its definition. The deletions have the reason "cleared" and come
+   * in bounded steps. The informer stays synced. When the resource is back, the
+   * informer lists it anew and calls on_relisted. An answer of KIN_STOP to the
+   * error keeps all objects. By default all objects are kept. */
+  bool clear_when_absent;
+
+  /* --- How it is requested --- */
+
+  /* Set: only lists. By default a list comes as a watch that begins with the
+   * current objects (WatchList). The server then makes no list, and the state
+   * is never older than the one before. If the server refuses such a watch, the
+   * informer lists. */
+  bool no_watch_list;
+
+  /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The server
+   * answers the first list from its cache and ignores the page size there. */
+  uint32_t page_size;
+
+  /* Time for which a watch that ends with an internal error (500) is repeated
+   * without a wait; then the informer lists. 0: such a watch is repeated after
+   * waits, without a limit; at most a day. */
+  uint32_t internal_error_retry_ms;
+
   /* Added to the query of each request, also to `source`: at most 64, of at
    * most 16 KiB together, copied and percent-encoded. A name may occur more
    * than once. A name must not be empty nor one that the library sets itself:
@@ -236,36 +273,24 @@ typedef struct kin_informer_options {
   kin_modify_request_cb modify; /* NULL: requests are made as they are */
   void *modify_data;            /* passed to modify */
 
-  kin_consistency consistency;
+  /* --- Rarely needed --- */
 
-  /* A watch that has received no byte for this long is STALE. The informer then
-   * asks the server whether the watch's position still stands, as by
-   * kin_informer_verify and at the same cost. 0: never; at most an hour. */
-  uint32_t stale_after_ms;
+  /* Set: after kin_informer_start, adding an index fails with KIN_EALREADY, as
+   * in older client-go. */
+  bool fixed_indices;
 
-  /* Time for which a watch that ends with an internal error (500) is repeated
-   * without a wait; then the informer lists. 0: such a watch is repeated after
-   * waits, without a limit; at most a day. */
-  uint32_t internal_error_retry_ms;
-
-  /* Delete the stored objects if the resource has vanished (404), as after the
-   * removal of its definition. The deletions have the reason "cleared" and come
-   * in bounded steps. The informer stays synced. When the resource is back, the
-   * informer lists it anew and calls on_relisted. An answer of KIN_STOP to the
-   * error keeps all objects. By default all objects are kept. */
-  bool clear_when_absent;
-
-  /* For KIN_CONSISTENCY_AT_LEAST, else NULL: a resourceVersion of this resource
-   * that the program has seen; shorter than 64 bytes, not "" and not "0".
-   * Copied. */
-  const char *start_version;
+  /* The source of objects instead of the API server; NULL: the API server. The
+   * struct is copied. The names above are only passed on to the source, and its
+   * objects are stored as they are: keep_managed_fields, fields and
+   * metadata_only have no effect. */
+  const kin_lister_watcher *source;
 } kin_informer_options;
 #define KIN_INFORMER_OPTIONS_INIT                                              \
   {                                                                            \
-    sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, \
-        0, false, NULL, 0, false, false, false, NULL, NULL, NULL, NULL, NULL,  \
-        NULL, NULL, NULL, NULL, 0, NULL, NULL, KIN_CONSISTENCY_ANY, 0, 0,      \
-        false, NULL                                                            \
+    sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
+        NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, NULL, NULL,          \
+        KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0, NULL,    \
+        NULL, false, NULL                                                      \
   }
 
 /* Opens an informer; nothing is requested before kin_informer_start.

@@ -42,43 +42,51 @@ KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
 /* Sums over all scopes of an informer, removed ones included, since it was
  * opened. */
 typedef struct kin_informer_metrics {
-  /* Lists and watches. */
-  uint64_t lists;         /* complete and applied, first lists included */
-  uint64_t watches;       /* opened */
-  uint64_t short_watches; /* ended within a second, and brought nothing */
-  uint64_t added_events;  /* received, except initial events of a WatchList */
-  uint64_t modified_events;
-  uint64_t deleted_events;
-  uint64_t bookmarks;
-  uint64_t unchanged;      /* objects received that were cached already */
-  uint64_t received_bytes; /* of response bodies, inflated */
-  uint64_t lost_positions[KIN_RELIST_REASONS];
-  uint64_t failures[KIN_ERROR_CLASSES]; /* every failure, reported to on_error
-                                         * or not, except the next three */
-  uint64_t transform_failures; /* states on which the transform failed */
-  uint64_t oversized;          /* see kin_status */
-  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
+  /* --- Lists --- */
+  uint64_t lists;              /* complete and applied, first lists included */
   uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
   uint64_t checked_lists;      /* compared lists: see check_watch_lists of a
                                 * client */
   uint64_t inconsistent_lists; /* lists that differed */
   kin_histogram list_us;       /* from the first request to the last byte */
   kin_histogram list_items;    /* of complete lists */
-  kin_histogram watch_us;      /* from the request to its end */
-  kin_histogram watch_items;   /* events of a watch, bookmarks included */
+
+  /* --- Turns to list --- */
   size_t waiting_lists;       /* scopes that wait for their turn to list, now */
   kin_histogram list_wait_us; /* wait for the turn, of lists that had to wait */
   uint64_t overdue_lists;     /* not complete after list_turn_ms, while others
                                * waited */
 
-  /* Queue and store. */
+  /* --- Watches --- */
+  uint64_t watches;          /* opened */
+  uint64_t short_watches;    /* ended within a second, and brought nothing */
+  kin_histogram watch_us;    /* from the request to its end */
+  kin_histogram watch_items; /* events of a watch, bookmarks included */
+
+  /* --- What has come --- */
+  uint64_t added_events; /* received, except initial events of a WatchList */
+  uint64_t modified_events;
+  uint64_t deleted_events;
+  uint64_t bookmarks;
+  uint64_t unchanged;      /* objects received that were cached already */
+  uint64_t received_bytes; /* of response bodies, inflated */
+
+  /* --- Failures --- */
+  uint64_t failures[KIN_ERROR_CLASSES]; /* every failure, reported to on_error
+                                         * or not, except the next three */
+  uint64_t transform_failures; /* states on which the transform failed */
+  uint64_t oversized;          /* see kin_status */
+  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
+  uint64_t lost_positions[KIN_RELIST_REASONS];
+
+  /* --- Queue and store --- */
   size_t queue_depth;       /* keys waiting now */
   kin_histogram process_us; /* of up to 64 keys: from the queue to the
                              * listeners' queues */
   size_t objects;           /* cached now */
   uint64_t object_bytes;    /* of the cached objects, see kin_store_bytes */
 
-  /* Listeners. Closed ones count, except in the last two. */
+  /* --- Listeners: closed ones count, except in the last two --- */
   uint64_t delivered;       /* notifications, synced and relisted included */
   uint64_t coalesced;       /* notifications merged into others */
   kin_histogram handler_us; /* a callback, averaged over up to 64 in a row */

@@ -39,7 +39,7 @@
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
 
-static_assert(offsetof(kin_client_options, problem_size) + sizeof(size_t) ==
+static_assert(offsetof(kin_client_options, seed) + sizeof(uint64_t) ==
                   sizeof(kin_client_options),
               "a field appended later must not lie in old padding");
 

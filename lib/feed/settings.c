@@ -17,8 +17,7 @@
 #define MAX_STALE_AFTER_MS (3600u * 1000u)
 #define MAX_INTERNAL_ERROR_RETRY_MS (24u * 3600u * 1000u)
 
-static_assert(offsetof(kin_informer_options, start_version) +
-                      sizeof(const char *) ==
+static_assert(offsetof(kin_informer_options, source) + sizeof(void *) ==
                   sizeof(kin_informer_options),
               "a field appended later must not lie in old padding");
 
