@@ -281,6 +281,8 @@ KIN_EXTERN uv_loop_t *kin_client_loop(const kin_client *client);
 
 /* Counters of a client, for metrics; may be read at any time. */
 typedef struct kin_client_stats {
+  size_t size;
+
   /* --- Time on the loop --- */
   uint64_t iterations; /* loop iterations in which the client had work */
   uint64_t longest_ns; /* longest of these, handlers excluded: all work of the
@@ -305,10 +307,14 @@ typedef struct kin_client_stats {
   uint64_t delayed_ns;       /* these waits in total */
   uint64_t warnings;         /* well-formed ones from the server */
 } kin_client_stats;
+#define KIN_CLIENT_STATS_INIT                                                  \
+  { sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Copies the counters, any time before the close callback. Cost: O(1). */
-KIN_EXTERN void kin_client_get_stats(const kin_client *client,
-                                     kin_client_stats *stats);
+/* Copies the counters, any time before the close callback. `stats` begins as
+ * KIN_CLIENT_STATS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. Cost: O(1). */
+KIN_EXTERN int kin_client_get_stats(const kin_client *client,
+                                    kin_client_stats *stats);
 
 #ifdef __cplusplus
 }

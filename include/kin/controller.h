@@ -177,20 +177,25 @@ KIN_EXTERN kin_store *kin_controller_store(kin_controller *controller);
  * put in are processed, too. */
 KIN_EXTERN kin_queue *kin_controller_queue(kin_controller *controller);
 
-/* Reads the state of listing and watching. */
-KIN_EXTERN void kin_controller_get_status(const kin_controller *controller,
-                                          kin_status *status);
+/* Reads the state of listing and watching. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_controller_get_status(const kin_controller *controller,
+                                         kin_status *status);
 
 /* Counts of processed items. */
 typedef struct kin_controller_stats {
+  size_t size;
   uint64_t items;    /* popped; a batch counts once */
   uint64_t failures; /* items that could not be processed */
   uint64_t retries;  /* failed items that were put back */
 } kin_controller_stats;
+#define KIN_CONTROLLER_STATS_INIT                                              \
+  { sizeof(kin_controller_stats), 0, 0, 0 }
 
-/* Copies the counts. Cost: O(1). */
-KIN_EXTERN void kin_controller_get_stats(const kin_controller *controller,
-                                         kin_controller_stats *stats);
+/* Copies the counts. `stats` begins as KIN_CONTROLLER_STATS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. Cost: O(1). */
+KIN_EXTERN int kin_controller_get_stats(const kin_controller *controller,
+                                        kin_controller_stats *stats);
 
 #ifdef __cplusplus
 }

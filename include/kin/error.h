@@ -2,6 +2,7 @@
 #ifndef KIN_ERROR_H
 #define KIN_ERROR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <kin/export.h>
@@ -24,7 +25,9 @@ extern "C" {
  * answers KIN_EINVAL and changes nothing. A function that returns a value
  * answers 0, false, NULL, an empty kin_str or "". A void function does nothing,
  * but sets what it would have filled in to zero. A kin_str whose `data` is NULL
- * counts as empty, whatever its length. */
+ * counts as empty, whatever its length.
+ *
+ * Structs that begin with their size: see kin/sized.h. */
 #define KIN_ERRNO_MAP(XX)                                                      \
   XX(ENOMEM, -5000, "out of memory")                                           \
   XX(EINVAL, -5001, "invalid argument")                                        \
@@ -100,6 +103,7 @@ typedef enum kin_retry {
  * reflector, a controller or a watcher. The strings are valid during the call
  * and never NULL (but may be ""). */
 typedef struct kin_error_event {
+  size_t size;                 /* see KIN_HAS */
   int code;                    /* negative */
   kin_error_class error_class; /* never KIN_CLASS_NONE */
   int status;                  /* HTTP or Status code; that of the reason, if a

@@ -51,6 +51,7 @@ KIN_EXTERN const char *kin_delete_reason_name(kin_delete_reason reason);
 
 /* One change, valid during the callback. */
 typedef struct kin_event {
+  size_t size; /* see KIN_HAS */
   kin_event_type type;
 
   /* add, update: the cached object. delete: the last state, as the server sent

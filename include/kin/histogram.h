@@ -19,6 +19,12 @@ typedef struct kin_histogram {
   uint64_t sum;
   uint64_t buckets[KIN_HISTOGRAM_BUCKETS]; /* not cumulative */
 } kin_histogram;
+#define KIN_HISTOGRAM_INIT                                                     \
+  {                                                                            \
+    0, 0, {                                                                    \
+      0                                                                        \
+    }                                                                          \
+  }
 
 /* The largest value of bucket n, UINT64_MAX for the last. */
 KIN_EXTERN uint64_t kin_histogram_bound(size_t n);

@@ -44,6 +44,8 @@ KIN_EXTERN const char *kin_state_name(kin_state state);
 
 /* A scope as it is now. Ages are milliseconds since then; UINT64_MAX: never. */
 typedef struct kin_status {
+  size_t size;
+
   /* --- State --- */
   kin_state state;
   bool has_synced;           /* its first list is in the store */
@@ -94,6 +96,11 @@ typedef struct kin_status {
   uint64_t checked_lists;      /* compared lists */
   uint64_t inconsistent_lists; /* lists that differed */
 } kin_status;
+#define KIN_STATUS_INIT                                                        \
+  {                                                                            \
+    sizeof(kin_status), KIN_STATE_IDLE, false, "", 0, 0, KIN_CLASS_NONE, 0, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                   \
+  }
 
 /* Called for each change of a scope's state; an event callback. `namespace_` is
  * "" for all namespaces. If more than four changes happen before the callback
@@ -166,8 +173,8 @@ typedef struct kin_informer_options {
 
   /* --- Callbacks --- */
 
-  kin_error_cb on_error; /* may be NULL: retried all the same */
-  kin_state_cb on_state; /* may be NULL */
+  kin_error_cb on_error;                /* may be NULL: retried all the same */
+  kin_state_cb on_state;                /* may be NULL */
   kin_informer_mutation_cb on_mutation; /* may be NULL: logged all the same */
 
   /* Called once when the informer is gone, also if the client closed it; may be
@@ -375,8 +382,9 @@ KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
 KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
 
 /* Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
- * namespaces.
- * Errors: KIN_ENOENT (no such scope, or it has been removed). */
+ * namespaces. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size), KIN_ENOENT (no such scope, or it has been
+ * removed); nothing is written then. */
 KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
                                        const char *namespace_,
                                        kin_status *status);

@@ -27,6 +27,7 @@
 #include <kin/object_builder.h>
 #include <kin/object_list.h>
 #include <kin/selector.h>
+#include <kin/sized.h>
 #include <kin/store.h>
 #include <kin/str.h>
 #include <kin/version.h>

@@ -37,6 +37,7 @@ typedef struct kin_parameter {
 /* A request. Strings are never NULL, "" for nothing, and valid during the
  * call. */
 typedef struct kin_feed_request {
+  size_t size; /* see KIN_HAS */
   bool is_watch;
   const char *namespace_; /* "" for all */
   /* Both selectors are as in kin_informer_options, or as its modifier has set
@@ -68,6 +69,7 @@ typedef struct kin_feed_request {
  * lists, pages and watches would no longer fit together. Strings are never
  * NULL. */
 typedef struct kin_request_options {
+  size_t size; /* see KIN_HAS */
   /* As in kin_feed_request. A list with a limit of 1 from the start asks
    * whether the server still has that version. */
   bool is_watch;

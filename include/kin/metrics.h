@@ -33,15 +33,23 @@ typedef enum kin_relist_reason {
   KIN_RELIST_VERIFY,      /* the watch is not where the server is */
   KIN_RELIST_INTERNAL     /* internal errors for internal_error_retry_ms */
 } kin_relist_reason;
-#define KIN_RELIST_REASONS 7
-/* Returns "expired", "too_large", ... Static. */
+
+/* Elements of an array with one for each reason. There are more than reasons,
+ * for those of later versions; they are 0. */
+#define KIN_RELIST_REASONS 16
+
+/* Returns "expired", "too_large", ..., or "unknown". Static. */
 KIN_EXTERN const char *kin_relist_reason_name(kin_relist_reason reason);
 
-#define KIN_ERROR_CLASSES (KIN_CLASS_MEMORY + 1)
+/* Elements of an array with one for each kin_error_class. There are more than
+ * classes, for those of later versions; they are 0. */
+#define KIN_ERROR_CLASSES 32
 
 /* Sums over all scopes of an informer, removed ones included, since it was
  * opened. */
 typedef struct kin_informer_metrics {
+  size_t size;
+
   /* --- Lists --- */
   uint64_t lists;              /* complete and applied, first lists included */
   uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
@@ -93,11 +101,20 @@ typedef struct kin_informer_metrics {
   size_t listeners;
   size_t pending; /* undelivered notifications */
 } kin_informer_metrics;
+#define KIN_INFORMER_METRICS_INIT                                              \
+  {                                                                            \
+    sizeof(kin_informer_metrics), 0, 0, 0, 0, KIN_HISTOGRAM_INIT,              \
+        KIN_HISTOGRAM_INIT, 0, KIN_HISTOGRAM_INIT, 0, 0, 0,                    \
+        KIN_HISTOGRAM_INIT, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, 0, 0, {0}, 0, 0,   \
+        0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0    \
+  }
 
-/* Copies an informer's numbers, any time before its close callback.
+/* Copies an informer's numbers, any time before its close callback. `metrics`
+ * begins as KIN_INFORMER_METRICS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then.
  * Cost: O(scopes + listeners). */
-KIN_EXTERN void kin_informer_get_metrics(const kin_informer *informer,
-                                         kin_informer_metrics *metrics);
+KIN_EXTERN int kin_informer_get_metrics(const kin_informer *informer,
+                                        kin_informer_metrics *metrics);
 
 /* The last version of a scope as a number for a metrics gauge: its last 15
  * digits. `namespace_` "" (or NULL) is the scope of all namespaces. Returns

@@ -41,6 +41,7 @@ KIN_EXTERN const char *kin_mutation_part_name(kin_mutation_part part);
 
 /* An object that has been written to. */
 typedef struct kin_mutation {
+  size_t size; /* see KIN_HAS */
   const kin_object *object;
   /* As it is now: perhaps damaged itself, if part is not JSON. */
   kin_str key;

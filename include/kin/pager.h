@@ -38,6 +38,7 @@ typedef int (*kin_pager_item_cb)(const kin_object *item, void *data);
 
 /* The result of a list. The strings are valid during the call, never NULL. */
 typedef struct kin_pager_result {
+  size_t size; /* see KIN_HAS */
   /* 0: all items have been given. Or the result of on_item. Or a failure's
    * code: KIN_EGONE (the token has expired before the last page, 410),
    * KIN_ESTATUS and every code that on_error of an informer gets. */

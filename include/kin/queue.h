@@ -183,15 +183,16 @@ KIN_EXTERN int kin_queue_add_if_not_present(kin_queue *queue,
 
 /* The changes taken from a queue; valid during the callback. */
 typedef struct kin_queue_item {
-  /* FIFO: one, whose type is that of the call that queued it. delta: those of
-   * one key, oldest first. in order: one, or a batch of several keys. */
-  kin_deltas deltas;
-
+  size_t size;     /* see KIN_HAS */
   bool is_initial; /* the queue had not synced before */
 
   /* Set by the callback to put the item back: FIFO and delta as by
    * kin_queue_add_if_not_present; in order at its old place, in front. */
   bool requeue;
+
+  /* FIFO: one, whose type is that of the call that queued it. delta: those of
+   * one key, oldest first. in order: one, or a batch of several keys. */
+  kin_deltas deltas;
 } kin_queue_item;
 
 /* Processes one item: typically writes it to a store and calls a handler.

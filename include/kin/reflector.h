@@ -113,9 +113,10 @@ KIN_EXTERN int kin_reflector_resume(kin_reflector *reflector);
 KIN_EXTERN int kin_reflector_close(kin_reflector *reflector,
                                    kin_reflector_close_cb cb, void *data);
 
-/* Reads the state. */
-KIN_EXTERN void kin_reflector_get_status(const kin_reflector *reflector,
-                                         kin_status *status);
+/* Reads the state. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_reflector_get_status(const kin_reflector *reflector,
+                                        kin_status *status);
 
 /* Returns whether the first list is in the store. */
 KIN_EXTERN bool kin_reflector_has_synced(const kin_reflector *reflector);

@@ -63,15 +63,20 @@ typedef struct kin_reflector_store {
         NULL, NULL                                                             \
   }
 
-/* A target that writes to a store other than an informer's, with kin_store_put
- * (add and update), kin_store_delete_object, kin_store_replace and
- * kin_store_bookmark. The store must outlive the reflector. */
-KIN_EXTERN kin_reflector_store kin_store_reflector_store(kin_store *store);
+/* Fills a target that writes to a store other than an informer's, with
+ * kin_store_put (add and update), kin_store_delete_object, kin_store_replace
+ * and kin_store_bookmark. The store must outlive the reflector. `target` begins
+ * as KIN_REFLECTOR_STORE_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_store_reflector_store(kin_store *store,
+                                         kin_reflector_store *target);
 
-/* A target that writes to a queue of any kind. kin_queue_is_full pauses
+/* Fills a target that writes to a queue of any kind. kin_queue_is_full pauses
  * reading; the consumer calls kin_reflector_resume after a pop. The queue must
- * outlive the reflector. */
-KIN_EXTERN kin_reflector_store kin_queue_reflector_store(kin_queue *queue);
+ * outlive the reflector. `target` begins as KIN_REFLECTOR_STORE_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_queue_reflector_store(kin_queue *queue,
+                                         kin_reflector_store *target);
 
 #ifdef __cplusplus
 }

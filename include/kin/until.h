@@ -39,6 +39,7 @@ typedef struct kin_until_condition {
 
 /* The result; valid during the callback. */
 typedef struct kin_until_result {
+  size_t size; /* see KIN_HAS */
   /* 0: the conditions hold, or the precondition did. KIN_ETIMEDOUT.
    * KIN_ECLOSED: the client was closed, or the informer was. The code that a
    * condition or the precondition returned, or that kin_until_cancel was given.
@@ -69,9 +70,8 @@ typedef struct kin_until_options {
   const kin_until_condition *conditions;
   size_t condition_count;
 
-  uint64_t timeout_ms; /* of all together; 0: none */
-  kin_until_cb cb;     /* required */
-  void *data;          /* passed to cb and on_error */
+  kin_until_cb cb; /* required */
+  void *data;      /* passed to cb and on_error */
 
   /* For kin_until_open: see kin_retry_watcher_options. With
    * kin_until_open_synced, resource->on_error gets the failures. */
@@ -82,11 +82,13 @@ typedef struct kin_until_options {
   /* For kin_until_open_synced; may be NULL. */
   kin_until_precondition_cb precondition;
   void *precondition_data; /* passed to precondition */
+
+  uint64_t timeout_ms; /* of all together; 0: none */
 } kin_until_options;
 #define KIN_UNTIL_OPTIONS_INIT                                                 \
   {                                                                            \
-    sizeof(kin_until_options), NULL, NULL, 0, 0, NULL, NULL, NULL, false,      \
-        NULL, NULL, NULL                                                       \
+    sizeof(kin_until_options), NULL, NULL, 0, NULL, NULL, NULL, false, NULL,   \
+        NULL, NULL, 0                                                          \
   }
 
 /* Watches with a retry watcher after resource_version. Every change is seen, in

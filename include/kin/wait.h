@@ -50,6 +50,7 @@ typedef struct kin_wait_item {
 
 /* The result of a wait; valid during the callback. */
 typedef struct kin_wait_result {
+  size_t size; /* see KIN_HAS */
   /* 0: all are done. KIN_ETIMEDOUT. KIN_ECLOSED: the client was closed, or all
    * things that are not done were. Else the code given to kin_wait_cancel. */
   int code;
@@ -67,18 +68,19 @@ typedef struct kin_wait_options {
   size_t size;
   const kin_wait_for *things; /* at most 4,096; copied; none: done at once */
   size_t count;
-  uint64_t timeout_ms; /* 0: none */
-  kin_wait_cb cb;      /* required */
-  void *data;          /* passed to cb */
+  kin_wait_cb cb; /* required */
+  void *data;     /* passed to cb */
 
   /* Name of the wait, such as "my controller's caches". The client's log then
    * says at level INFO that the wait begins, when each thing is done, and which
    * were not when the wait ended. NULL or "": nothing is logged. At most 1,024
    * bytes; copied. */
   const char *what;
+
+  uint64_t timeout_ms; /* 0: none */
 } kin_wait_options;
 #define KIN_WAIT_OPTIONS_INIT                                                  \
-  { sizeof(kin_wait_options), NULL, 0, 0, NULL, NULL, NULL }
+  { sizeof(kin_wait_options), NULL, 0, NULL, NULL, NULL, 0 }
 
 /* Begins to wait. cb comes exactly once, from a later loop iteration, even if
  * everything is done already; then the wait ends by itself. If the client is

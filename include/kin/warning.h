@@ -2,6 +2,8 @@
 #ifndef KIN_WARNING_H
 #define KIN_WARNING_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -10,6 +12,7 @@ extern "C" {
  * a resource is deprecated: one of a response's Warning header fields (RFC
  * 7234, 5.5). The strings are valid during the call and never NULL. */
 typedef struct kin_warning {
+  size_t size;       /* see KIN_HAS */
   int code;          /* three digits; API servers send 299 */
   const char *agent; /* the sender; "-" if the server does not name one */
   const char *text;  /* UTF-8, without control characters; may be "" */

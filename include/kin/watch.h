@@ -25,6 +25,7 @@ extern "C" {
 
 /* One event, valid during the callback. */
 typedef struct kin_watch_event {
+  size_t size; /* see KIN_HAS */
   kin_watch_event_type type;
 
   /* ADDED, MODIFIED, DELETED: the object, a deleted one in its last state;
@@ -153,9 +154,10 @@ kin_retry_watcher_resource_version(const kin_retry_watcher *watcher);
 
 /* Reads the state. has_synced and state SYNCING say whether a watch has ever
  * been granted; IDLE says that the watcher has ended. resource_version is the
- * newest one received. */
-KIN_EXTERN void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
-                                             kin_status *status);
+ * newest one received. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
+                                            kin_status *status);
 
 /* --- Informer watcher --- */
 

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "cache/process.h"
 
@@ -388,28 +389,20 @@ kin_queue *kin_controller_queue(kin_controller *c) {
   return c != NULL ? c->queue : NULL;
 }
 
-void kin_controller_get_status(const kin_controller *c, kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_controller_get_status(const kin_controller *c, kin_status *status) {
   if (c == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  *status = (kin_status){.state = KIN_STATE_IDLE};
   if (c->reflector != NULL) {
-    kin_reflector_get_status(c->reflector, status);
+    return kin_reflector_get_status(c->reflector, status);
   }
+  kin_status idle = KIN_STATUS_INIT;
+  return kin__sized_fill(status, &idle, sizeof idle, sizeof idle);
 }
 
-void kin_controller_get_stats(const kin_controller *c,
-                              kin_controller_stats *stats) {
-  if (stats == NULL) {
-    return;
-  }
-  if (c == NULL) {
-    *stats = (kin_controller_stats){0};
-    return;
-  }
-  *stats = c->stats;
+int kin_controller_get_stats(const kin_controller *c,
+                             kin_controller_stats *stats) {
+  return c != NULL
+             ? kin__sized_fill(stats, &c->stats, sizeof *stats, sizeof *stats)
+             : KIN_EINVAL;
 }

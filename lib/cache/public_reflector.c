@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "feed/feed_options.h"
 
@@ -355,16 +356,14 @@ int kin_reflector_resume(kin_reflector *reflector) {
   return 0;
 }
 
-void kin_reflector_get_status(const kin_reflector *reflector,
-                              kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_reflector_get_status(const kin_reflector *reflector,
+                             kin_status *status) {
   if (reflector == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  kin__feed_get_status(&reflector->feed, status);
+  kin_status found;
+  kin__feed_get_status(&reflector->feed, &found);
+  return kin__sized_fill(status, &found, sizeof found, sizeof found);
 }
 
 bool kin_reflector_has_synced(const kin_reflector *reflector) {

@@ -436,7 +436,7 @@ static int pop(kin_queue *queue, bool is_batch,
   if (process == NULL || (is_batch && process_batch == NULL)) {
     return leave(queue, KIN_EINVAL);
   }
-  kin_queue_item item = {.is_initial = !queue->is_synced};
+  kin_queue_item item = {.size = sizeof item, .is_initial = !queue->is_synced};
   err = queue->ops->begin(queue, is_batch, &item.deltas.count);
   if (err == 0 && item.deltas.count == 0) {
     err = queue->is_closed ? KIN_ECLOSED : KIN_EAGAIN;

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "config/token.h"
 #include "client/client_options.h"
 #include "client/env.h"
@@ -538,32 +539,29 @@ uv_loop_t *kin_client_loop(const kin_client *client) {
   return client != NULL ? client->loop.uv : NULL;
 }
 
-void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
-  if (stats == NULL) {
-    return;
-  }
+int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
   if (client == NULL) {
-    *stats = (kin_client_stats){0};
-    return;
+    return KIN_EINVAL;
   }
   const kin__transport_stats *transport =
       client->transport != NULL ? kin__transport_get_stats(client->transport)
                                 : &client->last_stats;
-  *stats = (kin_client_stats){.iterations = client->loop.iterations,
-                              .longest_ns = client->loop.longest_ns,
-                              .busy_ns = client->loop.busy_ns,
-                              .handler_ns = client->loop.handler_ns,
-                              .received_bytes = transport->received_bytes,
-                              .sent_bytes = transport->sent_bytes,
-                              .requests = transport->requests,
-                              .connections = transport->connections,
-                              .open_connections = transport->open_connections,
-                              .delayed_requests = client->limiter.delayed,
-                              .delayed_ns = client->limiter.delayed_ns,
-                              .warnings = client->warnings.heard,
-                              .lists = client->lists.inside,
-                              .waiting_lists = client->lists.queued,
-                              .overdue_lists = client->lists.overdue};
+  kin_client_stats found = {.iterations = client->loop.iterations,
+                            .longest_ns = client->loop.longest_ns,
+                            .busy_ns = client->loop.busy_ns,
+                            .handler_ns = client->loop.handler_ns,
+                            .received_bytes = transport->received_bytes,
+                            .sent_bytes = transport->sent_bytes,
+                            .requests = transport->requests,
+                            .connections = transport->connections,
+                            .open_connections = transport->open_connections,
+                            .delayed_requests = client->limiter.delayed,
+                            .delayed_ns = client->limiter.delayed_ns,
+                            .warnings = client->warnings.heard,
+                            .lists = client->lists.inside,
+                            .waiting_lists = client->lists.queued,
+                            .overdue_lists = client->lists.overdue};
+  return kin__sized_fill(stats, &found, sizeof found, sizeof found);
 }
 
 void kin_client_get_iterations(const kin_client *client,

@@ -347,7 +347,7 @@ static int copy_error(kin_feed_error *to, const kin_feed_error *from) {
     return err;
   }
   bool is_class =
-      to->error_class >= KIN_CLASS_NONE && to->error_class < KIN_ERROR_CLASSES;
+      to->error_class >= KIN_CLASS_NONE && to->error_class <= KIN_CLASS_MEMORY;
   return is_class ? 0 : KIN_EINVAL;
 }
 

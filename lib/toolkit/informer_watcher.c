@@ -31,7 +31,8 @@ struct kin_informer_watcher {
 
 static void give(const kin_informer_watcher *watcher, kin_watch_event_type type,
                  const kin_object *object) {
-  kin_watch_event event = {.type = type,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = type,
                            .object = object,
                            .resource_version =
                                kin_object_resource_version(object),

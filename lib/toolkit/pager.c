@@ -54,7 +54,8 @@ static void on_ended(kin__pager_core *core, const kin__failure *end) {
   if (pager->options.on_end == NULL) {
     return;
   }
-  kin_pager_result result = {.code = end->code,
+  kin_pager_result result = {.size = sizeof result,
+                             .code = end->code,
                              .error_class = end->error_class,
                              .status = end->status,
                              .reason = end->reason,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/chunkq.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "feed/feed.h"
 #include "feed/feed_options.h"
@@ -181,7 +182,8 @@ static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
 
 static void show_error(kin_retry_watcher *watcher) {
   const kin__failure *end = &watcher->end;
-  kin_watch_event event = {.type = KIN_WATCH_ERROR,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = KIN_WATCH_ERROR,
                            .resource_version = kin__cstr(""),
                            .code = end->code,
                            .error_class = end->error_class,
@@ -209,7 +211,8 @@ static void show_next(kin_retry_watcher *watcher) {
                                 : kin_object_resource_version(next.object);
   memcpy(watcher->version, version.data, version.length);
   watcher->version[version.length] = '\0';
-  kin_watch_event event = {.type = next.type,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = next.type,
                            .object = next.object,
                            .resource_version = version,
                            .reason = "",
@@ -416,14 +419,12 @@ kin_retry_watcher_resource_version(const kin_retry_watcher *watcher) {
   return watcher != NULL ? watcher->version : "";
 }
 
-void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
-                                  kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
+                                 kin_status *status) {
   if (watcher == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  kin__feed_get_status(&watcher->feed, status);
+  kin_status found;
+  kin__feed_get_status(&watcher->feed, &found);
+  return kin__sized_fill(status, &found, sizeof found, sizeof found);
 }

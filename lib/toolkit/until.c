@@ -85,7 +85,8 @@ static void on_watcher_gone(void *data) {
 }
 
 static void call_back(kin_until *until) {
-  kin_until_result result = {.code = until->code,
+  kin_until_result result = {.size = sizeof result,
+                             .code = until->code,
                              .event =
                                  until->event.type != 0 ? &until->event : NULL,
                              .held = until->held};

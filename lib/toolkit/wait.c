@@ -186,8 +186,10 @@ static bool are_all_done(const kin_wait *wait) {
 }
 
 static void end(kin_wait *wait) {
-  kin_wait_result result = {
-      .items = wait->items, .count = wait->count, .error = wait->error};
+  kin_wait_result result = {.size = sizeof result,
+                            .items = wait->items,
+                            .count = wait->count,
+                            .error = wait->error};
   wait->error[0] = '\0';
   if (!are_all_done(wait)) {
     result.code = wait->code != 0 ? wait->code : KIN_ECLOSED;
