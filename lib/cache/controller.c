@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/controller.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include <kin/reflector_store.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/sized.h"
@@ -20,10 +20,6 @@
  * parts. */
 
 #define MAX_NAME_BYTES 255u
-
-static_assert(offsetof(kin_controller_options, data) + sizeof(void *) ==
-                  sizeof(kin_controller_options),
-              "a field appended later must not lie in old padding");
 
 /* --- The reflector's input ------------------------------------------------ */
 
@@ -296,7 +292,7 @@ static int open_reflector(kin_controller *c, kin__host *host) {
 static int init(kin_controller *c, kin__host *host,
                 const kin_controller_options *options) {
   int err = kin__options_take(&c->options, sizeof c->options, options,
-                              sizeof(kin_controller_options),
+                              KIN__FIRST_SIZE(kin_controller_options),
                               "kin_controller_options", c->env->log);
   const char *fault = err == 0 ? fault_of(&c->options) : NULL;
   if (fault != NULL) {
@@ -397,12 +393,13 @@ int kin_controller_get_status(const kin_controller *c, kin_status *status) {
     return kin_reflector_get_status(c->reflector, status);
   }
   kin_status idle = KIN_STATUS_INIT;
-  return kin__sized_fill(status, &idle, sizeof idle, sizeof idle);
+  return kin__sized_fill(status, &idle, sizeof idle,
+                         KIN__FIRST_SIZE(kin_status));
 }
 
 int kin_controller_get_stats(const kin_controller *c,
                              kin_controller_stats *stats) {
-  return c != NULL
-             ? kin__sized_fill(stats, &c->stats, sizeof *stats, sizeof *stats)
-             : KIN_EINVAL;
+  return c != NULL ? kin__sized_fill(stats, &c->stats, sizeof *stats,
+                                     KIN__FIRST_SIZE(kin_controller_stats))
+                   : KIN_EINVAL;
 }

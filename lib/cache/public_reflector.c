@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/public_reflector_core.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/sized.h"
 #include "base/str.h"
@@ -18,10 +18,6 @@
  * checks is_closing. The memory stays until a deferred call. */
 
 #define MAX_NAME_BYTES 255u
-
-static_assert(offsetof(kin_reflector_options, data) + sizeof(void *) ==
-                  sizeof(kin_reflector_options),
-              "a field appended later must not lie in old padding");
 
 static kin_reflector *reflector_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin_reflector, feed);
@@ -216,7 +212,8 @@ static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
   if (from == NULL) {
     return KIN_EINVAL;
   }
-  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_reflector_store),
+  int err = kin__options_take(to, sizeof *to, from,
+                              KIN__FIRST_SIZE(kin_reflector_store),
                               "store: kin_reflector_store", log);
   if (err != 0) {
     return err;
@@ -271,7 +268,7 @@ static int init(kin_reflector *reflector,
                 const kin_reflector_options *options) {
   const kin__log *log = reflector->env->log;
   int err = kin__options_take(&reflector->options, sizeof reflector->options,
-                              options, sizeof(kin_reflector_options),
+                              options, KIN__FIRST_SIZE(kin_reflector_options),
                               "kin_reflector_options", log);
   if (err == 0) {
     err = copy_store(&reflector->store, reflector->options.store, log);
@@ -363,7 +360,8 @@ int kin_reflector_get_status(const kin_reflector *reflector,
   }
   kin_status found;
   kin__feed_get_status(&reflector->feed, &found);
-  return kin__sized_fill(status, &found, sizeof found, sizeof found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }
 
 bool kin_reflector_has_synced(const kin_reflector *reflector) {

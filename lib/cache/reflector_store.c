@@ -3,6 +3,7 @@
 
 #include <kin/error.h>
 
+#include "base/first_size.h"
 #include "base/sized.h"
 
 /* The reflector stores for stores and queues of this library. */
@@ -25,7 +26,8 @@ static int store_bookmark(void *ctx, kin_str version) {
 }
 
 static int fill(kin_reflector_store *to, const kin_reflector_store *from) {
-  return kin__sized_fill(to, from, sizeof *from, sizeof *from);
+  return kin__sized_fill(to, from, sizeof *from,
+                         KIN__FIRST_SIZE(kin_reflector_store));
 }
 
 int kin_store_reflector_store(kin_store *store, kin_reflector_store *target) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/client.h>
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <kin/version.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/sized.h"
 #include "config/token.h"
@@ -39,10 +39,6 @@
 #define IDLE_TIMEOUT_MS 90000u /* CN-09; probes keep one connection warm */
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
-
-static_assert(offsetof(kin_client_options, seed) + sizeof(uint64_t) ==
-                  sizeof(kin_client_options),
-              "a field appended later must not lie in old padding");
 
 struct kin_client {
   kin__loop loop;
@@ -366,11 +362,13 @@ static void tell_problem(const kin_client_options *options,
  * KIN_ENOTSUP is described. */
 static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
-  int err = kin__options_copy(to, sizeof *to, from, sizeof *to);
+  int err = kin__options_copy(to, sizeof *to, from,
+                              KIN__FIRST_SIZE(kin_client_options));
   if (err == KIN_ENOTSUP) {
     char problem[KIN__PROBLEM_SIZE];
     kin__log log = kin__client_log(from, problem);
-    (void)kin__options_take(to, sizeof *to, from, sizeof *to,
+    (void)kin__options_take(to, sizeof *to, from,
+                            KIN__FIRST_SIZE(kin_client_options),
                             "kin_client_options", &log);
     tell_problem(from, problem);
   }
@@ -561,7 +559,8 @@ int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                             .lists = client->lists.inside,
                             .waiting_lists = client->lists.queued,
                             .overdue_lists = client->lists.overdue};
-  return kin__sized_fill(stats, &found, sizeof found, sizeof found);
+  return kin__sized_fill(stats, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_client_stats));
 }
 
 void kin_client_get_iterations(const kin_client *client,

@@ -2,6 +2,7 @@
 #include "informer/informer.h"
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/sized.h"
 #include "client/host.h"
 #include "informer/handle_deltas.h"
@@ -390,5 +391,6 @@ int kin_informer_get_status(const kin_informer *informer,
   }
   kin_status found;
   kin__feed_get_status(feed, &found);
-  return kin__sized_fill(status, &found, sizeof found, sizeof found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/first_size.h"
 #include "base/sized.h"
 #include "dispatch/listener.h"
 #include "informer/informer.h"
@@ -100,7 +101,8 @@ int kin_informer_get_metrics(const kin_informer *informer,
   }
   kin_informer_metrics found;
   kin__metrics_read(informer, &found);
-  return kin__sized_fill(metrics, &found, sizeof found, sizeof found);
+  return kin__sized_fill(metrics, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_informer_metrics));
 }
 
 bool kin_informer_version_gauge(const kin_informer *informer,

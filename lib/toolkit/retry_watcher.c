@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/chunkq.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/sized.h"
 #include "base/str.h"
@@ -32,8 +33,6 @@
  * to show. While closing, the task empties the queue, and then ends the
  * member. */
 
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
 #define QUEUE_HIGH 256u /* reading stops */
 #define QUEUE_LOW 64u   /* reading continues */
 #define MAX_TIMEOUT_S 86400u
@@ -372,7 +371,8 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
     return err;
   }
   kin_retry_watcher_options copy;
-  err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+  err = kin__options_take(&copy, sizeof copy, options,
+                          KIN__FIRST_SIZE(kin_retry_watcher_options),
                           "kin_retry_watcher_options", host->env->log);
   kin_retry_watcher *watcher = NULL;
   if (err == 0) {
@@ -426,5 +426,6 @@ int kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
   }
   kin_status found;
   kin__feed_get_status(&watcher->feed, &found);
-  return kin__sized_fill(status, &found, sizeof found, sizeof found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }
