@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Structs that may get more members in a later version begin with their size in
+/** @file
+ * Structs that may get more members in a later version begin with their size in
  * bytes. So a program runs with a library that is newer or older than the
  * headers with which the program was compiled.
  *
@@ -23,7 +24,7 @@
  * or put into other structs as they are (kin_str, kin_cursor, kin_histogram),
  * and elements of arrays (kin_delta, kin_parameter). */
 
-/* Whether a result, or a struct that a callback is given, has a member. Only a
+/** Whether a result, or a struct that a callback is given, has a member. Only a
  * program that may run with an older library needs this: for members that its
  * least version of the library does not have. Example, with an event of type
  * kin_event: KIN_HAS(event, kin_event, resource_version). */
