@@ -421,8 +421,8 @@ static void run_once(const shape *s, uint64_t least[COLUMNS]) {
   uv_prepare_start(&b.prepare, on_prepare);
   open_client(&b);
   run_phases(&b);
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  (void)kin_client_get_stats(b.client, &stats);
   check(kin_client_close(b.client, on_closed, &b), "close");
   enter(&b, CLOSE);
   while (!b.is_closed) {

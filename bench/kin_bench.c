@@ -45,7 +45,8 @@ void bench_end(bench *b) {
     on_client_closed(b);
     return;
   }
-  kin_client_get_stats(b->client, &b->stats);
+  b->stats = (kin_client_stats)KIN_CLIENT_STATS_INIT;
+  (void)kin_client_get_stats(b->client, &b->stats);
   kin_client_close(b->client, on_client_closed, b);
 }
 
@@ -73,7 +74,7 @@ static void on_settled(uv_timer_t *timer) {
 /* ---- measuring */
 
 static uint64_t received_events(bench *b) {
-  kin_status status = {0};
+  kin_status status = KIN_STATUS_INIT;
   kin_informer_get_status(b->informer, "", &status);
   return status.events;
 }

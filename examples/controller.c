@@ -107,8 +107,8 @@ static void on_interrupt(uv_signal_t *handle, int number) {
   (void)number;
   uv_close((uv_handle_t *)handle, NULL);
   if (p->pods != NULL) {
-    kin_controller_stats stats;
-    kin_controller_get_stats(p->pods, &stats);
+    kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+    (void)kin_controller_get_stats(p->pods, &stats);
     printf("%" PRIu64 " tries\n", stats.items);
   }
   if (p->client != NULL) {

@@ -2,13 +2,16 @@
 #ifndef KIN_ALLOCATOR_H
 #define KIN_ALLOCATOR_H
 
+/** @file
+ * The source of memory. */
+
 #include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The source of memory. A program gives an allocator once, in the options of a
+/** The source of memory. A program gives an allocator once, in the options of a
  * client (or of a store that is used alone). The allocator is copied, and
  * inherited by everything made from that client or store: informers, listeners,
  * stores, objects, views. Two clients may differ.
@@ -25,7 +28,9 @@ extern "C" {
  * (CRYPTO_set_mem_functions), llhttp (allocates nothing) and the C library's
  * resolver. */
 typedef struct kin_allocator {
-  void *ctx;
+  void *ctx; /**< passed to all three */
+
+  /** Like malloc, realloc and free. */
   void *(*malloc)(void *ctx, size_t size);
   void *(*realloc)(void *ctx, void *ptr, size_t old_size, size_t size);
   void (*free)(void *ctx, void *ptr);

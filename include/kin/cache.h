@@ -2,7 +2,8 @@
 #ifndef KIN_CACHE_H
 #define KIN_CACHE_H
 
-/* The pieces of client-go's tools/cache one by one, for programs that combine
+/** @file
+ * The pieces of client-go's tools/cache one by one, for programs that combine
  * them themselves: queues (queue.h), controllers (controller.h), reflectors
  * (reflector.h), and stores for special uses. An informer does not use them. */
 

@@ -2,6 +2,9 @@
 #ifndef KIN_CLIENT_H
 #define KIN_CLIENT_H
 
+/** @file
+ * Clients: one API server as seen from one loop. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +21,7 @@
 extern "C" {
 #endif
 
-/* A client is one API server as seen from one loop: its address, its
+/** A client is one API server as seen from one loop: its address, its
  * connections, and the scheduler that shares the loop's time among the
  * informers of the client. A client belongs to the loop's thread.
  * doc/embedding.md says what else a program may do with its loop.
@@ -33,37 +36,28 @@ extern "C" {
  * 10 s, the client gives up the silent watches and opens them anew. */
 typedef struct kin_client kin_client;
 
-/* One extra attribute of the impersonated user. */
+/** One extra attribute of the impersonated user. */
 typedef struct kin_impersonate_extra {
-  /* Not empty. Upper and lower case are the same to the server. */
+  /** Not empty. Upper and lower case are the same to the server. */
   const char *key;
   const char *value;
 } kin_impersonate_extra;
 
+/** Options of kin_client_open. */
 typedef struct kin_client_options {
-  size_t size;
+  size_t size; /**< set by the INIT macro */
 
-  /* Required: "https://host[:port][/prefix]", or http; IPv6 addresses in
+  /* --- The server, and the loop's share --- */
+
+  /** Required: "https://host[:port][/prefix]", or http; IPv6 addresses in
    * brackets. The prefix comes before the path of every request. */
   const char *server;
 
-  const char *user_agent; /* NULL: "kinformer/VERSION"; 1 to 256 bytes, no
+  const char *user_agent; /**< NULL: "kinformer/VERSION"; 1 to 256 bytes, no
                            * control characters */
-  const kin_allocator *allocator; /* NULL: the C library's; copied */
+  const kin_allocator *allocator; /**< NULL: the C library's; copied */
 
-  kin_log_cb log;          /* NULL: no log */
-  void *log_data;          /* passed to log */
-  kin_log_level log_level; /* highest level that is passed */
-
-  /* For each address; 0: 10 s; at most an hour. If the network drops packets
-   * and refuses none, the client uses the server again at most this long plus
-   * 5 s after packets pass again. */
-  uint32_t connect_timeout_ms;
-  /* Until a response's head, and between two reads of a list's body; 0: 30 s;
-   * at most an hour. */
-  uint32_t response_timeout_ms;
-
-  /* The library's work per loop iteration before the loop gets its turn; 0:
+  /** The library's work per loop iteration before the loop gets its turn; 0:
    * 500 us; at most a second. Reading, timers, deferred calls, handlers and all
    * other work count together. An iteration ends with the current piece of
    * work, so it takes a little longer than the budget: with the default up to
@@ -71,40 +65,32 @@ typedef struct kin_client_options {
    * more than 256 KB takes longer. */
   uint32_t budget_us;
 
-  /* Do not verify the server's certificate: any host that answers gets the
-   * token. Not together with a certificate authority. Logged as a warning. */
-  bool insecure_skip_tls_verify;
+  /* --- What goes wrong --- */
 
-  /* Ask for compressed lists (gzip; an API server compresses from 128 KiB on);
-   * watches are never compressed. 100 MB of pods then come in 12 MB, for 0.13 s
-   * of CPU here and about four times that in the server. A network within a
-   * cluster carries them in less time, so the default is off. A response that
-   * is compressed unasked is inflated all the same, in slices. KIN_ENOTSUP in a
-   * library that was built without zlib. */
-  bool accept_gzip;
+  kin_log_level log_level; /**< highest level that is passed */
+  kin_log_cb log;          /**< NULL: no log */
+  void *log_data;          /**< passed to log */
 
-  /* Verify each list that came as a watch against a full list of the same
-   * version; for tests and debugging. The client requests the full list when
-   * the first one is in the store. A request that fails is repeated every
-   * second, unless the version has expired. The comparison covers keys, uids
-   * and versions. With a transform it also covers the transform's results; the
-   * transform runs once more for that.
-   *
-   * A difference is an ERROR in the log and is counted
-   * (kin_status.inconsistent_lists). The informer's on_error is called with
-   * KIN_EINCONSISTENT, retry_in_ms 0, and the first keys in its message; of the
-   * answers only KIN_STOP counts. The check changes nothing in the store. A
-   * source of the program's own is asked for that list while its watch is open.
-   *
-   * Costs a list, and 20 bytes for each object until the comparison is done.
-   * Off, the check costs nothing. */
-  bool check_watch_lists;
+  /** Where kin_client_open, if it fails, writes what is wrong with the options:
+   * a text for people, with the name of the option, and its value unless that
+   * may be a secret. "" if kin_client_open succeeds, or fails for another
+   * reason. problem_size is the room in bytes: 256 is always enough, a longer
+   * text is cut. The same text is an ERROR in the log. NULL: not needed. */
+  char *problem;
+  size_t problem_size;
 
-  /* Seed of all randomness (jitter, hashing); 0: from the operating system. */
-  uint64_t seed;
+  /** Called for each warning of the server, in any response: at most 32
+   * warnings and 8 KiB of one response, 1 KiB of a text. Malformed warnings are
+   * left out. While 64 warnings wait for the callback, further ones are only
+   * counted (kin_client_stats.warnings); without memory warnings are lost.
+   * NULL: code 299 with a text is logged as a warning, each text once, as long
+   * as it is among the last 128. */
+  kin_warning_cb on_warning;
+  void *warning_data; /**< passed to on_warning */
 
-  /* The options from here to token_file, and insecure_skip_tls_verify, need an
-   * https server; an empty string is an error.
+  /* --- TLS and credentials --- */
+
+  /* These options need an https server; an empty string is an error.
    *
    * libuv's thread pool reads files when they are first needed, and again when
    * they have been replaced: certificates before a new connection (at most once
@@ -112,79 +98,73 @@ typedef struct kin_client_options {
    * or corrected file takes effect without a restart; open connections go on. A
    * file that can no longer be read changes nothing. */
 
-  /* The only authorities that may sign the server's certificate: PEM, one or
+  /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has
    * precedence over the file. NULL: the authorities that the system trusts
    * (SSL_CERT_FILE, or its bundle). An empty file trusts no authority. */
   const char *certificate_authority_file;
   const char *certificate_authority_data;
 
-  /* The client's certificate, with the chain that leads to its authority, and
+  /** The client's certificate, with the chain that leads to its authority, and
    * its private key, unencrypted; PEM. Both or none. */
   const char *client_certificate_file;
   const char *client_certificate_data;
   const char *client_key_file;
   const char *client_key_data;
 
-  /* The name or address that the server's certificate must have. A name is also
-   * sent to the server (SNI). NULL: the host of `server`. */
-  const char *tls_server_name;
-
-  /* Sent with every request as "Authorization: Bearer ...": one word of visible
-   * ASCII, at most 64 KiB. The file is read before the first request, again
-   * before a request that comes 50 s or more later, and after a 401; white
-   * space around the token is dropped. After its first successful read the file
-   * has precedence over `token`. While the file cannot be read, the last token
-   * stays in use. Never logged. */
+  /** Sent with every request as "Authorization: Bearer ...": one word of
+   * visible ASCII, at most 64 KiB. The file is read before the first request,
+   * again before a request that comes 50 s or more later, and after a 401;
+   * white space around the token is dropped. After its first successful read
+   * the file has precedence over `token`. While the file cannot be read, the
+   * last token stays in use. Never logged. */
   const char *token;
   const char *token_file;
 
-  /* Detect writes to the objects of this client's informers, which must not be
-   * written to; for tests and debugging. A write that is found is an ERROR in
-   * the log and goes to kin_informer_options.on_mutation. OFF costs nothing.
-   *
-   * CHECKSUM: objects are sealed when they are made. All objects in a store are
-   * compared, in small steps, mutation_check_ms after start and again that long
-   * after each comparison. When an object leaves the store, up to 64 KiB of it
-   * are compared once more. Costs an eighth of the objects' memory, and per
-   * comparison the CPU time to read all objects, about 1 us for an object of
-   * 5 KB.
-   *
-   * PROTECT: in addition, a write faults (SIGSEGV) at its instruction, and
-   * fails with EFAULT in a system call. Each object lies on pages of its own,
-   * mapped from the system whatever the allocator. That costs 8 KiB even for a
-   * small object, and two of the process's mappings. So at most 16,384 objects
-   * are protected at a time, as long as the system allows it. The others are
-   * treated as with CHECKSUM. */
-  kin_mutation_check mutation_check;
-  uint32_t mutation_check_ms; /* 0: 1 s; at most an hour */
+  /** The name or address that the server's certificate must have. A name is
+   * also sent to the server (SNI). NULL: the host of `server`. */
+  const char *tls_server_name;
 
-  /* Maximum number of lists of all informers at a time; 0: 4; at most 65,536.
-   * The others wait for their turn, for as long as list_turn_ms says. */
-  size_t max_lists;
+  /** Do not verify the server's certificate: any host that answers gets the
+   * token. Not together with a certificate authority. Logged as a warning. */
+  bool insecure_skip_tls_verify;
 
-  /* Impersonation. The server checks that the owner of the credentials may
-   * impersonate, and then answers as it would answer `user`. All other fields
-   * need a user. Sent with every request: no control characters, no blanks at
-   * the ends, at most 64 KiB in all. None may be empty but the value of an
-   * extra. A key with several values is given several times. Never logged. */
-  const char *impersonate_user; /* NULL: none */
+  /* --- Impersonation --- */
+
+  /** The server checks that the owner of the credentials may impersonate, and
+   * then answers as it would answer `user`. All other fields need a user. Sent
+   * with every request: no control characters, no blanks at the ends, at most
+   * 64 KiB in all. None may be empty but the value of an extra. A key with
+   * several values is given several times. Never logged. */
+  const char *impersonate_user; /**< NULL: none */
   const char *impersonate_uid;
   const char *const *impersonate_groups;
   size_t impersonate_group_count;
   const kin_impersonate_extra *impersonate_extra;
   size_t impersonate_extra_count;
 
-  /* Called for each warning of the server, in any response: at most 32 warnings
-   * and 8 KiB of one response, 1 KiB of a text. Malformed warnings are left
-   * out. While 64 warnings wait for the callback, further ones are only counted
-   * (kin_client_stats.warnings); without memory warnings are lost. NULL: code
-   * 299 with a text is logged as a warning, each text once, as long as it is
-   * among the last 128. */
-  kin_warning_cb on_warning;
-  void *warning_data; /* passed to on_warning */
+  /* --- Time limits, and the load on the server --- */
 
-  /* The client's own limit of requests, shared by all informers. qps_milli:
+  /** For each address; 0: 10 s; at most an hour. If the network drops packets
+   * and refuses none, the client uses the server again at most this long plus
+   * 5 s after packets pass again. */
+  uint32_t connect_timeout_ms;
+  /** Until a response's head, and between two reads of a list's body; 0: 30 s;
+   * at most an hour. */
+  uint32_t response_timeout_ms;
+
+  /** Maximum number of lists of all informers at a time; 0: 4; at most 65,536.
+   * The others wait for their turn, for as long as list_turn_ms says. */
+  size_t max_lists;
+
+  /** Time for which one of the max_lists lists may keep others waiting; 0: 5 s;
+   * at most an hour. A list that is not complete by then goes on, but no longer
+   * counts. So a list that comes byte by byte, or never, delays any other list
+   * by at most this time for every max_lists lists before that one. An overdue
+   * list is logged as a warning and counted (kin_status.overdue_lists). */
+  uint64_t list_turn_ms;
+
+  /** The client's own limit of requests, shared by all informers. qps_milli:
    * requests in a thousand seconds, 5000 for five a second; at most a million a
    * second. burst: how many at once, after a pause; at most a million.
    *
@@ -201,30 +181,66 @@ typedef struct kin_client_options {
   uint32_t qps_milli;
   uint32_t burst;
 
-  /* Time for which one of the max_lists lists may keep others waiting; 0: 5 s;
-   * at most an hour. A list that is not complete by then goes on, but no longer
-   * counts. So a list that comes byte by byte, or never, delays any other list
-   * by at most this time for every max_lists lists before that one. An overdue
-   * list is logged as a warning and counted (kin_status.overdue_lists). */
-  uint64_t list_turn_ms;
+  /** Ask for compressed lists (gzip; an API server compresses from 128 KiB on);
+   * watches are never compressed. 100 MB of pods then come in 12 MB, for 0.13 s
+   * of CPU here and about four times that in the server. A network within a
+   * cluster carries them in less time, so the default is off. A response that
+   * is compressed unasked is inflated all the same, in slices. KIN_ENOTSUP in a
+   * library that was built without zlib. */
+  bool accept_gzip;
 
-  /* Where kin_client_open, if it fails, writes what is wrong with the options:
-   * a text for people, with the name of the option, and its value unless that
-   * may be a secret. "" if kin_client_open succeeds, or fails for another
-   * reason. problem_size is the room in bytes: 256 is always enough, a longer
-   * text is cut. The same text is an ERROR in the log. NULL: not needed. */
-  char *problem;
-  size_t problem_size;
+  /* --- Tests and debugging --- */
+
+  /** Verify each list that came as a watch against a full list of the same
+   * version. The client requests the full list when the first one is in the
+   * store. A request that fails is repeated every second, unless the version
+   * has expired. The comparison covers keys, uids and versions. With a
+   * transform it also covers the transform's results; the transform runs once
+   * more for that.
+   *
+   * A difference is an ERROR in the log and is counted
+   * (kin_status.inconsistent_lists). The informer's on_error is called with
+   * KIN_EINCONSISTENT, retry_in_ms 0, and the first keys in its message; of the
+   * answers only KIN_STOP counts. The check changes nothing in the store. A
+   * source of the program's own is asked for that list while its watch is open.
+   *
+   * Costs a list, and 20 bytes for each object until the comparison is done.
+   * Off, the check costs nothing. */
+  bool check_watch_lists;
+
+  /** Detect writes to the objects of this client's informers, which must not be
+   * written to. A write that is found is an ERROR in the log and goes to
+   * kin_informer_options.on_mutation. OFF costs nothing.
+   *
+   * CHECKSUM: objects are sealed when they are made. All objects in a store are
+   * compared, in small steps, mutation_check_ms after start and again that long
+   * after each comparison. When an object leaves the store, up to 64 KiB of it
+   * are compared once more. Costs an eighth of the objects' memory, and per
+   * comparison the CPU time to read all objects, about 1 us for an object of
+   * 5 KB.
+   *
+   * PROTECT: in addition, a write faults (SIGSEGV) at its instruction, and
+   * fails with EFAULT in a system call. Each object lies on pages of its own,
+   * mapped from the system whatever the allocator. That costs 8 KiB even for a
+   * small object, and two of the process's mappings. So at most 16,384 objects
+   * are protected at a time, as long as the system allows it. The others are
+   * treated as with CHECKSUM. */
+  kin_mutation_check mutation_check;
+  uint32_t mutation_check_ms; /**< 0: 1 s; at most an hour */
+
+  /** Seed of all randomness (jitter, hashing); 0: from the operating system. */
+  uint64_t seed;
 } kin_client_options;
+/** Sets the size, and each member to its default. */
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
-    sizeof(kin_client_options), NULL, NULL, NULL, NULL, NULL, KIN_LOG_DEFAULT, \
-        0, 0, 0, false, false, false, 0, NULL, NULL, NULL, NULL, NULL, NULL,   \
-        NULL, NULL, NULL, KIN_MUTATION_CHECK_OFF, 0, 0, NULL, NULL, NULL, 0,   \
-        NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0                                  \
+    sizeof(kin_client_options), NULL, NULL, NULL, 0, KIN_LOG_DEFAULT, NULL,    \
+        NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL, false, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0,     \
+        false, false, KIN_MUTATION_CHECK_OFF, 0, 0                             \
   }
 
-/* Opens a client on a loop; nothing is sent yet. Everything in `options` is
+/** Opens a client on a loop; nothing is sent yet. Everything in `options` is
  * copied; the copies of keys and tokens are wiped after their last use. The
  * loop must outlive the client.
  * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
@@ -236,10 +252,10 @@ typedef struct kin_client_options {
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 
-/* Called once when a client is gone; `data` as given to kin_client_close. */
+/** Called once when a client is gone; `data` as given to kin_client_close. */
 typedef void (*kin_client_close_cb)(void *data);
 
-/* Closes what is still open on the client, such as informers and factories
+/** Closes what is still open on the client, such as informers and factories
  * (each with its own close callback, if it was given one), then the client.
  * Calls cb (may be NULL) from a later loop iteration. After cb nothing of the
  * client is left. No other callback comes after this call, except close
@@ -253,45 +269,58 @@ typedef void (*kin_client_close_cb)(void *data);
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);
 
-/* Sets whether the client's handles keep uv_run alive. They do by default and
+/** Sets whether the client's handles keep uv_run alive. They do by default and
  * after ref, not after unref. Closing always completes in a running loop. */
 KIN_EXTERN void kin_client_ref(kin_client *client);
 KIN_EXTERN void kin_client_unref(kin_client *client);
 
-/* The error text of the options in the last call that opened something on this
+/** The error text of the options in the last call that opened something on this
  * client (an informer, a listener, a reflector, ...): a text for people as that
  * of kin_client_options.problem, such as "plural: "Pods" is no resource name".
  * The same text is an ERROR in the log. "" if that call succeeded, or failed
  * for another reason. Borrowed until the next such call. */
 KIN_EXTERN const char *kin_client_problem(const kin_client *client);
 
-/* The loop given to kin_client_open. */
+/** The loop given to kin_client_open. */
 KIN_EXTERN uv_loop_t *kin_client_loop(const kin_client *client);
 
-/* Counters of a client, for metrics; may be read at any time. */
+/** Counters of a client, for metrics; may be read at any time. */
 typedef struct kin_client_stats {
-  uint64_t iterations;       /* loop iterations in which the client had work */
-  uint64_t longest_ns;       /* longest of these, handlers excluded: all work of
-                              * the library in an iteration, on the wall
-                              * clock */
-  uint64_t busy_ns;          /* all of these in total, handlers excluded */
-  uint64_t handler_ns;       /* time spent in handlers */
-  uint64_t received_bytes;   /* from sockets */
-  uint64_t sent_bytes;       /* to sockets */
-  uint64_t requests;         /* sent, watches included */
-  uint64_t connections;      /* opened so far */
-  uint32_t open_connections; /* now, idle ones included */
-  uint64_t delayed_requests; /* sent after a wait for qps_milli */
-  uint64_t delayed_ns;       /* these waits in total */
-  uint64_t warnings;         /* well-formed ones from the server */
-  uint32_t lists;            /* lists that run now; at most max_lists */
-  uint32_t waiting_lists;    /* lists that wait for their turn now */
-  uint32_t overdue_lists;    /* running lists for which others no longer wait */
-} kin_client_stats;
+  size_t size; /**< set by the INIT macro */
 
-/* Copies the counters, any time before the close callback. Cost: O(1). */
-KIN_EXTERN void kin_client_get_stats(const kin_client *client,
-                                     kin_client_stats *stats);
+  /* --- Time on the loop --- */
+  uint64_t iterations; /**< loop iterations in which the client had work */
+  uint64_t longest_ns; /**< longest of these, handlers excluded: all work of the
+                        * library in an iteration, on the wall clock */
+  uint64_t busy_ns;    /**< all of these in total, handlers excluded */
+  uint64_t handler_ns; /**< time spent in handlers */
+
+  /* --- Connections --- */
+  uint64_t received_bytes;   /**< from sockets */
+  uint64_t sent_bytes;       /**< to sockets */
+  uint64_t connections;      /**< opened so far */
+  uint32_t open_connections; /**< now, idle ones included */
+
+  /* --- Lists now --- */
+  uint32_t lists;         /**< lists that run; at most max_lists */
+  uint32_t waiting_lists; /**< lists that wait for their turn */
+  uint32_t overdue_lists; /**< running lists for which others no longer wait */
+
+  /* --- Requests --- */
+  uint64_t requests;         /**< sent, watches included */
+  uint64_t delayed_requests; /**< sent after a wait for qps_milli */
+  uint64_t delayed_ns;       /**< these waits in total */
+  uint64_t warnings;         /**< well-formed ones from the server */
+} kin_client_stats;
+/** Sets the size, and each member to its default. */
+#define KIN_CLIENT_STATS_INIT                                                  \
+  { sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/** Copies the counters, any time before the close callback. `stats` begins as
+ * KIN_CLIENT_STATS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. Cost: O(1). */
+KIN_EXTERN int kin_client_get_stats(const kin_client *client,
+                                    kin_client_stats *stats);
 
 #ifdef __cplusplus
 }

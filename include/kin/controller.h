@@ -2,6 +2,9 @@
 #ifndef KIN_CONTROLLER_H
 #define KIN_CONTROLLER_H
 
+/** @file
+ * Controllers: a reflector, a queue and a consumer. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +23,8 @@
 extern "C" {
 #endif
 
-/* A controller is a reflector, a queue and a consumer of the queue (client-go's
- * Controller). There are two ways to use one:
+/** A controller is a reflector, a queue and a consumer of the queue
+ * (client-go's Controller). There are two ways to use one:
  *
  * - With a queue and a function of the program, which processes the popped
  *   items: client-go's New(&Config{...}). kin_process_deltas is one such
@@ -40,84 +43,87 @@ extern "C" {
  * gets a list at once, by kin_queue_replace. */
 typedef struct kin_controller kin_controller;
 
-/* Asked when a resync is due; an event callback. */
+/** Asked when a resync is due; an event callback. */
 typedef bool (*kin_controller_should_resync_cb)(kin_controller *controller,
                                                 void *data);
 
-/* Called for each failure to list or watch; an event callback. The callback may
- * answer through the event. */
+/** Called for each failure to list or watch; an event callback. The callback
+ * may answer through the event. */
 typedef void (*kin_controller_error_cb)(kin_controller *controller,
                                         kin_error_event *event, void *data);
 
-/* Called when an item could not be processed; an event callback. `error` is
+/** Called when an item could not be processed; an event callback. `error` is
  * negative. `key` is the item's first key, cut after 511 bytes, or empty.
  * is_retried: the item has been put back, otherwise it is lost. */
 typedef void (*kin_controller_process_error_cb)(kin_controller *controller,
                                                 int error, kin_str key,
                                                 bool is_retried, void *data);
 
-/* Called once, right after the last item of the first list; an event
+/** Called once, right after the last item of the first list; an event
  * callback. */
 typedef void (*kin_controller_synced_cb)(kin_controller *controller,
                                          void *data);
 
-/* Called once when a controller is gone. */
+/** Called once when a controller is gone. */
 typedef void (*kin_controller_close_cb)(void *data);
 
+/** The queue of a controller with handlers. */
 typedef enum kin_controller_queue_kind {
-  KIN_CONTROLLER_IN_ORDER = 0, /* every change, in the order of all */
-  KIN_CONTROLLER_DELTA         /* the changes of one key together */
+  KIN_CONTROLLER_IN_ORDER = 0, /**< every change, in the order of all */
+  KIN_CONTROLLER_DELTA         /**< the changes of one key together */
 } kin_controller_queue_kind;
 
+/** Options of kin_controller_open. */
 typedef struct kin_controller_options {
-  size_t size;
+  size_t size; /**< set by the INIT macro */
 
-  /* The listed and watched resource, as in kin_reflector_options; required,
+  /** The listed and watched resource, as in kin_reflector_options; required,
    * copied. */
   const kin_informer_options *resource;
 
-  /* For logs, at most 255 bytes, copied. NULL or "": the resource. */
+  /** For logs, at most 255 bytes, copied. NULL or "": the resource. */
   const char *name;
 
-  /* Time after a list or a resync until all objects are resynced; 0: never.
+  /** Time after a list or a resync until all objects are resynced; 0: never.
    * should_resync may refuse (client-go's FullResyncPeriod, ShouldResync). */
   uint32_t resync_ms;
-  kin_controller_should_resync_cb should_resync; /* NULL: always */
+  kin_controller_should_resync_cb should_resync; /**< NULL: always */
 
-  /* First way: a queue of the program's and the functions that process an item.
-   * The queue must outlive the controller, and only the controller pops it. The
-   * functions get the `data` below. They are called inside kin_queue_pop, see
-   * kin_queue_process_cb, and may close the controller or the client.
-   * process_batch NULL: one by one. */
+  /** First way: a queue of the program's and the functions that process an
+   * item. The queue must outlive the controller, and only the controller pops
+   * it. The functions get the `data` below. They are called inside
+   * kin_queue_pop, see kin_queue_process_cb, and may close the controller or
+   * the client. process_batch NULL: one by one. */
   kin_queue *queue;
   kin_queue_process_cb process;
   kin_queue_process_cb process_batch;
 
-  /* Put back an item whose processing failed, as by kin_queue_item.requeue:
+  /** Put back an item whose processing failed, as by kin_queue_item.requeue:
    * FIFO and delta at the end, unless its key is queued; in order in front. The
    * item is tried again after a wait of 0.1 s, then up to 6.4 s as failures go
    * on. FIFO and delta: the wait begins when nothing else is queued, and ends
    * early when something is. In order: the wait begins at once. */
   bool retry_on_error;
 
-  /* Second way: handlers, copied; NULL: the controller only keeps the store.
+  /** Second way: handlers, copied; NULL: the controller only keeps the store.
    * The handlers may call anything but functions of the controller's queue, see
    * kin_controller_queue. No item is ever lost this way: without memory it is
    * tried again. */
   const kin_process_handlers *handlers;
   kin_controller_queue_kind queue_kind;
-  kin_transform_cb transform; /* as in kin_queue_options; NULL: none */
+  kin_transform_cb transform; /**< as in kin_queue_options; NULL: none */
   void *transform_data;
 
-  kin_controller_error_cb on_error; /* may be NULL: retried all the same */
-  kin_controller_process_error_cb on_process_error; /* may be NULL: logged */
-  kin_controller_synced_cb on_synced;               /* may be NULL */
+  kin_controller_error_cb on_error; /**< may be NULL: retried all the same */
+  kin_controller_process_error_cb on_process_error; /**< may be NULL: logged */
+  kin_controller_synced_cb on_synced;               /**< may be NULL */
 
-  /* Called once when the controller is gone, also if the client closed it; may
+  /** Called once when the controller is gone, also if the client closed it; may
    * be NULL. */
   kin_controller_close_cb on_closed;
-  void *data; /* passed to all callbacks but handlers and transform */
+  void *data; /**< passed to all callbacks but handlers and transform */
 } kin_controller_options;
+/** Sets the size, and each member to its default. */
 #define KIN_CONTROLLER_OPTIONS_INIT                                            \
   {                                                                            \
     sizeof(kin_controller_options), NULL, NULL, 0, NULL, NULL, NULL, NULL,     \
@@ -125,7 +131,7 @@ typedef struct kin_controller_options {
         NULL, NULL                                                             \
   }
 
-/* Opens a controller; nothing is requested before kin_controller_start.
+/** Opens a controller; nothing is requested before kin_controller_start.
  * Errors: KIN_EINVAL (the resource, see kin_reflector_open; a mixture of the
  * two ways, or half of the first; a queue of another controller), KIN_ETOOBIG
  * (name), KIN_ENOTSUP (options or handlers of a newer version), KIN_ECLOSED
@@ -133,11 +139,11 @@ typedef struct kin_controller_options {
 KIN_EXTERN int kin_controller_open(kin_controller **out, kin_client *client,
                                    const kin_controller_options *options);
 
-/* Begins to list, to watch and to process (client-go's Run).
+/** Begins to list, to watch and to process (client-go's Run).
  * Errors: KIN_EALREADY (started before), KIN_ECLOSED. */
 KIN_EXTERN int kin_controller_start(kin_controller *controller);
 
-/* Ends a controller. Nothing more is popped, and queued items stay queued. A
+/** Ends a controller. Nothing more is popped, and queued items stay queued. A
  * queue of the program's is closed, and the program frees it. No callback comes
  * after this call except cb (may be NULL), from a later loop iteration; then
  * the controller and its store are gone. Legal in every callback but
@@ -146,17 +152,17 @@ KIN_EXTERN int kin_controller_start(kin_controller *controller);
 KIN_EXTERN int kin_controller_close(kin_controller *controller,
                                     kin_controller_close_cb cb, void *data);
 
-/* Returns whether the first list has been processed: kin_queue_has_synced of
+/** Returns whether the first list has been processed: kin_queue_has_synced of
  * the controller's queue. */
 KIN_EXTERN bool kin_controller_has_synced(const kin_controller *controller);
 
-/* The version that the queue has come to, "" before the first list. Borrowed
+/** The version that the queue has come to, "" before the first list. Borrowed
  * until the controller reads on. The store's version, which may be older, is
  * kin_store_resource_version. */
 KIN_EXTERN const char *
 kin_controller_last_sync_version(const kin_controller *controller);
 
-/* The store, or NULL if the queue is the program's. The store lives until the
+/** The store, or NULL if the queue is the program's. The store lives until the
  * close callback, though empty soon after kin_controller_close, and must not be
  * freed. The program may write to it: the next event of the key overwrites the
  * change, and a list overwrites all. The only good reason is to show the
@@ -171,26 +177,32 @@ kin_controller_last_sync_version(const kin_controller *controller);
  * that stays once. */
 KIN_EXTERN kin_store *kin_controller_store(kin_controller *controller);
 
-/* The queue: the program's or the controller's own. Only the controller may pop
- * its own queue. While handlers are called, kin_queue_replace and
+/** The queue: the program's or the controller's own. Only the controller may
+ * pop its own queue. While handlers are called, kin_queue_replace and
  * kin_queue_resync of the own queue answer KIN_EALREADY. Changes that others
  * put in are processed, too. */
 KIN_EXTERN kin_queue *kin_controller_queue(kin_controller *controller);
 
-/* Reads the state of listing and watching. */
-KIN_EXTERN void kin_controller_get_status(const kin_controller *controller,
-                                          kin_status *status);
+/** Reads the state of listing and watching. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_controller_get_status(const kin_controller *controller,
+                                         kin_status *status);
 
-/* Counts of processed items. */
+/** Counts of processed items. */
 typedef struct kin_controller_stats {
-  uint64_t items;    /* popped; a batch counts once */
-  uint64_t failures; /* items that could not be processed */
-  uint64_t retries;  /* failed items that were put back */
+  size_t size;       /**< set by the INIT macro */
+  uint64_t items;    /**< popped; a batch counts once */
+  uint64_t failures; /**< items that could not be processed */
+  uint64_t retries;  /**< failed items that were put back */
 } kin_controller_stats;
+/** Sets the size, and each member to its default. */
+#define KIN_CONTROLLER_STATS_INIT                                              \
+  { sizeof(kin_controller_stats), 0, 0, 0 }
 
-/* Copies the counts. Cost: O(1). */
-KIN_EXTERN void kin_controller_get_stats(const kin_controller *controller,
-                                         kin_controller_stats *stats);
+/** Copies the counts. `stats` begins as KIN_CONTROLLER_STATS_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. Cost: O(1). */
+KIN_EXTERN int kin_controller_get_stats(const kin_controller *controller,
+                                        kin_controller_stats *stats);
 
 #ifdef __cplusplus
 }

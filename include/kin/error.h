@@ -2,6 +2,10 @@
 #ifndef KIN_ERROR_H
 #define KIN_ERROR_H
 
+/** @file
+ * Error codes, classes of failures, and the answers to failures. */
+
+#include <stddef.h>
 #include <stdint.h>
 
 #include <kin/export.h>
@@ -10,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Functions that can fail return 0 or a negative code. libuv's codes pass
+/** Functions that can fail return 0 or a negative code. libuv's codes pass
  * through unchanged (UV_ECONNREFUSED, ...); the library's own lie in [-5999,
  * -5000]. A function that returns an error has started nothing, and no callback
  * will come for it. An out pointer to a handle or an object is NULL then.
@@ -24,7 +28,9 @@ extern "C" {
  * answers KIN_EINVAL and changes nothing. A function that returns a value
  * answers 0, false, NULL, an empty kin_str or "". A void function does nothing,
  * but sets what it would have filled in to zero. A kin_str whose `data` is NULL
- * counts as empty, whatever its length. */
+ * counts as empty, whatever its length.
+ *
+ * Structs that begin with their size: see kin/sized.h. */
 #define KIN_ERRNO_MAP(XX)                                                      \
   XX(ENOMEM, -5000, "out of memory")                                           \
   XX(EINVAL, -5001, "invalid argument")                                        \
@@ -54,65 +60,68 @@ extern "C" {
   XX(ETOKEN, -5049, "no usable token")                                         \
   XX(EINCONSISTENT, -5050, "cache differs from what the server lists")
 
+/** The enumerator of a code. */
 #define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,
+/** The codes of the library. */
 typedef enum kin_errno { KIN_ERRNO_MAP(KIN_ERRNO_ENUM) } kin_errno;
 #undef KIN_ERRNO_ENUM
 
-/* Returns a short text for a code of this library, of libuv, or 0. Never NULL;
+/** Returns a short text for a code of this library, of libuv, or 0. Never NULL;
  * static. */
 KIN_EXTERN const char *kin_strerror(int code);
 
-/* Returns the name of a code, such as "KIN_ENOMEM" or "UV_ECONNREFUSED"
+/** Returns the name of a code, such as "KIN_ENOMEM" or "UV_ECONNREFUSED"
  * without its prefix for libuv's. Never NULL; static. */
 KIN_EXTERN const char *kin_err_name(int code);
 
-/* The kind of failure that an error event reports. A known reason of a Status
+/** The kind of failure that an error event reports. A known reason of a Status
  * decides before its code; 429 is always THROTTLED. */
 typedef enum kin_error_class {
   KIN_CLASS_NONE = 0,
-  KIN_CLASS_DNS,       /* the server's name did not resolve */
-  KIN_CLASS_CONNECT,   /* no connection, or it broke */
-  KIN_CLASS_TLS,       /* handshake or certificate */
-  KIN_CLASS_AUTH,      /* 401, or no usable token */
-  KIN_CLASS_FORBIDDEN, /* 403 */
-  KIN_CLASS_ABSENT,    /* 404: the server does not know the resource */
-  KIN_CLASS_THROTTLED, /* 429 */
-  KIN_CLASS_SERVER,    /* any other error status, or an ERROR event; lists that
+  KIN_CLASS_DNS,       /**< the server's name did not resolve */
+  KIN_CLASS_CONNECT,   /**< no connection, or it broke */
+  KIN_CLASS_TLS,       /**< handshake or certificate */
+  KIN_CLASS_AUTH,      /**< 401, or no usable token */
+  KIN_CLASS_FORBIDDEN, /**< 403 */
+  KIN_CLASS_ABSENT,    /**< 404: the server does not know the resource */
+  KIN_CLASS_THROTTLED, /**< 429 */
+  KIN_CLASS_SERVER,   /**< any other error status, or an ERROR event; lists that
                         * contradict each other */
-  KIN_CLASS_PROTOCOL,  /* malformed HTTP, wrong content type, silence */
-  KIN_CLASS_DECODE,    /* malformed, truncated or oversized JSON, or a
+  KIN_CLASS_PROTOCOL, /**< malformed HTTP, wrong content type, silence */
+  KIN_CLASS_DECODE,   /**< malformed, truncated or oversized JSON, or a
                         * transform that failed on an object */
-  KIN_CLASS_MEMORY     /* an allocation failed */
+  KIN_CLASS_MEMORY    /**< an allocation failed */
 } kin_error_class;
 
-/* Returns the name used by the `kinformer` program: "dns", "connect", ...
+/** Returns the name used by the `kinformer` program: "dns", "connect", ...
  * Never NULL; static. */
 KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
 
-/* The library's action after a failure. */
+/** The library's action after a failure. */
 typedef enum kin_retry {
-  KIN_RETRY = 0,   /* try again after retry_in_ms (the default) */
-  KIN_RETRY_AFTER, /* try again after the answer's retry_after_ms */
-  KIN_STOP         /* give up; the cache keeps its objects */
+  KIN_RETRY = 0,   /**< try again after retry_in_ms (the default) */
+  KIN_RETRY_AFTER, /**< try again after the answer's retry_after_ms */
+  KIN_STOP         /**< give up; the cache keeps its objects */
 } kin_retry;
 
-/* One failure to list or watch, given to the on_error of an informer, a
+/** One failure to list or watch, given to the on_error of an informer, a
  * reflector, a controller or a watcher. The strings are valid during the call
  * and never NULL (but may be ""). */
 typedef struct kin_error_event {
-  int code;                    /* negative */
-  kin_error_class error_class; /* never KIN_CLASS_NONE */
-  int status;                  /* HTTP or Status code; that of the reason, if a
+  size_t size;                 /**< see KIN_HAS */
+  int code;                    /**< negative */
+  kin_error_class error_class; /**< never KIN_CLASS_NONE */
+  int status;             /**< HTTP or Status code; that of the reason, if a
                                 * Status has no other; 0: none */
-  const char *reason;          /* Status reason such as "Expired" */
-  const char *message;         /* for people, on one line: what failed, such as
+  const char *reason;     /**< Status reason such as "Expired" */
+  const char *message;    /**< for people, on one line: what failed, such as
                                 * "list of pods in kube-system", and why */
-  const char *namespace_;      /* the scope; "" means all namespaces */
-  uint32_t attempt;            /* failures in a row, this one included */
-  uint64_t retry_in_ms;        /* when the next attempt is made */
+  const char *namespace_; /**< the scope; "" means all namespaces */
+  uint32_t attempt;       /**< failures in a row, this one included */
+  uint64_t retry_in_ms;   /**< when the next attempt is made */
 
-  kin_retry answer;        /* set by the callback; KIN_RETRY when it begins */
-  uint64_t retry_after_ms; /* used with KIN_RETRY_AFTER; at most a day */
+  kin_retry answer;        /**< set by the callback; KIN_RETRY when it begins */
+  uint64_t retry_after_ms; /**< used with KIN_RETRY_AFTER; at most a day */
 } kin_error_event;
 
 #ifdef __cplusplus

@@ -2,7 +2,10 @@
 #ifndef KIN_EXPORT_H
 #define KIN_EXPORT_H
 
-/* Marks the functions of the public interface. Everything else in the shared
+/** @file
+ * The mark of public functions. */
+
+/** Marks the functions of the public interface. Everything else in the shared
  * library is hidden. */
 #if defined(__GNUC__) || defined(__clang__)
 #define KIN_EXTERN __attribute__((visibility("default")))

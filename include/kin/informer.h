@@ -2,6 +2,9 @@
 #ifndef KIN_INFORMER_H
 #define KIN_INFORMER_H
 
+/** @file
+ * Informers: a current copy of a resource. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,75 +22,99 @@
 extern "C" {
 #endif
 
-/* An informer keeps a complete, indexed, current copy of one resource: it
+/** An informer keeps a complete, indexed, current copy of one resource: it
  * lists, watches, and calls handlers on every change. It covers all namespaces
  * or a set of them. Each of these is a scope with a version, a watch and a
  * state of its own. */
 typedef struct kin_informer kin_informer;
 
-/* The state of a scope. */
+/** The state of a scope. */
 typedef enum kin_state {
-  KIN_STATE_IDLE = 0,     /* not started, stopped by an answer, or closed */
-  KIN_STATE_SYNCING,      /* no complete list yet, or no watch after it */
-  KIN_STATE_LIVE,         /* a watch is open, or was until a moment ago */
-  KIN_STATE_RECONNECTING, /* synced once; watch or list is being reopened */
-  KIN_STATE_STALE,        /* reconnecting without success for a minute; or the
+  KIN_STATE_IDLE = 0,     /**< not started, stopped by an answer, or closed */
+  KIN_STATE_SYNCING,      /**< no complete list yet, or no watch after it */
+  KIN_STATE_LIVE,         /**< a watch is open, or was until a moment ago */
+  KIN_STATE_RECONNECTING, /**< synced once; watch or list is being reopened */
+  KIN_STATE_STALE,        /**< reconnecting without success for a minute; or the
                            * watch is silent (stale_after_ms) and has not proved
                            * since that it is up to date; or the watch is
                            * behind, until there is a new list */
-  KIN_STATE_DENIED,       /* the server answers 401 or 403 */
-  KIN_STATE_ABSENT        /* the server answers 404 */
+  KIN_STATE_DENIED,       /**< the server answers 401 or 403 */
+  KIN_STATE_ABSENT        /**< the server answers 404 */
 } kin_state;
 
-/* Returns "idle", "syncing", "live", ... Static. */
+/** Returns "idle", "syncing", "live", ... Static. */
 KIN_EXTERN const char *kin_state_name(kin_state state);
 
-/* A scope as it is now. Ages are milliseconds since then; UINT64_MAX: never. */
+/** A scope as it is now. Ages are milliseconds since then; UINT64_MAX:
+ * never. */
 typedef struct kin_status {
-  kin_state state;
-  bool has_synced;           /* its first list is in the store */
-  char resource_version[64]; /* last one seen, of up to 63 bytes; "" for none */
-  uint64_t byte_age_ms;
-  uint64_t event_age_ms;
-  uint64_t bookmark_age_ms;
-  uint32_t failures; /* in a row */
-  kin_error_class last_error_class;
-  int last_error_status;
-  uint64_t staged;  /* objects of a list that is not complete yet */
-  uint64_t lists;   /* complete lists */
-  uint64_t relists; /* complete lists after the first */
-  uint64_t watches; /* watches opened */
-  uint64_t events;  /* ADDED, MODIFIED and DELETED received, except initial
-                     * events of a WatchList */
-  uint64_t bookmarks;
-  uint64_t unchanged; /* listed or watched objects that were cached already */
-  uint64_t received_bytes;     /* of response bodies, inflated */
-  uint64_t transform_failures; /* states on which the transform failed */
-  uint64_t oversized;          /* states kept with their key only: over
-                                * max_object_bytes, or over 10,000 levels */
-  uint64_t bad_objects;        /* skipped objects: see kin_error_cb */
-  uint64_t slow_lists;         /* lists of over 10 s, from request to applied */
-  uint64_t checked_lists;      /* compared lists: see check_watch_lists of a
-                                * client */
-  uint64_t inconsistent_lists; /* lists that differed */
+  size_t size; /**< set by the INIT macro */
 
-  /* Time that the scope has waited for its turn to list, behind max_lists
+  /* --- State --- */
+  kin_state state; /**< now */
+  bool has_synced; /**< its first list is in the store */
+  /** Last one seen, of up to 63 bytes; "" for none. */
+  char resource_version[64];
+  uint64_t staged; /**< objects of a list that is not complete yet */
+
+  /* --- Failures --- */
+  uint32_t failures;                /**< in a row */
+  kin_error_class last_error_class; /**< of the last failure */
+  int last_error_status;            /**< its HTTP or Status code; 0: none */
+
+  /* --- How fresh --- */
+  uint64_t byte_age_ms;     /**< of the last byte of an answer */
+  uint64_t event_age_ms;    /**< of the last event */
+  uint64_t bookmark_age_ms; /**< of the last bookmark */
+
+  /* --- What it waits for --- */
+
+  /** Time that the scope has waited for its turn to list, behind max_lists
    * others of its client; UINT64_MAX: it does not wait. */
   uint64_t turn_wait_ms;
-  /* The same for the client's own limit of requests (qps_milli). */
+  /** The same for the client's own limit of requests (qps_milli). */
   uint64_t limit_wait_ms;
-  /* Lists that were not complete after list_turn_ms of the client, so that
+
+  /* --- Requests so far --- */
+  uint64_t lists;      /**< complete lists */
+  uint64_t relists;    /**< complete lists after the first */
+  uint64_t slow_lists; /**< lists of over 10 s, from request to applied */
+  /** Lists that were not complete after list_turn_ms of the client, so that
    * waiting lists went on. */
   uint64_t overdue_lists;
-} kin_status;
+  uint64_t watches; /**< watches opened */
 
-/* Called for each change of a scope's state; an event callback. `namespace_` is
- * "" for all namespaces. If more than four changes happen before the callback
- * can be called, the middle ones are left out. */
+  /* --- What has come --- */
+  uint64_t events;    /**< ADDED, MODIFIED and DELETED received, except initial
+                    * events of a WatchList */
+  uint64_t bookmarks; /**< received */
+  uint64_t unchanged; /**< listed or watched objects that were cached already */
+  uint64_t received_bytes; /**< of response bodies, inflated */
+
+  /* --- Objects that are not stored as they came --- */
+  uint64_t transform_failures; /**< states on which the transform failed */
+  uint64_t oversized;          /**< states kept with their key only: over
+                                * max_object_bytes, or over 10,000 levels */
+  uint64_t bad_objects;        /**< skipped objects: see kin_error_cb */
+
+  /* --- See check_watch_lists of a client --- */
+  uint64_t checked_lists;      /**< compared lists */
+  uint64_t inconsistent_lists; /**< lists that differed */
+} kin_status;
+/** Sets the size, and each member to its default. */
+#define KIN_STATUS_INIT                                                        \
+  {                                                                            \
+    sizeof(kin_status), KIN_STATE_IDLE, false, "", 0, 0, KIN_CLASS_NONE, 0, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                   \
+  }
+
+/** Called for each change of a scope's state; an event callback. `namespace_`
+ * is "" for all namespaces. If more than four changes happen before the
+ * callback can be called, the middle ones are left out. */
 typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
                              kin_state from, kin_state to, void *data);
 
-/* Called for each failure; an event callback. The callback may answer through
+/** Called for each failure; an event callback. The callback may answer through
  * the event. If failures follow each other before the callback can be called,
  * only the last is reported; kin_error_event.attempt counts all. Example: a
  * watch breaks and its successor cannot be requested.
@@ -111,60 +138,74 @@ typedef void (*kin_state_cb)(kin_informer *informer, const char *namespace_,
 typedef void (*kin_error_cb)(kin_informer *informer, kin_error_event *event,
                              void *data);
 
-/* Called once for each object of the informer that was written to, if the
+/** Called once for each object of the informer that was written to, if the
  * client looks for such writes (kin_client_options.mutation_check); an event
  * callback. `mutation` is valid during the call. */
 typedef void (*kin_informer_mutation_cb)(kin_informer *informer,
                                          const kin_mutation *mutation,
                                          void *data);
 
-/* Called once when an informer is gone. */
+/** Called once when an informer is gone. */
 typedef void (*kin_informer_close_cb)(void *data);
 
-/* The required freshness of lists. No list may be older than the data that the
+/** The required freshness of lists. No list may be older than the data that the
  * scope has seen. */
 typedef enum kin_consistency {
-  KIN_CONSISTENCY_ANY = 0,    /* the data in the server's cache */
-  KIN_CONSISTENCY_AT_LEAST,   /* the first list: not older than start_version */
-  KIN_CONSISTENCY_MOST_RECENT /* each list: the newest version */
+  KIN_CONSISTENCY_ANY = 0,  /**< the data in the server's cache */
+  KIN_CONSISTENCY_AT_LEAST, /**< the first list: not older than start_version */
+  KIN_CONSISTENCY_MOST_RECENT /**< each list: the newest version */
 } kin_consistency;
 
+/** Options of kin_informer_open. */
 typedef struct kin_informer_options {
-  size_t size;
+  size_t size; /**< set by the INIT macro */
 
-  /* The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
+  /* --- What to follow --- */
+
+  /** The resource, in lower case: {"", "v1", "pods"}, {"apps", "v1",
    * "deployments"}. group NULL or "" is the core group; version NULL is
    * "v1". */
   const char *group;
   const char *version;
-  const char *plural; /* required */
+  const char *plural; /**< required */
 
-  /* The scopes. None: all namespaces (or a cluster-scoped resource). At most
+  /** The scopes. None: all namespaces (or a cluster-scoped resource). At most
    * 1,024, each named once. Copied. See kin_informer_add_namespace. */
   const char *const *namespaces;
   size_t namespace_count;
 
-  /* At most 64 KiB each; NULL or "": all. The server parses them. */
-  const char *label_selector; /* such as "app=web,tier!=cache" */
-  const char *field_selector; /* such as "spec.nodeName=n1" */
+  /** At most 64 KiB each; NULL or "": all. The server parses them. */
+  const char *label_selector; /**< such as "app=web,tier!=cache" */
+  const char *field_selector; /**< such as "spec.nodeName=n1" */
 
-  /* Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The server
-   * answers the first list from its cache and ignores the page size there. */
-  uint32_t page_size;
+  /* --- Callbacks --- */
 
-  uint32_t resync_ms; /* listeners' default period; 0: none */
+  kin_error_cb on_error; /**< may be NULL: retried all the same */
+  kin_state_cb on_state; /**< may be NULL */
+  kin_informer_mutation_cb on_mutation; /**< may be NULL: logged all the same */
 
-  /* Limit of one object's JSON as received, before any field is dropped; 0:
+  /** Called once when the informer is gone, also if the client closed it; may
+   * be NULL. */
+  kin_informer_close_cb on_closed;
+  void *data; /**< passed to all callbacks but transform and modify */
+
+  /* --- What is stored of an object: memory --- */
+
+  /** Ask for metadata only (PartialObjectMetadata). */
+  bool metadata_only;
+
+  /** Store metadata.managedFields, too. By default everything else is
+   * stored. */
+  bool keep_managed_fields;
+
+  /** Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,
    * uid, version and labels only (kin_object_is_key_only): events, updates,
    * deletions and lists are as usual. on_error is called for it. An object over
    * 1 GiB fails the request as if it could not be decoded. */
   uint32_t max_object_bytes;
 
-  /* Store metadata.managedFields, too. By default everything else is stored. */
-  bool keep_managed_fields;
-
-  /* Only these fields are stored, by JSON Pointer of at most 64 tokens of at
+  /** Only these fields are stored, by JSON Pointer of at most 64 tokens of at
    * most 65,535 bytes. apiVersion, kind and metadata's name, namespace, uid,
    * resourceVersion and labels are always stored. None: all fields. Copied.
    *
@@ -176,36 +217,7 @@ typedef struct kin_informer_options {
   const char *const *fields;
   size_t field_count;
 
-  /* Ask for metadata only (PartialObjectMetadata). */
-  bool metadata_only;
-
-  /* Set: only lists. By default a list comes as a watch that begins with the
-   * current objects (WatchList). The server then makes no list, and the state
-   * is never older than the one before. If the server refuses such a watch, the
-   * informer lists. */
-  bool no_watch_list;
-
-  /* Set: after kin_informer_start, adding an index fails with KIN_EALREADY, as
-   * in older client-go. */
-  bool fixed_indices;
-
-  kin_error_cb on_error; /* may be NULL: retried all the same */
-  kin_state_cb on_state; /* may be NULL */
-  void *data;            /* passed to all callbacks but transform and modify */
-
-  /* Called once when the informer is gone, also if the client closed it; may be
-   * NULL. */
-  kin_informer_close_cb on_closed;
-
-  /* The source of objects instead of the API server; NULL: the API server. The
-   * struct is copied. The names above are only passed on to the source, and its
-   * objects are stored as they are: keep_managed_fields, fields and
-   * metadata_only have no effect. */
-  const kin_lister_watcher *source;
-
-  kin_informer_mutation_cb on_mutation; /* may be NULL: logged all the same */
-
-  /* Makes what is stored of each object; NULL: all that the options above
+  /** Makes what is stored of each object; NULL: all that the options above
    * leave. The transform runs before the store and all handlers, once for each
    * received state (uid and resourceVersion). A state that is cached is not
    * transformed again, neither for a list nor for a resync. The last state of a
@@ -222,9 +234,49 @@ typedef struct kin_informer_options {
    * object is tried again when it changes. Only KIN_ENOMEM fails the request,
    * which is repeated. */
   kin_transform_cb transform;
-  void *transform_data; /* passed to transform */
+  void *transform_data; /**< passed to transform */
 
-  /* Added to the query of each request, also to `source`: at most 64, of at
+  /* --- How fresh --- */
+
+  kin_consistency consistency; /**< of lists */
+
+  uint32_t resync_ms; /**< listeners' default period; 0: none */
+
+  /** For KIN_CONSISTENCY_AT_LEAST, else NULL: a resourceVersion of this
+   * resource that the program has seen; shorter than 64 bytes, not "" and not
+   * "0". Copied. */
+  const char *start_version;
+
+  /** A watch that has received no byte for this long is STALE. The informer
+   * then asks the server whether the watch's position still stands, as by
+   * kin_informer_verify and at the same cost. 0: never; at most an hour. */
+  uint32_t stale_after_ms;
+
+  /** Delete the stored objects if the resource has vanished (404), as after the
+   * removal of its definition. The deletions have the reason "cleared" and come
+   * in bounded steps. The informer stays synced. When the resource is back, the
+   * informer lists it anew and calls on_relisted. An answer of KIN_STOP to the
+   * error keeps all objects. By default all objects are kept. */
+  bool clear_when_absent;
+
+  /* --- How it is requested --- */
+
+  /** Set: only lists. By default a list comes as a watch that begins with the
+   * current objects (WatchList). The server then makes no list, and the state
+   * is never older than the one before. If the server refuses such a watch, the
+   * informer lists. */
+  bool no_watch_list;
+
+  /** Objects per page of a list; 0: 500, KIN_NEVER: unlimited. The server
+   * answers the first list from its cache and ignores the page size there. */
+  uint32_t page_size;
+
+  /** Time for which a watch that ends with an internal error (500) is repeated
+   * without a wait; then the informer lists. 0: such a watch is repeated after
+   * waits, without a limit; at most a day. */
+  uint32_t internal_error_retry_ms;
+
+  /** Added to the query of each request, also to `source`: at most 64, of at
    * most 16 KiB together, copied and percent-encoded. A name may occur more
    * than once. A name must not be empty nor one that the library sets itself:
    * allowWatchBookmarks, continue, fieldSelector, labelSelector, limit,
@@ -233,42 +285,31 @@ typedef struct kin_informer_options {
   const kin_parameter *parameters;
   size_t parameter_count;
 
-  kin_modify_request_cb modify; /* NULL: requests are made as they are */
-  void *modify_data;            /* passed to modify */
+  kin_modify_request_cb modify; /**< NULL: requests are made as they are */
+  void *modify_data;            /**< passed to modify */
 
-  kin_consistency consistency;
+  /* --- Rarely needed --- */
 
-  /* A watch that has received no byte for this long is STALE. The informer then
-   * asks the server whether the watch's position still stands, as by
-   * kin_informer_verify and at the same cost. 0: never; at most an hour. */
-  uint32_t stale_after_ms;
+  /** Set: after kin_informer_start, adding an index fails with KIN_EALREADY, as
+   * in older client-go. */
+  bool fixed_indices;
 
-  /* Time for which a watch that ends with an internal error (500) is repeated
-   * without a wait; then the informer lists. 0: such a watch is repeated after
-   * waits, without a limit; at most a day. */
-  uint32_t internal_error_retry_ms;
-
-  /* Delete the stored objects if the resource has vanished (404), as after the
-   * removal of its definition. The deletions have the reason "cleared" and come
-   * in bounded steps. The informer stays synced. When the resource is back, the
-   * informer lists it anew and calls on_relisted. An answer of KIN_STOP to the
-   * error keeps all objects. By default all objects are kept. */
-  bool clear_when_absent;
-
-  /* For KIN_CONSISTENCY_AT_LEAST, else NULL: a resourceVersion of this resource
-   * that the program has seen; shorter than 64 bytes, not "" and not "0".
-   * Copied. */
-  const char *start_version;
+  /** The source of objects instead of the API server; NULL: the API server. The
+   * struct is copied. The names above are only passed on to the source, and its
+   * objects are stored as they are: keep_managed_fields, fields and
+   * metadata_only have no effect. */
+  const kin_lister_watcher *source;
 } kin_informer_options;
+/** Sets the size, and each member to its default. */
 #define KIN_INFORMER_OPTIONS_INIT                                              \
   {                                                                            \
-    sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, \
-        0, false, NULL, 0, false, false, false, NULL, NULL, NULL, NULL, NULL,  \
-        NULL, NULL, NULL, NULL, 0, NULL, NULL, KIN_CONSISTENCY_ANY, 0, 0,      \
-        false, NULL                                                            \
+    sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
+        NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, NULL, NULL,          \
+        KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0, NULL,    \
+        NULL, false, NULL                                                      \
   }
 
-/* Opens an informer; nothing is requested before kin_informer_start.
+/** Opens an informer; nothing is requested before kin_informer_start.
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
  * namespaces, a selector, parameters or a number over its limit, a parameter's
  * name, a start_version that does not go with the consistency, a source without
@@ -277,13 +318,13 @@ typedef struct kin_informer_options {
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);
 
-/* Begins to list and watch. A source of the program's own (and `modify`) is
+/** Begins to list and watch. A source of the program's own (and `modify`) is
  * called for the first time inside this call; handlers and other event
  * callbacks come from later loop iterations.
  * Errors: KIN_EALREADY (started before), KIN_ECLOSED. */
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
-/* Opens an informer, adds one listener and starts the informer. More listeners
+/** Opens an informer, adds one listener and starts the informer. More listeners
  * may be added later. `out` may be NULL: the informer ends with the client
  * then.
  * Errors: those of kin_informer_open and kin_informer_listen. After an error no
@@ -292,7 +333,7 @@ KIN_EXTERN int kin_informer_follow(kin_informer **out, kin_client *client,
                                    const kin_informer_options *options,
                                    const kin_listener_options *listener);
 
-/* Ends an informer and its listeners. No callback comes after this call except
+/** Ends an informer and its listeners. No callback comes after this call except
  * those of waits for versions (kin_version_cb) and then cb (may be NULL) and
  * on_closed, from a later loop iteration. Then the informer, its store and its
  * listeners are gone. Objects kept with kin_object_ref live on. Legal in every
@@ -301,7 +342,7 @@ KIN_EXTERN int kin_informer_follow(kin_informer **out, kin_client *client,
 KIN_EXTERN int kin_informer_close(kin_informer *informer,
                                   kin_informer_close_cb cb, void *data);
 
-/* Adds a namespace to an informer that has a set of them, before its start or
+/** Adds a namespace to an informer that has a set of them, before its start or
  * later. The namespace is listed and watched like the others, with a version, a
  * state and relists of its own.
  *
@@ -321,7 +362,7 @@ KIN_EXTERN int kin_informer_close(kin_informer *informer,
 KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
                                           const char *namespace_);
 
-/* Removes a namespace. Its request ends at once; on_error, on_state and its
+/** Removes a namespace. Its request ends at once; on_error, on_state and its
  * status end with it. Objects received but not stored are dropped. Its stored
  * objects are deleted with the reason KIN_DELETE_SCOPE_REMOVED, in bounded
  * steps of later loop iterations; until then they stay readable. Every listener
@@ -342,21 +383,22 @@ KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
 KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
                                              const char *namespace_);
 
-/* The cache. It lives until the informer's close callback. */
+/** The cache. It lives until the informer's close callback. */
 KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
 
-/* Returns whether the first lists of all scopes are in the store, or once were:
- * a namespace that is added later does not change true to false. */
+/** Returns whether the first lists of all scopes are in the store, or once
+ * were: a namespace that is added later does not change true to false. */
 KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
 
-/* Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
- * namespaces.
- * Errors: KIN_ENOENT (no such scope, or it has been removed). */
+/** Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
+ * namespaces. `status` begins as KIN_STATUS_INIT.
+ * Errors: KIN_EINVAL (the size), KIN_ENOENT (no such scope, or it has been
+ * removed); nothing is written then. */
 KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
                                        const char *namespace_,
                                        kin_status *status);
 
-/* The result of a wait for a version or of a verification; an event callback,
+/** The result of a wait for a version or of a verification; an event callback,
  * called exactly once for each call below that returned 0. `code`:
  *
  *   0              everything up to `version` is in the store; handlers may
@@ -378,7 +420,7 @@ KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
 typedef void (*kin_version_cb)(kin_informer *informer, int code,
                                const char *version, void *data);
 
-/* Waits until the store holds everything up to `version` in a scope. Example:
+/** Waits until the store holds everything up to `version` in a scope. Example:
  * the program has written an object, got this resourceVersion in the answer,
  * and wants to read its own write. cb comes from a later loop iteration, also
  * if the version has been reached already. Legal before the start; the wait
@@ -408,9 +450,9 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
                                          uint64_t timeout_ms, kin_version_cb cb,
                                          void *data);
 
-/* Checks that a scope is up to date, and repairs it if not. The server is asked
- * for its newest version by a consistent list of one item, and the watch must
- * come to that version. The watch is opened again for 3 s, so that pending
+/** Checks that a scope is up to date, and repairs it if not. The server is
+ * asked for its newest version by a consistent list of one item, and the watch
+ * must come to that version. The watch is opened again for 3 s, so that pending
  * events come, or the server says where it is, or its silence proves that
  * nothing is left. If none of these happens twice, as when a proxy has lost the
  * events, on_error is called (KIN_EGONE, class server) and a consistent list is

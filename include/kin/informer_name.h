@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* Names under which a program publishes metrics of its informers, so that no
+/** @file
+ * Names under which a program publishes metrics of its informers, so that no
  * two of them write the same time series. A program gives a name to a factory.
  * Each informer of the factory then has an identifier, the name and the
  * resource. The first identifier of a name and resource is reserved. The
@@ -20,23 +21,23 @@ extern "C" {
  *
  * All of these belong to one thread. */
 
-/* A registry: in it a name has one owner at a time. A program makes one; the
+/** A registry: in it a name has one owner at a time. A program makes one; the
  * library has no globals. */
 typedef struct kin_informer_names kin_informer_names;
 
-/* Makes a registry. `allocator` may be NULL: the C library's; copied. Errors:
+/** Makes a registry. `allocator` may be NULL: the C library's; copied. Errors:
  * KIN_ENOMEM. */
 KIN_EXTERN int kin_informer_names_new(kin_informer_names **out,
                                       const kin_allocator *allocator);
 
-/* Frees a registry and releases all its names; they and their identifiers stay
+/** Frees a registry and releases all its names; they and their identifiers stay
  * valid. NULL is allowed. */
 KIN_EXTERN void kin_informer_names_free(kin_informer_names *names);
 
-/* A name, reference counted. */
+/** A name, reference counted. */
 typedef struct kin_informer_name kin_informer_name;
 
-/* Takes a name until it is released; the first reference is the caller's.
+/** Takes a name until it is released; the first reference is the caller's.
  * `text` is copied.
  * Errors: KIN_EINVAL (NULL, empty), KIN_ETOOBIG (more than 1,024 bytes),
  * KIN_EEXIST (the name has an owner), KIN_ENOMEM; *out is NULL then.
@@ -45,24 +46,24 @@ KIN_EXTERN int kin_informer_name_new(kin_informer_name **out,
                                      kin_informer_names *names,
                                      const char *text);
 
-/* Adds a reference and returns `name`; NULL is allowed. */
+/** Adds a reference and returns `name`; NULL is allowed. */
 KIN_EXTERN kin_informer_name *kin_informer_name_ref(kin_informer_name *name);
 
-/* Drops a reference; dropping the last one releases the name and frees it. NULL
- * is allowed. */
+/** Drops a reference; dropping the last one releases the name and frees it.
+ * NULL is allowed. */
 KIN_EXTERN void kin_informer_name_unref(kin_informer_name *name);
 
-/* Gives the name back: another owner may take it, and its identifiers are no
+/** Gives the name back: another owner may take it, and its identifiers are no
  * longer reserved. May be called again; NULL is allowed. */
 KIN_EXTERN void kin_informer_name_release(kin_informer_name *name);
 
-/* The text; "" for NULL. Lives as long as the name. */
+/** The text; "" for NULL. Lives as long as the name. */
 KIN_EXTERN const char *kin_informer_name_text(const kin_informer_name *name);
 
-/* An identifier: a name and a resource. */
+/** An identifier: a name and a resource. */
 typedef struct kin_informer_id kin_informer_id;
 
-/* Makes the identifier of a resource under a name. The identifier keeps a
+/** Makes the identifier of a resource under a name. The identifier keeps a
  * reference to the name. It is reserved if the name is held and has no other
  * reserved identifier of that group, version and plural. With NULL for the name
  * the identifier is never reserved. Group may be NULL or "", version NULL for
@@ -74,15 +75,15 @@ KIN_EXTERN int kin_informer_id_new(kin_informer_id **out,
                                    kin_informer_name *name, const char *group,
                                    const char *version, const char *plural);
 
-/* Frees an identifier. If it was reserved, the next one that is made may be.
+/** Frees an identifier. If it was reserved, the next one that is made may be.
  * NULL is allowed. */
 KIN_EXTERN void kin_informer_id_free(kin_informer_id *id);
 
-/* Returns whether the identifier is reserved now, so that its informer may
+/** Returns whether the identifier is reserved now, so that its informer may
  * publish. */
 KIN_EXTERN bool kin_informer_id_is_reserved(const kin_informer_id *id);
 
-/* The parts of an identifier; never NULL; they live as long as the identifier.
+/** The parts of an identifier; never NULL; they live as long as the identifier.
  * The name is "" if it has none. */
 KIN_EXTERN const char *kin_informer_id_name(const kin_informer_id *id);
 KIN_EXTERN const char *kin_informer_id_group(const kin_informer_id *id);

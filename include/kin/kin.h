@@ -2,7 +2,8 @@
 #ifndef KIN_KIN_H
 #define KIN_KIN_H
 
-/* Kubernetes informers on a libuv loop: the core, which a normal program needs.
+/** @file
+ * Kubernetes informers on a libuv loop: the core, which a normal program needs.
  * A client is one server on one loop (client.h). An informer keeps a copy of a
  * resource (informer.h). Handlers are called on changes (handler.h). The copy
  * is a store (store.h) of objects (object.h).
@@ -27,6 +28,7 @@
 #include <kin/object_builder.h>
 #include <kin/object_list.h>
 #include <kin/selector.h>
+#include <kin/sized.h>
 #include <kin/store.h>
 #include <kin/str.h>
 #include <kin/version.h>

@@ -2,6 +2,9 @@
 #ifndef KIN_LISTER_H
 #define KIN_LISTER_H
 
+/** @file
+ * Lists and look-ups in stores, by namespace and selector. */
+
 #include <stdbool.h>
 
 #include <kin/export.h>
@@ -14,21 +17,21 @@
 extern "C" {
 #endif
 
-/* Lists and gets from a store, such as an informer's, or from one namespace of
+/** Lists and gets from a store, such as an informer's, or from one namespace of
  * it. A lister is a plain value that owns nothing and may be copied. The store
  * and the namespace must outlive the lister. */
 typedef struct kin_lister {
-  const kin_store *store;
-  kin_str namespace_; /* empty: all namespaces, and objects without one */
+  const kin_store *store; /**< the listed store */
+  kin_str namespace_;     /**< empty: all namespaces, and objects without one */
 } kin_lister;
 
-/* A lister of all namespaces. */
+/** A lister of all namespaces. */
 KIN_EXTERN kin_lister kin_lister_of(const kin_store *store);
 
-/* A lister of one namespace; `namespace_` is borrowed, and empty means all. */
+/** A lister of one namespace; `namespace_` is borrowed, and empty means all. */
 KIN_EXTERN kin_lister kin_lister_in(kin_lister lister, kin_str namespace_);
 
-/* The object of that name, borrowed until the store changes. With a lister of
+/** The object of that name, borrowed until the store changes. With a lister of
  * all namespaces `name` is the whole key: "namespace/name", or the name of an
  * object without a namespace.
  * Errors: KIN_ENOENT (*object is NULL), KIN_EKEY (malformed name), KIN_ENOMEM
@@ -37,8 +40,9 @@ KIN_EXTERN kin_lister kin_lister_in(kin_lister lister, kin_str namespace_);
 KIN_EXTERN int kin_lister_get(const kin_lister *lister, kin_str name,
                               const kin_object **object);
 
-/* A scan over the objects that match a selector. Its fields are private. */
+/** A scan over the objects that match a selector. Its fields are private. */
 typedef struct kin_lister_scan {
+  /** Private. */
   kin_lister lister;
   const kin_selector *selector;
   kin_cursor cursor;
@@ -47,7 +51,7 @@ typedef struct kin_lister_scan {
   bool is_over;
 } kin_lister_scan;
 
-/* Begins a scan. `selector` is borrowed until the scan ends; NULL matches
+/** Begins a scan. `selector` is borrowed until the scan ends; NULL matches
  * everything. For one namespace the scan uses the store's index of
  * "/metadata/namespace", whatever the index is called, if there is one and it
  * is ready (kin_store_index_ready). Without one, the scan visits all objects. A
@@ -55,7 +59,7 @@ typedef struct kin_lister_scan {
 KIN_EXTERN kin_lister_scan kin_lister_list(const kin_lister *lister,
                                            const kin_selector *selector);
 
-/* The next object, borrowed until the store changes, or NULL at the end, in no
+/** The next object, borrowed until the store changes, or NULL at the end, in no
  * particular order. After the store has changed, only a scan of all namespaces
  * may be continued (see kin_store_next).
  * A whole scan costs O(objects of the namespace), or O(the most objects the

@@ -2,6 +2,9 @@
 #ifndef KIN_OBJECT_BUILDER_H
 #define KIN_OBJECT_BUILDER_H
 
+/** @file
+ * Making and changing objects, and transforms. */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Makes an object from another one, or from nothing, by edits of its JSON. The
+/** Makes an object from another one, or from nothing, by edits of its JSON. The
  * text is never parsed as a whole: an edit splits only what lies on the way to
  * its place, and the rest is copied as it is.
  *
@@ -33,16 +36,16 @@ extern "C" {
  * A builder belongs to one thread at a time. */
 typedef struct kin_object_builder kin_object_builder;
 
-/* Begins with the content of `from`, of which the builder keeps a reference, or
- * with `{}` if it is NULL. An object made from one with its key only has its
+/** Begins with the content of `from`, of which the builder keeps a reference,
+ * or with `{}` if it is NULL. An object made from one with its key only has its
  * key only (kin_object_is_key_only). `allocator` may be NULL.
  * Errors: KIN_ENOMEM; *out is NULL then. Cost: O(1). */
 KIN_EXTERN int kin_object_builder_new(kin_object_builder **out,
                                       const kin_allocator *allocator,
                                       const kin_object *from);
 
-/* Makes the object and ends the builder, also on an error. On success *out is a
- * new reference, to `from` itself if no edit has changed anything; else NULL.
+/** Makes the object and ends the builder, also on an error. On success *out is
+ * a new reference, to `from` itself if no edit has changed anything; else NULL.
  * Errors: the first edit's, KIN_EKEY (no metadata.name, or a name, namespace,
  * uid or resourceVersion of over 65,535 bytes), KIN_ETYPE (the root is no
  * object), KIN_EINVAL (NULL, or the builder is a transform's).
@@ -50,17 +53,17 @@ KIN_EXTERN int kin_object_builder_new(kin_object_builder **out,
 KIN_EXTERN int kin_object_builder_finish(kin_object_builder *builder,
                                          kin_object **out);
 
-/* Ends a builder without making an object. NULL is allowed; a transform's
+/** Ends a builder without making an object. NULL is allowed; a transform's
  * builder is left alone. */
 KIN_EXTERN void kin_object_builder_free(kin_object_builder *builder);
 
-/* Removes what the pointer names; nothing there is no error. A name that occurs
- * several times in one object is removed each time. The whole ("") cannot be
- * removed (KIN_EINVAL). Cost: O(bytes). */
+/** Removes what the pointer names; nothing there is no error. A name that
+ * occurs several times in one object is removed each time. The whole ("")
+ * cannot be removed (KIN_EINVAL). Cost: O(bytes). */
 KIN_EXTERN int kin_object_builder_remove(kin_object_builder *builder,
                                          const char *pointer);
 
-/* Removes all but what these pointers (at most 1,024) name. apiVersion, kind
+/** Removes all but what these pointers (at most 1,024) name. apiVersion, kind
  * and metadata's name, namespace, uid, resourceVersion and labels always stay,
  * as with kin_informer_options.fields. Objects and arrays on the way to a place
  * stay, even if empty. Errors: KIN_EINVAL (NULL). */
@@ -68,7 +71,7 @@ KIN_EXTERN int kin_object_builder_keep(kin_object_builder *builder,
                                        const char *const *pointers,
                                        size_t count);
 
-/* Sets the value at the pointer. A member is replaced or added; objects on the
+/** Sets the value at the pointer. A member is replaced or added; objects on the
  * way that are missing or null are made. An array's element is replaced, or
  * added at "-" or at the array's length. Places that a `*` does not find are
  * not made. "" is the whole: the new text must be an object, and replaces all.
@@ -81,7 +84,7 @@ KIN_EXTERN int kin_object_builder_set_json(kin_object_builder *builder,
                                            const char *pointer,
                                            const char *json, size_t length);
 
-/* The same for a string, NUL-terminated or not, which must be UTF-8 (else
+/** The same for a string, NUL-terminated or not, which must be UTF-8 (else
  * KIN_EINVAL), for an integer, and for a boolean. */
 KIN_EXTERN int kin_object_builder_set_string(kin_object_builder *builder,
                                              const char *pointer,
@@ -93,7 +96,7 @@ KIN_EXTERN int kin_object_builder_set_int(kin_object_builder *builder,
 KIN_EXTERN int kin_object_builder_set_bool(kin_object_builder *builder,
                                            const char *pointer, bool value);
 
-/* A transform: makes what a store, a queue or an informer keeps instead of an
+/** A transform: makes what a store, a queue or an informer keeps instead of an
  * object that it is given. `out` is a builder that begins with `in`. Parts that
  * the callback does not touch stay. If the callback changes nothing, `in`
  * itself is kept, without a copy.
@@ -113,8 +116,8 @@ KIN_EXTERN int kin_object_builder_set_bool(kin_object_builder *builder,
 typedef int (*kin_transform_cb)(const kin_object *in, kin_object_builder *out,
                                 void *data);
 
-/* Runs a transform by itself, as a store does. Sets *out to a new reference: to
- * `object`, or to an object made from it with the same allocator.
+/** Runs a transform by itself, as a store does. Sets *out to a new reference:
+ * to `object`, or to an object made from it with the same allocator.
  * Errors: a negative result of the callback, KIN_EINVAL for a positive one, the
  * first edit's, KIN_EINVAL (NULL), KIN_ENOMEM; *out is NULL then. */
 KIN_EXTERN int kin_object_transform(const kin_object *object,

@@ -2,6 +2,9 @@
 #ifndef KIN_PROCESS_H
 #define KIN_PROCESS_H
 
+/** @file
+ * Changes from a queue into a store and to handlers. */
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,34 +29,35 @@ extern "C" {
  *   }
  */
 
-/* The handlers. Each function may be NULL. They are called inside
+/** The handlers. Each function may be NULL. They are called inside
  * kin_process_deltas, right after the store has changed. They may read and
  * write the store, and must not free it or process anything into it. Their
  * arguments are borrowed until they return. */
 typedef struct kin_process_handlers {
-  size_t size;
+  size_t size; /**< set by the INIT macro */
 
-  /* The store did not have the object. `object` is the one of the change,
+  /** The store did not have the object. `object` is the one of the change,
    * whatever a transform of the store has made of it. */
   void (*on_add)(const kin_object *object, bool is_initial, void *data);
 
-  /* The store had `old_object`. The two need not differ: after a resync they
+  /** The store had `old_object`. The two need not differ: after a resync they
    * are the same object, after a list they may be. */
   void (*on_update)(const kin_object *old_object, const kin_object *object,
                     void *data);
 
-  /* The object is gone, whether the store had it or not. `object` is its last
+  /** The object is gone, whether the store had it or not. `object` is its last
    * state. For a tombstone, which is a deletion that was not seen, `object` is
    * the last known state, or NULL if there is none. */
   void (*on_delete)(kin_str key, const kin_object *object, bool is_tombstone,
                     void *data);
 
-  void *data; /* passed to all three */
+  void *data; /**< passed to all three */
 } kin_process_handlers;
+/** Sets the size, and each member to its default. */
 #define KIN_PROCESS_HANDLERS_INIT                                              \
   { sizeof(kin_process_handlers), NULL, NULL, NULL, NULL }
 
-/* Applies the changes of an item in their order, each to the store and then to
+/** Applies the changes of an item in their order, each to the store and then to
  * the handlers (client-go's processDeltas). `handlers` may be NULL.
  * `is_initial` is passed to on_add.
  *
@@ -80,7 +84,7 @@ KIN_EXTERN int kin_process_deltas(kin_store *store,
                                   const kin_process_handlers *handlers,
                                   const kin_deltas *deltas, bool is_initial);
 
-/* The same for a batch of kin_queue_pop_batch, whose keys are distinct, in one
+/** The same for a batch of kin_queue_pop_batch, whose keys are distinct, in one
  * transaction (client-go's processDeltasInBatch). First the store decides for
  * all changes whether they are adds or updates. Then all are applied. Then the
  * handlers are called in the order of the changes. As in any transaction the

@@ -2,6 +2,9 @@
 #ifndef KIN_REFLECTOR_STORE_H
 #define KIN_REFLECTOR_STORE_H
 
+/** @file
+ * What a reflector writes to. */
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,7 +18,7 @@
 extern "C" {
 #endif
 
-/* The target of a reflector's writes (client-go's ReflectorStore): a store, a
+/** The target of a reflector's writes (client-go's ReflectorStore): a store, a
  * queue, or functions of the program. All but add, update, delete_ and replace
  * may be NULL. Objects are borrowed for the call; a store that keeps one takes
  * a reference.
@@ -30,48 +33,55 @@ extern "C" {
  * the next list. Such a result of replace is reported, and the reflector lists
  * again. A positive result counts as KIN_EINVAL. */
 typedef struct kin_reflector_store {
-  size_t size;
+  size_t size; /**< set by the INIT macro */
+  /** A change of one object; `object` of delete_ is its last state. */
   int (*add)(void *ctx, const kin_object *object);
   int (*update)(void *ctx, const kin_object *object);
-  int (*delete_)(void *ctx, const kin_object *object); /* its last state */
+  int (*delete_)(void *ctx, const kin_object *object);
 
-  /* A whole list: all objects that exist, as of `version`. */
+  /** A whole list: all objects that exist, as of `version`. */
   int (*replace)(void *ctx, const kin_object *const *objects, size_t count,
                  kin_str version);
 
-  /* Resync: look at all objects again. A failure is reported and changes
+  /** Resync: look at all objects again. A failure is reported and changes
    * nothing; the next resync is due after resync_ms. NULL: nothing to do. */
   int (*resync)(void *ctx);
 
-  /* Nothing more has changed up to this version (client-go's
+  /** Nothing more has changed up to this version (client-go's
    * ReflectorBookmarkStore). A failure is treated like that of a change. */
   int (*bookmark)(void *ctx, kin_str version);
 
-  /* The version that a watch has come to, called after the change or the
+  /** The version that a watch has come to, called after the change or the
    * bookmark that brought it (client-go's ResourceVersionUpdater). */
   void (*update_version)(void *ctx, kin_str version);
 
-  /* Asked after each change and by kin_reflector_resume: whether to pause
+  /** Asked after each change and by kin_reflector_resume: whether to pause
    * reading until kin_reflector_resume is called. Changes that have been read
    * already still come. NULL: never. */
   bool (*is_full)(void *ctx);
-  void *ctx;
+  void *ctx; /**< passed to all of them */
 } kin_reflector_store;
+/** Sets the size, and each member to its default. */
 #define KIN_REFLECTOR_STORE_INIT                                               \
   {                                                                            \
     sizeof(kin_reflector_store), NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
         NULL, NULL                                                             \
   }
 
-/* A target that writes to a store other than an informer's, with kin_store_put
- * (add and update), kin_store_delete_object, kin_store_replace and
- * kin_store_bookmark. The store must outlive the reflector. */
-KIN_EXTERN kin_reflector_store kin_store_reflector_store(kin_store *store);
+/** Fills a target that writes to a store other than an informer's, with
+ * kin_store_put (add and update), kin_store_delete_object, kin_store_replace
+ * and kin_store_bookmark. The store must outlive the reflector. `target` begins
+ * as KIN_REFLECTOR_STORE_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_store_reflector_store(kin_store *store,
+                                         kin_reflector_store *target);
 
-/* A target that writes to a queue of any kind. kin_queue_is_full pauses
+/** Fills a target that writes to a queue of any kind. kin_queue_is_full pauses
  * reading; the consumer calls kin_reflector_resume after a pop. The queue must
- * outlive the reflector. */
-KIN_EXTERN kin_reflector_store kin_queue_reflector_store(kin_queue *queue);
+ * outlive the reflector. `target` begins as KIN_REFLECTOR_STORE_INIT.
+ * Errors: KIN_EINVAL (the size); nothing is written then. */
+KIN_EXTERN int kin_queue_reflector_store(kin_queue *queue,
+                                         kin_reflector_store *target);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,9 @@
 #ifndef KIN_SELECTOR_H
 #define KIN_SELECTOR_H
 
+/** @file
+ * Label selectors. */
+
 #include <stdbool.h>
 
 #include <kin/allocator.h>
@@ -12,7 +15,7 @@
 extern "C" {
 #endif
 
-/* A label selector, parsed once and then matched against objects, as an API
+/** A label selector, parsed once and then matched against objects, as an API
  * server matches it against the objects it sends. Requirements are separated by
  * commas, and all must hold:
  *
@@ -31,7 +34,7 @@ extern "C" {
  * A selector is immutable: it may be used on any thread. */
 typedef struct kin_selector kin_selector;
 
-/* Parses `text`; NULL and "" match everything. `allocator` may be NULL.
+/** Parses `text`; NULL and "" match everything. `allocator` may be NULL.
  * Errors: KIN_EINVAL (malformed; a key that is not [prefix/]name, or a value
  * that is not one of a label), KIN_ETOOBIG (over 64 KiB), KIN_ENOMEM.
  * Cost: O(length). */
@@ -39,20 +42,20 @@ KIN_EXTERN int kin_selector_parse(kin_selector **out,
                                   const kin_allocator *allocator,
                                   const char *text);
 
-/* Makes a selector that matches nothing, which no text can express. Errors:
+/** Makes a selector that matches nothing, which no text can express. Errors:
  * KIN_ENOMEM. */
 KIN_EXTERN int kin_selector_nothing(kin_selector **out,
                                     const kin_allocator *allocator);
 
-/* Frees a selector. NULL is allowed. */
+/** Frees a selector. NULL is allowed. */
 KIN_EXTERN void kin_selector_free(kin_selector *selector);
 
-/* Returns whether all requirements hold. NULL matches everything. Never
+/** Returns whether all requirements hold. NULL matches everything. Never
  * allocates. Cost: O(bytes of the labels) for each requirement. */
 KIN_EXTERN bool kin_selector_matches(const kin_selector *selector,
                                      const kin_object *object);
 
-/* Returns whether the selector matches everything, or nothing, whatever the
+/** Returns whether the selector matches everything, or nothing, whatever the
  * labels. */
 KIN_EXTERN bool kin_selector_is_everything(const kin_selector *selector);
 KIN_EXTERN bool kin_selector_is_nothing(const kin_selector *selector);

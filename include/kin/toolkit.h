@@ -2,7 +2,8 @@
 #ifndef KIN_TOOLKIT_H
 #define KIN_TOOLKIT_H
 
-/* Tools that use informers: several informers as one (factory.h), waits
+/** @file
+ * Tools that use informers: several informers as one (factory.h), waits
  * (wait.h, until.h), watches without a store (watch.h), lists page by page
  * (pager.h), and reading by type and namespace (lister.h). */
 

@@ -9,7 +9,7 @@
 /* Copies a sized option struct of a caller that may be older or newer than the
  * library. `size` is the first member of both structs. Fields that the caller
  * does not know become 0. `first_size` is the struct's size in its first
- * release.
+ * release, KIN__FIRST_SIZE(type) of base/first_size.h.
  *
  * Errors: KIN_EINVAL (NULL or smaller than first_size), KIN_ENOTSUP (a newer
  * caller has set a field that this library does not know). */

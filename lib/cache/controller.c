@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/controller.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -9,8 +8,10 @@
 #include <kin/reflector_store.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "cache/process.h"
 
@@ -19,10 +20,6 @@
  * parts. */
 
 #define MAX_NAME_BYTES 255u
-
-static_assert(offsetof(kin_controller_options, data) + sizeof(void *) ==
-                  sizeof(kin_controller_options),
-              "a field appended later must not lie in old padding");
 
 /* --- The reflector's input ------------------------------------------------ */
 
@@ -295,7 +292,7 @@ static int open_reflector(kin_controller *c, kin__host *host) {
 static int init(kin_controller *c, kin__host *host,
                 const kin_controller_options *options) {
   int err = kin__options_take(&c->options, sizeof c->options, options,
-                              sizeof(kin_controller_options),
+                              KIN__FIRST_SIZE(kin_controller_options),
                               "kin_controller_options", c->env->log);
   const char *fault = err == 0 ? fault_of(&c->options) : NULL;
   if (fault != NULL) {
@@ -388,28 +385,21 @@ kin_queue *kin_controller_queue(kin_controller *c) {
   return c != NULL ? c->queue : NULL;
 }
 
-void kin_controller_get_status(const kin_controller *c, kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_controller_get_status(const kin_controller *c, kin_status *status) {
   if (c == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  *status = (kin_status){.state = KIN_STATE_IDLE};
   if (c->reflector != NULL) {
-    kin_reflector_get_status(c->reflector, status);
+    return kin_reflector_get_status(c->reflector, status);
   }
+  kin_status idle = KIN_STATUS_INIT;
+  return kin__sized_fill(status, &idle, sizeof idle,
+                         KIN__FIRST_SIZE(kin_status));
 }
 
-void kin_controller_get_stats(const kin_controller *c,
-                              kin_controller_stats *stats) {
-  if (stats == NULL) {
-    return;
-  }
-  if (c == NULL) {
-    *stats = (kin_controller_stats){0};
-    return;
-  }
-  *stats = c->stats;
+int kin_controller_get_stats(const kin_controller *c,
+                             kin_controller_stats *stats) {
+  return c != NULL ? kin__sized_fill(stats, &c->stats, sizeof *stats,
+                                     KIN__FIRST_SIZE(kin_controller_stats))
+                   : KIN_EINVAL;
 }

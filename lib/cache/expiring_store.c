@@ -2,15 +2,13 @@
 #include <kin/error.h>
 #include <kin/expiring_store.h>
 
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/store.h"
 
 /* A store whose slots remember when they were filled. The time is kept in two
  * numbers of a slot that only informers use. */
-
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_expiring_store_options, data) + sizeof(void *))
 
 struct kin_expiring_store {
   kin_store store; /* first member, see kin__store_new_handle */
@@ -51,7 +49,8 @@ int kin_expiring_store_new(kin_expiring_store **out,
   }
   *out = NULL;
   kin_expiring_store_options o;
-  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_expiring_store_options));
   if (err == 0 && o.now_ms == NULL) {
     err = KIN_EINVAL;
   }

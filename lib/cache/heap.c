@@ -5,6 +5,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -18,8 +19,6 @@
  *
  * Invariants: entry and position refer to each other; no entry is less than the
  * one at (position - 1) / 2. */
-
-#define OPTIONS_FIRST_SIZE (offsetof(kin_heap_options, data) + sizeof(void *))
 
 typedef struct entry {
   kin__slot_head head;
@@ -102,7 +101,8 @@ int kin_heap_new(kin_heap **out, const kin_heap_options *options) {
   }
   *out = NULL;
   kin_heap_options o;
-  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_heap_options));
   if (err == 0 && o.less == NULL) {
     err = KIN_EINVAL;
   }

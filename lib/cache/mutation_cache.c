@@ -5,6 +5,7 @@
 #include <kin/mutation_cache.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/link.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -17,9 +18,6 @@
  *
  * A deletion keeps the deleted object for its key, uid and version: at most
  * max_entries of them, for ttl_ms. */
-
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_mutation_cache_options, max_entries) + sizeof(uint32_t))
 
 enum { TTL_DEFAULT_MS = 5 * 60 * 1000, MAX_ENTRIES_DEFAULT = 100 };
 
@@ -180,7 +178,8 @@ static int remember(kin_mutation_cache *cache, entry *e,
 
 static int check(kin_mutation_cache_options *o,
                  const kin_mutation_cache_options *options) {
-  int err = kin__options_copy(o, sizeof *o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(o, sizeof *o, options,
+                              KIN__FIRST_SIZE(kin_mutation_cache_options));
   if (err != 0) {
     return err;
   }

@@ -6,6 +6,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/replacement.h"
@@ -21,7 +22,8 @@ int kin__process_handlers_copy(kin_process_handlers *to,
     *to = (kin_process_handlers)KIN_PROCESS_HANDLERS_INIT;
     return 0;
   }
-  return kin__options_take(to, sizeof *to, from, sizeof *to,
+  return kin__options_take(to, sizeof *to, from,
+                           KIN__FIRST_SIZE(kin_process_handlers),
                            "kin_process_handlers", log);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/public_reflector_core.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "feed/feed_options.h"
 
@@ -17,10 +18,6 @@
  * checks is_closing. The memory stays until a deferred call. */
 
 #define MAX_NAME_BYTES 255u
-
-static_assert(offsetof(kin_reflector_options, data) + sizeof(void *) ==
-                  sizeof(kin_reflector_options),
-              "a field appended later must not lie in old padding");
 
 static kin_reflector *reflector_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin_reflector, feed);
@@ -215,7 +212,8 @@ static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
   if (from == NULL) {
     return KIN_EINVAL;
   }
-  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_reflector_store),
+  int err = kin__options_take(to, sizeof *to, from,
+                              KIN__FIRST_SIZE(kin_reflector_store),
                               "store: kin_reflector_store", log);
   if (err != 0) {
     return err;
@@ -270,7 +268,7 @@ static int init(kin_reflector *reflector,
                 const kin_reflector_options *options) {
   const kin__log *log = reflector->env->log;
   int err = kin__options_take(&reflector->options, sizeof reflector->options,
-                              options, sizeof(kin_reflector_options),
+                              options, KIN__FIRST_SIZE(kin_reflector_options),
                               "kin_reflector_options", log);
   if (err == 0) {
     err = copy_store(&reflector->store, reflector->options.store, log);
@@ -355,16 +353,15 @@ int kin_reflector_resume(kin_reflector *reflector) {
   return 0;
 }
 
-void kin_reflector_get_status(const kin_reflector *reflector,
-                              kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_reflector_get_status(const kin_reflector *reflector,
+                             kin_status *status) {
   if (reflector == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  kin__feed_get_status(&reflector->feed, status);
+  kin_status found;
+  kin__feed_get_status(&reflector->feed, &found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }
 
 bool kin_reflector_has_synced(const kin_reflector *reflector) {

@@ -2,15 +2,13 @@
 #include <kin/error.h>
 #include <kin/push_store.h>
 
+#include "base/first_size.h"
 #include "base/options.h"
 #include "object/object_list.h"
 #include "store/store.h"
 
 /* One list is kept and filled for each push. Room in it is taken before a
  * change, so every change that is made can be pushed. */
-
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_push_store_options, data) + sizeof(void *))
 
 struct kin_push_store {
   kin_store store;        /* first member, see kin__store_new_handle */
@@ -27,7 +25,8 @@ int kin_push_store_new(kin_push_store **out,
   }
   *out = NULL;
   kin_push_store_options o;
-  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_push_store_options));
   if (err == 0 && o.push == NULL) {
     err = KIN_EINVAL;
   }

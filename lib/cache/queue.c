@@ -8,6 +8,7 @@
 #include <kin/key.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "object/key.h"
@@ -22,8 +23,6 @@
  * runs, with one exception: while a process callback runs, its item is out of
  * the queue, and all else is as between two calls. */
 
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_queue_options, pending_limit) + sizeof(uint32_t))
 #define DEFAULT_BATCH_LIMIT 1000u
 #define MAX_BATCH_LIMIT 65536u
 #define MAX_NAME_LENGTH 255u
@@ -70,7 +69,8 @@ static int make(kin_queue **out, const kin_queue_options *options,
   *out = NULL;
   kin_queue_options o = KIN_QUEUE_OPTIONS_INIT;
   int err = options != NULL
-                ? kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE)
+                ? kin__options_copy(&o, sizeof o, options,
+                                    KIN__FIRST_SIZE(kin_queue_options))
                 : 0;
   if (err != 0 || !are_valid(&o, ops)) {
     return err != 0 ? err : KIN_EINVAL;
@@ -436,7 +436,7 @@ static int pop(kin_queue *queue, bool is_batch,
   if (process == NULL || (is_batch && process_batch == NULL)) {
     return leave(queue, KIN_EINVAL);
   }
-  kin_queue_item item = {.is_initial = !queue->is_synced};
+  kin_queue_item item = {.size = sizeof item, .is_initial = !queue->is_synced};
   err = queue->ops->begin(queue, is_batch, &item.deltas.count);
   if (err == 0 && item.deltas.count == 0) {
     err = queue->is_closed ? KIN_ECLOSED : KIN_EAGAIN;

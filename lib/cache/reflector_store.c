@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/reflector_store.h>
 
+#include <kin/error.h>
+
+#include "base/first_size.h"
+#include "base/sized.h"
+
 /* The reflector stores for stores and queues of this library. */
 
 static int store_put(void *ctx, const kin_object *object) {
@@ -20,20 +25,21 @@ static int store_bookmark(void *ctx, kin_str version) {
   return kin_store_bookmark(ctx, version);
 }
 
-/* Has no functions, so every function that gets it refuses it. */
-static const kin_reflector_store no_store = KIN_REFLECTOR_STORE_INIT;
+static int fill(kin_reflector_store *to, const kin_reflector_store *from) {
+  return kin__sized_fill(to, from, sizeof *from,
+                         KIN__FIRST_SIZE(kin_reflector_store));
+}
 
-kin_reflector_store kin_store_reflector_store(kin_store *store) {
+int kin_store_reflector_store(kin_store *store, kin_reflector_store *target) {
   if (store == NULL) {
-    return no_store;
+    return KIN_EINVAL;
   }
-  return (kin_reflector_store){.size = sizeof(kin_reflector_store),
-                               .add = store_put,
-                               .update = store_put,
-                               .delete_ = store_delete,
-                               .replace = store_replace,
-                               .bookmark = store_bookmark,
-                               .ctx = store};
+  return fill(target, &(kin_reflector_store){.add = store_put,
+                                             .update = store_put,
+                                             .delete_ = store_delete,
+                                             .replace = store_replace,
+                                             .bookmark = store_bookmark,
+                                             .ctx = store});
 }
 
 static int queue_add(void *ctx, const kin_object *object) {
@@ -65,17 +71,16 @@ static bool queue_is_full(void *ctx) {
   return kin_queue_is_full(ctx);
 }
 
-kin_reflector_store kin_queue_reflector_store(kin_queue *queue) {
+int kin_queue_reflector_store(kin_queue *queue, kin_reflector_store *target) {
   if (queue == NULL) {
-    return no_store;
+    return KIN_EINVAL;
   }
-  return (kin_reflector_store){.size = sizeof(kin_reflector_store),
-                               .add = queue_add,
-                               .update = queue_update,
-                               .delete_ = queue_delete,
-                               .replace = queue_replace,
-                               .resync = queue_resync,
-                               .bookmark = queue_bookmark,
-                               .is_full = queue_is_full,
-                               .ctx = queue};
+  return fill(target, &(kin_reflector_store){.add = queue_add,
+                                             .update = queue_update,
+                                             .delete_ = queue_delete,
+                                             .replace = queue_replace,
+                                             .resync = queue_resync,
+                                             .bookmark = queue_bookmark,
+                                             .is_full = queue_is_full,
+                                             .ctx = queue});
 }

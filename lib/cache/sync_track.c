@@ -5,13 +5,11 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/map.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/store.h"
-
-#define LAZY_OPTIONS_FIRST_SIZE                                                \
-  (offsetof(kin_lazy_options, data) + sizeof(void *))
 
 /* Both trackers are a kin_sync_counter. The set also knows the keys. */
 
@@ -185,7 +183,8 @@ int kin_lazy_new(kin_lazy **out, const kin_lazy_options *options) {
   }
   *out = NULL;
   kin_lazy_options o;
-  int err = kin__options_copy(&o, sizeof o, options, LAZY_OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_lazy_options));
   if (err == 0 && o.evaluate == NULL) {
     err = KIN_EINVAL;
   }

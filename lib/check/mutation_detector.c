@@ -5,6 +5,7 @@
 #include <kin/mutation_detector.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/options.h"
@@ -17,9 +18,6 @@
  * client-go moves objects to a retained set and drops that. Here rounds are
  * counted instead: an object of round n is dropped when the cursor meets it in
  * round n + 2 or later. */
-
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_mutation_detector_options, retain_ms) + sizeof(uint64_t))
 
 enum { RETAIN_DEFAULT_MS = 2 * 60 * 1000 };
 
@@ -87,7 +85,8 @@ int kin_mutation_detector_new(kin_mutation_detector **out,
   }
   *out = NULL;
   kin_mutation_detector_options o;
-  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_mutation_detector_options));
   if (err == 0 && (o.now_ms == NULL || o.on_mutation == NULL)) {
     err = KIN_EINVAL;
   }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/client.h>
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,9 @@
 #include <kin/version.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "config/token.h"
 #include "client/client_options.h"
 #include "client/env.h"
@@ -38,10 +39,6 @@
 #define IDLE_TIMEOUT_MS 90000u /* CN-09; probes keep one connection warm */
 #define PROBE_SILENCE_MS 30000u
 #define PROBE_ANSWER_MS 10000u
-
-static_assert(offsetof(kin_client_options, problem_size) + sizeof(size_t) ==
-                  sizeof(kin_client_options),
-              "a field appended later must not lie in old padding");
 
 struct kin_client {
   kin__loop loop;
@@ -365,11 +362,13 @@ static void tell_problem(const kin_client_options *options,
  * KIN_ENOTSUP is described. */
 static int copy_options(kin_client_options *to,
                         const kin_client_options *from) {
-  int err = kin__options_copy(to, sizeof *to, from, sizeof *to);
+  int err = kin__options_copy(to, sizeof *to, from,
+                              KIN__FIRST_SIZE(kin_client_options));
   if (err == KIN_ENOTSUP) {
     char problem[KIN__PROBLEM_SIZE];
     kin__log log = kin__client_log(from, problem);
-    (void)kin__options_take(to, sizeof *to, from, sizeof *to,
+    (void)kin__options_take(to, sizeof *to, from,
+                            KIN__FIRST_SIZE(kin_client_options),
                             "kin_client_options", &log);
     tell_problem(from, problem);
   }
@@ -538,32 +537,30 @@ uv_loop_t *kin_client_loop(const kin_client *client) {
   return client != NULL ? client->loop.uv : NULL;
 }
 
-void kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
-  if (stats == NULL) {
-    return;
-  }
+int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
   if (client == NULL) {
-    *stats = (kin_client_stats){0};
-    return;
+    return KIN_EINVAL;
   }
   const kin__transport_stats *transport =
       client->transport != NULL ? kin__transport_get_stats(client->transport)
                                 : &client->last_stats;
-  *stats = (kin_client_stats){.iterations = client->loop.iterations,
-                              .longest_ns = client->loop.longest_ns,
-                              .busy_ns = client->loop.busy_ns,
-                              .handler_ns = client->loop.handler_ns,
-                              .received_bytes = transport->received_bytes,
-                              .sent_bytes = transport->sent_bytes,
-                              .requests = transport->requests,
-                              .connections = transport->connections,
-                              .open_connections = transport->open_connections,
-                              .delayed_requests = client->limiter.delayed,
-                              .delayed_ns = client->limiter.delayed_ns,
-                              .warnings = client->warnings.heard,
-                              .lists = client->lists.inside,
-                              .waiting_lists = client->lists.queued,
-                              .overdue_lists = client->lists.overdue};
+  kin_client_stats found = {.iterations = client->loop.iterations,
+                            .longest_ns = client->loop.longest_ns,
+                            .busy_ns = client->loop.busy_ns,
+                            .handler_ns = client->loop.handler_ns,
+                            .received_bytes = transport->received_bytes,
+                            .sent_bytes = transport->sent_bytes,
+                            .requests = transport->requests,
+                            .connections = transport->connections,
+                            .open_connections = transport->open_connections,
+                            .delayed_requests = client->limiter.delayed,
+                            .delayed_ns = client->limiter.delayed_ns,
+                            .warnings = client->warnings.heard,
+                            .lists = client->lists.inside,
+                            .waiting_lists = client->lists.queued,
+                            .overdue_lists = client->lists.overdue};
+  return kin__sized_fill(stats, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_client_stats));
 }
 
 void kin_client_get_iterations(const kin_client *client,

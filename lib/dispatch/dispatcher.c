@@ -5,6 +5,7 @@
 
 #include <kin/error.h>
 
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "dispatch/filter.h"
@@ -120,7 +121,8 @@ int kin__dispatcher_add(kin__dispatcher *dispatcher,
                         const kin_listener_options *options,
                         kin_listener **out) {
   kin_listener_options copy;
-  int err = kin__options_take(&copy, sizeof copy, options, sizeof copy,
+  int err = kin__options_take(&copy, sizeof copy, options,
+                              KIN__FIRST_SIZE(kin_listener_options),
                               "kin_listener_options", dispatcher->log);
   if (err == 0 && dispatcher->is_closed) {
     err = KIN_ECLOSED;

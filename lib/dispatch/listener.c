@@ -232,6 +232,7 @@ static void call(kin_listener *listener,
     return;
   }
   kin_event event = {
+      .size = sizeof event,
       .type = (kin_event_type)notification->type,
       .object = notification->object,
       .is_initial = notification->is_initial,

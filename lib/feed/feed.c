@@ -88,6 +88,7 @@ void kin__feed_sent_late(kin_feed *feed) {
 
 static int send_request(kin_feed *feed, const kin__listwatch_actions *actions) {
   kin_feed_request request = {
+      .size = sizeof request,
       .is_watch = kin__is_watch(actions->request),
       .send_initial_events = actions->request == KIN__REQUEST_STREAM,
       .namespace_ = feed->namespace_,

@@ -228,6 +228,7 @@ void kin__feed_resume(kin_feed *feed);
 
 /* Recomputes the state and notifies the owner of a change. */
 void kin__feed_update_state(kin_feed *feed);
+/* All but `size`. */
 void kin__feed_get_status(const kin_feed *feed, kin_status *status);
 
 /* "list of pods.apps in ns", for messages. */

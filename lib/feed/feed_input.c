@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/first_size.h"
 #include "feed/feed_core.h"
 
 #include <stdio.h>
@@ -144,7 +145,8 @@ int kin__feed_take_bookmark(kin_feed *feed, kin_str version,
 int kin__lister_watcher_copy(kin_lister_watcher *to,
                              const kin_lister_watcher *from,
                              const kin__log *log) {
-  int err = kin__options_take(to, sizeof *to, from, sizeof(kin_lister_watcher),
+  int err = kin__options_take(to, sizeof *to, from,
+                              KIN__FIRST_SIZE(kin_lister_watcher),
                               "source: kin_lister_watcher", log);
   if (err != 0) {
     return err;
@@ -342,12 +344,13 @@ static void make_failure(const kin_feed *feed, const kin_feed_error *error,
 }
 
 static int copy_error(kin_feed_error *to, const kin_feed_error *from) {
-  int err = kin__options_copy(to, sizeof *to, from, sizeof(kin_feed_error));
+  int err =
+      kin__options_copy(to, sizeof *to, from, KIN__FIRST_SIZE(kin_feed_error));
   if (err != 0) {
     return err;
   }
   bool is_class =
-      to->error_class >= KIN_CLASS_NONE && to->error_class < KIN_ERROR_CLASSES;
+      to->error_class >= KIN_CLASS_NONE && to->error_class <= KIN_CLASS_MEMORY;
   return is_class ? 0 : KIN_EINVAL;
 }
 

@@ -30,7 +30,8 @@ void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
   if (feed->owner->failed == NULL) {
     return;
   }
-  kin_error_event event = {.code = code,
+  kin_error_event event = {.size = sizeof event,
+                           .code = code,
                            .error_class = error_class,
                            .reason = "",
                            .message = message,

@@ -23,6 +23,7 @@ static void take_over(kin_feed_request *request,
 
 static int modify(kin_feed_request *request, const kin__resource *resource) {
   kin_request_options options = {
+      .size = sizeof options,
       .is_watch = request->is_watch,
       .send_initial_events = request->send_initial_events,
       .namespace_ = request->namespace_,

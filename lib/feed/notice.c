@@ -49,7 +49,8 @@ static void tell_failure(kin_feed *feed) {
   }
   kin__notice told = feed->notice;
   feed->notice.has_failure = false;
-  kin_error_event event = {.code = told.failure.code,
+  kin_error_event event = {.size = sizeof event,
+                           .code = told.failure.code,
                            .error_class = told.failure.error_class,
                            .status = told.failure.status,
                            .reason = told.failure.reason,

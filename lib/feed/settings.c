@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "feed/settings.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "feed/feed.h"
@@ -16,11 +16,6 @@
 #define MAX_OBJECT_BYTES (1u << 30)
 #define MAX_STALE_AFTER_MS (3600u * 1000u)
 #define MAX_INTERNAL_ERROR_RETRY_MS (24u * 3600u * 1000u)
-
-static_assert(offsetof(kin_informer_options, start_version) +
-                      sizeof(const char *) ==
-                  sizeof(kin_informer_options),
-              "a field appended later must not lie in old padding");
 
 static bool is_unique(const char *const *names, size_t count, size_t i) {
   for (size_t j = 0; j < i && j < count; j++) {
@@ -283,7 +278,7 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   *settings = (kin__settings){0};
   kin__log_no_problem(log);
   int err = kin__options_take(&settings->options, sizeof settings->options,
-                              options, sizeof(kin_informer_options),
+                              options, KIN__FIRST_SIZE(kin_informer_options),
                               "kin_informer_options", log);
   if (err != 0) {
     return err;

@@ -2,6 +2,8 @@
 #include "informer/informer.h"
 
 #include "base/alloc.h"
+#include "base/first_size.h"
+#include "base/sized.h"
 #include "client/host.h"
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
@@ -387,6 +389,8 @@ int kin_informer_get_status(const kin_informer *informer,
   if (feed == NULL) {
     return KIN_ENOENT;
   }
-  kin__feed_get_status(feed, status);
-  return 0;
+  kin_status found;
+  kin__feed_get_status(feed, &found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/first_size.h"
+#include "base/sized.h"
 #include "dispatch/listener.h"
 #include "informer/informer.h"
 #include "informer/scope.h"
@@ -21,7 +23,7 @@ const char *kin_relist_reason_name(kin_relist_reason reason) {
       [KIN_RELIST_INTERNAL] = "internal",
   };
   size_t i = (size_t)reason;
-  return i < KIN_RELIST_REASONS ? names[i] : "unknown";
+  return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }
 
 static void merge(kin_histogram *to, const kin_histogram *from) {
@@ -65,15 +67,8 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->waiting_lists += feed->lists.state == KIN__GATE_WAITING;
 }
 
-void kin_informer_get_metrics(const kin_informer *informer,
-                              kin_informer_metrics *metrics) {
-  if (metrics == NULL) {
-    return;
-  }
-  if (informer == NULL) {
-    *metrics = (kin_informer_metrics){0};
-    return;
-  }
+void kin__metrics_read(const kin_informer *informer,
+                       kin_informer_metrics *metrics) {
   const kin__dispatcher *dispatcher = &informer->dispatcher;
   *metrics = informer->scopes.past;
   metrics->queue_depth = informer->fifo.depth;
@@ -97,6 +92,17 @@ void kin_informer_get_metrics(const kin_informer *informer,
       metrics->pending += kin_listener_pending(listener);
     }
   }
+}
+
+int kin_informer_get_metrics(const kin_informer *informer,
+                             kin_informer_metrics *metrics) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
+  kin_informer_metrics found;
+  kin__metrics_read(informer, &found);
+  return kin__sized_fill(metrics, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_informer_metrics));
 }
 
 bool kin_informer_version_gauge(const kin_informer *informer,

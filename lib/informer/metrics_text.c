@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "informer/informer.h"
+#include "informer/metrics.h"
 
 /* Prometheus' text format, version 0.0.4. All lines of one metric stand
  * together, so each metric walks all informers. Each piece of a few lines is
@@ -156,7 +157,7 @@ static void put_numbers(writer *w, const number *numbers, size_t count,
   for (size_t n = 0; n < count; n++) {
     put_head(w, numbers[n].name, numbers[n].type, numbers[n].help);
     for (size_t i = 0; i < w->count; i++) {
-      kin_informer_get_metrics(w->sources[i].informer, &metrics);
+      kin__metrics_read(w->sources[i].informer, &metrics);
       const void *value = member(&metrics, numbers[n].offset);
       put(w, "kinformer_%s{informer=\"%s\"} %" PRIu64 "\n", numbers[n].name,
           name_of(&w->sources[i]),
@@ -173,7 +174,7 @@ static void put_distributions(writer *w) {
     const distribution *shown = &distributions[n];
     put_head(w, shown->name, "histogram", shown->help);
     for (size_t i = 0; i < w->count; i++) {
-      kin_informer_get_metrics(w->sources[i].informer, &metrics);
+      kin__metrics_read(w->sources[i].informer, &metrics);
       snprintf(labels, sizeof labels, "informer=\"%s\"",
                name_of(&w->sources[i]));
       put_histogram(w, shown->name, labels, member(&metrics, shown->offset),
@@ -194,7 +195,7 @@ static void put_events(writer *w) {
   put_head(w, "events_total", "counter", "Watch events received.");
   for (size_t i = 0; i < w->count; i++) {
     const kin_metrics_source *source = &w->sources[i];
-    kin_informer_get_metrics(source->informer, &metrics);
+    kin__metrics_read(source->informer, &metrics);
     put_labelled(w, source, "events_total", "type", "added",
                  metrics.added_events);
     put_labelled(w, source, "events_total", "type", "modified",
@@ -209,8 +210,8 @@ static void put_lost_positions(writer *w) {
   put_head(w, "lost_positions_total", "counter",
            "Positions given up, by reason; a list follows each.");
   for (size_t i = 0; i < w->count; i++) {
-    kin_informer_get_metrics(w->sources[i].informer, &metrics);
-    for (size_t r = 0; r < KIN_RELIST_REASONS; r++) {
+    kin__metrics_read(w->sources[i].informer, &metrics);
+    for (size_t r = 0; r <= KIN_RELIST_INTERNAL; r++) {
       put_labelled(w, &w->sources[i], "lost_positions_total", "reason",
                    kin_relist_reason_name((kin_relist_reason)r),
                    metrics.lost_positions[r]);
@@ -222,8 +223,8 @@ static void put_failures(writer *w) {
   kin_informer_metrics metrics;
   put_head(w, "failures_total", "counter", "Failures, by class.");
   for (size_t i = 0; i < w->count; i++) {
-    kin_informer_get_metrics(w->sources[i].informer, &metrics);
-    for (size_t c = KIN_CLASS_NONE + 1; c < KIN_ERROR_CLASSES; c++) {
+    kin__metrics_read(w->sources[i].informer, &metrics);
+    for (size_t c = KIN_CLASS_NONE + 1; c <= KIN_CLASS_MEMORY; c++) {
       put_labelled(w, &w->sources[i], "failures_total", "class",
                    kin_error_class_name((kin_error_class)c),
                    metrics.failures[c]);
@@ -247,9 +248,9 @@ static void put_lists(writer *w, const kin_client_stats *stats) {
 }
 
 static void put_client(writer *w, const kin_client *client) {
-  kin_client_stats stats;
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
   kin_histogram iteration_us;
-  kin_client_get_stats(client, &stats);
+  (void)kin_client_get_stats(client, &stats);
   kin_client_get_iterations(client, &iteration_us);
   put_head(w, "client_requests_total", "counter", "Requests sent.");
   put(w, "kinformer_client_requests_total %" PRIu64 "\n", stats.requests);

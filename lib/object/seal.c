@@ -100,7 +100,8 @@ kin_mutation kin__object_mutation(const kin_object *object,
                                   const uint64_t *sums, size_t block,
                                   size_t key_length) {
   /* The key comes first in an object's bytes, whatever its header says. */
-  kin_mutation mutation = {.object = object,
+  kin_mutation mutation = {.size = sizeof mutation,
+                           .object = object,
                            .key =
                                kin__str(kin__object_bytes(object), key_length),
                            .part = KIN_MUTATION_HEADER};

@@ -9,6 +9,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "object/key.h"
@@ -16,8 +17,6 @@
 
 /* A put first finds or takes the slot. Then all indices prepare. Only then it
  * changes anything visible, and from there on nothing can fail. */
-
-#define OPTIONS_FIRST_SIZE (offsetof(kin_store_options, data) + sizeof(void *))
 
 void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
                      bool is_managed) {
@@ -243,7 +242,8 @@ int kin_store_new(kin_store **out, const kin_store_options *options) {
   *out = NULL;
   kin_store_options o = KIN_STORE_OPTIONS_INIT;
   int err = options != NULL
-                ? kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE)
+                ? kin__options_copy(&o, sizeof o, options,
+                                    KIN__FIRST_SIZE(kin_store_options))
                 : 0;
   if (err != 0) {
     return err;

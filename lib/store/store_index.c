@@ -3,6 +3,7 @@
 
 #include <kin/error.h>
 
+#include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "store/index.h"
@@ -13,7 +14,6 @@
  * indexed at once; the build will meet those ahead. */
 
 #define SLOTS_PER_STEP 256u
-#define OPTIONS_FIRST_SIZE (offsetof(kin_index_options, data) + sizeof(void *))
 
 /* *ordinal, unless NULL, gets the index's place in the list. */
 static kin__index *find_index(const kin_store *store, const char *name,
@@ -107,7 +107,8 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
     return KIN_EINVAL;
   }
   kin_index_options o;
-  int err = kin__options_copy(&o, sizeof o, options, OPTIONS_FIRST_SIZE);
+  int err = kin__options_copy(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_index_options));
   if (err != 0) {
     return err;
   }

@@ -7,6 +7,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -23,8 +24,6 @@
  * Invariants: every informer of the list exists. The factory ends, in a
  * deferred call, when it is closing and the list is empty. */
 
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_factory_options, on_closed) + sizeof(kin_factory_close_cb))
 #define MAX_INFORMERS KIN__WAIT_MAX
 #define MAX_RESYNCS 4096u
 #define NAMESPACE_POINTER "/metadata/namespace"
@@ -232,7 +231,8 @@ int kin_factory_open(kin_factory **out, kin_client *client,
     return KIN_EINVAL;
   }
   kin_factory_options copy;
-  int err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+  int err = kin__options_take(&copy, sizeof copy, options,
+                              KIN__FIRST_SIZE(kin_factory_options),
                               "kin_factory_options", host->env->log);
   return err == 0 ? kin__factory_open(out, host, &copy) : err;
 }
@@ -391,7 +391,8 @@ int kin_factory_informer_with(kin_factory *factory,
   kin_informer_options o;
   const kin__log *log = factory->member.env->log;
   kin__log_no_problem(log);
-  int err = kin__options_take(&o, sizeof o, options, sizeof o,
+  int err = kin__options_take(&o, sizeof o, options,
+                              KIN__FIRST_SIZE(kin_informer_options),
                               "kin_informer_options", log);
   if (err == 0 && factory->member.is_closing) {
     err = KIN_ECLOSED;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "informer/informer.h"
@@ -14,9 +15,6 @@
  *
  * The watcher ends with its informer, also if the program closes the informer:
  * when the informer is gone, a deferred call frees the watcher. */
-
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_informer_watcher_options, data) + sizeof(void *))
 
 struct kin_informer_watcher {
   kin__member member;
@@ -31,7 +29,8 @@ struct kin_informer_watcher {
 
 static void give(const kin_informer_watcher *watcher, kin_watch_event_type type,
                  const kin_object *object) {
-  kin_watch_event event = {.type = type,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = type,
                            .object = object,
                            .resource_version =
                                kin_object_resource_version(object),
@@ -105,9 +104,9 @@ static int check(const kin_informer_watcher_options *options,
     return kin__log_problem(log, KIN_EINVAL, "on_event: is required");
   }
   kin_informer_options resource;
-  int err =
-      kin__options_take(&resource, sizeof resource, options->resource,
-                        sizeof resource.size, "kin_informer_options", log);
+  int err = kin__options_take(&resource, sizeof resource, options->resource,
+                              KIN__FIRST_SIZE(kin_informer_options),
+                              "kin_informer_options", log);
   if (err != 0) {
     return err;
   }
@@ -153,7 +152,8 @@ int kin__informer_watcher_open(kin_informer_watcher **out, kin__host *host,
     return err;
   }
   kin_informer_watcher_options copy;
-  err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+  err = kin__options_take(&copy, sizeof copy, options,
+                          KIN__FIRST_SIZE(kin_informer_watcher_options),
                           "kin_informer_watcher_options", host->env->log);
   if (err == 0) {
     err = check(&copy, host->env->log);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "toolkit/pager.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -21,10 +21,6 @@
 
 #define MAX_PAGES_AHEAD 1000u
 #define MAX_RETRIES 10u /* RR-01 */
-
-static_assert(offsetof(kin_pager_options, data) + sizeof(void *) ==
-                  sizeof(kin_pager_options),
-              "a field appended later must not lie in old padding");
 
 struct kin_pager {
   kin__member member;
@@ -54,7 +50,8 @@ static void on_ended(kin__pager_core *core, const kin__failure *end) {
   if (pager->options.on_end == NULL) {
     return;
   }
-  kin_pager_result result = {.code = end->code,
+  kin_pager_result result = {.size = sizeof result,
+                             .code = end->code,
                              .error_class = end->error_class,
                              .status = end->status,
                              .reason = end->reason,
@@ -177,8 +174,8 @@ static int init_core(kin_pager *pager) {
 
 static int init(kin_pager *pager, const kin_pager_options *options) {
   int err = kin__options_take(&pager->options, sizeof pager->options, options,
-                              sizeof(kin_pager_options), "kin_pager_options",
-                              pager->member.env->log);
+                              KIN__FIRST_SIZE(kin_pager_options),
+                              "kin_pager_options", pager->member.env->log);
   if (err == 0) {
     err = kin__settings_init(&pager->settings, pager->member.env->allocator,
                              pager->member.env->log, pager->options.resource);

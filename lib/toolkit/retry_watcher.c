@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/chunkq.h"
+#include "base/first_size.h"
 #include "base/options.h"
+#include "base/sized.h"
 #include "base/str.h"
 #include "feed/feed.h"
 #include "feed/feed_options.h"
@@ -31,8 +33,6 @@
  * to show. While closing, the task empties the queue, and then ends the
  * member. */
 
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_retry_watcher_options, data) + sizeof(void *))
 #define QUEUE_HIGH 256u /* reading stops */
 #define QUEUE_LOW 64u   /* reading continues */
 #define MAX_TIMEOUT_S 86400u
@@ -181,7 +181,8 @@ static void show(kin_retry_watcher *watcher, const kin_watch_event *event) {
 
 static void show_error(kin_retry_watcher *watcher) {
   const kin__failure *end = &watcher->end;
-  kin_watch_event event = {.type = KIN_WATCH_ERROR,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = KIN_WATCH_ERROR,
                            .resource_version = kin__cstr(""),
                            .code = end->code,
                            .error_class = end->error_class,
@@ -209,7 +210,8 @@ static void show_next(kin_retry_watcher *watcher) {
                                 : kin_object_resource_version(next.object);
   memcpy(watcher->version, version.data, version.length);
   watcher->version[version.length] = '\0';
-  kin_watch_event event = {.type = next.type,
+  kin_watch_event event = {.size = sizeof event,
+                           .type = next.type,
                            .object = next.object,
                            .resource_version = version,
                            .reason = "",
@@ -369,7 +371,8 @@ int kin__retry_watcher_open(kin_retry_watcher **out, kin__host *host,
     return err;
   }
   kin_retry_watcher_options copy;
-  err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+  err = kin__options_take(&copy, sizeof copy, options,
+                          KIN__FIRST_SIZE(kin_retry_watcher_options),
                           "kin_retry_watcher_options", host->env->log);
   kin_retry_watcher *watcher = NULL;
   if (err == 0) {
@@ -416,14 +419,13 @@ kin_retry_watcher_resource_version(const kin_retry_watcher *watcher) {
   return watcher != NULL ? watcher->version : "";
 }
 
-void kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
-                                  kin_status *status) {
-  if (status == NULL) {
-    return;
-  }
+int kin_retry_watcher_get_status(const kin_retry_watcher *watcher,
+                                 kin_status *status) {
   if (watcher == NULL) {
-    *status = (kin_status){0};
-    return;
+    return KIN_EINVAL;
   }
-  kin__feed_get_status(&watcher->feed, status);
+  kin_status found;
+  kin__feed_get_status(&watcher->feed, &found);
+  return kin__sized_fill(status, &found, sizeof found,
+                         KIN__FIRST_SIZE(kin_status));
 }

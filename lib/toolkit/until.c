@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -24,8 +25,6 @@
  * Invariants: if has_ended, `code` is the result, and the watcher is closing or
  * gone. For the end the step is scheduled only when the watcher is gone. */
 
-#define OPTIONS_FIRST_SIZE                                                     \
-  (offsetof(kin_until_options, precondition_data) + sizeof(void *))
 #define MAX_CONDITIONS 256u
 
 struct kin_until {
@@ -85,7 +84,8 @@ static void on_watcher_gone(void *data) {
 }
 
 static void call_back(kin_until *until) {
-  kin_until_result result = {.code = until->code,
+  kin_until_result result = {.size = sizeof result,
+                             .code = until->code,
                              .event =
                                  until->event.type != 0 ? &until->event : NULL,
                              .held = until->held};
@@ -345,7 +345,8 @@ static int open_in_client(kin_until **out, kin_client *client,
   if (client != NULL) {
     kin__host *host = kin__client_host(client);
     kin_until_options copy;
-    err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+    err = kin__options_take(&copy, sizeof copy, options,
+                            KIN__FIRST_SIZE(kin_until_options),
                             "kin_until_options", host->env->log);
     if (err == 0) {
       err = kin__until_open(&until, host, &copy, is_synced);

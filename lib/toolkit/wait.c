@@ -8,6 +8,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "dispatch/listener.h"
@@ -26,7 +27,6 @@
  * the open entries, `open_checks` those with a check. The step is among the
  * host's deferred calls iff is_step_due. */
 
-#define OPTIONS_FIRST_SIZE (offsetof(kin_wait_options, what) + sizeof(char *))
 #define POLL_MS 100u     /* CN-05 */
 #define CAUSE_BYTES 160u /* any text of kin_strerror */
 #define MAX_NAME_BYTES 1024u
@@ -186,8 +186,10 @@ static bool are_all_done(const kin_wait *wait) {
 }
 
 static void end(kin_wait *wait) {
-  kin_wait_result result = {
-      .items = wait->items, .count = wait->count, .error = wait->error};
+  kin_wait_result result = {.size = sizeof result,
+                            .items = wait->items,
+                            .count = wait->count,
+                            .error = wait->error};
   wait->error[0] = '\0';
   if (!are_all_done(wait)) {
     result.code = wait->code != 0 ? wait->code : KIN_ECLOSED;
@@ -456,7 +458,8 @@ int kin_wait_open(kin_wait **out, kin_client *client,
   if (client != NULL) {
     kin__host *host = kin__client_host(client);
     kin_wait_options copy;
-    err = kin__options_take(&copy, sizeof copy, options, OPTIONS_FIRST_SIZE,
+    err = kin__options_take(&copy, sizeof copy, options,
+                            KIN__FIRST_SIZE(kin_wait_options),
                             "kin_wait_options", host->env->log);
     if (err == 0) {
       err = kin__wait_open(&wait, host, &copy, "failed to wait for all");

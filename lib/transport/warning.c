@@ -183,6 +183,7 @@ static void keep(kin__warnings *warnings, const kin__warning *warning,
   if (p == NULL) {
     return;
   }
+  p->warning.size = sizeof p->warning;
   p->warning.code = warning->code;
   char *to = put(p->strings, &p->warning.agent, warning->agent);
   to = put(to, &p->warning.text, warning->text);

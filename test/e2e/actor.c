@@ -145,7 +145,7 @@ static void member_versions(json_writer *w, const actor *a) {
   json_key(w, (kin_str){"resourceVersions", strlen("resourceVersions")});
   json_open(w, '{');
   for (size_t i = 0; i < a->namespace_count; i++) {
-    kin_status status = {0};
+    kin_status status = KIN_STATUS_INIT;
     if (kin_informer_get_status(a->informer, a->namespaces[i], &status) == 0) {
       json_member_z(w, a->namespaces[i], status.resource_version);
     }
@@ -268,15 +268,15 @@ static void on_version(kin_informer *informer, int code, const char *version,
 }
 
 static void show_state(actor *a, command *c) {
-  kin_status status = {0};
+  kin_status status = KIN_STATUS_INIT;
   int err = kin_informer_get_status(a->informer, c->namespace_, &status);
   c->items = status.relists;
   finish(c, err, err == 0 ? kin_state_name(status.state) : "");
 }
 
 static void show_received(actor *a, command *c) {
-  kin_client_stats stats;
-  kin_client_get_stats(a->client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  (void)kin_client_get_stats(a->client, &stats);
   c->items = stats.received_bytes;
   finish(c, 0, "");
 }

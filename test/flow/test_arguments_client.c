@@ -16,6 +16,7 @@
 #include "support/idle_callbacks.h"
 #include "support/objects.h"
 #include "support/refused.h"
+#include "support/targets.h"
 
 typedef struct world {
   uv_loop_t loop;
@@ -83,7 +84,7 @@ static void fill_options(world *w) {
   w->pager_options = (kin_pager_options)KIN_PAGER_OPTIONS_INIT;
   w->pager_options.resource = &w->informer_options;
   w->pager_options.on_item = on_item;
-  w->reflector_store = kin_store_reflector_store(w->store);
+  w->reflector_store = store_target(w->store);
   w->reflector_options = (kin_reflector_options)KIN_REFLECTOR_OPTIONS_INIT;
   w->reflector_options.resource = &w->informer_options;
   w->reflector_options.store = &w->reflector_store;
@@ -156,8 +157,8 @@ static void test_clients_and_informers(void **state) {
   kin_client_unref(NULL);
   assert_null(kin_client_loop(NULL));
   assert_string_equal(kin_client_problem(NULL), "");
-  kin_client_get_stats(NULL, &w->stats);
-  kin_client_get_stats(w->client, NULL);
+  REFUSED(kin_client_get_stats(NULL, &w->stats));
+  REFUSED(kin_client_get_stats(w->client, NULL));
   REFUSED(kin_informer_open(NULL, w->client, &w->informer_options));
   REFUSED_OUT(kin_informer *,
               kin_informer_open(&out, NULL, &w->informer_options));
@@ -198,8 +199,8 @@ static void test_clients_and_informers(void **state) {
 
 static void test_what_is_measured(void **state) {
   world *w = *state;
-  kin_informer_get_metrics(NULL, &w->metrics);
-  kin_informer_get_metrics(w->informer, NULL);
+  REFUSED(kin_informer_get_metrics(NULL, &w->metrics));
+  REFUSED(kin_informer_get_metrics(w->informer, NULL));
   ZERO(kin_informer_version_gauge(NULL, NULL, &w->number));
   ZERO(kin_informer_version_gauge(w->informer, NULL, NULL));
   kin_client_get_iterations(NULL, &w->histogram);
@@ -254,8 +255,8 @@ static void test_reflectors_and_controllers(void **state) {
   REFUSED(kin_reflector_start(NULL));
   REFUSED(kin_reflector_resume(NULL));
   REFUSED(kin_reflector_close(NULL, NULL, NULL));
-  kin_reflector_get_status(NULL, &w->status);
-  kin_reflector_get_status(w->reflector, NULL);
+  REFUSED(kin_reflector_get_status(NULL, &w->status));
+  REFUSED(kin_reflector_get_status(w->reflector, NULL));
   ZERO(kin_reflector_has_synced(NULL));
   assert_string_equal(kin_reflector_last_sync_version(NULL), "");
   ZERO(kin_reflector_is_last_sync_version_unavailable(NULL));
@@ -272,14 +273,15 @@ static void test_reflectors_and_controllers(void **state) {
   assert_string_equal(kin_controller_last_sync_version(NULL), "");
   assert_null(kin_controller_store(NULL));
   assert_null(kin_controller_queue(NULL));
-  kin_controller_get_status(NULL, &w->status);
-  kin_controller_get_status(w->controller, NULL);
-  kin_controller_get_stats(NULL, &w->controller_stats);
-  kin_controller_get_stats(w->controller, NULL);
-  w->reflector_store = kin_store_reflector_store(NULL);
-  REFUSED_OUT(kin_reflector *,
-              kin_reflector_open(&out, w->client, &w->reflector_options));
-  w->reflector_store = kin_queue_reflector_store(NULL);
+  REFUSED(kin_controller_get_status(NULL, &w->status));
+  REFUSED(kin_controller_get_status(w->controller, NULL));
+  REFUSED(kin_controller_get_stats(NULL, &w->controller_stats));
+  REFUSED(kin_controller_get_stats(w->controller, NULL));
+  REFUSED(kin_store_reflector_store(NULL, &w->reflector_store));
+  REFUSED(kin_store_reflector_store(w->store, NULL));
+  REFUSED(kin_queue_reflector_store(NULL, &w->reflector_store));
+  REFUSED(kin_queue_reflector_store(kin_controller_queue(w->controller), NULL));
+  w->reflector_store = (kin_reflector_store)KIN_REFLECTOR_STORE_INIT;
   REFUSED_OUT(kin_reflector *,
               kin_reflector_open(&out, w->client, &w->reflector_options));
 }
@@ -295,8 +297,8 @@ static void test_watchers_and_pagers(void **state) {
   kin_retry_watcher_pause(NULL);
   kin_retry_watcher_resume(NULL);
   assert_string_equal(kin_retry_watcher_resource_version(NULL), "");
-  kin_retry_watcher_get_status(NULL, &w->status);
-  kin_retry_watcher_get_status(w->watcher, NULL);
+  REFUSED(kin_retry_watcher_get_status(NULL, &w->status));
+  REFUSED(kin_retry_watcher_get_status(w->watcher, NULL));
   REFUSED(
       kin_informer_watcher_open(NULL, w->client, &w->informer_watcher_options));
   REFUSED_OUT(

@@ -45,7 +45,7 @@ static void send_frame(iw_world *w, const char *frame) {
 }
 
 static kin_status status_of(const iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status;
 }
@@ -70,8 +70,8 @@ static void test_bad_items(void **state) {
   assert_non_null(strstr(w.last_message, "; and 2 more"));
   assert_int_equal(status_of(&w).bad_objects, 3);
   assert_int_equal(status_of(&w).failures, 0);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w.informer, &metrics), 0);
   assert_int_equal(metrics.bad_objects, 3);
   iw_finish(&w);
 }
@@ -296,8 +296,8 @@ static void test_reflector(void **state) {
                           sizeof FRAME("ADDED", "{}") - 1));
   assert_int_equal(key_only_calls, 3);
   assert_string_equal(kin_reflector_last_sync_version(f.reflector), "13");
-  kin_status status;
-  kin_reflector_get_status(f.reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
   assert_int_equal(status.oversized, 4);
   assert_int_equal(status.bad_objects, 2);
   assert_int_equal(status.relists, 0);

@@ -220,8 +220,8 @@ static void test_list_watch_close(void **state) {
   assert_int_equal(b.synced, 1);
   assert_int_equal(b.errors, 0);
   assert_non_null(strstr(b.server.last_request, "resourceVersion=7"));
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
   assert_true(stats.received_bytes > sizeof LIST);
   close_client(&b);

@@ -96,8 +96,8 @@ static kin_informer *start(bench *b, const char *plural) {
 }
 
 static kin_client_stats stats_of(const bench *b) {
-  kin_client_stats stats;
-  kin_client_get_stats(b->client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b->client, &stats), 0);
   return stats;
 }
 
@@ -395,7 +395,7 @@ static void test_lists_at_a_time(void **state) {
     assert_int_equal(stats_of(&b).waiting_lists, 6 - limit);
     assert_int_equal(stats_of(&b).overdue_lists, 0);
     assert_int_equal(stats_of(&b).requests, limit);
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     assert_int_equal(kin_informer_get_status(last, "", &status), 0);
     assert_true(status.turn_wait_ms != UINT64_MAX);
     close_client(&b);
@@ -434,7 +434,7 @@ static void test_delayed(void **state) {
   open_client(&b);
   start(&b, "a");
   kin_informer *second = start(&b, "b");
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(second, "", &status), 0);
   assert_true(status.limit_wait_ms != UINT64_MAX);
   while (b.server.requests < 2) {

@@ -308,8 +308,8 @@ static void test_warnings_are_logged(void **state) {
   assert_string_equal(b.text,
                       "the server warns about /api/v1/pods: pods are old\n"
                       "the server warns about /api/v1/pods: watches too\n");
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
   assert_int_equal(stats.warnings, 3);
   b.text[0] = '\0';
   assert_int_equal(kin_metrics_write(b.client, NULL, 0, on_metrics, &b), 0);
@@ -336,8 +336,8 @@ static void test_warnings_are_told(void **state) {
   }
   assert_string_equal(b.text, "299 - pods are old /api/v1/pods\n"
                               "299 x not you /api/v1/pods\n");
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
   assert_int_equal(stats.warnings, 2);
   assert_true(stats.handler_ns > 0);
   close_all(&b);
@@ -417,8 +417,8 @@ static void test_limit(void **state) {
   for (int i = 0; i < 5; i++) {
     uv_run(&b.loop, UV_RUN_NOWAIT);
   }
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
   assert_int_equal(stats.delayed_requests, 0); /* it is still waiting */
   close_all(&b);

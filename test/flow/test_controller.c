@@ -165,12 +165,12 @@ static void test_controller_story(void **state) {
   assert_int_equal(w.last_status, 410);
   change_log_expect(&w.log, "X:even/p2@103 U:even/p0@104>104 A:odd/p3@107");
   assert_int_equal(w.synced, 1);
-  kin_status status;
-  kin_controller_get_status(w.controller, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_controller_get_status(w.controller, &status), 0);
   assert_int_equal(status.state, KIN_STATE_LIVE);
   assert_int_equal(status.relists, 1);
-  kin_controller_stats stats;
-  kin_controller_get_stats(w.controller, &stats);
+  kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+  assert_int_equal(kin_controller_get_stats(w.controller, &stats), 0);
   assert_int_equal(stats.items, 2 + 3);
   assert_int_equal(stats.failures, 0);
   cw_assert_truth(&w);
@@ -284,16 +284,16 @@ static void test_controller_batches(void **state) {
   cw_init(&w, CW_QUEUE_BATCHES, 0);
   assert_int_equal(cw_open(&w), 0);
   mini_serve(&w.vh.server);
-  kin_controller_stats before;
-  kin_controller_get_stats(w.controller, &before);
+  kin_controller_stats before = KIN_CONTROLLER_STATS_INIT;
+  assert_int_equal(kin_controller_get_stats(w.controller, &before), 0);
   for (int i = 0; i < 10; i++) {
     kin_object *object = object_keyed(NULL, i % 2 == 0 ? "a" : "b", 200);
     assert_int_equal(kin_queue_add(w.queue, object), 0);
     kin_object_unref(object);
   }
   script_run(&w.vh.script);
-  kin_controller_stats after;
-  kin_controller_get_stats(w.controller, &after);
+  kin_controller_stats after = KIN_CONTROLLER_STATS_INIT;
+  assert_int_equal(kin_controller_get_stats(w.controller, &after), 0);
   assert_int_equal(after.items - before.items, 5);
   assert_int_equal(w.log.adds, 2);
   assert_int_equal(w.log.updates, 8);

@@ -44,8 +44,8 @@ static void test_controller_item_is_lost(void **state) {
     assert_string_equal(w.error_key, "even/p0");
     assert_non_null(strstr(w.vh.text, "E "));
     assert_non_null(strstr(w.vh.text, "pods.v1: processing even/p0: "));
-    kin_controller_stats stats;
-    kin_controller_get_stats(w.controller, &stats);
+    kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+    assert_int_equal(kin_controller_get_stats(w.controller, &stats), 0);
     assert_int_equal(stats.failures, 1);
     assert_int_equal(stats.retries, 0);
     cw_finish(&w);
@@ -76,8 +76,8 @@ static void test_controller_item_is_retried(void **state) {
                                   : "A:odd/p1@1 A:even/p2@1 A:even/p0@1");
     assert_int_equal(w.process_errors, 3);
     assert_true(w.was_retried);
-    kin_controller_stats stats;
-    kin_controller_get_stats(w.controller, &stats);
+    kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+    assert_int_equal(kin_controller_get_stats(w.controller, &stats), 0);
     assert_int_equal(stats.failures, 3);
     assert_int_equal(stats.retries, 3);
     cw_finish(&w);

@@ -59,8 +59,8 @@ static void check_end(const cw_world *w) {
   }
   assert_int_equal(w->synced, 1);
   assert_true(kin_controller_has_synced(w->controller));
-  kin_controller_stats stats;
-  kin_controller_get_stats(w->controller, &stats);
+  kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+  assert_int_equal(kin_controller_get_stats(w->controller, &stats), 0);
   assert_true(stats.retries <= stats.failures);
   assert_true(stats.failures <= stats.items);
 }
@@ -106,14 +106,14 @@ static void test_controller_sweep_items(void **state) {
         assert_int_equal(w.process_errors, 1);
         assert_int_equal(w.process_error, KIN_ENOMEM);
         assert_true(w.was_retried);
-        kin_controller_stats stats;
-        kin_controller_get_stats(w.controller, &stats);
+        kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+        assert_int_equal(kin_controller_get_stats(w.controller, &stats), 0);
         assert_int_equal(stats.retries, 1);
         retried++;
       }
       mini_pass(&w.vh.server, 5000);
-      kin_status status;
-      kin_controller_get_status(w.controller, &status);
+      kin_status status = KIN_STATUS_INIT;
+      assert_int_equal(kin_controller_get_status(w.controller, &status), 0);
       assert_int_equal(status.relists, 0);
       cw_assert_truth(&w);
       cw_finish(&w);

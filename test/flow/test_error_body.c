@@ -21,7 +21,7 @@ static void open_world(iw_world *w) {
 }
 
 static kin_status status_of(const iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status;
 }

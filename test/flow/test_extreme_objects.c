@@ -50,7 +50,7 @@ static const char *list_of(const char *object, const char *version) {
 }
 
 static kin_status status_of(const ex_world *x) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(x->w.informer, "", &status), 0);
   return status;
 }
@@ -206,8 +206,8 @@ static void test_by_key(void **state) {
       x.w.script.split = how == 0 ? 0 : 1000;
       live(&x, makes[i], "ns/deep", true);
       assert_int_equal(status_of(&x).oversized, 8);
-      kin_informer_metrics metrics;
-      kin_informer_get_metrics(x.w.informer, &metrics);
+      kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+      assert_int_equal(kin_informer_get_metrics(x.w.informer, &metrics), 0);
       assert_int_equal(metrics.oversized, 8);
       assert_int_equal(metrics.failures[KIN_CLASS_DECODE], 0);
       iw_finish(&x.w);

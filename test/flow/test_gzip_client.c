@@ -65,10 +65,10 @@ static void test_gzip_client_option(void **state) {
     assert_int_equal(w.adds, 2);
     assert_int_equal(w.errors, 0);
     /* The client counts what the network carried, the informer what it said. */
-    kin_client_stats stats;
-    kin_client_get_stats(w.client, &stats);
+    kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+    assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
     assert_int_equal(stats.received_bytes, list.length + watch.length);
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     assert_int_equal(kin_informer_get_status(w.informer, NULL, &status), 0);
     assert_int_equal(status.received_bytes,
                      strlen(ANSWER_LIST) + strlen(ANSWER_EVENT));
@@ -126,7 +126,7 @@ static void test_gzip_client_error_status(void **state) {
   ANSWER_UNTIL(&w, w.errors > 0);
   assert_int_equal(w.error_class, KIN_CLASS_SERVER);
   assert_int_equal(w.status, 500);
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, NULL, &status), 0);
   assert_int_equal(status.received_bytes, 64u << 10);
   answer_world_close(&w);

@@ -17,6 +17,7 @@
 #include "cache/public_reflector.h"
 #include "object/object.h"
 #include "informer/informer.h"
+#include "support/targets.h"
 #include "support/virtual_host.h"
 #include "cache/controller.h"
 #include "toolkit/factory.h"
@@ -349,7 +350,7 @@ static void test_reflector(void **state) {
   open_world();
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
-  kin_reflector_store into = kin_store_reflector_store(store);
+  kin_reflector_store into = store_target(store);
   kin_informer_options pods = resource();
   kin_reflector_options options = KIN_REFLECTOR_OPTIONS_INIT;
   options.resource = &pods;

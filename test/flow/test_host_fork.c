@@ -36,16 +36,16 @@ static int live_as_child(host_world *w, bool closes_at_once) {
   if (uv_loop_fork(&w->loop) != 0) {
     return CHILD_FORK;
   }
-  kin_client_stats before;
-  kin_client_stats after;
-  kin_client_get_stats(w->client, &before);
+  kin_client_stats before = KIN_CLIENT_STATS_INIT;
+  kin_client_stats after = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(w->client, &before), 0);
   uv_timer_t timer;
   uv_timer_init(&w->loop, &timer);
   uv_timer_start(&timer, on_stop, 50, 0);
   if (!closes_at_once) {
     uv_run(&w->loop, UV_RUN_DEFAULT);
   }
-  kin_client_get_stats(w->client, &after);
+  assert_int_equal(kin_client_get_stats(w->client, &after), 0);
   if (after.received_bytes != before.received_bytes ||
       after.sent_bytes != before.sent_bytes ||
       after.connections != before.connections) {

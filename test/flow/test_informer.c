@@ -100,7 +100,7 @@ static void test_relist_after_410(void **state) {
                                  "delete even/p2 relist\n"
                                  "relisted  110 5\n");
   assert_int_equal(w.last_status, 410);
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
   assert_int_equal(status.relists, 1);
   assert_int_equal(status.unchanged, 2);
@@ -284,7 +284,7 @@ static void test_bad_frames(void **state) {
 
 static void assert_scope_version(const iw_world *w, const char *namespace_,
                                  const char *version) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, namespace_, &status),
                    0);
   assert_string_equal(status.resource_version, version);

@@ -16,7 +16,7 @@
 #include "support/source_rig.h"
 
 static kin_status status_of(const iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, NULL, &status), 0);
   return status;
 }
@@ -223,8 +223,8 @@ static void test_two_failures_at_once(void **state) {
   assert_int_equal(rig.errors, 1);
   assert_int_equal(rig.error.code, UV_ENETDOWN);
   assert_int_equal(rig.error.attempt, 2);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(rig.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(rig.informer, &metrics), 0);
   uint64_t all = 0;
   for (int i = 0; i < KIN_ERROR_CLASSES; i++) {
     all += metrics.failures[i];
@@ -416,7 +416,7 @@ static void test_idle(void **state) {
     }
     assert_int_equal(status_of(&w).state, expected[i]);
   }
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, "none", &status),
                    KIN_ENOENT);
   script_run(&w.script);
@@ -466,8 +466,8 @@ static void test_end(void **state) {
   assert_int_equal(kin_informer_close(e.w.informer, on_closed_by_call, &e), 0);
   assert_string_equal(e.log, "");
   while (strstr(e.log, "call") == NULL) { /* step by step */
-    kin_informer_metrics metrics;
-    kin_informer_get_metrics(e.w.informer, &metrics);
+    kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+    assert_int_equal(kin_informer_get_metrics(e.w.informer, &metrics), 0);
     assert_int_equal(metrics.lists, 1);
     assert_int_equal(metrics.delivered, 21);
     assert_int_equal(status_of(&e.w).lists, 1);

@@ -278,11 +278,11 @@ static void test_transform_fails_on_states(void **state) {
   mini_put(&t.w.server, 1);
   mini_serve(&t.w.server);
   assert_transformed(&t);
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(t.w.informer, "", &status), 0);
   assert_int_equal(status.transform_failures, 3);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(t.w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(t.w.informer, &metrics), 0);
   assert_int_equal(metrics.transform_failures, 3);
   assert_int_equal(status.failures, 0);
   assert_int_equal(status.state, KIN_STATE_LIVE);

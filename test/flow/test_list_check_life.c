@@ -208,8 +208,8 @@ static void test_consistency_without_memory(void **state) {
       mini_put(&c.w.server, 3);
       mini_pass(&c.w.server, 3000);
       iw_assert_truth(&c.w);
-      kin_informer_metrics metrics;
-      kin_informer_get_metrics(c.w.informer, &metrics);
+      kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+      assert_int_equal(kin_informer_get_metrics(c.w.informer, &metrics), 0);
       unchecked += metrics.checked_lists == 0;
       assert_int_equal(metrics.inconsistent_lists, 0);
       assert_int_equal(c.times_told, 0);

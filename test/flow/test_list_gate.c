@@ -175,7 +175,7 @@ static void trickle(gate_world *g, size_t at) {
 }
 
 static kin_status status_of(const gate_world *g, const char *namespace_) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(g->w.informer, namespace_, &status),
                    0);
   return status;
@@ -203,8 +203,8 @@ static void test_stuck_lists(void **state) {
   assert_int_equal(status_of(&g, "a").turn_wait_ms, TURN_MS - 1);
   assert_int_equal(status_of(&g, "a").overdue_lists, 0);
   assert_true(status_of(&g, "even").turn_wait_ms == UINT64_MAX);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(g.w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(g.w.informer, &metrics), 0);
   assert_int_equal(metrics.waiting_lists, SCOPES - LIMIT);
   assert_int_equal(metrics.overdue_lists, 0);
 
@@ -214,7 +214,7 @@ static void test_stuck_lists(void **state) {
   assert_true(status_of(&g, "a").turn_wait_ms == UINT64_MAX);
   assert_int_equal(status_of(&g, "even").overdue_lists, 1);
   assert_int_equal(status_of(&g, "a").overdue_lists, 0);
-  kin_informer_get_metrics(g.w.informer, &metrics);
+  assert_int_equal(kin_informer_get_metrics(g.w.informer, &metrics), 0);
   assert_int_equal(metrics.waiting_lists, 0);
   assert_int_equal(metrics.overdue_lists, LIMIT);
   assert_int_equal(metrics.list_wait_us.count, SCOPES - LIMIT);

@@ -18,13 +18,13 @@
 #include "support/informer_world.h"
 
 static kin_informer_metrics metrics_of(const iw_world *w) {
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(w->informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
   return metrics;
 }
 
 static kin_status status_of(const iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status;
 }
@@ -405,13 +405,13 @@ static void test_text_of_each(void **state) {
   static const char *const reasons[] = {"expired", "too_large", "storage",
                                         "decode",  "refused",   "verify",
                                         "internal"};
-  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
     HAS("lost_positions_total{informer=\"%s\",reason=\"%s\"} %zu\n", name,
         reasons[i], 3000 + i);
     assert_string_equal(kin_relist_reason_name((kin_relist_reason)i),
                         reasons[i]);
   }
-  for (size_t i = 1; i < KIN_ERROR_CLASSES; i++) {
+  for (size_t i = 1; i <= KIN_CLASS_MEMORY; i++) {
     HAS("failures_total{informer=\"%s\",class=\"%s\"} %zu\n", name,
         kin_error_class_name((kin_error_class)i), 4000 + i);
   }

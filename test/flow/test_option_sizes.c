@@ -17,6 +17,7 @@
 #include <kin/testing/fake_source.h>
 
 #include "support/idle_callbacks.h"
+#include "support/targets.h"
 
 typedef struct world {
   uv_loop_t loop;
@@ -251,7 +252,7 @@ static int set_up(void **state) {
   assert_int_equal(kin_store_new(&w->store, NULL), 0);
   assert_int_equal(kin_fake_source_new(&w->source, NULL), 0);
   w->lister_watcher = kin_fake_source_lister_watcher(w->source);
-  w->reflector_store = kin_store_reflector_store(w->store);
+  w->reflector_store = store_target(w->store);
   w->resource.plural = "pods";
   w->resource.source = &w->lister_watcher;
   kin_client_options client = KIN_CLIENT_OPTIONS_INIT;

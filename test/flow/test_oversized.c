@@ -64,7 +64,7 @@ static void put(ow_world *o, int object, int padding) {
 }
 
 static kin_status status_of(const ow_world *o) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(o->w.informer, "", &status), 0);
   return status;
 }
@@ -148,8 +148,8 @@ static void test_oversized_life(void **state) {
   assert_int_equal(status_of(&o).relists, 0);
   assert_int_equal(status_of(&o).failures, 0);
   assert_int_equal(o.w.server.lists, 1);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(o.w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(o.w.informer, &metrics), 0);
   assert_int_equal(metrics.oversized, 8);
   assert_int_equal(metrics.lost_positions[KIN_RELIST_DECODE], 0);
   assert_int_equal(metrics.failures[KIN_CLASS_DECODE], 0);

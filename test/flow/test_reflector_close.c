@@ -17,6 +17,7 @@
 #include "cache/public_reflector.h"
 #include "support/objects.h"
 #include "support/reflector_rig.h"
+#include "support/targets.h"
 
 /* --- In every state ------------------------------------------------------- */
 
@@ -161,7 +162,7 @@ static void test_client_closes(void **state) {
   assert_int_equal(kin_informer_start(informer), 0);
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
-  kin_reflector_store target = kin_store_reflector_store(store);
+  kin_reflector_store target = store_target(store);
   kin_reflector_options ro = KIN_REFLECTOR_OPTIONS_INIT;
   io.on_closed = NULL; /* was the informer's */
   ro.resource = &io;
@@ -392,7 +393,7 @@ static int run_story(sweep *s, size_t fail_at, int close_at) {
   s->close_at = close_at;
   assert_int_equal(kin_fake_source_new(&s->source, NULL), 0);
   assert_int_equal(kin_store_new(&s->store, NULL), 0);
-  s->inner = kin_store_reflector_store(s->store);
+  s->inner = store_target(s->store);
   f->store = (kin_reflector_store){.size = sizeof(kin_reflector_store),
                                    .add = put,
                                    .update = put,

@@ -14,6 +14,7 @@
 #include "cache/public_reflector.h"
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
+#include "support/targets.h"
 
 /* --- The resource --------------------------------------------------------- */
 
@@ -86,7 +87,7 @@ static void test_options_without_meaning(void **state) {
 
 static void open_over_http(reflector_rig *f, kin_store **store) {
   assert_int_equal(kin_store_new(store, NULL), 0);
-  f->store = kin_store_reflector_store(*store);
+  f->store = store_target(*store);
   f->resource.source = NULL;
   f->resource.no_watch_list = true;
   assert_int_equal(reflector_rig_open(f), 0);
@@ -196,8 +197,8 @@ static void test_bad_objects(void **state) {
   assert_int_equal(f.last_code, KIN_ETOOBIG);
   assert_int_equal(f.last_retry_ms, 0);
   assert_true(kin_object_is_key_only(kin_store_get_key(store, "big")));
-  kin_status status;
-  kin_reflector_get_status(f.reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
   assert_int_equal(status.bad_objects, 1);
   assert_int_equal(status.oversized, 1);
   finish_over_http(&f, store);
@@ -349,7 +350,7 @@ static void test_resync_of_a_queue(void **state) {
     reflector_rig f;
     reflector_rig_init(&f, 0);
     f.options.resync_ms = 1000;
-    f.store = kin_queue_reflector_store(q.queue);
+    f.store = queue_target(q.queue);
     assert_int_equal(reflector_rig_open(&f), 0);
     hand_source_list(&f.source, "a@1", "5");
     assert_int_equal(kin_feed_open(f.source.feed), 0);

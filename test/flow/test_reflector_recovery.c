@@ -126,7 +126,7 @@ static void open_world(world *w, size_t count, const away *why) {
 static size_t count_live(const world *w) {
   size_t live = 0;
   for (size_t n = 0; n < w->count; n++) {
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     assert_int_equal(
         kin_informer_get_status(w->clients[n].informer, "", &status), 0);
     live += status.state == KIN_STATE_LIVE;

@@ -44,10 +44,10 @@ static void pass(rig *f, uint64_t ms) {
 }
 
 static uint64_t slow_lists(const rig *f) {
-  kin_status status;
-  kin_informer_metrics metrics;
+  kin_status status = KIN_STATUS_INIT;
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
   assert_int_equal(kin_informer_get_status(f->informer, "", &status), 0);
-  kin_informer_get_metrics(f->informer, &metrics);
+  assert_int_equal(kin_informer_get_metrics(f->informer, &metrics), 0);
   assert_int_equal(status.slow_lists, metrics.slow_lists);
   return metrics.slow_lists;
 }

@@ -27,8 +27,8 @@ static void expect_states(reflector_rig *f, const char *states) {
 }
 
 static kin_state state_of(const reflector_rig *f) {
-  kin_status status;
-  kin_reflector_get_status(f->reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f->reflector, &status), 0);
   return status.state;
 }
 
@@ -122,8 +122,8 @@ static void test_failing_once_for_long(void **state) {
     assert_int_equal(state_of(&f), KIN_STATE_RECONNECTING);
     pass(&f, 1);
     assert_int_equal(state_of(&f), KIN_STATE_STALE);
-    kin_status status;
-    kin_reflector_get_status(f.reflector, &status);
+    kin_status status = KIN_STATUS_INIT;
+    assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
     assert_int_equal(status.failures, 1);
     hand_source_list(&f.source, "", "6"); /* verified */
     grant(&f);

@@ -15,6 +15,7 @@
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
 #include "support/store_rig.h"
+#include "support/targets.h"
 
 static void assert_version(const reflector_rig *f, const char *version) {
   assert_string_equal(kin_reflector_last_sync_version(f->reflector), version);
@@ -36,7 +37,7 @@ static void test_into_a_store(void **state) {
   reflector_rig_init(&f, 0);
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
-  f.store = kin_store_reflector_store(store);
+  f.store = store_target(store);
   assert_int_equal(reflector_rig_open(&f), 0);
   assert_version(&f, "");
   assert_false(kin_reflector_has_synced(f.reflector));
@@ -69,8 +70,8 @@ static void test_into_a_store(void **state) {
   script_run(&f.vh.script);
   assert_int_equal(kin_store_count(store), 1);
   assert_string_equal(f.states, "syncing live reconnecting live ");
-  kin_status status;
-  kin_reflector_get_status(f.reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
   assert_int_equal(status.lists, 2);
   assert_int_equal(status.events, 3);
   reflector_rig_finish(&f);
@@ -103,7 +104,7 @@ static void test_queue_that_the_program_writes_to(void **state) {
     queue_rig_open_simple(&q, cases[i].kind, cases[i].known);
     reflector_rig f;
     reflector_rig_init(&f, 0);
-    f.store = kin_queue_reflector_store(q.queue);
+    f.store = queue_target(q.queue);
     assert_int_equal(reflector_rig_open(&f), 0);
     queue_rig_do(&q, "A:mine@7");
     hand_source_item(&f.source, "a@1");
@@ -142,7 +143,7 @@ static void test_into_queues(void **state) {
     queue_rig_open_simple(&q, cases[i].kind, cases[i].known);
     reflector_rig f;
     reflector_rig_init(&f, 0);
-    f.store = kin_queue_reflector_store(q.queue);
+    f.store = queue_target(q.queue);
     assert_int_equal(reflector_rig_open(&f), 0);
     hand_source_list(&f.source, "a@1 b@2", "5");
     if (cases[i].first != NULL) {
@@ -177,7 +178,7 @@ static void test_into_a_transforming_queue(void **state) {
   queue_rig_open(&q, RIG_DELTA);
   reflector_rig f;
   reflector_rig_init(&f, 0);
-  f.store = kin_queue_reflector_store(q.queue);
+  f.store = queue_target(q.queue);
   assert_int_equal(reflector_rig_open(&f), 0);
   hand_source_list(&f.source, "a@1 b@2", "5");
   queue_rig_drain(&q, "S:a@1' | S:b@2'");
@@ -280,7 +281,7 @@ static void test_full_queue(void **state) {
   queue_rig_open(&q, RIG_IN_ORDER);
   reflector_rig f;
   reflector_rig_init(&f, 0);
-  f.store = kin_queue_reflector_store(q.queue);
+  f.store = queue_target(q.queue);
   assert_int_equal(reflector_rig_open(&f), 0);
   hand_source_list(&f.source, "a@1", "5");
   hand_source_event(&f.source, KIN_WATCH_ADDED, "b@6");
@@ -444,7 +445,7 @@ static void test_over_http(void **state) {
   reflector_rig_init(&f, 0);
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
-  f.store = kin_store_reflector_store(store);
+  f.store = store_target(store);
   f.resource.source = NULL;
   f.resource.namespaces = one;
   f.resource.namespace_count = 1;

@@ -11,6 +11,7 @@
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
 #include "support/store_rig.h"
+#include "support/targets.h"
 
 static int mark(const kin_object *in, kin_object_builder *out, void *data) {
   (void)in;
@@ -39,7 +40,7 @@ static void test_into_a_transforming_store(void **state) {
   unsigned calls = 0;
   store_rig f;
   store_rig_setup_with(&f, mark, &calls);
-  run_reflector(kin_store_reflector_store(f.store));
+  run_reflector(store_target(f.store));
   assert_users(f.store, "b=yes c=yes");
   assert_store_version(f.store, "8");
   assert_int_equal(calls, 4);
@@ -62,7 +63,7 @@ static void test_into_transforming_queues(void **state) {
     queue_rig_init(&q);
     queue_rig_transform(&q);
     queue_rig_open(&q, cases[i].kind);
-    run_reflector(kin_queue_reflector_store(q.queue));
+    run_reflector(queue_target(q.queue));
     assert_int_equal(q.transforms, cases[i].calls);
     queue_rig_drain(&q, cases[i].items);
     queue_rig_close(&q);

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "support/queue_rig.h"
 #include "support/reflector_rig.h"
+#include "support/targets.h"
 
 /* Whether the server is known to refuse streams, in each test anew. */
 static bool is_refused;
@@ -71,8 +72,8 @@ static void test_one_stream(void **state) {
   assert_false(kin_reflector_has_synced(f.reflector));
   assert_string_equal(kin_reflector_last_sync_version(f.reflector), "");
   reflector_rig_expect(&f, "");
-  kin_status status;
-  kin_reflector_get_status(f.reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
   assert_int_equal(status.staged, 3);
   feed_end(&f, "9");
   assert_true(kin_reflector_has_synced(f.reflector));
@@ -143,7 +144,7 @@ static void test_into_queues(void **state) {
     queue_rig_open_simple(&q, cases[i].kind, cases[i].known);
     reflector_rig f;
     init_streaming(&f, 0);
-    f.store = kin_queue_reflector_store(q.queue);
+    f.store = queue_target(q.queue);
     assert_int_equal(reflector_rig_open(&f), 0);
     feed_events(&f, "+a@1 +b@2 ~a@3 -b@4 +c@5");
     assert_int_equal(kin_queue_count(q.queue), 0);
@@ -164,7 +165,7 @@ static void test_transformed_once(void **state) {
   queue_rig_open(&q, RIG_DELTA);
   reflector_rig f;
   init_streaming(&f, 0);
-  f.store = kin_queue_reflector_store(q.queue);
+  f.store = queue_target(q.queue);
   assert_int_equal(reflector_rig_open(&f), 0);
   feed_events(&f, "+a@1 +b@2 ~a@3 -b@4 +c@5");
   feed_end(&f, "6");
@@ -302,8 +303,8 @@ static void test_relist(void **state) {
   feed_end(&f, "9");
   assert_false(kin_reflector_is_last_sync_version_unavailable(f.reflector));
   reflector_rig_expect(&f, "R(c@6,d@8)#9");
-  kin_status status;
-  kin_reflector_get_status(f.reflector, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_reflector_get_status(f.reflector, &status), 0);
   assert_int_equal(status.relists, 1);
   reflector_rig_finish(&f);
 }

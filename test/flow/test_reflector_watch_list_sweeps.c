@@ -14,6 +14,7 @@
 
 #include "base/str.h"
 #include "support/reflector_rig.h"
+#include "support/targets.h"
 
 /* Whether the server is known to refuse streams, in each test anew. */
 static bool is_refused;
@@ -107,7 +108,7 @@ static void assert_equals_server(const reflector_rig *f,
  * nobody looks. Ends with the truth unless opening failed. */
 static int run_story(reflector_rig *f, kin_store *store) {
   mini_server *server = &f->vh.server;
-  f->store = kin_store_reflector_store(store);
+  f->store = store_target(store);
   f->resource.source = NULL;
   for (int i = 0; i < 6; i++) {
     mini_put(server, i);
@@ -172,7 +173,7 @@ static void test_server_refuses(void **state) {
   f.vh.server.refuses_streams = true;
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
-  f.store = kin_store_reflector_store(store);
+  f.store = store_target(store);
   f.resource.source = NULL;
   mini_put(&f.vh.server, 1);
   assert_int_equal(reflector_rig_open(&f), 0);

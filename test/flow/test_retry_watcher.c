@@ -507,8 +507,8 @@ static void test_retry_watcher_without_retry(void **state) {
 
 static void expect_state(const retry_world *w, kin_state state,
                          bool has_synced) {
-  kin_status status;
-  kin_retry_watcher_get_status(w->watcher, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_retry_watcher_get_status(w->watcher, &status), 0);
   assert_int_equal(status.state, state);
   assert_int_equal(status.has_synced, has_synced);
 }
@@ -522,8 +522,8 @@ static void test_retry_watcher_status(void **state) {
   expect_state(&w, KIN_STATE_LIVE, true);
   kin_retry_watcher_pause(w.watcher);
   rw_send(&w, RW_FRAME("ADDED", RW_OBJECT("6")));
-  kin_status status;
-  kin_retry_watcher_get_status(w.watcher, &status);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_retry_watcher_get_status(w.watcher, &status), 0);
   assert_string_equal(status.resource_version, "6");
   assert_string_equal(kin_retry_watcher_resource_version(w.watcher), "5");
   assert_int_equal(status.events, 1);

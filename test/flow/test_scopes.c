@@ -56,7 +56,7 @@ static void expect_log(iw_world *w, const char *log) {
 }
 
 static kin_status status_of(const iw_world *w, const char *name) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, name, &status), 0);
   return status;
 }
@@ -172,13 +172,13 @@ static void test_removed(void **state) {
   open_world(&w, even_and_odd, 2);
   start(&w);
   mini_serve(&w.server);
-  kin_informer_metrics before;
-  kin_informer_get_metrics(w.informer, &before);
+  kin_informer_metrics before = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w.informer, &before), 0);
   int states = w.states;
   w.rec.log[w.rec.used = 0] = '\0';
   assert_int_equal(drop(&w, "odd"), 0);
   assert_null(script_find(&w.script, "/odd/")); /* at once */
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, "odd", &status),
                    KIN_ENOENT);
   double gauge;
@@ -198,8 +198,8 @@ static void test_removed(void **state) {
   mini_pass(&w.server, 100);
   expect_log(&w, "update even/p2 103 -> 108\n");
   /* What it had counted is not lost. */
-  kin_informer_metrics after;
-  kin_informer_get_metrics(w.informer, &after);
+  kin_informer_metrics after = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w.informer, &after), 0);
   assert_int_equal(after.lists, before.lists);
   assert_int_equal(after.lists, 2);
   assert_int_equal(after.watches, before.watches);

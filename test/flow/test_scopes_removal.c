@@ -224,7 +224,7 @@ static void test_no_memory(void **state) {
     assert_int_equal(w.errors, errors);
     find_memory(&w);
     iw_add_odd(&w);
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
     mini_pass(&w.server, 500);
     assert_int_equal(cached(&w), 0);
@@ -287,8 +287,8 @@ static void test_refused_objects(void **state) {
   script_run(&w.script);
   assert_int_equal(w.errors, 1);
   assert_int_equal(cached(&w), 1);
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w.informer, &metrics), 0);
   assert_true(metrics.transform_failures >= 3);
   iw_finish(&w);
 }

@@ -418,7 +418,7 @@ static void test_failed_list_is_told(void **state) {
 }
 
 static kin_state state_of(iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status.state;
 }
@@ -446,7 +446,7 @@ static void test_life_of_an_informer(void **state) {
   assert_int_equal(kin_informer_start(w.informer), KIN_EALREADY);
   script_run(&w.script);
   assert_int_equal(state_of(&w), KIN_STATE_SYNCING);
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
   assert_string_equal(status.resource_version, "");
   mini_serve(&w.server);

@@ -59,7 +59,7 @@ static void assert_cached(const iw_world *w, const char *key,
 }
 
 static void assert_position(const iw_world *w, const char *version) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   assert_string_equal(status.resource_version, version);
 }

@@ -210,8 +210,8 @@ static void test_tls_client_list_and_watch(void **state) {
   assert_non_null(
       strstr(b.server.last_request, "\r\nAuthorization: Bearer s3cret-1\r\n"));
   assert_int_equal(b.server.resumed, 1);
-  kin_client_stats stats;
-  kin_client_get_stats(b.client, &stats);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
   bench_finish(&b);
 }

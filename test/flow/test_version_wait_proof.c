@@ -91,7 +91,7 @@ static void end_short(iw_world *w) {
 }
 
 static void assert_kept(iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   assert_string_equal(status.resource_version, "5");
   assert_int_equal(status.relists, 0);

@@ -36,7 +36,7 @@ static void open_world(stream_world *s, int objects) {
 }
 
 static kin_status status_of(const iw_world *w) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
   return status;
 }
@@ -598,8 +598,8 @@ static void test_closed_anywhere(void **state) {
 
 /* As told to on_error, or more: of two at once the later one is told. */
 static void assert_errors_are_counted(const iw_world *w) {
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(w->informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
   uint64_t failures = 0;
   for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
     failures += metrics.failures[i];

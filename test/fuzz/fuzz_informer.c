@@ -323,7 +323,7 @@ static void call(world *w) {
                                   60000, on_version, w) == 0;
     break;
   default: {
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     (void)kin_informer_get_status(w->informer, name, &status);
     break;
   }

@@ -326,8 +326,8 @@ static void run(uint64_t seed) {
                model_names[wait->name], (unsigned long long)wait->version);
     }
   }
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(s.m.w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(s.m.w.informer, &metrics), 0);
   assert_int_equal(metrics.inconsistent_lists, 0);
   total_reached += s.reached;
   total_checked += metrics.checked_lists;

@@ -338,7 +338,7 @@ uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision) {
   for (int i = 0; i < SIM_ACTORS; i++) {
     const sim_actor *actor = &w->actors[i];
     for (size_t k = 0; actor->informer != NULL && k < actor->scope_count; k++) {
-      kin_status status;
+      kin_status status = KIN_STATUS_INIT;
       if (kin_informer_get_status(actor->informer, sim_scope_name(actor, k),
                                   &status) != 0) {
         continue;

@@ -92,7 +92,7 @@ static bool is_anything_staged(const sim_world *w) {
   for (int i = 0; i < SIM_ACTORS; i++) {
     const sim_actor *actor = &w->actors[i];
     for (size_t k = 0; actor->informer != NULL && k < actor->scope_count; k++) {
-      kin_status status;
+      kin_status status = KIN_STATUS_INIT;
       if (kin_informer_get_status(actor->informer, sim_scope_name(actor, k),
                                   &status) == 0 &&
           status.staged > 0) {

@@ -32,7 +32,7 @@ static void check_counters(sim_actor *actor, const kin_status *before,
 void sim_check_status(sim_actor *actor, size_t scope) {
   sim_world *w = actor->world;
   sim_scope *known = &actor->scopes[scope];
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   int err = kin_informer_get_status(actor->informer,
                                     sim_scope_name(actor, scope), &status);
   if (!SIM_CHECK(&w->trace, err == 0, "%u: no status: %s", actor->number,
@@ -357,7 +357,7 @@ void sim_check_scope(sim_actor *actor, size_t scope, const char *when,
 static bool were_live(sim_actor *actor, bool live[SIM_SCOPES]) {
   bool are_all = true;
   for (size_t i = 0; i < actor->scope_count; i++) {
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     if (actor->scopes[i].is_stopped || actor->scopes[i].is_removed) {
       continue;
     }

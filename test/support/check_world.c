@@ -56,14 +56,14 @@ void ck_open(check_world *c) {
 }
 
 kin_status ck_status(check_world *c) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(c->w.informer, NULL, &status), 0);
   return status;
 }
 
 void ck_expect_counts(check_world *c, unsigned checked, unsigned inconsistent) {
-  kin_informer_metrics metrics;
-  kin_informer_get_metrics(c->w.informer, &metrics);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(c->w.informer, &metrics), 0);
   assert_int_equal(metrics.checked_lists, checked);
   assert_int_equal(metrics.inconsistent_lists, inconsistent);
   assert_int_equal(c->times_told, inconsistent);

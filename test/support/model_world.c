@@ -173,7 +173,7 @@ void model_open(model_world *m, kin_informer_options *options) {
 void model_check_namespaces(const model_world *m, bool may_be_stale) {
   uint32_t count = 0;
   for (size_t i = 0; i < MODEL_NAMES; i++) {
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     int err = kin_informer_get_status(m->w.informer, model_names[i], &status);
     assert_int_equal(err, m->has[i] ? 0 : KIN_ENOENT);
     if (m->has[i]) {

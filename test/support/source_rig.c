@@ -64,7 +64,7 @@ void source_rig_open_watching(source_rig *rig) {
 }
 
 kin_status source_rig_status(const source_rig *rig) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(rig->informer, "", &status), 0);
   return status;
 }

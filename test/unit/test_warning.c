@@ -197,6 +197,7 @@ static void on_log(kin_log_level level, const char *line, void *data) {
 static void on_warning(const kin_warning *warning, void *data) {
   rig *r = data;
   size_t length = strlen(r->text);
+  assert_int_equal(warning->size, sizeof *warning);
   snprintf(r->text + length, sizeof r->text - length, "%d|%s|%s|%s\n",
            warning->code, warning->agent, warning->text, warning->path);
   r->count++;

@@ -178,7 +178,7 @@ void app_on_progress(uv_timer_t *timer) {
   size_t objects = kin_store_count(kin_informer_store(a->informer));
   size_t count = a->options->namespace_count;
   for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
-    kin_status status = {0};
+    kin_status status = KIN_STATUS_INIT;
     kin_informer_get_status(
         a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
     received += status.received_bytes;

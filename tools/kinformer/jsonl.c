@@ -62,7 +62,7 @@ static void member_versions(json_writer *w, const printer *p) {
   json_open(w, '{');
   for (size_t i = 0; i < p->options->namespace_count; i++) {
     const char *name = p->options->namespaces[i];
-    kin_status status = {0};
+    kin_status status = KIN_STATUS_INIT;
     kin_informer_get_status(p->informer, name, &status);
     json_member_z(w, name, status.resource_version);
   }

@@ -53,7 +53,7 @@ static void append_scopes(json_writer *w, const options *o,
   size_t count = o->namespace_count > 0 ? o->namespace_count : 1;
   for (size_t i = 0; i < count; i++) {
     const char *name = o->namespace_count > 0 ? o->namespaces[i] : "";
-    kin_status status;
+    kin_status status = KIN_STATUS_INIT;
     if (kin_informer_get_status(informer, name, &status) == 0) {
       append_scope(w, name, &status);
     }
@@ -62,8 +62,8 @@ static void append_scopes(json_writer *w, const options *o,
 }
 
 static void append_client(json_writer *w, const kin_client *client) {
-  kin_client_stats s;
-  kin_client_get_stats(client, &s);
+  kin_client_stats s = KIN_CLIENT_STATS_INIT;
+  (void)kin_client_get_stats(client, &s);
   key(w, "client");
   json_open(w, '{');
   json_member_u64(w, "iterations", s.iterations);

@@ -187,7 +187,7 @@ static void close_informer(void *ctx) {
 }
 
 static void add_version(informer_state *s, text *to) {
-  kin_status status;
+  kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(s->informer, "", &status), 0);
   text_add_encoded(
       to, (kin_str){status.resource_version, strlen(status.resource_version)});
