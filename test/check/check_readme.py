@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what README.md shows: its C compiles, its links lead somewhere, what it
-names in code exists in the headers, and the options of its commands are known to
+"""Checks what README.md and doc/kin.md show: their C compiles, their links lead
+somewhere, what they name in code exists in the headers, and the options of its commands are known to
 `kinformer`. Usage: check_readme.py SOURCE_DIR BUILD_INCLUDE_DIR CC, or
 --self-test; the last line counts the rules.
 """
@@ -21,10 +21,15 @@ IDENTIFIER = re.compile(r"^[a-z]+(?:_[a-z]+)*$")
 # What the snippets take for granted: a program's own.
 PREAMBLE = """\
 #include <stdio.h>
+#include <string.h>
 #include <kin/kin.h>
 int write_text(const char *text, size_t length, void *data);
 extern uv_loop_t *loop;
 """
+
+
+# Each page is one program.
+PAGES = ["README.md", "doc/kin.md"]
 
 
 def blocks(text, language):
@@ -63,37 +68,40 @@ def program(snippets):
 
 
 def check_code(root, context, problems):
-    text = (root / "README.md").read_text()
-    snippets = blocks(text, "c")
-    if not snippets:
-        problems.append("README.md has no C")
-        return
-    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
-        file.write(program(snippets))
-        file.flush()
-        includes = [f"-I{root / 'include'}", f"-I{context['include']}"]
-        done = subprocess.run([context["cc"], *FLAGS, *includes, file.name],
-                              capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        problems.append(done.stderr)
+    for page in PAGES:
+        snippets = blocks((root / page).read_text(), "c")
+        if not snippets:
+            problems.append(f"{page} has no C")
+            continue
+        with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+            file.write(program(snippets))
+            file.flush()
+            includes = [f"-I{root / 'include'}", f"-I{context['include']}"]
+            done = subprocess.run([context["cc"], *FLAGS, *includes, file.name],
+                                  capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            problems.append(f"{page}: {done.stderr}")
 
 
 def check_links(root, context, problems):
-    for target in LINK.findall((root / "README.md").read_text()):
-        if "://" not in target and not (root / target).exists():
-            problems.append(f"README.md leads to {target}, which is not there")
+    for page in PAGES:
+        path = root / page
+        for target in LINK.findall(path.read_text()):
+            if "://" not in target and not (path.parent / target).exists():
+                problems.append(f"{page} leads to {target}, which is not there")
 
 
 def check_names(root, context, problems):
     """Names of functions, structs and options, where they stand for code."""
     known = headers(root)
-    text = BLOCK.sub("", (root / "README.md").read_text())
-    for name in CODE.findall(text):
-        name = name.split("(")[0]
-        is_ours = name.startswith("kin_") or "_" in name
-        if IDENTIFIER.match(name) and is_ours and not name.startswith("uv_"):
-            if not re.search(rf"\b{name}", known):
-                problems.append(f"README.md names {name}, which no header has")
+    for page in PAGES:
+        text = BLOCK.sub("", (root / page).read_text())
+        for name in CODE.findall(text):
+            name = name.split("(")[0]
+            is_ours = name.startswith("kin_") or "_" in name
+            if IDENTIFIER.match(name) and is_ours and not name.startswith("uv_"):
+                if not re.search(rf"\b{name}", known):
+                    problems.append(f"{page} names {name}, which no header has")
 
 
 def check_commands(root, context, problems):
@@ -148,13 +156,19 @@ def self_test(cc):
              (GOOD.replace("`kin_open`", "`kin_opened`"), [check_names]),
              (GOOD.replace("on_warning", "on_warnings"), [check_names]),
              (GOOD.replace("--server", "--sever"), [check_commands])]
-    for text, expected in cases:
+    cases = [(page, text, expected) for page in PAGES
+             for text, expected in cases
+             if page == "README.md" or check_commands not in expected]
+    for page, text, expected in cases:
         with tempfile.TemporaryDirectory() as name:
             root = pathlib.Path(name)
             for folder in ("include/kin", "tools/kinformer"):
                 (root / folder).mkdir(parents=True)
-            (root / "README.md").write_text(text)
+            (root / "doc").mkdir()
+            for other in PAGES:
+                (root / other).write_text(text if other == page else GOOD)
             (root / "LICENSE").write_text("")
+            (root / "doc/LICENSE").write_text("")
             (root / "include/kin/kin.h").write_text(
                 "typedef struct uv_loop_t uv_loop_t;\n"
                 "typedef struct kin_client kin_client;\n"
@@ -164,7 +178,7 @@ def self_test(cc):
             (root / "tools/kinformer/options.c").write_text('"server"')
             context = {"include": root / "include", "cc": cc}
             if run(root, context, lambda line: None) != expected:
-                print(f"FAIL: {text}")
+                print(f"FAIL: {page}: {text}")
                 return 1
     print(f"{len(cases)} passed, 0 failed")
     return 0
