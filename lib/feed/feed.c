@@ -269,7 +269,7 @@ static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
   kin__feed_report_turn(feed, waited_ms);
   if (feed->list_wait.request == KIN__REQUEST_STREAM &&
-      *feed->listwatch.stream_refused) {
+      *feed->listwatch.options.list_and_watch.stream_refused) {
     step_simple(feed, KIN__INPUT_REFUSED);
   } else {
     request(feed, &feed->list_wait);
@@ -349,7 +349,7 @@ void kin__feed_opened(kin_feed *feed) {
   if (kin__is_watch(feed->request)) {
     feed->counters.watches++;
   }
-  if (feed->listwatch.is_watch_only) {
+  if (feed->listwatch.options.mode == KIN__WATCH_ONLY) {
     feed->has_synced = true;
   }
   kin__listwatch_input input = {.type = KIN__INPUT_HEAD,
@@ -415,14 +415,24 @@ void kin__feed_end_watch(kin_feed *feed) {
 
 /* --- Life ----------------------------------------------------------------- */
 
-/* Where a refusal of streams is noted; NULL: no streams. */
-static bool *refused_flag(kin_feed *feed, const kin__feed_options *options) {
-  bool is_own = options->stream_refused != NULL && options->is_own_source;
-  return is_own ? &feed->stream_refused : options->stream_refused;
+/* The refusal of streams by a source of the program's own is the feed's. */
+static kin__listwatch_options machine_of(kin_feed *feed,
+                                         const kin__feed_options *options) {
+  kin__listwatch_options machine = options->listwatch;
+  if (machine.mode == KIN__LIST_AND_WATCH) {
+    kin__list_and_watch *list = &machine.list_and_watch;
+    if (!options->source.watch_list || options->source.pause == NULL) {
+      list->stream_refused = NULL;
+    } else if (list->stream_refused != NULL && options->is_own_source) {
+      list->stream_refused = &feed->stream_refused;
+    }
+  }
+  return machine;
 }
 
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   const kin__env *env = options->env;
+  kin__listwatch_options machine = machine_of(feed, options);
   *feed = (kin_feed){.env = env,
                      .owner = options->owner,
                      .source = options->source,
@@ -433,20 +443,8 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .last_event_ms = UINT64_MAX,
                      .last_bookmark_ms = UINT64_MAX,
                      .delayed_since_ms = UINT64_MAX};
-  kin__listwatch_init(&feed->listwatch, env->allocator, env->random,
-                      options->page_size, kin__env_now_ms(env));
-  if (options->watch_after != NULL) {
-    kin__listwatch_watch_only(&feed->listwatch, options->watch_after,
-                              options->watch_timeout_s,
-                              options->is_single_watch);
-  }
-  kin__listwatch_use_consistency(&feed->listwatch, options->consistency,
-                                 kin__or_default(options->start_version, ""));
-  kin__listwatch_retry_internal_errors(&feed->listwatch,
-                                       options->internal_error_retry_ms);
-  if (feed->source.watch_list && feed->source.pause != NULL) {
-    kin__listwatch_use_streams(&feed->listwatch, refused_flag(feed, options));
-  }
+  kin__listwatch_init(&feed->listwatch, &machine, env->allocator, env->random,
+                      kin__env_now_ms(env));
   kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
   kin__feed_init_silence(feed);

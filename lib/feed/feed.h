@@ -146,24 +146,13 @@ typedef struct kin__feed_options {
   kin_lister_watcher source;
   const kin__resource *resource;
   const char *namespace_;
-  uint32_t page_size;
-  /* Watch only, after this version; the three are kin__listwatch_watch_only's.
-   * NULL: list and watch. */
-  const char *watch_after;
-  uint32_t watch_timeout_s;
-  bool is_single_watch;
-  /* Lists may come as watches until *stream_refused is set: see
-   * kin__listwatch_use_streams. The owner must accept merged stages. NULL: no
-   * streams. */
-  bool *stream_refused;
+  /* With stream_refused, the owner must accept merged stages. The feed makes no
+   * use of stream_refused if its source cannot stream. */
+  kin__listwatch_options listwatch;
   /* `source` is the program's own: its refusal of streams says nothing about
    * the server, so the feed keeps it to itself. */
   bool is_own_source;
-  /* See kin_informer_options. */
-  kin_consistency consistency;
-  const char *start_version; /* kept; "" or NULL: none */
-  uint32_t stale_after_ms;
-  uint32_t internal_error_retry_ms;
+  uint32_t stale_after_ms; /* see kin_informer_options */
 } kin__feed_options;
 
 /* Copies and checks a program's lister-watcher. The log says what is wrong.

@@ -25,7 +25,7 @@ int kin__feed_verify(kin_feed *feed, const char *target) {
   if (feed->is_closed || feed->listwatch.state == KIN__LISTWATCH_STOPPED) {
     return KIN_ECLOSED;
   }
-  if (feed->listwatch.is_watch_only) {
+  if (feed->listwatch.options.mode == KIN__WATCH_ONLY) {
     return KIN_ENOTSUP;
   }
   if (strlen(target) >= KIN__VERSION_SIZE) {

@@ -142,7 +142,7 @@ void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
 
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity) {
-  if (feed->listwatch.is_watch_only) {
+  if (feed->listwatch.options.mode == KIN__WATCH_ONLY) {
     return code;
   }
   if (!is_news(feed, identity)) {

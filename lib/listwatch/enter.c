@@ -25,8 +25,9 @@ void kin__listwatch_to_state(kin__listwatch *listwatch,
 
 /* RL-02. */
 static uint32_t choose_limit(const kin__listwatch *listwatch) {
-  if (listwatch->page_size != 0) {
-    return listwatch->page_size == UINT32_MAX ? 0 : listwatch->page_size;
+  uint32_t page_size = listwatch->options.list_and_watch.page_size;
+  if (page_size != 0) {
+    return page_size == UINT32_MAX ? 0 : page_size;
   }
   bool is_paged = listwatch->is_paginated ||
                   kin__listwatch_is_any_version(listwatch->list_version);
@@ -68,13 +69,14 @@ void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
  * match, a version with a limit would be listed exactly, which brings nothing
  * new. */
 static void choose_version(kin__listwatch *listwatch, const char *any) {
+  const kin__list_and_watch *options = &listwatch->options.list_and_watch;
   const char *version = listwatch->version;
   if (listwatch->version_unavailable ||
-      listwatch->consistency == KIN_CONSISTENCY_MOST_RECENT) {
+      options->consistency == KIN_CONSISTENCY_MOST_RECENT) {
     version = "";
   } else if (version[0] == '\0') {
-    bool has_start = listwatch->consistency == KIN_CONSISTENCY_AT_LEAST;
-    version = has_start ? listwatch->start_version : any;
+    bool has_start = options->consistency == KIN_CONSISTENCY_AT_LEAST;
+    version = has_start ? options->start_version : any;
   }
   kin__listwatch_copy_version(listwatch->list_version, version);
   listwatch->list_match =
@@ -97,8 +99,8 @@ static uint32_t choose_timeout_s(const kin__listwatch *listwatch) {
 }
 
 static bool can_stream(const kin__listwatch *listwatch) {
-  return listwatch->stream_refused != NULL && !*listwatch->stream_refused &&
-         !listwatch->has_given_up_streams &&
+  const bool *refused = listwatch->options.list_and_watch.stream_refused;
+  return refused != NULL && !*refused && !listwatch->has_given_up_streams &&
          listwatch->streams_given_up < KIN__STREAM_TRIES;
 }
 
@@ -127,8 +129,8 @@ void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
       !kin__listwatch_is_any_version(listwatch->version);
   actions->request = KIN__REQUEST_WATCH;
   actions->version = listwatch->version;
-  if (listwatch->is_watch_only) {
-    listwatch->watch_timeout_s = listwatch->only_timeout_s;
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
+    listwatch->watch_timeout_s = listwatch->options.watch_only.timeout_s;
   } else {
     listwatch->watch_timeout_s = listwatch->verify.is_open
                                      ? KIN__SHORT_TIMEOUT_S
@@ -154,7 +156,7 @@ void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
   switch (state) {
   case KIN__LISTWATCH_LISTING:
     listwatch->fell_back_to_current = false;
-    if (listwatch->is_list_only) {
+    if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
       kin__listwatch_request_page(listwatch, actions);
     } else if (can_stream(listwatch)) {
       kin__listwatch_to_streaming(listwatch, now_ms, actions);
@@ -167,6 +169,21 @@ void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
     break;
   default:
     kin__listwatch_to_opening(listwatch, now_ms, actions);
+    break;
+  }
+}
+
+void kin__listwatch_leave_idle(kin__listwatch *listwatch, uint64_t now_ms,
+                               kin__listwatch_actions *actions) {
+  switch (listwatch->options.mode) {
+  case KIN__LIST_AND_WATCH:
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
+    break;
+  case KIN__WATCH_ONLY:
+    kin__listwatch_to_opening(listwatch, now_ms, actions);
+    break;
+  case KIN__LIST_ONCE:
+    kin__listwatch_begin_only_list(listwatch, actions);
     break;
   }
 }

@@ -11,20 +11,21 @@
 #define DEFAULT_PAGE_SIZE 500u
 #define RESET_RETRY_MS 1000u /* RR-02 */
 
-void kin__listwatch_list_only(kin__listwatch *listwatch,
-                              const kin__list_once *list) {
-  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
-         strlen(list->version) < KIN__VERSION_SIZE);
+static uint32_t limit_of(const kin__list_once *list) {
+  if (list->page_size == 0) {
+    return DEFAULT_PAGE_SIZE;
+  }
+  return list->page_size == UINT32_MAX ? 0 : list->page_size;
+}
+
+void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
+                                    kin__listwatch_actions *actions) {
+  const kin__list_once *list = &listwatch->options.list_once;
+  assert(strlen(list->version) < KIN__VERSION_SIZE);
   kin__listwatch_copy_version(listwatch->list_version, list->version);
   listwatch->list_match = list->version_match;
-  listwatch->is_list_only = true;
-  listwatch->once = *list;
-  listwatch->list_limit = listwatch->page_size;
-  if (listwatch->page_size == 0) {
-    listwatch->list_limit = DEFAULT_PAGE_SIZE;
-  } else if (listwatch->page_size == UINT32_MAX) {
-    listwatch->list_limit = 0;
-  }
+  listwatch->list_limit = limit_of(list);
+  kin__listwatch_request_page(listwatch, actions);
 }
 
 /* `input.failure` is the reason, unless the list is complete. If the owner
@@ -33,7 +34,7 @@ static void end_listing(kin__listwatch *listwatch, bool is_complete,
                         kin__listwatch_actions *actions) {
   kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
   kin__buf_reset(&listwatch->token, 0);
-  actions->drop_stage = !is_complete && listwatch->once.is_whole;
+  actions->drop_stage = !is_complete && listwatch->options.list_once.is_whole;
   actions->ended = true;
 }
 
@@ -74,7 +75,7 @@ static bool falls_back_to_full(kin__listwatch *listwatch,
                                const kin__failure *failure) {
   bool is_page_expired =
       listwatch->pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (!is_page_expired || !listwatch->once.falls_back_to_full ||
+  if (!is_page_expired || !listwatch->options.list_once.falls_back_to_full ||
       listwatch->fell_back_to_full) {
     return false;
   }
@@ -95,7 +96,7 @@ static bool is_reset(const kin__failure *failure) {
 static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
                                const kin__failure *failure) {
   if (listwatch->is_granted ||
-      listwatch->retries >= listwatch->once.max_retries) {
+      listwatch->retries >= listwatch->options.list_once.max_retries) {
     return UINT64_MAX;
   }
   bool is_put_off = (failure->status == 429 || failure->status >= 500) &&

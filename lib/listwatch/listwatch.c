@@ -11,27 +11,20 @@
  * `to_` functions, which set the fields of the new state. */
 
 void kin__listwatch_init(kin__listwatch *listwatch,
+                         const kin__listwatch_options *options,
                          const kin_allocator *allocator, kin__random *random,
-                         uint32_t page_size, uint64_t now_ms) {
-  *listwatch = (kin__listwatch){.random = random, .page_size = page_size};
+                         uint64_t now_ms) {
+  *listwatch = (kin__listwatch){.options = *options, .random = random};
   kin__listwatch_init_backoffs(listwatch, now_ms);
   kin__buf_init(&listwatch->token, allocator, KIN__TOKEN_SIZE);
-}
-
-void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused) {
-  listwatch->stream_refused = refused;
-}
-
-void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin_consistency consistency,
-                                    const char *start_version) {
-  listwatch->consistency = consistency;
-  listwatch->start_version = start_version;
-}
-
-void kin__listwatch_retry_internal_errors(kin__listwatch *listwatch,
-                                          uint64_t max_ms) {
-  kin__retry_deadline_init(&listwatch->internal_errors, max_ms);
+  if (options->mode == KIN__WATCH_ONLY) {
+    assert(strlen(options->watch_only.version) < KIN__VERSION_SIZE);
+    kin__listwatch_copy_version(listwatch->version,
+                                options->watch_only.version);
+  } else if (options->mode == KIN__LIST_AND_WATCH) {
+    kin__retry_deadline_init(&listwatch->internal_errors,
+                             options->list_and_watch.internal_error_retry_ms);
+  }
 }
 
 void kin__listwatch_finish(kin__listwatch *listwatch) {
@@ -90,7 +83,7 @@ static void on_page(kin__listwatch *listwatch,
   if (listwatch->state != KIN__LISTWATCH_LISTING) {
     return;
   }
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_page(listwatch, input, actions);
     return;
   }
@@ -128,7 +121,7 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
   if (listwatch->state != KIN__LISTWATCH_APPLYING) {
     return;
   }
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_page_applied(listwatch, actions);
     return;
   }
@@ -183,7 +176,7 @@ static bool list_falls_back(kin__listwatch *listwatch,
 static void on_list_failed(kin__listwatch *listwatch,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__listwatch_actions *actions) {
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_list_failed(listwatch, failure, now_ms, actions);
     return;
   }
@@ -278,7 +271,7 @@ static void on_failed(kin__listwatch *listwatch, const kin__failure *failure,
                       uint64_t now_ms, kin__listwatch_actions *actions) {
   bool is_request = listwatch->state == KIN__LISTWATCH_OPENING ||
                     listwatch->state == KIN__LISTWATCH_WATCHING;
-  if (listwatch->is_watch_only && is_request) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY) && is_request) {
     kin__listwatch_on_only_watch_failed(listwatch, failure, now_ms, actions);
     return;
   }
@@ -331,7 +324,7 @@ static void on_error_event(kin__listwatch *listwatch,
   }
   actions->cancel_request = true;
   actions->stop_timer = true;
-  if (listwatch->is_watch_only) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_failed(listwatch, failure, now_ms, actions);
   } else if (!kin__listwatch_retries_internal_error(listwatch, failure, now_ms,
                                                     actions)) {
@@ -355,7 +348,7 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
     return;
   }
   actions->stop_timer = true;
-  if (listwatch->is_watch_only) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
   } else if (kin__listwatch_proves_verify(listwatch, quiet_ms, now_ms)) {
     kin__listwatch_end_verify(listwatch, 0);
@@ -379,7 +372,7 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
   } else if (listwatch->state == KIN__LISTWATCH_WATCHING) {
     /* The server did not end the watch at its timeout (RW-15). */
     actions->cancel_request = true;
-    if (listwatch->is_watch_only) {
+    if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
       kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
     } else {
       go_on(listwatch, now_ms, actions);
@@ -389,7 +382,8 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
 
 /* The owner dropped its objects, so a list that may be old is not allowed. */
 static void on_forget(kin__listwatch *listwatch) {
-  if (listwatch->state != KIN__LISTWATCH_WAITING || listwatch->is_watch_only) {
+  if (listwatch->state != KIN__LISTWATCH_WAITING ||
+      kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     return;
   }
   kin__listwatch_end_verify(listwatch, KIN_EGONE);
@@ -419,10 +413,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
   switch (input->type) {
   case KIN__INPUT_START:
     if (listwatch->state == KIN__LISTWATCH_IDLE) {
-      kin__listwatch_enter(listwatch,
-                           listwatch->is_watch_only ? KIN__LISTWATCH_OPENING
-                                                    : KIN__LISTWATCH_LISTING,
-                           now_ms, actions);
+      kin__listwatch_leave_idle(listwatch, now_ms, actions);
     }
     break;
   case KIN__INPUT_STOP:

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <kin/allocator.h>
-#include <kin/informer.h>
 #include <kin/metrics.h>
 #include <kin/str.h>
 
@@ -15,6 +14,7 @@
 #include "decode/sink.h"
 #include "listwatch/backoff.h"
 #include "listwatch/failure.h"
+#include "listwatch/options.h"
 #include "listwatch/retry_deadline.h"
 
 /* The list-and-watch protocol of one scope, without I/O. Inputs and the time go
@@ -61,14 +61,14 @@
  * older than the position, VERIFYING goes to LISTING at once. If the server
  * does not know the target, VERIFYING is entered again for the position alone.
  *
- * A watch-only machine (kin__listwatch_watch_only) gets its first version from
- * its owner and makes no list. It goes from IDLE to OPENING and resumes after
+ * A machine of mode KIN__WATCH_ONLY gets its first version from its owner and
+ * makes no list. It goes from IDLE to OPENING and resumes after
  * every end and failure, at least a second after the last watch began. It is
  * STOPPED by failures that a retry cannot mend: 401 and 403 to the request; 410
  * or an event without a place in the order of versions on an open watch.
  *
- * A list-only machine (kin__listwatch_list_only) goes from LISTING to APPLYING
- * with each page, and back to LISTING for the next page. It is STOPPED by the
+ * A machine of mode KIN__LIST_ONCE goes from LISTING to APPLYING with each page,
+ * and back to LISTING for the next page. It is STOPPED by the
  * last page, and by a failure that it may not retry. */
 typedef enum kin__listwatch_state {
   KIN__LISTWATCH_IDLE = 0,  /* not started; no request, no timer */
@@ -157,7 +157,6 @@ typedef struct kin__listwatch_actions {
                * NULL at the end of a single watch */
 } kin__listwatch_actions;
 
-#define KIN__VERSION_SIZE 64u
 /* Size of a continue token with its NUL; equal to the list decoder's limit. */
 #define KIN__TOKEN_SIZE ((16u << 10) + 1)
 
@@ -178,32 +177,14 @@ typedef struct kin__verify {
   int verdict;      /* 0, KIN_EGONE, KIN_ECLOSED, or a failure's code */
 } kin__verify;
 
-/* Options of a list-only machine. */
-typedef struct kin__list_once {
-  const char *version; /* shorter than KIN__VERSION_SIZE */
-  const char *version_match;
-  bool is_whole;           /* the owner wants the whole stage or nothing */
-  bool falls_back_to_full; /* PG-03; only with is_whole */
-  uint32_t max_retries;    /* of one page, in a row */
-} kin__list_once;
-
 typedef struct kin__listwatch {
+  kin__listwatch_options options;
   kin__listwatch_state state;
   kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
   kin__random *random;
   kin__backoff backoffs[KIN__BACKOFF_KINDS];
   kin__retry_deadline internal_errors;
-  uint32_t page_size; /* 0: by RL-02; UINT32_MAX: unlimited */
-  bool is_watch_only;
-  bool is_single;          /* watch only: one watch, no retry */
-  uint32_t only_timeout_s; /* watch only: of each watch; 0: none */
-  bool is_list_only;
-  kin__list_once once;  /* list only */
-  uint32_t retries;     /* list only: of this page, in a row */
-  bool *stream_refused; /* set once this server refuses streams; NULL: never
-                         * stream */
-  kin_consistency consistency;
-  const char *start_version; /* AT_LEAST: minimum version of the first list */
+  uint32_t retries; /* LIST_ONCE: of this page, in a row */
 
   char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
   bool version_unavailable;        /* RF-15: the next list is consistent */
@@ -261,40 +242,13 @@ typedef struct kin__listwatch {
   uint64_t lost_positions[KIN_RELIST_REASONS];
 } kin__listwatch;
 
-/* Allocates nothing. `random` and the allocator must outlive the machine. */
+/* Allocates nothing. `options` is copied. `random` and the allocator must
+ * outlive the machine. */
 void kin__listwatch_init(kin__listwatch *listwatch,
+                         const kin__listwatch_options *options,
                          const kin_allocator *allocator, kin__random *random,
-                         uint32_t page_size, uint64_t now_ms);
+                         uint64_t now_ms);
 void kin__listwatch_finish(kin__listwatch *listwatch);
-
-/* Before the start: lists come as watches, unless `*refused` says that the
- * server refuses streams. `refused` must outlive the machine, which also sets
- * it. */
-void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused);
-
-/* Before the start. AT_LEAST: the first list is not older than `start_version`
- * (not "", not "0"; kept), or the newest one if the server does not know that
- * version yet. MOST_RECENT: every list is the newest one. */
-void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin_consistency consistency,
-                                    const char *start_version);
-
-/* Before the start. A watch that ends with an internal error is repeated
- * without a wait for `max_ms`; then the position is lost. 0: repeated with
- * waits, without end. */
-void kin__listwatch_retry_internal_errors(kin__listwatch *listwatch,
-                                          uint64_t max_ms);
-
-/* Before the start: makes the machine watch only, after `version` (shorter than
- * KIN__VERSION_SIZE, not "" or "0"). `timeout_s` is the requested length of
- * each watch, 0 for none. `is_single`: the first end or failure is the last. */
-void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
-                               uint32_t timeout_s, bool is_single);
-
-/* Before the start: makes the machine list only, once, in pages of page_size
- * (0: 500). The strings of `list` must outlive the machine. */
-void kin__listwatch_list_only(kin__listwatch *listwatch,
-                              const kin__list_once *list);
 
 /* The one way in for inputs. An input that does not fit the state (a late
  * answer to a given-up request) changes nothing and gives no action. */

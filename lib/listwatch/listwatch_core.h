@@ -19,6 +19,11 @@
 /* After this many failed streams an ordinary list follows. */
 #define KIN__STREAM_TRIES 2u
 
+static inline bool kin__listwatch_is(const kin__listwatch *listwatch,
+                                     kin__listwatch_mode mode) {
+  return listwatch->options.mode == mode;
+}
+
 void kin__listwatch_copy_version(char to[KIN__VERSION_SIZE], const char *from);
 void kin__listwatch_to_state(kin__listwatch *listwatch,
                              kin__listwatch_state state);
@@ -67,6 +72,9 @@ void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 void kin__listwatch_to_waiting(kin__listwatch *listwatch,
                                kin__listwatch_state after, uint64_t delay_ms,
+                               kin__listwatch_actions *actions);
+/* To the first state of the machine's mode. */
+void kin__listwatch_leave_idle(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 /* To LISTING (or STREAMING in its place), VERIFYING or OPENING. */
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
@@ -137,6 +145,9 @@ void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions);
 
+/* LIST_ONCE: IDLE to LISTING, the first page. */
+void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
+                                    kin__listwatch_actions *actions);
 /* Inputs of a list-only machine. */
 void kin__listwatch_on_only_page(kin__listwatch *listwatch,
                                  const kin__listwatch_input *input,

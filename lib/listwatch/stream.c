@@ -169,7 +169,7 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
   actions->stop_timer = true;
   if (is_refusal(failure)) {
     /* A refusal is no error, so no report. */
-    *listwatch->stream_refused = true;
+    *listwatch->options.list_and_watch.stream_refused = true;
     list_instead(listwatch, actions);
     return;
   }
@@ -233,7 +233,7 @@ void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,
   actions->silent_ms =
       now_ms - (is_silent ? listwatch->heard_ms : listwatch->progress_ms);
   if (is_silent) {
-    *listwatch->stream_refused = true;
+    *listwatch->options.list_and_watch.stream_refused = true;
   } else {
     listwatch->has_given_up_streams = true;
   }

@@ -65,7 +65,7 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
                               kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
   if (listwatch->state != KIN__LISTWATCH_WATCHING || verify->is_open ||
-      listwatch->is_watch_only) {
+      kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     return;
   }
   assert(strlen(target) < KIN__VERSION_SIZE);

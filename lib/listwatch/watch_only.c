@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <assert.h>
-#include <string.h>
-
 /* A machine that only watches. */
 
 #define REWATCH_MS 1000u /* TW-02 */
-
-void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
-                               uint32_t timeout_s, bool is_single) {
-  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
-         strlen(version) < KIN__VERSION_SIZE);
-  kin__listwatch_copy_version(listwatch->version, version);
-  listwatch->is_watch_only = true;
-  listwatch->is_single = is_single;
-  listwatch->only_timeout_s = timeout_s;
-}
 
 /* TW-03, TW-04. A 410 to the request itself may come from one server of
  * several, so it is retried. */
 static bool ends_watching(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
-  if (listwatch->is_single) {
+  if (listwatch->options.watch_only.is_single) {
     return true;
   }
   if (listwatch->state == KIN__LISTWATCH_OPENING) {
@@ -69,7 +56,7 @@ void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,
 void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions) {
-  if (listwatch->is_single) {
+  if (listwatch->options.watch_only.is_single) {
     end_watching(listwatch, actions);
   } else {
     rewatch(listwatch, -1, now_ms, actions);

@@ -162,7 +162,8 @@ static int init_core(kin_pager *pager) {
   kin__pager_core_options core = {
       .owner = &owner,
       .feed = kin__feed_options_of(&subject),
-      .list = {.version = pager->version,
+      .list = {.page_size = settings->options.page_size,
+               .version = pager->version,
                .version_match = static_match(options->resource_version_match),
                .is_whole = options->whole_list,
                .falls_back_to_full =

@@ -14,15 +14,15 @@
 
 listwatch_steps lw;
 
-static void begin(uint32_t page_size) {
+static void begin(const kin__listwatch_options *options) {
   lw = (listwatch_steps){.now_ms = 1000000, .random = {7}};
-  kin__listwatch_init(&lw.listwatch, kin__default_allocator(), &lw.random,
-                      page_size, lw.now_ms);
+  kin__listwatch_init(&lw.listwatch, options, kin__default_allocator(),
+                      &lw.random, lw.now_ms);
 }
 
 int lw_setup(void **state) {
   (void)state;
-  begin(0);
+  begin(&(kin__listwatch_options){.mode = KIN__LIST_AND_WATCH});
   return 0;
 }
 
@@ -32,9 +32,29 @@ int lw_teardown(void **state) {
   return 0;
 }
 
-void lw_begin(uint32_t page_size) {
+void lw_begin_with(const kin__listwatch_options *options) {
   kin__listwatch_finish(&lw.listwatch);
-  begin(page_size);
+  begin(options);
+}
+
+void lw_begin(uint32_t page_size) {
+  lw_begin_with(
+      &(kin__listwatch_options){.list_and_watch = {.page_size = page_size}});
+}
+
+void lw_begin_streams(bool *refused) {
+  lw_begin_with(
+      &(kin__listwatch_options){.list_and_watch = {.stream_refused = refused}});
+}
+
+void lw_begin_internal(uint32_t retry_ms) {
+  lw_begin_with(&(kin__listwatch_options){
+      .list_and_watch = {.internal_error_retry_ms = retry_ms}});
+}
+
+void lw_begin_watch_only(const char *version) {
+  lw_begin_with(&(kin__listwatch_options){.mode = KIN__WATCH_ONLY,
+                                          .watch_only = {.version = version}});
 }
 
 static void step(const kin__listwatch_input *input) {

@@ -18,8 +18,15 @@ extern listwatch_steps lw;
 /* As cmocka's; it lists. */
 int lw_setup(void **state);
 int lw_teardown(void **state);
-/* Another one, with this page size. */
+/* Another one, with this page size, or with these options. */
 void lw_begin(uint32_t page_size);
+void lw_begin_with(const kin__listwatch_options *options);
+/* Another one, whose lists come as watches until `*refused`. */
+void lw_begin_streams(bool *refused);
+/* Another one, which retries internal errors for so long. */
+void lw_begin_internal(uint32_t retry_ms);
+/* Another one, which only watches, after this version. */
+void lw_begin_watch_only(const char *version);
 
 void lw_input(kin__listwatch_input_type type);
 void lw_page(const char *version, const char *token);

@@ -128,8 +128,7 @@ static void test_odd_versions(void **state) {
 static void test_no_progress_of_a_stream(void **state) {
   (void)state;
   bool refused = false;
-  lw_begin(0);
-  kin__listwatch_use_streams(&lw.listwatch, &refused);
+  lw_begin_streams(&refused);
   lw_input(KIN__INPUT_START);
   kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
   for (int i = 0; i < 2; i++) {

@@ -27,9 +27,10 @@ static fixture f;
 
 static void begin(void) {
   f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
-                      f.now_ms);
-  kin__listwatch_use_streams(&f.listwatch, &f.refused);
+  kin__listwatch_options options = {
+      .list_and_watch = {.stream_refused = &f.refused}};
+  kin__listwatch_init(&f.listwatch, &options, kin__default_allocator(),
+                      &f.random, f.now_ms);
 }
 
 static void finish(void) {

@@ -253,14 +253,17 @@ static const row rows[] = {
 };
 
 static void begin_as(kind what, bool *refused) {
-  static const kin__list_once once = {.version = "", .version_match = ""};
-  lw_begin(0);
+  static const kin__listwatch_options once = {
+      .mode = KIN__LIST_ONCE,
+      .list_once = {.version = "", .version_match = ""}};
   if (what == STREAMS) {
-    kin__listwatch_use_streams(&lw.listwatch, refused);
+    lw_begin_streams(refused);
   } else if (what == ONLY_WATCHES) {
-    kin__listwatch_watch_only(&lw.listwatch, "1", 0, false);
+    lw_begin_watch_only("1");
   } else if (what == ONLY_LISTS) {
-    kin__listwatch_list_only(&lw.listwatch, &once);
+    lw_begin_with(&once);
+  } else {
+    lw_begin(0);
   }
 }
 

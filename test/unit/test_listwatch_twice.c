@@ -338,14 +338,14 @@ static void take(char letter) {
 }
 
 static void begin(kind what) {
-  lw_begin(what == PAGES ? 10 : 0);
   refused = false;
   base = 10;
   if (what == STREAMS) {
-    kin__listwatch_use_streams(&lw.listwatch, &refused);
-  }
-  if (what == INTERNAL) {
-    kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+    lw_begin_streams(&refused);
+  } else if (what == INTERNAL) {
+    lw_begin_internal(30000);
+  } else {
+    lw_begin(what == PAGES ? 10 : 0);
   }
   lw_input(KIN__INPUT_START);
   if (what == STREAMS) {

@@ -295,7 +295,7 @@ static void test_position_is_lost_meanwhile(void **state) {
 /* An internal error that is retried is the end of a short watch. */
 static void test_internal_errors_count(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_begin_internal(30000);
   lw_list_and_watch("10");
   lw_verify("");
   lw_page("20", "");
@@ -358,8 +358,7 @@ static void test_out_of_turn(void **state) {
   lw_verify("12");
   lw_verify("15");
   assert_string_equal(lw.listwatch.verify.target, "12");
-  lw_begin(0);
-  kin__listwatch_watch_only(&lw.listwatch, "1", 0, false);
+  lw_begin_watch_only("1");
   lw_input(KIN__INPUT_START);
   lw_input(KIN__INPUT_HEAD);
   lw_verify("");
@@ -411,9 +410,15 @@ static void test_any(void **state) {
   assert_match("");
 }
 
+static void begin_consistent(kin_consistency consistency, bool *refused) {
+  lw_begin_with(
+      &(kin__listwatch_options){.list_and_watch = {.consistency = consistency,
+                                                   .start_version = "33",
+                                                   .stream_refused = refused}});
+}
+
 static void begin_at_least(void) {
-  lw_begin(0);
-  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_AT_LEAST, "33");
+  begin_consistent(KIN_CONSISTENCY_AT_LEAST, NULL);
   lw_input(KIN__INPUT_START);
   lw_assert_list("33", 0);
   assert_match("NotOlderThan");
@@ -461,8 +466,7 @@ static void test_at_least_in_pages(void **state) {
 
 static void test_most_recent(void **state) {
   (void)state;
-  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_MOST_RECENT,
-                                 "");
+  begin_consistent(KIN_CONSISTENCY_MOST_RECENT, NULL);
   lw_input(KIN__INPUT_START);
   lw_assert_list("", 500);
   assert_match("");
@@ -478,9 +482,7 @@ static void test_most_recent(void **state) {
 static void check_streams(kin_consistency consistency, const char *first,
                           const char *later) {
   bool refused = false;
-  lw_begin(0);
-  kin__listwatch_use_streams(&lw.listwatch, &refused);
-  kin__listwatch_use_consistency(&lw.listwatch, consistency, "33");
+  begin_consistent(consistency, &refused);
   lw_input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
     assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);

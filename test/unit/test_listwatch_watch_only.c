@@ -23,12 +23,6 @@ typedef struct fixture {
 
 static fixture f;
 
-static void init(void) {
-  f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
-                      f.now_ms);
-}
-
 static void input(kin__listwatch_input_type type) {
   kin__listwatch_input in = {.type = type};
   kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
@@ -64,8 +58,13 @@ static void assert_watch(const char *version) {
 }
 
 static void watch_only(uint32_t timeout_s, bool is_single) {
-  init();
-  kin__listwatch_watch_only(&f.listwatch, "10", timeout_s, is_single);
+  f = (fixture){.now_ms = 1000000, .random = {7}};
+  kin__listwatch_options options = {.mode = KIN__WATCH_ONLY,
+                                    .watch_only = {.version = "10",
+                                                   .timeout_s = timeout_s,
+                                                   .is_single = is_single}};
+  kin__listwatch_init(&f.listwatch, &options, kin__default_allocator(),
+                      &f.random, f.now_ms);
   input(KIN__INPUT_START);
   assert_watch("10");
   assert_int_equal(f.actions.timeout_s, timeout_s);
