@@ -39,19 +39,15 @@ int kin__feed_verify(kin_feed *feed, const char *target) {
   return 0;
 }
 
-void kin__feed_check_verdict(kin_feed *feed) {
-  int code;
-  if (!kin__listwatch_take_verdict(&feed->listwatch, &code)) {
-    return;
-  }
+void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict) {
   bool is_asked = feed->is_verify_asked;
   feed->is_verify_asked = false;
-  if (code == 0 && feed->is_silent) {
+  if (verdict->code == 0 && feed->is_silent) {
     feed->is_silent = false;
     kin__feed_update_state(feed);
   }
   if (is_asked && feed->owner->verified != NULL) {
-    feed->owner->verified(feed, code, feed->listwatch.verify.target);
+    feed->owner->verified(feed, verdict->code, verdict->version);
   }
 }
 

@@ -37,13 +37,13 @@ static uint32_t choose_limit(const kin__listwatch *listwatch) {
 void kin__listwatch_request_page(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions) {
   kin__listwatch_to_state(listwatch, KIN__LISTWATCH_LISTING);
-  actions->request = KIN__REQUEST_LIST;
-  actions->limit = listwatch->list_limit;
+  actions->request.kind = KIN__REQUEST_LIST;
+  actions->request.limit = listwatch->list_limit;
   if (listwatch->token.length > 0) {
-    actions->token = listwatch->token.data;
+    actions->request.token = listwatch->token.data;
   } else {
-    actions->version = listwatch->list_version;
-    actions->version_match = listwatch->list_match;
+    actions->request.version = listwatch->list_version;
+    actions->request.version_match = listwatch->list_match;
   }
 }
 
@@ -112,10 +112,10 @@ void kin__listwatch_to_streaming(kin__listwatch *listwatch, uint64_t now_ms,
   listwatch->saw_anything = false;
   listwatch->watch_timeout_s = choose_timeout_s(listwatch);
   actions->drop_stage = true;
-  actions->request = KIN__REQUEST_STREAM;
-  actions->version = listwatch->list_version;
-  actions->version_match = "NotOlderThan";
-  actions->timeout_s = listwatch->watch_timeout_s;
+  actions->request.kind = KIN__REQUEST_STREAM;
+  actions->request.version = listwatch->list_version;
+  actions->request.version_match = "NotOlderThan";
+  actions->request.timeout_s = listwatch->watch_timeout_s;
 }
 
 /* --- OPENING, VERIFYING, WAITING ------------------------------------------ */
@@ -127,8 +127,8 @@ void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
   listwatch->saw_anything = false;
   listwatch->version_is_ordered =
       !kin__listwatch_is_any_version(listwatch->version);
-  actions->request = KIN__REQUEST_WATCH;
-  actions->version = listwatch->version;
+  actions->request.kind = KIN__REQUEST_WATCH;
+  actions->request.version = listwatch->version;
   if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     listwatch->watch_timeout_s = listwatch->options.watch_only.timeout_s;
   } else {
@@ -136,7 +136,7 @@ void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
                                      ? KIN__SHORT_TIMEOUT_S
                                      : choose_timeout_s(listwatch);
   }
-  actions->timeout_s = listwatch->watch_timeout_s;
+  actions->request.timeout_s = listwatch->watch_timeout_s;
 }
 
 static void to_verifying(kin__listwatch *listwatch,
@@ -144,11 +144,13 @@ static void to_verifying(kin__listwatch *listwatch,
   const kin__verify *verify = &listwatch->verify;
   bool is_proof = verify->is_open && verify->is_proving;
   kin__listwatch_to_state(listwatch, KIN__LISTWATCH_VERIFYING);
-  actions->request = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
-  actions->version = verify->is_open ? verify->target : listwatch->version;
-  actions->version_match =
-      kin__listwatch_is_any_version(actions->version) ? "" : "NotOlderThan";
-  actions->limit = is_proof ? 0 : 1;
+  actions->request.kind = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
+  actions->request.version =
+      verify->is_open ? verify->target : listwatch->version;
+  actions->request.version_match =
+      kin__listwatch_is_any_version(actions->request.version) ? ""
+                                                              : "NotOlderThan";
+  actions->request.limit = is_proof ? 0 : 1;
 }
 
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,

@@ -193,9 +193,11 @@ static void on_list_failed(kin__listwatch *listwatch,
 /* The state after a watch; called once for each. A silent watch proves nothing
  * about the position, so the position is verified. Without a position only a
  * list shows deletions between two watches. */
-static kin__listwatch_state after_watch(kin__listwatch *listwatch) {
+static kin__listwatch_state after_watch(kin__listwatch *listwatch,
+                                        uint64_t now_ms,
+                                        kin__listwatch_actions *actions) {
   if (listwatch->verify.is_open) {
-    return kin__listwatch_after_short_watch(listwatch);
+    return kin__listwatch_after_short_watch(listwatch, now_ms, actions);
   }
   if (listwatch->is_unversioned) {
     return KIN__LISTWATCH_LISTING;
@@ -209,7 +211,8 @@ static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
   if (listwatch->is_unversioned) {
     kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
-    kin__listwatch_enter(listwatch, after_watch(listwatch), now_ms, actions);
+    kin__listwatch_enter(listwatch, after_watch(listwatch, now_ms, actions),
+                         now_ms, actions);
   }
 }
 
@@ -218,7 +221,7 @@ static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
 static void on_watch_broke(kin__listwatch *listwatch,
                            const kin__failure *failure, bool is_said,
                            uint64_t now_ms, kin__listwatch_actions *actions) {
-  if (kin__listwatch_loses_position(listwatch, failure)) {
+  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
@@ -226,7 +229,7 @@ static void on_watch_broke(kin__listwatch *listwatch,
       !is_said && failure->error_class != KIN_CLASS_MEMORY &&
       now_ms - listwatch->watch_began_ms >= KIN__VERY_SHORT_WATCH_MS;
   if (!was_dropped) {
-    kin__listwatch_state after = after_watch(listwatch);
+    kin__listwatch_state after = after_watch(listwatch, now_ms, actions);
     if (failure->status == 404 && after == KIN__LISTWATCH_OPENING) {
       after = KIN__LISTWATCH_VERIFYING;
     }
@@ -259,7 +262,7 @@ static void on_request_failed(kin__listwatch *listwatch,
       kin__listwatch_verify_list_failed(listwatch, failure, now_ms, actions)) {
     return;
   }
-  if (kin__listwatch_loses_position(listwatch, failure)) {
+  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
@@ -351,10 +354,11 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
   if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
   } else if (kin__listwatch_proves_verify(listwatch, quiet_ms, now_ms)) {
-    kin__listwatch_end_verify(listwatch, 0);
+    kin__listwatch_end_verify(listwatch, 0, actions);
     kin__listwatch_to_opening(listwatch, now_ms, actions);
   } else if (now_ms - listwatch->watch_began_ms < KIN__VERY_SHORT_WATCH_MS) {
-    kin__listwatch_to_waiting(listwatch, after_watch(listwatch),
+    kin__listwatch_to_waiting(listwatch,
+                              after_watch(listwatch, now_ms, actions),
                               kin__listwatch_next_delay_ms(
                                   listwatch, KIN__BACKOFF_ORDINARY, -1, now_ms),
                               actions);
@@ -381,12 +385,13 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
 }
 
 /* The owner dropped its objects, so a list that may be old is not allowed. */
-static void on_forget(kin__listwatch *listwatch) {
+static void on_forget(kin__listwatch *listwatch,
+                      kin__listwatch_actions *actions) {
   if (listwatch->state != KIN__LISTWATCH_WAITING ||
       kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     return;
   }
-  kin__listwatch_end_verify(listwatch, KIN_EGONE);
+  kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
   kin__listwatch_copy_version(listwatch->version, "");
   listwatch->version_unavailable = true;
   listwatch->after_wait = KIN__LISTWATCH_LISTING;
@@ -398,7 +403,7 @@ static void on_stop(kin__listwatch *listwatch,
     return;
   }
   kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
-  kin__listwatch_end_verify(listwatch, KIN_ECLOSED);
+  kin__listwatch_end_verify(listwatch, KIN_ECLOSED, actions);
   kin__buf_reset(&listwatch->token, 0);
   actions->cancel_request = true;
   actions->stop_timer = true;
@@ -456,7 +461,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     kin__listwatch_on_verify(listwatch, input->version, now_ms, actions);
     break;
   case KIN__INPUT_FORGET:
-    on_forget(listwatch);
+    on_forget(listwatch, actions);
     break;
   case KIN__INPUT_RETRY_AFTER:
     if (listwatch->state == KIN__LISTWATCH_WAITING) {
@@ -465,24 +470,32 @@ void kin__listwatch_step(kin__listwatch *listwatch,
       actions->timer_ms = input->delay_ms;
     }
     break;
+  case KIN__INPUT_REACHED:
+    if (kin__listwatch_has_reached(listwatch)) {
+      kin__listwatch_end_verify(listwatch, 0, actions);
+    }
+    break;
+  case KIN__INPUT_TYPES:
+    break;
   }
-  kin__listwatch_tell_lost_verify(listwatch, now_ms, actions);
-  if (actions->request != KIN__REQUEST_NONE) {
+  if (actions->request.kind != KIN__REQUEST_NONE) {
     listwatch->is_granted = false;
+    actions->request.is_retry = listwatch->failures > 0;
   }
 }
 
-void kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
+bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version) {
   listwatch->saw_anything = true;
   if (listwatch->state == KIN__LISTWATCH_STREAMING) {
-    return; /* WL-05 */
+    return false; /* WL-05 */
   }
   if (type != KIN__DECODED_ADDED) {
     listwatch->version_is_ordered = true;
   }
   if (listwatch->version_is_ordered && version.length > 0) {
     set_version(listwatch->version, version);
-    kin__listwatch_check_verify(listwatch);
+    return kin__listwatch_has_reached(listwatch);
   }
+  return false;
 }

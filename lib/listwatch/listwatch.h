@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/random.h"
 #include "decode/sink.h"
+#include "listwatch/actions.h"
 #include "listwatch/backoff.h"
 #include "listwatch/failure.h"
 #include "listwatch/options.h"
@@ -104,7 +105,9 @@ typedef enum kin__listwatch_input_type {
   KIN__INPUT_VERIFY,  /* find out whether the watch is up to `version`; "": the
                        * newest version */
   KIN__INPUT_FORGET,  /* in WAITING: make a consistent list next */
-  KIN__INPUT_RETRY_AFTER /* the program answered a failure: delay_ms */
+  KIN__INPUT_RETRY_AFTER, /* the program answered a failure: delay_ms */
+  KIN__INPUT_REACHED,     /* kin__listwatch_saw has returned true */
+  KIN__INPUT_TYPES
 } kin__listwatch_input_type;
 
 typedef struct kin__listwatch_input {
@@ -118,49 +121,10 @@ typedef struct kin__listwatch_input {
                         * since its head */
 } kin__listwatch_input;
 
-typedef enum kin__listwatch_request {
-  KIN__REQUEST_NONE = 0,
-  KIN__REQUEST_LIST,
-  KIN__REQUEST_WATCH,
-  KIN__REQUEST_VERIFY,
-  KIN__REQUEST_PROOF, /* an empty list, see verify.c */
-  KIN__REQUEST_STREAM /* a watch with sendInitialEvents; becomes WATCH */
-} kin__listwatch_request;
-
-/* The driver does these in this order, but continue_request and the new request
- * come last. Strings belong to the machine and are valid until the next
- * step. */
-typedef struct kin__listwatch_actions {
-  bool cancel_request; /* if one is still open */
-  bool stop_timer;
-  bool drop_stage;
-  bool hold_request; /* stop reading the stream */
-  bool apply_stage;
-  bool continue_request; /* read on; the stream is a watch now */
-  kin__listwatch_request request;
-  const char *version; /* resourceVersion of the request */
-  const char *version_match;
-  const char *token;
-  uint32_t limit;
-  uint32_t timeout_s;
-  bool start_timer;
-  uint64_t timer_ms; /* from now */
-  bool report;       /* report `input.failure` to the program */
-  bool lost_verify;  /* report in its place that a verify lost the position */
-  uint64_t retry_in_ms;
-  bool gave_up_stream; /* report a stream that was silent for `silent_ms` */
-  bool had_events;     /* of that stream: it had sent bytes before */
-  uint64_t silent_ms;
-  bool is_endless; /* of that stream: not silent, but without progress for so
-                    * long */
-  bool ended; /* the machine has stopped by itself; `input.failure` says why,
-               * NULL at the end of a single watch */
-} kin__listwatch_actions;
-
 /* Size of a continue token with its NUL; equal to the list decoder's limit. */
 #define KIN__TOKEN_SIZE ((16u << 10) + 1)
 
-/* A KIN__INPUT_VERIFY that is under way, or whose verdict is not taken yet. */
+/* A KIN__INPUT_VERIFY that is under way. */
 typedef struct kin__verify {
   bool is_open;                   /* no verdict yet */
   char target[KIN__VERSION_SIZE]; /* "" until it is found */
@@ -170,11 +134,6 @@ typedef struct kin__verify {
   bool is_same_server;            /* the short watch is on proof_connection */
   uint64_t proof_connection;      /* whose server has reached the target; 0:
                                    * none */
-  bool is_lost;                   /* the verify lost the position; not reported
-                                   * yet */
-  bool went_back;   /* is_lost: the target is before the position */
-  bool has_verdict; /* taken by kin__listwatch_take_verdict */
-  int verdict;      /* 0, KIN_EGONE, KIN_ECLOSED, or a failure's code */
 } kin__verify;
 
 typedef struct kin__listwatch {
@@ -258,17 +217,18 @@ void kin__listwatch_step(kin__listwatch *listwatch,
 
 /* A watch event was accepted, or a bookmark (type 0): advances the position
  * (RF-13, RW-09, RW-11). A version of KIN__VERSION_SIZE bytes or more is
- * ignored. */
-void kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
+ * ignored. True if an open verify has come to its target: KIN__INPUT_REACHED is
+ * the next input.
+ *
+ * This function and the next are no inputs of kin__listwatch_step, because they
+ * are called for each event and change no state: they only note what has come,
+ * so they have no actions. */
+bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version);
 
 /* In STREAMING: a whole event came, or a bookmark that is not the end.
  * `is_new`: this stream has not brought the event's key before. */
 void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new);
-
-/* After each step and each kin__listwatch_saw: true once when a verify has its
- * verdict. */
-bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code);
 
 /* Whether the table of transitions allows a change. */
 bool kin__listwatch_may(kin__listwatch_state from, kin__listwatch_state to);

@@ -33,10 +33,12 @@ void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms);
 bool kin__listwatch_is_any_version(const char *version);
 /* Records the loss. An open verify ends with KIN_EGONE. */
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin_relist_reason reason);
+                                  kin_relist_reason reason,
+                                  kin__listwatch_actions *actions);
 /* Whether the failure loses the position; if so, records the loss. */
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure);
+                                   const kin__failure *failure,
+                                   kin__listwatch_actions *actions);
 /* The found list is not newer than the lost position, and not a consistent one,
  * so a consistent list has to follow. */
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
@@ -88,6 +90,7 @@ uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       int64_t retry_after_s, uint64_t now_ms);
 /* Whether no answer came from the server. */
 bool kin__listwatch_is_unreached(const kin__failure *failure);
+/* Counts a failure to report, at most one in a step. */
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
                                   kin__listwatch_actions *actions);
 /* Counts the failure and waits for the next step of the backoff. */
@@ -118,8 +121,8 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
                                        const kin__failure *failure,
                                        uint64_t now_ms,
                                        kin__listwatch_actions *actions);
-/* The position has moved and may have reached the target. */
-void kin__listwatch_check_verify(kin__listwatch *listwatch);
+/* Whether the position has come to the target of an open verify. */
+bool kin__listwatch_has_reached(const kin__listwatch *listwatch);
 /* A watch was granted. */
 void kin__listwatch_on_short_head(kin__listwatch *listwatch,
                                   uint64_t connection);
@@ -129,12 +132,11 @@ bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
                                   uint64_t now_ms);
 /* A watch ended while the verify is open. Returns the next state. */
 kin__listwatch_state
-kin__listwatch_after_short_watch(kin__listwatch *listwatch);
-/* At the end of a step: reports a position that the verify has lost. */
-void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
-                                     kin__listwatch_actions *actions);
+kin__listwatch_after_short_watch(kin__listwatch *listwatch, uint64_t now_ms,
+                                 kin__listwatch_actions *actions);
 /* Gives an open verify its verdict. */
-void kin__listwatch_end_verify(kin__listwatch *listwatch, int code);
+void kin__listwatch_end_verify(kin__listwatch *listwatch, int code,
+                               kin__listwatch_actions *actions);
 
 /* Inputs of a watch-only machine. */
 void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,

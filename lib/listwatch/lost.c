@@ -37,14 +37,16 @@ static kin_relist_reason lost_reason(const kin__failure *failure) {
 }
 
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin_relist_reason reason) {
+                                  kin_relist_reason reason,
+                                  kin__listwatch_actions *actions) {
   kin__listwatch_copy_version(listwatch->lost_version, listwatch->version);
   listwatch->lost_positions[reason]++;
-  kin__listwatch_end_verify(listwatch, KIN_EGONE);
+  kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
 }
 
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure) {
+                                   const kin__failure *failure,
+                                   kin__listwatch_actions *actions) {
   kin_relist_reason reason = lost_reason(failure);
   if (reason == KIN_RELIST_REASONS) {
     return false;
@@ -53,7 +55,7 @@ bool kin__listwatch_loses_position(kin__listwatch *listwatch,
     listwatch->version_unavailable = true;
     listwatch->versions_repeat = true;
   }
-  kin__listwatch_lose_position(listwatch, reason);
+  kin__listwatch_lose_position(listwatch, reason, actions);
   return true;
 }
 

@@ -217,6 +217,7 @@ static void take_stock(kin__listwatch *listwatch, uint64_t now_ms) {
   listwatch->saw_new = false;
 }
 
+/* WL-09. */
 void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,
                                     kin__listwatch_actions *actions) {
   take_stock(listwatch, now_ms);
@@ -227,14 +228,14 @@ void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,
   }
   bool is_silent = listwatch->silent_ticks >= IDLE_TICKS;
   actions->cancel_request = true;
-  actions->gave_up_stream = true; /* WL-09 */
-  actions->had_events = listwatch->had_events;
-  actions->is_endless = !is_silent;
   actions->silent_ms =
       now_ms - (is_silent ? listwatch->heard_ms : listwatch->progress_ms);
   if (is_silent) {
+    actions->gave_up_stream =
+        listwatch->had_events ? KIN__STREAM_FELL_SILENT : KIN__STREAM_SILENT;
     *listwatch->options.list_and_watch.stream_refused = true;
   } else {
+    actions->gave_up_stream = KIN__STREAM_ENDLESS;
     listwatch->has_given_up_streams = true;
   }
   list_instead(listwatch, actions);

@@ -35,29 +35,20 @@
 /* Clocks differ. A watch that ends earlier than this has another reason. */
 #define EARLY_MS 500u
 
-void kin__listwatch_end_verify(kin__listwatch *listwatch, int code) {
+void kin__listwatch_end_verify(kin__listwatch *listwatch, int code,
+                               kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
   if (verify->is_open) {
     verify->is_open = false;
-    verify->has_verdict = true;
-    verify->verdict = code;
+    actions->verdict = (kin__verdict){
+        .is_given = true, .code = code, .version = verify->target};
   }
 }
 
-bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code) {
-  kin__verify *verify = &listwatch->verify;
-  bool has_verdict = verify->has_verdict;
-  verify->has_verdict = false;
-  *code = verify->verdict;
-  return has_verdict;
-}
-
-void kin__listwatch_check_verify(kin__listwatch *listwatch) {
-  kin__verify *verify = &listwatch->verify;
-  if (verify->is_open && verify->target[0] != '\0' &&
-      kin__version_reaches(listwatch->version, verify->target)) {
-    kin__listwatch_end_verify(listwatch, 0);
-  }
+bool kin__listwatch_has_reached(const kin__listwatch *listwatch) {
+  const kin__verify *verify = &listwatch->verify;
+  return verify->is_open && verify->target[0] != '\0' &&
+         kin__version_reaches(listwatch->version, verify->target);
 }
 
 void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
@@ -74,7 +65,7 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
   actions->cancel_request = true;
   actions->stop_timer = true;
   if (listwatch->is_unversioned) {
-    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
+    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
     kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
     kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
@@ -83,31 +74,21 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
 
 /* The next list must not be older than the target, so it must not come from a
  * watch cache that is behind. */
-static void lose_position(kin__listwatch *listwatch) {
+static void lose_position(kin__listwatch *listwatch,
+                          kin__listwatch_report report, uint64_t now_ms,
+                          kin__listwatch_actions *actions) {
   listwatch->is_verify_lost = true;
   listwatch->version_unavailable = true;
-  listwatch->verify.is_lost = true;
-  kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY);
-}
-
-void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
-                                     kin__listwatch_actions *actions) {
-  if (!listwatch->verify.is_lost) {
-    return;
-  }
-  listwatch->verify.is_lost = false;
-  actions->lost_verify = true;
-  if (!actions->report) {
-    kin__listwatch_count_failure(listwatch, now_ms, actions);
-  }
+  kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  actions->report = report;
 }
 
 /* The newest version is before the position, as after a restored backup. */
 static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
                     kin__listwatch_actions *actions) {
-  listwatch->verify.went_back = true;
   listwatch->versions_repeat = true;
-  lose_position(listwatch);
+  lose_position(listwatch, KIN__REPORT_WENT_BACK, now_ms, actions);
   kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
 }
 
@@ -133,7 +114,7 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
   if (verify->is_open && verify->target[0] == '\0') {
     if (kin__listwatch_is_any_version(input->version)) {
       /* There is no version to compare. */
-      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
+      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
     } else if (kin__version_is_before(input->version, listwatch->version)) {
       kin__listwatch_copy_version(verify->target, input->version);
       go_back(listwatch, now_ms, actions);
@@ -142,7 +123,9 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
       kin__listwatch_copy_version(verify->target, input->version);
     }
   }
-  kin__listwatch_check_verify(listwatch);
+  if (kin__listwatch_has_reached(listwatch)) {
+    kin__listwatch_end_verify(listwatch, 0, actions);
+  }
   /* A proof needs a connection that the watch can share. */
   verify->is_proving = verify->is_open && input->connection != 0 &&
                        strcmp(verify->target, "0") != 0;
@@ -170,7 +153,7 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
   if (!is_refused) {
     return false;
   }
-  kin__listwatch_end_verify(listwatch, failure->code);
+  kin__listwatch_end_verify(listwatch, failure->code, actions);
   kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
   return true;
 }
@@ -192,12 +175,13 @@ bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
 }
 
 kin__listwatch_state
-kin__listwatch_after_short_watch(kin__listwatch *listwatch) {
+kin__listwatch_after_short_watch(kin__listwatch *listwatch, uint64_t now_ms,
+                                 kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
   if (++verify->watches < SHORT_WATCHES) {
     return verify->is_proving ? KIN__LISTWATCH_VERIFYING
                               : KIN__LISTWATCH_OPENING;
   }
-  lose_position(listwatch);
+  lose_position(listwatch, KIN__REPORT_NOT_REACHED, now_ms, actions);
   return KIN__LISTWATCH_LISTING;
 }

@@ -34,10 +34,13 @@ uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
 
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
                                   kin__listwatch_actions *actions) {
+  if (actions->report != KIN__REPORT_NONE) {
+    return;
+  }
   if (listwatch->failures++ == 0) {
     listwatch->failing_since_ms = now_ms;
   }
-  actions->report = true;
+  actions->report = KIN__REPORT_FAILURE;
 }
 
 bool kin__listwatch_is_unreached(const kin__failure *failure) {
@@ -126,13 +129,14 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
   }
   kin__retry_deadline_after(deadline, true, now_ms);
   if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
-    kin__listwatch_lose_position(listwatch, KIN_RELIST_INTERNAL);
+    kin__listwatch_lose_position(listwatch, KIN_RELIST_INTERNAL, actions);
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return true;
   }
-  kin__listwatch_state after = listwatch->verify.is_open
-                                   ? kin__listwatch_after_short_watch(listwatch)
-                                   : KIN__LISTWATCH_OPENING;
+  kin__listwatch_state after =
+      listwatch->verify.is_open
+          ? kin__listwatch_after_short_watch(listwatch, now_ms, actions)
+          : KIN__LISTWATCH_OPENING;
   uint64_t age_ms = now_ms - listwatch->watch_began_ms;
   uint64_t delay_ms = kin__listwatch_delay_at_least(
       age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,

@@ -22,7 +22,7 @@
 static void assert_list(const char *version, const char *match,
                         uint32_t limit) {
   lw_assert_list(version, limit);
-  assert_string_equal(lw.actions.version_match, match);
+  assert_string_equal(lw.actions.request.version_match, match);
 }
 
 static void expire(void) {
@@ -139,12 +139,12 @@ static void test_no_progress_of_a_stream(void **state) {
     lw.now_ms += 60000;
     expire();
     wait();
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, "10");
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, "10");
     lw_input(KIN__INPUT_HEAD);
     kin__listwatch_step(&lw.listwatch, &all, lw.now_ms, &lw.actions);
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, "");
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, "");
     assert_true(lw.actions.cancel_request && lw.actions.stop_timer &&
                 lw.actions.drop_stage);
   }
@@ -186,12 +186,13 @@ static void test_never_watched_again(void **state) {
     bool is_consistent = false;
     lw_input(KIN__INPUT_START);
     for (int i = 0; i < 80; i++) {
-      if (lw.actions.request == KIN__REQUEST_LIST && lw.actions.token == NULL) {
-        is_consistent = lw.actions.version[0] == '\0';
+      if (lw.actions.request.kind == KIN__REQUEST_LIST &&
+          lw.actions.request.token == NULL) {
+        is_consistent = lw.actions.request.version[0] == '\0';
       }
-      if (lw.actions.request == KIN__REQUEST_WATCH && lost[0] != '\0') {
+      if (lw.actions.request.kind == KIN__REQUEST_WATCH && lost[0] != '\0') {
         assert_true(is_consistent ||
-                    !kin__version_reaches(lost, lw.actions.version));
+                    !kin__version_reaches(lost, lw.actions.request.version));
         lost[0] = '\0';
       }
       kin__failure failure = losing[kin__random_below(&random, 4)];
@@ -474,10 +475,8 @@ static void test_verify_without_a_position(void **state) {
     lw_input(KIN__INPUT_HEAD);
     lw.now_ms += 60000;
     lw_verify("");
-    int code;
-    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
-    assert_int_equal(code, KIN_ENOTSUP);
-    assert_false(kin__listwatch_take_verdict(&lw.listwatch, &code));
+    assert_int_equal(lw_verdict(), KIN_ENOTSUP);
+    assert_int_equal(lw_verdict(), LW_NO_VERDICT);
     assert_true(lw.actions.cancel_request && lw.actions.stop_timer);
     assert_false(lw.actions.report);
     assert_list("", "", 500);
@@ -500,11 +499,9 @@ static void test_verify_finds_no_version(void **state) {
     lw_list_and_watch("10");
     lw_verify("");
     lw_page(versions[i], "");
-    int code;
-    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
-    assert_int_equal(code, KIN_ENOTSUP);
+    assert_int_equal(lw_verdict(), KIN_ENOTSUP);
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 

@@ -12,22 +12,15 @@
 
 #include "support/listwatch_steps.h"
 
-#define NONE 1 /* no verdict */
-
-static int verdict(void) {
-  int code;
-  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
-}
-
 /* Once, and not again. */
 static void assert_verdict(int code) {
-  assert_int_equal(verdict(), code);
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), code);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   assert_false(lw.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   assert_true(lw.listwatch.verify.is_open);
 }
 
@@ -36,7 +29,7 @@ static void open_after_proof(uint64_t watch_connection) {
   lw_assert_proof("20");
   lw_page_on(5, "21");
   lw_assert_watch("10");
-  assert_int_equal(lw.actions.timeout_s, 3);
+  assert_int_equal(lw.actions.request.timeout_s, 3);
   lw_head_on(watch_connection);
 }
 
@@ -61,7 +54,7 @@ static void test_nothing_was_left(void **state) {
   assert_string_equal(lw.listwatch.version, "10");
   assert_false(lw.actions.report);
   lw_assert_watch("10");
-  assert_in_range(lw.actions.timeout_s, 300, 599);
+  assert_in_range(lw.actions.request.timeout_s, 300, 599);
 }
 
 /* What came before it fell silent is no matter. */
@@ -111,7 +104,7 @@ static void test_no_proof(void **state) {
       }
     }
     assert_verdict(KIN_EGONE);
-    assert_true(lw.actions.lost_verify);
+    assert_true(lw_has_lost_verify());
     lw_assert_list("", 500);
   }
 }
@@ -176,7 +169,7 @@ static void test_proof_is_retried(void **state) {
   lw_head_on(5);
   lw.now_ms += 300000;
   lw_watch_ends(300000);
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   lw_assert_verify("10");
 }
 

@@ -162,8 +162,8 @@ static void add_request(char *text, const kin__listwatch_actions *actions) {
       [KIN__REQUEST_STREAM] = "stream",
   };
   char word[128];
-  snprintf(word, sizeof word, "%s@%s", names[actions->request],
-           actions->version);
+  snprintf(word, sizeof word, "%s@%s", names[actions->request.kind],
+           actions->request.version);
   add(text, word);
 }
 
@@ -186,14 +186,14 @@ static const char *describe(const kin__listwatch_actions *actions) {
       add(text, words[i].word);
     }
   }
-  if (actions->request != KIN__REQUEST_NONE) {
+  if (actions->request.kind != KIN__REQUEST_NONE) {
     add_request(text, actions);
   }
   if (actions->start_timer) {
     bool is_wait = f.listwatch.state == KIN__LISTWATCH_WAITING;
     add(text, is_wait ? "wait" : "timer");
   }
-  if (actions->report) {
+  if (actions->report != KIN__REPORT_NONE) {
     add(text, "report");
   }
   assert_false(actions->ended);
@@ -242,6 +242,8 @@ static const row rows[] = {
     {HELD, KIN__INPUT_VERIFY, NULL, 0, APPLYING, "", false},
     {FILLING, KIN__INPUT_FORGET, NULL, 0, STREAMING, "", false},
     {HELD, KIN__INPUT_FORGET, NULL, 0, APPLYING, "", false},
+    {FILLING, KIN__INPUT_REACHED, NULL, 0, STREAMING, "", false},
+    {HELD, KIN__INPUT_REACHED, NULL, 0, APPLYING, "", false},
 
     {ASKED, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},
     {FILLING, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},
@@ -356,7 +358,7 @@ static void test_table(void **state) {
  * open. */
 static void test_table_is_complete(void **state) {
   (void)state;
-  for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
+  for (int type = 0; type < KIN__INPUT_TYPES; type++) {
     bool has_streaming = false;
     bool has_held = false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -428,8 +430,10 @@ static void test_progress(void **state) {
     assert_int_equal(f.listwatch.state == KIN__LISTWATCH_LISTING,
                      cases[i].gives_up);
     assert_int_equal(f.refused, cases[i].refuses);
-    assert_int_equal(f.actions.gave_up_stream, cases[i].gives_up);
-    assert_int_equal(f.actions.is_endless, cases[i].is_endless);
+    assert_int_equal(f.actions.gave_up_stream != KIN__STREAM_NOT_GIVEN_UP,
+                     cases[i].gives_up);
+    assert_int_equal(f.actions.gave_up_stream == KIN__STREAM_ENDLESS,
+                     cases[i].is_endless);
     finish();
   }
 }
@@ -439,7 +443,7 @@ static void test_new_keys_for_ever(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
+  uint64_t timeout_ms = f.actions.request.timeout_s * UINT64_C(1000);
   input(KIN__INPUT_HEAD);
   while (f.listwatch.state == KIN__LISTWATCH_STREAMING) {
     kin__listwatch_streamed(&f.listwatch, true);
@@ -498,7 +502,7 @@ static void test_unreached_is_no_refusal(void **state) {
   for (int i = 0; i < 5; i++) {
     step(KIN__INPUT_FAILED, &failure);
     input(KIN__INPUT_TIMER);
-    assert_int_equal(f.actions.request, KIN__REQUEST_STREAM);
+    assert_int_equal(f.actions.request.kind, KIN__REQUEST_STREAM);
   }
   finish();
 }
@@ -512,10 +516,10 @@ static void test_versions(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  assert_int_equal(f.actions.request, KIN__REQUEST_STREAM);
-  assert_string_equal(f.actions.version, "");
-  assert_string_equal(f.actions.version_match, "NotOlderThan");
-  assert_in_range(f.actions.timeout_s, 300, 599);
+  assert_int_equal(f.actions.request.kind, KIN__REQUEST_STREAM);
+  assert_string_equal(f.actions.request.version, "");
+  assert_string_equal(f.actions.request.version_match, "NotOlderThan");
+  assert_in_range(f.actions.request.timeout_s, 300, 599);
   input(KIN__INPUT_HEAD);
   assert_int_equal(f.actions.timer_ms, 5000);
   saw_something();
@@ -535,7 +539,7 @@ static void test_deadline_counts_from_the_head(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
+  uint64_t timeout_ms = f.actions.request.timeout_s * UINT64_C(1000);
   f.now_ms += 3600 * 1000; /* for its turn */
   input(KIN__INPUT_HEAD);
   f.now_ms += 4000;
@@ -644,7 +648,7 @@ static void test_random_inputs_never_hang(void **state) {
     input(KIN__INPUT_START);
     for (int i = 0; i < 60; i++) {
       is_open = (is_open && !f.actions.cancel_request) ||
-                f.actions.request != KIN__REQUEST_NONE;
+                f.actions.request.kind != KIN__REQUEST_NONE;
       has_timer = (has_timer && !f.actions.stop_timer) || f.actions.start_timer;
       kin__listwatch_state now = f.listwatch.state;
       bool is_waiting = now == KIN__LISTWATCH_WAITING;

@@ -147,20 +147,24 @@ static void note_actions(char letter) {
        a->cancel_request ? " cancel" : "", a->stop_timer ? " stop" : "",
        a->drop_stage ? " drop" : "", a->hold_request ? " hold" : "",
        a->apply_stage ? " apply" : "", a->continue_request ? " continue" : "",
-       a->report ? " report" : "", a->lost_verify ? " lost" : "",
-       a->gave_up_stream ? " gave-up" : "");
-  if (a->request != KIN__REQUEST_NONE) {
-    note(" request %d", (int)a->request);
-    note_version(a->version != NULL ? a->version : "");
-    note(" %s %s /%u %us", a->version_match != NULL ? a->version_match : "",
-         a->token != NULL ? a->token : "", a->limit, a->timeout_s);
+       a->report != KIN__REPORT_NONE ? " report" : "",
+       lw_has_lost_verify() ? " lost" : "",
+       a->gave_up_stream != KIN__STREAM_NOT_GIVEN_UP ? " gave-up" : "");
+  const kin__listwatch_request *request = &a->request;
+  if (request->kind != KIN__REQUEST_NONE) {
+    note(" request %d", (int)request->kind);
+    note_version(request->version != NULL ? request->version : "");
+    note(" %s %s /%u %us",
+         request->version_match != NULL ? request->version_match : "",
+         request->token != NULL ? request->token : "", request->limit,
+         request->timeout_s);
   }
   if (a->start_timer) {
     note(" timer %llu", (unsigned long long)a->timer_ms);
     timer_ms = a->timer_ms;
   }
-  int code;
-  if (kin__listwatch_take_verdict(&lw.listwatch, &code)) {
+  int code = lw_verdict();
+  if (code != LW_NO_VERDICT) {
     note(" verdict %d", code);
   }
   note(" failures %u\n", lw.listwatch.failures);
@@ -176,7 +180,7 @@ static void step_with(kin__listwatch_input_type type, unsigned offset,
                              .token = token,
                              .failure = &failure,
                              .connection = connection};
-  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
+  lw_step(&in);
 }
 
 static void saw(kin__decoded_type type, unsigned offset) {

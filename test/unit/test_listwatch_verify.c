@@ -15,28 +15,21 @@
 #include "listwatch/version.h"
 #include "support/listwatch_steps.h"
 
-#define NONE 1 /* no verdict */
-
-static int verdict(void) {
-  int code;
-  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
-}
-
 /* Once, and not again. */
 static void assert_verdict(int code) {
-  assert_int_equal(verdict(), code);
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), code);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   assert_false(lw.listwatch.verify.is_open);
 }
 
 static void assert_open(void) {
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   assert_true(lw.listwatch.verify.is_open);
 }
 
 static void assert_short_watch(const char *version) {
   lw_assert_watch(version);
-  assert_int_equal(lw.actions.timeout_s, 3);
+  assert_int_equal(lw.actions.request.timeout_s, 3);
   lw_input(KIN__INPUT_HEAD);
   assert_int_equal(lw.actions.timer_ms, 3000 + 5000);
 }
@@ -99,7 +92,7 @@ static void test_newest(void **state) {
   lw.now_ms += 3000;
   lw_input(KIN__INPUT_WATCH_ENDED);
   lw_assert_watch("20");
-  assert_in_range(lw.actions.timeout_s, 300, 599);
+  assert_in_range(lw.actions.request.timeout_s, 300, 599);
   lw_input(KIN__INPUT_HEAD);
   assert_true(lw.actions.timer_ms > 300000);
   assert_int_equal(lw.listwatch.failures, 0);
@@ -128,7 +121,7 @@ static void test_reached_before(void **state) {
     lw_page("10", "");
     assert_verdict(0);
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 
@@ -165,16 +158,16 @@ static void test_not_reached(void **state) {
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
     assert_true(lw.listwatch.is_verify_lost);
     assert_true(lw.actions.report); /* as any other lost position is */
-    assert_true(lw.actions.lost_verify);
+    assert_true(lw_has_lost_verify());
     assert_string_equal(lw.listwatch.verify.target, "20");
     lw_assert_list("", 500); /* what a cache has may be as old */
     lw_page("25", "");
-    assert_false(lw.actions.lost_verify);
+    assert_false(lw_has_lost_verify());
     assert_true(lw.listwatch.is_verify_lost);
     lw_input(KIN__INPUT_APPLIED);
     assert_false(lw.listwatch.is_verify_lost);
     lw_assert_watch("25");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 
@@ -206,8 +199,8 @@ static void test_server_went_back(void **state) {
   assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
   lw_assert_list("", 500);
   assert_true(lw.listwatch.versions_repeat);
-  assert_true(lw.actions.lost_verify);
-  assert_true(lw.listwatch.verify.went_back);
+  assert_true(lw_has_lost_verify());
+  assert_int_equal(lw.actions.report, KIN__REPORT_WENT_BACK);
   assert_string_equal(lw.listwatch.verify.target, "7");
 }
 
@@ -238,7 +231,7 @@ static void test_failures_are_retried(void **state) {
     assert_open();
     assert_true(lw.actions.report);
     lw_input(KIN__INPUT_TIMER);
-    if (lw.actions.request == KIN__REQUEST_VERIFY) {
+    if (lw.actions.request.kind == KIN__REQUEST_VERIFY) {
       lw_assert_verify("20");
       lw_page("21", "");
     }
@@ -264,7 +257,7 @@ static void test_bad_target(void **state) {
     lw_assert_verify("10");
     lw_page("12", "");
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_TOO_LARGE], 0);
   }
 }
@@ -306,7 +299,7 @@ static void test_internal_errors_count(void **state) {
     lw_error_event(lw_status(500, "InternalError"));
   }
   assert_verdict(KIN_EGONE);
-  assert_true(lw.actions.lost_verify);
+  assert_true(lw_has_lost_verify());
   lw_assert_list("", 500);
 }
 
@@ -351,7 +344,7 @@ static void test_out_of_turn(void **state) {
     lw_verify("");
     assert_int_equal(lw.listwatch.state, before);
     assert_false(lw.listwatch.verify.is_open);
-    assert_int_equal(lw.actions.request, KIN__REQUEST_NONE);
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_NONE);
   }
   lw_begin(0);
   lw_list_and_watch("10");
@@ -399,7 +392,7 @@ static void test_forget_out_of_turn(void **state) {
 /* --- Consistency ---------------------------------------------------------- */
 
 static void assert_match(const char *match) {
-  assert_string_equal(lw.actions.version_match, match);
+  assert_string_equal(lw.actions.request.version_match, match);
 }
 
 /* After what the first list says, relists ask for the last version. */
@@ -456,9 +449,9 @@ static void test_at_least_in_pages(void **state) {
   (void)state;
   begin_at_least();
   lw_page("40", "more");
-  assert_string_equal(lw.actions.token, "more");
-  assert_null(lw.actions.version);
-  assert_null(lw.actions.version_match);
+  assert_string_equal(lw.actions.request.token, "more");
+  assert_null(lw.actions.request.version);
+  assert_null(lw.actions.request.version_match);
   lw_fail(lw_status(410, "Expired"));
   lw_assert_list("33", 0);
   assert_match("NotOlderThan");
@@ -485,8 +478,8 @@ static void check_streams(kin_consistency consistency, const char *first,
   begin_consistent(consistency, &refused);
   lw_input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, i == 0 ? first : later);
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, i == 0 ? first : later);
     assert_match("NotOlderThan");
     lw_input(KIN__INPUT_HEAD);
     kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "40"};

@@ -53,8 +53,8 @@ static void drop(void) {
 
 static void assert_watch(const char *version) {
   assert_int_equal(f.listwatch.state, KIN__LISTWATCH_OPENING);
-  assert_int_equal(f.actions.request, KIN__REQUEST_WATCH);
-  assert_string_equal(f.actions.version, version);
+  assert_int_equal(f.actions.request.kind, KIN__REQUEST_WATCH);
+  assert_string_equal(f.actions.request.version, version);
 }
 
 static void watch_only(uint32_t timeout_s, bool is_single) {
@@ -67,7 +67,7 @@ static void watch_only(uint32_t timeout_s, bool is_single) {
                       &f.random, f.now_ms);
   input(KIN__INPUT_START);
   assert_watch("10");
-  assert_int_equal(f.actions.timeout_s, timeout_s);
+  assert_int_equal(f.actions.request.timeout_s, timeout_s);
 }
 
 static void assert_wait(uint64_t delay_ms) {
@@ -217,7 +217,7 @@ static void test_watch_only_random_inputs(void **state) {
     for (int i = 0; i < 60; i++) {
       kin__listwatch_input in = {
           .type = (kin__listwatch_input_type)kin__random_below(
-              &random, KIN__INPUT_RETRY_AFTER + 1),
+              &random, KIN__INPUT_TYPES),
           .version = "5",
           .token = "",
           .failure = &failures[kin__random_below(&random, 5)]};
@@ -230,11 +230,11 @@ static void test_watch_only_random_inputs(void **state) {
       assert_false(has_ended && f.actions.ended);
       has_ended = has_ended || f.actions.ended;
       assert_true(!has_ended || now == KIN__LISTWATCH_STOPPED);
-      assert_true(f.actions.request == KIN__REQUEST_NONE ||
-                  f.actions.request == KIN__REQUEST_WATCH);
-      assert_int_equal(f.actions.request == KIN__REQUEST_WATCH,
+      assert_true(f.actions.request.kind == KIN__REQUEST_NONE ||
+                  f.actions.request.kind == KIN__REQUEST_WATCH);
+      assert_int_equal(f.actions.request.kind == KIN__REQUEST_WATCH,
                        now == KIN__LISTWATCH_OPENING &&
-                           f.actions.request != KIN__REQUEST_NONE);
+                           f.actions.request.kind != KIN__REQUEST_NONE);
       assert_false(f.actions.apply_stage);
       assert_string_equal(f.listwatch.version, "10");
     }
