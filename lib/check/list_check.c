@@ -481,7 +481,7 @@ void kin__list_check_begin(kin__list_check **made,
                            const kin__list_check_subject *of) {
   const kin_feed *feed = of->feed;
   const kin__env *env = feed->env;
-  const char *version = feed->listwatch.found_version;
+  const char *version = kin__listwatch_list_version(&feed->listwatch);
   if (!env->check_watch_lists || !feed->is_held || version[0] == '\0' ||
       strcmp(version, "0") == 0) {
     return;

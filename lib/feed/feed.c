@@ -79,8 +79,8 @@ void kin__feed_delayed(kin_feed *feed) {
 
 void kin__feed_sent_late(kin_feed *feed) {
   feed->delayed_since_ms = UINT64_MAX;
-  bool is_later_page =
-      feed->request == KIN__REQUEST_LIST && feed->listwatch.token.length > 0;
+  bool is_later_page = feed->request == KIN__REQUEST_LIST &&
+                       kin__listwatch_is_later_page(&feed->listwatch);
   if (!is_later_page) {
     start_clock(feed);
   }
@@ -187,7 +187,7 @@ static void on_list_overdue(kin__gate_visitor *visitor) {
 }
 
 static void leave_lists(kin_feed *feed) {
-  kin__listwatch_state state = feed->listwatch.state;
+  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
   if (feed->env->lists != NULL && state != KIN__LISTWATCH_LISTING &&
       state != KIN__LISTWATCH_STREAMING) {
     kin__gate_leave(feed->env->lists, &feed->lists);
@@ -288,7 +288,7 @@ static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
   kin__feed_report_turn(feed, waited_ms);
   if (feed->list_wait.kind == KIN__REQUEST_STREAM &&
-      *feed->listwatch.options.list_and_watch.stream_refused) {
+      kin__listwatch_is_stream_refused(&feed->listwatch)) {
     step_simple(feed, KIN__INPUT_REFUSED);
   } else {
     request(feed, &feed->list_wait);
@@ -297,14 +297,15 @@ static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
 
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input) {
   kin__listwatch_actions actions;
-  kin__listwatch_state before = feed->listwatch.state;
+  kin__listwatch_state before = kin__listwatch_state_of(&feed->listwatch);
   kin__listwatch_step(&feed->listwatch, input, kin__env_now_ms(feed->env),
                       &actions);
-  if (feed->listwatch.state != before) {
-    kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
-                   feed->resource->plural, feed->namespace_,
-                   kin__listwatch_state_name(before),
-                   kin__listwatch_state_name(feed->listwatch.state));
+  if (kin__listwatch_state_of(&feed->listwatch) != before) {
+    kin__log_write(
+        feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
+        feed->resource->plural, feed->namespace_,
+        kin__listwatch_state_name(before),
+        kin__listwatch_state_name(kin__listwatch_state_of(&feed->listwatch)));
     kin__feed_mind_silence(feed);
   }
   kin__feed_act(feed, &actions, input->failure);
@@ -368,7 +369,7 @@ void kin__feed_opened(kin_feed *feed, uint64_t connection) {
   if (kin__is_watch(feed->request)) {
     feed->counters.watches++;
   }
-  if (feed->listwatch.options.mode == KIN__WATCH_ONLY) {
+  if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     feed->has_synced = true;
   }
   kin__listwatch_input input = {.type = KIN__INPUT_HEAD,

@@ -44,7 +44,8 @@ static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
     kin__feed_step(feed, &reached);
   }
   if (feed->owner->advanced != NULL &&
-      kin__str_equal(version, kin__cstr(feed->listwatch.version))) {
+      kin__str_equal(version,
+                     kin__cstr(kin__listwatch_version(&feed->listwatch)))) {
     feed->owner->advanced(feed, version);
   }
   return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
@@ -72,7 +73,8 @@ static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
   bool is_new = false;
   int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
-  kin__listwatch_streamed(&feed->listwatch, is_new);
+  kin__listwatch_heard(&feed->listwatch,
+                       is_new ? KIN__NEWS_KEY : KIN__NEWS_OBJECT);
   return err;
 }
 
@@ -110,7 +112,7 @@ int kin__feed_take_held(kin_feed *feed) {
 
 static int take_stream_bookmark(kin_feed *feed, kin_str version,
                                 bool is_initial_end) {
-  kin__listwatch_streamed(&feed->listwatch, false);
+  kin__listwatch_heard(&feed->listwatch, KIN__NEWS_OBJECT);
   if (!is_initial_end) {
     return 0; /* WL-03 */
   }
@@ -190,7 +192,7 @@ void kin__feed_received(kin_feed *feed, size_t bytes) {
   kin__feed_touch(feed);
   feed->counters.received_bytes += bytes;
   if (feed->request == KIN__REQUEST_STREAM) {
-    feed->listwatch.saw_anything = true;
+    kin__listwatch_heard(&feed->listwatch, KIN__NEWS_BYTES);
   }
 }
 

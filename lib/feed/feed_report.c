@@ -120,7 +120,8 @@ void kin__feed_list_complete(kin_feed *feed) {
 void kin__feed_list_applied(kin_feed *feed) {
   const kin__list_times *list = &feed->list;
   uint64_t now_ms = kin__env_now_ms(feed->env);
-  bool has_more = feed->listwatch.token.length > 0; /* a list-only feed, before
+  bool has_more = kin__listwatch_is_later_page(
+      &feed->listwatch); /* a list-only feed, before
                                                      * its last page */
   if (has_more || now_ms - list->wanted_ms <= SLOW_LIST_MS) {
     return;

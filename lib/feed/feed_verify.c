@@ -15,23 +15,18 @@ static void verify(kin_feed *feed, const char *target) {
   kin__feed_step(feed, &input);
 }
 
-static bool can_verify(const kin_feed *feed) {
-  const kin__listwatch *listwatch = &feed->listwatch;
-  return listwatch->state == KIN__LISTWATCH_WATCHING &&
-         !listwatch->verify.is_open;
-}
-
 int kin__feed_verify(kin_feed *feed, const char *target) {
-  if (feed->is_closed || feed->listwatch.state == KIN__LISTWATCH_STOPPED) {
+  if (feed->is_closed ||
+      kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_STOPPED) {
     return KIN_ECLOSED;
   }
-  if (feed->listwatch.options.mode == KIN__WATCH_ONLY) {
+  if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     return KIN_ENOTSUP;
   }
   if (strlen(target) >= KIN__VERSION_SIZE) {
     return KIN_ETOOBIG;
   }
-  if (!can_verify(feed)) {
+  if (!kin__listwatch_can_verify(&feed->listwatch)) {
     return KIN_EAGAIN;
   }
   feed->is_verify_asked = true;
@@ -66,7 +61,7 @@ void kin__feed_mind_silence(kin_feed *feed) {
   if (feed->stale_after_ms == 0) {
     return;
   }
-  if (feed->listwatch.state != KIN__LISTWATCH_WATCHING) {
+  if (kin__listwatch_state_of(&feed->listwatch) != KIN__LISTWATCH_WATCHING) {
     kin__timer_stop(feed->env->timers, &feed->silence);
     return;
   }
@@ -90,7 +85,7 @@ static void on_silence(kin__timer *timer) {
   kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, silence);
   uint64_t now_ms = kin__env_now_ms(feed->env);
   uint64_t since_ms = silent_since_ms(feed, now_ms);
-  if (!can_verify(feed)) {
+  if (!kin__listwatch_can_verify(&feed->listwatch)) {
     since_ms = now_ms; /* the verify under way has its own limits */
   }
   if (now_ms - since_ms < feed->stale_after_ms) {

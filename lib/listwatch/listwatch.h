@@ -6,17 +6,14 @@
 #include <stdint.h>
 
 #include <kin/allocator.h>
-#include <kin/metrics.h>
 #include <kin/str.h>
 
-#include "base/buf.h"
 #include "base/random.h"
 #include "decode/sink.h"
 #include "listwatch/actions.h"
-#include "listwatch/backoff.h"
 #include "listwatch/failure.h"
+#include "listwatch/machine.h"
 #include "listwatch/options.h"
-#include "listwatch/retry_deadline.h"
 
 /* The list-and-watch protocol of one scope, without I/O. Inputs and the time go
  * in, actions come out, and the driver (a feed) carries the actions out. At any
@@ -70,22 +67,10 @@
  *
  * A machine of mode KIN__LIST_ONCE goes from LISTING to APPLYING with each page,
  * and back to LISTING for the next page. It is STOPPED by the
- * last page, and by a failure that it may not retry. */
-typedef enum kin__listwatch_state {
-  KIN__LISTWATCH_IDLE = 0,  /* not started; no request, no timer */
-  KIN__LISTWATCH_LISTING,   /* a page is requested; the stage fills */
-  KIN__LISTWATCH_STREAMING, /* a watch that begins with the present objects is
-                             * requested; the stage fills; timer: progress */
-  KIN__LISTWATCH_APPLYING,  /* the stage is complete and being applied; no
-                             * timer; no request, or the held stream */
-  KIN__LISTWATCH_OPENING,   /* a watch is requested; timer: none */
-  KIN__LISTWATCH_WATCHING,  /* the head was 200; timer: the watch's deadline */
-  KIN__LISTWATCH_VERIFYING, /* one item is listed: at the last version, because
-                             * a watch ended silent; or at the target of an open
-                             * verify */
-  KIN__LISTWATCH_WAITING,   /* no request; timer: the backoff */
-  KIN__LISTWATCH_STOPPED    /* no request, no timer */
-} kin__listwatch_state;
+ * last page, and by a failure that it may not retry.
+ *
+ * The machine's data is in machine.h. Other rooms do not touch it: they use the
+ * functions below. */
 
 typedef enum kin__listwatch_input_type {
   KIN__INPUT_START,
@@ -121,86 +106,6 @@ typedef struct kin__listwatch_input {
                         * since its head */
 } kin__listwatch_input;
 
-/* Size of a continue token with its NUL; equal to the list decoder's limit. */
-#define KIN__TOKEN_SIZE ((16u << 10) + 1)
-
-/* A KIN__INPUT_VERIFY that is under way. */
-typedef struct kin__verify {
-  bool is_open;                   /* no verdict yet */
-  char target[KIN__VERSION_SIZE]; /* "" until it is found */
-  uint32_t watches;               /* short ones that did not come to the
-                                   * target */
-  bool is_proving;                /* VERIFYING requests the PROOF */
-  bool is_same_server;            /* the short watch is on proof_connection */
-  uint64_t proof_connection;      /* whose server has reached the target; 0:
-                                   * none */
-} kin__verify;
-
-typedef struct kin__listwatch {
-  kin__listwatch_options options;
-  kin__listwatch_state state;
-  kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
-  kin__random *random;
-  kin__backoff backoffs[KIN__BACKOFF_KINDS];
-  kin__retry_deadline internal_errors;
-  uint32_t retries; /* LIST_ONCE: of this page, in a row */
-
-  char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
-  bool version_unavailable;        /* RF-15: the next list is consistent */
-  char lost_version[KIN__VERSION_SIZE]; /* the lost position, until a list is
-                                         * applied; "": none */
-  bool is_unversioned;  /* the last list had no version, so no event's version
-                         * is a position */
-  bool versions_repeat; /* The server's versions have gone back (a restored
-                         * backup), so one version may come twice. Until the
-                         * next list is applied, an equal uid and version do not
-                         * prove an equal object. */
-  bool is_paginated;    /* RL-03: the watch cache does not serve version 0 */
-
-  /* The list under way. */
-  char list_version[KIN__VERSION_SIZE];  /* as requested */
-  const char *list_match;                /* its resourceVersionMatch; static, or
-                                          * "" */
-  char found_version[KIN__VERSION_SIZE]; /* of its first page (PG-02) */
-  kin__buf token;
-  uint32_t list_limit;
-  uint32_t pages;
-  bool fell_back_to_full;    /* PG-03 */
-  bool fell_back_to_current; /* RL-05, WL-07 */
-  uint32_t streams_given_up; /* since the last complete list */
-  bool has_given_up_streams; /* for the machine's life */
-  uint32_t idle_ticks;       /* STREAMING: timer ticks in a row without
-                              * progress */
-  uint32_t silent_ticks;     /* STREAMING: timer ticks in a row without a
-                              * byte */
-  bool had_events;           /* STREAMING: bytes came before the last tick */
-  bool saw_whole;            /* STREAMING: a whole event since the last tick */
-  bool saw_new;              /* STREAMING: a new key since the last tick */
-  uint64_t heard_ms;         /* STREAMING: last tick with bytes, or the head */
-  uint64_t progress_ms; /* STREAMING: last tick with progress, or the head */
-  bool is_stream_open;  /* APPLYING: the stream has not ended */
-
-  bool is_granted; /* the last request was answered with 200 */
-  bool has_listed;
-  uint64_t listed_ms; /* when the last list was applied */
-  bool has_held;      /* a watch stayed open for a second since then */
-  uint64_t watching_since_ms;
-
-  /* The open watch, or the last one. */
-  uint64_t watch_began_ms;
-  uint32_t
-      watch_timeout_s; /* CN-02: random, so that watches do not end together */
-  bool saw_anything;   /* an event or a bookmark */
-  bool version_is_ordered; /* RW-09: every event advances the version */
-
-  kin__verify verify;
-  bool is_verify_lost; /* a verify lost the position; no list since */
-
-  uint32_t failures; /* in a row */
-  uint64_t failing_since_ms;
-  uint64_t lost_positions[KIN_RELIST_REASONS];
-} kin__listwatch;
-
 /* Allocates nothing. `options` is copied. `random` and the allocator must
  * outlive the machine. */
 void kin__listwatch_init(kin__listwatch *listwatch,
@@ -226,9 +131,105 @@ void kin__listwatch_step(kin__listwatch *listwatch,
 bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version);
 
-/* In STREAMING: a whole event came, or a bookmark that is not the end.
- * `is_new`: this stream has not brought the event's key before. */
-void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new);
+/* In STREAMING: news of the list. */
+void kin__listwatch_heard(kin__listwatch *listwatch, kin__stream_news news);
+
+/* --- What the machine knows ----------------------------------------------- */
+
+static inline kin__listwatch_mode
+kin__listwatch_mode_of(const kin__listwatch *listwatch) {
+  return listwatch->options.mode;
+}
+
+static inline kin__listwatch_state
+kin__listwatch_state_of(const kin__listwatch *listwatch) {
+  return listwatch->state;
+}
+
+/* The position: the last version seen, "" before the first list. */
+static inline const char *
+kin__listwatch_version(const kin__listwatch *listwatch) {
+  return listwatch->version;
+}
+
+/* Version of the complete list in APPLYING, and of the last list after that. */
+static inline const char *
+kin__listwatch_list_version(const kin__listwatch *listwatch) {
+  return listwatch->found_version;
+}
+
+/* RF-15: the server does not have the position, or lists have no version. So
+ * the next list is a consistent one. */
+static inline bool
+kin__listwatch_is_unavailable(const kin__listwatch *listwatch) {
+  return listwatch->version_unavailable;
+}
+
+/* The server's versions have gone back (a restored backup), so one version may
+ * come twice. Until the next list is applied, an equal uid and version do not
+ * prove an equal object. */
+static inline bool
+kin__listwatch_versions_repeat(const kin__listwatch *listwatch) {
+  return listwatch->versions_repeat;
+}
+
+/* Failures in a row. */
+static inline uint32_t
+kin__listwatch_failures(const kin__listwatch *listwatch) {
+  return listwatch->failures;
+}
+
+/* Time since the first failure of the row; 0: no failure. */
+static inline uint64_t
+kin__listwatch_failing_ms(const kin__listwatch *listwatch, uint64_t now_ms) {
+  return listwatch->failures > 0 ? now_ms - listwatch->failing_since_ms : 0;
+}
+
+/* How often a position was lost, by kin_relist_reason. */
+static inline const uint64_t *
+kin__listwatch_lost_positions(const kin__listwatch *listwatch) {
+  return listwatch->lost_positions;
+}
+
+/* A verify lost the position, and no list has been applied since. */
+static inline bool
+kin__listwatch_has_lost_verify(const kin__listwatch *listwatch) {
+  return listwatch->is_verify_lost;
+}
+
+/* Whether KIN__INPUT_VERIFY would begin a verify now. */
+static inline bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
+  return listwatch->state == KIN__LISTWATCH_WATCHING &&
+         !listwatch->verify.is_open &&
+         listwatch->options.mode != KIN__WATCH_ONLY;
+}
+
+/* Whether the server is known to refuse lists that come as watches. */
+static inline bool
+kin__listwatch_is_stream_refused(const kin__listwatch *listwatch) {
+  const kin__listwatch_options *options = &listwatch->options;
+  return options->mode == KIN__LIST_AND_WATCH &&
+         options->list_and_watch.stream_refused != NULL &&
+         *options->list_and_watch.stream_refused;
+}
+
+/* Whether the page that is requested, or will be next, is a later one of its
+ * list. */
+static inline bool
+kin__listwatch_is_later_page(const kin__listwatch *listwatch) {
+  return listwatch->token.length > 0;
+}
+
+/* RL-03: a list has come in pages although it could have come from the server's
+ * cache. KIN__LIST_ONCE: the list has come in pages. */
+static inline bool
+kin__listwatch_is_paginated(const kin__listwatch *listwatch) {
+  return listwatch->is_paginated;
+}
+
+/* Whether a list has been applied, and the next one has neither begun nor is
+ * waited for. */
+bool kin__listwatch_is_between_lists(const kin__listwatch *listwatch);
 
 /* Whether the table of transitions allows a change. */
 bool kin__listwatch_may(kin__listwatch_state from, kin__listwatch_state to);

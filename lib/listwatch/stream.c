@@ -191,10 +191,10 @@ void kin__listwatch_on_stream_refused(kin__listwatch *listwatch,
   }
 }
 
-void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new) {
-  listwatch->saw_anything = true;
-  listwatch->saw_whole = true;
-  listwatch->saw_new |= is_new;
+void kin__listwatch_heard(kin__listwatch *listwatch, kin__stream_news news) {
+  listwatch->saw_anything |= news >= KIN__NEWS_BYTES;
+  listwatch->saw_whole |= news >= KIN__NEWS_OBJECT;
+  listwatch->saw_new |= news == KIN__NEWS_KEY;
 }
 
 /* Notes progress since the last tick. */

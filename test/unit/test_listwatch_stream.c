@@ -417,12 +417,14 @@ static void test_progress(void **state) {
     input(KIN__INPUT_HEAD);
     for (const char *tick = cases[i].ticks; *tick != '\0'; tick++) {
       assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
-      f.listwatch.saw_anything = *tick != '.';
+      if (*tick != '.') {
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_BYTES);
+      }
       if (*tick == 'o' || *tick == 'x') {
-        kin__listwatch_streamed(&f.listwatch, false);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_OBJECT);
       }
       if (*tick == 'n' || *tick == 'x') {
-        kin__listwatch_streamed(&f.listwatch, true);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_KEY);
       }
       f.now_ms += 5000;
       input(KIN__INPUT_TIMER);
@@ -446,7 +448,7 @@ static void test_new_keys_for_ever(void **state) {
   uint64_t timeout_ms = f.actions.request.timeout_s * UINT64_C(1000);
   input(KIN__INPUT_HEAD);
   while (f.listwatch.state == KIN__LISTWATCH_STREAMING) {
-    kin__listwatch_streamed(&f.listwatch, true);
+    kin__listwatch_heard(&f.listwatch, KIN__NEWS_KEY);
     f.now_ms += 5000;
     input(KIN__INPUT_TIMER);
   }
@@ -467,7 +469,7 @@ static void test_given_up_for_good(void **state) {
     if (way == 0) {
       input(KIN__INPUT_HEAD);
       for (int i = 0; i < 2; i++) {
-        kin__listwatch_streamed(&f.listwatch, false);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_OBJECT);
         input(KIN__INPUT_TIMER);
       }
     } else { /* its head has not come */

@@ -315,7 +315,7 @@ static void take(char letter) {
     saw((kin__decoded_type)0, 3);
     return;
   case 'o':
-    kin__listwatch_streamed(&lw.listwatch, false);
+    kin__listwatch_heard(&lw.listwatch, KIN__NEWS_OBJECT);
     lw.actions = (kin__listwatch_actions){0};
     return;
   case 'E':
