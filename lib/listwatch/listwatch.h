@@ -36,9 +36,9 @@
  * STREAMING, APPLYING leads to WATCHING on the same response, if that response
  * is still open.
  *
- * A failure enters WAITING. The timer leaves WAITING to `after_wait`: to
- * LISTING if the position is lost, else to the state of the failure. STOPPED is
- * entered from everywhere and never left.
+ * A failure enters WAITING. The timer leaves WAITING to the state that the
+ * failure chose: to LISTING if the position is lost, else to the state of the
+ * failure. STOPPED is entered from everywhere and never left.
  *
  * The position is the last resourceVersion. Only a lost position makes a new
  * list. The position is lost by: 410 on a watch (response or event), a version
@@ -60,14 +60,14 @@
  * does not know the target, VERIFYING is entered again for the position alone.
  *
  * A machine of mode KIN__WATCH_ONLY gets its first version from its owner and
- * makes no list. It goes from IDLE to OPENING and resumes after
- * every end and failure, at least a second after the last watch began. It is
- * STOPPED by failures that a retry cannot mend: 401 and 403 to the request; 410
- * or an event without a place in the order of versions on an open watch.
+ * makes no list. It goes from IDLE to OPENING and resumes after every end and
+ * failure, at least a second after the last watch began. It is STOPPED by
+ * failures that a retry cannot mend: 401 and 403 to the request; 410 or an
+ * event without a place in the order of versions on an open watch.
  *
  * A machine of mode KIN__LIST_ONCE goes from LISTING to APPLYING with each page,
- * and back to LISTING for the next page. It is STOPPED by the
- * last page, and by a failure that it may not retry.
+ * and back to LISTING for the next page. It is STOPPED by the last page, and by
+ * a failure that it may not retry.
  *
  * The machine's data is in machine.h. Other rooms do not touch it: they use the
  * functions below. */
@@ -149,20 +149,20 @@ kin__listwatch_state_of(const kin__listwatch *listwatch) {
 /* The position: the last version seen, "" before the first list. */
 static inline const char *
 kin__listwatch_version(const kin__listwatch *listwatch) {
-  return listwatch->version;
+  return listwatch->position.version;
 }
 
 /* Version of the complete list in APPLYING, and of the last list after that. */
 static inline const char *
 kin__listwatch_list_version(const kin__listwatch *listwatch) {
-  return listwatch->found_version;
+  return listwatch->list.found;
 }
 
 /* RF-15: the server does not have the position, or lists have no version. So
  * the next list is a consistent one. */
 static inline bool
 kin__listwatch_is_unavailable(const kin__listwatch *listwatch) {
-  return listwatch->version_unavailable;
+  return listwatch->position.doubt != KIN__DOUBT_NONE;
 }
 
 /* The server's versions have gone back (a restored backup), so one version may
@@ -170,19 +170,21 @@ kin__listwatch_is_unavailable(const kin__listwatch *listwatch) {
  * prove an equal object. */
 static inline bool
 kin__listwatch_versions_repeat(const kin__listwatch *listwatch) {
-  return listwatch->versions_repeat;
+  return listwatch->position.doubt == KIN__DOUBT_REPEAT;
 }
 
 /* Failures in a row. */
 static inline uint32_t
 kin__listwatch_failures(const kin__listwatch *listwatch) {
-  return listwatch->failures;
+  return listwatch->retries.failures;
 }
 
 /* Time since the first failure of the row; 0: no failure. */
 static inline uint64_t
 kin__listwatch_failing_ms(const kin__listwatch *listwatch, uint64_t now_ms) {
-  return listwatch->failures > 0 ? now_ms - listwatch->failing_since_ms : 0;
+  return listwatch->retries.failures > 0
+             ? now_ms - listwatch->retries.failing_since_ms
+             : 0;
 }
 
 /* How often a position was lost, by kin_relist_reason. */
@@ -194,13 +196,13 @@ kin__listwatch_lost_positions(const kin__listwatch *listwatch) {
 /* A verify lost the position, and no list has been applied since. */
 static inline bool
 kin__listwatch_has_lost_verify(const kin__listwatch *listwatch) {
-  return listwatch->is_verify_lost;
+  return listwatch->position.lost_by == KIN_RELIST_VERIFY;
 }
 
 /* Whether KIN__INPUT_VERIFY would begin a verify now. */
 static inline bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
   return listwatch->state == KIN__LISTWATCH_WATCHING &&
-         !listwatch->verify.is_open &&
+         listwatch->verify.phase == KIN__VERIFY_NONE &&
          listwatch->options.mode != KIN__WATCH_ONLY;
 }
 
@@ -217,14 +219,14 @@ kin__listwatch_is_stream_refused(const kin__listwatch *listwatch) {
  * list. */
 static inline bool
 kin__listwatch_is_later_page(const kin__listwatch *listwatch) {
-  return listwatch->token.length > 0;
+  return listwatch->list.token.length > 0;
 }
 
 /* RL-03: a list has come in pages although it could have come from the server's
  * cache. KIN__LIST_ONCE: the list has come in pages. */
 static inline bool
 kin__listwatch_is_paginated(const kin__listwatch *listwatch) {
-  return listwatch->is_paginated;
+  return listwatch->past.is_paginated;
 }
 
 /* Whether a list has been applied, and the next one has neither begun nor is

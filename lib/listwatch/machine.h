@@ -45,80 +45,132 @@ typedef enum kin__stream_news {
 /* Size of a continue token with its NUL; equal to the list decoder's limit. */
 #define KIN__TOKEN_SIZE ((16u << 10) + 1)
 
-/* A KIN__INPUT_VERIFY that is under way. */
+/* --- Data of a state ------------------------------------------------------ */
+
+/* Data of a state lives no longer than the state. The function that enters the
+ * state makes the data, all of it (enter.c). */
+
+typedef struct kin__streaming {
+  uint64_t began_ms;     /* of the request; from its head on: of the head */
+  uint32_t timeout_s;    /* as requested */
+  kin__stream_news news; /* the most since the last tick */
+  uint32_t idle_ticks;   /* timer ticks in a row without progress */
+  uint32_t silent_ticks; /* timer ticks in a row without a byte */
+  bool had_bytes;        /* before the last tick */
+  uint64_t heard_ms;     /* last tick with bytes, or the head */
+  uint64_t progress_ms;  /* last tick with progress, or the head */
+} kin__streaming;
+
+typedef struct kin__applying {
+  bool is_stream_open;         /* the list came as a watch that has not ended */
+  uint64_t stream_deadline_ms; /* of that watch */
+} kin__applying;
+
+typedef struct kin__opening {
+  uint64_t began_ms;
+  uint32_t timeout_s; /* as requested; CN-02: random, so that watches do not end
+                       * together; 0: none */
+} kin__opening;
+
+typedef struct kin__watching {
+  uint64_t began_ms;           /* of the request; after a list: of the watch */
+  uint64_t since_ms;           /* WATCHING was entered */
+  bool saw_anything;           /* an event or a bookmark */
+  bool is_ordered;             /* RW-09: every event advances the version */
+  bool is_on_proof_connection; /* see kin__verify */
+} kin__watching;
+
+typedef struct kin__waiting {
+  kin__listwatch_state after; /* LISTING, OPENING or VERIFYING */
+} kin__waiting;
+
+/* --- Data of several states ----------------------------------------------- */
+
+/* What the server's versions are good for, from more to less. */
+typedef enum kin__version_doubt {
+  KIN__DOUBT_NONE = 0,
+  KIN__DOUBT_UNAVAILABLE, /* RF-15: the next list is consistent */
+  KIN__DOUBT_REPEAT       /* the same; and the versions have gone back, so one
+                           * version may come twice, and an equal uid and version
+                           * do not prove an equal object */
+} kin__version_doubt;
+
+typedef struct kin__position {
+  char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
+  kin__version_doubt doubt;        /* until the next list is applied */
+  bool is_unversioned; /* the last list had no version, so no event's version is
+                        * a position */
+  /* The lost position, until a list is applied; "": none. */
+  char lost[KIN__VERSION_SIZE];
+  kin_relist_reason lost_by; /* KIN_RELIST_REASONS: nothing is lost */
+} kin__position;
+
+/* The list under way, or the last one. Made anew when a list begins. A list
+ * that is made again after a fall-back is a new one. */
+typedef struct kin__listing {
+  char version[KIN__VERSION_SIZE]; /* as requested */
+  const char *match;               /* its resourceVersionMatch; static, or "" */
+  char found[KIN__VERSION_SIZE];   /* of the first page (PG-02) */
+  uint32_t limit;
+  uint32_t pages;
+  kin__buf token;
+  uint32_t retries;          /* LIST_ONCE: of this page, in a row */
+  bool fell_back_to_full;    /* PG-03 */
+  bool fell_back_to_current; /* RL-05, WL-07; also of the list that this one
+                              * makes again */
+} kin__listing;
+
+/* What earlier lists have shown. */
+typedef struct kin__past_lists {
+  uint64_t applied_ms; /* the last one; UINT64_MAX: none yet */
+  bool has_held;       /* a watch stayed open for a second since then */
+  bool is_paginated;   /* RL-03: the watch cache does not serve version 0 */
+  uint32_t streams_given_up; /* since the last complete list */
+  bool never_streams;        /* streams are given up for the machine's life */
+} kin__past_lists;
+
+typedef enum kin__verify_phase {
+  KIN__VERIFY_NONE = 0, /* no verify is open */
+  KIN__VERIFY_ASKING,   /* VERIFYING lists one item at the target */
+  KIN__VERIFY_PROVING   /* VERIFYING requests the PROOF */
+} kin__verify_phase;
+
+/* The KIN__INPUT_VERIFY that is open, or the last one. */
 typedef struct kin__verify {
-  bool is_open;                   /* no verdict yet */
+  kin__verify_phase phase;
   char target[KIN__VERSION_SIZE]; /* "" until it is found */
   uint32_t watches;               /* short ones that did not come to the
                                    * target */
-  bool is_proving;                /* VERIFYING requests the PROOF */
-  bool is_same_server;            /* the short watch is on proof_connection */
-  uint64_t proof_connection;      /* whose server has reached the target; 0:
-                                   * none */
+  uint64_t proof_connection;      /* for the next watch: the connection whose
+                                   * server has reached the target; 0: none */
 } kin__verify;
+
+typedef struct kin__retries {
+  kin__backoff backoffs[KIN__BACKOFF_KINDS];
+  kin__retry_deadline internal_errors;
+  bool was_granted;  /* the last request was answered with 200 */
+  uint32_t failures; /* in a row */
+  uint64_t failing_since_ms;
+} kin__retries;
+
+/* --- The machine ---------------------------------------------------------- */
 
 typedef struct kin__listwatch {
   kin__listwatch_options options;
-  kin__listwatch_state state;
-  kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
   kin__random *random;
-  kin__backoff backoffs[KIN__BACKOFF_KINDS];
-  kin__retry_deadline internal_errors;
-  uint32_t retries; /* LIST_ONCE: of this page, in a row */
-
-  char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
-  bool version_unavailable;        /* RF-15: the next list is consistent */
-  char lost_version[KIN__VERSION_SIZE]; /* the lost position, until a list is
-                                         * applied; "": none */
-  bool is_unversioned;  /* the last list had no version, so no event's version
-                         * is a position */
-  bool versions_repeat; /* The server's versions have gone back (a restored
-                         * backup), so one version may come twice. Until the
-                         * next list is applied, an equal uid and version do not
-                         * prove an equal object. */
-  bool is_paginated;    /* RL-03: the watch cache does not serve version 0 */
-
-  /* The list under way. */
-  char list_version[KIN__VERSION_SIZE];  /* as requested */
-  const char *list_match;                /* its resourceVersionMatch; static, or
-                                          * "" */
-  char found_version[KIN__VERSION_SIZE]; /* of its first page (PG-02) */
-  kin__buf token;
-  uint32_t list_limit;
-  uint32_t pages;
-  bool fell_back_to_full;    /* PG-03 */
-  bool fell_back_to_current; /* RL-05, WL-07 */
-  uint32_t streams_given_up; /* since the last complete list */
-  bool has_given_up_streams; /* for the machine's life */
-  uint32_t idle_ticks;       /* STREAMING: timer ticks in a row without
-                              * progress */
-  uint32_t silent_ticks;     /* STREAMING: timer ticks in a row without a
-                              * byte */
-  bool had_events;           /* STREAMING: bytes came before the last tick */
-  bool saw_whole;            /* STREAMING: a whole event since the last tick */
-  bool saw_new;              /* STREAMING: a new key since the last tick */
-  uint64_t heard_ms;         /* STREAMING: last tick with bytes, or the head */
-  uint64_t progress_ms; /* STREAMING: last tick with progress, or the head */
-  bool is_stream_open;  /* APPLYING: the stream has not ended */
-
-  bool is_granted; /* the last request was answered with 200 */
-  bool has_listed;
-  uint64_t listed_ms; /* when the last list was applied */
-  bool has_held;      /* a watch stayed open for a second since then */
-  uint64_t watching_since_ms;
-
-  /* The open watch, or the last one. */
-  uint64_t watch_began_ms;
-  uint32_t
-      watch_timeout_s; /* CN-02: random, so that watches do not end together */
-  bool saw_anything;   /* an event or a bookmark */
-  bool version_is_ordered; /* RW-09: every event advances the version */
-
+  kin__listwatch_state state;
+  union { /* by state; the other states have no data */
+    kin__streaming streaming;
+    kin__applying applying;
+    kin__opening opening;
+    kin__watching watching;
+    kin__waiting waiting;
+  } in;
+  kin__position position;
+  kin__listing list;
+  kin__past_lists past;
   kin__verify verify;
-  bool is_verify_lost; /* a verify lost the position; no list since */
-
-  uint32_t failures; /* in a row */
-  uint64_t failing_since_ms;
+  kin__retries retries;
   uint64_t lost_positions[KIN_RELIST_REASONS];
 } kin__listwatch;
 

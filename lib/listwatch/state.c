@@ -49,7 +49,7 @@ bool kin__listwatch_is_between_lists(const kin__listwatch *listwatch) {
   case KIN__LISTWATCH_VERIFYING:
     return true;
   case KIN__LISTWATCH_WAITING:
-    return listwatch->after_wait != KIN__LISTWATCH_LISTING;
+    return listwatch->in.waiting.after != KIN__LISTWATCH_LISTING;
   default:
     return false;
   }

@@ -21,7 +21,7 @@ static bool ends_watching(const kin__listwatch *listwatch,
 
 static void end_watching(kin__listwatch *listwatch,
                          kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
+  kin__listwatch_to_stopped(listwatch);
   actions->ended = true;
 }
 
@@ -29,7 +29,10 @@ static void end_watching(kin__listwatch *listwatch,
  * at once. */
 static void rewatch(kin__listwatch *listwatch, int64_t retry_after_s,
                     uint64_t now_ms, kin__listwatch_actions *actions) {
-  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
+  uint64_t began_ms = listwatch->state == KIN__LISTWATCH_OPENING
+                          ? kin__listwatch_opening(listwatch)->began_ms
+                          : kin__listwatch_watching(listwatch)->began_ms;
+  uint64_t age_ms = now_ms - began_ms;
   uint64_t delay_ms = age_ms < REWATCH_MS ? REWATCH_MS - age_ms : 0;
   delay_ms = kin__listwatch_delay_at_least(delay_ms, retry_after_s);
   if (delay_ms == 0) {

@@ -189,7 +189,7 @@ void lw_assert_proof(const char *version) {
 
 void lw_assert_wait(kin__listwatch_state after, uint64_t base_ms) {
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(lw.listwatch.after_wait, after);
+  assert_int_equal(lw.listwatch.in.waiting.after, after);
   assert_int_equal(lw.actions.request.kind, KIN__REQUEST_NONE);
   assert_true(lw.actions.start_timer);
   assert_in_range(lw.actions.timer_ms, base_ms, 2 * base_ms - 1);

@@ -85,7 +85,7 @@ static void test_no_progress(void **state) {
     assert_false(lw.actions.report);
     lw_page("25", "");
     apply("25");
-    assert_false(lw.listwatch.version_unavailable);
+    assert_false(kin__listwatch_is_unavailable(&lw.listwatch));
     hold_and_expire(60000); /* the second time is as the first */
     wait();
     assert_list("25", "NotOlderThan", 10);
@@ -200,7 +200,7 @@ static void test_never_watched_again(void **state) {
       lw.now_ms += kin__random_below(&random, 3000);
       kin__listwatch_state before = lw.listwatch.state;
       char position[KIN__VERSION_SIZE];
-      memcpy(position, lw.listwatch.version, sizeof position);
+      memcpy(position, lw.listwatch.position.version, sizeof position);
       switch (before) {
       case KIN__LISTWATCH_LISTING:
         if (kin__random_below(&random, 4) == 0) {
@@ -229,8 +229,8 @@ static void test_never_watched_again(void **state) {
         lw_error_event(failure);
         break;
       }
-      if (lw.listwatch.after_wait == LISTING && before != LISTING &&
-          lw.listwatch.state == KIN__LISTWATCH_WAITING) {
+      if (lw.listwatch.state == KIN__LISTWATCH_WAITING && before != LISTING &&
+          lw.listwatch.in.waiting.after == LISTING) {
         memcpy(lost, position, sizeof lost);
       }
     }
@@ -290,7 +290,7 @@ static void test_grows_without_progress(void **state) {
     lw_page("10", "");
     lw_page("10", "");
     apply("10");
-    kin__backoff_init(&lw.listwatch.backoffs[KIN__BACKOFF_LOST],
+    kin__backoff_init(&lw.listwatch.retries.backoffs[KIN__BACKOFF_LOST],
                       KIN__BACKOFF_LOST, lw.now_ms);
   }
 }

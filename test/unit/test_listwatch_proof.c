@@ -16,12 +16,12 @@
 static void assert_verdict(int code) {
   assert_int_equal(lw_verdict(), code);
   assert_int_equal(lw_verdict(), LW_NO_VERDICT);
-  assert_false(lw.listwatch.verify.is_open);
+  assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
 }
 
 static void assert_open(void) {
   assert_int_equal(lw_verdict(), LW_NO_VERDICT);
-  assert_true(lw.listwatch.verify.is_open);
+  assert_true(lw.listwatch.verify.phase != KIN__VERIFY_NONE);
 }
 
 /* Up to the watch that follows a list at the target, on connection 5. */
@@ -51,7 +51,7 @@ static void test_nothing_was_left(void **state) {
   lw_watch_ends(3000);
   assert_verdict(0);
   assert_string_equal(lw.listwatch.verify.target, "20");
-  assert_string_equal(lw.listwatch.version, "10");
+  assert_string_equal(lw.listwatch.position.version, "10");
   assert_false(lw.actions.report);
   lw_assert_watch("10");
   assert_in_range(lw.actions.request.timeout_s, 300, 599);

@@ -342,7 +342,7 @@ static void check(const row *r) {
              kin__listwatch_state_name(f.listwatch.state), actions, f.refused);
   }
   if (r->to == WAITING) {
-    assert_int_equal(f.listwatch.after_wait, LISTING);
+    assert_int_equal(f.listwatch.in.waiting.after, LISTING);
   }
   finish();
 }
@@ -525,13 +525,13 @@ static void test_versions(void **state) {
   input(KIN__INPUT_HEAD);
   assert_int_equal(f.actions.timer_ms, 5000);
   saw_something();
-  assert_string_equal(f.listwatch.version, "");
+  assert_string_equal(f.listwatch.position.version, "");
   input(KIN__INPUT_STREAMED);
-  assert_string_equal(f.listwatch.version, "");
+  assert_string_equal(f.listwatch.position.version, "");
   input(KIN__INPUT_APPLIED);
-  assert_string_equal(f.listwatch.version, "7");
+  assert_string_equal(f.listwatch.position.version, "7");
   kin__listwatch_saw(&f.listwatch, KIN__DECODED_ADDED, (kin_str){"9", 1});
-  assert_string_equal(f.listwatch.version, "9");
+  assert_string_equal(f.listwatch.position.version, "9");
   finish();
 }
 
@@ -574,7 +574,7 @@ static void test_list_goes_back(void **state) {
   kin__listwatch_input old = {.type = KIN__INPUT_STREAMED, .version = "6"};
   kin__listwatch_step(&f.listwatch, &old, f.now_ms, &f.actions);
   assert_string_equal(describe(&f.actions), "cancel stop drop list@");
-  assert_string_equal(f.listwatch.version, "7");
+  assert_string_equal(f.listwatch.position.version, "7");
   kin__listwatch_input page = {
       .type = KIN__INPUT_PAGE, .version = "6", .token = ""};
   kin__listwatch_step(&f.listwatch, &page, f.now_ms, &f.actions);
@@ -657,7 +657,8 @@ static void test_random_inputs_never_hang(void **state) {
       bool is_applying = now == KIN__LISTWATCH_APPLYING;
       assert_true(is_applying || is_open == !is_waiting);
       assert_true(!is_waiting || has_timer);
-      assert_true(!is_applying || is_open == f.listwatch.is_stream_open);
+      assert_true(!is_applying ||
+                  is_open == f.listwatch.in.applying.is_stream_open);
       kin__listwatch_input_type type =
           (kin__listwatch_input_type)(KIN__INPUT_HEAD +
                                       kin__random_below(&random, 9));

@@ -167,7 +167,7 @@ static void note_actions(char letter) {
   if (code != LW_NO_VERDICT) {
     note(" verdict %d", code);
   }
-  note(" failures %u\n", lw.listwatch.failures);
+  note(" failures %u\n", lw.listwatch.retries.failures);
 }
 
 static void step_with(kin__listwatch_input_type type, unsigned offset,
@@ -366,8 +366,8 @@ static void begin(kind what) {
 /* Once, after a long time, with the same random numbers. */
 static const char *play(const story *s, char *out, size_t size) {
   lw.random = (kin__random){7};
-  timer_ms = lw.listwatch.watch_timeout_s * UINT64_C(1000) + 30000;
-  base = (unsigned)strtoul(lw.listwatch.version, NULL, 10);
+  timer_ms = 430000; /* of a watch of 400 s */
+  base = (unsigned)strtoul(lw.listwatch.position.version, NULL, 10);
   told[0] = '\0';
   for (const char *letter = s->inputs; *letter != '\0'; letter++) {
     take(*letter);
@@ -386,8 +386,7 @@ static void check(const story *s) {
   begin(s->what);
   for (int i = 0; i < 4; i++) {
     lw.now_ms += i % 2 == 0 ? 3600000 : 20000;
-    lw.listwatch.watch_timeout_s = 400;
-    lw.listwatch.saw_anything = false;
+    lw.listwatch.in.watching.saw_anything = false;
     play(s, i == 0 ? first : again, sizeof first);
     if (i > 0 && strcmp(first, again) != 0) {
       fail_msg("\"%s\", time %d:\n%s\nis not\n%s", s->inputs, i + 1, again,
@@ -423,8 +422,7 @@ static void test_each_story_after_each(void **state) {
           play(&stories[k], after, sizeof after);
         }
         lw.now_ms += 20000;
-        lw.listwatch.watch_timeout_s = 400;
-        lw.listwatch.saw_anything = false;
+        lw.listwatch.in.watching.saw_anything = false;
         play(&stories[i], is_after ? after : alone, sizeof after);
       }
       if (strcmp(alone, after) != 0) {

@@ -19,12 +19,12 @@
 static void assert_verdict(int code) {
   assert_int_equal(lw_verdict(), code);
   assert_int_equal(lw_verdict(), LW_NO_VERDICT);
-  assert_false(lw.listwatch.verify.is_open);
+  assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
 }
 
 static void assert_open(void) {
   assert_int_equal(lw_verdict(), LW_NO_VERDICT);
-  assert_true(lw.listwatch.verify.is_open);
+  assert_true(lw.listwatch.verify.phase != KIN__VERIFY_NONE);
 }
 
 static void assert_short_watch(const char *version) {
@@ -95,7 +95,7 @@ static void test_newest(void **state) {
   assert_in_range(lw.actions.request.timeout_s, 300, 599);
   lw_input(KIN__INPUT_HEAD);
   assert_true(lw.actions.timer_ms > 300000);
-  assert_int_equal(lw.listwatch.failures, 0);
+  assert_int_equal(lw.listwatch.retries.failures, 0);
 }
 
 /* A version that is given: the list makes the server come to it. */
@@ -156,16 +156,16 @@ static void test_not_reached(void **state) {
     end_watch(how);
     assert_verdict(KIN_EGONE);
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
-    assert_true(lw.listwatch.is_verify_lost);
+    assert_true(kin__listwatch_has_lost_verify(&lw.listwatch));
     assert_true(lw.actions.report); /* as any other lost position is */
     assert_true(lw_has_lost_verify());
     assert_string_equal(lw.listwatch.verify.target, "20");
     lw_assert_list("", 500); /* what a cache has may be as old */
     lw_page("25", "");
     assert_false(lw_has_lost_verify());
-    assert_true(lw.listwatch.is_verify_lost);
+    assert_true(kin__listwatch_has_lost_verify(&lw.listwatch));
     lw_input(KIN__INPUT_APPLIED);
-    assert_false(lw.listwatch.is_verify_lost);
+    assert_false(kin__listwatch_has_lost_verify(&lw.listwatch));
     lw_assert_watch("25");
     assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
@@ -198,7 +198,7 @@ static void test_server_went_back(void **state) {
   assert_verdict(KIN_EGONE);
   assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
   lw_assert_list("", 500);
-  assert_true(lw.listwatch.versions_repeat);
+  assert_true(kin__listwatch_versions_repeat(&lw.listwatch));
   assert_true(lw_has_lost_verify());
   assert_int_equal(lw.actions.report, KIN__REPORT_WENT_BACK);
   assert_string_equal(lw.listwatch.verify.target, "7");
@@ -280,7 +280,7 @@ static void test_position_is_lost_meanwhile(void **state) {
     }
     assert_verdict(KIN_EGONE);
     lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
-    assert_false(lw.listwatch.is_verify_lost);
+    assert_false(kin__listwatch_has_lost_verify(&lw.listwatch));
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_EXPIRED], 1);
   }
 }
@@ -343,7 +343,7 @@ static void test_out_of_turn(void **state) {
     kin__listwatch_state before = lw.listwatch.state;
     lw_verify("");
     assert_int_equal(lw.listwatch.state, before);
-    assert_false(lw.listwatch.verify.is_open);
+    assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
     assert_int_equal(lw.actions.request.kind, KIN__REQUEST_NONE);
   }
   lw_begin(0);
@@ -369,7 +369,7 @@ static void test_forget(void **state) {
   lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   lw_input(KIN__INPUT_FORGET);
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_string_equal(lw.listwatch.version, "");
+  assert_string_equal(lw.listwatch.position.version, "");
   lw_input(KIN__INPUT_TIMER);
   lw_assert_list("", 500);
   lw_page("7", ""); /* of another history: it is not gone back in */
@@ -381,7 +381,7 @@ static void test_forget_out_of_turn(void **state) {
   (void)state;
   lw_list_and_watch("10");
   lw_input(KIN__INPUT_FORGET);
-  assert_string_equal(lw.listwatch.version, "10");
+  assert_string_equal(lw.listwatch.position.version, "10");
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
   lw_verify("");
   lw_fail(lw_status(404, "NotFound"));

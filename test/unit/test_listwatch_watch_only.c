@@ -72,7 +72,7 @@ static void watch_only(uint32_t timeout_s, bool is_single) {
 
 static void assert_wait(uint64_t delay_ms) {
   assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(f.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+  assert_int_equal(f.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
   assert_true(f.actions.start_timer);
   assert_int_equal(f.actions.timer_ms, delay_ms);
 }
@@ -236,7 +236,7 @@ static void test_watch_only_random_inputs(void **state) {
                        now == KIN__LISTWATCH_OPENING &&
                            f.actions.request.kind != KIN__REQUEST_NONE);
       assert_false(f.actions.apply_stage);
-      assert_string_equal(f.listwatch.version, "10");
+      assert_string_equal(f.listwatch.position.version, "10");
     }
   }
   kin__listwatch_finish(&f.listwatch);

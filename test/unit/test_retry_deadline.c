@@ -148,7 +148,7 @@ static void test_no_storm(void **state) {
   lw.now_ms += 150;
   lw_error_event(internal_error());
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+  assert_int_equal(lw.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
   assert_int_equal(lw.actions.timer_ms, 50);
   lw_input(KIN__INPUT_TIMER);
   lw_input(KIN__INPUT_HEAD);
@@ -168,7 +168,7 @@ static void test_never_relisted(void **state) {
     lw_saw(KIN__DECODED_MODIFIED, "11");
     lw_error_event(internal_error());
     assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-    assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+    assert_int_equal(lw.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
     lw.now_ms += lw.actions.timer_ms;
     lw_input(KIN__INPUT_TIMER);
     lw_assert_watch("11");
