@@ -157,7 +157,8 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   const kin__list_taker *taker = reflector_of(feed)->taker;
   return taker != NULL && feed->request != KIN__REQUEST_WATCH &&
-                 !feed->is_held && !feed->listwatch.versions_repeat
+                 !feed->is_held &&
+                 !kin__listwatch_versions_repeat(&feed->listwatch)
              ? taker->cached(taker->ctx, key, uid, version)
              : NULL;
 }
@@ -369,12 +370,14 @@ bool kin_reflector_has_synced(const kin_reflector *reflector) {
 }
 
 const char *kin_reflector_last_sync_version(const kin_reflector *reflector) {
-  return reflector != NULL ? reflector->feed.listwatch.version : "";
+  return reflector != NULL ? kin__listwatch_version(&reflector->feed.listwatch)
+                           : "";
 }
 
 bool kin_reflector_is_last_sync_version_unavailable(
     const kin_reflector *reflector) {
-  return reflector != NULL && reflector->feed.listwatch.version_unavailable;
+  return reflector != NULL &&
+         kin__listwatch_is_unavailable(&reflector->feed.listwatch);
 }
 
 const char *kin_reflector_name(const kin_reflector *reflector) {

@@ -23,21 +23,6 @@ static void arm_resync(kin_reflector *reflector) {
   }
 }
 
-/* RF-11: between a list that was applied and the next one. */
-static bool may_resync(const kin_reflector *reflector) {
-  const kin__listwatch *machine = &reflector->feed.listwatch;
-  switch (machine->state) {
-  case KIN__LISTWATCH_OPENING:
-  case KIN__LISTWATCH_WATCHING:
-  case KIN__LISTWATCH_VERIFYING:
-    return true;
-  case KIN__LISTWATCH_WAITING:
-    return machine->after_wait != KIN__LISTWATCH_LISTING;
-  default:
-    return false;
-  }
-}
-
 static bool should_resync(kin_reflector *reflector) {
   const kin_reflector_options *options = &reflector->options;
   if (reflector->store.resync == NULL) {
@@ -52,8 +37,8 @@ static bool should_resync(kin_reflector *reflector) {
 void kin__public_reflector_on_resync(kin__timer *timer) {
   kin_reflector *reflector =
       KIN__CONTAINER_OF(timer, kin_reflector, resync_timer);
-  if (!may_resync(reflector)) {
-    return; /* the next list arms the timer */
+  if (!kin__listwatch_is_between_lists(&reflector->feed.listwatch)) {
+    return; /* RF-11; the next list arms the timer */
   }
   arm_resync(reflector);
   if (!should_resync(reflector)) {
@@ -133,8 +118,9 @@ static bool hand_over_step(kin_reflector *reflector) {
   kin__stage *stage = &reflector->feed.stage;
   int err = 0;
   if (!reflector->has_begun) {
-    err = taker->begin(taker->ctx, kin__stage_count(stage),
-                       kin__cstr(reflector->feed.listwatch.found_version));
+    err = taker->begin(
+        taker->ctx, kin__stage_count(stage),
+        kin__cstr(kin__listwatch_list_version(&reflector->feed.listwatch)));
     reflector->has_begun = err == 0;
   }
   kin__slice slice = begin_slice(reflector);
@@ -159,8 +145,9 @@ static bool replace_step(kin_reflector *reflector) {
   const kin_reflector_store *store = &reflector->store;
   const kin_object *const *objects =
       (const kin_object *const *)reflector->objects;
-  int err = store->replace(store->ctx, objects, reflector->count,
-                           kin__cstr(reflector->feed.listwatch.found_version));
+  int err = store->replace(
+      store->ctx, objects, reflector->count,
+      kin__cstr(kin__listwatch_list_version(&reflector->feed.listwatch)));
   if (reflector->member.is_closing) {
     return true;
   }
@@ -204,7 +191,8 @@ static bool drop_step(kin_reflector *reflector) {
     return true;
   }
   reflector->phase = KIN__LIST_IDLE;
-  if (reflector->feed.listwatch.state == KIN__LISTWATCH_APPLYING) {
+  if (kin__listwatch_state_of(&reflector->feed.listwatch) ==
+      KIN__LISTWATCH_APPLYING) {
     tell_result(reflector);
   }
   return false;

@@ -444,11 +444,11 @@ static int init_pager(kin__list_check *check) {
                                      .namespace_ = of->feed->namespace_,
                                      .http = &check->http,
                                      .memory = of->raw_memory};
-  kin__pager_core_options options = {
-      .owner = &owner,
-      .feed = kin__feed_options_of(&subject),
-      .list = {.version = check->version, .version_match = "Exact"}};
-  options.feed.page_size = UINT32_MAX;
+  kin__pager_core_options options = {.owner = &owner,
+                                     .feed = kin__feed_options_of(&subject),
+                                     .list = {.page_size = UINT32_MAX,
+                                              .version = check->version,
+                                              .version_match = "Exact"}};
   int err = kin__transform_init(&check->transform, env->memory,
                                 settings->options.transform,
                                 settings->options.transform_data);
@@ -481,7 +481,7 @@ void kin__list_check_begin(kin__list_check **made,
                            const kin__list_check_subject *of) {
   const kin_feed *feed = of->feed;
   const kin__env *env = feed->env;
-  const char *version = feed->listwatch.found_version;
+  const char *version = kin__listwatch_list_version(&feed->listwatch);
   if (!env->check_watch_lists || !feed->is_held || version[0] == '\0' ||
       strcmp(version, "0") == 0) {
     return;

@@ -58,7 +58,7 @@ struct kin_client {
   kin__gate lists;
   kin__limiter limiter; /* in use iff env.limiter is set */
   kin__warnings warnings;
-  bool stream_refused; /* by the server; see kin__listwatch_use_streams */
+  bool stream_refused; /* by the server; see kin__list_and_watch */
   char problem[KIN__PROBLEM_SIZE];
   kin_client_close_cb close_cb;
   void *close_data;

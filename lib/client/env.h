@@ -51,7 +51,7 @@ typedef struct kin__env {
   void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
   kin__gate *lists;       /* admits lists; NULL: no limit */
-  bool *stream_refused;   /* see kin__listwatch_use_streams; NULL: no streams */
+  bool *stream_refused;   /* see kin__list_and_watch; NULL: no streams */
   bool check_watch_lists; /* see check/list_check.h */
 
   /* The client's rate limit of requests; NULL: none. */

@@ -79,25 +79,26 @@ void kin__feed_delayed(kin_feed *feed) {
 
 void kin__feed_sent_late(kin_feed *feed) {
   feed->delayed_since_ms = UINT64_MAX;
-  bool is_later_page =
-      feed->request == KIN__REQUEST_LIST && feed->listwatch.token.length > 0;
+  bool is_later_page = feed->request == KIN__REQUEST_LIST &&
+                       kin__listwatch_is_later_page(&feed->listwatch);
   if (!is_later_page) {
     start_clock(feed);
   }
 }
 
-static int send_request(kin_feed *feed, const kin__listwatch_actions *actions) {
+static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
   kin_feed_request request = {
       .size = sizeof request,
-      .is_watch = kin__is_watch(actions->request),
-      .send_initial_events = actions->request == KIN__REQUEST_STREAM,
+      .is_watch = kin__is_watch(wanted->kind),
+      .send_initial_events = wanted->kind == KIN__REQUEST_STREAM,
       .namespace_ = feed->namespace_,
-      .resource_version = kin__or_default(actions->version, ""),
-      .resource_version_match = kin__or_default(actions->version_match, ""),
-      .continue_token = kin__or_default(actions->token, ""),
-      .limit = actions->limit,
-      .timeout_s = actions->timeout_s};
-  feed->request = actions->request;
+      .resource_version = kin__or_default(wanted->version, ""),
+      .resource_version_match = kin__or_default(wanted->version_match, ""),
+      .continue_token = kin__or_default(wanted->token, ""),
+      .limit = wanted->limit,
+      .timeout_s = wanted->timeout_s};
+  feed->request = wanted->kind;
+  feed->is_retry = wanted->is_retry;
   feed->is_granted = false;
   feed->connection = 0;
   if (request.continue_token[0] == '\0') {
@@ -106,7 +107,7 @@ static int send_request(kin_feed *feed, const kin__listwatch_actions *actions) {
   void *answer = NULL;
   feed->is_opening = true;
   int err = kin__feed_request_complete(&request, feed->resource);
-  if (actions->request == KIN__REQUEST_PROOF) {
+  if (wanted->kind == KIN__REQUEST_PROOF) {
     request.limit = 0;
   }
   if (err == 0) {
@@ -166,17 +167,17 @@ static void unhold(kin_feed *feed) {
 /* A client makes a few lists at a time (a stream is a list until it is
  * complete). So many informers that start together do not request and stage all
  * objects at once. */
-static bool must_wait(kin_feed *feed, const kin__listwatch_actions *actions) {
-  bool is_list = actions->request == KIN__REQUEST_LIST ||
-                 actions->request == KIN__REQUEST_STREAM;
-  if (is_list && actions->token == NULL) {
+static bool must_wait(kin_feed *feed, const kin__listwatch_request *wanted) {
+  bool is_list =
+      wanted->kind == KIN__REQUEST_LIST || wanted->kind == KIN__REQUEST_STREAM;
+  if (is_list && wanted->token == NULL) {
     kin__feed_list_wanted(feed);
   }
   if (!is_list || feed->env->lists == NULL ||
       kin__gate_enter(feed->env->lists, &feed->lists)) {
     return false;
   }
-  feed->list_wait = *actions;
+  feed->list_wait = *wanted;
   return true;
 }
 
@@ -186,7 +187,7 @@ static void on_list_overdue(kin__gate_visitor *visitor) {
 }
 
 static void leave_lists(kin_feed *feed) {
-  kin__listwatch_state state = feed->listwatch.state;
+  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
   if (feed->env->lists != NULL && state != KIN__LISTWATCH_LISTING &&
       state != KIN__LISTWATCH_STREAMING) {
     kin__gate_leave(feed->env->lists, &feed->lists);
@@ -206,8 +207,8 @@ static void step_simple(kin_feed *feed, kin__listwatch_input_type type) {
   kin__feed_step(feed, &input);
 }
 
-static void request(kin_feed *feed, const kin__listwatch_actions *actions) {
-  int err = send_request(feed, actions);
+static void request(kin_feed *feed, const kin__listwatch_request *wanted) {
+  int err = send_request(feed, wanted);
   if (err != 0) {
     kin__failure cause;
     kin__failure_from_code(&cause, err, "sending a request", "");
@@ -215,61 +216,79 @@ static void request(kin_feed *feed, const kin__listwatch_actions *actions) {
   }
 }
 
-static void act(kin_feed *feed, const kin__listwatch_actions *actions,
-                const kin__failure *failure) {
-  const kin__env *env = feed->env;
-  if (actions->cancel_request) {
-    drop_request(feed);
+static void drop_stage(kin_feed *feed) {
+  kin__stage_discard(&feed->stage);
+  if (feed->owner->discarded != NULL) {
+    feed->owner->discarded(feed);
   }
-  if (actions->stop_timer) {
-    kin__timer_stop(env->timers, &feed->timer);
+}
+
+static void apply_stage(kin_feed *feed) {
+  kin__feed_metrics *metrics = &feed->metrics;
+  kin__histogram_add(&metrics->list_us, request_age_us(feed), 1);
+  kin__histogram_add(&metrics->list_items, kin__stage_count(&feed->stage), 1);
+  kin__feed_list_complete(feed);
+  feed->owner->apply(feed);
+}
+
+/* What the program is told. */
+static void report(kin_feed *feed, const kin__listwatch_actions *actions,
+                   const kin__failure *failure) {
+  if (actions->report != KIN__REPORT_NONE) {
+    kin__feed_report_action(feed, actions, failure);
   }
-  if (actions->drop_stage) {
-    kin__stage_discard(&feed->stage);
-    if (feed->owner->discarded != NULL) {
-      feed->owner->discarded(feed);
-    }
-  }
-  if (actions->hold_request) {
-    hold(feed);
-  }
-  if (actions->apply_stage) {
-    kin__histogram_add(&feed->metrics.list_us, request_age_us(feed), 1);
-    kin__histogram_add(&feed->metrics.list_items,
-                       kin__stage_count(&feed->stage), 1);
-    kin__feed_list_complete(feed);
-    feed->owner->apply(feed);
-  }
-  if (actions->start_timer) {
-    kin__timer_start(env->timers, &feed->timer,
-                     kin__env_now_ms(env) + actions->timer_ms);
-  }
-  if (actions->lost_verify) {
-    kin__feed_report_lost(feed, actions->retry_in_ms);
-  } else if (actions->report) {
-    kin__feed_report(feed, failure, actions->retry_in_ms);
-  }
-  if (actions->gave_up_stream) {
+  if (actions->gave_up_stream != KIN__STREAM_NOT_GIVEN_UP) {
     kin__feed_report_silence(feed, actions);
   }
   if (actions->ended) {
     feed->owner->ended(feed, failure);
   }
+}
+
+/* The public state is up to date, and the place among the client's lists is
+ * free, before anything is read or requested. */
+void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
+                   const kin__failure *failure) {
+  kin__timers *timers = feed->env->timers;
+  if (actions->verdict.is_given) {
+    kin__feed_take_verdict(feed, &actions->verdict);
+  }
+  if (actions->cancel_request) {
+    drop_request(feed);
+  }
+  if (actions->stop_timer) {
+    kin__timer_stop(timers, &feed->timer);
+  }
+  if (actions->drop_stage) {
+    drop_stage(feed);
+  }
+  if (actions->hold_request) {
+    hold(feed);
+  }
+  if (actions->apply_stage) {
+    apply_stage(feed);
+  }
+  if (actions->start_timer) {
+    kin__timer_start(timers, &feed->timer,
+                     kin__env_now_ms(feed->env) + actions->timer_ms);
+  }
+  report(feed, actions, failure);
   kin__feed_update_state(feed);
   if (actions->continue_request) {
     unhold(feed);
   }
   leave_lists(feed);
-  if (actions->request != KIN__REQUEST_NONE && !must_wait(feed, actions)) {
-    request(feed, actions);
+  if (actions->request.kind != KIN__REQUEST_NONE &&
+      !must_wait(feed, &actions->request)) {
+    request(feed, &actions->request);
   }
 }
 
 static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
   kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
   kin__feed_report_turn(feed, waited_ms);
-  if (feed->list_wait.request == KIN__REQUEST_STREAM &&
-      *feed->listwatch.stream_refused) {
+  if (feed->list_wait.kind == KIN__REQUEST_STREAM &&
+      kin__listwatch_is_stream_refused(&feed->listwatch)) {
     step_simple(feed, KIN__INPUT_REFUSED);
   } else {
     request(feed, &feed->list_wait);
@@ -278,18 +297,18 @@ static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
 
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input) {
   kin__listwatch_actions actions;
-  kin__listwatch_state before = feed->listwatch.state;
+  kin__listwatch_state before = kin__listwatch_state_of(&feed->listwatch);
   kin__listwatch_step(&feed->listwatch, input, kin__env_now_ms(feed->env),
                       &actions);
-  if (feed->listwatch.state != before) {
-    kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
-                   feed->resource->plural, feed->namespace_,
-                   kin__listwatch_state_name(before),
-                   kin__listwatch_state_name(feed->listwatch.state));
+  if (kin__listwatch_state_of(&feed->listwatch) != before) {
+    kin__log_write(
+        feed->env->log, KIN_LOG_DEBUG, "%s %s: %s -> %s",
+        feed->resource->plural, feed->namespace_,
+        kin__listwatch_state_name(before),
+        kin__listwatch_state_name(kin__listwatch_state_of(&feed->listwatch)));
     kin__feed_mind_silence(feed);
   }
-  kin__feed_check_verdict(feed);
-  act(feed, &actions, input->failure);
+  kin__feed_act(feed, &actions, input->failure);
 }
 
 static void on_timer(kin__timer *timer) {
@@ -344,16 +363,17 @@ void kin__feed_answer(kin_feed *feed, kin_retry answer,
 
 /* --- Input from the source ------------------------------------------------ */
 
-void kin__feed_opened(kin_feed *feed) {
+void kin__feed_opened(kin_feed *feed, uint64_t connection) {
   feed->is_granted = true;
+  feed->connection = connection;
   if (kin__is_watch(feed->request)) {
     feed->counters.watches++;
   }
-  if (feed->listwatch.is_watch_only) {
+  if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     feed->has_synced = true;
   }
   kin__listwatch_input input = {.type = KIN__INPUT_HEAD,
-                                .connection = feed->connection};
+                                .connection = connection};
   bool is_watch = feed->request == KIN__REQUEST_WATCH;
   kin__feed_step(feed, &input);
   if (is_watch && feed->owner->opened != NULL) {
@@ -415,14 +435,24 @@ void kin__feed_end_watch(kin_feed *feed) {
 
 /* --- Life ----------------------------------------------------------------- */
 
-/* Where a refusal of streams is noted; NULL: no streams. */
-static bool *refused_flag(kin_feed *feed, const kin__feed_options *options) {
-  bool is_own = options->stream_refused != NULL && options->is_own_source;
-  return is_own ? &feed->stream_refused : options->stream_refused;
+/* The refusal of streams by a source of the program's own is the feed's. */
+static kin__listwatch_options machine_of(kin_feed *feed,
+                                         const kin__feed_options *options) {
+  kin__listwatch_options machine = options->listwatch;
+  if (machine.mode == KIN__LIST_AND_WATCH) {
+    kin__list_and_watch *list = &machine.list_and_watch;
+    if (!options->source.watch_list || options->source.pause == NULL) {
+      list->stream_refused = NULL;
+    } else if (list->stream_refused != NULL && options->is_own_source) {
+      list->stream_refused = &feed->stream_refused;
+    }
+  }
+  return machine;
 }
 
 void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   const kin__env *env = options->env;
+  kin__listwatch_options machine = machine_of(feed, options);
   *feed = (kin_feed){.env = env,
                      .owner = options->owner,
                      .source = options->source,
@@ -433,20 +463,8 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .last_event_ms = UINT64_MAX,
                      .last_bookmark_ms = UINT64_MAX,
                      .delayed_since_ms = UINT64_MAX};
-  kin__listwatch_init(&feed->listwatch, env->allocator, env->random,
-                      options->page_size, kin__env_now_ms(env));
-  if (options->watch_after != NULL) {
-    kin__listwatch_watch_only(&feed->listwatch, options->watch_after,
-                              options->watch_timeout_s,
-                              options->is_single_watch);
-  }
-  kin__listwatch_use_consistency(&feed->listwatch, options->consistency,
-                                 kin__or_default(options->start_version, ""));
-  kin__listwatch_retry_internal_errors(&feed->listwatch,
-                                       options->internal_error_retry_ms);
-  if (feed->source.watch_list && feed->source.pause != NULL) {
-    kin__listwatch_use_streams(&feed->listwatch, refused_flag(feed, options));
-  }
+  kin__listwatch_init(&feed->listwatch, &machine, env->allocator, env->random,
+                      kin__env_now_ms(env));
   kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
   kin__feed_init_silence(feed);

@@ -104,17 +104,16 @@ struct kin_feed {
   bool has_synced; /* the first list was applied; set by the owner */
   bool is_closed;  /* no more notices to the owner */
 
-  kin__listwatch_request request; /* the open one */
-  void *answer;                   /* the source's handle of the request */
-  bool is_opening;                /* inside source.open */
-  bool is_granted;                /* kin__feed_opened was called for the
-                                   * request */
-  uint64_t connection;            /* of the answer; set by the source before
-                                   * kin__feed_opened; 0: unknown */
+  kin__request_kind request; /* the open one */
+  bool is_retry;             /* see kin__listwatch_request */
+  void *answer;              /* the source's handle of the request */
+  bool is_opening;           /* inside source.open */
+  bool is_granted;           /* kin__feed_opened was called for the request */
+  uint64_t connection;       /* of the granted answer; 0: unknown */
   uint64_t delayed_since_ms; /* the request waits for the client's rate limit;
                               * UINT64_MAX: no wait */
   kin__gate_visitor lists;   /* place at env->lists while the feed lists */
-  kin__listwatch_actions list_wait; /* actions that wait for that place */
+  kin__listwatch_request list_wait; /* the request that waits for that place */
   kin__link paused_node; /* in the owner's list iff reading is paused */
 
   bool is_verify_asked; /* kin__feed_verify was called; the owner waits for the
@@ -146,24 +145,13 @@ typedef struct kin__feed_options {
   kin_lister_watcher source;
   const kin__resource *resource;
   const char *namespace_;
-  uint32_t page_size;
-  /* Watch only, after this version; the three are kin__listwatch_watch_only's.
-   * NULL: list and watch. */
-  const char *watch_after;
-  uint32_t watch_timeout_s;
-  bool is_single_watch;
-  /* Lists may come as watches until *stream_refused is set: see
-   * kin__listwatch_use_streams. The owner must accept merged stages. NULL: no
-   * streams. */
-  bool *stream_refused;
+  /* With stream_refused, the owner must accept merged stages. The feed makes no
+   * use of stream_refused if its source cannot stream. */
+  kin__listwatch_options listwatch;
   /* `source` is the program's own: its refusal of streams says nothing about
    * the server, so the feed keeps it to itself. */
   bool is_own_source;
-  /* See kin_informer_options. */
-  kin_consistency consistency;
-  const char *start_version; /* kept; "" or NULL: none */
-  uint32_t stale_after_ms;
-  uint32_t internal_error_retry_ms;
+  uint32_t stale_after_ms; /* see kin_informer_options */
 } kin__feed_options;
 
 /* Copies and checks a program's lister-watcher. The log says what is wrong.
@@ -246,8 +234,25 @@ void kin__feed_delayed(kin_feed *feed);
 /* The delayed request is sent now: the server's time begins here. */
 void kin__feed_sent_late(kin_feed *feed);
 
-/* The request is granted: the response's head was 200. */
-void kin__feed_opened(kin_feed *feed);
+/* The open request. A STREAM turns into a WATCH when its list is applied. */
+static inline kin__request_kind kin__feed_request_kind(const kin_feed *feed) {
+  return feed->request;
+}
+
+static inline bool kin__feed_is_retry(const kin_feed *feed) {
+  return feed->is_retry;
+}
+
+/* Whether the events of a list that comes as a watch fill the stage. */
+static inline bool kin__feed_is_filling(const kin_feed *feed) {
+  return feed->request == KIN__REQUEST_STREAM && !feed->is_held;
+}
+
+/* The server has answered, without a byte of a body. */
+void kin__feed_touch(kin_feed *feed);
+/* The request is granted: the response's head was 200. `connection`: where the
+ * answer comes, 0 if unknown. */
+void kin__feed_opened(kin_feed *feed, uint64_t connection);
 
 /* The cached object with this identity, borrowed, or NULL. */
 const kin_object *kin__feed_cached(kin_feed *feed,

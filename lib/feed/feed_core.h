@@ -9,15 +9,19 @@
  * feed is up to date; feed_state.c computes the public state; feed_report.c
  * logs. */
 
-static inline bool kin__is_watch(kin__listwatch_request request) {
+static inline bool kin__is_watch(kin__request_kind request) {
   return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
 }
 
 /* Gives the machine an input and carries its actions out. */
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 
-/* Passes a verdict on to the owner, if a verify has ended. */
-void kin__feed_check_verdict(kin_feed *feed);
+/* Carries actions out, in their declared order. `failure`: of the input. */
+void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
+                   const kin__failure *failure);
+
+/* A verify has ended. The owner is told if the verify was asked for. */
+void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict);
 /* The machine's state has changed: starts or stops the silence timer. */
 void kin__feed_mind_silence(kin_feed *feed);
 void kin__feed_init_silence(kin_feed *feed);
@@ -25,8 +29,10 @@ void kin__feed_init_silence(kin_feed *feed);
 /* Logs a failure and notifies the owner. */
 void kin__feed_report(kin_feed *feed, const kin__failure *failure,
                       uint64_t retry_in_ms);
-/* As kin__feed_report, for a position that a verify has lost. */
-void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms);
+/* As kin__feed_report, for actions.report, which is not KIN__REPORT_NONE. */
+void kin__feed_report_action(kin_feed *feed,
+                             const kin__listwatch_actions *actions,
+                             const kin__failure *failure);
 /* A stream was silent, or without progress, for so long that a list follows. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__listwatch_actions *actions);

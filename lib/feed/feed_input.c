@@ -39,10 +39,13 @@ const kin_object *kin__feed_cached(kin_feed *feed,
 /* Moves the position. The owner is told if the position is this version
  * (RW-09), and may close the feed. Errors: KIN_ECLOSED. */
 static int saw(kin_feed *feed, kin__decoded_type type, kin_str version) {
-  kin__listwatch_saw(&feed->listwatch, type, version);
-  kin__feed_check_verdict(feed);
+  if (kin__listwatch_saw(&feed->listwatch, type, version)) {
+    kin__listwatch_input reached = {.type = KIN__INPUT_REACHED};
+    kin__feed_step(feed, &reached);
+  }
   if (feed->owner->advanced != NULL &&
-      kin__str_equal(version, kin__cstr(feed->listwatch.version))) {
+      kin__str_equal(version,
+                     kin__cstr(kin__listwatch_version(&feed->listwatch)))) {
     feed->owner->advanced(feed, version);
   }
   return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
@@ -70,7 +73,8 @@ static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
   bool is_new = false;
   int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
-  kin__listwatch_streamed(&feed->listwatch, is_new);
+  kin__listwatch_heard(&feed->listwatch,
+                       is_new ? KIN__NEWS_KEY : KIN__NEWS_OBJECT);
   return err;
 }
 
@@ -108,7 +112,7 @@ int kin__feed_take_held(kin_feed *feed) {
 
 static int take_stream_bookmark(kin_feed *feed, kin_str version,
                                 bool is_initial_end) {
-  kin__listwatch_streamed(&feed->listwatch, false);
+  kin__listwatch_heard(&feed->listwatch, KIN__NEWS_OBJECT);
   if (!is_initial_end) {
     return 0; /* WL-03 */
   }
@@ -158,13 +162,8 @@ int kin__lister_watcher_copy(kin_lister_watcher *to,
              : kin__log_problem(log, KIN_EINVAL, "source: lacks a function");
 }
 
-static void touch(kin_feed *feed) {
+void kin__feed_touch(kin_feed *feed) {
   feed->last_byte_ms = kin__env_now_ms(feed->env);
-}
-
-static bool is_watch(const kin_feed *feed) {
-  return feed->request == KIN__REQUEST_WATCH ||
-         feed->request == KIN__REQUEST_STREAM;
 }
 
 int kin_feed_open(kin_feed *feed) {
@@ -174,9 +173,9 @@ int kin_feed_open(kin_feed *feed) {
   if (!kin__feed_is_open(feed)) {
     return KIN_ECLOSED;
   }
-  touch(feed);
+  kin__feed_touch(feed);
   if (!feed->is_granted) {
-    kin__feed_opened(feed);
+    kin__feed_opened(feed, 0);
   }
   return 0;
 }
@@ -184,15 +183,16 @@ int kin_feed_open(kin_feed *feed) {
 /* Input for a request of this kind. It also grants the request, if the source
  * has not. */
 static int enter(kin_feed *feed, bool is_for_watch) {
-  return is_watch(feed) == is_for_watch ? kin_feed_open(feed) : KIN_ECLOSED;
+  return kin__is_watch(feed->request) == is_for_watch ? kin_feed_open(feed)
+                                                      : KIN_ECLOSED;
 }
 
 /* Bytes of an incomplete object are progress of a stream. */
 void kin__feed_received(kin_feed *feed, size_t bytes) {
-  touch(feed);
+  kin__feed_touch(feed);
   feed->counters.received_bytes += bytes;
   if (feed->request == KIN__REQUEST_STREAM) {
-    feed->listwatch.saw_anything = true;
+    kin__listwatch_heard(&feed->listwatch, KIN__NEWS_BYTES);
   }
 }
 
@@ -369,7 +369,7 @@ int kin_feed_fail(kin_feed *feed, const kin_feed_error *error, bool is_event) {
   kin__failure failure;
   make_failure(feed, &copy, &failure);
   kin__listwatch_input_type type = KIN__INPUT_FAILED;
-  if (is_event && is_watch(feed)) {
+  if (is_event && kin__is_watch(feed->request)) {
     (void)kin_feed_open(feed);
     type = KIN__INPUT_ERROR_EVENT;
   }

@@ -18,14 +18,18 @@ kin__feed_options kin__feed_options_of(const kin__feed_subject *subject) {
                                        : kin__http_source_lister_watcher(http),
                             .is_own_source = is_own,
                             .resource = &settings->resource,
-                            .namespace_ = subject->namespace_,
-                            .page_size = options->page_size};
+                            .namespace_ = subject->namespace_};
   if (subject->lists_and_watches) {
-    feed.stream_refused = options->no_watch_list ? NULL : env->stream_refused;
-    feed.consistency = options->consistency;
-    feed.start_version = settings->start_version;
+    feed.listwatch = (kin__listwatch_options){
+        .mode = KIN__LIST_AND_WATCH,
+        .list_and_watch = {
+            .page_size = options->page_size,
+            .consistency = options->consistency,
+            .start_version = settings->start_version,
+            .stream_refused =
+                options->no_watch_list ? NULL : env->stream_refused,
+            .internal_error_retry_ms = options->internal_error_retry_ms}};
     feed.stale_after_ms = options->stale_after_ms;
-    feed.internal_error_retry_ms = options->internal_error_retry_ms;
   }
   return feed;
 }

@@ -25,7 +25,8 @@ typedef struct kin__feed_subject {
   bool lists_and_watches;
 } kin__feed_subject;
 
-/* The options of the feed, without an owner. Allocates nothing. */
+/* The options of the feed, without an owner, and without options of the machine
+ * unless the feed lists and watches. Allocates nothing. */
 kin__feed_options kin__feed_options_of(const kin__feed_subject *subject);
 
 #endif /* KIN_FEED_FEED_OPTIONS_H */

@@ -46,31 +46,36 @@ void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
   }
 }
 
-void kin__feed_report_lost(kin_feed *feed, uint64_t retry_in_ms) {
-  const kin__verify *verify = &feed->listwatch.verify;
-  kin__failure failure = {
+void kin__feed_report_action(kin_feed *feed,
+                             const kin__listwatch_actions *actions,
+                             const kin__failure *failure) {
+  if (actions->report == KIN__REPORT_FAILURE) {
+    kin__feed_report(feed, failure, actions->retry_in_ms);
+    return;
+  }
+  kin__failure lost = {
       .code = KIN_EGONE, .error_class = KIN_CLASS_SERVER, .retry_after_s = -1};
-  snprintf(failure.message, sizeof failure.message,
-           verify->went_back
+  snprintf(lost.message, sizeof lost.message,
+           actions->report == KIN__REPORT_WENT_BACK
                ? "the newest version is %s, which is before the last one seen"
                : "watch has not come to version %s",
-           verify->target);
-  kin__feed_report(feed, &failure, retry_in_ms);
+           actions->verdict.version);
+  kin__feed_report(feed, &lost, actions->retry_in_ms);
 }
 
 /* WL-09. */
 void kin__feed_report_silence(const kin_feed *feed,
                               const kin__listwatch_actions *actions) {
-  const char *what = "no events received for";
-  if (actions->is_endless) {
-    what = "its end has not come, and the last new object came";
-  } else if (actions->had_events) {
-    what = "received last event";
-  }
+  static const char *const what[] = {
+      [KIN__STREAM_SILENT] = "no events received for",
+      [KIN__STREAM_FELL_SILENT] = "received last event",
+      [KIN__STREAM_ENDLESS] =
+          "its end has not come, and the last new object came"};
   kin__log_write(feed->env->log, KIN_LOG_WARN,
                  "%s %s: list as a watch: %s %" PRIu64 " ms%s; listing instead",
-                 feed->resource->plural, feed->namespace_, what,
-                 actions->silent_ms, actions->had_events ? " ago" : "");
+                 feed->resource->plural, feed->namespace_,
+                 what[actions->gave_up_stream], actions->silent_ms,
+                 actions->gave_up_stream != KIN__STREAM_SILENT ? " ago" : "");
 }
 
 /* --- Turns ---------------------------------------------------------------- */
@@ -115,7 +120,8 @@ void kin__feed_list_complete(kin_feed *feed) {
 void kin__feed_list_applied(kin_feed *feed) {
   const kin__list_times *list = &feed->list;
   uint64_t now_ms = kin__env_now_ms(feed->env);
-  bool has_more = feed->listwatch.token.length > 0; /* a list-only feed, before
+  bool has_more = kin__listwatch_is_later_page(
+      &feed->listwatch); /* a list-only feed, before
                                                      * its last page */
   if (has_more || now_ms - list->wanted_ms <= SLOW_LIST_MS) {
     return;

@@ -8,20 +8,18 @@
 #define STALE_AFTER_MS 60000u
 
 static bool is_failing_long(const kin_feed *feed) {
-  const kin__listwatch *listwatch = &feed->listwatch;
-  return listwatch->failures > 0 &&
-         kin__env_now_ms(feed->env) - listwatch->failing_since_ms >=
-             STALE_AFTER_MS;
+  return kin__listwatch_failing_ms(
+             &feed->listwatch, kin__env_now_ms(feed->env)) >= STALE_AFTER_MS;
 }
 
 static bool is_stale(const kin_feed *feed) {
-  return feed->is_silent || feed->listwatch.is_verify_lost ||
+  return feed->is_silent || kin__listwatch_has_lost_verify(&feed->listwatch) ||
          is_failing_long(feed);
 }
 
 /* A refusal of every request (401, 403, 404) comes before all other states. */
 static bool is_turned_away(const kin_feed *feed, kin_state *state) {
-  if (feed->listwatch.failures == 0) {
+  if (kin__listwatch_failures(&feed->listwatch) == 0) {
     return false;
   }
   switch (feed->last_error_class) {
@@ -38,10 +36,9 @@ static bool is_turned_away(const kin_feed *feed, kin_state *state) {
 }
 
 static kin_state compute_state(const kin_feed *feed) {
-  const kin__listwatch *listwatch = &feed->listwatch;
+  kin__listwatch_state machine = kin__listwatch_state_of(&feed->listwatch);
   kin_state state;
-  if (listwatch->state == KIN__LISTWATCH_IDLE ||
-      listwatch->state == KIN__LISTWATCH_STOPPED) {
+  if (machine == KIN__LISTWATCH_IDLE || machine == KIN__LISTWATCH_STOPPED) {
     return KIN_STATE_IDLE;
   }
   if (is_turned_away(feed, &state)) {
@@ -53,15 +50,16 @@ static kin_state compute_state(const kin_feed *feed) {
   if (is_stale(feed)) {
     return KIN_STATE_STALE;
   }
-  if (listwatch->state == KIN__LISTWATCH_WATCHING) {
+  if (machine == KIN__LISTWATCH_WATCHING) {
     return KIN_STATE_LIVE;
   }
   /* The first watch, and the watch after a regular end, open within a round
    * trip; so does a watch after a verify. The state stays meanwhile. */
   bool was_well =
       feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
-  return listwatch->failures == 0 && was_well ? feed->state
-                                              : KIN_STATE_RECONNECTING;
+  return kin__listwatch_failures(&feed->listwatch) == 0 && was_well
+             ? feed->state
+             : KIN_STATE_RECONNECTING;
 }
 
 void kin__feed_update_state(kin_feed *feed) {
@@ -91,14 +89,14 @@ void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   status->state = compute_state(feed);
   status->has_synced = feed->has_synced;
   snprintf(status->resource_version, sizeof status->resource_version, "%s",
-           feed->listwatch.version);
+           kin__listwatch_version(&feed->listwatch));
   status->byte_age_ms = age_ms(feed->last_byte_ms, now_ms);
   status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
   status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
   status->turn_wait_ms = age_ms(
       is_waiting_to_list(feed) ? feed->lists.since_ms : UINT64_MAX, now_ms);
   status->limit_wait_ms = age_ms(feed->delayed_since_ms, now_ms);
-  status->failures = feed->listwatch.failures;
+  status->failures = kin__listwatch_failures(&feed->listwatch);
   status->staged = kin__stage_count(&feed->stage);
   status->last_error_class = feed->last_error_class;
   status->last_error_status = feed->last_error_status;

@@ -15,23 +15,18 @@ static void verify(kin_feed *feed, const char *target) {
   kin__feed_step(feed, &input);
 }
 
-static bool can_verify(const kin_feed *feed) {
-  const kin__listwatch *listwatch = &feed->listwatch;
-  return listwatch->state == KIN__LISTWATCH_WATCHING &&
-         !listwatch->verify.is_open;
-}
-
 int kin__feed_verify(kin_feed *feed, const char *target) {
-  if (feed->is_closed || feed->listwatch.state == KIN__LISTWATCH_STOPPED) {
+  if (feed->is_closed ||
+      kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_STOPPED) {
     return KIN_ECLOSED;
   }
-  if (feed->listwatch.is_watch_only) {
+  if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     return KIN_ENOTSUP;
   }
   if (strlen(target) >= KIN__VERSION_SIZE) {
     return KIN_ETOOBIG;
   }
-  if (!can_verify(feed)) {
+  if (!kin__listwatch_can_verify(&feed->listwatch)) {
     return KIN_EAGAIN;
   }
   feed->is_verify_asked = true;
@@ -39,19 +34,15 @@ int kin__feed_verify(kin_feed *feed, const char *target) {
   return 0;
 }
 
-void kin__feed_check_verdict(kin_feed *feed) {
-  int code;
-  if (!kin__listwatch_take_verdict(&feed->listwatch, &code)) {
-    return;
-  }
+void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict) {
   bool is_asked = feed->is_verify_asked;
   feed->is_verify_asked = false;
-  if (code == 0 && feed->is_silent) {
+  if (verdict->code == 0 && feed->is_silent) {
     feed->is_silent = false;
     kin__feed_update_state(feed);
   }
   if (is_asked && feed->owner->verified != NULL) {
-    feed->owner->verified(feed, code, feed->listwatch.verify.target);
+    feed->owner->verified(feed, verdict->code, verdict->version);
   }
 }
 
@@ -70,7 +61,7 @@ void kin__feed_mind_silence(kin_feed *feed) {
   if (feed->stale_after_ms == 0) {
     return;
   }
-  if (feed->listwatch.state != KIN__LISTWATCH_WATCHING) {
+  if (kin__listwatch_state_of(&feed->listwatch) != KIN__LISTWATCH_WATCHING) {
     kin__timer_stop(feed->env->timers, &feed->silence);
     return;
   }
@@ -94,7 +85,7 @@ static void on_silence(kin__timer *timer) {
   kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, silence);
   uint64_t now_ms = kin__env_now_ms(feed->env);
   uint64_t since_ms = silent_since_ms(feed, now_ms);
-  if (!can_verify(feed)) {
+  if (!kin__listwatch_can_verify(&feed->listwatch)) {
     since_ms = now_ms; /* the verify under way has its own limits */
   }
   if (now_ms - since_ms < feed->stale_after_ms) {

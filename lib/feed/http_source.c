@@ -38,7 +38,8 @@ static void forget_request(kin__http_source *source) {
  * them by a look-up that it needs anyway. */
 static bool sink_known(void *ctx, const kin__object_parts *identity) {
   kin__http_source *source = ctx;
-  if (source->is_watch && source->feed->request != KIN__REQUEST_STREAM) {
+  if (source->is_watch &&
+      kin__feed_request_kind(source->feed) != KIN__REQUEST_STREAM) {
     return false;
   }
   const kin_object *cached = kin__feed_cached(source->feed, identity);
@@ -96,9 +97,7 @@ static bool is_list_useless(const kin__http_source *source) {
 
 static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
   kin__http_source *source = ctx;
-  const kin_feed *feed = source->feed;
-  bool ends_list = initial_events_end && !feed->is_held &&
-                   feed->request == KIN__REQUEST_STREAM;
+  bool ends_list = initial_events_end && kin__feed_is_filling(source->feed);
   if (ends_list && is_list_useless(source)) {
     return KIN_EKEY;
   }
@@ -161,21 +160,20 @@ static void on_head(void *ctx, const kin__response_head *head) {
   kin_feed *feed = source->feed;
   source->http_status = head->status;
   source->retry_after_s = head->retry_after_s;
-  feed->connection = head->connection;
-  feed->last_byte_ms = kin__env_now_ms(source->env);
+  kin__feed_touch(feed);
   kin__buf_reset(&source->error_body, 0);
   source->status_seen = 0;
   source->status_rest = (kin__status_rest){.depth = 0};
   if (head->status != 200) {
     kin__timer_start(source->env->timers, &source->error_timer,
-                     feed->last_byte_ms + MAX_ERROR_BODY_MS);
+                     kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
     return;
   }
   if (!is_json(head->content_type) || !head->is_identity) {
     refuse_content(feed, head);
     return;
   }
-  kin__feed_opened(feed);
+  kin__feed_opened(feed, head->connection);
 }
 
 static void on_error_event(kin__http_source *source) {
@@ -430,8 +428,8 @@ static int send_request(kin__http_source *source) {
  * a token is used as soon as it is taken. */
 static bool must_wait(kin__http_source *source) {
   const kin_feed *feed = source->feed;
-  bool is_free =
-      feed->request == KIN__REQUEST_WATCH && feed->listwatch.failures == 0;
+  bool is_free = kin__feed_request_kind(feed) == KIN__REQUEST_WATCH &&
+                 !kin__feed_is_retry(feed);
   return source->env->limiter != NULL && !is_free &&
          !kin__limiter_enter(source->env->limiter, &source->turn);
 }
@@ -474,7 +472,7 @@ static int make_target(kin__http_source *source, const char *namespace_,
   kin__buf selector;
   kin__buf_init(&selector, source->env->allocator, MAX_TARGET_BYTES);
   int err = 0;
-  if (source->feed->request == KIN__REQUEST_PROOF) {
+  if (kin__feed_request_kind(source->feed) == KIN__REQUEST_PROOF) {
     err = select_nothing(&selector, kin__or_default(query->field_selector, ""));
     if (err == 0) {
       err = kin__buf_append(&selector, "", 1);
@@ -506,8 +504,8 @@ static int open_request(void *ctx, const kin_feed_request *request,
   source->feed = feed;
   source->is_watch = request->is_watch;
   source->is_paused = false;
-  source->is_verify = feed->request == KIN__REQUEST_VERIFY ||
-                      feed->request == KIN__REQUEST_PROOF;
+  kin__request_kind kind = kin__feed_request_kind(feed);
+  source->is_verify = kind == KIN__REQUEST_VERIFY || kind == KIN__REQUEST_PROOF;
   source->http_status = 0;
   source->has_body = false;
   if (!source->is_verify && request->continue_token[0] == '\0') {

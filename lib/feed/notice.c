@@ -10,7 +10,7 @@ void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
   }
   feed->notice.has_failure = true;
   feed->notice.failure = *failure;
-  feed->notice.attempt = feed->listwatch.failures;
+  feed->notice.attempt = kin__listwatch_failures(&feed->listwatch);
   feed->notice.retry_in_ms = retry_in_ms;
   kin__sched_add(feed->env->sched, &feed->notice.task);
 }

@@ -31,7 +31,7 @@ static uint64_t fingerprint(const kin__hash_seed *seed,
  * state, so all are reported. */
 static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
   kin__object_notice *notice = &feed->object_notice;
-  if (feed->listwatch.versions_repeat) {
+  if (kin__listwatch_versions_repeat(&feed->listwatch)) {
     kin__free(feed->env->allocator, notice->told);
     notice->told = NULL;
     return true;
@@ -142,7 +142,7 @@ void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
 
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity) {
-  if (feed->listwatch.is_watch_only) {
+  if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     return code;
   }
   if (!is_news(feed, identity)) {

@@ -215,7 +215,7 @@ static bool step(kin__task *task) {
 /* --- Life ----------------------------------------------------------------- */
 
 static size_t high_of(const kin__pager_core_options *options) {
-  uint64_t page = options->feed.page_size;
+  uint64_t page = options->list.page_size;
   if (page == 0 || page == UINT32_MAX) {
     page = DEFAULT_PAGE_ITEMS;
   }
@@ -246,6 +246,8 @@ int kin__pager_core_init(kin__pager_core *core,
     }
   }
   core->options.feed.owner = &owner;
+  core->options.feed.listwatch = (kin__listwatch_options){
+      .mode = KIN__LIST_ONCE, .list_once = options->list};
   kin__link_init(&core->paused);
   kin__task_init(&core->task, step);
   init_feed(core);
@@ -258,7 +260,6 @@ void kin__pager_core_finish(kin__pager_core *core) {
 }
 
 void kin__pager_core_start(kin__pager_core *core) {
-  kin__listwatch_list_only(&core->feed.listwatch, &core->options.list);
   kin__feed_start(&core->feed);
 }
 

@@ -29,7 +29,7 @@ typedef struct kin__pager_owner {
 /* All pointers must outlive the core. */
 typedef struct kin__pager_core_options {
   const kin__pager_owner *owner;
-  kin__feed_options feed; /* feed.owner is set by the core */
+  kin__feed_options feed; /* the core sets owner and listwatch */
   kin__list_once list;    /* is_whole: no item is given before the list is
                            * complete */
   uint32_t pages_ahead;   /* see kin_pager_options */
@@ -67,7 +67,7 @@ int kin__pager_core_init(kin__pager_core *core,
 /* The core must be empty. */
 void kin__pager_core_finish(kin__pager_core *core);
 
-/* Begins the list that options.list describes at this moment. */
+/* Begins the list. */
 void kin__pager_core_start(kin__pager_core *core);
 /* After the end: lists again from the beginning. */
 void kin__pager_core_restart(kin__pager_core *core);

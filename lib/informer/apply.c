@@ -115,8 +115,8 @@ static bool swept_step(kin__scope *scope) {
  * KIN__MORE if another call is needed. */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  memcpy(scope->applied_version, scope->feed.listwatch.found_version,
-         sizeof scope->applied_version);
+  snprintf(scope->applied_version, sizeof scope->applied_version, "%s",
+           kin__listwatch_list_version(&scope->feed.listwatch));
   if (scope->feed.has_synced || scope->is_late) {
     return kin__dispatcher_relisted(
         &informer->dispatcher, kin__cstr(scope->feed.namespace_),

@@ -75,7 +75,7 @@ static bool is_same(const change *c, const kin_object *a) {
   return uid.length > 0 && version.length > 0 &&
          kin__str_equal(uid, kin_object_uid(b)) &&
          kin__str_equal(version, kin_object_resource_version(b)) &&
-         (!c->scope->feed.listwatch.versions_repeat ||
+         (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
           kin__str_equal(kin__object_body(a), kin__object_body(b)));
 }
 

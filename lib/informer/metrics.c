@@ -54,7 +54,7 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->checked_lists += counters->checked_lists;
   to->inconsistent_lists += counters->inconsistent_lists;
   for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
-    to->lost_positions[i] += feed->listwatch.lost_positions[i];
+    to->lost_positions[i] += kin__listwatch_lost_positions(&feed->listwatch)[i];
   }
   for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
     to->failures[i] += from->failures[i];
@@ -112,5 +112,6 @@ bool kin_informer_version_gauge(const kin_informer *informer,
   }
   const kin_feed *feed = kin__informer_feed(informer, namespace_);
   return feed != NULL &&
-         kin__version_gauge(kin__cstr(feed->listwatch.version), value);
+         kin__version_gauge(kin__cstr(kin__listwatch_version(&feed->listwatch)),
+                            value);
 }

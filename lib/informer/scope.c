@@ -39,7 +39,7 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
   kin_informer *informer = kin__scope_of(feed)->informer;
   const kin_object *cached = kin_store_get(&informer->store, key);
-  if (cached == NULL || feed->listwatch.versions_repeat ||
+  if (cached == NULL || kin__listwatch_versions_repeat(&feed->listwatch) ||
       !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
@@ -72,7 +72,7 @@ static void on_discarded(kin_feed *feed) {
 static void clear(kin__scope *scope) {
   kin_feed *feed = &scope->feed;
   if (feed->state == KIN_STATE_ABSENT &&
-      feed->listwatch.state == KIN__LISTWATCH_WAITING &&
+      kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_WAITING &&
       scope->apply.phase == KIN__APPLY_IDLE && !scope->apply.is_empty) {
     kin__feed_forget(feed);
     kin__apply_drop(scope, KIN_DELETE_CLEARED);

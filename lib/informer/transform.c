@@ -140,7 +140,7 @@ static int run(kin__informer_transform *t, kin__decoded_type type,
 static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
                          const kin_object *object, kin_object **made) {
   kin__informer_transform *t = scope->informer->transform;
-  bool is_repeating = scope->feed.listwatch.versions_repeat;
+  bool is_repeating = kin__listwatch_versions_repeat(&scope->feed.listwatch);
   if (is_repeating) {
     forget_refused(t);
   }

@@ -131,17 +131,17 @@ static void on_place(kin__timer *place) {
 /* The position, or a newer version verified since the last list. "" while
  * unknown, and while versions repeat. */
 static const char *position_of(const kin__scope *scope) {
-  const kin__listwatch *listwatch = &scope->feed.listwatch;
+  const char *version = kin__listwatch_version(&scope->feed.listwatch);
   const kin__scope_waits *waits = &scope->waits;
-  if (listwatch->versions_repeat || listwatch->version[0] == '\0') {
+  if (kin__listwatch_versions_repeat(&scope->feed.listwatch) ||
+      version[0] == '\0') {
     return "";
   }
   bool is_verified =
       waits->verified[0] != '\0' && waits->lists == scope->feed.counters.lists;
-  return is_verified &&
-                 kin__version_is_before(listwatch->version, waits->verified)
+  return is_verified && kin__version_is_before(version, waits->verified)
              ? waits->verified
-             : listwatch->version;
+             : version;
 }
 
 static bool is_number(const char *version) {
@@ -418,7 +418,8 @@ static bool scope_step(kin__task *task) {
   if (has_more) {
     return true;
   }
-  if (scope->feed.listwatch.state == KIN__LISTWATCH_STOPPED) {
+  if (kin__listwatch_state_of(&scope->feed.listwatch) ==
+      KIN__LISTWATCH_STOPPED) {
     end_unsettled(scope, KIN_ECLOSED);
   }
   ask_if_due(scope);

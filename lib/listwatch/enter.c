@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The ways into each state: the fields that hold there, and the request. */
+/* The ways into each state: its data, and the request. */
 
 #define DEFAULT_PAGE_SIZE 500u
 #define WATCH_MIN_S 300u
@@ -15,8 +15,7 @@ void kin__listwatch_copy_version(char to[KIN__VERSION_SIZE], const char *from) {
   snprintf(to, KIN__VERSION_SIZE, "%s", from);
 }
 
-void kin__listwatch_to_state(kin__listwatch *listwatch,
-                             kin__listwatch_state state) {
+static void to_state(kin__listwatch *listwatch, kin__listwatch_state state) {
   assert(kin__listwatch_may(listwatch->state, state));
   listwatch->state = state;
 }
@@ -24,68 +23,81 @@ void kin__listwatch_to_state(kin__listwatch *listwatch,
 /* --- LISTING -------------------------------------------------------------- */
 
 /* RL-02. */
-static uint32_t choose_limit(const kin__listwatch *listwatch) {
-  if (listwatch->page_size != 0) {
-    return listwatch->page_size == UINT32_MAX ? 0 : listwatch->page_size;
+static uint32_t choose_limit(const kin__listwatch *listwatch, bool is_any) {
+  uint32_t page_size = listwatch->options.list_and_watch.page_size;
+  if (page_size != 0) {
+    return page_size == UINT32_MAX ? 0 : page_size;
   }
-  bool is_paged = listwatch->is_paginated ||
-                  kin__listwatch_is_any_version(listwatch->list_version);
+  bool is_paged = listwatch->past.is_paginated || is_any;
   return is_paged ? DEFAULT_PAGE_SIZE : 0;
 }
 
 void kin__listwatch_request_page(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_LISTING);
-  actions->request = KIN__REQUEST_LIST;
-  actions->limit = listwatch->list_limit;
-  if (listwatch->token.length > 0) {
-    actions->token = listwatch->token.data;
+  to_state(listwatch, KIN__LISTWATCH_LISTING);
+  actions->request.kind = KIN__REQUEST_LIST;
+  actions->request.limit = listwatch->list.limit;
+  if (listwatch->list.token.length > 0) {
+    actions->request.token = listwatch->list.token.data;
   } else {
-    actions->version = listwatch->list_version;
-    actions->version_match = listwatch->list_match;
+    actions->request.version = listwatch->list.version;
+    actions->request.version_match = listwatch->list.match;
   }
 }
 
 /* Discards the staged objects and asks for the first page again. */
 void kin__listwatch_restart_list(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions) {
-  listwatch->pages = 0;
-  kin__buf_reset(&listwatch->token, 0);
+  listwatch->list.pages = 0;
+  kin__buf_reset(&listwatch->list.token, 0);
   actions->drop_stage = true;
   kin__listwatch_request_page(listwatch, actions);
 }
 
 void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
                                             kin__listwatch_actions *actions) {
-  listwatch->version_unavailable = true;
-  kin__listwatch_copy_version(listwatch->list_version, "");
-  listwatch->list_match = "";
+  kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
+  kin__listwatch_copy_version(listwatch->list.version, "");
+  listwatch->list.match = "";
   kin__listwatch_restart_list(listwatch, actions);
 }
 
-/* RF-14, WL-02: never back in time, unless the version is known to be
- * unavailable. `any` is the version that means a list of any age. Without a
- * match, a version with a limit would be listed exactly, which brings nothing
- * new. */
-static void choose_version(kin__listwatch *listwatch, const char *any) {
-  const char *version = listwatch->version;
-  if (listwatch->version_unavailable ||
-      listwatch->consistency == KIN_CONSISTENCY_MOST_RECENT) {
-    version = "";
-  } else if (version[0] == '\0') {
-    bool has_start = listwatch->consistency == KIN_CONSISTENCY_AT_LEAST;
-    version = has_start ? listwatch->start_version : any;
-  }
-  kin__listwatch_copy_version(listwatch->list_version, version);
-  listwatch->list_match =
-      kin__listwatch_is_any_version(version) ? "" : "NotOlderThan";
+void kin__listwatch_begin_list(kin__listwatch *listwatch, const char *version,
+                               const char *match, uint32_t limit) {
+  kin__listing *list = &listwatch->list;
+  kin__buf_reset(&list->token, 0);
+  *list = (kin__listing){.match = match,
+                         .limit = limit,
+                         .token = list->token,
+                         .fell_back_to_current = list->fell_back_to_current};
+  kin__listwatch_copy_version(list->version, version);
 }
 
+/* RF-14, WL-02: never back in time, unless the version is known to be
+ * unavailable. `any` is the version that means a list of any age. */
+static const char *choose_version(const kin__listwatch *listwatch,
+                                  const char *any) {
+  const kin__list_and_watch *options = &listwatch->options.list_and_watch;
+  const kin__position *position = &listwatch->position;
+  if (position->doubt != KIN__DOUBT_NONE ||
+      options->consistency == KIN_CONSISTENCY_MOST_RECENT) {
+    return "";
+  }
+  if (position->version[0] != '\0') {
+    return position->version;
+  }
+  bool has_start = options->consistency == KIN_CONSISTENCY_AT_LEAST;
+  return has_start ? options->start_version : any;
+}
+
+/* Without a match, a version with a limit would be listed exactly, which brings
+ * nothing new. */
 void kin__listwatch_to_listing(kin__listwatch *listwatch,
                                kin__listwatch_actions *actions) {
-  choose_version(listwatch, "0");
-  listwatch->list_limit = choose_limit(listwatch);
-  listwatch->fell_back_to_full = false;
+  const char *version = choose_version(listwatch, "0");
+  bool is_any = kin__listwatch_is_any_version(version);
+  kin__listwatch_begin_list(listwatch, version, is_any ? "" : "NotOlderThan",
+                            choose_limit(listwatch, is_any));
   kin__listwatch_restart_list(listwatch, actions);
 }
 
@@ -97,64 +109,86 @@ static uint32_t choose_timeout_s(const kin__listwatch *listwatch) {
 }
 
 static bool can_stream(const kin__listwatch *listwatch) {
-  return listwatch->stream_refused != NULL && !*listwatch->stream_refused &&
-         !listwatch->has_given_up_streams &&
-         listwatch->streams_given_up < KIN__STREAM_TRIES;
+  return listwatch->options.list_and_watch.stream_refused != NULL &&
+         !kin__listwatch_is_stream_refused(listwatch) &&
+         !listwatch->past.never_streams &&
+         listwatch->past.streams_given_up < KIN__STREAM_TRIES;
 }
 
 void kin__listwatch_to_streaming(kin__listwatch *listwatch, uint64_t now_ms,
                                  kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STREAMING);
-  choose_version(listwatch, "");
-  listwatch->watch_began_ms = now_ms;
-  listwatch->saw_anything = false;
-  listwatch->watch_timeout_s = choose_timeout_s(listwatch);
+  kin__listwatch_begin_list(listwatch, choose_version(listwatch, ""),
+                            "NotOlderThan", 0);
+  to_state(listwatch, KIN__LISTWATCH_STREAMING);
+  listwatch->in.streaming =
+      (kin__streaming){.began_ms = now_ms,
+                       .timeout_s = choose_timeout_s(listwatch),
+                       .heard_ms = now_ms,
+                       .progress_ms = now_ms};
   actions->drop_stage = true;
-  actions->request = KIN__REQUEST_STREAM;
-  actions->version = listwatch->list_version;
-  actions->version_match = "NotOlderThan";
-  actions->timeout_s = listwatch->watch_timeout_s;
+  actions->request.kind = KIN__REQUEST_STREAM;
+  actions->request.version = listwatch->list.version;
+  actions->request.version_match = listwatch->list.match;
+  actions->request.timeout_s = listwatch->in.streaming.timeout_s;
 }
 
-/* --- OPENING, VERIFYING, WAITING ------------------------------------------ */
+/* --- APPLYING ------------------------------------------------------------- */
+
+void kin__listwatch_to_applying(kin__listwatch *listwatch,
+                                const kin__applying *applying,
+                                kin__listwatch_actions *actions) {
+  to_state(listwatch, KIN__LISTWATCH_APPLYING);
+  listwatch->in.applying = *applying;
+  actions->apply_stage = true;
+}
+
+/* --- OPENING, WATCHING, VERIFYING ----------------------------------------- */
+
+static uint32_t watch_timeout_s(const kin__listwatch *listwatch) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
+    return listwatch->options.watch_only.timeout_s;
+  }
+  return kin__listwatch_is_verifying(listwatch) ? KIN__SHORT_TIMEOUT_S
+                                                : choose_timeout_s(listwatch);
+}
 
 void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_OPENING);
-  listwatch->watch_began_ms = now_ms;
-  listwatch->saw_anything = false;
-  listwatch->version_is_ordered =
-      !kin__listwatch_is_any_version(listwatch->version);
-  actions->request = KIN__REQUEST_WATCH;
-  actions->version = listwatch->version;
-  if (listwatch->is_watch_only) {
-    listwatch->watch_timeout_s = listwatch->only_timeout_s;
-  } else {
-    listwatch->watch_timeout_s = listwatch->verify.is_open
-                                     ? KIN__SHORT_TIMEOUT_S
-                                     : choose_timeout_s(listwatch);
-  }
-  actions->timeout_s = listwatch->watch_timeout_s;
+  to_state(listwatch, KIN__LISTWATCH_OPENING);
+  listwatch->in.opening = (kin__opening){
+      .began_ms = now_ms, .timeout_s = watch_timeout_s(listwatch)};
+  actions->request.kind = KIN__REQUEST_WATCH;
+  actions->request.version = listwatch->position.version;
+  actions->request.timeout_s = listwatch->in.opening.timeout_s;
+}
+
+void kin__listwatch_to_watching(kin__listwatch *listwatch,
+                                const kin__watching *watching) {
+  to_state(listwatch, KIN__LISTWATCH_WATCHING);
+  listwatch->in.watching = *watching;
 }
 
 static void to_verifying(kin__listwatch *listwatch,
                          kin__listwatch_actions *actions) {
   const kin__verify *verify = &listwatch->verify;
-  bool is_proof = verify->is_open && verify->is_proving;
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_VERIFYING);
-  actions->request = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
-  actions->version = verify->is_open ? verify->target : listwatch->version;
-  actions->version_match =
-      kin__listwatch_is_any_version(actions->version) ? "" : "NotOlderThan";
-  actions->limit = is_proof ? 0 : 1;
+  bool is_proof = verify->phase == KIN__VERIFY_PROVING;
+  const char *version = kin__listwatch_is_verifying(listwatch)
+                            ? verify->target
+                            : listwatch->position.version;
+  to_state(listwatch, KIN__LISTWATCH_VERIFYING);
+  actions->request.kind = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;
+  actions->request.version = version;
+  actions->request.version_match =
+      kin__listwatch_is_any_version(version) ? "" : "NotOlderThan";
+  actions->request.limit = is_proof ? 0 : 1;
 }
 
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
                           uint64_t now_ms, kin__listwatch_actions *actions) {
   switch (state) {
   case KIN__LISTWATCH_LISTING:
-    listwatch->fell_back_to_current = false;
-    if (listwatch->is_list_only) {
+    listwatch->list.fell_back_to_current = false;
+    if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
       kin__listwatch_request_page(listwatch, actions);
     } else if (can_stream(listwatch)) {
       kin__listwatch_to_streaming(listwatch, now_ms, actions);
@@ -171,12 +205,32 @@ void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
   }
 }
 
+void kin__listwatch_leave_idle(kin__listwatch *listwatch, uint64_t now_ms,
+                               kin__listwatch_actions *actions) {
+  switch (listwatch->options.mode) {
+  case KIN__LIST_AND_WATCH:
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
+    break;
+  case KIN__WATCH_ONLY:
+    kin__listwatch_to_opening(listwatch, now_ms, actions);
+    break;
+  case KIN__LIST_ONCE:
+    kin__listwatch_begin_only_list(listwatch, actions);
+    break;
+  }
+}
+
 void kin__listwatch_to_waiting(kin__listwatch *listwatch,
                                kin__listwatch_state after, uint64_t delay_ms,
                                kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_WAITING);
-  listwatch->after_wait = after;
+  to_state(listwatch, KIN__LISTWATCH_WAITING);
+  listwatch->in.waiting = (kin__waiting){.after = after};
   actions->start_timer = true;
   actions->timer_ms = delay_ms;
   actions->retry_in_ms = delay_ms;
+}
+
+void kin__listwatch_to_stopped(kin__listwatch *listwatch) {
+  to_state(listwatch, KIN__LISTWATCH_STOPPED);
+  kin__buf_reset(&listwatch->list.token, 0);
 }

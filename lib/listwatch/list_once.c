@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -11,29 +10,28 @@
 #define DEFAULT_PAGE_SIZE 500u
 #define RESET_RETRY_MS 1000u /* RR-02 */
 
-void kin__listwatch_list_only(kin__listwatch *listwatch,
-                              const kin__list_once *list) {
-  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
-         strlen(list->version) < KIN__VERSION_SIZE);
-  kin__listwatch_copy_version(listwatch->list_version, list->version);
-  listwatch->list_match = list->version_match;
-  listwatch->is_list_only = true;
-  listwatch->once = *list;
-  listwatch->list_limit = listwatch->page_size;
-  if (listwatch->page_size == 0) {
-    listwatch->list_limit = DEFAULT_PAGE_SIZE;
-  } else if (listwatch->page_size == UINT32_MAX) {
-    listwatch->list_limit = 0;
+static uint32_t limit_of(const kin__list_once *list) {
+  if (list->page_size == 0) {
+    return DEFAULT_PAGE_SIZE;
   }
+  return list->page_size == UINT32_MAX ? 0 : list->page_size;
+}
+
+void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
+                                    kin__listwatch_actions *actions) {
+  const kin__list_once *list = &listwatch->options.list_once;
+  assert(strlen(list->version) < KIN__VERSION_SIZE);
+  kin__listwatch_begin_list(listwatch, list->version, list->version_match,
+                            limit_of(list));
+  kin__listwatch_request_page(listwatch, actions);
 }
 
 /* `input.failure` is the reason, unless the list is complete. If the owner
  * wants the whole list or nothing, an incomplete list leaves nothing. */
 static void end_listing(kin__listwatch *listwatch, bool is_complete,
                         kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
-  kin__buf_reset(&listwatch->token, 0);
-  actions->drop_stage = !is_complete && listwatch->once.is_whole;
+  kin__listwatch_to_stopped(listwatch);
+  actions->drop_stage = !is_complete && listwatch->options.list_once.is_whole;
   actions->ended = true;
 }
 
@@ -41,27 +39,27 @@ static void end_listing(kin__listwatch *listwatch, bool is_complete,
 void kin__listwatch_on_only_page(kin__listwatch *listwatch,
                                  const kin__listwatch_input *input,
                                  kin__listwatch_actions *actions) {
-  if (listwatch->pages++ == 0) {
-    kin__listwatch_copy_version(listwatch->found_version, input->version);
+  if (listwatch->list.pages++ == 0) {
+    kin__listwatch_copy_version(listwatch->list.found, input->version);
   }
-  listwatch->retries = 0;
-  kin__buf_reset(&listwatch->token, KIN__TOKEN_SIZE);
+  listwatch->list.retries = 0;
+  kin__buf_reset(&listwatch->list.token, KIN__TOKEN_SIZE);
   if (input->token[0] != '\0') {
-    listwatch->is_paginated = true;
-    int err = kin__buf_append(&listwatch->token, input->token,
+    listwatch->past.is_paginated = true;
+    int err = kin__buf_append(&listwatch->list.token, input->token,
                               strlen(input->token) + 1);
     if (err != 0) {
       end_listing(listwatch, false, actions);
       return;
     }
   }
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_APPLYING);
-  actions->apply_stage = true;
+  kin__listwatch_to_applying(
+      listwatch, &(kin__applying){.is_stream_open = false}, actions);
 }
 
 void kin__listwatch_on_only_page_applied(kin__listwatch *listwatch,
                                          kin__listwatch_actions *actions) {
-  if (listwatch->token.length > 0) {
+  if (listwatch->list.token.length > 0) {
     kin__listwatch_request_page(listwatch, actions);
   } else {
     end_listing(listwatch, true, actions);
@@ -73,13 +71,13 @@ void kin__listwatch_on_only_page_applied(kin__listwatch *listwatch,
 static bool falls_back_to_full(kin__listwatch *listwatch,
                                const kin__failure *failure) {
   bool is_page_expired =
-      listwatch->pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (!is_page_expired || !listwatch->once.falls_back_to_full ||
-      listwatch->fell_back_to_full) {
+      listwatch->list.pages > 0 && strcmp(failure->reason, "Expired") == 0;
+  if (!is_page_expired || !listwatch->options.list_once.falls_back_to_full ||
+      listwatch->list.fell_back_to_full) {
     return false;
   }
-  listwatch->fell_back_to_full = true;
-  listwatch->list_limit = 0;
+  listwatch->list.fell_back_to_full = true;
+  listwatch->list.limit = 0;
   return true;
 }
 
@@ -94,8 +92,8 @@ static bool is_reset(const kin__failure *failure) {
  * max_retries times in a row. UINT64_MAX: no retry. */
 static uint64_t retry_delay_ms(const kin__listwatch *listwatch,
                                const kin__failure *failure) {
-  if (listwatch->is_granted ||
-      listwatch->retries >= listwatch->once.max_retries) {
+  if (listwatch->retries.was_granted ||
+      listwatch->list.retries >= listwatch->options.list_once.max_retries) {
     return UINT64_MAX;
   }
   bool is_put_off = (failure->status == 429 || failure->status >= 500) &&
@@ -120,7 +118,7 @@ void kin__listwatch_on_only_list_failed(kin__listwatch *listwatch,
     end_listing(listwatch, false, actions);
     return;
   }
-  listwatch->retries++;
+  listwatch->list.retries++;
   kin__listwatch_count_failure(listwatch, now_ms, actions);
   kin__listwatch_to_waiting(listwatch, KIN__LISTWATCH_LISTING, delay_ms,
                             actions);

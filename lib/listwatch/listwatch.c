@@ -8,34 +8,30 @@
 #include "listwatch/version.h"
 
 /* Each input has one handler below. Each handler leaves through one of the
- * `to_` functions, which set the fields of the new state. */
+ * `to_` functions (enter.c), which make the data of the new state. */
 
 void kin__listwatch_init(kin__listwatch *listwatch,
+                         const kin__listwatch_options *options,
                          const kin_allocator *allocator, kin__random *random,
-                         uint32_t page_size, uint64_t now_ms) {
-  *listwatch = (kin__listwatch){.random = random, .page_size = page_size};
+                         uint64_t now_ms) {
+  *listwatch = (kin__listwatch){.options = *options,
+                                .random = random,
+                                .position.lost_by = KIN_RELIST_REASONS,
+                                .past.applied_ms = UINT64_MAX};
   kin__listwatch_init_backoffs(listwatch, now_ms);
-  kin__buf_init(&listwatch->token, allocator, KIN__TOKEN_SIZE);
-}
-
-void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused) {
-  listwatch->stream_refused = refused;
-}
-
-void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin_consistency consistency,
-                                    const char *start_version) {
-  listwatch->consistency = consistency;
-  listwatch->start_version = start_version;
-}
-
-void kin__listwatch_retry_internal_errors(kin__listwatch *listwatch,
-                                          uint64_t max_ms) {
-  kin__retry_deadline_init(&listwatch->internal_errors, max_ms);
+  kin__buf_init(&listwatch->list.token, allocator, KIN__TOKEN_SIZE);
+  if (options->mode == KIN__WATCH_ONLY) {
+    assert(strlen(options->watch_only.version) < KIN__VERSION_SIZE);
+    kin__listwatch_copy_version(listwatch->position.version,
+                                options->watch_only.version);
+  } else if (options->mode == KIN__LIST_AND_WATCH) {
+    kin__retry_deadline_init(&listwatch->retries.internal_errors,
+                             options->list_and_watch.internal_error_retry_ms);
+  }
 }
 
 void kin__listwatch_finish(kin__listwatch *listwatch) {
-  kin__buf_finish(&listwatch->token);
+  kin__buf_finish(&listwatch->list.token);
 }
 
 /* Versions come from bounded buffers; a longer version is ignored. */
@@ -52,7 +48,7 @@ static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
 
 static void on_head(kin__listwatch *listwatch, uint64_t connection,
                     uint64_t now_ms, kin__listwatch_actions *actions) {
-  listwatch->is_granted = true;
+  listwatch->retries.was_granted = true;
   if (listwatch->state == KIN__LISTWATCH_STREAMING) {
     kin__listwatch_on_stream_head(listwatch, now_ms, actions);
     return;
@@ -60,24 +56,30 @@ static void on_head(kin__listwatch *listwatch, uint64_t connection,
   if (listwatch->state != KIN__LISTWATCH_OPENING) {
     return;
   }
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_WATCHING);
-  kin__listwatch_on_short_head(listwatch, connection);
-  listwatch->failures = 0;
-  listwatch->watching_since_ms = now_ms;
-  actions->start_timer = listwatch->watch_timeout_s > 0;
+  const kin__opening opening = *kin__listwatch_opening(listwatch);
+  const kin__watching watching = {
+      .began_ms = opening.began_ms,
+      .since_ms = now_ms,
+      .is_ordered = !kin__listwatch_is_any_version(listwatch->position.version),
+      .is_on_proof_connection =
+          kin__listwatch_take_proof_connection(listwatch, connection)};
+  kin__listwatch_to_watching(listwatch, &watching);
+  listwatch->retries.failures = 0;
+  actions->start_timer = opening.timeout_s > 0;
   actions->timer_ms =
-      listwatch->watch_timeout_s * UINT64_C(1000) +
-      (listwatch->verify.is_open ? KIN__SHORT_MARGIN_MS : KIN__WATCH_MARGIN_MS);
+      opening.timeout_s * UINT64_C(1000) +
+      (kin__listwatch_is_verifying(listwatch) ? KIN__SHORT_MARGIN_MS
+                                              : KIN__WATCH_MARGIN_MS);
 }
 
 static void on_complete_list(kin__listwatch *listwatch,
                              kin__listwatch_actions *actions) {
-  if (listwatch->pages > 1 && strcmp(listwatch->list_version, "0") == 0) {
-    listwatch->is_paginated = true;
+  if (listwatch->list.pages > 1 && strcmp(listwatch->list.version, "0") == 0) {
+    listwatch->past.is_paginated = true;
   }
-  listwatch->failures = 0;
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_APPLYING);
-  actions->apply_stage = true;
+  listwatch->retries.failures = 0;
+  kin__listwatch_to_applying(
+      listwatch, &(kin__applying){.is_stream_open = false}, actions);
 }
 
 static void on_page(kin__listwatch *listwatch,
@@ -90,18 +92,18 @@ static void on_page(kin__listwatch *listwatch,
   if (listwatch->state != KIN__LISTWATCH_LISTING) {
     return;
   }
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_page(listwatch, input, actions);
     return;
   }
-  if (listwatch->pages++ == 0) {
-    kin__listwatch_copy_version(listwatch->found_version, input->version);
+  if (listwatch->list.pages++ == 0) {
+    kin__listwatch_copy_version(listwatch->list.found, input->version);
   }
   if (kin__listwatch_list_brings_nothing(listwatch)) {
     kin__listwatch_restart_consistent_list(listwatch, actions);
     return;
   }
-  kin__buf_reset(&listwatch->token, KIN__TOKEN_SIZE);
+  kin__buf_reset(&listwatch->list.token, KIN__TOKEN_SIZE);
   if (input->token[0] == '\0') {
     if (kin__listwatch_list_goes_back(listwatch)) {
       kin__listwatch_restart_list(listwatch, actions);
@@ -110,16 +112,28 @@ static void on_page(kin__listwatch *listwatch,
     }
     return;
   }
-  int err = kin__buf_append(&listwatch->token, input->token,
+  int err = kin__buf_append(&listwatch->list.token, input->token,
                             strlen(input->token) + 1);
   if (err == 0) {
     kin__listwatch_request_page(listwatch, actions);
     return;
   }
-  kin__buf_reset(&listwatch->token, 0);
+  kin__buf_reset(&listwatch->list.token, 0);
   actions->drop_stage = true;
   kin__listwatch_fail_and_wait(listwatch, input->failure,
                                KIN__LISTWATCH_LISTING, now_ms, actions);
+}
+
+/* The position is the list's. If the list has no version, versions decide
+ * nothing, so a list of any age might be older than this one. */
+static void hold_position(kin__listwatch *listwatch) {
+  const char *found = listwatch->list.found;
+  bool is_unversioned = kin__listwatch_is_any_version(found);
+  listwatch->position = (kin__position){
+      .doubt = is_unversioned ? KIN__DOUBT_UNAVAILABLE : KIN__DOUBT_NONE,
+      .is_unversioned = is_unversioned,
+      .lost_by = KIN_RELIST_REASONS};
+  kin__listwatch_copy_version(listwatch->position.version, found);
 }
 
 /* RF-13: the position moves when the store holds the list. */
@@ -128,24 +142,17 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
   if (listwatch->state != KIN__LISTWATCH_APPLYING) {
     return;
   }
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_page_applied(listwatch, actions);
     return;
   }
-  kin__listwatch_copy_version(listwatch->version, listwatch->found_version);
-  kin__listwatch_copy_version(listwatch->lost_version, "");
-  listwatch->has_listed = true;
-  listwatch->listed_ms = now_ms;
-  listwatch->has_held = false;
-  listwatch->is_unversioned = kin__listwatch_is_any_version(listwatch->version);
-  /* Versions decide nothing here, so a list of any age might be older. */
-  listwatch->version_unavailable = listwatch->is_unversioned;
-  listwatch->versions_repeat = false;
-  listwatch->streams_given_up = 0;
-  listwatch->is_verify_lost = false;
-  kin__retry_deadline_init(&listwatch->internal_errors,
-                           listwatch->internal_errors.max_ms); /* RD-01 */
-  if (listwatch->is_stream_open) {
+  hold_position(listwatch);
+  listwatch->past.applied_ms = now_ms;
+  listwatch->past.has_held = false;
+  listwatch->past.streams_given_up = 0;
+  kin__retry_deadline *internal = &listwatch->retries.internal_errors;
+  kin__retry_deadline_init(internal, internal->max_ms); /* RD-01 */
+  if (kin__listwatch_applying(listwatch)->is_stream_open) {
     kin__listwatch_on_stream_applied(listwatch, now_ms, actions);
   } else {
     kin__listwatch_to_opening(listwatch, now_ms, actions);
@@ -158,24 +165,25 @@ static bool list_falls_back(kin__listwatch *listwatch,
                             const kin__failure *failure,
                             kin__listwatch_actions *actions) {
   bool is_page_expired =
-      listwatch->pages > 0 && strcmp(failure->reason, "Expired") == 0;
-  if (is_page_expired && !listwatch->fell_back_to_full) {
-    listwatch->fell_back_to_full = true;
-    listwatch->list_limit = 0;
+      listwatch->list.pages > 0 && strcmp(failure->reason, "Expired") == 0;
+  if (is_page_expired && !listwatch->list.fell_back_to_full) {
+    listwatch->list.fell_back_to_full = true;
+    listwatch->list.limit = 0;
     kin__listwatch_restart_list(listwatch, actions);
     return true;
   }
-  bool is_match_refused = listwatch->list_match[0] != '\0' &&
+  bool is_match_refused = listwatch->list.match[0] != '\0' &&
                           (failure->status == 400 || failure->status == 422);
   if (!failure->is_expired && !failure->is_rv_too_large && !is_match_refused) {
     return false;
   }
-  listwatch->version_unavailable = true;
-  listwatch->versions_repeat |= failure->is_rv_too_large;
-  if (listwatch->fell_back_to_current) {
+  kin__listwatch_doubt(listwatch, failure->is_rv_too_large
+                                      ? KIN__DOUBT_REPEAT
+                                      : KIN__DOUBT_UNAVAILABLE);
+  if (listwatch->list.fell_back_to_current) {
     return false;
   }
-  listwatch->fell_back_to_current = true;
+  listwatch->list.fell_back_to_current = true;
   kin__listwatch_restart_consistent_list(listwatch, actions);
   return true;
 }
@@ -183,7 +191,7 @@ static bool list_falls_back(kin__listwatch *listwatch,
 static void on_list_failed(kin__listwatch *listwatch,
                            const kin__failure *failure, uint64_t now_ms,
                            kin__listwatch_actions *actions) {
-  if (listwatch->is_list_only) {
+  if (kin__listwatch_is(listwatch, KIN__LIST_ONCE)) {
     kin__listwatch_on_only_list_failed(listwatch, failure, now_ms, actions);
     return;
   }
@@ -191,7 +199,7 @@ static void on_list_failed(kin__listwatch *listwatch,
     kin__listwatch_count_failure(listwatch, now_ms, actions);
     return;
   }
-  kin__buf_reset(&listwatch->token, 0);
+  kin__buf_reset(&listwatch->list.token, 0);
   actions->drop_stage = true;
   kin__listwatch_fail_and_wait(listwatch, failure, KIN__LISTWATCH_LISTING,
                                now_ms, actions);
@@ -200,23 +208,27 @@ static void on_list_failed(kin__listwatch *listwatch,
 /* The state after a watch; called once for each. A silent watch proves nothing
  * about the position, so the position is verified. Without a position only a
  * list shows deletions between two watches. */
-static kin__listwatch_state after_watch(kin__listwatch *listwatch) {
-  if (listwatch->verify.is_open) {
-    return kin__listwatch_after_short_watch(listwatch);
+static kin__listwatch_state after_watch(kin__listwatch *listwatch,
+                                        uint64_t now_ms,
+                                        kin__listwatch_actions *actions) {
+  if (kin__listwatch_is_verifying(listwatch)) {
+    return kin__listwatch_after_short_watch(listwatch, now_ms, actions);
   }
-  if (listwatch->is_unversioned) {
+  if (listwatch->position.is_unversioned) {
     return KIN__LISTWATCH_LISTING;
   }
-  return listwatch->saw_anything ? KIN__LISTWATCH_OPENING
-                                 : KIN__LISTWATCH_VERIFYING;
+  return kin__listwatch_watching(listwatch)->saw_anything
+             ? KIN__LISTWATCH_OPENING
+             : KIN__LISTWATCH_VERIFYING;
 }
 
 static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
                   kin__listwatch_actions *actions) {
-  if (listwatch->is_unversioned) {
+  if (listwatch->position.is_unversioned) {
     kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
-    kin__listwatch_enter(listwatch, after_watch(listwatch), now_ms, actions);
+    kin__listwatch_enter(listwatch, after_watch(listwatch, now_ms, actions),
+                         now_ms, actions);
   }
 }
 
@@ -225,15 +237,15 @@ static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
 static void on_watch_broke(kin__listwatch *listwatch,
                            const kin__failure *failure, bool is_said,
                            uint64_t now_ms, kin__listwatch_actions *actions) {
-  if (kin__listwatch_loses_position(listwatch, failure)) {
+  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
-  bool was_dropped =
-      !is_said && failure->error_class != KIN_CLASS_MEMORY &&
-      now_ms - listwatch->watch_began_ms >= KIN__VERY_SHORT_WATCH_MS;
+  uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
+  bool was_dropped = !is_said && failure->error_class != KIN_CLASS_MEMORY &&
+                     age_ms >= KIN__VERY_SHORT_WATCH_MS;
   if (!was_dropped) {
-    kin__listwatch_state after = after_watch(listwatch);
+    kin__listwatch_state after = after_watch(listwatch, now_ms, actions);
     if (failure->status == 404 && after == KIN__LISTWATCH_OPENING) {
       after = KIN__LISTWATCH_VERIFYING;
     }
@@ -250,7 +262,7 @@ static void on_watch_broke(kin__listwatch *listwatch,
  * (404). */
 static kin__listwatch_state after_opening(const kin__listwatch *listwatch,
                                           const kin__failure *failure) {
-  if (listwatch->is_unversioned) {
+  if (listwatch->position.is_unversioned) {
     return KIN__LISTWATCH_LISTING;
   }
   bool is_in_doubt =
@@ -266,7 +278,7 @@ static void on_request_failed(kin__listwatch *listwatch,
       kin__listwatch_verify_list_failed(listwatch, failure, now_ms, actions)) {
     return;
   }
-  if (kin__listwatch_loses_position(listwatch, failure)) {
+  if (kin__listwatch_loses_position(listwatch, failure, actions)) {
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return;
   }
@@ -278,7 +290,7 @@ static void on_failed(kin__listwatch *listwatch, const kin__failure *failure,
                       uint64_t now_ms, kin__listwatch_actions *actions) {
   bool is_request = listwatch->state == KIN__LISTWATCH_OPENING ||
                     listwatch->state == KIN__LISTWATCH_WATCHING;
-  if (listwatch->is_watch_only && is_request) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY) && is_request) {
     kin__listwatch_on_only_watch_failed(listwatch, failure, now_ms, actions);
     return;
   }
@@ -290,7 +302,7 @@ static void on_failed(kin__listwatch *listwatch, const kin__failure *failure,
     kin__listwatch_on_stream_failed(listwatch, failure, now_ms, actions);
     break;
   case KIN__LISTWATCH_APPLYING:
-    listwatch->is_stream_open = false;
+    kin__listwatch_applying(listwatch)->is_stream_open = false;
     break;
   case KIN__LISTWATCH_WATCHING:
     actions->stop_timer = true;
@@ -309,7 +321,6 @@ static void on_apply_failed(kin__listwatch *listwatch,
                             const kin__failure *failure, uint64_t now_ms,
                             kin__listwatch_actions *actions) {
   if (listwatch->state == KIN__LISTWATCH_APPLYING) {
-    listwatch->is_stream_open = false;
     actions->cancel_request = true;
     actions->drop_stage = true;
     kin__listwatch_fail_and_wait(listwatch, failure, KIN__LISTWATCH_LISTING,
@@ -331,7 +342,7 @@ static void on_error_event(kin__listwatch *listwatch,
   }
   actions->cancel_request = true;
   actions->stop_timer = true;
-  if (listwatch->is_watch_only) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_failed(listwatch, failure, now_ms, actions);
   } else if (!kin__listwatch_retries_internal_error(listwatch, failure, now_ms,
                                                     actions)) {
@@ -348,20 +359,22 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
     return;
   }
   if (listwatch->state == KIN__LISTWATCH_APPLYING) {
-    listwatch->is_stream_open = false;
+    kin__listwatch_applying(listwatch)->is_stream_open = false;
     return;
   }
   if (listwatch->state != KIN__LISTWATCH_WATCHING) {
     return;
   }
+  uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
   actions->stop_timer = true;
-  if (listwatch->is_watch_only) {
+  if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
   } else if (kin__listwatch_proves_verify(listwatch, quiet_ms, now_ms)) {
-    kin__listwatch_end_verify(listwatch, 0);
+    kin__listwatch_end_verify(listwatch, 0, actions);
     kin__listwatch_to_opening(listwatch, now_ms, actions);
-  } else if (now_ms - listwatch->watch_began_ms < KIN__VERY_SHORT_WATCH_MS) {
-    kin__listwatch_to_waiting(listwatch, after_watch(listwatch),
+  } else if (age_ms < KIN__VERY_SHORT_WATCH_MS) {
+    kin__listwatch_to_waiting(listwatch,
+                              after_watch(listwatch, now_ms, actions),
                               kin__listwatch_next_delay_ms(
                                   listwatch, KIN__BACKOFF_ORDINARY, -1, now_ms),
                               actions);
@@ -373,13 +386,14 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
 static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
                      kin__listwatch_actions *actions) {
   if (listwatch->state == KIN__LISTWATCH_WAITING) {
-    kin__listwatch_enter(listwatch, listwatch->after_wait, now_ms, actions);
+    kin__listwatch_enter(listwatch, kin__listwatch_waiting(listwatch)->after,
+                         now_ms, actions);
   } else if (listwatch->state == KIN__LISTWATCH_STREAMING) {
     kin__listwatch_on_stream_timer(listwatch, now_ms, actions);
   } else if (listwatch->state == KIN__LISTWATCH_WATCHING) {
     /* The server did not end the watch at its timeout (RW-15). */
     actions->cancel_request = true;
-    if (listwatch->is_watch_only) {
+    if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
       kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
     } else {
       go_on(listwatch, now_ms, actions);
@@ -388,14 +402,16 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
 }
 
 /* The owner dropped its objects, so a list that may be old is not allowed. */
-static void on_forget(kin__listwatch *listwatch) {
-  if (listwatch->state != KIN__LISTWATCH_WAITING || listwatch->is_watch_only) {
+static void on_forget(kin__listwatch *listwatch,
+                      kin__listwatch_actions *actions) {
+  if (listwatch->state != KIN__LISTWATCH_WAITING ||
+      kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
     return;
   }
-  kin__listwatch_end_verify(listwatch, KIN_EGONE);
-  kin__listwatch_copy_version(listwatch->version, "");
-  listwatch->version_unavailable = true;
-  listwatch->after_wait = KIN__LISTWATCH_LISTING;
+  kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
+  kin__listwatch_copy_version(listwatch->position.version, "");
+  kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
+  kin__listwatch_waiting(listwatch)->after = KIN__LISTWATCH_LISTING;
 }
 
 static void on_stop(kin__listwatch *listwatch,
@@ -403,9 +419,8 @@ static void on_stop(kin__listwatch *listwatch,
   if (listwatch->state == KIN__LISTWATCH_STOPPED) {
     return;
   }
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
-  kin__listwatch_end_verify(listwatch, KIN_ECLOSED);
-  kin__buf_reset(&listwatch->token, 0);
+  kin__listwatch_to_stopped(listwatch);
+  kin__listwatch_end_verify(listwatch, KIN_ECLOSED, actions);
   actions->cancel_request = true;
   actions->stop_timer = true;
   actions->drop_stage = true;
@@ -419,10 +434,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
   switch (input->type) {
   case KIN__INPUT_START:
     if (listwatch->state == KIN__LISTWATCH_IDLE) {
-      kin__listwatch_enter(listwatch,
-                           listwatch->is_watch_only ? KIN__LISTWATCH_OPENING
-                                                    : KIN__LISTWATCH_LISTING,
-                           now_ms, actions);
+      kin__listwatch_leave_idle(listwatch, now_ms, actions);
     }
     break;
   case KIN__INPUT_STOP:
@@ -465,7 +477,7 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     kin__listwatch_on_verify(listwatch, input->version, now_ms, actions);
     break;
   case KIN__INPUT_FORGET:
-    on_forget(listwatch);
+    on_forget(listwatch, actions);
     break;
   case KIN__INPUT_RETRY_AFTER:
     if (listwatch->state == KIN__LISTWATCH_WAITING) {
@@ -474,24 +486,32 @@ void kin__listwatch_step(kin__listwatch *listwatch,
       actions->timer_ms = input->delay_ms;
     }
     break;
+  case KIN__INPUT_REACHED:
+    if (kin__listwatch_has_reached(listwatch)) {
+      kin__listwatch_end_verify(listwatch, 0, actions);
+    }
+    break;
+  case KIN__INPUT_TYPES:
+    break;
   }
-  kin__listwatch_tell_lost_verify(listwatch, now_ms, actions);
-  if (actions->request != KIN__REQUEST_NONE) {
-    listwatch->is_granted = false;
+  if (actions->request.kind != KIN__REQUEST_NONE) {
+    listwatch->retries.was_granted = false;
+    actions->request.is_retry = listwatch->retries.failures > 0;
   }
 }
 
-void kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
+bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version) {
-  listwatch->saw_anything = true;
-  if (listwatch->state == KIN__LISTWATCH_STREAMING) {
-    return; /* WL-05 */
+  if (listwatch->state != KIN__LISTWATCH_WATCHING) {
+    kin__listwatch_heard(listwatch, KIN__NEWS_BYTES);
+    return false; /* WL-05 */
   }
-  if (type != KIN__DECODED_ADDED) {
-    listwatch->version_is_ordered = true;
+  kin__watching *watching = &listwatch->in.watching;
+  watching->saw_anything = true;
+  watching->is_ordered |= type != KIN__DECODED_ADDED;
+  if (watching->is_ordered && version.length > 0) {
+    set_version(listwatch->position.version, version);
+    return kin__listwatch_has_reached(listwatch);
   }
-  if (listwatch->version_is_ordered && version.length > 0) {
-    set_version(listwatch->version, version);
-    kin__listwatch_check_verify(listwatch);
-  }
+  return false;
 }

@@ -6,16 +6,14 @@
 #include <stdint.h>
 
 #include <kin/allocator.h>
-#include <kin/informer.h>
-#include <kin/metrics.h>
 #include <kin/str.h>
 
-#include "base/buf.h"
 #include "base/random.h"
 #include "decode/sink.h"
-#include "listwatch/backoff.h"
+#include "listwatch/actions.h"
 #include "listwatch/failure.h"
-#include "listwatch/retry_deadline.h"
+#include "listwatch/machine.h"
+#include "listwatch/options.h"
 
 /* The list-and-watch protocol of one scope, without I/O. Inputs and the time go
  * in, actions come out, and the driver (a feed) carries the actions out. At any
@@ -38,9 +36,9 @@
  * STREAMING, APPLYING leads to WATCHING on the same response, if that response
  * is still open.
  *
- * A failure enters WAITING. The timer leaves WAITING to `after_wait`: to
- * LISTING if the position is lost, else to the state of the failure. STOPPED is
- * entered from everywhere and never left.
+ * A failure enters WAITING. The timer leaves WAITING to the state that the
+ * failure chose: to LISTING if the position is lost, else to the state of the
+ * failure. STOPPED is entered from everywhere and never left.
  *
  * The position is the last resourceVersion. Only a lost position makes a new
  * list. The position is lost by: 410 on a watch (response or event), a version
@@ -61,30 +59,18 @@
  * older than the position, VERIFYING goes to LISTING at once. If the server
  * does not know the target, VERIFYING is entered again for the position alone.
  *
- * A watch-only machine (kin__listwatch_watch_only) gets its first version from
- * its owner and makes no list. It goes from IDLE to OPENING and resumes after
- * every end and failure, at least a second after the last watch began. It is
- * STOPPED by failures that a retry cannot mend: 401 and 403 to the request; 410
- * or an event without a place in the order of versions on an open watch.
+ * A machine of mode KIN__WATCH_ONLY gets its first version from its owner and
+ * makes no list. It goes from IDLE to OPENING and resumes after every end and
+ * failure, at least a second after the last watch began. It is STOPPED by
+ * failures that a retry cannot mend: 401 and 403 to the request; 410 or an
+ * event without a place in the order of versions on an open watch.
  *
- * A list-only machine (kin__listwatch_list_only) goes from LISTING to APPLYING
- * with each page, and back to LISTING for the next page. It is STOPPED by the
- * last page, and by a failure that it may not retry. */
-typedef enum kin__listwatch_state {
-  KIN__LISTWATCH_IDLE = 0,  /* not started; no request, no timer */
-  KIN__LISTWATCH_LISTING,   /* a page is requested; the stage fills */
-  KIN__LISTWATCH_STREAMING, /* a watch that begins with the present objects is
-                             * requested; the stage fills; timer: progress */
-  KIN__LISTWATCH_APPLYING,  /* the stage is complete and being applied; no
-                             * timer; no request, or the held stream */
-  KIN__LISTWATCH_OPENING,   /* a watch is requested; timer: none */
-  KIN__LISTWATCH_WATCHING,  /* the head was 200; timer: the watch's deadline */
-  KIN__LISTWATCH_VERIFYING, /* one item is listed: at the last version, because
-                             * a watch ended silent; or at the target of an open
-                             * verify */
-  KIN__LISTWATCH_WAITING,   /* no request; timer: the backoff */
-  KIN__LISTWATCH_STOPPED    /* no request, no timer */
-} kin__listwatch_state;
+ * A machine of mode KIN__LIST_ONCE goes from LISTING to APPLYING with each page,
+ * and back to LISTING for the next page. It is STOPPED by the last page, and by
+ * a failure that it may not retry.
+ *
+ * The machine's data is in machine.h. Other rooms do not touch it: they use the
+ * functions below. */
 
 typedef enum kin__listwatch_input_type {
   KIN__INPUT_START,
@@ -104,7 +90,9 @@ typedef enum kin__listwatch_input_type {
   KIN__INPUT_VERIFY,  /* find out whether the watch is up to `version`; "": the
                        * newest version */
   KIN__INPUT_FORGET,  /* in WAITING: make a consistent list next */
-  KIN__INPUT_RETRY_AFTER /* the program answered a failure: delay_ms */
+  KIN__INPUT_RETRY_AFTER, /* the program answered a failure: delay_ms */
+  KIN__INPUT_REACHED,     /* kin__listwatch_saw has returned true */
+  KIN__INPUT_TYPES
 } kin__listwatch_input_type;
 
 typedef struct kin__listwatch_input {
@@ -118,183 +106,13 @@ typedef struct kin__listwatch_input {
                         * since its head */
 } kin__listwatch_input;
 
-typedef enum kin__listwatch_request {
-  KIN__REQUEST_NONE = 0,
-  KIN__REQUEST_LIST,
-  KIN__REQUEST_WATCH,
-  KIN__REQUEST_VERIFY,
-  KIN__REQUEST_PROOF, /* an empty list, see verify.c */
-  KIN__REQUEST_STREAM /* a watch with sendInitialEvents; becomes WATCH */
-} kin__listwatch_request;
-
-/* The driver does these in this order, but continue_request and the new request
- * come last. Strings belong to the machine and are valid until the next
- * step. */
-typedef struct kin__listwatch_actions {
-  bool cancel_request; /* if one is still open */
-  bool stop_timer;
-  bool drop_stage;
-  bool hold_request; /* stop reading the stream */
-  bool apply_stage;
-  bool continue_request; /* read on; the stream is a watch now */
-  kin__listwatch_request request;
-  const char *version; /* resourceVersion of the request */
-  const char *version_match;
-  const char *token;
-  uint32_t limit;
-  uint32_t timeout_s;
-  bool start_timer;
-  uint64_t timer_ms; /* from now */
-  bool report;       /* report `input.failure` to the program */
-  bool lost_verify;  /* report in its place that a verify lost the position */
-  uint64_t retry_in_ms;
-  bool gave_up_stream; /* report a stream that was silent for `silent_ms` */
-  bool had_events;     /* of that stream: it had sent bytes before */
-  uint64_t silent_ms;
-  bool is_endless; /* of that stream: not silent, but without progress for so
-                    * long */
-  bool ended; /* the machine has stopped by itself; `input.failure` says why,
-               * NULL at the end of a single watch */
-} kin__listwatch_actions;
-
-#define KIN__VERSION_SIZE 64u
-/* Size of a continue token with its NUL; equal to the list decoder's limit. */
-#define KIN__TOKEN_SIZE ((16u << 10) + 1)
-
-/* A KIN__INPUT_VERIFY that is under way, or whose verdict is not taken yet. */
-typedef struct kin__verify {
-  bool is_open;                   /* no verdict yet */
-  char target[KIN__VERSION_SIZE]; /* "" until it is found */
-  uint32_t watches;               /* short ones that did not come to the
-                                   * target */
-  bool is_proving;                /* VERIFYING requests the PROOF */
-  bool is_same_server;            /* the short watch is on proof_connection */
-  uint64_t proof_connection;      /* whose server has reached the target; 0:
-                                   * none */
-  bool is_lost;                   /* the verify lost the position; not reported
-                                   * yet */
-  bool went_back;   /* is_lost: the target is before the position */
-  bool has_verdict; /* taken by kin__listwatch_take_verdict */
-  int verdict;      /* 0, KIN_EGONE, KIN_ECLOSED, or a failure's code */
-} kin__verify;
-
-/* Options of a list-only machine. */
-typedef struct kin__list_once {
-  const char *version; /* shorter than KIN__VERSION_SIZE */
-  const char *version_match;
-  bool is_whole;           /* the owner wants the whole stage or nothing */
-  bool falls_back_to_full; /* PG-03; only with is_whole */
-  uint32_t max_retries;    /* of one page, in a row */
-} kin__list_once;
-
-typedef struct kin__listwatch {
-  kin__listwatch_state state;
-  kin__listwatch_state after_wait; /* LISTING, OPENING or VERIFYING */
-  kin__random *random;
-  kin__backoff backoffs[KIN__BACKOFF_KINDS];
-  kin__retry_deadline internal_errors;
-  uint32_t page_size; /* 0: by RL-02; UINT32_MAX: unlimited */
-  bool is_watch_only;
-  bool is_single;          /* watch only: one watch, no retry */
-  uint32_t only_timeout_s; /* watch only: of each watch; 0: none */
-  bool is_list_only;
-  kin__list_once once;  /* list only */
-  uint32_t retries;     /* list only: of this page, in a row */
-  bool *stream_refused; /* set once this server refuses streams; NULL: never
-                         * stream */
-  kin_consistency consistency;
-  const char *start_version; /* AT_LEAST: minimum version of the first list */
-
-  char version[KIN__VERSION_SIZE]; /* last seen; "" before the first list */
-  bool version_unavailable;        /* RF-15: the next list is consistent */
-  char lost_version[KIN__VERSION_SIZE]; /* the lost position, until a list is
-                                         * applied; "": none */
-  bool is_unversioned;  /* the last list had no version, so no event's version
-                         * is a position */
-  bool versions_repeat; /* The server's versions have gone back (a restored
-                         * backup), so one version may come twice. Until the
-                         * next list is applied, an equal uid and version do not
-                         * prove an equal object. */
-  bool is_paginated;    /* RL-03: the watch cache does not serve version 0 */
-
-  /* The list under way. */
-  char list_version[KIN__VERSION_SIZE];  /* as requested */
-  const char *list_match;                /* its resourceVersionMatch; static, or
-                                          * "" */
-  char found_version[KIN__VERSION_SIZE]; /* of its first page (PG-02) */
-  kin__buf token;
-  uint32_t list_limit;
-  uint32_t pages;
-  bool fell_back_to_full;    /* PG-03 */
-  bool fell_back_to_current; /* RL-05, WL-07 */
-  uint32_t streams_given_up; /* since the last complete list */
-  bool has_given_up_streams; /* for the machine's life */
-  uint32_t idle_ticks;       /* STREAMING: timer ticks in a row without
-                              * progress */
-  uint32_t silent_ticks;     /* STREAMING: timer ticks in a row without a
-                              * byte */
-  bool had_events;           /* STREAMING: bytes came before the last tick */
-  bool saw_whole;            /* STREAMING: a whole event since the last tick */
-  bool saw_new;              /* STREAMING: a new key since the last tick */
-  uint64_t heard_ms;         /* STREAMING: last tick with bytes, or the head */
-  uint64_t progress_ms; /* STREAMING: last tick with progress, or the head */
-  bool is_stream_open;  /* APPLYING: the stream has not ended */
-
-  bool is_granted; /* the last request was answered with 200 */
-  bool has_listed;
-  uint64_t listed_ms; /* when the last list was applied */
-  bool has_held;      /* a watch stayed open for a second since then */
-  uint64_t watching_since_ms;
-
-  /* The open watch, or the last one. */
-  uint64_t watch_began_ms;
-  uint32_t
-      watch_timeout_s; /* CN-02: random, so that watches do not end together */
-  bool saw_anything;   /* an event or a bookmark */
-  bool version_is_ordered; /* RW-09: every event advances the version */
-
-  kin__verify verify;
-  bool is_verify_lost; /* a verify lost the position; no list since */
-
-  uint32_t failures; /* in a row */
-  uint64_t failing_since_ms;
-  uint64_t lost_positions[KIN_RELIST_REASONS];
-} kin__listwatch;
-
-/* Allocates nothing. `random` and the allocator must outlive the machine. */
+/* Allocates nothing. `options` is copied. `random` and the allocator must
+ * outlive the machine. */
 void kin__listwatch_init(kin__listwatch *listwatch,
+                         const kin__listwatch_options *options,
                          const kin_allocator *allocator, kin__random *random,
-                         uint32_t page_size, uint64_t now_ms);
+                         uint64_t now_ms);
 void kin__listwatch_finish(kin__listwatch *listwatch);
-
-/* Before the start: lists come as watches, unless `*refused` says that the
- * server refuses streams. `refused` must outlive the machine, which also sets
- * it. */
-void kin__listwatch_use_streams(kin__listwatch *listwatch, bool *refused);
-
-/* Before the start. AT_LEAST: the first list is not older than `start_version`
- * (not "", not "0"; kept), or the newest one if the server does not know that
- * version yet. MOST_RECENT: every list is the newest one. */
-void kin__listwatch_use_consistency(kin__listwatch *listwatch,
-                                    kin_consistency consistency,
-                                    const char *start_version);
-
-/* Before the start. A watch that ends with an internal error is repeated
- * without a wait for `max_ms`; then the position is lost. 0: repeated with
- * waits, without end. */
-void kin__listwatch_retry_internal_errors(kin__listwatch *listwatch,
-                                          uint64_t max_ms);
-
-/* Before the start: makes the machine watch only, after `version` (shorter than
- * KIN__VERSION_SIZE, not "" or "0"). `timeout_s` is the requested length of
- * each watch, 0 for none. `is_single`: the first end or failure is the last. */
-void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
-                               uint32_t timeout_s, bool is_single);
-
-/* Before the start: makes the machine list only, once, in pages of page_size
- * (0: 500). The strings of `list` must outlive the machine. */
-void kin__listwatch_list_only(kin__listwatch *listwatch,
-                              const kin__list_once *list);
 
 /* The one way in for inputs. An input that does not fit the state (a late
  * answer to a given-up request) changes nothing and gives no action. */
@@ -304,17 +122,116 @@ void kin__listwatch_step(kin__listwatch *listwatch,
 
 /* A watch event was accepted, or a bookmark (type 0): advances the position
  * (RF-13, RW-09, RW-11). A version of KIN__VERSION_SIZE bytes or more is
- * ignored. */
-void kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
+ * ignored. True if an open verify has come to its target: KIN__INPUT_REACHED is
+ * the next input.
+ *
+ * This function and the next are no inputs of kin__listwatch_step, because they
+ * are called for each event and change no state: they only note what has come,
+ * so they have no actions. */
+bool kin__listwatch_saw(kin__listwatch *listwatch, kin__decoded_type type,
                         kin_str version);
 
-/* In STREAMING: a whole event came, or a bookmark that is not the end.
- * `is_new`: this stream has not brought the event's key before. */
-void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new);
+/* In STREAMING: news of the list. */
+void kin__listwatch_heard(kin__listwatch *listwatch, kin__stream_news news);
 
-/* After each step and each kin__listwatch_saw: true once when a verify has its
- * verdict. */
-bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code);
+/* --- What the machine knows ----------------------------------------------- */
+
+static inline kin__listwatch_mode
+kin__listwatch_mode_of(const kin__listwatch *listwatch) {
+  return listwatch->options.mode;
+}
+
+static inline kin__listwatch_state
+kin__listwatch_state_of(const kin__listwatch *listwatch) {
+  return listwatch->state;
+}
+
+/* The position: the last version seen, "" before the first list. */
+static inline const char *
+kin__listwatch_version(const kin__listwatch *listwatch) {
+  return listwatch->position.version;
+}
+
+/* Version of the complete list in APPLYING, and of the last list after that. */
+static inline const char *
+kin__listwatch_list_version(const kin__listwatch *listwatch) {
+  return listwatch->list.found;
+}
+
+/* RF-15: the server does not have the position, or lists have no version. So
+ * the next list is a consistent one. */
+static inline bool
+kin__listwatch_is_unavailable(const kin__listwatch *listwatch) {
+  return listwatch->position.doubt != KIN__DOUBT_NONE;
+}
+
+/* The server's versions have gone back (a restored backup), so one version may
+ * come twice. Until the next list is applied, an equal uid and version do not
+ * prove an equal object. */
+static inline bool
+kin__listwatch_versions_repeat(const kin__listwatch *listwatch) {
+  return listwatch->position.doubt == KIN__DOUBT_REPEAT;
+}
+
+/* Failures in a row. */
+static inline uint32_t
+kin__listwatch_failures(const kin__listwatch *listwatch) {
+  return listwatch->retries.failures;
+}
+
+/* Time since the first failure of the row; 0: no failure. */
+static inline uint64_t
+kin__listwatch_failing_ms(const kin__listwatch *listwatch, uint64_t now_ms) {
+  return listwatch->retries.failures > 0
+             ? now_ms - listwatch->retries.failing_since_ms
+             : 0;
+}
+
+/* How often a position was lost, by kin_relist_reason. */
+static inline const uint64_t *
+kin__listwatch_lost_positions(const kin__listwatch *listwatch) {
+  return listwatch->lost_positions;
+}
+
+/* A verify lost the position, and no list has been applied since. */
+static inline bool
+kin__listwatch_has_lost_verify(const kin__listwatch *listwatch) {
+  return listwatch->position.lost_by == KIN_RELIST_VERIFY;
+}
+
+/* Whether KIN__INPUT_VERIFY would begin a verify now. */
+static inline bool kin__listwatch_can_verify(const kin__listwatch *listwatch) {
+  return listwatch->state == KIN__LISTWATCH_WATCHING &&
+         listwatch->verify.phase == KIN__VERIFY_NONE &&
+         listwatch->options.mode != KIN__WATCH_ONLY;
+}
+
+/* Whether the server is known to refuse lists that come as watches. */
+static inline bool
+kin__listwatch_is_stream_refused(const kin__listwatch *listwatch) {
+  const kin__listwatch_options *options = &listwatch->options;
+  return options->mode == KIN__LIST_AND_WATCH &&
+         options->list_and_watch.stream_refused != NULL &&
+         *options->list_and_watch.stream_refused;
+}
+
+/* Whether the page that is requested, or will be next, is a later one of its
+ * list. */
+static inline bool
+kin__listwatch_is_later_page(const kin__listwatch *listwatch) {
+  return listwatch->list.token.length > 0;
+}
+
+/* RL-03: a list has come in pages although it could have come from the server's
+ * cache. KIN__LIST_ONCE: the list has come in pages. */
+static inline bool
+kin__listwatch_is_paginated(const kin__listwatch *listwatch) {
+  return listwatch->past.is_paginated;
+}
+
+/* Whether a list has been applied, and the next one has neither begun nor is
+ * waited for. */
+bool kin__listwatch_is_between_lists(const kin__listwatch *listwatch);
 
 /* Whether the table of transitions allows a change. */
 bool kin__listwatch_may(kin__listwatch_state from, kin__listwatch_state to);

@@ -2,6 +2,8 @@
 #ifndef KIN_LISTWATCH_LISTWATCH_CORE_H
 #define KIN_LISTWATCH_LISTWATCH_CORE_H
 
+#include <assert.h>
+
 #include "listwatch/listwatch.h"
 
 /* Shared by the files of the state machine. listwatch.c has the inputs;
@@ -19,19 +21,65 @@
 /* After this many failed streams an ordinary list follows. */
 #define KIN__STREAM_TRIES 2u
 
+static inline bool kin__listwatch_is(const kin__listwatch *listwatch,
+                                     kin__listwatch_mode mode) {
+  return listwatch->options.mode == mode;
+}
+
+/* Data of the present state, which must be this one. */
+static inline kin__streaming *
+kin__listwatch_streaming(kin__listwatch *listwatch) {
+  assert(listwatch->state == KIN__LISTWATCH_STREAMING);
+  return &listwatch->in.streaming;
+}
+
+static inline kin__applying *
+kin__listwatch_applying(kin__listwatch *listwatch) {
+  assert(listwatch->state == KIN__LISTWATCH_APPLYING);
+  return &listwatch->in.applying;
+}
+
+static inline kin__opening *kin__listwatch_opening(kin__listwatch *listwatch) {
+  assert(listwatch->state == KIN__LISTWATCH_OPENING);
+  return &listwatch->in.opening;
+}
+
+static inline kin__watching *
+kin__listwatch_watching(kin__listwatch *listwatch) {
+  assert(listwatch->state == KIN__LISTWATCH_WATCHING);
+  return &listwatch->in.watching;
+}
+
+static inline kin__waiting *kin__listwatch_waiting(kin__listwatch *listwatch) {
+  assert(listwatch->state == KIN__LISTWATCH_WAITING);
+  return &listwatch->in.waiting;
+}
+
+/* Whether a verify is open. */
+static inline bool
+kin__listwatch_is_verifying(const kin__listwatch *listwatch) {
+  return listwatch->verify.phase != KIN__VERIFY_NONE;
+}
+
+static inline bool kin__listwatch_has_listed(const kin__listwatch *listwatch) {
+  return listwatch->past.applied_ms != UINT64_MAX;
+}
+
 void kin__listwatch_copy_version(char to[KIN__VERSION_SIZE], const char *from);
-void kin__listwatch_to_state(kin__listwatch *listwatch,
-                             kin__listwatch_state state);
 void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms);
 
 /* True for "" and "0", which are no position. */
 bool kin__listwatch_is_any_version(const char *version);
+/* Doubts versions at least so much. */
+void kin__listwatch_doubt(kin__listwatch *listwatch, kin__version_doubt doubt);
 /* Records the loss. An open verify ends with KIN_EGONE. */
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin_relist_reason reason);
+                                  kin_relist_reason reason,
+                                  kin__listwatch_actions *actions);
 /* Whether the failure loses the position; if so, records the loss. */
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure);
+                                   const kin__failure *failure,
+                                   kin__listwatch_actions *actions);
 /* The found list is not newer than the lost position, and not a consistent one,
  * so a consistent list has to follow. */
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
@@ -51,6 +99,14 @@ void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
 void kin__listwatch_list_again(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 
+/* The ways into each state. No other function changes the state, and each makes
+ * the data of its state. */
+
+/* Makes the list under way a new one. It counts as the same one again in this:
+ * it falls back to a consistent list at most once. Strings are static or the
+ * options'. */
+void kin__listwatch_begin_list(kin__listwatch *listwatch, const char *version,
+                               const char *match, uint32_t limit);
 /* To LISTING: the first page of a new list; of the same list again; of the same
  * list as a consistent one; the next page. */
 void kin__listwatch_to_listing(kin__listwatch *listwatch,
@@ -63,10 +119,19 @@ void kin__listwatch_request_page(kin__listwatch *listwatch,
                                  kin__listwatch_actions *actions);
 void kin__listwatch_to_streaming(kin__listwatch *listwatch, uint64_t now_ms,
                                  kin__listwatch_actions *actions);
+void kin__listwatch_to_applying(kin__listwatch *listwatch,
+                                const kin__applying *applying,
+                                kin__listwatch_actions *actions);
 void kin__listwatch_to_opening(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 void kin__listwatch_to_waiting(kin__listwatch *listwatch,
                                kin__listwatch_state after, uint64_t delay_ms,
+                               kin__listwatch_actions *actions);
+void kin__listwatch_to_watching(kin__listwatch *listwatch,
+                                const kin__watching *watching);
+void kin__listwatch_to_stopped(kin__listwatch *listwatch);
+/* To the first state of the machine's mode. */
+void kin__listwatch_leave_idle(kin__listwatch *listwatch, uint64_t now_ms,
                                kin__listwatch_actions *actions);
 /* To LISTING (or STREAMING in its place), VERIFYING or OPENING. */
 void kin__listwatch_enter(kin__listwatch *listwatch, kin__listwatch_state state,
@@ -80,6 +145,7 @@ uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       int64_t retry_after_s, uint64_t now_ms);
 /* Whether no answer came from the server. */
 bool kin__listwatch_is_unreached(const kin__failure *failure);
+/* Counts a failure to report, at most one in a step. */
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
                                   kin__listwatch_actions *actions);
 /* Counts the failure and waits for the next step of the backoff. */
@@ -110,23 +176,22 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
                                        const kin__failure *failure,
                                        uint64_t now_ms,
                                        kin__listwatch_actions *actions);
-/* The position has moved and may have reached the target. */
-void kin__listwatch_check_verify(kin__listwatch *listwatch);
-/* A watch was granted. */
-void kin__listwatch_on_short_head(kin__listwatch *listwatch,
-                                  uint64_t connection);
+/* Whether the position has come to the target of an open verify. */
+bool kin__listwatch_has_reached(const kin__listwatch *listwatch);
+/* A watch is granted. Whether it is on the connection of the proof. */
+bool kin__listwatch_take_proof_connection(kin__listwatch *listwatch,
+                                          uint64_t connection);
 /* A watch ended in good order. Returns whether its end answers an open
  * verify. */
 bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
                                   uint64_t now_ms);
 /* A watch ended while the verify is open. Returns the next state. */
 kin__listwatch_state
-kin__listwatch_after_short_watch(kin__listwatch *listwatch);
-/* At the end of a step: reports a position that the verify has lost. */
-void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
-                                     kin__listwatch_actions *actions);
+kin__listwatch_after_short_watch(kin__listwatch *listwatch, uint64_t now_ms,
+                                 kin__listwatch_actions *actions);
 /* Gives an open verify its verdict. */
-void kin__listwatch_end_verify(kin__listwatch *listwatch, int code);
+void kin__listwatch_end_verify(kin__listwatch *listwatch, int code,
+                               kin__listwatch_actions *actions);
 
 /* Inputs of a watch-only machine. */
 void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,
@@ -137,6 +202,9 @@ void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions);
 
+/* LIST_ONCE: IDLE to LISTING, the first page. */
+void kin__listwatch_begin_only_list(kin__listwatch *listwatch,
+                                    kin__listwatch_actions *actions);
 /* Inputs of a list-only machine. */
 void kin__listwatch_on_only_page(kin__listwatch *listwatch,
                                  const kin__listwatch_input *input,

@@ -36,41 +36,50 @@ static kin_relist_reason lost_reason(const kin__failure *failure) {
                                                           : KIN_RELIST_REASONS;
 }
 
+void kin__listwatch_doubt(kin__listwatch *listwatch, kin__version_doubt doubt) {
+  if (listwatch->position.doubt < doubt) {
+    listwatch->position.doubt = doubt;
+  }
+}
+
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
-                                  kin_relist_reason reason) {
-  kin__listwatch_copy_version(listwatch->lost_version, listwatch->version);
+                                  kin_relist_reason reason,
+                                  kin__listwatch_actions *actions) {
+  kin__position *position = &listwatch->position;
+  kin__listwatch_copy_version(position->lost, position->version);
+  position->lost_by = reason;
   listwatch->lost_positions[reason]++;
-  kin__listwatch_end_verify(listwatch, KIN_EGONE);
+  kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
 }
 
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
-                                   const kin__failure *failure) {
+                                   const kin__failure *failure,
+                                   kin__listwatch_actions *actions) {
   kin_relist_reason reason = lost_reason(failure);
   if (reason == KIN_RELIST_REASONS) {
     return false;
   }
   if (reason == KIN_RELIST_TOO_LARGE) {
-    listwatch->version_unavailable = true;
-    listwatch->versions_repeat = true;
+    kin__listwatch_doubt(listwatch, KIN__DOUBT_REPEAT);
   }
-  kin__listwatch_lose_position(listwatch, reason);
+  kin__listwatch_lose_position(listwatch, reason, actions);
   return true;
 }
 
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch) {
-  return listwatch->lost_version[0] != '\0' &&
-         listwatch->list_version[0] != '\0' &&
-         kin__version_reaches(listwatch->lost_version,
-                              listwatch->found_version);
+  return listwatch->position.lost[0] != '\0' &&
+         listwatch->list.version[0] != '\0' &&
+         kin__version_reaches(listwatch->position.lost, listwatch->list.found);
 }
 
 bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
-  if (listwatch->versions_repeat || listwatch->is_unversioned ||
-      !kin__version_is_before(listwatch->found_version, listwatch->version)) {
+  if (kin__listwatch_versions_repeat(listwatch) ||
+      listwatch->position.is_unversioned ||
+      !kin__version_is_before(listwatch->list.found,
+                              listwatch->position.version)) {
     return false;
   }
-  listwatch->versions_repeat = true;
-  listwatch->version_unavailable = true;
+  kin__listwatch_doubt(listwatch, KIN__DOUBT_REPEAT);
   return true;
 }
 
@@ -80,17 +89,18 @@ bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
  * next one. */
 void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
   if (listwatch->state != KIN__LISTWATCH_WATCHING ||
-      now_ms - listwatch->watching_since_ms < KIN__VERY_SHORT_WATCH_MS) {
+      now_ms - kin__listwatch_watching(listwatch)->since_ms <
+          KIN__VERY_SHORT_WATCH_MS) {
     return;
   }
-  listwatch->has_held = true;
+  listwatch->past.has_held = true;
   kin__listwatch_init_backoffs(listwatch, now_ms);
 }
 
 /* Rest of LIST_DISTANCE_MS since the last list. */
 static uint64_t distance_left_ms(const kin__listwatch *listwatch,
                                  uint64_t now_ms) {
-  uint64_t age_ms = now_ms - listwatch->listed_ms;
+  uint64_t age_ms = now_ms - listwatch->past.applied_ms;
   return age_ms < LIST_DISTANCE_MS ? LIST_DISTANCE_MS - age_ms : 0;
 }
 
@@ -100,7 +110,7 @@ void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
                                   kin__listwatch_actions *actions) {
   uint64_t delay_ms = kin__listwatch_next_delay_ms(
       listwatch, KIN__BACKOFF_LOST, failure->retry_after_s, now_ms);
-  if (listwatch->has_held) {
+  if (listwatch->past.has_held) {
     delay_ms += distance_left_ms(listwatch, now_ms);
   }
   kin__listwatch_count_failure(listwatch, now_ms, actions);

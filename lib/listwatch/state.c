@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch.h"
 
-/* The table of transitions, and the names of the states. */
+/* The table of transitions, and what a state means. */
 
 #define BIT(state) (1u << (state))
 
@@ -40,6 +40,19 @@ static const unsigned transitions[] = {
 
 bool kin__listwatch_may(kin__listwatch_state from, kin__listwatch_state to) {
   return (transitions[from] & BIT(to)) != 0;
+}
+
+bool kin__listwatch_is_between_lists(const kin__listwatch *listwatch) {
+  switch (listwatch->state) {
+  case KIN__LISTWATCH_OPENING:
+  case KIN__LISTWATCH_WATCHING:
+  case KIN__LISTWATCH_VERIFYING:
+    return true;
+  case KIN__LISTWATCH_WAITING:
+    return listwatch->in.waiting.after != KIN__LISTWATCH_LISTING;
+  default:
+    return false;
+  }
 }
 
 const char *kin__listwatch_state_name(kin__listwatch_state state) {

@@ -44,7 +44,7 @@ static bool is_refusal(const kin__failure *failure) {
 
 static void list_instead(kin__listwatch *listwatch,
                          kin__listwatch_actions *actions) {
-  listwatch->streams_given_up = KIN__STREAM_TRIES;
+  listwatch->past.streams_given_up = KIN__STREAM_TRIES;
   kin__listwatch_to_listing(listwatch, actions);
 }
 
@@ -56,59 +56,53 @@ static void await_progress(kin__listwatch_actions *actions) {
 /* The request may have waited for its turn, so the watch begins at its head. */
 void kin__listwatch_on_stream_head(kin__listwatch *listwatch, uint64_t now_ms,
                                    kin__listwatch_actions *actions) {
-  listwatch->idle_ticks = 0;
-  listwatch->silent_ticks = 0;
-  listwatch->had_events = false;
-  listwatch->saw_whole = false;
-  listwatch->saw_new = false;
-  listwatch->heard_ms = now_ms;
-  listwatch->progress_ms = now_ms;
-  listwatch->watch_began_ms = now_ms;
+  kin__streaming *streaming = kin__listwatch_streaming(listwatch);
+  *streaming = (kin__streaming){.began_ms = now_ms,
+                                .timeout_s = streaming->timeout_s,
+                                .news = streaming->news,
+                                .heard_ms = now_ms,
+                                .progress_ms = now_ms};
   await_progress(actions);
+}
+
+static uint64_t deadline_ms_of(const kin__streaming *streaming) {
+  return streaming->began_ms + streaming->timeout_s * UINT64_C(1000) +
+         KIN__WATCH_MARGIN_MS;
 }
 
 /* WL-04. */
 void kin__listwatch_on_stream_complete(kin__listwatch *listwatch,
                                        const char *version, uint64_t now_ms,
                                        kin__listwatch_actions *actions) {
-  kin__listwatch_copy_version(listwatch->found_version, version);
+  kin__listwatch_copy_version(listwatch->list.found, version);
+  actions->stop_timer = true;
   if (kin__listwatch_list_goes_back(listwatch)) {
-    actions->stop_timer = true;
     actions->cancel_request = true;
     kin__listwatch_to_listing(listwatch, actions);
     return;
   }
   if (kin__listwatch_list_brings_nothing(listwatch)) {
-    listwatch->version_unavailable = true;
-    actions->stop_timer = true;
+    kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
     actions->cancel_request = true;
     kin__listwatch_to_streaming(listwatch, now_ms, actions);
     return;
   }
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_APPLYING);
-  listwatch->failures = 0;
-  listwatch->is_stream_open = true;
-  actions->stop_timer = true;
+  const kin__applying applying = {.is_stream_open = true,
+                                  .stream_deadline_ms = deadline_ms_of(
+                                      kin__listwatch_streaming(listwatch))};
+  kin__listwatch_to_applying(listwatch, &applying, actions);
+  listwatch->retries.failures = 0;
   actions->hold_request = true;
-  actions->apply_stage = true;
-}
-
-static uint64_t deadline_ms_of(const kin__listwatch *listwatch) {
-  return listwatch->watch_began_ms +
-         listwatch->watch_timeout_s * UINT64_C(1000) + KIN__WATCH_MARGIN_MS;
 }
 
 /* The same response goes on as a watch. */
 void kin__listwatch_on_stream_applied(kin__listwatch *listwatch,
                                       uint64_t now_ms,
                                       kin__listwatch_actions *actions) {
-  uint64_t deadline_ms = deadline_ms_of(listwatch);
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_WATCHING);
-  listwatch->is_stream_open = false;
-  listwatch->watch_began_ms = now_ms;
-  listwatch->watching_since_ms = now_ms;
-  listwatch->saw_anything = false;
-  listwatch->version_is_ordered = true;
+  uint64_t deadline_ms = kin__listwatch_applying(listwatch)->stream_deadline_ms;
+  kin__listwatch_to_watching(listwatch, &(kin__watching){.began_ms = now_ms,
+                                                         .since_ms = now_ms,
+                                                         .is_ordered = true});
   actions->continue_request = true;
   actions->start_timer = true;
   actions->timer_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
@@ -117,12 +111,12 @@ void kin__listwatch_on_stream_applied(kin__listwatch *listwatch,
 /* WL-06, but only KIN__STREAM_TRIES times. */
 void kin__listwatch_on_stream_ended(kin__listwatch *listwatch, uint64_t now_ms,
                                     kin__listwatch_actions *actions) {
+  const kin__streaming *streaming = kin__listwatch_streaming(listwatch);
+  bool was_empty = now_ms - streaming->began_ms < KIN__VERY_SHORT_WATCH_MS &&
+                   streaming->news == KIN__NEWS_NONE;
   actions->stop_timer = true;
-  bool was_short =
-      now_ms - listwatch->watch_began_ms < KIN__VERY_SHORT_WATCH_MS;
-  listwatch->streams_given_up++;
-  if ((was_short && !listwatch->saw_anything) ||
-      listwatch->streams_given_up >= KIN__STREAM_TRIES) {
+  listwatch->past.streams_given_up++;
+  if (was_empty || listwatch->past.streams_given_up >= KIN__STREAM_TRIES) {
     list_instead(listwatch, actions);
   } else {
     kin__listwatch_to_streaming(listwatch, now_ms, actions);
@@ -136,10 +130,11 @@ static bool falls_back(kin__listwatch *listwatch, const kin__failure *failure,
     return true;
   }
   bool is_version_bad = failure->is_expired || failure->is_rv_too_large;
-  if (is_version_bad && !listwatch->fell_back_to_current) {
-    listwatch->fell_back_to_current = true;
-    listwatch->version_unavailable = true;
-    listwatch->versions_repeat |= failure->is_rv_too_large;
+  if (is_version_bad && !listwatch->list.fell_back_to_current) {
+    listwatch->list.fell_back_to_current = true;
+    kin__listwatch_doubt(listwatch, failure->is_rv_too_large
+                                        ? KIN__DOUBT_REPEAT
+                                        : KIN__DOUBT_UNAVAILABLE);
     kin__listwatch_to_streaming(listwatch, now_ms, actions);
     return true;
   }
@@ -150,7 +145,7 @@ static bool falls_back(kin__listwatch *listwatch, const kin__failure *failure,
  * a list too, or carry a Retry-After. */
 static bool is_of_streams(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
-  return listwatch->is_granted || failure->status >= 500 ||
+  return listwatch->retries.was_granted || failure->status >= 500 ||
          failure->code == KIN_ECONTENT;
 }
 
@@ -158,7 +153,7 @@ static bool is_of_streams(const kin__listwatch *listwatch,
  * they end. */
 static bool has_no_head(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
-  return !listwatch->is_granted && failure->code == KIN_ETIMEDOUT &&
+  return !listwatch->retries.was_granted && failure->code == KIN_ETIMEDOUT &&
          failure->error_class == KIN_CLASS_PROTOCOL;
 }
 
@@ -169,7 +164,7 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
   actions->stop_timer = true;
   if (is_refusal(failure)) {
     /* A refusal is no error, so no report. */
-    *listwatch->stream_refused = true;
+    *listwatch->options.list_and_watch.stream_refused = true;
     list_instead(listwatch, actions);
     return;
   }
@@ -177,8 +172,8 @@ void kin__listwatch_on_stream_failed(kin__listwatch *listwatch,
     kin__listwatch_count_failure(listwatch, now_ms, actions);
     return;
   }
-  listwatch->has_given_up_streams |= has_no_head(listwatch, failure);
-  listwatch->streams_given_up += is_of_streams(listwatch, failure);
+  listwatch->past.never_streams |= has_no_head(listwatch, failure);
+  listwatch->past.streams_given_up += is_of_streams(listwatch, failure);
   actions->drop_stage = true;
   kin__listwatch_fail_and_wait(listwatch, failure, KIN__LISTWATCH_LISTING,
                                now_ms, actions);
@@ -191,51 +186,49 @@ void kin__listwatch_on_stream_refused(kin__listwatch *listwatch,
   }
 }
 
-void kin__listwatch_streamed(kin__listwatch *listwatch, bool is_new) {
-  listwatch->saw_anything = true;
-  listwatch->saw_whole = true;
-  listwatch->saw_new |= is_new;
+void kin__listwatch_heard(kin__listwatch *listwatch, kin__stream_news news) {
+  if (listwatch->state == KIN__LISTWATCH_STREAMING &&
+      listwatch->in.streaming.news < news) {
+    listwatch->in.streaming.news = news;
+  }
 }
 
 /* Notes progress since the last tick. */
-static void take_stock(kin__listwatch *listwatch, uint64_t now_ms) {
-  bool has_progress =
-      listwatch->saw_new || (listwatch->saw_anything && !listwatch->saw_whole);
-  listwatch->idle_ticks++;
-  listwatch->silent_ticks++;
-  if (listwatch->saw_anything) {
-    listwatch->silent_ticks = 0;
-    listwatch->had_events = true;
-    listwatch->heard_ms = now_ms;
+static void take_stock(kin__streaming *streaming, uint64_t now_ms) {
+  streaming->idle_ticks++;
+  streaming->silent_ticks++;
+  if (streaming->news != KIN__NEWS_NONE) {
+    streaming->silent_ticks = 0;
+    streaming->had_bytes = true;
+    streaming->heard_ms = now_ms;
   }
-  if (has_progress) {
-    listwatch->idle_ticks = 0;
-    listwatch->progress_ms = now_ms;
+  if (streaming->news == KIN__NEWS_KEY || streaming->news == KIN__NEWS_BYTES) {
+    streaming->idle_ticks = 0;
+    streaming->progress_ms = now_ms;
   }
-  listwatch->saw_anything = false;
-  listwatch->saw_whole = false;
-  listwatch->saw_new = false;
+  streaming->news = KIN__NEWS_NONE;
 }
 
+/* WL-09. */
 void kin__listwatch_on_stream_timer(kin__listwatch *listwatch, uint64_t now_ms,
                                     kin__listwatch_actions *actions) {
-  take_stock(listwatch, now_ms);
-  bool is_over = now_ms >= deadline_ms_of(listwatch);
-  if (listwatch->idle_ticks < IDLE_TICKS && !is_over) {
+  kin__streaming *streaming = kin__listwatch_streaming(listwatch);
+  take_stock(streaming, now_ms);
+  bool is_over = now_ms >= deadline_ms_of(streaming);
+  if (streaming->idle_ticks < IDLE_TICKS && !is_over) {
     await_progress(actions);
     return;
   }
-  bool is_silent = listwatch->silent_ticks >= IDLE_TICKS;
   actions->cancel_request = true;
-  actions->gave_up_stream = true; /* WL-09 */
-  actions->had_events = listwatch->had_events;
-  actions->is_endless = !is_silent;
-  actions->silent_ms =
-      now_ms - (is_silent ? listwatch->heard_ms : listwatch->progress_ms);
-  if (is_silent) {
-    *listwatch->stream_refused = true;
+  if (streaming->silent_ticks >= IDLE_TICKS) {
+    actions->gave_up_stream =
+        streaming->had_bytes ? KIN__STREAM_FELL_SILENT : KIN__STREAM_SILENT;
+    actions->silent_ms = now_ms - streaming->heard_ms;
+    *listwatch->options.list_and_watch.stream_refused = true;
   } else {
-    listwatch->has_given_up_streams = true;
+    actions->gave_up_stream = KIN__STREAM_ENDLESS;
+    actions->silent_ms = now_ms - streaming->progress_ms;
+    listwatch->past.never_streams = true;
   }
   list_instead(listwatch, actions);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "listwatch/version.h"
@@ -9,7 +8,7 @@
 /* Finds out whether the watch is up to date (KIN__INPUT_VERIFY). The watch is
  * ended, for there is one request at a time. A list of one item finds the
  * target version. Then short watches are opened. The states are the ordinary
- * ones, so failures are treated as ever; `verify.is_open` marks the verify.
+ * ones, so failures are treated as ever; `verify.phase` marks the verify.
  *
  * The first answer is an event or a bookmark at the target's version or later.
  * But a server sends a bookmark only if its watch cache has moved since the
@@ -35,46 +34,36 @@
 /* Clocks differ. A watch that ends earlier than this has another reason. */
 #define EARLY_MS 500u
 
-void kin__listwatch_end_verify(kin__listwatch *listwatch, int code) {
+void kin__listwatch_end_verify(kin__listwatch *listwatch, int code,
+                               kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
-  if (verify->is_open) {
-    verify->is_open = false;
-    verify->has_verdict = true;
-    verify->verdict = code;
+  if (verify->phase != KIN__VERIFY_NONE) {
+    verify->phase = KIN__VERIFY_NONE;
+    actions->verdict = (kin__verdict){
+        .is_given = true, .code = code, .version = verify->target};
   }
 }
 
-bool kin__listwatch_take_verdict(kin__listwatch *listwatch, int *code) {
-  kin__verify *verify = &listwatch->verify;
-  bool has_verdict = verify->has_verdict;
-  verify->has_verdict = false;
-  *code = verify->verdict;
-  return has_verdict;
-}
-
-void kin__listwatch_check_verify(kin__listwatch *listwatch) {
-  kin__verify *verify = &listwatch->verify;
-  if (verify->is_open && verify->target[0] != '\0' &&
-      kin__version_reaches(listwatch->version, verify->target)) {
-    kin__listwatch_end_verify(listwatch, 0);
-  }
+bool kin__listwatch_has_reached(const kin__listwatch *listwatch) {
+  const kin__verify *verify = &listwatch->verify;
+  return verify->phase != KIN__VERIFY_NONE && verify->target[0] != '\0' &&
+         kin__version_reaches(listwatch->position.version, verify->target);
 }
 
 void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
                               uint64_t now_ms,
                               kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
-  if (listwatch->state != KIN__LISTWATCH_WATCHING || verify->is_open ||
-      listwatch->is_watch_only) {
+  if (!kin__listwatch_can_verify(listwatch)) {
     return;
   }
   assert(strlen(target) < KIN__VERSION_SIZE);
-  *verify = (kin__verify){.is_open = true};
+  *verify = (kin__verify){.phase = KIN__VERIFY_ASKING};
   kin__listwatch_copy_version(verify->target, target);
   actions->cancel_request = true;
   actions->stop_timer = true;
-  if (listwatch->is_unversioned) {
-    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
+  if (listwatch->position.is_unversioned) {
+    kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
     kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
     kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
@@ -83,31 +72,20 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
 
 /* The next list must not be older than the target, so it must not come from a
  * watch cache that is behind. */
-static void lose_position(kin__listwatch *listwatch) {
-  listwatch->is_verify_lost = true;
-  listwatch->version_unavailable = true;
-  listwatch->verify.is_lost = true;
-  kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY);
-}
-
-void kin__listwatch_tell_lost_verify(kin__listwatch *listwatch, uint64_t now_ms,
-                                     kin__listwatch_actions *actions) {
-  if (!listwatch->verify.is_lost) {
-    return;
-  }
-  listwatch->verify.is_lost = false;
-  actions->lost_verify = true;
-  if (!actions->report) {
-    kin__listwatch_count_failure(listwatch, now_ms, actions);
-  }
+static void lose_position(kin__listwatch *listwatch,
+                          kin__listwatch_report report, uint64_t now_ms,
+                          kin__listwatch_actions *actions) {
+  kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
+  kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY, actions);
+  kin__listwatch_count_failure(listwatch, now_ms, actions);
+  actions->report = report;
 }
 
 /* The newest version is before the position, as after a restored backup. */
 static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
                     kin__listwatch_actions *actions) {
-  listwatch->verify.went_back = true;
-  listwatch->versions_repeat = true;
-  lose_position(listwatch);
+  kin__listwatch_doubt(listwatch, KIN__DOUBT_REPEAT);
+  lose_position(listwatch, KIN__REPORT_WENT_BACK, now_ms, actions);
   kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
 }
 
@@ -124,17 +102,18 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
                                      uint64_t now_ms,
                                      kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
-  listwatch->failures = 0;
-  if (verify->is_open && verify->is_proving) {
+  listwatch->retries.failures = 0;
+  if (verify->phase == KIN__VERIFY_PROVING) {
     on_proof(listwatch, input);
     kin__listwatch_to_opening(listwatch, now_ms, actions);
     return;
   }
-  if (verify->is_open && verify->target[0] == '\0') {
+  if (verify->phase == KIN__VERIFY_ASKING && verify->target[0] == '\0') {
     if (kin__listwatch_is_any_version(input->version)) {
       /* There is no version to compare. */
-      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP);
-    } else if (kin__version_is_before(input->version, listwatch->version)) {
+      kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
+    } else if (kin__version_is_before(input->version,
+                                      listwatch->position.version)) {
       kin__listwatch_copy_version(verify->target, input->version);
       go_back(listwatch, now_ms, actions);
       return;
@@ -142,14 +121,18 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
       kin__listwatch_copy_version(verify->target, input->version);
     }
   }
-  kin__listwatch_check_verify(listwatch);
+  if (kin__listwatch_has_reached(listwatch)) {
+    kin__listwatch_end_verify(listwatch, 0, actions);
+  }
   /* A proof needs a connection that the watch can share. */
-  verify->is_proving = verify->is_open && input->connection != 0 &&
-                       strcmp(verify->target, "0") != 0;
-  kin__listwatch_enter(listwatch,
-                       verify->is_proving ? KIN__LISTWATCH_VERIFYING
-                                          : KIN__LISTWATCH_OPENING,
-                       now_ms, actions);
+  bool is_proving = verify->phase == KIN__VERIFY_ASKING &&
+                    input->connection != 0 && strcmp(verify->target, "0") != 0;
+  if (is_proving) {
+    verify->phase = KIN__VERIFY_PROVING;
+  }
+  kin__listwatch_enter(
+      listwatch, is_proving ? KIN__LISTWATCH_VERIFYING : KIN__LISTWATCH_OPENING,
+      now_ms, actions);
 }
 
 bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
@@ -159,10 +142,11 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
   kin__verify *verify = &listwatch->verify;
   bool is_refused = failure->is_rv_too_large || failure->status == 400 ||
                     failure->status == 422;
-  if (!verify->is_open) {
+  if (verify->phase == KIN__VERIFY_NONE) {
     return false;
   }
-  if (verify->is_proving && (is_refused || failure->status == 403)) {
+  if (verify->phase == KIN__VERIFY_PROVING &&
+      (is_refused || failure->status == 403)) {
     /* The watch cache is behind, or the selector is forbidden. */
     kin__listwatch_to_opening(listwatch, now_ms, actions);
     return true;
@@ -170,34 +154,36 @@ bool kin__listwatch_verify_list_failed(kin__listwatch *listwatch,
   if (!is_refused) {
     return false;
   }
-  kin__listwatch_end_verify(listwatch, failure->code);
+  kin__listwatch_end_verify(listwatch, failure->code, actions);
   kin__listwatch_enter(listwatch, KIN__LISTWATCH_VERIFYING, now_ms, actions);
   return true;
 }
 
-void kin__listwatch_on_short_head(kin__listwatch *listwatch,
-                                  uint64_t connection) {
+bool kin__listwatch_take_proof_connection(kin__listwatch *listwatch,
+                                          uint64_t connection) {
   kin__verify *verify = &listwatch->verify;
-  verify->is_same_server =
-      connection != 0 && connection == verify->proof_connection;
+  bool is_same = connection != 0 && connection == verify->proof_connection;
   verify->proof_connection = 0;
+  return is_same;
 }
 
 bool kin__listwatch_proves_verify(kin__listwatch *listwatch, uint64_t quiet_ms,
                                   uint64_t now_ms) {
-  const kin__verify *verify = &listwatch->verify;
-  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
-  return verify->is_open && verify->is_same_server && quiet_ms >= QUIET_MS &&
+  const kin__watching *watching = kin__listwatch_watching(listwatch);
+  uint64_t age_ms = now_ms - watching->began_ms;
+  return kin__listwatch_is_verifying(listwatch) &&
+         watching->is_on_proof_connection && quiet_ms >= QUIET_MS &&
          age_ms + EARLY_MS >= KIN__SHORT_TIMEOUT_S * 1000u;
 }
 
 kin__listwatch_state
-kin__listwatch_after_short_watch(kin__listwatch *listwatch) {
+kin__listwatch_after_short_watch(kin__listwatch *listwatch, uint64_t now_ms,
+                                 kin__listwatch_actions *actions) {
   kin__verify *verify = &listwatch->verify;
   if (++verify->watches < SHORT_WATCHES) {
-    return verify->is_proving ? KIN__LISTWATCH_VERIFYING
-                              : KIN__LISTWATCH_OPENING;
+    return verify->phase == KIN__VERIFY_PROVING ? KIN__LISTWATCH_VERIFYING
+                                                : KIN__LISTWATCH_OPENING;
   }
-  lose_position(listwatch);
+  lose_position(listwatch, KIN__REPORT_NOT_REACHED, now_ms, actions);
   return KIN__LISTWATCH_LISTING;
 }

@@ -10,8 +10,8 @@
 
 void kin__listwatch_init_backoffs(kin__listwatch *listwatch, uint64_t now_ms) {
   for (int kind = 0; kind < KIN__BACKOFF_KINDS; kind++) {
-    kin__backoff_init(&listwatch->backoffs[kind], (kin__backoff_kind)kind,
-                      now_ms);
+    kin__backoff_init(&listwatch->retries.backoffs[kind],
+                      (kin__backoff_kind)kind, now_ms);
   }
 }
 
@@ -27,17 +27,20 @@ uint64_t kin__listwatch_delay_at_least(uint64_t delay_ms,
 uint64_t kin__listwatch_next_delay_ms(kin__listwatch *listwatch,
                                       kin__backoff_kind kind,
                                       int64_t retry_after_s, uint64_t now_ms) {
-  uint64_t delay_ms = kin__backoff_next_ms(&listwatch->backoffs[kind], now_ms,
-                                           listwatch->random);
+  uint64_t delay_ms = kin__backoff_next_ms(&listwatch->retries.backoffs[kind],
+                                           now_ms, listwatch->random);
   return kin__listwatch_delay_at_least(delay_ms, retry_after_s);
 }
 
 void kin__listwatch_count_failure(kin__listwatch *listwatch, uint64_t now_ms,
                                   kin__listwatch_actions *actions) {
-  if (listwatch->failures++ == 0) {
-    listwatch->failing_since_ms = now_ms;
+  if (actions->report != KIN__REPORT_NONE) {
+    return;
   }
-  actions->report = true;
+  if (listwatch->retries.failures++ == 0) {
+    listwatch->retries.failing_since_ms = now_ms;
+  }
+  actions->report = KIN__REPORT_FAILURE;
 }
 
 bool kin__listwatch_is_unreached(const kin__failure *failure) {
@@ -62,7 +65,7 @@ static bool is_cheap_no(const kin__listwatch *listwatch,
   switch (failure->status) {
   case 401:
   case 403:
-    return listwatch->has_listed;
+    return kin__listwatch_has_listed(listwatch);
   case 404:
     return true;
   default:
@@ -74,7 +77,8 @@ static bool is_cheap_no(const kin__listwatch *listwatch,
  * complete is out of date while it waits, so the wait is at most 10 s. */
 static bool is_refused_list(const kin__listwatch *listwatch,
                             const kin__failure *failure) {
-  return listwatch->has_listed && !listwatch->is_granted &&
+  return kin__listwatch_has_listed(listwatch) &&
+         !listwatch->retries.was_granted &&
          (failure->status == 429 || failure->status >= 500);
 }
 
@@ -94,9 +98,9 @@ static kin__backoff_kind kind_of(const kin__listwatch *listwatch,
                : KIN__BACKOFF_ORDINARY;
   }
   bool is_refused =
-      failure->status >= 500 && is_cheap && !listwatch->is_granted;
+      failure->status >= 500 && is_cheap && !listwatch->retries.was_granted;
   bool is_unreached = kin__listwatch_is_unreached(failure) &&
-                      (is_cheap || !listwatch->is_granted);
+                      (is_cheap || !listwatch->retries.was_granted);
   return is_refused || is_unreached ? KIN__BACKOFF_UNREACHED
                                     : KIN__BACKOFF_ORDINARY;
 }
@@ -119,21 +123,22 @@ bool kin__listwatch_retries_internal_error(kin__listwatch *listwatch,
                                            const kin__failure *failure,
                                            uint64_t now_ms,
                                            kin__listwatch_actions *actions) {
-  kin__retry_deadline *deadline = &listwatch->internal_errors;
+  kin__retry_deadline *deadline = &listwatch->retries.internal_errors;
   if (deadline->max_ms == 0 || !failure->is_internal ||
-      listwatch->is_unversioned) {
+      listwatch->position.is_unversioned) {
     return false;
   }
   kin__retry_deadline_after(deadline, true, now_ms);
   if (!kin__retry_deadline_should_retry(deadline, now_ms)) {
-    kin__listwatch_lose_position(listwatch, KIN_RELIST_INTERNAL);
+    kin__listwatch_lose_position(listwatch, KIN_RELIST_INTERNAL, actions);
     kin__listwatch_wait_for_list(listwatch, failure, now_ms, actions);
     return true;
   }
-  kin__listwatch_state after = listwatch->verify.is_open
-                                   ? kin__listwatch_after_short_watch(listwatch)
-                                   : KIN__LISTWATCH_OPENING;
-  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
+  kin__listwatch_state after =
+      kin__listwatch_is_verifying(listwatch)
+          ? kin__listwatch_after_short_watch(listwatch, now_ms, actions)
+          : KIN__LISTWATCH_OPENING;
+  uint64_t age_ms = now_ms - kin__listwatch_watching(listwatch)->began_ms;
   uint64_t delay_ms = kin__listwatch_delay_at_least(
       age_ms < INTERNAL_RETRY_MS ? INTERNAL_RETRY_MS - age_ms : 0,
       failure->retry_after_s);

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/listwatch_core.h"
 
-#include <assert.h>
-#include <string.h>
-
 /* A machine that only watches. */
 
 #define REWATCH_MS 1000u /* TW-02 */
-
-void kin__listwatch_watch_only(kin__listwatch *listwatch, const char *version,
-                               uint32_t timeout_s, bool is_single) {
-  assert(listwatch->state == KIN__LISTWATCH_IDLE &&
-         strlen(version) < KIN__VERSION_SIZE);
-  kin__listwatch_copy_version(listwatch->version, version);
-  listwatch->is_watch_only = true;
-  listwatch->is_single = is_single;
-  listwatch->only_timeout_s = timeout_s;
-}
 
 /* TW-03, TW-04. A 410 to the request itself may come from one server of
  * several, so it is retried. */
 static bool ends_watching(const kin__listwatch *listwatch,
                           const kin__failure *failure) {
-  if (listwatch->is_single) {
+  if (listwatch->options.watch_only.is_single) {
     return true;
   }
   if (listwatch->state == KIN__LISTWATCH_OPENING) {
@@ -34,7 +21,7 @@ static bool ends_watching(const kin__listwatch *listwatch,
 
 static void end_watching(kin__listwatch *listwatch,
                          kin__listwatch_actions *actions) {
-  kin__listwatch_to_state(listwatch, KIN__LISTWATCH_STOPPED);
+  kin__listwatch_to_stopped(listwatch);
   actions->ended = true;
 }
 
@@ -42,7 +29,10 @@ static void end_watching(kin__listwatch *listwatch,
  * at once. */
 static void rewatch(kin__listwatch *listwatch, int64_t retry_after_s,
                     uint64_t now_ms, kin__listwatch_actions *actions) {
-  uint64_t age_ms = now_ms - listwatch->watch_began_ms;
+  uint64_t began_ms = listwatch->state == KIN__LISTWATCH_OPENING
+                          ? kin__listwatch_opening(listwatch)->began_ms
+                          : kin__listwatch_watching(listwatch)->began_ms;
+  uint64_t age_ms = now_ms - began_ms;
   uint64_t delay_ms = age_ms < REWATCH_MS ? REWATCH_MS - age_ms : 0;
   delay_ms = kin__listwatch_delay_at_least(delay_ms, retry_after_s);
   if (delay_ms == 0) {
@@ -69,7 +59,7 @@ void kin__listwatch_on_only_watch_failed(kin__listwatch *listwatch,
 void kin__listwatch_on_only_watch_ended(kin__listwatch *listwatch,
                                         uint64_t now_ms,
                                         kin__listwatch_actions *actions) {
-  if (listwatch->is_single) {
+  if (listwatch->options.watch_only.is_single) {
     end_watching(listwatch, actions);
   } else {
     rewatch(listwatch, -1, now_ms, actions);

@@ -50,16 +50,16 @@ static void on_ended(kin__pager_core *core, const kin__failure *end) {
   if (pager->options.on_end == NULL) {
     return;
   }
-  kin_pager_result result = {.size = sizeof result,
-                             .code = end->code,
-                             .error_class = end->error_class,
-                             .status = end->status,
-                             .reason = end->reason,
-                             .message = end->message,
-                             .resource_version =
-                                 core->feed.listwatch.found_version,
-                             .is_paginated = core->feed.listwatch.is_paginated,
-                             .items = core->given};
+  kin_pager_result result = {
+      .size = sizeof result,
+      .code = end->code,
+      .error_class = end->error_class,
+      .status = end->status,
+      .reason = end->reason,
+      .message = end->message,
+      .resource_version = kin__listwatch_list_version(&core->feed.listwatch),
+      .is_paginated = kin__listwatch_is_paginated(&core->feed.listwatch),
+      .items = core->given};
   uint64_t start_ns = kin__clock_ns(&pager->member.env->clock);
   pager->options.on_end(&result, pager->options.data);
   kin__env_add_handler_time(pager->member.env, start_ns);
@@ -162,7 +162,8 @@ static int init_core(kin_pager *pager) {
   kin__pager_core_options core = {
       .owner = &owner,
       .feed = kin__feed_options_of(&subject),
-      .list = {.version = pager->version,
+      .list = {.page_size = settings->options.page_size,
+               .version = pager->version,
                .version_match = static_match(options->resource_version_match),
                .is_whole = options->whole_list,
                .falls_back_to_full =

@@ -327,9 +327,11 @@ static void init_feed(kin_retry_watcher *watcher) {
                                      .http = &watcher->http};
   kin__feed_options feed = kin__feed_options_of(&subject);
   feed.owner = &owner;
-  feed.watch_after = options->resource_version;
-  feed.watch_timeout_s = options->timeout_s;
-  feed.is_single_watch = options->without_retry;
+  feed.listwatch = (kin__listwatch_options){
+      .mode = KIN__WATCH_ONLY,
+      .watch_only = {.version = options->resource_version,
+                     .timeout_s = options->timeout_s,
+                     .is_single = options->without_retry}};
   kin__feed_init(&watcher->feed, &feed);
   kin__link_init(&watcher->paused);
 }

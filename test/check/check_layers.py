@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks the rules of doc/architecture.md that the compiler does not: which
 folder of lib/ may include which, where <uv.h> may be included, that one file
-reads what the JSON parser made, that memory comes from the injected allocator
+reads what the JSON parser made, that only lib/listwatch touches the data of its
+machine, that memory comes from the injected allocator
 only, that nothing depends on the host's locale, and the sizes of files and
 functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
 """
@@ -31,6 +32,13 @@ LOCALE = re.compile(
     r"tolower|toupper|strn?casecmp|strcoll|strxfrm|mbs\w+|wcs\w+)\s*\(")
 JSON_READER = "lib/object/json.c"
 YYJSON_CALL = re.compile(r"\b(?:unsafe_)?yyjson_\w+\s*\(")
+# The machine embedded in a feed, a field of it, and a pointer to it, by which
+# its fields could be reached under another name.
+MACHINE_ACCESS = re.compile(
+    r"\blistwatch\s*(?:\.(?!h\b)|->)\s*\w|\bkin__listwatch\s*(?:const\s*)?\*|"
+    r'"listwatch/(?:listwatch_core|machine)\.h"')
+MACHINE_USERS = ("lib", "testing", "tools", "test/flow", "test/sim",
+                 "test/model", "test/fuzz", "bench")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -94,6 +102,19 @@ def check_yyjson(root, problems):
                 problems.append(f"{path}:{number}: {line.strip()}")
 
 
+def check_machine(root, problems):
+    """The data of the list-and-watch machine is lib/listwatch's own: others
+    use the functions of listwatch.h. Its unit tests may look inside."""
+    for folder in MACHINE_USERS:
+        for path in sorted((root / folder).rglob("*.[ch]")):
+            if path.parent == root / "lib/listwatch":
+                continue
+            text = strip_comments(path.read_text())
+            for number, line in enumerate(text.split("\n"), 1):
+                if MACHINE_ACCESS.search(line):
+                    problems.append(f"{path}:{number}: {line.strip()}")
+
+
 def check_allocation(root, problems):
     for path in sorted((root / "lib").rglob("*.c")):
         if path.name == "alloc.c":
@@ -139,8 +160,8 @@ def check_licence(root, problems):
 def main():
     root = pathlib.Path(sys.argv[1])
     failed = 0
-    rules = [check_includes, check_uv, check_yyjson, check_allocation,
-             check_locale, check_sizes, check_licence]
+    rules = [check_includes, check_uv, check_yyjson, check_machine,
+             check_allocation, check_locale, check_sizes, check_licence]
     for rule in rules:
         problems = []
         rule(root, problems)

@@ -90,13 +90,14 @@ static void watch(watcher *w, virtual_host *vh, kin_fake_source *source,
                   const char *version, const char *namespace_) {
   *w = (watcher){0};
   kin_lister_watcher lister_watcher = kin_fake_source_lister_watcher(source);
-  kin__feed_options options = {.env = &vh->script.env,
-                               .owner = &owner,
-                               .source = lister_watcher,
-                               .resource = &pods,
-                               .namespace_ = namespace_,
-                               .watch_after = version,
-                               .is_single_watch = true};
+  kin__feed_options options = {
+      .env = &vh->script.env,
+      .owner = &owner,
+      .source = lister_watcher,
+      .resource = &pods,
+      .namespace_ = namespace_,
+      .listwatch = {.mode = KIN__WATCH_ONLY,
+                    .watch_only = {.version = version, .is_single = true}}};
   kin__feed_init(&w->feed, &options);
   kin__feed_start(&w->feed);
 }

@@ -408,6 +408,11 @@ static kin_feed *feed_of(reflector_rig *f) {
   return &f->reflector->feed;
 }
 
+static uint64_t lost_verifies(reflector_rig *f) {
+  return kin__listwatch_lost_positions(
+      &feed_of(f)->listwatch)[KIN_RELIST_VERIFY];
+}
+
 static void open_asking(reflector_rig *f) {
   open_watching(f, STALE_MS);
   asked = (asker){.owner = *feed_of(f)->owner};
@@ -471,7 +476,7 @@ static void test_verify_loses_the_position(void **state) {
   hand_source_list(&f.source, "a@1", "9");
   grant(&f);
   expect_states(&f, "reconnecting live ");
-  assert_int_equal(feed_of(&f)->listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
+  assert_int_equal(lost_verifies(&f), 1);
   assert_int_equal(kin__feed_verify(feed_of(&f), ""), 0);
   reflector_rig_finish(&f);
   expect_verdict(KIN_ECLOSED, "");
@@ -597,7 +602,7 @@ static void test_sweep_allocations(void **state) {
     if (reflector_rig_open(&f) == 0) {
       run_story(&f);
       assert_non_null(strstr(f.states, "live stale "));
-      assert_true(feed_of(&f)->listwatch.lost_positions[KIN_RELIST_VERIFY] > 1);
+      assert_true(lost_verifies(&f) > 1);
     } else {
       assert_null(f.reflector);
     }

@@ -62,8 +62,8 @@ static void tell_relisted(sim_handler *handler) {
   const kin_feed *feed = kin__informer_feed(handler->actor->informer, "");
   kin_event event = {.type = KIN_EVENT_RELISTED,
                      .namespace_ = {"", 0},
-                     .resource_version =
-                         kin__cstr(feed->listwatch.found_version),
+                     .resource_version = kin__cstr(
+                         kin__listwatch_list_version(&feed->listwatch)),
                      .objects = handler->fold.count};
   sim_check_told(handler, &event);
 }

@@ -127,8 +127,8 @@ static bool is_of_first_list(const sim_actor *actor) {
   const kin_feed *feed =
       kin__informer_feed(actor->informer, sim_scope_name(actor, 0));
   return feed != NULL && feed->counters.lists == 1 &&
-         (feed->listwatch.state == KIN__LISTWATCH_OPENING ||
-          feed->listwatch.state == KIN__LISTWATCH_WATCHING);
+         (kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_OPENING ||
+          kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_WATCHING);
 }
 
 void sim_check_told(sim_handler *handler, const kin_event *event) {

@@ -89,9 +89,10 @@ void iw_finish(iw_world *w) {
 void iw_stream_again(iw_world *w) {
   kin__listwatch *reflector =
       &kin__scopes_only(&w->informer->scopes)->feed.listwatch;
-  reflector->has_given_up_streams = false;
-  if (reflector->stream_refused != NULL) {
-    *reflector->stream_refused = false;
+  reflector->past.never_streams = false;
+  bool *refused = reflector->options.list_and_watch.stream_refused;
+  if (refused != NULL) {
+    *refused = false;
   }
 }
 

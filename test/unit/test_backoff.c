@@ -100,9 +100,10 @@ typedef struct row {
 static void ask(char what) {
   static bool refused;
   refused = false;
-  lw_begin(0);
   if (what == 'S') {
-    kin__listwatch_use_streams(&lw.listwatch, &refused);
+    lw_begin_streams(&refused);
+  } else {
+    lw_begin(0);
   }
   if (what == 'L' || what == 'S') {
     lw_input(KIN__INPUT_START);

@@ -22,9 +22,9 @@ static void test_first_list_then_watch(void **state) {
   lw_page("10", "");
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_APPLYING);
   assert_true(lw.actions.apply_stage);
-  assert_string_equal(lw.listwatch.version, "");
+  assert_string_equal(lw.listwatch.position.version, "");
   lw_input(KIN__INPUT_APPLIED);
-  assert_string_equal(lw.listwatch.version, "10");
+  assert_string_equal(lw.listwatch.position.version, "10");
   lw_assert_watch("10");
 }
 
@@ -32,8 +32,8 @@ static void test_first_list_then_watch(void **state) {
 static void test_watch_timeout_is_random_and_guarded(void **state) {
   (void)state;
   lw_list_and_open("1");
-  assert_in_range(lw.actions.timeout_s, 300, 599);
-  uint32_t timeout_s = lw.actions.timeout_s;
+  assert_in_range(lw.actions.request.timeout_s, 300, 599);
+  uint32_t timeout_s = lw.actions.request.timeout_s;
   lw_input(KIN__INPUT_HEAD);
   assert_true(lw.actions.start_timer);
   assert_int_equal(lw.actions.timer_ms, timeout_s * 1000 + 30000);
@@ -51,7 +51,7 @@ static void test_watch_timeout_is_random_and_guarded(void **state) {
     lw.now_ms += 2000;
     lw_input(KIN__INPUT_WATCH_ENDED);
     lw_assert_watch("2");
-    uint32_t next_s = lw.actions.timeout_s;
+    uint32_t next_s = lw.actions.request.timeout_s;
     assert_in_range(next_s, 300, 599);
     shortest_s = next_s < shortest_s ? next_s : shortest_s;
     longest_s = next_s > longest_s ? next_s : longest_s;
@@ -66,10 +66,10 @@ static void test_pages(void **state) {
   (void)state;
   lw_input(KIN__INPUT_START);
   lw_page("10", "more");
-  assert_int_equal(lw.actions.request, KIN__REQUEST_LIST);
-  assert_string_equal(lw.actions.token, "more");
-  assert_null(lw.actions.version);
-  assert_int_equal(lw.actions.limit, 500);
+  assert_int_equal(lw.actions.request.kind, KIN__REQUEST_LIST);
+  assert_string_equal(lw.actions.request.token, "more");
+  assert_null(lw.actions.request.version);
+  assert_int_equal(lw.actions.request.limit, 500);
   assert_false(lw.actions.drop_stage);
   lw_page("99", "");
   assert_true(lw.actions.apply_stage);
@@ -150,7 +150,7 @@ static void test_expired_relist_falls_back_to_current(void **state) {
   lw_page("20", "");
   lw_input(KIN__INPUT_APPLIED);
   lw_assert_watch("20");
-  assert_false(lw.listwatch.version_unavailable);
+  assert_false(kin__listwatch_is_unavailable(&lw.listwatch));
 }
 
 /* client-go TestReflectorFullListIfTooLarge; RL-05. */
@@ -209,10 +209,10 @@ static void test_silent_watch_is_verified(void **state) {
   lw.now_ms += 400000;
   lw_input(KIN__INPUT_WATCH_ENDED);
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_VERIFYING);
-  assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
-  assert_string_equal(lw.actions.version, "10");
-  assert_string_equal(lw.actions.version_match, "NotOlderThan");
-  assert_int_equal(lw.actions.limit, 1);
+  assert_int_equal(lw.actions.request.kind, KIN__REQUEST_VERIFY);
+  assert_string_equal(lw.actions.request.version, "10");
+  assert_string_equal(lw.actions.request.version_match, "NotOlderThan");
+  assert_int_equal(lw.actions.request.limit, 1);
   lw_page("11", "token");
   lw_assert_watch("10");
 }
@@ -224,7 +224,7 @@ static void test_failed_verify_is_a_lost_position(void **state) {
   lw_input(KIN__INPUT_WATCH_ENDED);
   lw_fail(lw_too_large());
   assert_true(lw.actions.report);
-  assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_LISTING);
+  assert_int_equal(lw.listwatch.in.waiting.after, KIN__LISTWATCH_LISTING);
   lw_input(KIN__INPUT_TIMER);
   lw_assert_list("", 500);
 }
@@ -238,7 +238,7 @@ static void test_verify_that_cannot_be_made_is_repeated(void **state) {
   lw_fail(lw_broken());
   lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   lw_input(KIN__INPUT_TIMER);
-  assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
+  assert_int_equal(lw.actions.request.kind, KIN__REQUEST_VERIFY);
 }
 
 /* client-go TestRetryInternalError, TestNoRelistOnTooManyRequests; RW-03,
@@ -295,8 +295,8 @@ static void test_what_loses_the_position(void **state) {
       } else if (after == list) {
         lw_assert_list(version, 0);
       } else {
-        assert_int_equal(lw.actions.request, KIN__REQUEST_VERIFY);
-        assert_string_equal(lw.actions.version, version);
+        assert_int_equal(lw.actions.request.kind, KIN__REQUEST_VERIFY);
+        assert_string_equal(lw.actions.request.version, version);
       }
     }
   }
@@ -311,7 +311,7 @@ static void test_backoff_series(void **state) {
   lw_input(KIN__INPUT_START);
   for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
     lw_fail(failure);
-    assert_int_equal(lw.listwatch.failures, i + 1);
+    assert_int_equal(lw.listwatch.retries.failures, i + 1);
     lw_assert_wait(KIN__LISTWATCH_LISTING, series[i]);
     lw_input(KIN__INPUT_TIMER);
   }
@@ -356,29 +356,29 @@ static void test_version_follows_events(void **state) {
   (void)state;
   lw_list_and_watch("10");
   lw_saw(KIN__DECODED_ADDED, "11");
-  assert_string_equal(lw.listwatch.version, "11");
+  assert_string_equal(lw.listwatch.position.version, "11");
   lw_saw((kin__decoded_type)0, "15"); /* RW-11: a bookmark */
-  assert_string_equal(lw.listwatch.version, "15");
+  assert_string_equal(lw.listwatch.position.version, "15");
   lw_saw(KIN__DECODED_DELETED, "16");
-  assert_string_equal(lw.listwatch.version, "16");
+  assert_string_equal(lw.listwatch.position.version, "16");
   lw_saw(KIN__DECODED_MODIFIED, "");
-  assert_string_equal(lw.listwatch.version, "16");
+  assert_string_equal(lw.listwatch.position.version, "16");
   char huge[KIN__VERSION_SIZE + 1];
   memset(huge, '1', sizeof huge - 1);
   huge[sizeof huge - 1] = '\0';
   lw_saw(KIN__DECODED_MODIFIED, huge);
-  assert_string_equal(lw.listwatch.version, "16");
+  assert_string_equal(lw.listwatch.position.version, "16");
 }
 
 static void test_unversioned_watch_waits_for_order(void **state) {
   (void)state;
   lw_list_and_watch("");
   lw_saw(KIN__DECODED_ADDED, "40");
-  assert_string_equal(lw.listwatch.version, "");
+  assert_string_equal(lw.listwatch.position.version, "");
   lw_saw(KIN__DECODED_MODIFIED, "30");
-  assert_string_equal(lw.listwatch.version, "30");
+  assert_string_equal(lw.listwatch.position.version, "30");
   lw_saw(KIN__DECODED_ADDED, "41");
-  assert_string_equal(lw.listwatch.version, "41");
+  assert_string_equal(lw.listwatch.position.version, "41");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, lw_setup, lw_teardown)

@@ -22,7 +22,7 @@
 static void assert_list(const char *version, const char *match,
                         uint32_t limit) {
   lw_assert_list(version, limit);
-  assert_string_equal(lw.actions.version_match, match);
+  assert_string_equal(lw.actions.request.version_match, match);
 }
 
 static void expire(void) {
@@ -85,7 +85,7 @@ static void test_no_progress(void **state) {
     assert_false(lw.actions.report);
     lw_page("25", "");
     apply("25");
-    assert_false(lw.listwatch.version_unavailable);
+    assert_false(kin__listwatch_is_unavailable(&lw.listwatch));
     hold_and_expire(60000); /* the second time is as the first */
     wait();
     assert_list("25", "NotOlderThan", 10);
@@ -128,8 +128,7 @@ static void test_odd_versions(void **state) {
 static void test_no_progress_of_a_stream(void **state) {
   (void)state;
   bool refused = false;
-  lw_begin(0);
-  kin__listwatch_use_streams(&lw.listwatch, &refused);
+  lw_begin_streams(&refused);
   lw_input(KIN__INPUT_START);
   kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "10"};
   for (int i = 0; i < 2; i++) {
@@ -140,12 +139,12 @@ static void test_no_progress_of_a_stream(void **state) {
     lw.now_ms += 60000;
     expire();
     wait();
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, "10");
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, "10");
     lw_input(KIN__INPUT_HEAD);
     kin__listwatch_step(&lw.listwatch, &all, lw.now_ms, &lw.actions);
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, "");
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, "");
     assert_true(lw.actions.cancel_request && lw.actions.stop_timer &&
                 lw.actions.drop_stage);
   }
@@ -187,12 +186,13 @@ static void test_never_watched_again(void **state) {
     bool is_consistent = false;
     lw_input(KIN__INPUT_START);
     for (int i = 0; i < 80; i++) {
-      if (lw.actions.request == KIN__REQUEST_LIST && lw.actions.token == NULL) {
-        is_consistent = lw.actions.version[0] == '\0';
+      if (lw.actions.request.kind == KIN__REQUEST_LIST &&
+          lw.actions.request.token == NULL) {
+        is_consistent = lw.actions.request.version[0] == '\0';
       }
-      if (lw.actions.request == KIN__REQUEST_WATCH && lost[0] != '\0') {
+      if (lw.actions.request.kind == KIN__REQUEST_WATCH && lost[0] != '\0') {
         assert_true(is_consistent ||
-                    !kin__version_reaches(lost, lw.actions.version));
+                    !kin__version_reaches(lost, lw.actions.request.version));
         lost[0] = '\0';
       }
       kin__failure failure = losing[kin__random_below(&random, 4)];
@@ -200,7 +200,7 @@ static void test_never_watched_again(void **state) {
       lw.now_ms += kin__random_below(&random, 3000);
       kin__listwatch_state before = lw.listwatch.state;
       char position[KIN__VERSION_SIZE];
-      memcpy(position, lw.listwatch.version, sizeof position);
+      memcpy(position, lw.listwatch.position.version, sizeof position);
       switch (before) {
       case KIN__LISTWATCH_LISTING:
         if (kin__random_below(&random, 4) == 0) {
@@ -229,8 +229,8 @@ static void test_never_watched_again(void **state) {
         lw_error_event(failure);
         break;
       }
-      if (lw.listwatch.after_wait == LISTING && before != LISTING &&
-          lw.listwatch.state == KIN__LISTWATCH_WAITING) {
+      if (lw.listwatch.state == KIN__LISTWATCH_WAITING && before != LISTING &&
+          lw.listwatch.in.waiting.after == LISTING) {
         memcpy(lost, position, sizeof lost);
       }
     }
@@ -290,7 +290,7 @@ static void test_grows_without_progress(void **state) {
     lw_page("10", "");
     lw_page("10", "");
     apply("10");
-    kin__backoff_init(&lw.listwatch.backoffs[KIN__BACKOFF_LOST],
+    kin__backoff_init(&lw.listwatch.retries.backoffs[KIN__BACKOFF_LOST],
                       KIN__BACKOFF_LOST, lw.now_ms);
   }
 }
@@ -475,10 +475,8 @@ static void test_verify_without_a_position(void **state) {
     lw_input(KIN__INPUT_HEAD);
     lw.now_ms += 60000;
     lw_verify("");
-    int code;
-    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
-    assert_int_equal(code, KIN_ENOTSUP);
-    assert_false(kin__listwatch_take_verdict(&lw.listwatch, &code));
+    assert_int_equal(lw_verdict(), KIN_ENOTSUP);
+    assert_int_equal(lw_verdict(), LW_NO_VERDICT);
     assert_true(lw.actions.cancel_request && lw.actions.stop_timer);
     assert_false(lw.actions.report);
     assert_list("", "", 500);
@@ -501,11 +499,9 @@ static void test_verify_finds_no_version(void **state) {
     lw_list_and_watch("10");
     lw_verify("");
     lw_page(versions[i], "");
-    int code;
-    assert_true(kin__listwatch_take_verdict(&lw.listwatch, &code));
-    assert_int_equal(code, KIN_ENOTSUP);
+    assert_int_equal(lw_verdict(), KIN_ENOTSUP);
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 

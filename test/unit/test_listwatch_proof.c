@@ -12,23 +12,16 @@
 
 #include "support/listwatch_steps.h"
 
-#define NONE 1 /* no verdict */
-
-static int verdict(void) {
-  int code;
-  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
-}
-
 /* Once, and not again. */
 static void assert_verdict(int code) {
-  assert_int_equal(verdict(), code);
-  assert_int_equal(verdict(), NONE);
-  assert_false(lw.listwatch.verify.is_open);
+  assert_int_equal(lw_verdict(), code);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+  assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
 }
 
 static void assert_open(void) {
-  assert_int_equal(verdict(), NONE);
-  assert_true(lw.listwatch.verify.is_open);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+  assert_true(lw.listwatch.verify.phase != KIN__VERIFY_NONE);
 }
 
 /* Up to the watch that follows a list at the target, on connection 5. */
@@ -36,7 +29,7 @@ static void open_after_proof(uint64_t watch_connection) {
   lw_assert_proof("20");
   lw_page_on(5, "21");
   lw_assert_watch("10");
-  assert_int_equal(lw.actions.timeout_s, 3);
+  assert_int_equal(lw.actions.request.timeout_s, 3);
   lw_head_on(watch_connection);
 }
 
@@ -58,10 +51,10 @@ static void test_nothing_was_left(void **state) {
   lw_watch_ends(3000);
   assert_verdict(0);
   assert_string_equal(lw.listwatch.verify.target, "20");
-  assert_string_equal(lw.listwatch.version, "10");
+  assert_string_equal(lw.listwatch.position.version, "10");
   assert_false(lw.actions.report);
   lw_assert_watch("10");
-  assert_in_range(lw.actions.timeout_s, 300, 599);
+  assert_in_range(lw.actions.request.timeout_s, 300, 599);
 }
 
 /* What came before it fell silent is no matter. */
@@ -111,7 +104,7 @@ static void test_no_proof(void **state) {
       }
     }
     assert_verdict(KIN_EGONE);
-    assert_true(lw.actions.lost_verify);
+    assert_true(lw_has_lost_verify());
     lw_assert_list("", 500);
   }
 }
@@ -176,7 +169,7 @@ static void test_proof_is_retried(void **state) {
   lw_head_on(5);
   lw.now_ms += 300000;
   lw_watch_ends(300000);
-  assert_int_equal(verdict(), NONE);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
   lw_assert_verify("10");
 }
 

@@ -27,9 +27,10 @@ static fixture f;
 
 static void begin(void) {
   f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
-                      f.now_ms);
-  kin__listwatch_use_streams(&f.listwatch, &f.refused);
+  kin__listwatch_options options = {
+      .list_and_watch = {.stream_refused = &f.refused}};
+  kin__listwatch_init(&f.listwatch, &options, kin__default_allocator(),
+                      &f.random, f.now_ms);
 }
 
 static void finish(void) {
@@ -161,8 +162,8 @@ static void add_request(char *text, const kin__listwatch_actions *actions) {
       [KIN__REQUEST_STREAM] = "stream",
   };
   char word[128];
-  snprintf(word, sizeof word, "%s@%s", names[actions->request],
-           actions->version);
+  snprintf(word, sizeof word, "%s@%s", names[actions->request.kind],
+           actions->request.version);
   add(text, word);
 }
 
@@ -185,14 +186,14 @@ static const char *describe(const kin__listwatch_actions *actions) {
       add(text, words[i].word);
     }
   }
-  if (actions->request != KIN__REQUEST_NONE) {
+  if (actions->request.kind != KIN__REQUEST_NONE) {
     add_request(text, actions);
   }
   if (actions->start_timer) {
     bool is_wait = f.listwatch.state == KIN__LISTWATCH_WAITING;
     add(text, is_wait ? "wait" : "timer");
   }
-  if (actions->report) {
+  if (actions->report != KIN__REPORT_NONE) {
     add(text, "report");
   }
   assert_false(actions->ended);
@@ -241,6 +242,8 @@ static const row rows[] = {
     {HELD, KIN__INPUT_VERIFY, NULL, 0, APPLYING, "", false},
     {FILLING, KIN__INPUT_FORGET, NULL, 0, STREAMING, "", false},
     {HELD, KIN__INPUT_FORGET, NULL, 0, APPLYING, "", false},
+    {FILLING, KIN__INPUT_REACHED, NULL, 0, STREAMING, "", false},
+    {HELD, KIN__INPUT_REACHED, NULL, 0, APPLYING, "", false},
 
     {ASKED, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},
     {FILLING, KIN__INPUT_STOP, NULL, 0, STOPPED, "cancel stop drop", false},
@@ -339,7 +342,7 @@ static void check(const row *r) {
              kin__listwatch_state_name(f.listwatch.state), actions, f.refused);
   }
   if (r->to == WAITING) {
-    assert_int_equal(f.listwatch.after_wait, LISTING);
+    assert_int_equal(f.listwatch.in.waiting.after, LISTING);
   }
   finish();
 }
@@ -355,7 +358,7 @@ static void test_table(void **state) {
  * open. */
 static void test_table_is_complete(void **state) {
   (void)state;
-  for (int type = 0; type <= KIN__INPUT_RETRY_AFTER; type++) {
+  for (int type = 0; type < KIN__INPUT_TYPES; type++) {
     bool has_streaming = false;
     bool has_held = false;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -414,12 +417,14 @@ static void test_progress(void **state) {
     input(KIN__INPUT_HEAD);
     for (const char *tick = cases[i].ticks; *tick != '\0'; tick++) {
       assert_int_equal(f.listwatch.state, KIN__LISTWATCH_STREAMING);
-      f.listwatch.saw_anything = *tick != '.';
+      if (*tick != '.') {
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_BYTES);
+      }
       if (*tick == 'o' || *tick == 'x') {
-        kin__listwatch_streamed(&f.listwatch, false);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_OBJECT);
       }
       if (*tick == 'n' || *tick == 'x') {
-        kin__listwatch_streamed(&f.listwatch, true);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_KEY);
       }
       f.now_ms += 5000;
       input(KIN__INPUT_TIMER);
@@ -427,8 +432,10 @@ static void test_progress(void **state) {
     assert_int_equal(f.listwatch.state == KIN__LISTWATCH_LISTING,
                      cases[i].gives_up);
     assert_int_equal(f.refused, cases[i].refuses);
-    assert_int_equal(f.actions.gave_up_stream, cases[i].gives_up);
-    assert_int_equal(f.actions.is_endless, cases[i].is_endless);
+    assert_int_equal(f.actions.gave_up_stream != KIN__STREAM_NOT_GIVEN_UP,
+                     cases[i].gives_up);
+    assert_int_equal(f.actions.gave_up_stream == KIN__STREAM_ENDLESS,
+                     cases[i].is_endless);
     finish();
   }
 }
@@ -438,10 +445,10 @@ static void test_new_keys_for_ever(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
+  uint64_t timeout_ms = f.actions.request.timeout_s * UINT64_C(1000);
   input(KIN__INPUT_HEAD);
   while (f.listwatch.state == KIN__LISTWATCH_STREAMING) {
-    kin__listwatch_streamed(&f.listwatch, true);
+    kin__listwatch_heard(&f.listwatch, KIN__NEWS_KEY);
     f.now_ms += 5000;
     input(KIN__INPUT_TIMER);
   }
@@ -462,7 +469,7 @@ static void test_given_up_for_good(void **state) {
     if (way == 0) {
       input(KIN__INPUT_HEAD);
       for (int i = 0; i < 2; i++) {
-        kin__listwatch_streamed(&f.listwatch, false);
+        kin__listwatch_heard(&f.listwatch, KIN__NEWS_OBJECT);
         input(KIN__INPUT_TIMER);
       }
     } else { /* its head has not come */
@@ -497,7 +504,7 @@ static void test_unreached_is_no_refusal(void **state) {
   for (int i = 0; i < 5; i++) {
     step(KIN__INPUT_FAILED, &failure);
     input(KIN__INPUT_TIMER);
-    assert_int_equal(f.actions.request, KIN__REQUEST_STREAM);
+    assert_int_equal(f.actions.request.kind, KIN__REQUEST_STREAM);
   }
   finish();
 }
@@ -511,20 +518,20 @@ static void test_versions(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  assert_int_equal(f.actions.request, KIN__REQUEST_STREAM);
-  assert_string_equal(f.actions.version, "");
-  assert_string_equal(f.actions.version_match, "NotOlderThan");
-  assert_in_range(f.actions.timeout_s, 300, 599);
+  assert_int_equal(f.actions.request.kind, KIN__REQUEST_STREAM);
+  assert_string_equal(f.actions.request.version, "");
+  assert_string_equal(f.actions.request.version_match, "NotOlderThan");
+  assert_in_range(f.actions.request.timeout_s, 300, 599);
   input(KIN__INPUT_HEAD);
   assert_int_equal(f.actions.timer_ms, 5000);
   saw_something();
-  assert_string_equal(f.listwatch.version, "");
+  assert_string_equal(f.listwatch.position.version, "");
   input(KIN__INPUT_STREAMED);
-  assert_string_equal(f.listwatch.version, "");
+  assert_string_equal(f.listwatch.position.version, "");
   input(KIN__INPUT_APPLIED);
-  assert_string_equal(f.listwatch.version, "7");
+  assert_string_equal(f.listwatch.position.version, "7");
   kin__listwatch_saw(&f.listwatch, KIN__DECODED_ADDED, (kin_str){"9", 1});
-  assert_string_equal(f.listwatch.version, "9");
+  assert_string_equal(f.listwatch.position.version, "9");
   finish();
 }
 
@@ -534,7 +541,7 @@ static void test_deadline_counts_from_the_head(void **state) {
   (void)state;
   begin();
   input(KIN__INPUT_START);
-  uint64_t timeout_ms = f.actions.timeout_s * UINT64_C(1000);
+  uint64_t timeout_ms = f.actions.request.timeout_s * UINT64_C(1000);
   f.now_ms += 3600 * 1000; /* for its turn */
   input(KIN__INPUT_HEAD);
   f.now_ms += 4000;
@@ -567,7 +574,7 @@ static void test_list_goes_back(void **state) {
   kin__listwatch_input old = {.type = KIN__INPUT_STREAMED, .version = "6"};
   kin__listwatch_step(&f.listwatch, &old, f.now_ms, &f.actions);
   assert_string_equal(describe(&f.actions), "cancel stop drop list@");
-  assert_string_equal(f.listwatch.version, "7");
+  assert_string_equal(f.listwatch.position.version, "7");
   kin__listwatch_input page = {
       .type = KIN__INPUT_PAGE, .version = "6", .token = ""};
   kin__listwatch_step(&f.listwatch, &page, f.now_ms, &f.actions);
@@ -643,14 +650,15 @@ static void test_random_inputs_never_hang(void **state) {
     input(KIN__INPUT_START);
     for (int i = 0; i < 60; i++) {
       is_open = (is_open && !f.actions.cancel_request) ||
-                f.actions.request != KIN__REQUEST_NONE;
+                f.actions.request.kind != KIN__REQUEST_NONE;
       has_timer = (has_timer && !f.actions.stop_timer) || f.actions.start_timer;
       kin__listwatch_state now = f.listwatch.state;
       bool is_waiting = now == KIN__LISTWATCH_WAITING;
       bool is_applying = now == KIN__LISTWATCH_APPLYING;
       assert_true(is_applying || is_open == !is_waiting);
       assert_true(!is_waiting || has_timer);
-      assert_true(!is_applying || is_open == f.listwatch.is_stream_open);
+      assert_true(!is_applying ||
+                  is_open == f.listwatch.in.applying.is_stream_open);
       kin__listwatch_input_type type =
           (kin__listwatch_input_type)(KIN__INPUT_HEAD +
                                       kin__random_below(&random, 9));

@@ -147,23 +147,27 @@ static void note_actions(char letter) {
        a->cancel_request ? " cancel" : "", a->stop_timer ? " stop" : "",
        a->drop_stage ? " drop" : "", a->hold_request ? " hold" : "",
        a->apply_stage ? " apply" : "", a->continue_request ? " continue" : "",
-       a->report ? " report" : "", a->lost_verify ? " lost" : "",
-       a->gave_up_stream ? " gave-up" : "");
-  if (a->request != KIN__REQUEST_NONE) {
-    note(" request %d", (int)a->request);
-    note_version(a->version != NULL ? a->version : "");
-    note(" %s %s /%u %us", a->version_match != NULL ? a->version_match : "",
-         a->token != NULL ? a->token : "", a->limit, a->timeout_s);
+       a->report != KIN__REPORT_NONE ? " report" : "",
+       lw_has_lost_verify() ? " lost" : "",
+       a->gave_up_stream != KIN__STREAM_NOT_GIVEN_UP ? " gave-up" : "");
+  const kin__listwatch_request *request = &a->request;
+  if (request->kind != KIN__REQUEST_NONE) {
+    note(" request %d", (int)request->kind);
+    note_version(request->version != NULL ? request->version : "");
+    note(" %s %s /%u %us",
+         request->version_match != NULL ? request->version_match : "",
+         request->token != NULL ? request->token : "", request->limit,
+         request->timeout_s);
   }
   if (a->start_timer) {
     note(" timer %llu", (unsigned long long)a->timer_ms);
     timer_ms = a->timer_ms;
   }
-  int code;
-  if (kin__listwatch_take_verdict(&lw.listwatch, &code)) {
+  int code = lw_verdict();
+  if (code != LW_NO_VERDICT) {
     note(" verdict %d", code);
   }
-  note(" failures %u\n", lw.listwatch.failures);
+  note(" failures %u\n", lw.listwatch.retries.failures);
 }
 
 static void step_with(kin__listwatch_input_type type, unsigned offset,
@@ -176,7 +180,7 @@ static void step_with(kin__listwatch_input_type type, unsigned offset,
                              .token = token,
                              .failure = &failure,
                              .connection = connection};
-  kin__listwatch_step(&lw.listwatch, &in, lw.now_ms, &lw.actions);
+  lw_step(&in);
 }
 
 static void saw(kin__decoded_type type, unsigned offset) {
@@ -311,7 +315,7 @@ static void take(char letter) {
     saw((kin__decoded_type)0, 3);
     return;
   case 'o':
-    kin__listwatch_streamed(&lw.listwatch, false);
+    kin__listwatch_heard(&lw.listwatch, KIN__NEWS_OBJECT);
     lw.actions = (kin__listwatch_actions){0};
     return;
   case 'E':
@@ -338,14 +342,14 @@ static void take(char letter) {
 }
 
 static void begin(kind what) {
-  lw_begin(what == PAGES ? 10 : 0);
   refused = false;
   base = 10;
   if (what == STREAMS) {
-    kin__listwatch_use_streams(&lw.listwatch, &refused);
-  }
-  if (what == INTERNAL) {
-    kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+    lw_begin_streams(&refused);
+  } else if (what == INTERNAL) {
+    lw_begin_internal(30000);
+  } else {
+    lw_begin(what == PAGES ? 10 : 0);
   }
   lw_input(KIN__INPUT_START);
   if (what == STREAMS) {
@@ -362,8 +366,8 @@ static void begin(kind what) {
 /* Once, after a long time, with the same random numbers. */
 static const char *play(const story *s, char *out, size_t size) {
   lw.random = (kin__random){7};
-  timer_ms = lw.listwatch.watch_timeout_s * UINT64_C(1000) + 30000;
-  base = (unsigned)strtoul(lw.listwatch.version, NULL, 10);
+  timer_ms = 430000; /* of a watch of 400 s */
+  base = (unsigned)strtoul(lw.listwatch.position.version, NULL, 10);
   told[0] = '\0';
   for (const char *letter = s->inputs; *letter != '\0'; letter++) {
     take(*letter);
@@ -382,8 +386,7 @@ static void check(const story *s) {
   begin(s->what);
   for (int i = 0; i < 4; i++) {
     lw.now_ms += i % 2 == 0 ? 3600000 : 20000;
-    lw.listwatch.watch_timeout_s = 400;
-    lw.listwatch.saw_anything = false;
+    lw.listwatch.in.watching.saw_anything = false;
     play(s, i == 0 ? first : again, sizeof first);
     if (i > 0 && strcmp(first, again) != 0) {
       fail_msg("\"%s\", time %d:\n%s\nis not\n%s", s->inputs, i + 1, again,
@@ -419,8 +422,7 @@ static void test_each_story_after_each(void **state) {
           play(&stories[k], after, sizeof after);
         }
         lw.now_ms += 20000;
-        lw.listwatch.watch_timeout_s = 400;
-        lw.listwatch.saw_anything = false;
+        lw.listwatch.in.watching.saw_anything = false;
         play(&stories[i], is_after ? after : alone, sizeof after);
       }
       if (strcmp(alone, after) != 0) {

@@ -15,28 +15,21 @@
 #include "listwatch/version.h"
 #include "support/listwatch_steps.h"
 
-#define NONE 1 /* no verdict */
-
-static int verdict(void) {
-  int code;
-  return kin__listwatch_take_verdict(&lw.listwatch, &code) ? code : NONE;
-}
-
 /* Once, and not again. */
 static void assert_verdict(int code) {
-  assert_int_equal(verdict(), code);
-  assert_int_equal(verdict(), NONE);
-  assert_false(lw.listwatch.verify.is_open);
+  assert_int_equal(lw_verdict(), code);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+  assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
 }
 
 static void assert_open(void) {
-  assert_int_equal(verdict(), NONE);
-  assert_true(lw.listwatch.verify.is_open);
+  assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+  assert_true(lw.listwatch.verify.phase != KIN__VERIFY_NONE);
 }
 
 static void assert_short_watch(const char *version) {
   lw_assert_watch(version);
-  assert_int_equal(lw.actions.timeout_s, 3);
+  assert_int_equal(lw.actions.request.timeout_s, 3);
   lw_input(KIN__INPUT_HEAD);
   assert_int_equal(lw.actions.timer_ms, 3000 + 5000);
 }
@@ -99,10 +92,10 @@ static void test_newest(void **state) {
   lw.now_ms += 3000;
   lw_input(KIN__INPUT_WATCH_ENDED);
   lw_assert_watch("20");
-  assert_in_range(lw.actions.timeout_s, 300, 599);
+  assert_in_range(lw.actions.request.timeout_s, 300, 599);
   lw_input(KIN__INPUT_HEAD);
   assert_true(lw.actions.timer_ms > 300000);
-  assert_int_equal(lw.listwatch.failures, 0);
+  assert_int_equal(lw.listwatch.retries.failures, 0);
 }
 
 /* A version that is given: the list makes the server come to it. */
@@ -128,7 +121,7 @@ static void test_reached_before(void **state) {
     lw_page("10", "");
     assert_verdict(0);
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 
@@ -163,18 +156,18 @@ static void test_not_reached(void **state) {
     end_watch(how);
     assert_verdict(KIN_EGONE);
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
-    assert_true(lw.listwatch.is_verify_lost);
+    assert_true(kin__listwatch_has_lost_verify(&lw.listwatch));
     assert_true(lw.actions.report); /* as any other lost position is */
-    assert_true(lw.actions.lost_verify);
+    assert_true(lw_has_lost_verify());
     assert_string_equal(lw.listwatch.verify.target, "20");
     lw_assert_list("", 500); /* what a cache has may be as old */
     lw_page("25", "");
-    assert_false(lw.actions.lost_verify);
-    assert_true(lw.listwatch.is_verify_lost);
+    assert_false(lw_has_lost_verify());
+    assert_true(kin__listwatch_has_lost_verify(&lw.listwatch));
     lw_input(KIN__INPUT_APPLIED);
-    assert_false(lw.listwatch.is_verify_lost);
+    assert_false(kin__listwatch_has_lost_verify(&lw.listwatch));
     lw_assert_watch("25");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
   }
 }
 
@@ -205,9 +198,9 @@ static void test_server_went_back(void **state) {
   assert_verdict(KIN_EGONE);
   assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], 1);
   lw_assert_list("", 500);
-  assert_true(lw.listwatch.versions_repeat);
-  assert_true(lw.actions.lost_verify);
-  assert_true(lw.listwatch.verify.went_back);
+  assert_true(kin__listwatch_versions_repeat(&lw.listwatch));
+  assert_true(lw_has_lost_verify());
+  assert_int_equal(lw.actions.report, KIN__REPORT_WENT_BACK);
   assert_string_equal(lw.listwatch.verify.target, "7");
 }
 
@@ -238,7 +231,7 @@ static void test_failures_are_retried(void **state) {
     assert_open();
     assert_true(lw.actions.report);
     lw_input(KIN__INPUT_TIMER);
-    if (lw.actions.request == KIN__REQUEST_VERIFY) {
+    if (lw.actions.request.kind == KIN__REQUEST_VERIFY) {
       lw_assert_verify("20");
       lw_page("21", "");
     }
@@ -264,7 +257,7 @@ static void test_bad_target(void **state) {
     lw_assert_verify("10");
     lw_page("12", "");
     lw_assert_watch("10");
-    assert_in_range(lw.actions.timeout_s, 300, 599);
+    assert_in_range(lw.actions.request.timeout_s, 300, 599);
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_TOO_LARGE], 0);
   }
 }
@@ -287,7 +280,7 @@ static void test_position_is_lost_meanwhile(void **state) {
     }
     assert_verdict(KIN_EGONE);
     lw_assert_wait(KIN__LISTWATCH_LISTING, 800);
-    assert_false(lw.listwatch.is_verify_lost);
+    assert_false(kin__listwatch_has_lost_verify(&lw.listwatch));
     assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_EXPIRED], 1);
   }
 }
@@ -295,7 +288,7 @@ static void test_position_is_lost_meanwhile(void **state) {
 /* An internal error that is retried is the end of a short watch. */
 static void test_internal_errors_count(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_begin_internal(30000);
   lw_list_and_watch("10");
   lw_verify("");
   lw_page("20", "");
@@ -306,7 +299,7 @@ static void test_internal_errors_count(void **state) {
     lw_error_event(lw_status(500, "InternalError"));
   }
   assert_verdict(KIN_EGONE);
-  assert_true(lw.actions.lost_verify);
+  assert_true(lw_has_lost_verify());
   lw_assert_list("", 500);
 }
 
@@ -350,16 +343,15 @@ static void test_out_of_turn(void **state) {
     kin__listwatch_state before = lw.listwatch.state;
     lw_verify("");
     assert_int_equal(lw.listwatch.state, before);
-    assert_false(lw.listwatch.verify.is_open);
-    assert_int_equal(lw.actions.request, KIN__REQUEST_NONE);
+    assert_int_equal(lw.listwatch.verify.phase, KIN__VERIFY_NONE);
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_NONE);
   }
   lw_begin(0);
   lw_list_and_watch("10");
   lw_verify("12");
   lw_verify("15");
   assert_string_equal(lw.listwatch.verify.target, "12");
-  lw_begin(0);
-  kin__listwatch_watch_only(&lw.listwatch, "1", 0, false);
+  lw_begin_watch_only("1");
   lw_input(KIN__INPUT_START);
   lw_input(KIN__INPUT_HEAD);
   lw_verify("");
@@ -377,7 +369,7 @@ static void test_forget(void **state) {
   lw_assert_wait(KIN__LISTWATCH_VERIFYING, 800);
   lw_input(KIN__INPUT_FORGET);
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_string_equal(lw.listwatch.version, "");
+  assert_string_equal(lw.listwatch.position.version, "");
   lw_input(KIN__INPUT_TIMER);
   lw_assert_list("", 500);
   lw_page("7", ""); /* of another history: it is not gone back in */
@@ -389,7 +381,7 @@ static void test_forget_out_of_turn(void **state) {
   (void)state;
   lw_list_and_watch("10");
   lw_input(KIN__INPUT_FORGET);
-  assert_string_equal(lw.listwatch.version, "10");
+  assert_string_equal(lw.listwatch.position.version, "10");
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WATCHING);
   lw_verify("");
   lw_fail(lw_status(404, "NotFound"));
@@ -400,7 +392,7 @@ static void test_forget_out_of_turn(void **state) {
 /* --- Consistency ---------------------------------------------------------- */
 
 static void assert_match(const char *match) {
-  assert_string_equal(lw.actions.version_match, match);
+  assert_string_equal(lw.actions.request.version_match, match);
 }
 
 /* After what the first list says, relists ask for the last version. */
@@ -411,9 +403,15 @@ static void test_any(void **state) {
   assert_match("");
 }
 
+static void begin_consistent(kin_consistency consistency, bool *refused) {
+  lw_begin_with(
+      &(kin__listwatch_options){.list_and_watch = {.consistency = consistency,
+                                                   .start_version = "33",
+                                                   .stream_refused = refused}});
+}
+
 static void begin_at_least(void) {
-  lw_begin(0);
-  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_AT_LEAST, "33");
+  begin_consistent(KIN_CONSISTENCY_AT_LEAST, NULL);
   lw_input(KIN__INPUT_START);
   lw_assert_list("33", 0);
   assert_match("NotOlderThan");
@@ -451,9 +449,9 @@ static void test_at_least_in_pages(void **state) {
   (void)state;
   begin_at_least();
   lw_page("40", "more");
-  assert_string_equal(lw.actions.token, "more");
-  assert_null(lw.actions.version);
-  assert_null(lw.actions.version_match);
+  assert_string_equal(lw.actions.request.token, "more");
+  assert_null(lw.actions.request.version);
+  assert_null(lw.actions.request.version_match);
   lw_fail(lw_status(410, "Expired"));
   lw_assert_list("33", 0);
   assert_match("NotOlderThan");
@@ -461,8 +459,7 @@ static void test_at_least_in_pages(void **state) {
 
 static void test_most_recent(void **state) {
   (void)state;
-  kin__listwatch_use_consistency(&lw.listwatch, KIN_CONSISTENCY_MOST_RECENT,
-                                 "");
+  begin_consistent(KIN_CONSISTENCY_MOST_RECENT, NULL);
   lw_input(KIN__INPUT_START);
   lw_assert_list("", 500);
   assert_match("");
@@ -478,13 +475,11 @@ static void test_most_recent(void **state) {
 static void check_streams(kin_consistency consistency, const char *first,
                           const char *later) {
   bool refused = false;
-  lw_begin(0);
-  kin__listwatch_use_streams(&lw.listwatch, &refused);
-  kin__listwatch_use_consistency(&lw.listwatch, consistency, "33");
+  begin_consistent(consistency, &refused);
   lw_input(KIN__INPUT_START);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(lw.actions.request, KIN__REQUEST_STREAM);
-    assert_string_equal(lw.actions.version, i == 0 ? first : later);
+    assert_int_equal(lw.actions.request.kind, KIN__REQUEST_STREAM);
+    assert_string_equal(lw.actions.request.version, i == 0 ? first : later);
     assert_match("NotOlderThan");
     lw_input(KIN__INPUT_HEAD);
     kin__listwatch_input all = {.type = KIN__INPUT_STREAMED, .version = "40"};

@@ -23,12 +23,6 @@ typedef struct fixture {
 
 static fixture f;
 
-static void init(void) {
-  f = (fixture){.now_ms = 1000000, .random = {7}};
-  kin__listwatch_init(&f.listwatch, kin__default_allocator(), &f.random, 0,
-                      f.now_ms);
-}
-
 static void input(kin__listwatch_input_type type) {
   kin__listwatch_input in = {.type = type};
   kin__listwatch_step(&f.listwatch, &in, f.now_ms, &f.actions);
@@ -59,21 +53,26 @@ static void drop(void) {
 
 static void assert_watch(const char *version) {
   assert_int_equal(f.listwatch.state, KIN__LISTWATCH_OPENING);
-  assert_int_equal(f.actions.request, KIN__REQUEST_WATCH);
-  assert_string_equal(f.actions.version, version);
+  assert_int_equal(f.actions.request.kind, KIN__REQUEST_WATCH);
+  assert_string_equal(f.actions.request.version, version);
 }
 
 static void watch_only(uint32_t timeout_s, bool is_single) {
-  init();
-  kin__listwatch_watch_only(&f.listwatch, "10", timeout_s, is_single);
+  f = (fixture){.now_ms = 1000000, .random = {7}};
+  kin__listwatch_options options = {.mode = KIN__WATCH_ONLY,
+                                    .watch_only = {.version = "10",
+                                                   .timeout_s = timeout_s,
+                                                   .is_single = is_single}};
+  kin__listwatch_init(&f.listwatch, &options, kin__default_allocator(),
+                      &f.random, f.now_ms);
   input(KIN__INPUT_START);
   assert_watch("10");
-  assert_int_equal(f.actions.timeout_s, timeout_s);
+  assert_int_equal(f.actions.request.timeout_s, timeout_s);
 }
 
 static void assert_wait(uint64_t delay_ms) {
   assert_int_equal(f.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(f.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+  assert_int_equal(f.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
   assert_true(f.actions.start_timer);
   assert_int_equal(f.actions.timer_ms, delay_ms);
 }
@@ -218,7 +217,7 @@ static void test_watch_only_random_inputs(void **state) {
     for (int i = 0; i < 60; i++) {
       kin__listwatch_input in = {
           .type = (kin__listwatch_input_type)kin__random_below(
-              &random, KIN__INPUT_RETRY_AFTER + 1),
+              &random, KIN__INPUT_TYPES),
           .version = "5",
           .token = "",
           .failure = &failures[kin__random_below(&random, 5)]};
@@ -231,13 +230,13 @@ static void test_watch_only_random_inputs(void **state) {
       assert_false(has_ended && f.actions.ended);
       has_ended = has_ended || f.actions.ended;
       assert_true(!has_ended || now == KIN__LISTWATCH_STOPPED);
-      assert_true(f.actions.request == KIN__REQUEST_NONE ||
-                  f.actions.request == KIN__REQUEST_WATCH);
-      assert_int_equal(f.actions.request == KIN__REQUEST_WATCH,
+      assert_true(f.actions.request.kind == KIN__REQUEST_NONE ||
+                  f.actions.request.kind == KIN__REQUEST_WATCH);
+      assert_int_equal(f.actions.request.kind == KIN__REQUEST_WATCH,
                        now == KIN__LISTWATCH_OPENING &&
-                           f.actions.request != KIN__REQUEST_NONE);
+                           f.actions.request.kind != KIN__REQUEST_NONE);
       assert_false(f.actions.apply_stage);
-      assert_string_equal(f.listwatch.version, "10");
+      assert_string_equal(f.listwatch.position.version, "10");
     }
   }
   kin__listwatch_finish(&f.listwatch);

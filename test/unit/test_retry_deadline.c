@@ -108,7 +108,7 @@ static kin__failure internal_error(void) {
  * again. */
 static void test_watch_is_repeated(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_begin_internal(30000);
   lw_list_and_watch("10");
   int retries = 0;
   for (;;) {
@@ -143,12 +143,12 @@ static void test_watch_is_repeated(void **state) {
  * it, and not before the server wants it. */
 static void test_no_storm(void **state) {
   (void)state;
-  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_begin_internal(30000);
   lw_list_and_watch("10");
   lw.now_ms += 150;
   lw_error_event(internal_error());
   assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-  assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+  assert_int_equal(lw.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
   assert_int_equal(lw.actions.timer_ms, 50);
   lw_input(KIN__INPUT_TIMER);
   lw_input(KIN__INPUT_HEAD);
@@ -168,7 +168,7 @@ static void test_never_relisted(void **state) {
     lw_saw(KIN__DECODED_MODIFIED, "11");
     lw_error_event(internal_error());
     assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_WAITING);
-    assert_int_equal(lw.listwatch.after_wait, KIN__LISTWATCH_OPENING);
+    assert_int_equal(lw.listwatch.in.waiting.after, KIN__LISTWATCH_OPENING);
     lw.now_ms += lw.actions.timer_ms;
     lw_input(KIN__INPUT_TIMER);
     lw_assert_watch("11");
@@ -199,7 +199,7 @@ static void test_what_is_internal(void **state) {
     kin__failure failure = lw_status(kinds[i].status, kinds[i].reason);
     assert_int_equal(failure.is_internal, kinds[i].is_internal);
   }
-  kin__listwatch_retry_internal_errors(&lw.listwatch, 30000);
+  lw_begin_internal(30000);
   lw_list_and_open("10");
   lw_fail(internal_error());
   lw_assert_wait(KIN__LISTWATCH_OPENING, 800);
