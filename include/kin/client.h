@@ -246,9 +246,11 @@ typedef struct kin_client_options {
  * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
  * for an http server or that contradict each other; `problem` and a log line
  * say which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version,
- * accept_gzip without zlib), KIN_ENOMEM, and libuv's. *out is NULL then. Errors
- * in a file or in PEM data come through on_error of the informers, class
- * KIN_CLASS_TLS or KIN_CLASS_AUTH. */
+ * accept_gzip without zlib), KIN_ELIBRARY (the program uses another llhttp,
+ * yyjson, zlib, OpenSSL or libuv than this library needs; `problem` says which),
+ * KIN_ENOMEM, and libuv's. *out is NULL then. Errors in a file or in PEM data
+ * come through on_error of the informers, class KIN_CLASS_TLS or
+ * KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 

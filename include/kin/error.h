@@ -58,7 +58,8 @@ extern "C" {
   XX(EURL, -5047, "malformed server URL")                                      \
   XX(ETLS, -5048, "TLS failed")                                                \
   XX(ETOKEN, -5049, "no usable token")                                         \
-  XX(EINCONSISTENT, -5050, "cache differs from what the server lists")
+  XX(EINCONSISTENT, -5050, "cache differs from what the server lists")         \
+  XX(ELIBRARY, -5051, "a library in the program is of another version")
 
 /** The enumerator of a code. */
 #define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,

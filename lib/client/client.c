@@ -16,6 +16,7 @@
 #include "config/token.h"
 #include "client/client_options.h"
 #include "client/env.h"
+#include "client/libraries.h"
 #include "client/host.h"
 #include "client/loop.h"
 #include "transport/impersonate.h"
@@ -328,6 +329,9 @@ static int build_client(kin_client **out, uv_loop_t *loop,
                         const kin_client_options *options, char *problem) {
   kin__log log = kin__client_log(options, problem);
   int err = kin__client_options_check(options, &log);
+  if (err == 0) {
+    err = kin__libraries_check(&log);
+  }
   kin_client *client;
   if (err == 0) {
     err = make_client(&client, options);

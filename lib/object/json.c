@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <stdio.h>
+
 #include <yyjson.h>
 
 #include <kin/error.h>
@@ -23,6 +25,20 @@ static yyjson_alc adapt(const kin_allocator *allocator) {
                     .free = allocator->free,
                     .ctx = allocator->ctx};
   return alc;
+}
+
+/* Inline functions of yyjson's header read its values, so the release must not
+ * be older. */
+kin__library kin__json_library(void) {
+  uint32_t found = yyjson_version();
+  kin__library library = {.name = "yyjson",
+                          .built_for = YYJSON_VERSION_STRING,
+                          .fits = found >> 16 == YYJSON_VERSION_MAJOR &&
+                                  found >= YYJSON_VERSION_HEX};
+  snprintf(library.found, sizeof library.found, "%u.%u.%u",
+           (unsigned)(found >> 16), (unsigned)(found >> 8 & 0xff),
+           (unsigned)(found & 0xff));
+  return library;
 }
 
 size_t kin__json_depth(kin_str text) {

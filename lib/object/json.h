@@ -8,6 +8,8 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
+#include "base/library.h"
+
 /* Random access to small documents, or to documents that a program asks for.
  * Only this module calls the JSON parser and reads its results. The hot path
  * has its own scanner (decode/).
@@ -20,6 +22,8 @@ struct yyjson_val;
 
 /* A value, borrowed from its document; NULL if absent. */
 typedef struct yyjson_val kin__json;
+
+kin__library kin__json_library(void);
 
 /* The levels of a text that is parsed or kept. A Kubernetes API server accepts
  * as many in a request. */

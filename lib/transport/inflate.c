@@ -5,6 +5,7 @@
  * stream ends. */
 #include "transport/inflate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -44,6 +45,16 @@ static void release(voidpf opaque, voidpf address) {
 
 bool kin__inflate_is_supported(void) {
   return true;
+}
+
+/* zlib promises that releases with the same first number fit. */
+kin__library kin__inflate_library(void) {
+  const char *found = zlibVersion();
+  kin__library library = {.name = "zlib",
+                          .built_for = ZLIB_VERSION,
+                          .fits = found[0] == ZLIB_VERSION[0]};
+  snprintf(library.found, sizeof library.found, "%s", found);
+  return library;
 }
 
 int kin__inflate_new(kin__inflate **out, const kin_allocator *allocator) {

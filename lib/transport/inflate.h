@@ -8,6 +8,8 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
+#include "base/library.h"
+
 /* Undoes gzip (RFC 1952), a slice at a time: the output of a few bytes has no
  * bound, but the work of one call has. No I/O. Holds the input that is left,
  * and about 60 KiB. */
@@ -20,6 +22,9 @@ typedef struct kin__inflate kin__inflate;
 
 /* Whether the library was built with zlib. */
 bool kin__inflate_is_supported(void);
+
+/* Without zlib: fits. */
+kin__library kin__inflate_library(void);
 
 /* The allocator must outlive the inflater. Errors: KIN_ENOMEM, KIN_ENOTSUP
  * (without zlib). */

@@ -10,6 +10,11 @@ bool kin__inflate_is_supported(void) {
   return false;
 }
 
+kin__library kin__inflate_library(void) {
+  return (kin__library){
+      .name = "zlib", .built_for = "none", .found = "none", .fits = true};
+}
+
 int kin__inflate_new(kin__inflate **out, const kin_allocator *allocator) {
   (void)allocator;
   *out = NULL;

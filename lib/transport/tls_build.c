@@ -29,6 +29,16 @@
 
 #include <kin/error.h>
 
+kin__library kin__tls_library(void) {
+  unsigned long found = OpenSSL_version_num();
+  kin__library library = {.name = "OpenSSL",
+                          .built_for = OPENSSL_VERSION_STR,
+                          .fits = found >> 28 == OPENSSL_VERSION_MAJOR};
+  snprintf(library.found, sizeof library.found, "%s",
+           OpenSSL_version(OPENSSL_VERSION));
+  return library;
+}
+
 static const char *const part_names[KIN__TLS_PARTS] = {
     [KIN__TLS_AUTHORITY] = "certificate authority",
     [KIN__TLS_CERTIFICATE] = "client certificate",

@@ -7,6 +7,7 @@
 
 #include <openssl/types.h>
 
+#include "base/library.h"
 #include "transport/file.h"
 #include "transport/tls_error.h"
 
@@ -16,6 +17,8 @@
 
 /* The bound of a file or of data; the system's bundle has 220 KB. */
 #define KIN__TLS_MAX_PEM_BYTES (2u << 20)
+
+kin__library kin__tls_library(void);
 
 typedef enum kin__tls_part {
   KIN__TLS_AUTHORITY,   /* whose certificates are trusted */

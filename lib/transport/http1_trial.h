@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TRANSPORT_HTTP1_TRIAL_H
+#define KIN_TRANSPORT_HTTP1_TRIAL_H
+
+#include "base/library.h"
+
+/* Whether the llhttp that the program loaded is one that this library was built
+ * for. llhttp tells no version at run time, and its releases move the callbacks
+ * in the settings. So a response is parsed, and the callbacks must come in the
+ * expected order. Takes about a microsecond. `found` is a file. */
+kin__library kin__http1_library(void);
+
+#endif /* KIN_TRANSPORT_HTTP1_TRIAL_H */
