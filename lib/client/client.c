@@ -391,7 +391,7 @@ int kin_client_open(kin_client **out, uv_loop_t *loop,
     return err;
   }
   char problem[KIN__PROBLEM_SIZE] = "";
-  kin_client *client;
+  kin_client *client = NULL;
   err = loop != NULL ? build_client(&client, loop, &copy, problem) : KIN_EINVAL;
   tell_problem(&copy, problem);
   if (err != 0) {

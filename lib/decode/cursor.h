@@ -22,7 +22,7 @@
  * escapes in strings that the caller does not want, and bytes beyond
  * KIN__CURSOR_TEXT_MAX. Inside skipped values only strings and the balance of
  * brackets are checked. UTF-8 is not checked. A byte order mark is not JSON. */
-typedef enum kin__token {
+typedef enum kin__json_token {
   KIN__TOKEN_MORE = 0, /* the span is used up; errors are negative */
   KIN__TOKEN_OBJECT,   /* begins, and has been entered */
   KIN__TOKEN_ARRAY,    /* begins, and has been entered */
@@ -31,7 +31,7 @@ typedef enum kin__token {
   KIN__TOKEN_NAME,     /* of a member; its value follows; see text */
   KIN__TOKEN_STRING,   /* see text if it was wanted */
   KIN__TOKEN_PRIMITIVE /* number, true, false or null; see text */
-} kin__token;
+} kin__json_token;
 
 enum {
   KIN__CURSOR_LEVELS = 128, /* of entered containers; beyond: KIN_EDEPTH */

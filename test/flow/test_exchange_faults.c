@@ -23,7 +23,7 @@
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 
 /* Checks the error of an exchange that has ended. %s in `format` is the
- * server's address. */
+ * server's address; a * at the end stands for any rest. */
 static void assert_failed(const fetch *f, int code, kin_error_class error_class,
                           const char *format) {
   char address[32];
@@ -33,8 +33,14 @@ static void assert_failed(const fetch *f, int code, kin_error_class error_class,
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   snprintf(message, sizeof message, format, address);
 #pragma GCC diagnostic pop
+  char *rest = strchr(message, '*');
   assert_int_equal(f->ends, 1);
-  assert_string_equal(f->error.message, message);
+  if (rest == NULL) {
+    assert_string_equal(f->error.message, message);
+  } else {
+    *rest = '\0';
+    assert_ptr_equal(strstr(f->error.message, message), f->error.message);
+  }
   assert_int_equal(f->error.code, code);
   assert_int_equal(f->error.error_class, error_class);
 }
@@ -285,7 +291,7 @@ static void test_fault_trickling_head(void **state) {
 static void test_fault_malformed(void **state) {
   (void)state;
   check((loop_reply){.bytes = "SSH-2.0-OpenSSH_9.2\r\n"}, KIN_EHTTP,
-        KIN_CLASS_PROTOCOL, "malformed response from %s: Expected HTTP/");
+        KIN_CLASS_PROTOCOL, "malformed response from %s: Expected HTTP/*");
   check((loop_reply){.bytes = CHUNKED "zz\r\n"}, KIN_EHTTP, KIN_CLASS_PROTOCOL,
         "malformed response from %s: Invalid character in chunk size");
   check((loop_reply){.bytes = "HTTP/1.1 101 Switching Protocols\r\n\r\n"},

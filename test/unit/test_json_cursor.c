@@ -402,7 +402,7 @@ static void test_json_cursor_long_texts(void **state) {
     const char *before;
     size_t length;
     const char *after;
-    kin__token token;
+    kin__json_token token;
     char fill;
     int error;
   } rows[] = {

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# What Meson installs, in the same places below the prefix.
+install(TARGETS kinformer kinformer-testing
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(kinformer_tools)
+  install(TARGETS kin-apisim kinformer-program DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(FILES ${headers} ${PROJECT_BINARY_DIR}/include/kin/version.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kin)
+install(FILES include/kin/testing/fake_source.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kin/testing)
+
+set(kinformer_requires_zlib "")
+if(kinformer_has_zlib)
+  set(kinformer_requires_zlib ", zlib")
+endif()
+# Below the prefix, so that pkg-config can say where it has been moved to.
+foreach(folder LIBDIR INCLUDEDIR)
+  set(kinformer_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+    set(kinformer_${folder} "${CMAKE_INSTALL_${folder}}")
+  endif()
+endforeach()
+foreach(module kinformer kinformer-testing)
+  configure_file(cmake/${module}.pc.in cmake/${module}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/cmake/${module}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+set(HAS_ZLIB ${kinformer_has_zlib})
+# From the folder of the libraries, so that the installation can be moved.
+file(RELATIVE_PATH INCLUDEDIR
+  ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+foreach(file kinformerConfig.cmake kinformerConfigVersion.cmake)
+  configure_file(cmake/${file}.in cmake/${file} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/cmake/${file}
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kinformer)
+endforeach()
+install(FILES cmake/kinformerDependencies.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kinformer)

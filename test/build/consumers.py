@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds a small program with the library in each of the ways that
+doc/building.md explains, and runs it against kin-apisim.
+
+Usage: consumers.py APISIM [--keep DIR] [NAME...]; the names are those of the
+output. A way whose tools are missing is skipped.
+"""
+
+import argparse
+import configparser
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent.parent
+PODS = 20
+# All that another project needs of the library's source.
+NEEDED = ["CMakeLists.txt", "meson.build", "meson_options.txt", "cmake",
+          "include", "lib", "testing", "subprojects/packagefiles"]
+CORE = ["-Dcache=false", "-Dtoolkit=false", "-Dtools=false"]
+CC = os.environ.get("CC", "cc").split()
+JOBS = f"-j{os.cpu_count() or 1}"
+# OpenSSL takes minutes.
+TIMEOUT_S = 1800
+WRAPS = ["libuv", "llhttp", "openssl", "yyjson", "zlib"]
+
+
+class Failed(Exception):
+    """A command failed, or something is not as it has to be."""
+
+
+class Skipped(Exception):
+    """A tool is missing."""
+
+
+def run(*command, cwd=None, **env):
+    command = [str(word) for word in command]
+    done = subprocess.run(command, cwd=cwd, env=dict(os.environ, **env),
+                          capture_output=True, text=True, timeout=TIMEOUT_S,
+                          check=False)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(command)}: status {done.returncode}\n"
+                     f"{done.stdout[-1500:]}{done.stderr[-1500:]}")
+    return done.stdout
+
+
+def need(*tools):
+    for tool in tools:
+        if shutil.which(tool) is None:
+            raise Skipped(f"no {tool}")
+
+
+def expect(holds, message):
+    if not holds:
+        raise Failed(message)
+
+
+class Server:
+    """kin-apisim with PODS pods, one of which changes."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen(
+            [program, "--port", "0", "--pods", str(PODS)],
+            stdout=subprocess.PIPE, text=True)
+        self.url = None
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self.change)
+
+    def __enter__(self):
+        for line in self.process.stdout:
+            match = re.search(r"listening on (\S+)", line)
+            if match:
+                self.url = match.group(1)
+                self.thread.start()
+                return self
+        raise Failed("kin-apisim did not start")
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.thread.join()
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=30)
+
+    def request(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.url + path, method=method, data=body,
+            headers={"Content-Type": "application/merge-patch+json"})
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.load(response)
+
+    def change(self):
+        """Patches one pod, ten times a second."""
+        pod = self.request("GET", "/api/v1/pods")["items"][0]["metadata"]
+        path = f"/api/v1/namespaces/{pod['namespace']}/pods/{pod['name']}"
+        count = 0
+        while not self.ends.wait(0.1):
+            count += 1
+            patch = {"metadata": {"annotations": {"count": str(count)}}}
+            self.request("PATCH", path, json.dumps(patch).encode())
+
+
+class Ways:
+    """Each method named way_* is one way; the work of several is done once."""
+
+    def __init__(self, work, url):
+        self.work, self.url = work, url
+        self.done = {}
+
+    def once(self, name, make):
+        """make(directory) for the first that asks; the error for the others,
+        too."""
+        if name not in self.done:
+            try:
+                make(self.work / name)
+                self.done[name] = None
+            except (Failed, Skipped) as error:
+                self.done[name] = error
+        if self.done[name]:
+            raise self.done[name]
+        return self.work / name
+
+    def project(self, template, inside=None, name=None):
+        """A copy of a template, with the library's source `inside` it."""
+        directory = self.work / (name or template)
+        if not directory.exists():
+            shutil.copytree(HERE / template, directory)
+            for name in ("consumer.c", "fake.c"):
+                shutil.copy(HERE / name, directory)
+        if inside:
+            copy_source(directory / inside)
+        return directory
+
+    def follow(self, program, **env):
+        """Runs the program, which says how many pods it has followed."""
+        said = run(program, self.url, PODS, **env)
+        expect(said.startswith(f"{PODS} pods, "), f"said {said!r}")
+
+    # ------------------------------------------------------ inside a project
+
+    def way_meson_subproject(self):
+        need("meson", "ninja")
+        project = self.project("meson", "subprojects/kinformer")
+        run("meson", "setup", "build", "-Dkinformer:cache=false",
+            "-Dkinformer:toolkit=false", cwd=project)
+        run("ninja", "-C", "build", JOBS, cwd=project)
+        self.follow(project / "build/consumer")
+        installed = project / "installed"
+        run("meson", "install", "-C", "build", "--destdir", installed,
+            cwd=project)
+        files = sorted({path.name.split(".")[0] for path in
+                        installed.rglob("*") if not path.is_dir()})
+        expect(files == ["consumer", "libkinformer"], f"installed: {files}")
+
+    def way_meson_wraps(self):
+        """Static, with no library of the system but libc."""
+        need("meson", "ninja", "perl", "make")
+        sources = local_sources()
+        project = self.project("meson", "subprojects/kinformer", "meson-wraps")
+        for path in sources:
+            copy = shutil.copytree if path.is_dir() else shutil.copy
+            target = project / path.relative_to(SOURCE)
+            target.parent.mkdir(exist_ok=True)
+            copy(path, target)
+        run("meson", "setup", "build", "--wrap-mode=forcefallback",
+            "--default-library=static", "-Dkinformer:cache=false",
+            "-Dkinformer:toolkit=false", cwd=project)
+        run("ninja", "-C", "build", JOBS, cwd=project)
+        self.follow(project / "build/consumer")
+        needed = re.findall(r"Shared library: \[(\w+)",
+                            run("readelf", "-d", project / "build/consumer"))
+        expect(set(needed) <= {"libc", "libm", "ld"}, f"needs {needed}")
+
+    def way_cmake_add_subdirectory(self):
+        need("cmake")
+        project = self.project("add_subdirectory", "kinformer")
+        self.cmake(project)
+        self.follow(project / "build/consumer")
+        run("cmake", "--install", "build", "--prefix", project / "installed",
+            cwd=project)
+        files = [path.name for path in (project / "installed").rglob("*")
+                 if not path.is_dir()]
+        expect(files == ["consumer"], f"installed: {files}")
+
+    def way_cmake_fetch_content(self):
+        need("cmake")
+        project = self.project("fetch_content")
+        copy_source(project / "elsewhere")
+        self.cmake(project, "-DKINFORMER_CACHE=OFF", "-DKINFORMER_TOOLKIT=OFF",
+                   "-DFETCHCONTENT_SOURCE_DIR_KINFORMER="
+                   f"{project / 'elsewhere'}")
+        self.follow(project / "build/consumer")
+
+    @staticmethod
+    def cmake(project, *options, build="build", targets=()):
+        run("cmake", "-S", ".", "-B", build, *options, cwd=project)
+        command = ["cmake", "--build", build, JOBS]
+        for target in targets:
+            command += ["--target", target]
+        run(*command, cwd=project)
+
+    # ------------------------------------------------------------- installed
+
+    def by_meson(self):
+        """Shared and static, installed below a prefix."""
+        def make(directory):
+            need("meson", "ninja")
+            run("meson", "setup", directory / "build", SOURCE, *CORE,
+                "--default-library=both", "--prefix", directory / "prefix",
+                "--libdir=lib")
+            run("ninja", "-C", directory / "build", JOBS)
+            run("meson", "install", "-C", directory / "build")
+        return self.once("by-meson", make)
+
+    def by_meson_static(self):
+        """A copy without the shared library, at another place."""
+        def make(directory):
+            shutil.copytree(self.by_meson() / "prefix", directory / "prefix",
+                            symlinks=True)
+            for path in (directory / "prefix/lib").glob("libkinformer.*"):
+                if path.suffix != ".a":
+                    path.unlink()
+        return self.once("by-meson-static", make)
+
+    def by_cmake(self):
+        def make(directory):
+            need("cmake")
+            run("cmake", "-S", SOURCE, "-B", directory / "build",
+                "-DKINFORMER_CACHE=OFF", "-DKINFORMER_TOOLKIT=OFF",
+                "-DKINFORMER_TOOLS=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
+                f"-DCMAKE_INSTALL_PREFIX={directory / 'prefix'}")
+            run("cmake", "--build", directory / "build", JOBS)
+            run("cmake", "--install", directory / "build")
+        return self.once("by-cmake", make)
+
+    def find_package(self, prefix, target="kinformer::kinformer", linked=""):
+        need("cmake")
+        project = self.project("find_package")
+        build = project / f"build-{prefix.parent.name}-{target.split(':')[-1]}"
+        self.cmake(project, f"-DCMAKE_PREFIX_PATH={prefix}",
+                   f"-DCONSUMER_TARGET={target}", build=build.name)
+        self.follow(build / "consumer")
+        run(build / "fake")
+        expect_linked(build / "consumer", linked)
+
+    def way_find_package_after_meson(self):
+        self.find_package(self.by_meson() / "prefix", linked="shared")
+
+    def way_find_package_after_meson_static(self):
+        self.find_package(self.by_meson() / "prefix", "kinformer::static",
+                          linked="static")
+
+    def way_find_package_after_meson_only_static(self):
+        self.find_package(self.by_meson_static() / "prefix", linked="static")
+
+    def way_find_package_after_cmake(self):
+        self.find_package(self.by_cmake() / "prefix", linked="shared")
+
+    # ------------------------------------------------------------ pkg-config
+
+    def pkg_config(self, name, directory, library_path, linked, *options):
+        """directory has the .pc files."""
+        need("pkg-config")
+        flags = run("pkg-config", *options, "--cflags", "--libs", "kinformer",
+                    PKG_CONFIG_PATH=str(directory)).split()
+        if linked == "static" and "uninstalled" in name:
+            # Both are there, and -lkinformer takes the shared one.
+            flags = ["-l:libkinformer.a" if word == "-lkinformer" else word
+                     for word in flags]
+        program = self.work / name
+        run(*CC, HERE / "consumer.c", "-o", program, *flags)
+        self.follow(program, LD_LIBRARY_PATH=str(library_path))
+        expect_linked(program, linked)
+
+    def way_pkg_config_shared(self):
+        lib = self.by_meson() / "prefix/lib"
+        self.pkg_config("pc-shared", lib / "pkgconfig", lib, "shared")
+
+    def way_pkg_config_static(self):
+        lib = self.by_meson_static() / "prefix/lib"
+        # Not where the file says, but where it is.
+        self.pkg_config("pc-static", lib / "pkgconfig", lib, "static",
+                        "--static", "--define-prefix")
+
+    def way_pkg_config_uninstalled(self):
+        build = self.by_meson() / "build"
+        self.pkg_config("pc-uninstalled", build / "meson-uninstalled",
+                        build / "lib", "shared")
+
+    def way_pkg_config_uninstalled_static(self):
+        build = self.by_meson() / "build"
+        self.pkg_config("pc-uninstalled-static", build / "meson-uninstalled",
+                        build / "lib", "static", "--static")
+
+    def way_pkg_config_after_cmake(self):
+        lib = self.by_cmake() / "prefix/lib"
+        self.pkg_config("pc-cmake", lib / "pkgconfig", lib, "shared")
+
+    # ------------------------------------------------------------- one file
+
+    def way_amalgamation(self):
+        need("pkg-config")
+        directory = self.work / "amalgamation"
+        run(sys.executable, SOURCE / "tools/amalgamate.py", directory)
+        expect(sorted(path.name for path in directory.iterdir()) ==
+               ["kin.h", "kinformer.c"], "not the two files")
+        flags = run("pkg-config", "--cflags", "--libs", "libuv", "libllhttp",
+                    "openssl", "yyjson", "zlib").split()
+        program = directory / "consumer"
+        run(*CC, "-Wall", "-Wextra", "-Werror", "-O1", "-DKIN_AMALGAMATION",
+            "-I", directory, directory / "kinformer.c", HERE / "consumer.c",
+            "-o", program, *flags)
+        self.follow(program)
+
+
+def copy_source(target):
+    """What the library's source needs, and nothing else of the repository."""
+    for name in NEEDED:
+        there = SOURCE / name
+        if there.is_dir():
+            shutil.copytree(there, target / name)
+        else:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(there, target / name)
+    for wrap in (SOURCE / "subprojects").glob("*.wrap"):
+        shutil.copy(wrap, target / "subprojects")
+
+
+def local_sources():
+    """What subprojects/local.py has put there, or Meson has fetched."""
+    found = []
+    for name in WRAPS:
+        wrap = configparser.ConfigParser(interpolation=None)
+        wrap.read(SOURCE / f"subprojects/{name}.wrap")
+        wrap = wrap["wrap-file"]
+        paths = [SOURCE / "subprojects/packagecache" / wrap["source_filename"],
+                 SOURCE / "subprojects" / wrap["directory"]]
+        there = [path for path in paths if path.exists()]
+        if not there:
+            raise Skipped(f"no sources of {name}; see subprojects/local.py")
+        found.append(there[0])
+    return found
+
+
+def expect_linked(program, how):
+    """Whether the program needs the shared library."""
+    need("readelf")
+    is_shared = "libkinformer.so" in run("readelf", "-d", program)
+    expect(is_shared == (how == "shared"), f"{program}: not linked {how}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("apisim")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="DIR",
+                        help="work there, and leave everything there")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_intermixed_args()
+    known = {name[4:].replace("_", "-"): name for name in vars(Ways)
+             if name.startswith("way_")}
+    for name in options.names:
+        if name not in known:
+            parser.error(f"{name} is none of {', '.join(known)}")
+    counts = {"ok": 0, "FAIL": 0, "skipped": 0}
+    with tempfile.TemporaryDirectory() as temporary, \
+            Server(options.apisim) as server:
+        work = options.keep or pathlib.Path(temporary)
+        work.mkdir(parents=True, exist_ok=True)
+        ways = Ways(work.resolve(), server.url)
+        for name in options.names or known:
+            result, why = "ok", ""
+            try:
+                getattr(ways, known[name])()
+            except Skipped as error:
+                result, why = "skipped", f": {error}"
+            except (Failed, OSError, subprocess.TimeoutExpired) as error:
+                result, why = "FAIL", f": {error}"
+            counts[result] += 1
+            print(f"{result}: {name}{why}", flush=True)
+    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    print(f"{counts['ok']} passed, {counts['FAIL']} failed{skipped}")
+    return counts["FAIL"] != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
