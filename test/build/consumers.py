@@ -15,6 +15,7 @@ import pathlib
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -68,11 +69,13 @@ def expect(holds, message):
 class Server:
     """kin-apisim with PODS pods, one of which changes."""
 
-    def __init__(self, program):
+    def __init__(self, program, *options):
+        self.program = program
         self.process = subprocess.Popen(
-            [program, "--port", "0", "--pods", str(PODS)],
+            [program, "--port", "0", "--pods", str(PODS), *options],
             stdout=subprocess.PIPE, text=True)
         self.url = None
+        self.context = ssl._create_unverified_context() if options else None
         self.ends = threading.Event()
         self.thread = threading.Thread(target=self.change)
 
@@ -95,7 +98,8 @@ class Server:
         request = urllib.request.Request(
             self.url + path, method=method, data=body,
             headers={"Content-Type": "application/merge-patch+json"})
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=30,
+                                    context=self.context) as response:
             return json.load(response)
 
     def change(self):
@@ -112,8 +116,8 @@ class Server:
 class Ways:
     """Each method named way_* is one way; the work of several is done once."""
 
-    def __init__(self, work, url):
-        self.work, self.url = work, url
+    def __init__(self, work, server):
+        self.work, self.url, self.apisim = work, server.url, server.program
         self.done = {}
 
     def once(self, name, make):
@@ -305,6 +309,80 @@ class Ways:
         lib = self.by_cmake() / "prefix/lib"
         self.pkg_config("pc-cmake", lib / "pkgconfig", lib, "shared")
 
+    # ------------------------------------- hosts with libraries of their own
+
+    def is_llhttp_inside(self):
+        """Whether the installed library holds llhttp, or needs another one."""
+        need("readelf")
+        library = self.by_meson() / "prefix/lib/libkinformer.so"
+        return "libllhttp" not in run("readelf", "-d", library)
+
+    def against_library(self, source, program, *options):
+        lib = self.by_meson() / "prefix/lib"
+        flags = run("pkg-config", "--cflags", "--libs", "kinformer",
+                    PKG_CONFIG_PATH=str(lib / "pkgconfig")).split()
+        run(*CC, "-Wall", "-Wextra", "-Werror", *options, source, "-o", program,
+            *flags, f"-Wl,-rpath,{lib}")
+
+    def way_host_exports_llhttp(self):
+        """The library uses its own llhttp, or refuses the host's."""
+        need("pkg-config")
+        program = self.work / "foreign_llhttp"
+        self.against_library(HERE / "hosts/foreign_llhttp.c", program,
+                             "-rdynamic")
+        run(program, "hidden" if self.is_llhttp_inside() else "found")
+
+    def node_addon(self):
+        need("node", "pkg-config")
+        headers = pathlib.Path(run("node", "-p", "process.execPath").strip()) \
+            .resolve().parent.parent / "include/node"
+        if not (headers / "node_api.h").exists():
+            raise Skipped("no headers of Node.js")
+        def make(directory):
+            directory.mkdir()
+            self.against_library(SOURCE / "examples/node/kinformer.c",
+                                 directory / "kinformer.node", "-shared",
+                                 "-fPIC", f"-I{headers}")
+        return self.once("node", make) / "kinformer.node"
+
+    def node_certificate(self):
+        def make(directory):
+            need("openssl")
+            directory.mkdir()
+            run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                "-keyout", directory / "key.pem", "-out", directory / "cert.pem")
+        directory = self.once("node-certificate", make)
+        return directory / "cert.pem", directory / "key.pem"
+
+    def node_follows(self, url, authority):
+        addon, (certificate, key) = self.node_addon(), self.node_certificate()
+        if not self.is_llhttp_inside():
+            raise Skipped("no archive of llhttp for the library to hold")
+        said = run("node", HERE / "hosts/node_host.js", addon, url, PODS,
+                   authority, certificate, key)
+        expect(said.startswith(f"{PODS} pods, "), f"said {said!r}")
+
+    def way_node(self):
+        self.node_follows(self.url, "")
+
+    def way_node_tls(self):
+        certificate, key = self.node_certificate()
+        with Server(self.apisim, "--tls-cert", str(certificate), "--tls-key",
+                    str(key)) as server:
+            self.node_follows(server.url, certificate)
+
+    def way_node_exits(self):
+        """process.exit() while an informer is open."""
+        addon = self.node_addon()
+        if not self.is_llhttp_inside():
+            raise Skipped("no archive of llhttp for the library to hold")
+        done = subprocess.run(
+            ["node", HERE / "hosts/node_exits.js", addon, self.url],
+            capture_output=True, text=True, timeout=60, check=False)
+        expect(done.returncode == 7, f"status {done.returncode}: {done.stderr}")
+
     # ------------------------------------------------------------- one file
 
     def way_amalgamation(self):
@@ -376,7 +454,7 @@ def main():
             Server(options.apisim) as server:
         work = options.keep or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        ways = Ways(work.resolve(), server.url)
+        ways = Ways(work.resolve(), server)
         for name in options.names or known:
             result, why = "ok", ""
             try:

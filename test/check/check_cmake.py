@@ -19,7 +19,8 @@ HEADER = """# SPDX-License-Identifier: MIT
 # working on the library itself, which is Meson's alone.
 OPTIONS = {"cache": "KINFORMER_CACHE", "toolkit": "KINFORMER_TOOLKIT",
            "tools": "KINFORMER_TOOLS", "zlib": "KINFORMER_ZLIB"}
-MESON_ONLY = {"tests", "examples", "bench", "fuzz", "replaceable_objects"}
+MESON_ONLY = {"tests", "examples", "bench", "fuzz", "replaceable_objects",
+              "private_dependencies"}
 MODULES = {"libuv": "uv", "libllhttp": "llhttp", "openssl": "openssl",
            "yyjson": "yyjson"}
 
