@@ -18,6 +18,7 @@ def problems_of(table, files, listed):
     text that says which are built."""
     problems = []
     named = set()
+    table = table[table.find("| A program"):]
     rows = [line for line in table.split("\n")
             if line.startswith("| ") and not line.startswith("| A program")]
     if not rows:
