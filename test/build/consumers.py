@@ -311,11 +311,11 @@ class Ways:
 
     # ------------------------------------- hosts with libraries of their own
 
-    def is_llhttp_inside(self):
-        """Whether the installed library holds llhttp, or needs another one."""
+    def is_inside(self, name):
+        """Whether the installed library holds it, or needs another one."""
         need("readelf")
         library = self.by_meson() / "prefix/lib/libkinformer.so"
-        return "libllhttp" not in run("readelf", "-d", library)
+        return f"lib{name}." not in run("readelf", "-d", library)
 
     def against_library(self, source, program, *options):
         lib = self.by_meson() / "prefix/lib"
@@ -324,13 +324,19 @@ class Ways:
         run(*CC, "-Wall", "-Wextra", "-Werror", *options, source, "-o", program,
             *flags, f"-Wl,-rpath,{lib}")
 
-    def way_host_exports_llhttp(self):
-        """The library uses its own llhttp, or refuses the host's."""
+    def exports(self, name):
+        """The library uses its own, or refuses the host's."""
         need("pkg-config")
-        program = self.work / "foreign_llhttp"
-        self.against_library(HERE / "hosts/foreign_llhttp.c", program,
+        program = self.work / f"foreign_{name}"
+        self.against_library(HERE / f"hosts/foreign_{name}.c", program,
                              "-rdynamic")
-        run(program, "hidden" if self.is_llhttp_inside() else "found")
+        run(program, "hidden" if self.is_inside(name) else "found")
+
+    def way_host_exports_llhttp(self):
+        self.exports("llhttp")
+
+    def way_host_exports_yyjson(self):
+        self.exports("yyjson")
 
     def node_addon(self):
         need("node", "pkg-config")
@@ -358,7 +364,7 @@ class Ways:
 
     def node_follows(self, url, authority):
         addon, (certificate, key) = self.node_addon(), self.node_certificate()
-        if not self.is_llhttp_inside():
+        if not self.is_inside("llhttp"):
             raise Skipped("no archive of llhttp for the library to hold")
         said = run("node", HERE / "hosts/node_host.js", addon, url, PODS,
                    authority, certificate, key)
@@ -376,7 +382,7 @@ class Ways:
     def way_node_exits(self):
         """process.exit() while an informer is open."""
         addon = self.node_addon()
-        if not self.is_llhttp_inside():
+        if not self.is_inside("llhttp"):
             raise Skipped("no archive of llhttp for the library to hold")
         done = subprocess.run(
             ["node", HERE / "hosts/node_exits.js", addon, self.url],
