@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks what the shared library exports: kin_ functions only, all of those
-that the public headers declare, and no others; and that it uses nothing that
-writes to the program's streams (<kin/log.h>), makes threads or takes locks.
-Usage: check_symbols.py LIBRARY INCLUDE_DIR
+that the public headers declare, and no others; and that its own objects use
+nothing that writes to the program's streams (<kin/log.h>), makes threads or
+takes locks. (llhttp, which the library may hold, has a function that prints.)
+Usage: check_symbols.py LIBRARY OBJECTS INCLUDE_DIR
 """
 
 import pathlib
@@ -18,10 +19,11 @@ THREADS = re.compile(r"(pthread_create|pthread_(mutex|rwlock|cond|spin)\w+|"
                      r"mtx_\w+|cnd_\w+|sem_\w+)$")
 
 
-def symbols(library, kind):
-    out = subprocess.run(["nm", "-D", kind, library], check=True,
+def symbols(file, *kind):
+    out = subprocess.run(["nm", *kind, file], check=True,
                          capture_output=True, text=True).stdout
-    lines = [line.split() for line in out.splitlines() if line.strip()]
+    lines = [line.split() for line in out.splitlines()
+             if line.strip() and not line.endswith(":")]
     # Some linkers define the version node itself, as an absolute symbol.
     return {line[-1].split("@")[0] for line in lines if line[-2] != "A"}
 
@@ -36,9 +38,10 @@ def declared(include_dir):
 
 
 def main():
-    library, include_dir = sys.argv[1:]
-    have, want = symbols(library, "--defined-only"), declared(include_dir)
-    used = symbols(library, "--undefined-only")
+    library, objects, include_dir = sys.argv[1:]
+    have = symbols(library, "-D", "--defined-only")
+    want = declared(include_dir)
+    used = symbols(objects, "--undefined-only")
     writers = sorted(name for name in used if WRITERS.match(name))
     threads = sorted(name for name in used if THREADS.match(name))
     checks = {
