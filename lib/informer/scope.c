@@ -75,6 +75,7 @@ static void clear(kin__scope *scope) {
       kin__listwatch_state_of(&feed->listwatch) == KIN__LISTWATCH_WAITING &&
       scope->apply.phase == KIN__APPLY_IDLE && !scope->apply.is_empty) {
     kin__feed_forget(feed);
+    kin__informer_transform_forget_states(scope->informer);
     kin__apply_drop(scope, KIN_DELETE_CLEARED);
   }
 }

@@ -229,6 +229,12 @@ void kin__informer_transform_forget(kin__scope *scope) {
   }
 }
 
+void kin__informer_transform_forget_states(kin_informer *informer) {
+  if (informer->transform != NULL) {
+    forget_refused(informer->transform);
+  }
+}
+
 void kin__informer_transform_free(kin_informer *informer) {
   kin__informer_transform *t = informer->transform;
   if (t == NULL) {

@@ -28,6 +28,9 @@ int kin__informer_transform_open(kin_informer *informer);
  * failures too; these are reported when they happen again. The log has them
  * already. */
 void kin__informer_transform_forget(struct kin__scope *scope);
+/* The server's versions may begin again, so a uid and version may soon name
+ * another state than the one that the transform refused. */
+void kin__informer_transform_forget_states(kin_informer *informer);
 /* Ends all reports. */
 void kin__informer_transform_close(kin_informer *informer);
 void kin__informer_transform_free(kin_informer *informer);

@@ -384,6 +384,34 @@ static void test_transform_failures_at_once(void **state) {
   iw_finish(&t.w);
 }
 
+/* A resource vanishes and comes back, from a backup: the same uid and version,
+ * with a state that the transform takes. Twice. */
+static void test_refused_until_cleared(void **state) {
+  (void)state;
+  tw_world t;
+  kin_informer_options options = tw_init(&t);
+  options.clear_when_absent = true;
+  mini_put(&t.w.server, 0);
+  mini_put(&t.w.server, 1);
+  t.failing = "odd/p1 102 ";
+  assert_int_equal(iw_open(&t.w, &options), 0);
+  const kin_store *store = kin_informer_store(t.w.informer);
+  mini_pass(&t.w.server, 1500);
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin_store_count(store), 1);
+    t.w.server.is_absent = true;
+    mini_break_watches(&t.w.server);
+    mini_pass(&t.w.server, 5000);
+    assert_int_equal(kin_store_count(store), 0);
+    t.failing = round == 0 ? "even/p0 101 " : "";
+    t.w.server.is_absent = false;
+    mini_pass(&t.w.server, 60000);
+  }
+  assert_int_equal(kin_store_count(store), 2);
+  assert_int_equal(t.told, 2);
+  iw_finish(&t.w);
+}
+
 /* Want of memory is none of the object's: the request is repeated. */
 static void test_transform_without_memory(void **state) {
   (void)state;
@@ -605,6 +633,7 @@ int main(void) {
       cmocka_unit_test(test_transform_of_a_source),
       cmocka_unit_test(test_transform_of_streams),
       cmocka_unit_test(test_transform_sweep_allocations),
+      cmocka_unit_test(test_refused_until_cleared),
       cmocka_unit_test(test_transform_sweep_closes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
