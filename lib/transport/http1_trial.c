@@ -44,30 +44,30 @@ static int note(char letter) {
     return note(letter);                                                       \
   }
 
-EVENT(on_message_begin, '(')
-DATA(on_field, 'f')
-EVENT(on_field_complete, '=')
-DATA(on_value, 'v')
-EVENT(on_value_complete, ';')
-EVENT(on_headers_complete, 'h')
-DATA(on_body, 'b')
-EVENT(on_chunk_complete, 'c')
-EVENT(on_message_complete, ')')
+EVENT(note_begin, '(')
+DATA(note_field, 'f')
+EVENT(note_field_end, '=')
+DATA(note_value, 'v')
+EVENT(note_value_end, ';')
+EVENT(note_head, 'h')
+DATA(note_body, 'b')
+EVENT(note_chunk, 'c')
+EVENT(note_end, ')')
 
 static const union {
   llhttp_settings_t known;
   void (*all[sizeof(llhttp_settings_t) / sizeof(void (*)(void)) + 32])(void);
-} settings = {.known = {
-                  .on_message_begin = on_message_begin,
-                  .on_header_field = on_field,
-                  .on_header_field_complete = on_field_complete,
-                  .on_header_value = on_value,
-                  .on_header_value_complete = on_value_complete,
-                  .on_headers_complete = on_headers_complete,
-                  .on_body = on_body,
-                  .on_chunk_complete = on_chunk_complete,
-                  .on_message_complete = on_message_complete,
-              }};
+} trial_settings = {.known = {
+                        .on_message_begin = note_begin,
+                        .on_header_field = note_field,
+                        .on_header_field_complete = note_field_end,
+                        .on_header_value = note_value,
+                        .on_header_value_complete = note_value_end,
+                        .on_headers_complete = note_head,
+                        .on_body = note_body,
+                        .on_chunk_complete = note_chunk,
+                        .on_message_complete = note_end,
+                    }};
 
 static bool is_untouched(const char *bytes, size_t length) {
   for (size_t i = 0; i < length; i++) {
@@ -84,7 +84,7 @@ static bool fits(void) {
   trial t;
   memset(&t, '\x5a', sizeof t);
   call_count = 0;
-  llhttp_init(&t.as.parser, HTTP_RESPONSE, &settings.known);
+  llhttp_init(&t.as.parser, HTTP_RESPONSE, &trial_settings.known);
   t.as.parser.data = &t;
   llhttp_errno_t err =
       llhttp_execute(&t.as.parser, response, sizeof response - 1);
