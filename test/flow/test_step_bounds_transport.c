@@ -94,24 +94,33 @@ static void test_idle_connections_are_closed_one_by_one(void **state) {
 
 #define WATCH "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
 
+typedef struct crowd {
+  world w;
+  fetch fetches[CROWD];
+  loop_reply replies[CROWD];
+} crowd;
+
 /* Every watch has got one byte of its body. */
-static void open_crowd(world *w, fetch *fetches, loop_reply *replies) {
+static crowd *open_crowd(void) {
+  static crowd c;
+  memset(&c, 0, sizeof c);
   for (unsigned i = 0; i < CROWD; i++) {
-    replies[i] = (loop_reply){.bytes = WATCH};
+    c.replies[i] = (loop_reply){.bytes = WATCH};
   }
-  world_setup(w, replies, CROWD);
+  world_setup(&c.w, c.replies, CROWD);
   for (unsigned i = 0; i < CROWD; i++) {
-    fetches[i] = (fetch){.world = w};
-    assert_int_equal(fetch_start(&fetches[i], w, "/watch", true), 0);
-    WORLD_UNTIL(w, fetches[i].bodies == 1);
+    c.fetches[i] = (fetch){.world = &c.w};
+    assert_int_equal(fetch_start(&c.fetches[i], &c.w, "/watch", true), 0);
+    WORLD_UNTIL(&c.w, c.fetches[i].bodies == 1);
   }
+  return &c;
 }
 
-static void finish_crowd(world *w, fetch *fetches) {
+static void finish_crowd(crowd *c) {
   for (unsigned i = 0; i < CROWD; i++) {
-    fetch_finish(&fetches[i]);
+    fetch_finish(&c->fetches[i]);
   }
-  world_close(w);
+  world_close(&c->w);
 }
 
 static unsigned count_links(const kin__link *head) {
@@ -124,26 +133,23 @@ static unsigned count_links(const kin__link *head) {
 
 static void test_sockets_are_closed_in_steps(void **state) {
   (void)state;
-  static fetch fetches[CROWD];
-  static loop_reply replies[CROWD];
-  world w;
-  open_crowd(&w, fetches, replies);
-  const kin__net *net = &w.transport->net;
+  crowd *c = open_crowd();
+  const kin__net *net = &c->w.transport->net;
   int fds = count_fds();
-  w.sched.max_pieces = 2;
+  c->w.sched.max_pieces = 2;
   for (unsigned i = 0; i < CROWD; i++) {
-    kin__exchange_cancel(fetches[i].exchange);
-    fetches[i].exchange = NULL;
+    kin__exchange_cancel(c->fetches[i].exchange);
+    c->fetches[i].exchange = NULL;
   }
   assert_int_equal(net->stats.open_connections, 0);
   assert_int_equal(count_fds(), fds); /* the calls have closed none */
   for (unsigned left = CROWD; left > 0; left -= 2) {
     assert_int_equal(count_links(&net->closed_conns), left);
     assert_int_equal(count_fds(), fds - (int)(CROWD - left));
-    kin__sched_run(&w.sched, 0);
+    kin__sched_run(&c->w.sched, 0);
   }
   assert_int_equal(count_links(&net->closed_conns), 0);
-  finish_crowd(&w, fetches);
+  finish_crowd(c);
 }
 
 static unsigned count_stopped(const kin__net *net) {
@@ -159,46 +165,40 @@ static unsigned count_stopped(const kin__net *net) {
  * runs, as if other tasks had all the time. */
 static void test_few_sockets_at_once_are_not_polled(void **state) {
   (void)state;
-  static fetch fetches[CROWD];
-  static loop_reply replies[CROWD];
-  world w;
-  open_crowd(&w, fetches, replies);
-  const kin__net *net = &w.transport->net;
+  crowd *c = open_crowd();
+  const kin__net *net = &c->w.transport->net;
   for (kin__link *node = net->conns.next; node != &net->conns;
        node = node->next) {
     const kin__conn *conn = KIN__CONTAINER_OF(node, kin__conn, node);
     assert_int_equal(shutdown(conn->fd, SHUT_RD), 0);
   }
   for (unsigned turn = 0; turn < 8; turn++) {
-    uv_run(&w.loop, UV_RUN_NOWAIT);
+    uv_run(&c->w.loop, UV_RUN_NOWAIT);
   }
   assert_int_equal(count_stopped(net), STOPS_BETWEEN_STEPS);
-  kin__sched_run(&w.sched, 0);
+  kin__sched_run(&c->w.sched, 0);
   for (unsigned turn = 0; turn < 8; turn++) {
-    uv_run(&w.loop, UV_RUN_NOWAIT);
+    uv_run(&c->w.loop, UV_RUN_NOWAIT);
   }
   assert_in_range(count_stopped(net), STOPS_BETWEEN_STEPS + 1,
                   2 * STOPS_BETWEEN_STEPS);
   for (unsigned i = 0; i < CROWD; i++) {
-    fetch_until_end(&fetches[i]);
+    fetch_until_end(&c->fetches[i]);
   }
-  finish_crowd(&w, fetches);
+  finish_crowd(c);
 }
 
 /* Watches that are not silent are passed over, a few in each step; in a second
  * round as in the first. */
 static void test_silent_watches_are_looked_for_in_steps(void **state) {
   (void)state;
-  static fetch fetches[CROWD];
-  static loop_reply replies[CROWD];
-  world w;
-  open_crowd(&w, fetches, replies);
+  crowd *c = open_crowd();
   for (uint64_t round = 1; round <= 2; round++) {
     unsigned steps = 0;
     bool has_more = true;
     while (has_more) {
-      assert_null(kin__exchange_find_silent(w.transport, round, w.now_ms - 1,
-                                            &has_more));
+      assert_null(kin__exchange_find_silent(c->w.transport, round,
+                                            c->w.now_ms - 1, &has_more));
       steps++;
     }
     assert_in_range(steps, CROWD / 32 + 1, CROWD);
@@ -206,11 +206,11 @@ static void test_silent_watches_are_looked_for_in_steps(void **state) {
   unsigned found = 0;
   bool has_more = true;
   while (has_more) {
-    found +=
-        kin__exchange_find_silent(w.transport, 3, w.now_ms, &has_more) != NULL;
+    found += kin__exchange_find_silent(c->w.transport, 3, c->w.now_ms,
+                                       &has_more) != NULL;
   }
   assert_int_equal(found, CROWD);
-  finish_crowd(&w, fetches);
+  finish_crowd(c);
 }
 
 int main(void) {

@@ -8,14 +8,12 @@
  *                           none of the functions here is called
  *   foreign_llhttp found    the library takes the host's: KIN_ELIBRARY, with a
  *                           text that names llhttp and this program */
-#include <stdbool.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <llhttp.h>
-#include <uv.h>
 
-#include <kin/kin.h>
+#include "open_client.h"
 
 static unsigned calls;
 
@@ -40,41 +38,13 @@ llhttp_errno_t llhttp_execute(llhttp_t *parser, const char *bytes,
   return HPE_OK;
 }
 
-static int fail(const char *what, int err, const char *problem) {
-  fprintf(stderr, "%s: error %d, problem \"%s\", %u calls\n", what, err,
-          problem, calls);
-  return 1;
-}
-
-static int close_all(uv_loop_t *loop, kin_client *client) {
-  kin_client_close(client, NULL, NULL);
-  uv_run(loop, UV_RUN_DEFAULT);
-  return uv_loop_close(loop);
-}
-
 int main(int argc, char **argv) {
-  bool is_hidden = argc == 2 && strcmp(argv[1], "hidden") == 0;
   char problem[256] = "";
-  uv_loop_t loop;
-  kin_client *client;
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
-  options.server = "http://127.0.0.1:1";
-  options.problem = problem;
-  options.problem_size = sizeof problem;
-  if (uv_loop_init(&loop) != 0) {
-    return 1;
-  }
-  int err = kin_client_open(&client, &loop, &options);
-  if (is_hidden) {
-    bool is_right = err == 0 && calls == 0;
-    if (err == 0 && close_all(&loop, client) != 0) {
-      return fail("closing", err, problem);
-    }
-    return is_right ? 0 : fail("hidden", err, problem);
-  }
-  bool is_right = err == KIN_ELIBRARY && client == NULL && calls > 0 &&
-                  strstr(problem, "llhttp") != NULL &&
-                  strstr(problem, "foreign_llhttp") != NULL;
-  return is_right && uv_loop_close(&loop) == 0 ? 0
-                                               : fail("found", err, problem);
+  int err = open_client(problem, sizeof problem);
+  int is_right = argc == 2 && strcmp(argv[1], "hidden") == 0
+                     ? err == 0 && calls == 0
+                     : err == KIN_ELIBRARY && calls > 0 &&
+                           strstr(problem, "llhttp") != NULL &&
+                           strstr(problem, "foreign_llhttp") != NULL;
+  return report(is_right, err, problem, calls);
 }
