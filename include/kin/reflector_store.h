@@ -3,7 +3,7 @@
 #define KIN_REFLECTOR_STORE_H
 
 /** @file
- * What a reflector writes to. */
+ * The target of a reflector. */
 
 #include <stdbool.h>
 #include <stddef.h>

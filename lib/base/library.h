@@ -10,7 +10,8 @@
 typedef struct kin__library {
   const char *name;      /* static */
   const char *built_for; /* "9.2.1"; static */
-  char found[128];       /* its version, or the end of its file's path */
+  char found[128];       /* its version, or the end of its file's path; may be
+                          * empty if it fits */
   bool fits;
 } kin__library;
 

@@ -231,7 +231,7 @@ static void apply_stage(kin_feed *feed) {
   feed->owner->apply(feed);
 }
 
-/* What the program is told. */
+/* Tells the program of a failure, a silent stream and the end. */
 static void report(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure) {
   if (actions->report != KIN__REPORT_NONE) {

@@ -9,9 +9,9 @@
 #include "feed/http_source.h"
 #include "feed/settings.h"
 
-/* What a feed needs for one namespace of an informer's options. Everything that
- * opens a feed (scope, reflector, watcher, pager, check of lists) opens it with
- * this. All pointers must outlive the feed. */
+/* A feed's subject: one namespace of an informer's options. All users of feeds
+ * (scope, reflector, watcher, pager, check of lists) open a feed with this
+ * struct. All pointers must outlive the feed. */
 typedef struct kin__feed_subject {
   const kin__env *env;
   const kin__settings *settings;

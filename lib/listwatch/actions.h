@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the list-and-watch machine wants done after an input. */
+/* The actions that the list-and-watch machine asks for after an input. */
 
 typedef enum kin__request_kind {
   KIN__REQUEST_NONE = 0,
@@ -35,7 +35,7 @@ typedef struct kin__verdict {
   const char *version; /* the verify's target; "" if none was found */
 } kin__verdict;
 
-/* What the program is told of. */
+/* The report that the program gets. */
 typedef enum kin__listwatch_report {
   KIN__REPORT_NONE = 0,
   KIN__REPORT_FAILURE, /* `input.failure` */

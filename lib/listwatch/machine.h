@@ -33,7 +33,7 @@ typedef enum kin__listwatch_state {
   KIN__LISTWATCH_STOPPED    /* no request, no timer */
 } kin__listwatch_state;
 
-/* What a list that comes as a watch has brought, from less to more. */
+/* The news of a list that comes as a watch, from less to more. */
 typedef enum kin__stream_news {
   KIN__NEWS_NONE = 0,
   KIN__NEWS_BYTES,  /* of an incomplete object */
@@ -86,7 +86,7 @@ typedef struct kin__waiting {
 
 /* --- Data of several states ----------------------------------------------- */
 
-/* What the server's versions are good for, from more to less. */
+/* The doubt about the server's versions, from none to most. */
 typedef enum kin__version_doubt {
   KIN__DOUBT_NONE = 0,
   KIN__DOUBT_UNAVAILABLE, /* RF-15: the next list is consistent */
@@ -120,7 +120,7 @@ typedef struct kin__listing {
                               * makes again */
 } kin__listing;
 
-/* What earlier lists have shown. */
+/* Facts that earlier lists have shown. */
 typedef struct kin__past_lists {
   uint64_t applied_ms; /* the last one; UINT64_MAX: none yet */
   bool has_held;       /* a watch stayed open for a second since then */

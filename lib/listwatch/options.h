@@ -7,7 +7,7 @@
 
 #include <kin/informer.h>
 
-/* What a list-and-watch machine is for, given once at kin__listwatch_init. The
+/* The purpose of a list-and-watch machine, given once at kin__listwatch_init. The
  * options of a mode lie in a union under that mode, so a machine that only
  * lists has no options of a watch. Strings are kept and must outlive the
  * machine, unless a comment says otherwise. */

@@ -112,13 +112,12 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
     if (kin__listwatch_is_any_version(input->version)) {
       /* There is no version to compare. */
       kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
-    } else if (kin__version_is_before(input->version,
-                                      listwatch->position.version)) {
-      kin__listwatch_copy_version(verify->target, input->version);
-      go_back(listwatch, now_ms, actions);
-      return;
     } else {
       kin__listwatch_copy_version(verify->target, input->version);
+      if (kin__version_is_before(input->version, listwatch->position.version)) {
+        go_back(listwatch, now_ms, actions);
+        return;
+      }
     }
   }
   if (kin__listwatch_has_reached(listwatch)) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "object/json.h"
 
-#include <string.h>
-
 #include <stdio.h>
+#include <string.h>
 
 #include <yyjson.h>
 

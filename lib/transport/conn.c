@@ -25,15 +25,14 @@
 /* The composer bounds a request; this bound also covers TLS. */
 #define MAX_QUEUED_BYTES (4u << 20)
 #define CLOSED_PER_STEP 16u
-
-static bool is_closed(const kin__conn *conn) {
-  return conn->is_closed;
-}
-
 /* A stop and the later start cost two system calls, outside of any step. With a
  * thousand sockets ready at once that is milliseconds, so few are stopped
  * between two steps. Each other one is only reported again, which is cheap. */
 #define STOPS_BETWEEN_STEPS 32u
+
+static bool is_closed(const kin__conn *conn) {
+  return conn->is_closed;
+}
 
 /* A connection that still waits for its step need not be polled. */
 static bool may_stop(kin__net *net) {
