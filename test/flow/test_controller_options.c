@@ -250,12 +250,7 @@ static void add_object(cw_world *w, const char *key) {
 static void test_controller_hopeless_item_in_order(void **state) {
   (void)state;
   cw_world w;
-  cw_init(&w, CW_QUEUE_IN_ORDER, 0);
-  w.options.retry_on_error = true;
-  assert_int_equal(cw_open(&w), 0);
-  mini_serve(&w.vh.server);
-  w.failing_key = "bad";
-  w.failures_left = 9;
+  cw_open_failing(&w, CW_QUEUE_IN_ORDER, "bad", 9);
   add_object(&w, "bad");
   add_object(&w, "good");
   static const struct {
@@ -292,12 +287,7 @@ static void test_controller_hopeless_item_in_order(void **state) {
 static void test_controller_hopeless_item_and_news(void **state) {
   (void)state;
   cw_world w;
-  cw_init(&w, CW_QUEUE_DELTA, 0);
-  w.options.retry_on_error = true;
-  assert_int_equal(cw_open(&w), 0);
-  mini_serve(&w.vh.server);
-  w.failing_key = "bad";
-  w.failures_left = UINT32_MAX;
+  cw_open_failing(&w, CW_QUEUE_DELTA, "bad", UINT32_MAX);
   add_object(&w, "bad");
   script_advance(&w.vh.script, 100 + 200 + 400);
   assert_int_equal(w.process_errors, 4);

@@ -58,12 +58,7 @@ static void test_controller_item_is_retried(void **state) {
   (void)state;
   for (cw_kind kind = CW_QUEUE_FIFO; kind <= CW_QUEUE_IN_ORDER; kind++) {
     cw_world w;
-    cw_init(&w, kind, 0);
-    w.options.retry_on_error = true;
-    assert_int_equal(cw_open(&w), 0);
-    mini_serve(&w.vh.server);
-    w.failing_key = "even/p0";
-    w.failures_left = 3;
+    cw_open_failing(&w, kind, "even/p0", 3);
     static const char *const keys[] = {"even/p0", "odd/p1", "even/p2"};
     for (unsigned i = 0; i < 3; i++) {
       kin_object *object = object_keyed(NULL, keys[i], 1);
@@ -88,12 +83,7 @@ static void test_controller_item_is_retried(void **state) {
 static void test_controller_newer_item_wins(void **state) {
   (void)state;
   cw_world w;
-  cw_init(&w, CW_QUEUE_FIFO, 0);
-  w.options.retry_on_error = true;
-  assert_int_equal(cw_open(&w), 0);
-  mini_serve(&w.vh.server);
-  w.failing_key = "foo";
-  w.failures_left = 1;
+  cw_open_failing(&w, CW_QUEUE_FIFO, "foo", 1);
   kin_object *first = object_keyed(NULL, "foo", 1);
   kin_object *second = object_keyed(NULL, "foo", 2);
   assert_int_equal(kin_queue_add(w.queue, first), 0);
@@ -112,12 +102,7 @@ static void test_controller_newer_item_wins(void **state) {
 static void test_controller_hopeless_item(void **state) {
   (void)state;
   cw_world w;
-  cw_init(&w, CW_QUEUE_DELTA, 0);
-  w.options.retry_on_error = true;
-  assert_int_equal(cw_open(&w), 0);
-  mini_serve(&w.vh.server);
-  w.failing_key = "bad";
-  w.failures_left = UINT32_MAX;
+  cw_open_failing(&w, CW_QUEUE_DELTA, "bad", UINT32_MAX);
   kin_object *bad = object_keyed(NULL, "bad", 1);
   kin_object *good = object_keyed(NULL, "good", 1);
   assert_int_equal(kin_queue_add(w.queue, bad), 0);

@@ -80,6 +80,12 @@ static void test_memory_runs_out_between_two_changes_of_a_key(void **state) {
   assert_true(interrupted >= 3);
 }
 
+static uint64_t unchanged(const iw_world *w) {
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  return status.unchanged;
+}
+
 static void assert_node(const iw_world *w, const char *key,
                         const char *expected) {
   const kin_object *object =
@@ -131,9 +137,7 @@ static void test_versions_are_given_twice(void **state) {
       &w.script, "pods?", 200,
       LIST("9", OBJECT("a", "u1", "7", "n2") "," OBJECT("b", "u2", "5", "n1")));
   assert_string_equal(w.rec.log, "relisted  9 2\n");
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
-  assert_int_equal(status.unchanged, 3);
+  assert_int_equal(unchanged(&w), 3);
   iw_finish(&w);
 }
 
@@ -169,9 +173,7 @@ static void test_versions_without_their_uids(void **state) {
     assert_node(&w, "n/a", i == 0 ? "n2" : "n3");
     assert_node(&w, "n/b", i == 0 ? "n2" : "n3");
   }
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
-  assert_int_equal(status.unchanged, 0);
+  assert_int_equal(unchanged(&w), 0);
   iw_finish(&w);
 }
 

@@ -168,6 +168,16 @@ int cw_open(cw_world *w) {
   return kin_controller_start(w->controller);
 }
 
+void cw_open_failing(cw_world *w, cw_kind kind, const char *key,
+                     unsigned failures) {
+  cw_init(w, kind, 0);
+  w->options.retry_on_error = true;
+  assert_int_equal(cw_open(w), 0);
+  mini_serve(&w->vh.server);
+  w->failing_key = key;
+  w->failures_left = failures;
+}
+
 void cw_close(cw_world *w) {
   w->is_closing = true;
   assert_int_equal(kin_controller_close(w->controller, on_close, w), 0);

@@ -53,6 +53,10 @@ typedef struct cw_world {
 void cw_init(cw_world *w, cw_kind kind, size_t fail_at);
 /* Opens it and starts it. */
 int cw_open(cw_world *w);
+/* All at once: a controller that retries on errors and has synced with an empty
+ * server. Processing of `key` fails from now on, `failures` times. */
+void cw_open_failing(cw_world *w, cw_kind kind, const char *key,
+                     unsigned failures);
 /* Closes whatever is open, and fails the test if anything is left. */
 void cw_finish(cw_world *w);
 
