@@ -33,6 +33,7 @@ set(kinformer_sources
   lib/object/object.c
   lib/object/object_list.c
   lib/object/parse.c
+  lib/object/pointer_set.c
   lib/object/seal.c
   lib/object/selector.c
   lib/object/text.c
@@ -89,6 +90,7 @@ set(kinformer_sources
   lib/listwatch/watch_only.c
   lib/queue/delta_fifo.c
   lib/store/index.c
+  lib/store/index_pass.c
   lib/store/index_value.c
   lib/store/replacement.c
   lib/store/store.c

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kin/error.h>
+
 static void *libc_malloc(void *ctx, size_t size) {
   (void)ctx;
   return malloc(size);
@@ -56,6 +58,25 @@ void *kin__realloc_array(const kin_allocator *allocator, void *ptr,
   size_t bytes = count * size;
   return allocator->realloc(allocator->ctx, ptr, old_bytes > 0 ? old_bytes : 1,
                             bytes > 0 ? bytes : 1);
+}
+
+int kin__reserve_one(const kin_allocator *allocator, void *place,
+                     uint32_t count, uint32_t *capacity, size_t size) {
+  if (count < *capacity) {
+    return 0;
+  }
+  uint32_t grown = *capacity > 0 ? *capacity * 2 : 4;
+  void *array; /* copied, since a pointer to void may not alias another one */
+  memcpy(&array, place, sizeof array);
+  if (grown > *capacity) {
+    array = kin__realloc_array(allocator, array, *capacity, grown, size);
+  }
+  if (grown <= *capacity || array == NULL) {
+    return KIN_ENOMEM;
+  }
+  memcpy(place, &array, sizeof array);
+  *capacity = grown;
+  return 0;
 }
 
 char *kin__strndup(const kin_allocator *allocator, const char *s,

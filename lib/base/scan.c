@@ -380,6 +380,13 @@ static const kin__scanner avx2 = {"avx2", avx2_classify, avx2_skip,
 
 #endif /* HAVE_X86 */
 
+#if HAVE_X86
+static bool runs_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+         __builtin_cpu_supports("pclmul");
+}
+#endif
+
 const kin__scanner *kin__scanner_at(size_t index) {
   const kin__scanner *usable[3] = {&portable};
 #if HAVE_X86
@@ -387,18 +394,22 @@ const kin__scanner *kin__scanner_at(size_t index) {
   if (__builtin_cpu_supports("sse2")) {
     usable[count++] = &sse2;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
-      __builtin_cpu_supports("pclmul")) {
+  if (runs_avx2()) {
     usable[count++] = &avx2;
   }
 #endif
   return index < sizeof usable / sizeof *usable ? usable[index] : NULL;
 }
 
+/* Asked once for each small text, so it does not count. */
 const kin__scanner *kin__scanner_best(void) {
-  size_t index = 0;
-  while (kin__scanner_at(index + 1) != NULL) {
-    index++;
+#if HAVE_X86
+  if (runs_avx2()) {
+    return &avx2;
   }
-  return kin__scanner_at(index);
+  if (__builtin_cpu_supports("sse2")) {
+    return &sse2;
+  }
+#endif
+  return &portable;
 }

@@ -323,7 +323,7 @@ static int has_value(const kin__index *index, const kin_object *object,
                      kin_str value, bool *answer) {
   question q = {value, false};
   kin__index_reader reader;
-  kin__index_reader_init(&reader, object);
+  kin__index_reader_init(&reader, object, NULL);
   int err = kin__index_visit(index, &reader, meet, &q);
   kin__index_reader_finish(&reader);
   *answer = err == 0 && q.is_met;

@@ -10,11 +10,13 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "object/text.h"
 
 enum {
   /* yyjson's writer asks for one block of less than this for a number or a
    * boolean. */
-  SCALAR_POOL = 1024
+  SCALAR_POOL = 1024,
+  PLAIN_DIGITS = 18 /* fit an int64_t, whatever they are */
 };
 
 /* kin_allocator and yyjson_alc have the same functions. */
@@ -201,19 +203,12 @@ size_t kin__json_pointer_tokens(const char *pointer) {
   return count;
 }
 
-typedef struct each {
-  int (*emit)(void *ctx, kin_str value);
-  void *ctx;
-} each;
-
-static int emit_scalar(const each *e, yyjson_val *value) {
-  kin_str string;
-  if (kin__json_to_string(value, &string)) {
-    return e->emit(e->ctx, string);
-  }
+/* The value of a number or a boolean as yyjson writes it: of two ways to write
+ * one number, one. A number that no machine word holds stays as it is. */
+static int write_scalar(yyjson_val *value,
+                        int (*emit)(void *ctx, kin_str value), void *ctx) {
   if (yyjson_is_raw(value)) {
-    return e->emit(e->ctx,
-                   kin__str(yyjson_get_raw(value), yyjson_get_len(value)));
+    return emit(ctx, kin__str(yyjson_get_raw(value), yyjson_get_len(value)));
   }
   if (!yyjson_is_num(value) && !yyjson_is_bool(value)) {
     return 0;
@@ -226,54 +221,53 @@ static int emit_scalar(const each *e, yyjson_val *value) {
   }
   char *text =
       yyjson_val_write_opts(value, YYJSON_WRITE_NOFLAG, &alc, &length, NULL);
-  return text != NULL ? e->emit(e->ctx, kin__str(text, length)) : KIN_ENOMEM;
+  return text != NULL ? emit(ctx, kin__str(text, length)) : KIN_ENOMEM;
 }
 
-/* The first `*` that is a whole token, or the pointer's end. */
-static const char *find_wildcard(const char *pointer) {
-  const char *at = pointer;
-  while ((at = strstr(at, "/*")) != NULL) {
-    if (at[2] == '/' || at[2] == '\0') {
-      return at;
-    }
-    at += 2;
+/* Whether the text is an integer that is written in one way only. */
+static bool is_plain_integer(kin_str text) {
+  size_t at = text.data[0] == '-';
+  size_t digits = text.length - at;
+  if (digits == 0 || digits > PLAIN_DIGITS || text.data[at] == '0') {
+    return false;
   }
-  return pointer + strlen(pointer);
+  while (at < text.length && text.data[at] >= '0' && text.data[at] <= '9') {
+    at++;
+  }
+  return at == text.length;
 }
 
-/* Recursion is as deep as the pointer at most. */
-static int each_below(const each *e, yyjson_val *value, const char *pointer) {
-  const char *wildcard = find_wildcard(pointer);
-  if (wildcard > pointer) {
-    value = yyjson_ptr_getn(value, pointer, (size_t)(wildcard - pointer));
+static int emit_unescaped(const kin_allocator *allocator, kin_str raw,
+                          int (*emit)(void *ctx, kin_str value), void *ctx) {
+  char *bytes = kin__malloc(allocator, raw.length);
+  if (bytes == NULL) {
+    return KIN_ENOMEM;
   }
-  if (*wildcard == '\0') {
-    return emit_scalar(e, value);
-  }
-  const char *rest = wildcard + 2;
+  size_t length;
   int result = 0;
-  if (yyjson_is_arr(value)) {
-    kin__json_elements elements = kin__json_elements_of(value);
-    kin__json *element;
-    while (result == 0 && (element = kin__json_next(&elements)) != NULL) {
-      result = each_below(e, element, rest);
-    }
-  } else if (yyjson_is_obj(value)) {
-    yyjson_obj_iter members = yyjson_obj_iter_with(value);
-    while (result == 0 && yyjson_obj_iter_has_next(&members)) {
-      yyjson_val *name = yyjson_obj_iter_next(&members);
-      result = each_below(e, yyjson_obj_iter_get_val(name), rest);
-    }
+  if (kin__text_unescape(bytes, &length, raw) == 0) {
+    result = emit(ctx, kin__str(bytes, length));
   }
+  kin__free(allocator, bytes);
   return result;
 }
 
-int kin__json_each(kin__json *root, const char *pointer,
-                   int (*emit)(void *ctx, kin_str value), void *ctx) {
-  if (!kin__json_pointer_is_valid(pointer) ||
-      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
-    return KIN_EINVAL;
+int kin__json_scalar(const kin_allocator *allocator, kin_str text,
+                     int (*emit)(void *ctx, kin_str value), void *ctx) {
+  kin_str raw;
+  if (kin__text_string(text, &raw)) {
+    return kin__text_is_escaped(raw) ? emit_unescaped(allocator, raw, emit, ctx)
+                                     : emit(ctx, raw);
   }
-  each e = {emit, ctx};
-  return each_below(&e, root, pointer);
+  if (is_plain_integer(text)) {
+    return emit(ctx, text);
+  }
+  yyjson_doc *doc;
+  int err = kin__json_read(&doc, allocator, text);
+  if (err != 0) {
+    return err == KIN_ENOMEM ? err : 0;
+  }
+  int result = write_scalar(kin__json_root(doc), emit, ctx);
+  kin__json_free(allocator, doc);
+  return result;
 }

@@ -77,13 +77,12 @@ typedef struct kin__json_elements {
 kin__json_elements kin__json_elements_of(kin__json *array);
 kin__json *kin__json_next(kin__json_elements *elements);
 
-/* Calls emit with the text of each scalar that `pointer` names. `*` as a whole
- * token means every array element or object member (see kin_index_options).
- * Strings are given unescaped, numbers and booleans as JSON text. null and
- * containers are skipped. Returns emit's first non-zero result. Errors:
- * KIN_EINVAL (malformed pointer, or over KIN__JSON_POINTER_TOKENS). */
-int kin__json_each(kin__json *root, const char *pointer,
-                   int (*emit)(void *ctx, kin_str value), void *ctx);
+/* Calls emit with the value of a scalar that is written as `text`: a string
+ * unescaped, a number or a boolean as JSON text. Does not call emit for null, a
+ * container, and text that is not JSON. Returns emit's result.
+ * Errors: KIN_ENOMEM. */
+int kin__json_scalar(const kin_allocator *allocator, kin_str text,
+                     int (*emit)(void *ctx, kin_str value), void *ctx);
 
 /* Whether `pointer` is "" or a sequence of "/token" with valid ~0 and ~1. */
 bool kin__json_pointer_is_valid(const char *pointer);

@@ -6,11 +6,12 @@
 
 #include <kin/error.h>
 
+#include "base/scan.h"
 #include "base/str.h"
 
 enum {
-  LOOKED_UP_MAX = 64,   /* the longest name that is looked up */
-  ESCAPE_LENGTH_MAX = 6 /* "\u0041" */
+  ESCAPE_LENGTH_MAX = 6, /* "\u0041" */
+  UTF8_BYTES = 4
 };
 
 static size_t skip_space(kin_str text, size_t at) {
@@ -23,13 +24,21 @@ static size_t skip_space(kin_str text, size_t at) {
 
 /* `at` is at a quote. Returns the offset after the closing one, or 0. */
 static size_t skip_string(kin_str text, size_t at) {
-  for (at++; at < text.length; at++) {
-    if (text.data[at] == '"') {
-      return at + 1;
+  size_t begin = ++at;
+  while (at < text.length) {
+    const char *quote = memchr(text.data + at, '"', text.length - at);
+    if (quote == NULL) {
+      return 0;
     }
-    if (text.data[at] == '\\') {
-      at++;
+    const char *run = quote;
+    while (run > text.data + begin && run[-1] == '\\') {
+      run--;
     }
+    at = (size_t)(quote - text.data) + 1;
+    if ((quote - run) % 2 == 0) {
+      return at;
+    }
+    begin = at;
   }
   return 0;
 }
@@ -37,24 +46,13 @@ static size_t skip_string(kin_str text, size_t at) {
 /* `at` is at a bracket. Returns the offset after the one that closes it, or 0.
  * Only strings and the balance of brackets are looked at. */
 static size_t skip_container(kin_str text, size_t at) {
-  size_t depth = 0;
-  while (at < text.length) {
-    char c = text.data[at];
-    if (c == '"') {
-      at = skip_string(text, at);
-      if (at == 0) {
-        return 0;
-      }
-      continue;
-    }
-    at++;
-    if (c == '{' || c == '[') {
-      depth++;
-    } else if ((c == '}' || c == ']') && --depth == 0) {
-      return at;
-    }
-  }
-  return 0;
+  kin__skip skip = {.depth = 1, .max_depth = UINT64_MAX};
+  size_t used;
+  at++;
+  return kin__scanner_best()->skip_out(&skip, text.data + at, text.length - at,
+                                       &used) == KIN__SKIP_DONE
+             ? at + used
+             : 0;
 }
 
 static size_t skip_primitive(kin_str text, size_t at) {
@@ -81,23 +79,22 @@ static size_t skip_value(kin_str text, size_t at) {
   }
 }
 
-/* Steps over the bracket or comma before a member. Returns the offset of the
- * name's quote, or 0 if no member follows. */
-static size_t to_name(const kin__text_members *members) {
-  kin_str text = members->text;
-  size_t at = skip_space(text, members->at);
-  char before = members->at == 0 ? '{' : ',';
-  if (at >= text.length || text.data[at] != before) {
-    return 0;
-  }
-  at = skip_space(text, at + 1);
-  return at < text.length && text.data[at] == '"' ? at : 0;
+/* Steps over the bracket or comma before a child of a container. Returns the
+ * offset of what follows, or 0 if neither is there. */
+static size_t to_child(kin_str text, size_t at, char bracket) {
+  char before = at == 0 ? bracket : ',';
+  at = skip_space(text, at);
+  return at < text.length && text.data[at] == before ? skip_space(text, at + 1)
+                                                     : 0;
 }
 
 bool kin__text_next(kin__text_members *members) {
   kin_str text = members->text;
-  size_t name = to_name(members);
-  size_t name_end = name > 0 ? skip_string(text, name) : 0;
+  size_t name = to_child(text, members->at, '{');
+  if (name == 0 || name >= text.length || text.data[name] != '"') {
+    return false;
+  }
+  size_t name_end = skip_string(text, name);
   if (name_end == 0) {
     return false;
   }
@@ -116,15 +113,17 @@ bool kin__text_next(kin__text_members *members) {
   return true;
 }
 
-bool kin__text_name_is(kin_str raw, kin_str plain) {
-  if (!kin__text_is_escaped(raw)) {
-    return kin__str_equal(raw, plain);
+/* In an empty array a bracket follows, which begins no value. */
+bool kin__text_next_element(kin__text_elements *elements) {
+  kin_str text = elements->text;
+  size_t value = to_child(text, elements->at, '[');
+  size_t value_end = value > 0 ? skip_value(text, value) : 0;
+  if (value_end == 0) {
+    return false;
   }
-  char name[LOOKED_UP_MAX * ESCAPE_LENGTH_MAX];
-  size_t length;
-  return raw.length <= sizeof name &&
-         kin__text_unescape(name, &length, raw) == 0 &&
-         kin__str_equal(kin__str(name, length), plain);
+  elements->value = kin__str(text.data + value, value_end - value);
+  elements->at = value_end;
+  return true;
 }
 
 bool kin__text_string(kin_str value, kin_str *raw) {
@@ -214,6 +213,21 @@ static char simple_escape(char c) {
   return 0;
 }
 
+/* Reads the escape whose backslash is before *at, steps over it, and writes
+ * what it stands for. Returns the bytes written, or 0. */
+static size_t read_escape(char to[UTF8_BYTES], kin_str raw, size_t *at) {
+  if (*at == raw.length) {
+    return 0;
+  }
+  char c = raw.data[(*at)++];
+  if (c != 'u') {
+    to[0] = simple_escape(c);
+    return to[0] != 0;
+  }
+  int32_t point = code_point(raw, at);
+  return point >= 0 ? put_utf8(to, (uint32_t)point) : 0;
+}
+
 /* Writing never overtakes reading. An escape of two bytes gives one byte,
  * "\uXXXX" (six bytes) at most three, a pair (twelve) four. */
 int kin__text_unescape(char *to, size_t *length, kin_str raw) {
@@ -225,25 +239,34 @@ int kin__text_unescape(char *to, size_t *length, kin_str raw) {
       to[written++] = c;
       continue;
     }
-    if (at == raw.length) {
+    char character[UTF8_BYTES];
+    size_t count = read_escape(character, raw, &at);
+    if (count == 0) {
       return KIN_EJSON;
     }
-    c = raw.data[at++];
-    if (c != 'u') {
-      to[written] = simple_escape(c);
-      if (to[written++] == 0) {
-        return KIN_EJSON;
-      }
-      continue;
-    }
-    int32_t point = code_point(raw, &at);
-    if (point < 0) {
-      return KIN_EJSON;
-    }
-    written += put_utf8(to + written, (uint32_t)point);
+    memcpy(to + written, character, count);
+    written += count;
   }
   *length = written;
   return 0;
+}
+
+bool kin__text_name_is(kin_str raw, kin_str plain) {
+  if (!kin__text_is_escaped(raw)) {
+    return kin__str_equal(raw, plain);
+  }
+  size_t matched = 0;
+  size_t at = 0;
+  while (at < raw.length) {
+    char character[UTF8_BYTES] = {raw.data[at++]};
+    size_t count = character[0] == '\\' ? read_escape(character, raw, &at) : 1;
+    if (count == 0 || count > plain.length - matched ||
+        memcmp(plain.data + matched, character, count) != 0) {
+      return false;
+    }
+    matched += count;
+  }
+  return matched == plain.length;
 }
 
 size_t kin__text_quoted_bound(size_t length) {

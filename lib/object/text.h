@@ -23,8 +23,16 @@ typedef struct kin__text_members {
  * object, returns false where it stops being one. */
 bool kin__text_next(kin__text_members *members);
 
-/* Whether a name as written (escapes and all) spells `plain`, which is at most
- * 64 bytes. */
+/* The same over the elements of one JSON array. */
+typedef struct kin__text_elements {
+  kin_str text; /* begins with '[', or the walk is empty */
+  size_t at;    /* 0 before the first call */
+  kin_str value;
+} kin__text_elements;
+
+bool kin__text_next_element(kin__text_elements *elements);
+
+/* Whether a name as written (escapes and all) spells `plain`. */
 bool kin__text_name_is(kin_str raw, kin_str plain);
 
 /* Gives the bytes between the quotes of a value; false if the value is no

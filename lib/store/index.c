@@ -176,6 +176,13 @@ bool kin__index_free_step(kin__index *index, uint32_t *budget) {
   return false;
 }
 
+void kin__index_free(kin__index *index) {
+  uint32_t budget;
+  do {
+    budget = UINT32_MAX;
+  } while (kin__index_free_step(index, &budget));
+}
+
 /* Slot -> first posting. */
 
 /* The place of the slot's first posting, or NULL if its segment is missing. */

@@ -86,6 +86,9 @@ int kin__index_new_like(kin__index **out, const kin__index *index);
  * reduces *budget. Returns whether anything is left. */
 bool kin__index_free_step(kin__index *index, uint32_t *budget);
 
+/* Frees an index with all its values at once. */
+void kin__index_free(kin__index *index);
+
 /* Whether changes of the slot concern the index. */
 static inline bool kin__index_covers(const kin__index *index, uint32_t slot) {
   return slot < index->built;

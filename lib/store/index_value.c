@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "object/json.h"
+#include "object/object.h"
 
 #define LABELS_PREFIX "/metadata/labels/"
 
@@ -36,6 +37,27 @@ static const char *label_token(const char *pointer) {
   return is_one ? token : NULL;
 }
 
+static int make_own(kin__index_source *source, const kin_allocator *allocator) {
+  source->own = kin__malloc(allocator, sizeof *source->own);
+  if (source->own == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__pointer_set_init(source->own, allocator);
+  uint32_t id;
+  return kin__pointer_set_add(source->own, source->text, &id);
+}
+
+/* Gives the source its text, and what is made of it. On an error the source can
+ * be finished. */
+static int set_text(kin__index_source *source, const kin_allocator *allocator,
+                    const char *text) {
+  source->text = kin__strdup(allocator, text);
+  if (source->text == NULL) {
+    return KIN_ENOMEM;
+  }
+  return source->kind == KIN__INDEX_POINTER ? make_own(source, allocator) : 0;
+}
+
 static int init_pointer(kin__index_source *source,
                         const kin_allocator *allocator, const char *pointer) {
   if (!kin__json_pointer_is_valid(pointer) ||
@@ -49,15 +71,16 @@ static int init_pointer(kin__index_source *source,
     source->kind = KIN__INDEX_NAME;
   } else if (strcmp(pointer, "/metadata/uid") == 0) {
     source->kind = KIN__INDEX_UID;
+  } else if (label == NULL) {
+    source->kind = KIN__INDEX_POINTER;
+    return set_text(source, allocator, pointer);
   } else {
-    source->kind = label != NULL ? KIN__INDEX_LABEL : KIN__INDEX_POINTER;
-    source->text = kin__strdup(allocator, label != NULL ? label : pointer);
-    if (source->text == NULL) {
-      return KIN_ENOMEM;
-    }
-    if (label != NULL) {
+    source->kind = KIN__INDEX_LABEL;
+    int err = set_text(source, allocator, label);
+    if (err == 0) {
       unescape_token(source->text);
     }
+    return err;
   }
   return 0;
 }
@@ -80,24 +103,37 @@ int kin__index_source_copy(kin__index_source *source,
                            const kin_allocator *allocator,
                            const kin__index_source *from) {
   *source = *from;
-  source->text = kin__strdup(allocator, from->text);
-  return source->text != NULL || from->text == NULL ? 0 : KIN_ENOMEM;
+  source->text = NULL;
+  source->own = NULL;
+  return from->text != NULL ? set_text(source, allocator, from->text) : 0;
 }
 
 void kin__index_source_finish(kin__index_source *source,
                               const kin_allocator *allocator) {
   kin__free(allocator, source->text);
   source->text = NULL;
+  if (source->own != NULL) {
+    kin__pointer_set_finish(source->own);
+    kin__free(allocator, source->own);
+    source->own = NULL;
+  }
 }
 
-void kin__index_reader_init(kin__index_reader *reader,
-                            const kin_object *object) {
-  *reader = (kin__index_reader){.object = object};
+int kin__index_source_join(kin__index_source *source, kin__index_pass *pass) {
+  return source->kind == KIN__INDEX_POINTER
+             ? kin__index_pass_add(pass, source->text, &source->place)
+             : 0;
+}
+
+void kin__index_reader_init(kin__index_reader *reader, const kin_object *object,
+                            kin__index_pass *pass) {
+  *reader = (kin__index_reader){.object = object, .pass = pass};
 }
 
 void kin__index_reader_finish(kin__index_reader *reader) {
-  kin_object_view_close(reader->view);
-  reader->view = NULL;
+  if (reader->has_read) {
+    kin__index_pass_forget(reader->pass);
+  }
 }
 
 static int emit_scalar(void *ctx, kin_str value) {
@@ -109,21 +145,34 @@ static int emit_resident(kin_index_values *values, kin_str value) {
   return value.length > 0 ? emit_scalar(values, value) : 0;
 }
 
-static int each_by_pointer(const char *pointer, kin__index_reader *reader,
+typedef struct written {
+  const kin_allocator *allocator;
+  kin_index_values *values;
+} written;
+
+static int emit_written(void *ctx, uint32_t id, kin_str scalar) {
+  const written *w = ctx;
+  (void)id;
+  return kin__json_scalar(w->allocator, scalar, emit_scalar, w->values);
+}
+
+/* One pointer alone needs no memory for what is found. */
+static int each_by_pointer(const kin__index_source *source,
+                           kin__index_reader *reader,
                            kin_index_values *values) {
-  if (reader->view == NULL) {
-    int err = kin_object_view_open(&reader->view, reader->object);
+  if (reader->pass == NULL || reader->pass->set.count == 1) {
+    written w = {source->own->allocator, values};
+    return kin__pointer_set_read(source->own, kin__object_body(reader->object),
+                                 emit_written, &w);
+  }
+  if (!reader->has_read) {
+    reader->has_read = true;
+    int err = kin__index_pass_read(reader->pass, reader->object);
     if (err != 0) {
-      reader->view = NULL;
       return err;
     }
   }
-  int err = 0;
-  struct yyjson_doc *doc = kin_object_view_document(reader->view, &err);
-  if (doc == NULL) {
-    return err == KIN_ENOMEM ? err : 0;
-  }
-  return kin__json_each(kin__json_root(doc), pointer, emit_scalar, values);
+  return kin__index_pass_each(reader->pass, source->place, emit_scalar, values);
 }
 
 static int each_by_callback(const kin__index_source *source,
@@ -153,7 +202,7 @@ int kin__index_source_each(const kin__index_source *source,
                ? emit_scalar(values, value)
                : 0;
   case KIN__INDEX_POINTER:
-    return each_by_pointer(source->text, reader, values);
+    return each_by_pointer(source, reader, values);
   }
   return 0;
 }

@@ -2,13 +2,16 @@
 #ifndef KIN_STORE_INDEX_VALUE_H
 #define KIN_STORE_INDEX_VALUE_H
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include <kin/allocator.h>
 #include <kin/store.h>
 
+#include "store/index_pass.h"
+
 /* The source of an index's values. Strings that are resident in an object are
- * read there. Any other JSON Pointer needs the parsed document. */
+ * read there, values of any other JSON Pointer in its text. */
 typedef struct kin__index_source {
   enum kin__index_source_kind {
     KIN__INDEX_CALLBACK,
@@ -18,7 +21,9 @@ typedef struct kin__index_source {
     KIN__INDEX_LABEL,
     KIN__INDEX_POINTER
   } kind;
-  char *text; /* label key or pointer; NULL for the other kinds */
+  char *text;            /* label key or pointer; NULL for the other kinds */
+  kin__pointer_set *own; /* the pointer alone; NULL for the other kinds */
+  uint32_t place;        /* in the pass that it joined */
   kin_index_cb cb;
   void *data;
 } kin__index_source;
@@ -39,22 +44,28 @@ int kin__index_source_copy(kin__index_source *source,
 void kin__index_source_finish(kin__index_source *source,
                               const kin_allocator *allocator);
 
-/* One object as all indices read it. The first index that needs the view opens
- * it and parses its document. */
+/* One object as the indices read it. The first one with a pointer reads the
+ * values of all. */
 typedef struct kin__index_reader {
   const kin_object *object; /* borrowed */
-  kin_object_view *view;    /* NULL until an index needs it */
+  kin__index_pass *pass;    /* borrowed; NULL: each index reads for itself */
+  bool has_read;
 } kin__index_reader;
 
-/* Opens no view yet. */
-void kin__index_reader_init(kin__index_reader *reader,
-                            const kin_object *object);
+/* Reads nothing yet. `pass` has the pointers of all indices that will use the
+ * reader, or is NULL. */
+void kin__index_reader_init(kin__index_reader *reader, const kin_object *object,
+                            kin__index_pass *pass);
 void kin__index_reader_finish(kin__index_reader *reader);
 
+/* Adds the source's pointer, if it has one, to those that a store reads
+ * together. Errors: KIN_ENOMEM. */
+int kin__index_source_join(kin__index_source *source, kin__index_pass *pass);
+
 /* Calls kin_index_emit for each value of the object. A pointer skips whatever
- * cannot be a value: containers, null, strings that are too long, and a
- * document that does not parse. A server must not be able to keep an object out
- * of a store by a field's content. Errors: KIN_ENOMEM, KIN_EINDEX (the callback
+ * cannot be a value: containers, null, strings that are too long, and text that
+ * is not JSON. A server must not be able to keep an object out of a store by a
+ * field's content. Errors: KIN_ENOMEM, KIN_EINDEX (the callback
  * returned another error). */
 int kin__index_source_each(const kin__index_source *source,
                            kin__index_reader *reader, kin_index_values *values);

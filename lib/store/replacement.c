@@ -26,16 +26,33 @@ static void enter(kin__replacement *r, kin__replacement_phase phase) {
 
 /* --- Making the new table ------------------------------------------------- */
 
+/* Adds an empty index to the new table. */
+static int add_like(kin__replacement *r, kin__index **link,
+                    const kin__index *like) {
+  kin__index *index;
+  int err = kin__index_new_like(&index, like);
+  if (err != 0) {
+    return err;
+  }
+  err = kin__index_source_join(&index->source, &r->other.pass);
+  if (err != 0) {
+    kin__index_free(index);
+    return err;
+  }
+  index->is_tolerant = like->is_tolerant;
+  *link = index;
+  return 0;
+}
+
 /* Empty indices that cover all slots: the new table has no objects yet. */
 static int copy_indices(kin__replacement *r) {
   kin__index **link = &r->other.indices;
   for (kin__index *i = r->store->indices; i != NULL; i = i->next) {
     if (*link == NULL) {
-      int err = kin__index_new_like(link, i);
+      int err = add_like(r, link, i);
       if (err != 0) {
         return err;
       }
-      (*link)->is_tolerant = i->is_tolerant;
     }
     link = &(*link)->next;
   }
@@ -159,9 +176,8 @@ static int add_late_index(kin__replacement *r, bool *is_complete) {
   if (i == NULL) {
     return 0;
   }
-  int err = kin__index_new_like(link, i);
+  int err = add_like(r, link, i);
   if (err == 0) {
-    (*link)->is_tolerant = i->is_tolerant;
     (*link)->built = 0;
   }
   return err;

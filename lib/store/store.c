@@ -27,6 +27,7 @@ void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
                        .clear_left = KIN__NO_SLOT};
   kin__slots_init(&store->slots, store->allocator, sizeof(kin__store_slot));
   kin__map_init(&store->map, store->allocator, &store->slots);
+  kin__index_pass_init(&store->pass, store->allocator);
 }
 
 static bool clear_slots(kin_store *store, uint32_t *budget) {
@@ -68,6 +69,7 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   }
   kin__slots_finish(&store->slots);
   kin__map_finish(&store->map);
+  kin__index_pass_finish(&store->pass);
   kin__free(store->allocator, store->version);
   store->version = NULL;
   store->version_length = store->version_capacity = 0;
@@ -113,7 +115,7 @@ static void commit_indices(kin_store *store, uint32_t slot) {
 static int prepare_indices(kin_store *store, uint32_t slot,
                            const kin_object *object) {
   kin__index_reader reader;
-  kin__index_reader_init(&reader, object);
+  kin__index_reader_init(&reader, object, &store->pass);
   int err = 0;
   store->is_indexing = true;
   for (kin__index *i = store->indices; i != NULL && err == 0; i = i->next) {
@@ -205,10 +207,12 @@ void kin__store_swap(kin_store *a, kin_store *b) {
   a->slots = b->slots;
   a->map = b->map;
   a->indices = b->indices;
+  a->pass = b->pass;
   a->bytes = b->bytes;
   b->slots = was.slots;
   b->map = was.map;
   b->indices = was.indices;
+  b->pass = was.pass;
   b->bytes = was.bytes;
   a->map.slots = &a->slots;
   b->map.slots = &b->slots;

@@ -14,6 +14,7 @@
 #include "base/sched.h"
 #include "base/slots.h"
 #include "object/transform.h"
+#include "store/index_pass.h"
 
 /* The store behind kin_store: a slot per object, hash -> slot, and an integer
  * cursor for every walk. A slot's number is stable while its object is stored,
@@ -45,6 +46,7 @@ struct kin_store {
   kin__slots slots;
   kin__map map;
   struct kin__index *indices; /* singly linked, in order of creation */
+  kin__index_pass pass;       /* the pointers of all indices */
   uint64_t bytes;             /* see kin_store_bytes */
   uint32_t writes;            /* changes so far, modulo 2^32 */
   uint32_t replacements;      /* begun so far, see replacement.h */

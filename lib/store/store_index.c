@@ -42,7 +42,7 @@ static int build(kin_store *store, kin__index *index, uint32_t *count) {
     const kin_object *object = kin__store_at(store, index->built)->object;
     if (object != NULL) {
       kin__index_reader reader;
-      kin__index_reader_init(&reader, object);
+      kin__index_reader_init(&reader, object, NULL);
       store->is_indexing = true;
       int err = kin__index_prepare(index, index->built, &reader);
       store->is_indexing = false;
@@ -95,13 +95,6 @@ static void append(kin_store *store, kin__index *index) {
   *link = index;
 }
 
-static void free_index(kin__index *index) {
-  uint32_t budget;
-  do {
-    budget = UINT32_MAX;
-  } while (kin__index_free_step(index, &budget));
-}
-
 int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   if (store == NULL) {
     return KIN_EINVAL;
@@ -132,8 +125,11 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
    * store. */
   uint32_t count = is_owned ? 0 : UINT32_MAX;
   err = build(store, index, &count);
+  if (err == 0) {
+    err = kin__index_source_join(&index->source, &store->pass);
+  }
   if (err != 0) {
-    free_index(index);
+    kin__index_free(index);
     return err;
   }
   append(store, index);

@@ -47,6 +47,8 @@ static void test_memory_runs_out_between_two_changes_of_a_key(void **state) {
     assert_int_equal(
         add_pointer(kin_informer_store(w.informer), "node", "/spec/nodeName"),
         0);
+    assert_int_equal(
+        add_pointer(kin_informer_store(w.informer), "nodes", "/spec/*"), 0);
     script_respond(&w.script, "pods?", 200,
                    LIST("7", OBJECT("a", "u1", "5", "n1")));
     assert_true(script_head(&w.script, "watch=true", 200));

@@ -267,62 +267,6 @@ static void test_object_view_values(void **state) {
   kin_object_view_close(NULL);
 }
 
-typedef struct values {
-  char text[256];
-  int stop_after;
-} values;
-
-static int collect(void *ctx, kin_str value) {
-  values *v = ctx;
-  size_t used = strlen(v->text);
-  snprintf(v->text + used, sizeof v->text - used, KIN_STR_FORMAT ";",
-           KIN_STR_ARG(value));
-  return v->stop_after > 0 && --v->stop_after == 0 ? -77 : 0;
-}
-
-static void test_json_each(void **state) {
-  (void)state;
-  static const struct {
-    const char *pointer;
-    const char *expected;
-  } rows[] = {
-      {"/spec/nodeName", "n1;"},
-      {"/spec/priority", "-5;"},
-      {"/spec/big", "18446744073709551615;"},
-      {"/spec/huge", "1e999;"},
-      {"/spec/ratio", "1.5;"},
-      {"/spec/on", "true;"},
-      {"/spec/none", ""},
-      {"/spec/list", ""},
-      {"/spec/list/*/image", "a;b;7;"},
-      {"/spec/list/*", ""},
-      {"/spec/list/*/*", "a;b;7;"},
-      {"/metadata/labels/*", "web;;1;"},
-      {"/*/labels/*", "web;;1;"},
-      {"/spec/list/*image", ""},
-      {"/nothing/*/x", ""},
-      {"/spec/nodeName/*", ""},
-      {"", ""},
-  };
-  yyjson_doc *doc;
-  assert_int_equal(
-      kin__json_parse(&doc, kin__default_allocator(), kin__cstr(pod)), 0);
-  yyjson_val *root = yyjson_doc_get_root(doc);
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    values v = {.text = ""};
-    assert_int_equal(kin__json_each(root, rows[i].pointer, collect, &v), 0);
-    assert_string_equal(v.text, rows[i].expected);
-  }
-  values v = {.stop_after = 2};
-  assert_int_equal(kin__json_each(root, "/spec/list/*/image", collect, &v),
-                   -77);
-  assert_string_equal(v.text, "a;b;");
-  assert_int_equal(kin__json_each(root, "a", collect, &v), KIN_EINVAL);
-  assert_int_equal(kin__json_each(root, "/~", collect, &v), KIN_EINVAL);
-  assert_int_equal(kin__json_each(NULL, "/a/*", collect, &v), 0);
-  kin__json_free(kin__default_allocator(), doc);
-}
-
 static void test_json_members(void **state) {
   (void)state;
   yyjson_doc *doc = NULL;
@@ -551,7 +495,6 @@ int main(void) {
       cmocka_unit_test(test_object_parse_depth),
       cmocka_unit_test(test_object_parse_long_names),
       cmocka_unit_test(test_object_view_values),
-      cmocka_unit_test(test_json_each),
       cmocka_unit_test(test_json_members),
       cmocka_unit_test(test_object_new_skips_dropped),
       cmocka_unit_test(test_object_new_copies_the_rest),
