@@ -24,6 +24,7 @@ set(kinformer_sources
   lib/base/slots.c
   lib/base/str.c
   lib/base/timers.c
+  lib/base/version.c
   lib/object/builder.c
   lib/object/builder_make.c
   lib/object/edit.c

@@ -7,7 +7,6 @@
 
 #include <kin/error.h>
 #include <kin/metrics.h>
-#include <kin/version.h>
 
 #include "base/alloc.h"
 #include "base/first_size.h"
@@ -577,8 +576,4 @@ void kin_client_get_iterations(const kin_client *client,
     return;
   }
   *iteration_us = client->loop.iteration_us;
-}
-
-const char *kin_version_string(void) {
-  return KIN_VERSION_STRING;
 }
