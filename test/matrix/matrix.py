@@ -26,6 +26,8 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+JOBS = os.cpu_count() or 1
+PRIVATE = ["unshare", "--mount", "--propagation=private"]
 SUITES = ["unit", "flow", "model"]
 LIBRARIES = {"libuv": "libuv", "libllhttp": "llhttp", "openssl": "OpenSSL",
              "yyjson": "yyjson", "zlib": "zlib"}
@@ -102,9 +104,10 @@ class System:
         if not (base / "done").exists():
             shutil.rmtree(base, ignore_errors=True)
             base.mkdir(parents=True)
-            run(["debootstrap", f"--arch={self.row.arch}", "--variant=minbase",
-                 "--include=ca-certificates", self.row.suite, base,
-                 debian_mirror()])
+            # In a mount space of its own, so that no mount of it is left.
+            run([*PRIVATE, "debootstrap", f"--arch={self.row.arch}",
+                 "--variant=minbase", "--include=ca-certificates",
+                 self.row.suite, base, debian_mirror()])
             (base / "done").touch()
         shutil.rmtree(self.root, ignore_errors=True)
         run(["cp", "-a", base, self.root])
@@ -159,8 +162,7 @@ class System:
         script = ("mount -t proc proc \"$0/proc\" && "
                   "mount --rbind /dev \"$0/dev\" && "
                   "exec chroot \"$0\" sh -c \"cd /src && $1\"")
-        return run(["unshare", "--mount", "--propagation=private", "sh", "-c",
-                    script, self.root, command], env=env)
+        return run([*PRIVATE, "sh", "-c", script, self.root, command], env=env)
 
     # ------------------------------------------------------------- the tests
 
@@ -176,8 +178,9 @@ class System:
 
     def configure(self, options):
         self.build = "/build-sanitize" if options.sanitize else "/build"
-        command = ["meson", "setup", self.build, f"--buildtype={options.buildtype}",
-                   "-Dexamples=false", "-Dbench=false", "-Dwerror=true"]
+        command = ["meson", "setup", self.build, "-Dexamples=false",
+                   "-Dbench=false",
+                   "-Dwerror=true", f"--buildtype={options.buildtype}"]
         if options.sanitize:
             command += ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
         if self.row.cross:
@@ -204,7 +207,7 @@ class System:
     def test(self, options):
         """Returns the summary's lines."""
         targets = [f"test/test_{name}" for name in options.tests]
-        self.inside(f"ninja -k 0 -C {self.build} " + " ".join(targets))
+        self.inside(f"ninja -k 0 -j{JOBS} -C {self.build} " + " ".join(targets))
         tests = options.tests or [f"--suite {name}" for name in SUITES]
         self.built("meson-logs/testlog.json").unlink(missing_ok=True)
         wait = 20 if self.row.cross else 4
