@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "meter.h"
 
+#if defined(__APPLE__)
+#include <malloc/malloc.h>
+#define malloc_usable_size malloc_size
+#elif defined(__FreeBSD__)
+#include <malloc_np.h>
+#else
 #include <malloc.h>
+#endif
 #include <stdlib.h>
 
 static size_t set_aside(void *p) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
-#include <string.h>
 #include <unistd.h>
 #ifdef __APPLE__
 #include <sys/random.h>
 #endif
+
+#include "base/word.h"
 
 static inline uint64_t rotl(uint64_t x, int bits) {
   return (x << bits) | (x >> (64 - bits));
@@ -32,17 +33,14 @@ uint32_t kin__hash(const kin__hash_seed *seed, kin_str s) {
   const char *p = s.data;
   size_t left = s.length;
   for (; left >= 8; left -= 8, p += 8) {
-    uint64_t word;
-    memcpy(&word, p, 8);
+    uint64_t word = kin__word_load(p);
     v[3] ^= word;
     sip_round(v);
     v[0] ^= word;
   }
   uint64_t last = (uint64_t)s.length << 56;
   if (left > 0) {
-    uint64_t word = 0;
-    memcpy(&word, p, left);
-    last |= word;
+    last |= kin__word_load_part(p, left);
   }
   v[3] ^= last;
   sip_round(v);

@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <kin/error.h>
 
 #include "base/alloc.h"
 
-/* The block follows the cell's head. */
+/* In front of a block: the cell's head, as large as the alignment of malloc's
+ * blocks needs it. With pointers of 32 bits the head alone is too small. */
+typedef struct block_head {
+  alignas(max_align_t) kin__cell cell;
+} block_head;
+
 static void *take_block(void *ctx, size_t size) {
   kin__memory *memory = ctx;
-  kin__cell *cell = size <= SIZE_MAX - sizeof *cell
+  kin__cell *cell = size <= SIZE_MAX - sizeof(block_head)
                         ? kin__cell_take(memory->arena, &memory->allocator,
-                                         memory, sizeof *cell + size)
+                                         memory, sizeof(block_head) + size)
                         : NULL;
-  return cell != NULL ? cell + 1 : NULL;
+  return cell != NULL ? (char *)cell + sizeof(block_head) : NULL;
 }
 
 static void give_block(void *ctx, void *block) {
   (void)ctx;
-  kin__cell_give_here((kin__cell *)block - 1);
+  block_head *head = (block_head *)block - 1;
+  kin__cell_give_here(&head->cell);
 }
 
 static void *resize_block(void *ctx, void *block, size_t old_size,

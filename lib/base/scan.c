@@ -21,6 +21,8 @@
 
 #include <string.h>
 
+#include "base/word.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #define HAVE_X86 1
 #include <immintrin.h>
@@ -151,15 +153,6 @@ static int is_special(unsigned char c) {
 static const uint64_t ones = UINT64_C(0x0101010101010101);
 static const uint64_t tops = UINT64_C(0x8080808080808080);
 
-ALWAYS_INLINE uint64_t load_word(const char *bytes) {
-  uint64_t word;
-  memcpy(&word, bytes, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  word = __builtin_bswap64(word);
-#endif
-  return word;
-}
-
 /* The top bit of each byte that is `value`; of each byte below `limit` (at most
  * 0x80). No carry passes between bytes, so both are exact. */
 ALWAYS_INLINE uint64_t bytes_equal(uint64_t word, unsigned char value) {
@@ -180,7 +173,7 @@ ALWAYS_INLINE void classify_portable(kin__block_masks *masks,
                                      const char *block) {
   *masks = (kin__block_masks){0};
   for (unsigned i = 0; i < KIN__BLOCK; i += 8) {
-    uint64_t word = load_word(block + i);
+    uint64_t word = kin__word_load(block + i);
     uint64_t folded = word | ones * 0x20; /* [ and { differ in this bit only */
     masks->quote |= gather(bytes_equal(word, '"')) << i;
     masks->backslash |= gather(bytes_equal(word, '\\')) << i;
@@ -231,7 +224,7 @@ static size_t find_special_bytewise(const char *bytes, size_t length,
 static size_t portable_find_special(const char *bytes, size_t length) {
   size_t at = 0;
   for (; length - at >= 8; at += 8) {
-    uint64_t word = load_word(bytes + at);
+    uint64_t word = kin__word_load(bytes + at);
     uint64_t found = bytes_equal(word, '"') | bytes_equal(word, '\\') |
                      bytes_below(word, 0x20);
     if (found != 0) {

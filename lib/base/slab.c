@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdalign.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <sys/mman.h>
@@ -66,7 +67,8 @@ struct kin__slab {
   uint32_t mapped_bytes;            /* 0: the allocator's block */
   bool is_spare;                    /* empty and kept */
   void (*release)(kin__cell *cell); /* for memory of the caller; NULL: ours */
-  alignas(16) char cells[];
+  /* Not more than an allocator gives: 8 bytes on some 32-bit machines. */
+  alignas(max_align_t) char cells[];
 };
 
 #define FULL KIN__SLAB_CLASSES

@@ -52,15 +52,15 @@ bool kin__arena_close_step(kin__arena *arena);
  * NULL is allowed. */
 void kin__arena_free(kin__arena *arena);
 
-/* A cell of at least `size` bytes, 16-byte aligned; NULL if out of memory.
+/* A cell of at least `size` bytes, aligned as malloc's; NULL if out of memory.
  * `arena` NULL: the cell is a block of its own. The cell keeps `owner`. */
 kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
                           void *owner, size_t size);
 void *kin__cell_owner(const kin__cell *cell);
 
-/* Makes a cell in the caller's memory at `head`, which must be 16-byte aligned.
- * The cell's bytes follow kin__cell_head_bytes (a multiple of 16). `release` is
- * called when the cell is given back. */
+/* Makes a cell in the caller's memory at `head`, which must be aligned as
+ * malloc's. The cell's bytes follow kin__cell_head_bytes, which keeps the
+ * alignment. `release` is called when the cell is given back. */
 kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell));
 size_t kin__cell_head_bytes(void);

@@ -161,6 +161,12 @@ static int result_of(ssize_t count) {
   if (count >= 0) {
     return (int)count;
   }
+#ifdef __APPLE__
+  /* macOS says so while the peer is closing; a moment later it is EPIPE. */
+  if (errno == EPROTOTYPE) {
+    return UV_EPIPE;
+  }
+#endif
   return errno == EWOULDBLOCK ? UV_EAGAIN : uv_translate_sys_error(errno);
 }
 

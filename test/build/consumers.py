@@ -389,6 +389,55 @@ class Ways:
             capture_output=True, text=True, timeout=60, check=False)
         expect(done.returncode == 7, f"status {done.returncode}: {done.stderr}")
 
+    def lua_module(self, lua):
+        """For luajit, lua5.1 and so on: also the package's name."""
+        need("pkg-config")
+        def make(directory):
+            try:
+                flags = run("pkg-config", "--cflags", lua).split()
+            except Failed:
+                raise Skipped(f"no headers of {lua}") from None
+            directory.mkdir()
+            # Lua unloads modules before luv closes its loop.
+            self.against_library(SOURCE / "examples/lua/kinformer.c",
+                                 directory / "kinformer.so", "-shared", "-fPIC",
+                                 "-fvisibility=hidden", "-Wl,-z,nodelete",
+                                 *flags)
+        return self.once(lua, make) / "kinformer.so"
+
+    def lua_follows(self, lua, *host):
+        """To the end; then the host ends while an informer is open."""
+        env = dict(os.environ,
+                   KIN_HOST=f"{self.lua_module(lua)} {self.url} {PODS}")
+        host = [*host[:-1], host[-1] + str(HERE / "hosts/lua_host.lua")]
+        for how, status in ("closed", 0), ("open", 7):
+            done = subprocess.run(
+                host, env=dict(env, KIN_HOST_END=how), capture_output=True,
+                text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
+            said = done.stdout + done.stderr
+            expect(done.returncode == status, f"status {done.returncode} "
+                   f"instead of {status}: {said}")
+            expect(how == "open" or f"{PODS} pods, " in said, f"said {said!r}")
+
+    def lua_script(self, lua):
+        need(lua)
+        try:
+            run(lua, "-e", "require('luv')")
+        except Failed:
+            raise Skipped(f"no luv for {lua}") from None
+        self.lua_follows(lua, lua, "")
+
+    def way_luajit(self):
+        self.lua_script("luajit")
+
+    def way_lua54(self):
+        self.lua_script("lua5.4")
+
+    def way_neovim(self):
+        need("nvim")
+        self.lua_follows("luajit", "nvim", "--headless", "-u", "NONE", "-i",
+                         "NONE", "-c", "luafile ")
+
     # ------------------------------------------------------------- one file
 
     def way_amalgamation(self):

@@ -134,7 +134,8 @@ static void test_tls_memory_fails(void **state) {
 
 int main(void) {
   if (CRYPTO_set_mem_functions(take, resize, give) != 1) {
-    return 1;
+    puts("skipped: OpenSSL has allocated before main, as it does on s390x");
+    return 77;
   }
   tls_server_hook = on_server;
   const struct CMUnitTest tests[] = {

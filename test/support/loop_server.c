@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/sockets.h"
+
 /* One accepted connection. */
 typedef struct loop_peer {
   loop_server *server; /* NULL once closed */
@@ -84,7 +86,8 @@ static bool send_slice(loop_peer *peer) {
     slice = reply->slice;
   }
   if (slice > 0) {
-    ssize_t n = send(peer->fd, reply->bytes + peer->sent, slice, MSG_NOSIGNAL);
+    ssize_t n =
+        send(peer->fd, reply->bytes + peer->sent, slice, TEST_NO_SIGNAL);
     if (n < 0 && errno != EAGAIN) {
       close_peer(peer, LOOP_CLOSE);
       return false;
@@ -157,7 +160,7 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
   loop_server *server =
       (loop_server *)(void *)((char *)poll - offsetof(loop_server, poll));
   CHECK(status == 0);
-  int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  int fd = test_socket_accept(server->fd);
   if (fd < 0) {
     return; /* it has gone again */
   }
@@ -183,7 +186,7 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
 }
 
 static int listen_on(int *port, int backlog) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  int fd = test_socket_open();
   struct sockaddr_in address = {.sin_family = AF_INET,
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
@@ -225,7 +228,7 @@ void loop_server_push(loop_server *server, const char *bytes) {
 void loop_server_push_bytes(loop_server *server, const char *bytes,
                             size_t length) {
   for (loop_peer *peer = server->peers; peer != NULL; peer = peer->next) {
-    CHECK(send(peer->fd, bytes, length, MSG_NOSIGNAL) > 0);
+    CHECK(send(peer->fd, bytes, length, TEST_NO_SIGNAL) > 0);
   }
 }
 
@@ -241,7 +244,7 @@ void loop_black_hole_open(loop_black_hole *hole) {
                                 .sin_port = htons((uint16_t)hole->port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   for (size_t i = 0; i < sizeof hole->fillers / sizeof hole->fillers[0]; i++) {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = test_socket_open();
     CHECK(fd >= 0);
     CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ||
           errno == EINPROGRESS);

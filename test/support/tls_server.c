@@ -15,6 +15,8 @@
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
+#include "support/sockets.h"
+
 /* One accepted connection. */
 typedef struct tls_peer {
   tls_server *server; /* NULL once closed */
@@ -115,7 +117,7 @@ static bool flush(tls_peer *peer) {
     slice = (size_t)length;
   }
   if (slice > 0) {
-    ssize_t n = send(peer->fd, bytes, slice, MSG_NOSIGNAL);
+    ssize_t n = send(peer->fd, bytes, slice, TEST_NO_SIGNAL);
     if (n < 0 && errno != EAGAIN) {
       close_peer(peer, false);
       return false;
@@ -287,7 +289,7 @@ static void on_info(const SSL *ssl, int where, int value) {
 }
 
 static void accept_peer(tls_server *server) {
-  int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  int fd = test_socket_accept(server->fd);
   if (fd < 0) {
     return; /* it has gone again */
   }
@@ -367,7 +369,7 @@ static SSL_CTX *make_context(tls_server *server) {
 }
 
 static int listen_on(int *port) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  int fd = test_socket_open();
   struct sockaddr_in address = {.sin_family = AF_INET,
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;

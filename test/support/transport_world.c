@@ -23,7 +23,11 @@ static void on_guard(uv_timer_t *timer) {
 }
 
 int count_fds(void) {
+#ifdef __linux__
   DIR *dir = opendir("/proc/self/fd");
+#else
+  DIR *dir = opendir("/dev/fd");
+#endif
   assert_non_null(dir);
   int count = 0;
   while (readdir(dir) != NULL) {

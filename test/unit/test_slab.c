@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ static kin__cell *take(kin__arena *arena, const kin_allocator *allocator,
                        size_t size) {
   kin__cell *cell = kin__cell_take(arena, allocator, &owner, size);
   if (cell != NULL) {
-    assert_int_equal((uintptr_t)cell % 16, 0);
+    assert_int_equal((uintptr_t)cell % alignof(max_align_t), 0);
     assert_ptr_equal(kin__cell_owner(cell), &owner);
     memset((char *)cell + sizeof cell->slab, 0x5a, size - sizeof cell->slab);
   }

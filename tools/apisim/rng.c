@@ -17,12 +17,20 @@ uint64_t rng_next(rng *r) {
   return value;
 }
 
+/* The upper half of a * b. No type of 32-bit machines holds the product. */
+static uint64_t high_product(uint64_t a, uint64_t b) {
+  uint64_t a_low = (uint32_t)a, a_high = a >> 32;
+  uint64_t b_low = (uint32_t)b, b_high = b >> 32;
+  uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
+  uint64_t other = a_low * b_high + (uint32_t)middle;
+  return a_high * b_high + (middle >> 32) + (other >> 32);
+}
+
 uint64_t rng_below(rng *r, uint64_t bound) {
   if (bound == 0) {
     return 0;
   }
-  __extension__ typedef unsigned __int128 wide;
-  return (uint64_t)(((wide)rng_next(r) * bound) >> 64);
+  return high_product(rng_next(r), bound);
 }
 
 void rng_uuid(rng *r, char out[UUID_LEN + 1]) {

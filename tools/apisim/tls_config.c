@@ -34,7 +34,11 @@ static file_stamp stamp_of(const char *path) {
     stamp.device = st.st_dev;
     stamp.inode = st.st_ino;
     stamp.size = st.st_size;
+#ifdef __APPLE__
+    stamp.modified = st.st_mtimespec;
+#else
     stamp.modified = st.st_mtim;
+#endif
   }
   return stamp;
 }

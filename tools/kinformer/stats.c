@@ -100,10 +100,12 @@ static void append_process(json_writer *w) {
   size_t rss = 0;
   uv_getrusage(&usage);
   uv_resident_set_memory(&rss);
-#ifdef __APPLE__
-  uint64_t peak = usage.ru_maxrss;
-#else
   uint64_t peak = usage.ru_maxrss * 1024;
+#ifdef __APPLE__
+  /* In bytes, until libuv 1.45. */
+  if (uv_version() < UINT32_C(0x012d00)) {
+    peak = usage.ru_maxrss;
+  }
 #endif
   json_member_u64(w, "cpuUs",
                   microseconds(usage.ru_utime) + microseconds(usage.ru_stime));
