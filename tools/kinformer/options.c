@@ -456,9 +456,11 @@ static outcome read_options(options *o, int argc, char **argv) {
   opterr = 0;
   while ((c = getopt_long(argc, argv, short_options, long_options, &index)) !=
          -1) {
-    outcome result = c == '?' || c == ':'
-                         ? refuse_option(c, argv[optind - 1])
-                         : take(o, c, long_options[index].name);
+    // Where a value is missing, musl's optind lies behind the end.
+    outcome result =
+        c == '?' || c == ':'
+            ? refuse_option(c, argv[c == ':' ? argc - 1 : optind - 1])
+            : take(o, c, long_options[index].name);
     if (result != GO_ON) {
       return result;
     }
