@@ -5,6 +5,8 @@ install(TARGETS kinformer kinformer-testing
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(kinformer_tools)
   install(TARGETS kin-apisim kinformer-program DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES tools/apisim/kin-apisim.1 tools/kinformer/kinformer.1
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 install(FILES ${headers} ${PROJECT_BINARY_DIR}/include/kin/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kin)

@@ -34,8 +34,10 @@ static void on_tick(kin__tick *tick) {
   kin__link batch;
   kin__link_init(&batch);
   kin__link_splice(&batch, &releases->old);
-  kin__link_splice(&releases->old, &releases->young);
-  if (!kin__link_is_empty(&releases->old)) {
+  kin__link_splice(&releases->old, &releases->middle);
+  kin__link_splice(&releases->middle, &releases->young);
+  if (!kin__link_is_empty(&releases->old) ||
+      !kin__link_is_empty(&releases->middle)) {
     kin__tick_request(tick, releases->loop);
   }
   while (!kin__link_is_empty(&batch)) {
@@ -49,6 +51,7 @@ void kin__releases_init(kin__releases *releases, uv_loop_t *loop) {
   releases->loop = loop;
   kin__tick_init(&releases->tick, on_tick);
   kin__link_init(&releases->young);
+  kin__link_init(&releases->middle);
   kin__link_init(&releases->old);
 }
 

@@ -16,9 +16,13 @@
  *
  * - A host cannot close a handle that is closing already. A tick is such a
  *   handle: its close callback is a call from the loop.
- * - At the end of an iteration libuv empties the list of closing handles, the
- *   newest first. At the first tick after uv_close of another handle, that
- *   handle may still be on the list. At the second tick it is gone. */
+ * - At the end of an iteration libuv takes the list of closing handles, and
+ *   finishes them, the newest first. A handle that a close callback closes comes
+ *   into the next iteration's list.
+ *
+ * When another handle is closed by a close callback, the first tick may come
+ * later in the same iteration, and the second tick in the next one, before that
+ * handle. At the third tick the handle is gone. */
 
 /* A call from the loop that a host cannot prevent. */
 typedef struct kin__tick {
@@ -51,9 +55,10 @@ typedef struct kin__release {
 
 typedef struct kin__releases {
   uv_loop_t *loop;
-  kin__tick tick;  /* pending iff one of the lists is not empty */
-  kin__link young; /* added since the last tick */
-  kin__link old;   /* have waited for one tick */
+  kin__tick tick;   /* pending iff one of the lists is not empty */
+  kin__link young;  /* added since the last tick */
+  kin__link middle; /* have waited for one tick */
+  kin__link old;    /* have waited for two */
 } kin__releases;
 
 void kin__releases_init(kin__releases *releases, uv_loop_t *loop);

@@ -22,6 +22,9 @@ import tempfile
 import threading
 import urllib.request
 
+import debian
+from steps import Failed, Skipped, expect, expect_linked, need, run
+
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 PODS = 20
@@ -31,39 +34,7 @@ NEEDED = ["CMakeLists.txt", "meson.build", "meson_options.txt", "cmake",
 CORE = ["-Dcache=false", "-Dtoolkit=false", "-Dtools=false"]
 CC = os.environ.get("CC", "cc").split()
 JOBS = f"-j{os.cpu_count() or 1}"
-# OpenSSL takes minutes.
-TIMEOUT_S = 1800
 WRAPS = ["libuv", "llhttp", "openssl", "yyjson", "zlib"]
-
-
-class Failed(Exception):
-    """A command failed, or something is not as it has to be."""
-
-
-class Skipped(Exception):
-    """A tool is missing."""
-
-
-def run(*command, cwd=None, **env):
-    command = [str(word) for word in command]
-    done = subprocess.run(command, cwd=cwd, env=dict(os.environ, **env),
-                          capture_output=True, text=True, timeout=TIMEOUT_S,
-                          check=False)
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}: status {done.returncode}\n"
-                     f"{done.stdout[-1500:]}{done.stderr[-1500:]}")
-    return done.stdout
-
-
-def need(*tools):
-    for tool in tools:
-        if shutil.which(tool) is None:
-            raise Skipped(f"no {tool}")
-
-
-def expect(holds, message):
-    if not holds:
-        raise Failed(message)
 
 
 class Server:
@@ -113,7 +84,7 @@ class Server:
             self.request("PATCH", path, json.dumps(patch).encode())
 
 
-class Ways:
+class Ways(debian.Ways):
     """Each method named way_* is one way; the work of several is done once."""
 
     def __init__(self, work, server):
@@ -276,7 +247,7 @@ class Ways:
         need("pkg-config")
         flags = run("pkg-config", *options, "--cflags", "--libs", "kinformer",
                     PKG_CONFIG_PATH=str(directory)).split()
-        if linked == "static" and "uninstalled" in name:
+        if linked == "static" and (library_path / "libkinformer.so").exists():
             # Both are there, and -lkinformer takes the shared one.
             flags = ["-l:libkinformer.a" if word == "-lkinformer" else word
                      for word in flags]
@@ -484,13 +455,6 @@ def local_sources():
     return found
 
 
-def expect_linked(program, how):
-    """Whether the program needs the shared library."""
-    need("readelf")
-    is_shared = "libkinformer.so" in run("readelf", "-d", program)
-    expect(is_shared == (how == "shared"), f"{program}: not linked {how}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -499,7 +463,8 @@ def main():
                         help="work there, and leave everything there")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
-    known = {name[4:].replace("_", "-"): name for name in vars(Ways)
+    known = {name[4:].replace("_", "-"): name
+             for name in [*vars(Ways), *vars(debian.Ways)]
              if name.startswith("way_")}
     for name in options.names:
         if name not in known:

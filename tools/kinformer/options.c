@@ -450,6 +450,12 @@ static outcome refuse_operands(const options *o, int count, char **operands) {
   return refuse("%s: only one RESOURCE can be followed", operands[1]);
 }
 
+/* musl counts the value that a short option lacks as an argument, NULL. */
+static const char *last_option(char **argv) {
+  const char *option = argv[optind - 1];
+  return option ? option : argv[optind - 2];
+}
+
 static outcome read_options(options *o, int argc, char **argv) {
   int c;
   int index = 0;
@@ -457,7 +463,7 @@ static outcome read_options(options *o, int argc, char **argv) {
   while ((c = getopt_long(argc, argv, short_options, long_options, &index)) !=
          -1) {
     outcome result = c == '?' || c == ':'
-                         ? refuse_option(c, argv[optind - 1])
+                         ? refuse_option(c, last_option(argv))
                          : take(o, c, long_options[index].name);
     if (result != GO_ON) {
       return result;
