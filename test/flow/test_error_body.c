@@ -14,33 +14,21 @@
 
 #include "support/informer_world.h"
 
-static void open_world(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
-}
-
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
-}
-
 /* Byte by byte, for ever: told 10 s after the head, and asked again, twice. */
 static void test_trickled(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   for (unsigned round = 1; round <= 2; round++) {
     assert_true(script_head(&w.script, "pods", 500));
     for (int i = 0; i < 9; i++) {
       assert_true(script_body(&w.script, "pods", "x", 1));
       script_advance(&w.script, 1000);
     }
-    assert_int_equal(status_of(&w).failures, round - 1);
+    assert_int_equal(iw_status(&w, "").failures, round - 1);
     script_advance(&w.script, 1000);
-    assert_int_equal(status_of(&w).failures, round);
-    assert_int_equal(status_of(&w).last_error_status, 500);
+    assert_int_equal(iw_status(&w, "").failures, round);
+    assert_int_equal(iw_status(&w, "").last_error_status, 500);
     script_advance(&w.script, 60000);
     assert_int_equal(script_open_requests(&w.script), 1);
   }
@@ -56,16 +44,16 @@ static void test_flood(void **state) {
   static char bytes[4096];
   memset(bytes, 'x', sizeof bytes);
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   for (unsigned round = 1; round <= 2; round++) {
     assert_true(script_head(&w.script, "pods", 503));
     for (int i = 0; i < 15; i++) {
       assert_true(script_body(&w.script, "pods", bytes, sizeof bytes));
     }
-    assert_int_equal(status_of(&w).failures, round - 1);
+    assert_int_equal(iw_status(&w, "").failures, round - 1);
     assert_false(script_body(&w.script, "pods", bytes, sizeof bytes));
-    assert_int_equal(status_of(&w).failures, round);
-    assert_int_equal(status_of(&w).last_error_status, 503);
+    assert_int_equal(iw_status(&w, "").failures, round);
+    assert_int_equal(iw_status(&w, "").last_error_status, 503);
     script_advance(&w.script, 60000);
     assert_int_equal(script_open_requests(&w.script), 1);
   }
@@ -79,7 +67,7 @@ static void test_flood(void **state) {
 static void test_closed(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   assert_true(script_head(&w.script, "pods", 500));
   iw_close(&w);
   iw_finish(&w);

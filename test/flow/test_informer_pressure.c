@@ -38,9 +38,7 @@ static char *make_frames(int count, int first_version) {
 }
 
 static void open_empty(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
+  iw_open_objects(w, 0);
   mini_serve(&w->server);
 }
 
@@ -61,7 +59,7 @@ static void test_full_queue_pauses_reading(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   int adds = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = count_add;
@@ -132,7 +130,7 @@ static void test_peak_of_a_first_list(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   assert_true(script_head(&w.script, "/pods?", 200));
   assert_true(script_body(&w.script, "/pods?", begin, sizeof begin - 1));
@@ -247,9 +245,7 @@ static int picky_index(const kin_object *object, kin_index_values *values,
 static void test_failing_index_function(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 0);
   kin_store *store = kin_informer_store(w.informer);
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
   index.name = "picky";
@@ -287,12 +283,7 @@ static void count_update(kin_informer *informer, const kin_event *event,
 static void test_relist_updates(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 5);
   int updates = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_update = count_update;
@@ -317,7 +308,7 @@ static void test_long_relist(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
   char *frames = make_frames(FRAMES, 200);

@@ -18,9 +18,7 @@
 /* Everything that can happen to an informer, in short. */
 static int run_story(iw_world *w) {
   static const char *const namespaces[] = {"even", "odd"};
-  for (int i = 0; i < 9; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, 9);
   w->server.honours_limit = true;
   kin_informer_options options = iw_options(w);
   options.page_size = 3;
@@ -149,9 +147,7 @@ static void close_on_state(kin_informer *informer, const char *namespace_,
 }
 
 static void run_closing_story(iw_world *w) {
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, 5);
   kin_informer_options options = iw_options(w);
   options.on_error = close_on_error;
   options.on_state = close_on_state;

@@ -110,9 +110,7 @@ static int run_story(reflector_rig *f, kin_store *store) {
   mini_server *server = &f->vh.server;
   f->store = store_target(store);
   f->resource.source = NULL;
-  for (int i = 0; i < 6; i++) {
-    mini_put(server, i);
-  }
+  mini_put_first(server, 6);
   server->holds_bookmark = true;
   int err = reflector_rig_open(f);
   if (err != 0) {

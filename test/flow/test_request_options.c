@@ -95,9 +95,7 @@ static void test_parameters_everywhere(void **state) {
   static const char pair[] = "&tenant=a%20%26b&tenant=c&";
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 4; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 4);
   char value[8] = "a &b";
   kin_parameter parameters[] = {{"tenant", value}, {"tenant", "c"}};
   kin_informer_options options = iw_options(&w);
@@ -249,9 +247,7 @@ static void test_modifier_breaks_nothing(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 5);
   w.server.honours_limit = true;
   tweak t = {.is_ignored = true};
   assert_int_equal(open_tweaked(&w, &t), 0);
@@ -274,9 +270,7 @@ static void test_failing_modifier(void **state) {
     for (int n = 1; n <= 5; n++) {
       iw_world w;
       iw_init(&w, 0);
-      for (int i = 0; i < 5; i++) {
-        mini_put(&w.server, i);
-      }
+      mini_put_first(&w.server, 5);
       w.server.honours_limit = true;
       tweak t = {.fail_at = n, .result = results[r]};
       assert_int_equal(open_tweaked(&w, &t), 0);
@@ -489,9 +483,7 @@ static void test_sweep_allocations(void **state) {
   for (size_t n = 1;; n++) {
     iw_world w;
     iw_init(&w, n);
-    for (int i = 0; i < 5; i++) {
-      mini_put(&w.server, i);
-    }
+    mini_put_first(&w.server, 5);
     w.server.honours_limit = true;
     tweak t = {.label = "a label selector that takes some room"};
     kin_informer_options options = iw_options(&w);

@@ -115,7 +115,7 @@ static void test_all_listeners(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_even_and_odd(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
   (void)join(&w, &exact, KIN_NEVER, NULL);
@@ -205,8 +205,7 @@ static void test_no_memory(void **state) {
     iw_world w;
     iw_init(&w, 0);
     kin_informer_options options = iw_even_and_odd(&w);
-    assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options),
-                     0);
+    iw_open_only(&w, &options);
     (void)join(&w, &c, KIN_NEVER, NULL);
     assert_int_equal(kin_informer_start(w.informer), 0);
     mini_serve(&w.server);
@@ -224,12 +223,11 @@ static void test_no_memory(void **state) {
     assert_int_equal(w.errors, errors);
     find_memory(&w);
     iw_add_odd(&w);
-    kin_status status = KIN_STATUS_INIT;
-    assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
+    kin_status status = iw_status(&w, "odd");
     mini_pass(&w.server, 500);
     assert_int_equal(cached(&w), 0);
     assert_int_equal(c.by_reason[KIN_DELETE_SCOPE_REMOVED], MANY);
-    assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
+    status = iw_status(&w, "odd");
     assert_true(status.has_synced);
     iw_finish(&w);
   }
@@ -287,8 +285,7 @@ static void test_refused_objects(void **state) {
   script_run(&w.script);
   assert_int_equal(w.errors, 1);
   assert_int_equal(cached(&w), 1);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w.informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_true(metrics.transform_failures >= 3);
   iw_finish(&w);
 }

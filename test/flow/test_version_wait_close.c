@@ -162,9 +162,7 @@ static int init_world(world *w, size_t fail_at) {
   static const char *const namespaces[] = {"even", "odd"};
   memset(w, 0, sizeof *w);
   vh_init(&w->vh, fail_at);
-  for (int i = 0; i < 6; i++) {
-    mini_put(&w->vh.server, i);
-  }
+  mini_put_first(&w->vh.server, 6);
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.namespaces = namespaces;

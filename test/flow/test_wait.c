@@ -272,9 +272,7 @@ static void test_wait_for_listeners(void **state) {
   (void)state;
   virtual_host vh;
   vh_init(&vh, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&vh.server, i);
-  }
+  mini_put_first(&vh.server, 5);
   kin_informer *pods;
   assert_int_equal(vh_open_informer(&vh, &pods, "pods"), 0);
   wait_ending e = {0};

@@ -178,9 +178,7 @@ static void close_on_event(kin_informer *informer, const kin_event *event,
 /* Two waits end in different ways while an informer syncs. */
 static int run_story(virtual_host *vh, wait_ending *first,
                      wait_ending *second) {
-  for (int i = 0; i < 3; i++) {
-    mini_put(&vh->server, i);
-  }
+  mini_put_first(&vh->server, 3);
   kin_informer *pods;
   kin_listener *listener = NULL;
   int err = vh_open_informer(vh, &pods, "pods");

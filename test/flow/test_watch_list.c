@@ -24,21 +24,13 @@ static void init_world(stream_world *s, size_t fail_at, int objects) {
   iw_init(&s->w, fail_at);
   s->refused = false;
   s->w.script.env.stream_refused = &s->refused;
-  for (int i = 0; i < objects; i++) {
-    mini_put(&s->w.server, i);
-  }
+  mini_put_first(&s->w.server, objects);
 }
 
 static void open_world(stream_world *s, int objects) {
   init_world(s, 0, objects);
   kin_informer_options options = iw_options(&s->w);
   assert_int_equal(iw_open(&s->w, &options), 0);
-}
-
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
 }
 
 static void assert_target(const iw_world *w, const char *part, bool is_there) {
@@ -65,23 +57,23 @@ static void test_one_request(void **state) {
   mini_serve(&w->server);
   assert_int_equal(kin_store_count(kin_informer_store(w->informer)), 0);
   assert_int_equal(w->rec.calls, 0);
-  assert_int_equal(status_of(w).staged, 3);
-  assert_string_equal(status_of(w).resource_version, "");
+  assert_int_equal(iw_status(w, "").staged, 3);
+  assert_string_equal(iw_status(w, "").resource_version, "");
   w->server.holds_bookmark = false;
   mini_serve(&w->server);
   assert_true(kin_informer_has_synced(w->informer));
   assert_int_equal(w->state, KIN_STATE_LIVE);
-  assert_string_equal(status_of(w).resource_version, "103");
-  assert_int_equal(status_of(w).bookmarks, 1);
-  assert_int_equal(status_of(w).bookmark_age_ms, 0);
+  assert_string_equal(iw_status(w, "").resource_version, "103");
+  assert_int_equal(iw_status(w, "").bookmarks, 1);
+  assert_int_equal(iw_status(w, "").bookmark_age_ms, 0);
   /* What stands for the list are its items, not events. */
-  assert_int_equal(status_of(w).events, 0);
-  assert_true(status_of(w).event_age_ms == UINT64_MAX);
+  assert_int_equal(iw_status(w, "").events, 0);
+  assert_true(iw_status(w, "").event_age_ms == UINT64_MAX);
   mini_put(&w->server, 1);
   mini_delete(&w->server, 0);
   mini_serve(&w->server);
-  assert_int_equal(status_of(w).events, 2);
-  assert_int_equal(status_of(w).event_age_ms, 0);
+  assert_int_equal(iw_status(w, "").events, 2);
+  assert_int_equal(iw_status(w, "").event_age_ms, 0);
   assert_string_equal(w->rec.log, "add even/p0 101 initial\n"
                                   "add odd/p1 102 initial\n"
                                   "add even/p2 103 initial\n"
@@ -91,7 +83,7 @@ static void test_one_request(void **state) {
   assert_int_equal(w->script.request_count, 1);
   assert_int_equal(w->server.lists, 0);
   assert_int_equal(w->errors, 0);
-  assert_int_equal(status_of(w).lists, 1);
+  assert_int_equal(iw_status(w, "").lists, 1);
   iw_assert_truth(w);
   iw_finish(w);
 }
@@ -142,10 +134,7 @@ static void test_final_content_of_a_relist(void **state) {
   iw_world *w = &s.w;
   mini_serve(&w->server);
   mini_compact(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_expire(&w->script, "sendInitialEvents");
   script_advance(&w->script, 3000);
   size_t before = strlen(w->rec.log);
   change_a_stream(w);
@@ -184,8 +173,8 @@ static void test_events_behind_the_bookmark(void **state) {
                                   "synced 1\n"
                                   "update a 5 -> 7\n"
                                   "add b 9\n");
-  assert_string_equal(status_of(w).resource_version, "9");
-  assert_int_equal(status_of(w).bookmarks, 2);
+  assert_string_equal(iw_status(w, "").resource_version, "9");
+  assert_int_equal(iw_status(w, "").bookmarks, 2);
   assert_false(script_expect(&w->script, "sendInitialEvents")->is_paused);
   iw_finish(w);
 }
@@ -310,7 +299,7 @@ static void test_no_end(void **state) {
     mini_pass(&w->server, 300);
     mini_put(&w->server, i % 3);
     assert_true(w->server.lists > 0 ||
-                (status_of(w).staged == 3 &&
+                (iw_status(w, "").staged == 3 &&
                  atomic_load(&w->memory.live_bytes) < bytes + 4000));
   }
   assert_int_equal(w->server.lists, 1);
@@ -319,10 +308,7 @@ static void test_no_end(void **state) {
   assert_false(s.refused); /* of others nothing is known */
   mini_serve(&w->server);
   iw_assert_truth(w);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "watch=true", gone, sizeof gone - 1);
+  script_expire(&w->script, "watch=true");
   mini_put(&w->server, 1);
   mini_pass(&w->server, 10000);
   assert_true(w->server.lists >= 2);
@@ -365,7 +351,7 @@ static void test_large_object(void **state) {
   }
   assert_false(s.refused);
   script_body(&w->script, "sendInitialEvents", text + 8, sizeof text - 9);
-  assert_int_equal(status_of(w).staged, 1);
+  assert_int_equal(iw_status(w, "").staged, 1);
   iw_finish(w);
 }
 
@@ -376,10 +362,7 @@ static void open_relisting_world(stream_world *s) {
   mini_serve(&w->server);
   mini_put(&w->server, 4);
   mini_serve(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_expire(&w->script, "sendInitialEvents");
   script_advance(&w->script, 3000);
   assert_target(w, "resourceVersion=103&", true);
   script_head(&w->script, "sendInitialEvents", 200);
@@ -407,7 +390,7 @@ static void test_list_goes_back(void **state) {
   int calls = (int)w->rec.calls;
   send_old_list(w);
   assert_int_equal(w->rec.calls, calls);
-  assert_string_equal(status_of(w).resource_version, "103");
+  assert_string_equal(iw_status(w, "").resource_version, "103");
   assert_target(w, "sendInitialEvents", false);
   assert_int_equal(script_open_requests(&w->script), 1);
   mini_serve(&w->server);
@@ -491,10 +474,7 @@ static void test_version_is_too_large(void **state) {
   mini_put(&w->server, 4);
   mini_serve(&w->server);
   mini_compact(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_expire(&w->script, "sendInitialEvents");
   script_advance(&w->script, 3000);
   assert_target(w, "resourceVersion=104&", true);
   assert_target(w, "sendInitialEvents=true", true);
@@ -533,7 +513,7 @@ static void test_relist(void **state) {
   assert_int_equal(w->server.lists, 0);
   assert_int_equal(w->rec.relisted, 1);
   assert_int_equal(w->rec.updates, 2);
-  assert_int_equal(status_of(w).relists, 1);
+  assert_int_equal(iw_status(w, "").relists, 1);
   iw_assert_truth(w);
   iw_finish(w);
 }
@@ -547,11 +527,8 @@ static void test_stream_brings_nothing(void **state) {
   open_world(&s, 3);
   iw_world *w = &s.w;
   mini_serve(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
   for (int round = 1; round <= 2; round++) {
-    script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+    script_expire(&w->script, "sendInitialEvents");
     script_advance(&w->script, 20000);
     mini_serve(&w->server);
     assert_int_equal(w->state, KIN_STATE_LIVE);
@@ -598,8 +575,7 @@ static void test_closed_anywhere(void **state) {
 
 /* As told to on_error, or more: of two at once the later one is told. */
 static void assert_errors_are_counted(const iw_world *w) {
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(w);
   uint64_t failures = 0;
   for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
     failures += metrics.failures[i];

@@ -235,8 +235,7 @@ static void mini_change_all(simulation *s) {
     mini_put(&s->m.w.server, i % 2);
   }
   if (s->m.w.server.version % REFUSED < 2) {
-    mini_put(&s->m.w.server, 0);
-    mini_put(&s->m.w.server, 1);
+    mini_put_first(&s->m.w.server, 2);
   }
 }
 
