@@ -39,6 +39,25 @@ static void delete (kin_fake_source *source, const char *key) {
   change(source, KIN_WATCH_DELETED, key, false);
 }
 
+/* Its versions are 1, 2 and 3. */
+static void change_foo(kin_fake_source *source) {
+  add(source, "foo");
+  modify(source, "foo");
+  modify(source, "foo");
+}
+
+static kin_fake_source *open_source(virtual_host *vh) {
+  kin_fake_source *source;
+  vh_init(vh, 0);
+  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
+  return source;
+}
+
+static void close_source(virtual_host *vh, kin_fake_source *source) {
+  kin_fake_source_free(source);
+  vh_finish(vh);
+}
+
 /* --- One watch ------------------------------------------------------------ */
 
 /* Sees a watch from a version until its first end: "A1 M2 D3 B3", and how it
@@ -113,12 +132,8 @@ static void unwatch(watcher *w, const char *seen) {
 static void test_versions_count_changes(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
-  add(source, "foo");
-  modify(source, "foo");
-  modify(source, "foo");
+  kin_fake_source *source = open_source(&vh);
+  change_foo(source);
   assert_int_equal(kin_fake_source_version(source), 3);
   assert_int_equal(kin_fake_source_count(source), 1);
   kin_str version =
@@ -145,8 +160,7 @@ static void test_versions_count_changes(void **state) {
   watch(&again, &vh, source, "3", "");
   kin_fake_source_run(source);
   unwatch(&again, "D4");
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* client-go TestResetWatch; TD-02: who watches from before the reset is told
@@ -154,12 +168,8 @@ static void test_versions_count_changes(void **state) {
 static void test_reset_forgets_the_past(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
-  add(source, "foo");
-  modify(source, "foo");
-  modify(source, "foo");
+  kin_fake_source *source = open_source(&vh);
+  change_foo(source);
   watcher before;
   watch(&before, &vh, source, "1", "");
   kin_fake_source_run(source);
@@ -181,8 +191,7 @@ static void test_reset_forgets_the_past(void **state) {
   kin_fake_source_bookmark(source);
   kin_fake_source_run(source);
   unwatch(&w[1], "M4 B4");
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* TD-01: what is dropped is hidden from the watches that are open, and from no
@@ -190,9 +199,7 @@ static void test_reset_forgets_the_past(void **state) {
 static void test_dropped_changes_and_namespaces(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
+  kin_fake_source *source = open_source(&vh);
   add(source, "x/a");
   watcher early;
   watcher other;
@@ -211,8 +218,7 @@ static void test_dropped_changes_and_namespaces(void **state) {
   unwatch(&other, "A5");
   unwatch(&late, "A2 M3 D4 M6");
   assert_int_equal(kin_fake_source_open_watches(source), 0);
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* --- Informers over it ---------------------------------------------------- */

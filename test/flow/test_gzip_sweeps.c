@@ -29,9 +29,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  for (size_t i = 0; i < GZIP_FRAMINGS; i++) {
-    packed_finish(&framings[i]);
-  }
+  gzip_free(framings);
   return 0;
 }
 

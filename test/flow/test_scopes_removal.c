@@ -18,24 +18,14 @@
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "support/informer_world.h"
+#include "support/objects.h"
 
 /* Gives ADDED events for odd/q0, odd/q1, ... to its watch without running any
  * task. */
 static void feed_objects(iw_world *w, int count) {
-  size_t size = (size_t)count * 160;
-  char *frames = malloc(size);
-  assert_non_null(frames);
-  size_t used = 0;
-  for (int i = 0; i < count; i++) {
-    used += (size_t)snprintf(
-        frames + used, size - used,
-        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"q%d\","
-        "\"namespace\":\"odd\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\","
-        "\"labels\":{\"app\":\"a%d\"}}}}\n",
-        i, i, 200 + i, i % 3);
-  }
+  char *frames = objects_added("odd/q", count, 200);
   script_request *watch = script_expect(&w->script, "/odd/");
-  watch->callbacks->on_body(watch->ctx, frames, used);
+  watch->callbacks->on_body(watch->ctx, frames, strlen(frames));
   free(frames);
 }
 

@@ -125,3 +125,9 @@ void gzip_frame(packed framings[GZIP_FRAMINGS], const packed *body) {
       packed_response(OK "Transfer-Encoding: chunked\r\n", &chunk);
   packed_finish(&chunk);
 }
+
+void gzip_free(packed framings[GZIP_FRAMINGS]) {
+  for (size_t i = 0; i < GZIP_FRAMINGS; i++) {
+    packed_finish(&framings[i]);
+  }
+}

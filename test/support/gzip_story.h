@@ -62,7 +62,8 @@ typedef enum gzip_framing {
   GZIP_FRAMINGS
 } gzip_framing;
 
-/* A response with this body in each framing, for packed_finish. */
+/* A response with this body in each framing, until gzip_free. */
 void gzip_frame(packed framings[GZIP_FRAMINGS], const packed *body);
+void gzip_free(packed framings[GZIP_FRAMINGS]);
 
 #endif /* KIN_TEST_GZIP_STORY_H */
