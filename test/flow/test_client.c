@@ -263,28 +263,27 @@ static void test_close_in_every_callback(void **state) {
 
 /* Every allocation fails once: opening fails cleanly, or everything is told all
  * the same, after a retry. */
+static bool run_without_memory(size_t n) {
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.memory.fail_at = n;
+  int err = open_all(&b);
+  bool is_open = err == 0;
+  while (is_open && b.deletes == 0 && b.errors == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  if (!is_open) {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  close_client(&b);
+  loop_server_close(&b.server);
+  bench_finish(&b);
+  return fail_alloc_has_failed(&b.memory);
+}
+
 static void test_allocations_fail(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2);
-    b.memory.fail_at = n;
-    int err = open_all(&b);
-    bool is_open = err == 0;
-    while (is_open && b.deletes == 0 && b.errors == 0) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
-    if (!is_open) {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    close_client(&b);
-    loop_server_close(&b.server);
-    bench_finish(&b);
-    if (!fail_alloc_has_failed(&b.memory)) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 20);
 }
 
 static void on_timer(uv_timer_t *timer) {

@@ -457,66 +457,63 @@ static int run_story(rig *f) {
 
 /* Any one allocation of the informer's may fail: opening fails cleanly, or it
  * ends with the truth all the same. */
+static bool run_without_memory(size_t n) {
+  rig f;
+  open_rig(&f, n, -1);
+  int err = run_story(&f);
+  bool has_failed = fail_alloc_has_failed(&f.vh.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    assert_truth(&f);
+  }
+  close_rig(&f);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    rig f;
-    open_rig(&f, n, -1);
-    int err = run_story(&f);
-    bool has_failed = fail_alloc_has_failed(&f.vh.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      assert_truth(&f);
-    }
-    close_rig(&f);
-    if (!has_failed) {
-      print_message("%zu allocations\n", n - 1);
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 20);
 }
 
 /* And of the source's: it changes nothing, or the answer fails and is asked for
  * again. */
+static bool run_without_memory_of_the_source(size_t n) {
+  fail_alloc memory;
+  fail_alloc_init(&memory, n);
+  kin_fake_source_options options = KIN_FAKE_SOURCE_OPTIONS_INIT;
+  options.allocator = &memory.allocator;
+  rig f;
+  open_rig(&f, 0, -1);
+  kin_fake_source_free(f.source);
+  int err = kin_fake_source_new(&f.source, &options);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.source);
+    vh_finish(&f.vh);
+    assert_int_equal(atomic_load(&memory.live_blocks), 0);
+    return true;
+  }
+  kin_object *object = object_keyed(NULL, "ns/a", 0);
+  for (int i = 0; i < 40; i++) {
+    uint64_t version = kin_fake_source_version(f.source);
+    err = kin_fake_source_add(f.source, object);
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    assert_int_equal(kin_fake_source_version(f.source) - version, err == 0);
+  }
+  kin_object_unref(object);
+  assert_int_equal(start(&f, NULL, 0, 0), 0);
+  pass(&f, 10000);
+  assert_truth(&f);
+  bool has_failed = fail_alloc_has_failed(&memory);
+  close_rig(&f);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  return has_failed;
+}
+
 static void test_sweep_source_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fail_alloc memory;
-    fail_alloc_init(&memory, n);
-    kin_fake_source_options options = KIN_FAKE_SOURCE_OPTIONS_INIT;
-    options.allocator = &memory.allocator;
-    rig f;
-    open_rig(&f, 0, -1);
-    kin_fake_source_free(f.source);
-    int err = kin_fake_source_new(&f.source, &options);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.source);
-      vh_finish(&f.vh);
-      assert_int_equal(atomic_load(&memory.live_blocks), 0);
-      continue;
-    }
-    kin_object *object = object_keyed(NULL, "ns/a", 0);
-    for (int i = 0; i < 40; i++) {
-      uint64_t version = kin_fake_source_version(f.source);
-      err = kin_fake_source_add(f.source, object);
-      assert_true(err == 0 || err == KIN_ENOMEM);
-      assert_int_equal(kin_fake_source_version(f.source) - version, err == 0);
-    }
-    kin_object_unref(object);
-    assert_int_equal(start(&f, NULL, 0, 0), 0);
-    pass(&f, 10000);
-    assert_truth(&f);
-    bool has_failed = fail_alloc_has_failed(&memory);
-    close_rig(&f);
-    assert_int_equal(atomic_load(&memory.live_blocks), 0);
-    if (!has_failed) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory_of_the_source, 20);
 }
 
 /* The client is closed in the k-th callback: none comes after it, and nothing

@@ -467,29 +467,28 @@ static void test_mutation_check_sweep_closes(void **state) {
 
 /* Any one allocation may fail: nothing is told that did not happen, everything
  * of the client's own is found all the same. */
+static bool run_mutation_check_without_memory(size_t n) {
+  world w;
+  init(&w, KIN_MUTATION_CHECK_CHECKSUM, n);
+  int err = run_story(&w);
+  bool has_failed = fail_alloc_has_failed(&w.iw.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    static const char *const keys[] = {"even/p0 json 0;", "odd/p1 json 0;",
+                                       "even/p2 json 0;", "odd/p3 json 0;"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+      assert_non_null(strstr(w.reports, keys[i]));
+    }
+    assert_true(w.count <= 5);
+  }
+  iw_finish(&w.iw);
+  return has_failed;
+}
+
 static void test_mutation_check_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    world w;
-    init(&w, KIN_MUTATION_CHECK_CHECKSUM, n);
-    int err = run_story(&w);
-    bool has_failed = fail_alloc_has_failed(&w.iw.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      static const char *const keys[] = {"even/p0 json 0;", "odd/p1 json 0;",
-                                         "even/p2 json 0;", "odd/p3 json 0;"};
-      for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        assert_non_null(strstr(w.reports, keys[i]));
-      }
-      assert_true(w.count <= 5);
-    }
-    iw_finish(&w.iw);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_mutation_check_without_memory, 40);
 }
 
 /* The options of a client: what is no check, or too long, is refused. */

@@ -399,29 +399,28 @@ static int run_story(ow_world *o, const kin_informer_options *options) {
   return 0;
 }
 
+static bool run_oversized_without_memory(size_t n) {
+  ow_world o;
+  kin_informer_options options = ow_init(&o, n);
+  int runs = 0;
+  options.transform = n % 2 == 0 ? transform : NULL;
+  options.transform_data = &runs;
+  int err = run_story(&o, &options);
+  bool has_failed = fail_alloc_has_failed(&o.w.memory);
+  o.w.memory.fail_at = 0;
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    assert_truth(&o);
+    assert_true(o.told > 0);
+  }
+  iw_finish(&o.w);
+  return has_failed;
+}
+
 static void test_oversized_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    ow_world o;
-    kin_informer_options options = ow_init(&o, n);
-    int runs = 0;
-    options.transform = n % 2 == 0 ? transform : NULL;
-    options.transform_data = &runs;
-    int err = run_story(&o, &options);
-    bool has_failed = fail_alloc_has_failed(&o.w.memory);
-    o.w.memory.fail_at = 0;
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      assert_truth(&o);
-      assert_true(o.told > 0);
-    }
-    iw_finish(&o.w);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_oversized_without_memory, 40);
 }
 
 static void test_oversized_splits(void **state) {

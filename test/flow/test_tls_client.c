@@ -421,27 +421,26 @@ static void test_tls_client_close_in_every_callback(void **state) {
 
 /* Every allocation fails once: opening fails cleanly, or everything is told all
  * the same, after a retry. */
+static bool run_tls_client_without_memory(size_t n) {
+  bench b;
+  bench_init(&b, list_and_watch, 2, &(tls_server_options){.slice = 0});
+  b.memory.fail_at = n;
+  int err = open_all(&b);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  UNTIL(&b, err != 0 || b.deletes > 0 || b.errors > 0);
+  if (b.errors > 0) {
+    assert_int_equal(b.last_class, KIN_CLASS_MEMORY);
+  }
+  bool has_failed = fail_alloc_has_failed(&b.memory);
+  bench_finish(&b);
+  return has_failed;
+}
+
 static void test_tls_client_out_of_memory(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2, &(tls_server_options){.slice = 0});
-    b.memory.fail_at = n;
-    int err = open_all(&b);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    UNTIL(&b, err != 0 || b.deletes > 0 || b.errors > 0);
-    if (b.errors > 0) {
-      assert_int_equal(b.last_class, KIN_CLASS_MEMORY);
-    }
-    bool has_failed = fail_alloc_has_failed(&b.memory);
-    bench_finish(&b);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_tls_client_without_memory, 40);
 }
 
 int main(void) {

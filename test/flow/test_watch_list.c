@@ -381,23 +381,23 @@ static void test_list_goes_back(void **state) {
 }
 
 /* The same, when the list's request and decoder get no memory. */
+static bool list_goes_back_without_memory(size_t n) {
+  iw_world w;
+  open_relisting_world(&w);
+  atomic_store(&w.memory.calls, 0);
+  w.memory.fail_at = n;
+  send_old_list(&w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  w.memory.fail_at = 0;
+  mini_pass(&w.server, 60000);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+  return has_failed;
+}
+
 static void test_list_goes_back_without_memory(void **state) {
   (void)state;
-  bool has_failed = true;
-  size_t n = 1;
-  for (; has_failed; n++) {
-    iw_world w;
-    open_relisting_world(&w);
-    atomic_store(&w.memory.calls, 0);
-    w.memory.fail_at = n;
-    send_old_list(&w);
-    has_failed = fail_alloc_has_failed(&w.memory);
-    w.memory.fail_at = 0;
-    mini_pass(&w.server, 60000);
-    iw_assert_truth(&w);
-    iw_finish(&w);
-  }
-  assert_true(n > 2);
+  fail_alloc_sweep(list_goes_back_without_memory, 1);
 }
 
 /* WL-06: what came is not used; the second time it is a list. */
@@ -586,11 +586,7 @@ static bool story_without_memory(size_t n) {
 
 static void test_each_allocation_fails(void **state) {
   (void)state;
-  size_t n = 1;
-  while (story_without_memory(n)) {
-    n++;
-  }
-  assert_true(n > 20);
+  fail_alloc_sweep(story_without_memory, 20);
 }
 
 int main(void) {

@@ -366,8 +366,8 @@ void queue_rig_expect_list(queue_rig *rig, const char *changes) {
   assert_int_equal(kin_queue_count(rig->queue), count);
 }
 
-void queue_rig_check_synced(queue_rig *rig, const char *operations,
-                            bool is_synced) {
+void queue_rig_expect_synced(queue_rig *rig, const char *operations,
+                             bool is_synced) {
   queue_rig_do(rig, operations);
   if (kin_queue_has_synced(rig->queue) != is_synced) {
     fail_msg("%s: %d", operations, !is_synced);
@@ -386,7 +386,7 @@ void queue_rig_requeue(queue_rig *rig, int result,
   rig->result = 0;
 }
 
-void queue_rig_check_order(queue_rig *rig, const char *second) {
+void queue_rig_expect_order(queue_rig *rig, const char *second) {
   enum { COUNT = 500 };
   char text[64];
   for (unsigned i = 0; i < COUNT; i++) {

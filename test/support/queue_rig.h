@@ -102,15 +102,15 @@ void queue_rig_expect_nothing(queue_rig *rig, int code);
 
 /* Does the operations and asserts that the queue has synced then, or has not,
  * and was told so; then closes the rig. */
-void queue_rig_check_synced(queue_rig *rig, const char *operations,
-                            bool is_synced);
+void queue_rig_expect_synced(queue_rig *rig, const char *operations,
+                             bool is_synced);
 /* Pops one item that puts itself back and answers `result`, after `during`. */
 void queue_rig_requeue(queue_rig *rig, int result,
                        void (*during)(queue_rig *rig, kin_queue_item *item));
 /* Asserts that 500 keys of two producers each come out in the order of adding,
  * and then nothing; then closes the rig. `second` is what the second one's keys
  * begin with, before the number. */
-void queue_rig_check_order(queue_rig *rig, const char *second);
+void queue_rig_expect_order(queue_rig *rig, const char *second);
 
 /* Writes the changes, separated by blanks. */
 void queue_rig_describe(char *to, size_t size, const kin_deltas *deltas);

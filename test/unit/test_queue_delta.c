@@ -22,7 +22,7 @@ static void test_queue_delta_is_in_order(void **state) {
   (void)state;
   queue_rig rig;
   queue_rig_open_simple(&rig, RIG_DELTA, NULL);
-  queue_rig_check_order(&rig, "ns/b");
+  queue_rig_expect_order(&rig, "ns/b");
 }
 
 /* client-go TestDeltaFIFO_addUpdate; DF-01, DF-02, OQ-05: a key is queued once,
@@ -274,7 +274,7 @@ static void test_queue_delta_has_synced(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     queue_rig rig;
     queue_rig_open_simple(&rig, RIG_DELTA, NULL);
-    queue_rig_check_synced(&rig, cases[i].done, cases[i].is_synced);
+    queue_rig_expect_synced(&rig, cases[i].done, cases[i].is_synced);
   }
 }
 

@@ -26,7 +26,7 @@ static void test_queue_fifo_is_in_order(void **state) {
   (void)state;
   queue_rig rig;
   open_fifo(&rig);
-  queue_rig_check_order(&rig, "ns/b");
+  queue_rig_expect_order(&rig, "ns/b");
 }
 
 static bool is_queued(const queue_rig *rig, const char *key) {
@@ -98,7 +98,7 @@ static void check_synced(const sync_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     queue_rig rig;
     open_fifo(&rig);
-    queue_rig_check_synced(&rig, cases[i].done, cases[i].is_synced);
+    queue_rig_expect_synced(&rig, cases[i].done, cases[i].is_synced);
   }
 }
 
