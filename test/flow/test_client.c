@@ -15,23 +15,17 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/answer_world.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 
-#define LIST_BODY                                                              \
-  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\",\"namespace\":"   \
-  "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
 #define LIST                                                                   \
   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Connection: close\r\n\r\n" LIST_BODY
+  "Connection: close\r\n\r\n" ANSWER_LIST
 #define WATCH                                                                  \
   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
   "Transfer-Encoding: chunked\r\n\r\n"
-#define EVENT                                                                  \
-  "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","      \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+#define EVENT "66\r\n" ANSWER_EVENT "\r\n"
 
 static const loop_reply list_and_watch[] = {{.bytes = LIST, .then = LOOP_CLOSE},
                                             {.bytes = WATCH EVENT}};

@@ -16,21 +16,15 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/answer_world.h"
 #include "support/fail_alloc.h"
 #include "support/tls_certs.h"
 #include "support/tls_server.h"
 
-#define LIST_BODY                                                              \
-  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\",\"namespace\":"   \
-  "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-#define LIST HEAD "Connection: close\r\n\r\n" LIST_BODY
+#define LIST HEAD "Connection: close\r\n\r\n" ANSWER_LIST
 #define WATCH HEAD "Transfer-Encoding: chunked\r\n\r\n"
-#define EVENT                                                                  \
-  "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","      \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+#define EVENT "66\r\n" ANSWER_EVENT "\r\n"
 #define STATUS_401                                                             \
   "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"Unauthorized\","  \
   "\"reason\":\"Unauthorized\",\"code\":401}"
