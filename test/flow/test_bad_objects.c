@@ -34,27 +34,15 @@
   "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{"       \
   "\"resourceVersion\":\"99\"},\"columnDefinitions\":[],\"rows\":[]}"
 
-static void open_world(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
-}
-
 static void send_frame(iw_world *w, const char *frame) {
   assert_true(script_body(&w->script, "watch=true", frame, strlen(frame)));
-}
-
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
 }
 
 /* A list with such items is a list of the others. */
 static void test_bad_items(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   script_respond(&w.script, "/pods", 200,
                  LIST("{}," OBJECT("a", "1") "," NAMELESS(
                           "u-x", "2") ","
@@ -68,10 +56,9 @@ static void test_bad_items(void **state) {
   assert_int_equal(w.last_code, KIN_EKEY);
   assert_non_null(strstr(w.last_message, "list of pods: skipped an object"));
   assert_non_null(strstr(w.last_message, "; and 2 more"));
-  assert_int_equal(status_of(&w).bad_objects, 3);
-  assert_int_equal(status_of(&w).failures, 0);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w.informer, &metrics), 0);
+  assert_int_equal(iw_status(&w, "").bad_objects, 3);
+  assert_int_equal(iw_status(&w, "").failures, 0);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_int_equal(metrics.bad_objects, 3);
   iw_finish(&w);
 }
@@ -93,7 +80,7 @@ static void test_bad_events(void **state) {
       {FRAME("ADDED", TABLE), KIN_EUNEXPECTED, "not what was asked for"},
   };
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
   assert_true(script_head(&w.script, "watch=true", 200));
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -103,13 +90,13 @@ static void test_bad_events(void **state) {
     assert_non_null(strstr(w.last_message, rows[i].part));
     script_advance(&w.script, 1000);
   }
-  assert_string_equal(status_of(&w).resource_version, "10");
-  assert_int_equal(status_of(&w).events, 0);
+  assert_string_equal(iw_status(&w, "").resource_version, "10");
+  assert_int_equal(iw_status(&w, "").events, 0);
   send_frame(&w, FRAME("MODIFIED", OBJECT("a", "13")));
-  assert_string_equal(status_of(&w).resource_version, "13");
+  assert_string_equal(iw_status(&w, "").resource_version, "13");
   assert_string_equal(w.rec.log,
                       "add a 1 initial\nsynced 1\nupdate a 1 -> 13\n");
-  assert_int_equal(status_of(&w).bad_objects, 5);
+  assert_int_equal(iw_status(&w, "").bad_objects, 5);
   assert_int_equal(w.script.request_count, 2);
   assert_int_equal(w.state, KIN_STATE_LIVE);
   iw_finish(&w);
@@ -120,7 +107,7 @@ static void test_bad_events(void **state) {
 static void test_bad_events_again(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   script_respond(&w.script, "/pods", 200, LIST("", "10"));
   assert_true(script_head(&w.script, "watch=true", 200));
   for (int i = 0; i < 5; i++) {
@@ -128,7 +115,7 @@ static void test_bad_events_again(void **state) {
     script_advance(&w.script, 2000);
   }
   assert_int_equal(w.errors, 1);
-  assert_int_equal(status_of(&w).bad_objects, 1);
+  assert_int_equal(iw_status(&w, "").bad_objects, 1);
   send_frame(&w, FRAME("ADDED", NAMELESS("u-y", "13")));
   assert_int_equal(w.errors, 2);
   script_advance(&w.script, 2000);
@@ -139,7 +126,7 @@ static void test_bad_events_again(void **state) {
   assert_in_range(w.errors, 2 + 3, 2 + 4);
   script_advance(&w.script, 60000);
   assert_in_range(w.errors, 2 + 4, 2 + 4);
-  assert_int_equal(status_of(&w).bad_objects, 3002);
+  assert_int_equal(iw_status(&w, "").bad_objects, 3002);
   assert_int_equal(w.script.request_count, 2);
   iw_finish(&w);
 }
@@ -167,7 +154,7 @@ static void test_list_of_bad_items(void **state) {
       "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"20\","
       "\"continue\":\"more\"},\"items\":[{}]}";
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
   assert_true(script_head(&w.script, "watch=true", 200));
   break_watch(&w);
@@ -176,7 +163,7 @@ static void test_list_of_bad_items(void **state) {
                  LIST(NAMELESS("u-x", "2") ",{}", "20"));
   assert_int_equal(w.last_code, KIN_EKEY);
   assert_int_equal(w.last_class, KIN_CLASS_DECODE);
-  assert_int_equal(status_of(&w).failures, 2);
+  assert_int_equal(iw_status(&w, "").failures, 2);
   assert_string_equal(w.rec.log, "add a 1 initial\nsynced 1\n");
   script_advance(&w.script, 60000);
   script_respond(&w.script, "/pods", 200, page);
@@ -212,7 +199,7 @@ static void test_stream_of_bad_objects(void **state) {
     if (good == 0) {
       script_respond(&w.script, "/pods", 200, LIST("{}", "30"));
       assert_false(kin_informer_has_synced(w.informer));
-      assert_int_equal(status_of(&w).failures, 2);
+      assert_int_equal(iw_status(&w, "").failures, 2);
     }
     iw_finish(&w);
   }
@@ -221,7 +208,7 @@ static void test_stream_of_bad_objects(void **state) {
 static void test_bad_object_stops(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   w.answer = KIN_STOP;
   script_respond(&w.script, "/pods", 200, LIST("{}", "10"));
   assert_int_equal(w.state, KIN_STATE_IDLE);
@@ -234,7 +221,7 @@ static void test_bad_object_without_memory(void **state) {
   (void)state;
   for (size_t n = 1; n < 40; n++) {
     iw_world w;
-    open_world(&w);
+    iw_open_objects(&w, 0);
     script_respond(&w.script, "/pods", 200, LIST(OBJECT("a", "1"), "10"));
     assert_true(script_head(&w.script, "watch=true", 200));
     atomic_store(&w.memory.calls, 0);

@@ -15,23 +15,17 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/answer_world.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 
-#define LIST_BODY                                                              \
-  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\",\"namespace\":"   \
-  "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
 #define LIST                                                                   \
   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Connection: close\r\n\r\n" LIST_BODY
+  "Connection: close\r\n\r\n" ANSWER_LIST
 #define WATCH                                                                  \
   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
   "Transfer-Encoding: chunked\r\n\r\n"
-#define EVENT                                                                  \
-  "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","      \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+#define EVENT "66\r\n" ANSWER_EVENT "\r\n"
 
 static const loop_reply list_and_watch[] = {{.bytes = LIST, .then = LOOP_CLOSE},
                                             {.bytes = WATCH EVENT}};
@@ -263,28 +257,27 @@ static void test_close_in_every_callback(void **state) {
 
 /* Every allocation fails once: opening fails cleanly, or everything is told all
  * the same, after a retry. */
+static bool run_without_memory(size_t n) {
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.memory.fail_at = n;
+  int err = open_all(&b);
+  bool is_open = err == 0;
+  while (is_open && b.deletes == 0 && b.errors == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  if (!is_open) {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  close_client(&b);
+  loop_server_close(&b.server);
+  bench_finish(&b);
+  return fail_alloc_has_failed(&b.memory);
+}
+
 static void test_allocations_fail(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2);
-    b.memory.fail_at = n;
-    int err = open_all(&b);
-    bool is_open = err == 0;
-    while (is_open && b.deletes == 0 && b.errors == 0) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
-    if (!is_open) {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    close_client(&b);
-    loop_server_close(&b.server);
-    bench_finish(&b);
-    if (!fail_alloc_has_failed(&b.memory)) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 20);
 }
 
 static void on_timer(uv_timer_t *timer) {

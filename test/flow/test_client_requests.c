@@ -369,31 +369,33 @@ static void test_close_in_every_callback(void **state) {
 
 /* Every allocation fails once: opening fails cleanly, or all goes on, maybe
  * with a warning less. */
+static bool run_without_memory(size_t n) {
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  b.options.on_warning = on_warning;
+  b.options.warning_data = &b;
+  b.options.qps_milli = 1000;
+  b.memory.fail_at = n;
+  impersonate(&b);
+  int err = open_all(&b);
+  while (err == 0 && b.adds == 0 && b.errors == 0) {
+    uv_run(&b.loop, UV_RUN_ONCE);
+  }
+  assert_true(err == 0 || err == KIN_ENOMEM);
+  if (b.client != NULL) {
+    close_client(&b);
+  }
+  loop_server_close(&b.server);
+  finish(&b);
+  if (!fail_alloc_has_failed(&b.memory)) {
+    assert_int_equal(b.warnings, 3);
+  }
+  return fail_alloc_has_failed(&b.memory);
+}
+
 static void test_allocations_fail(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2);
-    b.options.on_warning = on_warning;
-    b.options.warning_data = &b;
-    b.options.qps_milli = 1000;
-    b.memory.fail_at = n;
-    impersonate(&b);
-    int err = open_all(&b);
-    while (err == 0 && b.adds == 0 && b.errors == 0) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
-    assert_true(err == 0 || err == KIN_ENOMEM);
-    if (b.client != NULL) {
-      close_client(&b);
-    }
-    loop_server_close(&b.server);
-    finish(&b);
-    if (!fail_alloc_has_failed(&b.memory)) {
-      assert_int_equal(b.warnings, 3);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 0);
 }
 
 /* --- How many ------------------------------------------------------------- */

@@ -52,9 +52,7 @@ static void test_controller_example(void **state) {
   cw_world w;
   cw_init(&w, CW_QUEUE_DELTA, 0);
   w.options.process = example_process;
-  for (int i = 0; i < 3; i++) {
-    mini_put(&w.vh.server, i);
-  }
+  mini_put_first(&w.vh.server, 3);
   assert_int_equal(cw_open(&w), 0);
   mini_pass(&w.vh.server, 1000);
   assert_int_equal(w.log.deletes, 3);
@@ -81,8 +79,7 @@ static void test_controller_example_new_informer(void **state) {
     cw_world w;
     cw_init(&w, kind, 0);
     w.log.during = delete_added;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     assert_int_equal(cw_open(&w), 0);
     mini_pass(&w.vh.server, 1000);
     change_log_expect(&w.log, "I:even/p0@101 I:odd/p1@102 D:even/p0@103 "
@@ -114,8 +111,7 @@ static void test_controller_update(void **state) {
     cw_world w;
     cw_init(&w, kind, 0);
     w.log.during = delete_updated;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     mini_put(&w.vh.server, 2);
@@ -141,8 +137,7 @@ static void test_controller_story(void **state) {
   (void)state;
   cw_world w;
   cw_init(&w, CW_IN_ORDER, 0);
-  mini_put(&w.vh.server, 0);
-  mini_put(&w.vh.server, 1);
+  mini_put_first(&w.vh.server, 2);
   assert_int_equal(cw_open(&w), 0);
   assert_false(kin_controller_has_synced(w.controller));
   assert_string_equal(kin_controller_last_sync_version(w.controller), "");
@@ -324,8 +319,7 @@ static void test_controller_handlers_queue(void **state) {
     cw_world w;
     cw_init(&w, kind, 0);
     w.log.during = queue_in_handler;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     change_log_expect(&w.log, "I:even/p0@101 I:odd/p1@102 A:mine1@1 A:mine2@2 "
@@ -391,9 +385,7 @@ static void test_controller_transform(void **state) {
     w.options.transform = mark;
     w.options.transform_data = &calls;
     w.options.resync_ms = 1000;
-    for (int i = 0; i < 3; i++) {
-      mini_put(&w.vh.server, i);
-    }
+    mini_put_first(&w.vh.server, 3);
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     assert_int_equal(calls, 3);
@@ -439,8 +431,7 @@ static void test_controller_store_version(void **state) {
   cw_world w;
   cw_init(&w, CW_IN_ORDER, 0);
   w.log.during = check_not_synced;
-  mini_put(&w.vh.server, 0);
-  mini_put(&w.vh.server, 1);
+  mini_put_first(&w.vh.server, 2);
   mini_delete(&w.vh.server, 1);
   assert_int_equal(cw_open(&w), 0);
   assert_int_equal(kin_store_resource_version(w.store).length, 0);
@@ -477,8 +468,7 @@ static void test_controller_resync(void **state) {
     w.options.resync_ms = 1000;
     w.options.should_resync = every_other_time;
     w.log.during = NULL;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     assert_int_equal(cw_open(&w), 0);
     mini_pass(&w.vh.server, 6500);
     assert_int_equal(w.act_at, 6);
@@ -501,9 +491,7 @@ static void test_controller_indices(void **state) {
   (void)state;
   cw_world w;
   cw_init(&w, CW_IN_ORDER, 0);
-  for (int i = 0; i < 6; i++) {
-    mini_put(&w.vh.server, i);
-  }
+  mini_put_first(&w.vh.server, 6);
   assert_int_equal(cw_open(&w), 0);
   assert_int_equal(add_pointer(w.store, "node", "/spec/nodeName"), 0);
   mini_serve(&w.vh.server);

@@ -322,8 +322,7 @@ static void test_controller_store_is_written(void **state) {
     cw_world w;
     cw_init(&w, kind, 0);
     w.options.handlers = NULL;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     write_mine(&w, "even/p0");

@@ -34,8 +34,7 @@ static void test_controller_item_is_lost(void **state) {
     mini_serve(&w.vh.server);
     w.failing_key = "even/p0";
     w.failures_left = 1;
-    mini_put(&w.vh.server, 0);
-    mini_put(&w.vh.server, 1);
+    mini_put_first(&w.vh.server, 2);
     mini_pass(&w.vh.server, 60000);
     change_log_expect(&w.log, "A:odd/p1@102");
     assert_int_equal(w.process_errors, 1);
@@ -356,9 +355,7 @@ static void test_controller_handlers_time(void **state) {
     cw_world w;
     cw_init(&w, kind, 0);
     w.log.during = take_a_millisecond;
-    for (int i = 0; i < 5; i++) {
-      mini_put(&w.vh.server, i);
-    }
+    mini_put_first(&w.vh.server, 5);
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
     assert_int_equal(w.vh.script.handler_ns, 5 * 1000000);

@@ -20,9 +20,7 @@
 
 static int run_story(cw_world *w) {
   mini_server *server = &w->vh.server;
-  for (int i = 0; i < 9; i++) {
-    mini_put(server, i);
-  }
+  mini_put_first(server, 9);
   server->honours_limit = true;
   w->resource.page_size = 4;
   w->options.resync_ms = 1500;
@@ -95,9 +93,7 @@ static void test_controller_sweep_items(void **state) {
       mini_serve(&w.vh.server);
       atomic_store(&w.vh.memory.calls, 0);
       w.vh.memory.fail_at = n;
-      for (int i = 0; i < 3; i++) {
-        mini_put(&w.vh.server, i);
-      }
+      mini_put_first(&w.vh.server, 3);
       mini_delete(&w.vh.server, 1);
       mini_serve(&w.vh.server);
       bool has_failed = fail_alloc_has_failed(&w.vh.memory);
@@ -134,9 +130,7 @@ static void test_controller_sweep_lists(void **state) {
     cw_world w;
     cw_init(&w, CW_IN_ORDER, 0);
     w.log.is_terse = true;
-    for (int i = 0; i < 3; i++) {
-      mini_put(&w.vh.server, i);
-    }
+    mini_put_first(&w.vh.server, 3);
     assert_int_equal(cw_open(&w), 0);
     atomic_store(&w.vh.memory.calls, 0);
     w.vh.memory.fail_at = n;
@@ -176,9 +170,7 @@ static void test_controller_sweep_closes_between_steps(void **state) {
       cw_world w;
       cw_init(&w, kind, 0);
       w.log.is_terse = true;
-      for (int i = 0; i < 20; i++) {
-        mini_put(&w.vh.server, i);
-      }
+      mini_put_first(&w.vh.server, 20);
       assert_int_equal(cw_open(&w), 0);
       script_request *list = script_expect(&w.vh.script, "limit=");
       static const char head[] = "{\"kind\":\"PodList\",\"metadata\":{"

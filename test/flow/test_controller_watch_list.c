@@ -27,9 +27,7 @@ static void init_streaming(cw_world *w, cw_kind kind, size_t fail_at) {
 }
 
 static void put_some(cw_world *w, int count) {
-  for (int i = 0; i < count; i++) {
-    mini_put(&w->vh.server, i);
-  }
+  mini_put_first(&w->vh.server, count);
 }
 
 /* WL-03, WL-04: handlers are told what the stream has come to, then its events;

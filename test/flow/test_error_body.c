@@ -14,40 +14,38 @@
 
 #include "support/informer_world.h"
 
-static void open_world(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
+/* The error is told now, and the list is asked for again. */
+static void expect_told(iw_world *w, unsigned failures, int status) {
+  assert_int_equal(iw_status(w, "").failures, failures);
+  assert_int_equal(iw_status(w, "").last_error_status, status);
+  script_advance(&w->script, 60000);
+  assert_int_equal(script_open_requests(&w->script), 1);
 }
 
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
+/* The next answer is a list. */
+static void recover(iw_world *w) {
+  mini_serve(&w->server);
+  assert_true(kin_informer_has_synced(w->informer));
+  iw_close(w);
+  iw_finish(w);
 }
 
 /* Byte by byte, for ever: told 10 s after the head, and asked again, twice. */
 static void test_trickled(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   for (unsigned round = 1; round <= 2; round++) {
     assert_true(script_head(&w.script, "pods", 500));
     for (int i = 0; i < 9; i++) {
       assert_true(script_body(&w.script, "pods", "x", 1));
       script_advance(&w.script, 1000);
     }
-    assert_int_equal(status_of(&w).failures, round - 1);
+    assert_int_equal(iw_status(&w, "").failures, round - 1);
     script_advance(&w.script, 1000);
-    assert_int_equal(status_of(&w).failures, round);
-    assert_int_equal(status_of(&w).last_error_status, 500);
-    script_advance(&w.script, 60000);
-    assert_int_equal(script_open_requests(&w.script), 1);
+    expect_told(&w, round, 500);
   }
-  mini_serve(&w.server);
-  assert_true(kin_informer_has_synced(w.informer));
-  iw_close(&w);
-  iw_finish(&w);
+  recover(&w);
 }
 
 /* Fast, for ever: told when 64 KiB have come. */
@@ -56,30 +54,24 @@ static void test_flood(void **state) {
   static char bytes[4096];
   memset(bytes, 'x', sizeof bytes);
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   for (unsigned round = 1; round <= 2; round++) {
     assert_true(script_head(&w.script, "pods", 503));
     for (int i = 0; i < 15; i++) {
       assert_true(script_body(&w.script, "pods", bytes, sizeof bytes));
     }
-    assert_int_equal(status_of(&w).failures, round - 1);
+    assert_int_equal(iw_status(&w, "").failures, round - 1);
     assert_false(script_body(&w.script, "pods", bytes, sizeof bytes));
-    assert_int_equal(status_of(&w).failures, round);
-    assert_int_equal(status_of(&w).last_error_status, 503);
-    script_advance(&w.script, 60000);
-    assert_int_equal(script_open_requests(&w.script), 1);
+    expect_told(&w, round, 503);
   }
-  mini_serve(&w.server);
-  assert_true(kin_informer_has_synced(w.informer));
-  iw_close(&w);
-  iw_finish(&w);
+  recover(&w);
 }
 
 /* One that is closed before the body ends leaves no timer. */
 static void test_closed(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w);
+  iw_open_objects(&w, 0);
   assert_true(script_head(&w.script, "pods", 500));
   iw_close(&w);
   iw_finish(&w);

@@ -21,33 +21,11 @@
 #include "transport/core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
-#define HELLO_CLOSE OK "Connection: close\r\nContent-Length: 5\r\n\r\nhello"
-#define HELLO_CHUNKED                                                          \
-  OK "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"    \
-     "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
 
 static const loop_reply hello = {.bytes = HELLO};
 
-static void assert_hello(const fetch *f) {
-  assert_int_equal(f->error.code, 0);
-  assert_int_equal(f->ends, 1);
-  assert_int_equal(f->status, 200);
-  assert_string_equal(f->body, "hello");
-}
-
 static const kin__transport_stats *stats(world *w) {
   return kin__transport_get_stats(w->transport);
-}
-
-/* Returns the number of its connection. */
-static uint64_t run_hello(world *w) {
-  fetch f = {.world = w};
-  fetch_run(&f, w, "/x");
-  assert_hello(&f);
-  uint64_t connection = f.connection;
-  fetch_finish(&f);
-  return connection;
 }
 
 /* RR-06: a request has no body, so there is nothing to send again. */
@@ -57,7 +35,7 @@ static void test_exchange_request(void **state) {
   world_setup(&w, &hello, 1);
   fetch f = {.world = &w};
   fetch_run(&f, &w, "/api/v1/pods?limit=500");
-  assert_hello(&f);
+  fetch_assert_hello(&f);
   assert_string_equal(f.content_type, "");
   assert_int_equal(f.retry_after_s, -1);
   assert_true(f.is_identity);
@@ -101,7 +79,7 @@ static void test_exchange_status_and_fields(void **state) {
   assert_int_equal(f.status, 204);
   fetch_finish(&f);
   fetch_run(&f, &w, "/x");
-  assert_hello(&f);
+  fetch_assert_hello(&f);
   assert_string_equal(f.content_type, "application/json");
   fetch_finish(&f);
   fetch_run(&f, &w, "/x");
@@ -128,7 +106,7 @@ static void test_exchange_split(void **state) {
           .bytes = cases[i].bytes, .slice = slice, .then = cases[i].then};
       world w;
       world_setup(&w, &reply, 1);
-      run_hello(&w);
+      fetch_hello(&w);
       world_close(&w);
     }
   }
@@ -138,22 +116,12 @@ static void test_exchange_split(void **state) {
 static void test_exchange_large_body(void **state) {
   (void)state;
   size_t size = 8u << 20;
-  const char *head = OK "Content-Length: 8388608\r\n\r\n";
-  char *text = malloc(strlen(head) + size);
-  assert_non_null(text);
-  memcpy(text, head, strlen(head));
-  for (size_t i = 0; i < size; i++) {
-    text[strlen(head) + i] = (char)(i * 31 >> 3);
-  }
-  loop_reply reply = {.bytes = text, .length = strlen(head) + size};
+  loop_reply reply = {.slice = 0};
+  char *text = large_response(size, &reply.length);
+  reply.bytes = text;
   world w;
   world_setup(&w, &reply, 1);
-  fetch f = {.world = &w};
-  fetch_run(&f, &w, "/x");
-  assert_int_equal(f.error.code, 0);
-  assert_int_equal(f.body_length, size);
-  assert_memory_equal(f.body, text + strlen(head), size);
-  fetch_finish(&f);
+  fetch_large(&w, text, reply.length, size);
   assert_int_equal(stats(&w)->open_connections, 1);
   world_close(&w);
   free(text);
@@ -168,12 +136,12 @@ static void test_exchange_keep_alive(void **state) {
   world w;
   world_setup(&w, replies, 4);
   for (size_t i = 0; i < 3; i++) {
-    assert_int_equal(run_hello(&w), 1);
+    assert_int_equal(fetch_hello(&w), 1);
     assert_int_equal(w.server.accepted, 1);
     assert_int_equal(stats(&w)->connections, 1);
   }
   assert_int_equal(stats(&w)->open_connections, 0);
-  assert_int_equal(run_hello(&w), 2);
+  assert_int_equal(fetch_hello(&w), 2);
   assert_int_equal(w.server.accepted, 2);
   assert_int_equal(stats(&w)->connections, 2);
   assert_int_equal(stats(&w)->open_connections, 1);
@@ -194,7 +162,7 @@ static void test_exchange_parallel(void **state) {
   }
   for (size_t i = 0; i < 5; i++) {
     fetch_until_end(&fetches[i]);
-    assert_hello(&fetches[i]);
+    fetch_assert_hello(&fetches[i]);
     fetch_finish(&fetches[i]);
   }
   assert_int_equal(w.server.accepted, 5);
@@ -209,8 +177,8 @@ static void test_exchange_no_pool(void **state) {
   world_init(&w, &hello, 1, 0);
   w.max_idle = 0;
   assert_int_equal(world_open(&w), 0);
-  run_hello(&w);
-  run_hello(&w);
+  fetch_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(w.server.accepted, 2);
   assert_int_equal(stats(&w)->open_connections, 0);
   world_close(&w);
@@ -230,7 +198,7 @@ static void test_exchange_idle_timeout(void **state) {
   fetch_finish(&b);
   assert_int_equal(stats(&w)->open_connections, 2);
   world_advance(&w, WORLD_IDLE_MS / 2);
-  run_hello(&w); /* on the one used last */
+  fetch_hello(&w); /* on the one used last */
   assert_int_equal(w.server.accepted, 2);
   world_advance(&w, WORLD_IDLE_MS / 2 - 1);
   assert_int_equal(stats(&w)->open_connections, 2);
@@ -239,7 +207,7 @@ static void test_exchange_idle_timeout(void **state) {
   world_advance(&w, WORLD_IDLE_MS / 2);
   assert_int_equal(stats(&w)->open_connections, 0);
   WORLD_UNTIL(&w, w.server.open == 0);
-  run_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(w.server.accepted, 3);
   world_close(&w);
 }
@@ -249,16 +217,16 @@ static void test_exchange_idle_closed_by_peer(void **state) {
   (void)state;
   world w;
   world_setup(&w, &hello, 1);
-  run_hello(&w);
+  fetch_hello(&w);
   loop_server_drop(&w.server, LOOP_CLOSE);
   WORLD_UNTIL(&w, stats(&w)->open_connections == 0);
-  run_hello(&w);
+  fetch_hello(&w);
   loop_server_drop(&w.server, LOOP_RESET);
   WORLD_UNTIL(&w, stats(&w)->open_connections == 0);
-  run_hello(&w);
+  fetch_hello(&w);
   loop_server_push(&w.server, HELLO);
   WORLD_UNTIL(&w, stats(&w)->open_connections == 0);
-  run_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(w.server.accepted, 4);
   assert_int_equal(stats(&w)->requests, 4);
   world_close(&w);
@@ -271,9 +239,9 @@ static void test_exchange_extra_bytes(void **state) {
       {.bytes = HELLO OK "Content-Length: 4\r\n\r\nevil"}, {.bytes = HELLO}};
   world w;
   world_setup(&w, replies, 2);
-  run_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(stats(&w)->open_connections, 0);
-  run_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(w.server.accepted, 2);
   world_close(&w);
 }
@@ -297,9 +265,9 @@ static void check_stale(loop_then then) {
   fetch first = {.world = &w, .hook = follow};
   followed_by = &next;
   fetch_run(&first, &w, "/first");
-  assert_hello(&first);
+  fetch_assert_hello(&first);
   fetch_until_end(&next);
-  assert_hello(&next);
+  fetch_assert_hello(&next);
   assert_int_equal(w.server.accepted, 2);
   assert_int_equal(w.server.requests, 2);
   assert_int_equal(stats(&w)->requests, 3); /* one of them in vain */
@@ -354,7 +322,7 @@ static void test_exchange_socket_options(void **state) {
   (void)state;
   world w;
   world_setup(&w, &hello, 1);
-  run_hello(&w);
+  fetch_hello(&w);
   int fd = only_fd(&w);
   assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
   assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
@@ -407,7 +375,7 @@ static void test_exchange_pause(void **state) {
   fetch other = {.world = &w};
   assert_int_equal(fetch_start(&other, &w, "/y", false), 0);
   fetch_until_end(&other);
-  assert_hello(&other);
+  fetch_assert_hello(&other);
   world_advance(&w, 10 * WORLD_RESPONSE_MS);
   assert_int_equal(f.bodies, bodies);
   assert_int_equal(f.ends, 0);
@@ -439,7 +407,7 @@ static void test_exchange_pause_early(void **state) {
   kin__exchange_resume(f.exchange);
   assert_int_equal(f.callbacks, 0);
   fetch_until_end(&f);
-  assert_hello(&f);
+  fetch_assert_hello(&f);
   assert_int_equal(stats(&w)->open_connections, 1);
   fetch_finish(&f);
   world_close(&w);
@@ -453,9 +421,9 @@ static void test_exchange_pause_at_the_end(void **state) {
   world_setup(&w, &hello, 1);
   fetch f = {.world = &w, .hook = pause_in_body};
   fetch_run(&f, &w, "/x");
-  assert_hello(&f);
+  fetch_assert_hello(&f);
   fetch_finish(&f);
-  run_hello(&w);
+  fetch_hello(&w);
   assert_int_equal(w.server.accepted, 1);
   loop_server_drop(&w.server, LOOP_CLOSE);
   WORLD_UNTIL(&w, stats(&w)->open_connections == 0);

@@ -19,7 +19,6 @@
 #include "transport/core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 
 /* Checks the error of an exchange that has ended. %s in `format` is the
@@ -337,16 +336,10 @@ static void test_fault_cut(void **state) {
         KIN_CLASS_CONNECT, connection_error(UV_ECONNRESET));
 }
 
-/* Starts a request of 1 MB on a socket that holds little of it, and returns the
+/* Starts a request of LARGE_TARGET bytes on a socket that holds little of it, and returns the
  * connection before anything is sent. */
 static kin__conn *open_large(fetch *f, world *w) {
-  size_t size = 1000000;
-  char *target = malloc(size + 1);
-  assert_non_null(target);
-  memset(target, '/', size);
-  target[size] = '\0';
-  assert_int_equal(fetch_start(f, w, target, false), 0);
-  free(target);
+  fetch_start_large(f, w);
   kin__link *conns = &w->transport->net.conns;
   while (kin__link_is_empty(conns)) {
     if (kin__sched_has_work(&w->sched)) {
@@ -407,7 +400,7 @@ static void test_fault_large_request(void **state) {
   start_large(&f, &w);
   fetch_until_end(&f);
   assert_int_equal(f.error.code, 0);
-  assert_true(kin__transport_get_stats(w.transport)->sent_bytes > 1000000);
+  assert_true(kin__transport_get_stats(w.transport)->sent_bytes > LARGE_TARGET);
   assert_int_equal(kin__transport_get_stats(w.transport)->open_connections, 1);
   fetch_finish(&f);
   world_close(&w);

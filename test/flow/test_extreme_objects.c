@@ -49,12 +49,6 @@ static const char *list_of(const char *object, const char *version) {
   return body;
 }
 
-static kin_status status_of(const ex_world *x) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(x->w.informer, "", &status), 0);
-  return status;
-}
-
 static void assert_version(const ex_world *x, const char *key,
                            const char *version) {
   const kin_object *object =
@@ -74,10 +68,7 @@ static void send_event(ex_world *x, const char *type, const char *object) {
 }
 
 static void lose_position(ex_world *x) {
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  assert_false(script_body(&x->w.script, "watch=true", gone, sizeof gone - 1));
+  assert_false(script_expire(&x->w.script, "watch=true"));
   script_advance(&x->w.script, 60000);
 }
 
@@ -146,8 +137,8 @@ static void live(ex_world *x, char *(*make)(const char *version),
     lose_position(x);
   }
   script_advance(&x->w.script, 2000);
-  assert_int_equal(status_of(x).relists, 1);
-  assert_int_equal(status_of(x).bad_objects, 0);
+  assert_int_equal(iw_status(&x->w, "").relists, 1);
+  assert_int_equal(iw_status(&x->w, "").bad_objects, 0);
 }
 
 static char *make_deepest(const char *version) {
@@ -187,8 +178,8 @@ static void test_whole(void **state) {
       x.w.script.split = how == 0 ? 0 : 1000;
       live(&x, rows[i].make, rows[i].key, false);
       assert_int_equal(x.w.errors, 2); /* the two lost positions */
-      assert_int_equal(status_of(&x).oversized, 0);
-      assert_int_equal(status_of(&x).transform_failures, 0);
+      assert_int_equal(iw_status(&x.w, "").oversized, 0);
+      assert_int_equal(iw_status(&x.w, "").transform_failures, 0);
       iw_finish(&x.w);
     }
   }
@@ -205,9 +196,8 @@ static void test_by_key(void **state) {
       ex_open(&x, fields, how % 2, how >= 2);
       x.w.script.split = how == 0 ? 0 : 1000;
       live(&x, makes[i], "ns/deep", true);
-      assert_int_equal(status_of(&x).oversized, 8);
-      kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-      assert_int_equal(kin_informer_get_metrics(x.w.informer, &metrics), 0);
+      assert_int_equal(iw_status(&x.w, "").oversized, 8);
+      kin_informer_metrics metrics = iw_metrics(&x.w);
       assert_int_equal(metrics.oversized, 8);
       assert_int_equal(metrics.failures[KIN_CLASS_DECODE], 0);
       iw_finish(&x.w);

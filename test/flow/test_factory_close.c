@@ -235,9 +235,7 @@ static int open_one(factory_world *w, const char *plural, recorder *rec) {
 /* What can happen to a factory, in short: `opened` counts its informers. */
 static int run_story(factory_world *w, recorder *recs, int *opened) {
   kin_factory_options options = story_options(w);
-  for (int i = 0; i < 4; i++) {
-    mini_put(&w->vh.server, i);
-  }
+  mini_put_first(&w->vh.server, 4);
   int err = fw_open(w, &options);
   for (int i = 0; i < 2 && err == 0; i++) {
     err = open_one(w, i == 0 ? "pods" : "nodes", &recs[i]);

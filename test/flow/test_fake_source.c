@@ -39,6 +39,25 @@ static void delete (kin_fake_source *source, const char *key) {
   change(source, KIN_WATCH_DELETED, key, false);
 }
 
+/* Its versions are 1, 2 and 3. */
+static void change_foo(kin_fake_source *source) {
+  add(source, "foo");
+  modify(source, "foo");
+  modify(source, "foo");
+}
+
+static kin_fake_source *open_source(virtual_host *vh) {
+  kin_fake_source *source;
+  vh_init(vh, 0);
+  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
+  return source;
+}
+
+static void close_source(virtual_host *vh, kin_fake_source *source) {
+  kin_fake_source_free(source);
+  vh_finish(vh);
+}
+
 /* --- One watch ------------------------------------------------------------ */
 
 /* Sees a watch from a version until its first end: "A1 M2 D3 B3", and how it
@@ -113,12 +132,8 @@ static void unwatch(watcher *w, const char *seen) {
 static void test_versions_count_changes(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
-  add(source, "foo");
-  modify(source, "foo");
-  modify(source, "foo");
+  kin_fake_source *source = open_source(&vh);
+  change_foo(source);
   assert_int_equal(kin_fake_source_version(source), 3);
   assert_int_equal(kin_fake_source_count(source), 1);
   kin_str version =
@@ -145,8 +160,7 @@ static void test_versions_count_changes(void **state) {
   watch(&again, &vh, source, "3", "");
   kin_fake_source_run(source);
   unwatch(&again, "D4");
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* client-go TestResetWatch; TD-02: who watches from before the reset is told
@@ -154,12 +168,8 @@ static void test_versions_count_changes(void **state) {
 static void test_reset_forgets_the_past(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
-  add(source, "foo");
-  modify(source, "foo");
-  modify(source, "foo");
+  kin_fake_source *source = open_source(&vh);
+  change_foo(source);
   watcher before;
   watch(&before, &vh, source, "1", "");
   kin_fake_source_run(source);
@@ -181,8 +191,7 @@ static void test_reset_forgets_the_past(void **state) {
   kin_fake_source_bookmark(source);
   kin_fake_source_run(source);
   unwatch(&w[1], "M4 B4");
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* TD-01: what is dropped is hidden from the watches that are open, and from no
@@ -190,9 +199,7 @@ static void test_reset_forgets_the_past(void **state) {
 static void test_dropped_changes_and_namespaces(void **state) {
   (void)state;
   virtual_host vh;
-  vh_init(&vh, 0);
-  kin_fake_source *source;
-  assert_int_equal(kin_fake_source_new(&source, NULL), 0);
+  kin_fake_source *source = open_source(&vh);
   add(source, "x/a");
   watcher early;
   watcher other;
@@ -211,8 +218,7 @@ static void test_dropped_changes_and_namespaces(void **state) {
   unwatch(&other, "A5");
   unwatch(&late, "A2 M3 D4 M6");
   assert_int_equal(kin_fake_source_open_watches(source), 0);
-  kin_fake_source_free(source);
-  vh_finish(&vh);
+  close_source(&vh, source);
 }
 
 /* --- Informers over it ---------------------------------------------------- */
@@ -451,66 +457,63 @@ static int run_story(rig *f) {
 
 /* Any one allocation of the informer's may fail: opening fails cleanly, or it
  * ends with the truth all the same. */
+static bool run_without_memory(size_t n) {
+  rig f;
+  open_rig(&f, n, -1);
+  int err = run_story(&f);
+  bool has_failed = fail_alloc_has_failed(&f.vh.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    assert_truth(&f);
+  }
+  close_rig(&f);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    rig f;
-    open_rig(&f, n, -1);
-    int err = run_story(&f);
-    bool has_failed = fail_alloc_has_failed(&f.vh.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      assert_truth(&f);
-    }
-    close_rig(&f);
-    if (!has_failed) {
-      print_message("%zu allocations\n", n - 1);
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 20);
 }
 
 /* And of the source's: it changes nothing, or the answer fails and is asked for
  * again. */
+static bool run_without_memory_of_the_source(size_t n) {
+  fail_alloc memory;
+  fail_alloc_init(&memory, n);
+  kin_fake_source_options options = KIN_FAKE_SOURCE_OPTIONS_INIT;
+  options.allocator = &memory.allocator;
+  rig f;
+  open_rig(&f, 0, -1);
+  kin_fake_source_free(f.source);
+  int err = kin_fake_source_new(&f.source, &options);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.source);
+    vh_finish(&f.vh);
+    assert_int_equal(atomic_load(&memory.live_blocks), 0);
+    return true;
+  }
+  kin_object *object = object_keyed(NULL, "ns/a", 0);
+  for (int i = 0; i < 40; i++) {
+    uint64_t version = kin_fake_source_version(f.source);
+    err = kin_fake_source_add(f.source, object);
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    assert_int_equal(kin_fake_source_version(f.source) - version, err == 0);
+  }
+  kin_object_unref(object);
+  assert_int_equal(start(&f, NULL, 0, 0), 0);
+  pass(&f, 10000);
+  assert_truth(&f);
+  bool has_failed = fail_alloc_has_failed(&memory);
+  close_rig(&f);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  return has_failed;
+}
+
 static void test_sweep_source_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fail_alloc memory;
-    fail_alloc_init(&memory, n);
-    kin_fake_source_options options = KIN_FAKE_SOURCE_OPTIONS_INIT;
-    options.allocator = &memory.allocator;
-    rig f;
-    open_rig(&f, 0, -1);
-    kin_fake_source_free(f.source);
-    int err = kin_fake_source_new(&f.source, &options);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.source);
-      vh_finish(&f.vh);
-      assert_int_equal(atomic_load(&memory.live_blocks), 0);
-      continue;
-    }
-    kin_object *object = object_keyed(NULL, "ns/a", 0);
-    for (int i = 0; i < 40; i++) {
-      uint64_t version = kin_fake_source_version(f.source);
-      err = kin_fake_source_add(f.source, object);
-      assert_true(err == 0 || err == KIN_ENOMEM);
-      assert_int_equal(kin_fake_source_version(f.source) - version, err == 0);
-    }
-    kin_object_unref(object);
-    assert_int_equal(start(&f, NULL, 0, 0), 0);
-    pass(&f, 10000);
-    assert_truth(&f);
-    bool has_failed = fail_alloc_has_failed(&memory);
-    close_rig(&f);
-    assert_int_equal(atomic_load(&memory.live_blocks), 0);
-    if (!has_failed) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory_of_the_source, 20);
 }
 
 /* The client is closed in the k-th callback: none comes after it, and nothing

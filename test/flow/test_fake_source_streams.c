@@ -339,44 +339,42 @@ static int run_story(rig *f) {
   return 0;
 }
 
+static bool run_without_memory(size_t n) {
+  rig f;
+  assert_int_equal(open_rig(&f, true, n, 0), 0);
+  int err = run_story(&f);
+  bool has_failed = fail_alloc_has_failed(&f.vh.memory);
+  if (err == 0) {
+    assert_truth(&f);
+  } else {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  close_rig(&f);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    rig f;
-    assert_int_equal(open_rig(&f, true, n, 0), 0);
-    int err = run_story(&f);
-    bool has_failed = fail_alloc_has_failed(&f.vh.memory);
-    if (err == 0) {
-      assert_truth(&f);
-    } else {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    close_rig(&f);
-    if (!has_failed) {
-      assert_true(n > 20);
-      break;
-    }
+  fail_alloc_sweep(run_without_memory, 20);
+}
+
+static bool run_without_memory_of_the_source(size_t n) {
+  rig f;
+  int err = open_rig(&f, true, 0, n);
+  if (err == 0) {
+    assert_int_equal(run_story(&f), 0);
+    assert_truth(&f);
+  } else {
+    assert_int_equal(err, KIN_ENOMEM);
   }
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  close_rig(&f);
+  return has_failed;
 }
 
 static void test_sweep_source_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    rig f;
-    int err = open_rig(&f, true, 0, n);
-    if (err == 0) {
-      assert_int_equal(run_story(&f), 0);
-      assert_truth(&f);
-    } else {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    close_rig(&f);
-    if (!has_failed) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory_of_the_source, 20);
 }
 
 /* The client is closed in the k-th callback. */

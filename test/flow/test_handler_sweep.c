@@ -275,14 +275,11 @@ static void begin(action what, int at) {
   s.action = what;
   s.act_at = at;
   iw_init(&s.w, 0);
-  for (int i = 0; i < 6; i++) {
-    mini_put(&s.w.server, i);
-  }
+  mini_put_first(&s.w.server, 6);
   kin_informer_options options = iw_options(&s.w);
   options.on_error = on_error;
   options.on_state = on_state;
-  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options),
-                   0);
+  iw_open_only(&s.w, &options);
   add_listener(PLAIN, s.w.informer);
   add_listener(RESYNCED, s.w.informer);
   add_listener(FILTERED, s.w.informer);

@@ -33,8 +33,7 @@ static unsigned calls;
 static void open_world(void) {
   calls = 0;
   vh_init(&vh, 0);
-  mini_put(&vh.server, 0);
-  mini_put(&vh.server, 1);
+  mini_put_first(&vh.server, 2);
 }
 
 static void spend(void) {

@@ -18,11 +18,7 @@
 static void test_list_then_watch(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  mini_put(&w.server, 1);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 2);
   assert_false(kin_informer_has_synced(w.informer));
   assert_int_equal(w.rec.calls, 0);
   mini_serve(&w.server);
@@ -77,12 +73,7 @@ static void test_objects_are_whole(void **state) {
 static void test_relist_after_410(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 5);
   mini_serve(&w.server);
   mini_break_watches(&w.server); /* lived 0 ms: a backoff before the next */
   mini_put(&w.server, 1);
@@ -100,8 +91,7 @@ static void test_relist_after_410(void **state) {
                                  "delete even/p2 relist\n"
                                  "relisted  110 5\n");
   assert_int_equal(w.last_status, 410);
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
+  kin_status status = iw_status(&w, "");
   assert_int_equal(status.relists, 1);
   assert_int_equal(status.unchanged, 2);
   assert_int_equal(status.failures, 0);
@@ -113,10 +103,7 @@ static void test_relist_after_410(void **state) {
 static void test_drops_do_not_relist(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 1);
   mini_serve(&w.server);
   for (int i = 0; i < 20; i++) {
     mini_put(&w.server, i % 7);
@@ -141,11 +128,7 @@ static void test_drops_do_not_relist(void **state) {
 static void test_silent_watch_is_verified(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  mini_put(&w.server, 1);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 2);
   mini_serve(&w.server);
   int calls = w.rec.calls;
   mini_pass(&w.server, 2000);
@@ -165,9 +148,7 @@ static void test_pages(void **state) {
   iw_world w;
   iw_init(&w, 0);
   w.server.honours_limit = true;
-  for (int i = 0; i < 10; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 10);
   kin_informer_options options = iw_options(&w);
   options.page_size = 3;
   assert_int_equal(iw_open(&w, &options), 0);
@@ -182,9 +163,7 @@ static void test_pages(void **state) {
 static void test_failed_list_changes_nothing(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 0);
   assert_true(script_head(&w.script, "/pods", 200));
   static const char half[] =
       "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"5\"},"
@@ -284,9 +263,7 @@ static void test_bad_frames(void **state) {
 
 static void assert_scope_version(const iw_world *w, const char *namespace_,
                                  const char *version) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, namespace_, &status),
-                   0);
+  kin_status status = iw_status(w, namespace_);
   assert_string_equal(status.resource_version, version);
 }
 
@@ -294,9 +271,7 @@ static void test_two_scopes(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 6; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 6);
   static const char *const namespaces[] = {"even", "odd"};
   kin_informer_options options = iw_options(&w);
   options.namespaces = namespaces;
@@ -339,11 +314,7 @@ static void test_two_scopes(void **state) {
 static void test_late_listener(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  mini_put(&w.server, 1);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 2);
   mini_serve(&w.server);
   recorder late;
   recorder_init(&late);

@@ -269,8 +269,7 @@ static void test_copied(void **state) {
     assert_non_null(strstr(target, "fieldSelector=metadata.name%3Dx"));
     assert_non_null(strstr(target, "resourceVersion=77&"));
   }
-  mini_put(&w.server, 0);
-  mini_put(&w.server, 1);
+  mini_put_first(&w.server, 2);
   w.server.version += 100;
   mini_serve(&w.server);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 2);
@@ -358,10 +357,7 @@ static void test_consistency(void **state) {
                      "\"items\":[]}");
       script_head(&w.script, "watch=true", 200);
       script_advance(&w.script, 5000);
-      static const char gone[] =
-          "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
-          "\"status\":\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-      (void)script_body(&w.script, "watch=true", gone, sizeof gone - 1);
+      script_expire(&w.script, "watch=true");
       while (script_open_requests(&w.script) == 0) {
         script_advance(&w.script, 100);
       }

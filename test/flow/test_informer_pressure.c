@@ -17,30 +17,12 @@
 #include "base/str.h"
 #include "informer/handle_deltas.h"
 #include "support/informer_world.h"
+#include "support/objects.h"
 
 #define FRAMES 2500
 
-/* ADDED events for p0, p1, ... in one piece. */
-static char *make_frames(int count, int first_version) {
-  size_t size = (size_t)count * 160;
-  char *frames = malloc(size);
-  assert_non_null(frames);
-  size_t used = 0;
-  for (int i = 0; i < count; i++) {
-    used += (size_t)snprintf(
-        frames + used, size - used,
-        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
-        "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\","
-        "\"labels\":{\"app\":\"a%d\"}}}}\n",
-        i, i, first_version + i, i % 3);
-  }
-  return frames;
-}
-
 static void open_empty(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
+  iw_open_objects(w, 0);
   mini_serve(&w->server);
 }
 
@@ -61,7 +43,7 @@ static void test_full_queue_pauses_reading(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   int adds = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = count_add;
@@ -70,7 +52,7 @@ static void test_full_queue_pauses_reading(void **state) {
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
   script_request *request = script_expect(&w.script, "watch=true");
-  char *frames = make_frames(FRAMES, 200);
+  char *frames = objects_added("even/p", FRAMES, 200);
   feed(&w, frames);
   assert_true(request->is_paused);
   assert_true(w.informer->fifo.depth >= KIN__QUEUE_HIGH);
@@ -103,7 +85,7 @@ static void test_paused_listeners_stop_nothing(void **state) {
   assert_int_equal(kin_informer_listen(w.informer, &options, NULL), 0);
   kin_listener_close(w.rec.listener); /* it knows fewer objects */
   for (int i = 0; i < 10; i++) {
-    char *frames = make_frames(FRAMES / 10, 200 + i * FRAMES / 10);
+    char *frames = objects_added("even/p", FRAMES / 10, 200 + i * FRAMES / 10);
     for (char *at = frames; (at = strstr(at, "\"name\":\"p")) != NULL; at++) {
       at[8] = (char)('a' + i);
     }
@@ -132,7 +114,7 @@ static void test_peak_of_a_first_list(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   assert_true(script_head(&w.script, "/pods?", 200));
   assert_true(script_body(&w.script, "/pods?", begin, sizeof begin - 1));
@@ -159,7 +141,7 @@ static void test_no_memory_to_store(void **state) {
   (void)state;
   iw_world w;
   open_empty(&w);
-  char *frames = make_frames(30, 200);
+  char *frames = objects_added("even/p", 30, 200);
   feed(&w, frames);
   w.memory.fail_at = 1;
   atomic_store(&w.memory.calls, 0);
@@ -181,27 +163,36 @@ static size_t count_app(iw_world *w, const char *app) {
                                kin__cstr(app));
 }
 
+static int index_app(kin_store *store) {
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "app";
+  index.pointer = "/metadata/labels/app";
+  return kin_store_add_index(store, &index);
+}
+
+/* Objects in the cache, of three apps in turn. */
+static void open_filled(iw_world *w, int objects) {
+  open_empty(w);
+  char *frames = objects_added("even/p", objects, 200);
+  feed(w, frames);
+  free(frames);
+  script_run(&w->script);
+}
+
 /* TS-07: an index on a filled cache is built in steps; changes meanwhile are in
  * it, on whichever side of the cursor they are. */
 static void test_index_on_a_filled_cache(void **state) {
   (void)state;
   iw_world w;
-  open_empty(&w);
-  char *frames = make_frames(60, 200);
-  feed(&w, frames);
-  script_run(&w.script);
+  open_filled(&w, 60);
   kin_store *store = kin_informer_store(w.informer);
-  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
-  index.name = "app";
-  index.pointer = "/metadata/labels/app";
-  assert_int_equal(kin_store_add_index(store, &index), 0);
-  assert_int_equal(kin_store_add_index(store, &index), KIN_EEXIST);
+  assert_int_equal(index_app(store), 0);
+  assert_int_equal(index_app(store), KIN_EEXIST);
   assert_false(kin_store_index_ready(store, "app"));
   script_run(&w.script);
   assert_true(kin_store_index_ready(store, "app"));
   assert_int_equal(
       count_app(&w, "a0") + count_app(&w, "a1") + count_app(&w, "a2"), 60);
-  free(frames);
   iw_finish(&w);
 }
 
@@ -209,15 +200,9 @@ static void test_index_on_a_filled_cache(void **state) {
 static void test_index_without_memory(void **state) {
   (void)state;
   iw_world w;
-  open_empty(&w);
-  char *frames = make_frames(60, 200);
-  feed(&w, frames);
-  script_run(&w.script);
+  open_filled(&w, 60);
   kin_store *store = kin_informer_store(w.informer);
-  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
-  index.name = "app";
-  index.pointer = "/metadata/labels/app";
-  assert_int_equal(kin_store_add_index(store, &index), 0);
+  assert_int_equal(index_app(store), 0);
   atomic_store(&w.memory.calls, 0);
   w.memory.fail_at = 1;
   w.memory.keeps_failing = true;
@@ -228,7 +213,6 @@ static void test_index_without_memory(void **state) {
   script_advance(&w.script, 100);
   assert_true(kin_store_index_ready(store, "app"));
   assert_int_equal(count_app(&w, "a1"), 20);
-  free(frames);
   iw_finish(&w);
 }
 
@@ -247,9 +231,7 @@ static int picky_index(const kin_object *object, kin_index_values *values,
 static void test_failing_index_function(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 0);
   kin_store *store = kin_informer_store(w.informer);
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
   index.name = "picky";
@@ -287,12 +269,7 @@ static void count_update(kin_informer *informer, const kin_event *event,
 static void test_relist_updates(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 5);
   int updates = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_update = count_update;
@@ -317,10 +294,10 @@ static void test_long_relist(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
-  char *frames = make_frames(FRAMES, 200);
+  char *frames = objects_added("even/p", FRAMES, 200);
   feed(&w, frames);
   script_run(&w.script);
   assert_int_equal(kin_store_count(kin_informer_store(w.informer)), FRAMES);

@@ -83,8 +83,7 @@ static void test_memory_runs_out_between_two_changes_of_a_key(void **state) {
 }
 
 static uint64_t unchanged(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  kin_status status = iw_status(w, "");
   return status.unchanged;
 }
 

@@ -15,18 +15,12 @@
 #include "support/informer_world.h"
 #include "support/source_rig.h"
 
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, NULL, &status), 0);
-  return status;
-}
-
 /* Ages, or NEVER. */
 #define NEVER UINT64_MAX
 
 static void expect_ages(const iw_world *w, uint64_t byte, uint64_t event,
                         uint64_t bookmark) {
-  kin_status status = status_of(w);
+  kin_status status = iw_status(w, NULL);
   assert_true(status.byte_age_ms == byte);
   assert_true(status.event_age_ms == event);
   assert_true(status.bookmark_age_ms == bookmark);
@@ -36,10 +30,7 @@ static void expect_ages(const iw_world *w, uint64_t byte, uint64_t event,
 static void test_ages(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 1);
   expect_ages(&w, NEVER, NEVER, NEVER);
   mini_serve(&w.server);
   expect_ages(&w, 0, NEVER, NEVER);
@@ -55,8 +46,8 @@ static void test_ages(void **state) {
   mini_put(&w.server, 1);
   mini_serve(&w.server);
   expect_ages(&w, 0, 0, 3);
-  assert_int_equal(status_of(&w).events, 2);
-  assert_int_equal(status_of(&w).bookmarks, 1);
+  assert_int_equal(iw_status(&w, NULL).events, 2);
+  assert_int_equal(iw_status(&w, NULL).bookmarks, 1);
   iw_finish(&w);
 }
 
@@ -68,19 +59,17 @@ static void test_staged(void **state) {
       "{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\"}},";
   static const char rest[] = "{\"metadata\":{\"name\":\"c\"}}]}";
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 0);
   assert_true(script_head(&w.script, "/pods", 200));
   assert_true(script_body(&w.script, "/pods", half, sizeof half - 1));
-  kin_status status = status_of(&w);
+  kin_status status = iw_status(&w, NULL);
   assert_int_equal(status.staged, 2);
   assert_int_equal(status.state, KIN_STATE_SYNCING);
   assert_false(status.has_synced);
   assert_string_equal(status.resource_version, "");
   assert_true(script_body(&w.script, "/pods", rest, sizeof rest - 1));
   assert_true(script_end(&w.script, "/pods?"));
-  status = status_of(&w);
+  status = iw_status(&w, NULL);
   assert_int_equal(status.staged, 0);
   assert_int_equal(status.lists, 1);
   assert_int_equal(status.relists, 0);
@@ -97,27 +86,25 @@ static void test_staged(void **state) {
 static void test_last_error(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
-  assert_int_equal(status_of(&w).last_error_class, KIN_CLASS_NONE);
-  assert_int_equal(status_of(&w).last_error_status, 0);
+  iw_open_objects(&w, 0);
+  assert_int_equal(iw_status(&w, NULL).last_error_class, KIN_CLASS_NONE);
+  assert_int_equal(iw_status(&w, NULL).last_error_status, 0);
   for (uint32_t i = 1; i <= 3; i++) {
     script_respond(&w.script, "/pods", 503, "");
-    assert_int_equal(status_of(&w).failures, i);
-    assert_int_equal(status_of(&w).last_error_class, KIN_CLASS_SERVER);
-    assert_int_equal(status_of(&w).last_error_status, 503);
+    assert_int_equal(iw_status(&w, NULL).failures, i);
+    assert_int_equal(iw_status(&w, NULL).last_error_class, KIN_CLASS_SERVER);
+    assert_int_equal(iw_status(&w, NULL).last_error_status, 503);
     while (script_open_requests(&w.script) == 0) {
       script_advance(&w.script, 100);
     }
   }
   script_break(&w.script, "/pods", KIN_ERESOLVE, KIN_CLASS_DNS);
-  assert_int_equal(status_of(&w).failures, 4);
-  assert_int_equal(status_of(&w).last_error_class, KIN_CLASS_DNS);
-  assert_int_equal(status_of(&w).last_error_status, 0);
+  assert_int_equal(iw_status(&w, NULL).failures, 4);
+  assert_int_equal(iw_status(&w, NULL).last_error_class, KIN_CLASS_DNS);
+  assert_int_equal(iw_status(&w, NULL).last_error_status, 0);
   mini_pass(&w.server, 60000);
-  assert_int_equal(status_of(&w).failures, 0);
-  assert_int_equal(status_of(&w).last_error_class, KIN_CLASS_DNS);
+  assert_int_equal(iw_status(&w, NULL).failures, 0);
+  assert_int_equal(iw_status(&w, NULL).last_error_class, KIN_CLASS_DNS);
   iw_finish(&w);
 }
 
@@ -375,9 +362,7 @@ static void test_states(void **state) {
 static void test_stale_after_a_minute(void **state) {
   (void)state;
   iw_world w;
-  iw_init(&w, 0);
-  kin_informer_options options = iw_options(&w);
-  assert_int_equal(iw_open(&w, &options), 0);
+  iw_open_objects(&w, 0);
   mini_serve(&w.server);
   script_advance(&w.script, 5000);
   script_break(&w.script, "watch=true", KIN_EEOF, KIN_CLASS_CONNECT);
@@ -386,14 +371,14 @@ static void test_stale_after_a_minute(void **state) {
     if (script_find(&w.script, "/pods") != NULL) {
       script_break(&w.script, "/pods", KIN_EEOF, KIN_CLASS_CONNECT);
     }
-    assert_int_equal(status_of(&w).state, KIN_STATE_RECONNECTING);
+    assert_int_equal(iw_status(&w, NULL).state, KIN_STATE_RECONNECTING);
     script_advance(&w.script, 1);
   }
-  assert_int_equal(status_of(&w).state, KIN_STATE_RECONNECTING);
+  assert_int_equal(iw_status(&w, NULL).state, KIN_STATE_RECONNECTING);
   script_advance(&w.script, 1);
-  assert_int_equal(status_of(&w).state, KIN_STATE_STALE);
+  assert_int_equal(iw_status(&w, NULL).state, KIN_STATE_STALE);
   mini_pass(&w.server, 10000);
-  assert_int_equal(status_of(&w).state, KIN_STATE_LIVE);
+  assert_int_equal(iw_status(&w, NULL).state, KIN_STATE_LIVE);
   iw_finish(&w);
 }
 
@@ -405,7 +390,7 @@ static void test_idle(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   for (size_t i = 0; i < 4; i++) {
     if (i == 1) {
       assert_int_equal(kin_informer_start(w.informer), 0);
@@ -414,7 +399,7 @@ static void test_idle(void **state) {
     } else if (i == 3) {
       assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
     }
-    assert_int_equal(status_of(&w).state, expected[i]);
+    assert_int_equal(iw_status(&w, NULL).state, expected[i]);
   }
   kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, "none", &status),
@@ -459,18 +444,15 @@ static void test_end(void **state) {
   assert_int_equal(iw_open(&e.w, &options), 0);
   assert_int_equal(
       kin_informer_wait_version(e.w.informer, "", "999", 0, on_version, &e), 0);
-  for (int i = 0; i < 20; i++) {
-    mini_put(&e.w.server, i);
-  }
+  mini_put_first(&e.w.server, 20);
   mini_serve(&e.w.server);
   assert_int_equal(kin_informer_close(e.w.informer, on_closed_by_call, &e), 0);
   assert_string_equal(e.log, "");
   while (strstr(e.log, "call") == NULL) { /* step by step */
-    kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-    assert_int_equal(kin_informer_get_metrics(e.w.informer, &metrics), 0);
+    kin_informer_metrics metrics = iw_metrics(&e.w);
     assert_int_equal(metrics.lists, 1);
     assert_int_equal(metrics.delivered, 21);
-    assert_int_equal(status_of(&e.w).lists, 1);
+    assert_int_equal(iw_status(&e.w, NULL).lists, 1);
     double version;
     assert_true(kin_informer_version_gauge(e.w.informer, "", &version));
     assert_true(kin_informer_has_synced(e.w.informer));

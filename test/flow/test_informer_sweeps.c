@@ -18,9 +18,7 @@
 /* Everything that can happen to an informer, in short. */
 static int run_story(iw_world *w) {
   static const char *const namespaces[] = {"even", "odd"};
-  for (int i = 0; i < 9; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, 9);
   w->server.honours_limit = true;
   kin_informer_options options = iw_options(w);
   options.page_size = 3;
@@ -62,25 +60,23 @@ static void test_story(void **state) {
 
 /* Any one allocation may fail: opening fails cleanly, or the informer ends with
  * the truth all the same. */
+static bool run_without_memory(size_t n) {
+  iw_world w;
+  iw_init(&w, n);
+  int err = run_story(&w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    iw_assert_truth(&w);
+  }
+  iw_finish(&w);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    iw_world w;
-    iw_init(&w, n);
-    int err = run_story(&w);
-    bool has_failed = fail_alloc_has_failed(&w.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      iw_assert_truth(&w);
-    }
-    iw_finish(&w);
-    if (!has_failed) {
-      print_message("%zu allocations\n", n - 1);
-      assert_true(n > 60);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 60);
 }
 
 /* Memory that stays out for a while: the same. */
@@ -149,9 +145,7 @@ static void close_on_state(kin_informer *informer, const char *namespace_,
 }
 
 static void run_closing_story(iw_world *w) {
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, 5);
   kin_informer_options options = iw_options(w);
   options.on_error = close_on_error;
   options.on_state = close_on_state;

@@ -138,9 +138,7 @@ static void test_transform_comes_before_all(void **state) {
   tw_world t;
   kin_informer_options options = tw_init(&t);
   options.resync_ms = 10000;
-  for (int i = 0; i < 4; i++) {
-    mini_put(&t.w.server, i);
-  }
+  mini_put_first(&t.w.server, 4);
   assert_int_equal(iw_open(&t.w, &options), 0);
   handled = 0;
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
@@ -274,15 +272,12 @@ static void test_transform_fails_on_states(void **state) {
   assert_int_equal(t.told, 3);
   assert_version(&t, "odd/p1", "102");
 
-  mini_put(&t.w.server, 0);
-  mini_put(&t.w.server, 1);
+  mini_put_first(&t.w.server, 2);
   mini_serve(&t.w.server);
   assert_transformed(&t);
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(t.w.informer, "", &status), 0);
+  kin_status status = iw_status(&t.w, "");
   assert_int_equal(status.transform_failures, 3);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(t.w.informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(&t.w);
   assert_int_equal(metrics.transform_failures, 3);
   assert_int_equal(status.failures, 0);
   assert_int_equal(status.state, KIN_STATE_LIVE);
@@ -369,9 +364,7 @@ static void test_transform_failures_at_once(void **state) {
   tw_world t;
   kin_informer_options options = tw_init(&t);
   t.failing = "even/p0 101 odd/p1 102 even/p2 103 ";
-  for (int i = 0; i < 5; i++) {
-    mini_put(&t.w.server, i);
-  }
+  mini_put_first(&t.w.server, 5);
   char lines[1024] = "";
   kin__log log = {on_line, lines, KIN_LOG_WARN, NULL};
   t.w.script.env.log = &log;
@@ -391,8 +384,7 @@ static void test_refused_until_cleared(void **state) {
   tw_world t;
   kin_informer_options options = tw_init(&t);
   options.clear_when_absent = true;
-  mini_put(&t.w.server, 0);
-  mini_put(&t.w.server, 1);
+  mini_put_first(&t.w.server, 2);
   t.failing = "odd/p1 102 ";
   assert_int_equal(iw_open(&t.w, &options), 0);
   const kin_store *store = kin_informer_store(t.w.informer);
@@ -519,9 +511,7 @@ static void test_transform_of_streams(void **state) {
   kin_informer_options options = tw_init(&t);
   t.w.script.env.stream_refused = &refused;
   t.failing = "odd/p1 102 even/p2 106 ";
-  for (int i = 0; i < 5; i++) {
-    mini_put(&t.w.server, i);
-  }
+  mini_put_first(&t.w.server, 5);
   t.w.server.holds_bookmark = true;
   assert_int_equal(iw_open(&t.w, &options), 0);
   mini_serve(&t.w.server);
@@ -557,9 +547,7 @@ static int run_story(tw_world *t, size_t fail_at) {
   kin_informer_options options = tw_init(t);
   t->w.memory.fail_at = fail_at;
   t->failing = "odd/p1 102 even/p2 105 odd/p3 107 ";
-  for (int i = 0; i < 4; i++) {
-    mini_put(&t->w.server, i);
-  }
+  mini_put_first(&t->w.server, 4);
   int err = iw_open(&t->w, &options);
   if (err != 0) {
     return err;
@@ -577,25 +565,25 @@ static int run_story(tw_world *t, size_t fail_at) {
 }
 
 /* Every allocation fails once: the truth is reached all the same. */
+static bool run_transform_without_memory(size_t n) {
+  tw_world t;
+  int err = run_story(&t, n);
+  bool has_failed = fail_alloc_has_failed(&t.w.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    iw_assert_truth(&t.w);
+  }
+  iw_finish(&t.w);
+  if (!has_failed) {
+    assert_int_equal(t.told, 3);
+  }
+  return has_failed;
+}
+
 static void test_transform_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    tw_world t;
-    int err = run_story(&t, n);
-    bool has_failed = fail_alloc_has_failed(&t.w.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      iw_assert_truth(&t.w);
-    }
-    iw_finish(&t.w);
-    if (!has_failed) {
-      print_message("%zu allocations\n", n - 1);
-      assert_true(n > 30);
-      assert_int_equal(t.told, 3);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_transform_without_memory, 30);
 }
 
 /* Closed by the first, the second, the third error. */

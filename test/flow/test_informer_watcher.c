@@ -57,6 +57,22 @@ static void finish(world *w) {
 
 /* --- Events --------------------------------------------------------------- */
 
+/* It has been told of odd/p1@101. */
+static void open_with_pod(world *w) {
+  init(w, 0);
+  mini_put(&w->vh.server, 1);
+  assert_int_equal(try_open(w), 0);
+  serve(w);
+}
+
+/* Changes the server during a break after which only a list can tell. */
+static void relist_after(world *w, void (*change)(mini_server *, int)) {
+  mini_break_watches(&w->vh.server);
+  change(&w->vh.server, 1);
+  mini_compact(&w->vh.server);
+  mini_pass(&w->vh.server, 5000);
+}
+
 /* TW-08. client-go TestNewInformerWatcher: the list comes as ADDED events,
  * changes follow, and it may be closed while more of them have not been read.
  * There are no bookmarks, and here also none that ends a list. */
@@ -99,15 +115,9 @@ static void test_informer_watcher_events(void **state) {
 static void test_informer_watcher_final_state_unknown(void **state) {
   (void)state;
   world w;
-  init(&w, 0);
-  mini_put(&w.vh.server, 1);
-  assert_int_equal(try_open(&w), 0);
-  serve(&w);
+  open_with_pod(&w);
   watch_log_expect(&w.log, "A:odd/p1@101 ");
-  mini_break_watches(&w.vh.server);
-  mini_delete(&w.vh.server, 1);
-  mini_compact(&w.vh.server);
-  mini_pass(&w.vh.server, 5000);
+  relist_after(&w, mini_delete);
   assert_true(w.vh.server.lists >= 2);
   watch_log_expect(&w.log, "D:odd/p1@101 ");
   finish(&w);
@@ -117,14 +127,8 @@ static void test_informer_watcher_final_state_unknown(void **state) {
 static void test_informer_watcher_recreated(void **state) {
   (void)state;
   world w;
-  init(&w, 0);
-  mini_put(&w.vh.server, 1);
-  assert_int_equal(try_open(&w), 0);
-  serve(&w);
-  mini_break_watches(&w.vh.server);
-  mini_recreate(&w.vh.server, 1);
-  mini_compact(&w.vh.server);
-  mini_pass(&w.vh.server, 5000);
+  open_with_pod(&w);
+  relist_after(&w, mini_recreate);
   watch_log_expect(&w.log, "A:odd/p1@101 D:odd/p1@101 A:odd/p1@103 ");
   finish(&w);
 }

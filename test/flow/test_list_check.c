@@ -40,8 +40,7 @@ static void test_consistency_asks_for_the_same(void **state) {
                           "resourceVersion=9&resourceVersionMatch=Exact");
       ck_answer(&c, 200, CK_LIST(CK_B "," CK_A));
     }
-    kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-    assert_int_equal(kin_informer_get_metrics(c.w.informer, &metrics), 0);
+    kin_informer_metrics metrics = iw_metrics(&c.w);
     assert_int_equal(metrics.checked_lists, is_on);
     assert_int_equal(metrics.inconsistent_lists, 0);
     assert_string_equal(c.said, "");

@@ -21,9 +21,7 @@
 /* --- What else happens meanwhile ------------------------------------------ */
 
 static void lose_position(check_world *c) {
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":" CK_STATUS("410", "Expired") "}\n";
-  script_body(&c->w.script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_expire(&c->w.script, "sendInitialEvents");
   for (int i = 0; script_find(&c->w.script, "watch=true") == NULL; i++) {
     assert_true(i < 100);
     script_advance(&c->w.script, 100);
@@ -111,9 +109,7 @@ static void test_consistency_of_scopes(void **state) {
   const char *const namespaces[] = {"even", "odd"};
   c.options.namespaces = namespaces;
   c.options.namespace_count = 2;
-  for (int i = 0; i < 6; i++) {
-    mini_put(&c.w.server, i);
-  }
+  mini_put_first(&c.w.server, 6);
   assert_int_equal(iw_open(&c.w, &c.options), 0);
   mini_serve(&c.w.server);
   ck_expect_counts(&c, 2, 0);
@@ -198,9 +194,7 @@ static void test_consistency_without_memory(void **state) {
   for (size_t n = 1; has_failed; n++) {
     check_world c;
     ck_init(&c, n);
-    for (int i = 0; i < 9; i++) {
-      mini_put(&c.w.server, i);
-    }
+    mini_put_first(&c.w.server, 9);
     c.options.transform = ck_keep_text;
     int err = iw_open(&c.w, &c.options);
     if (err == 0) {
@@ -208,8 +202,7 @@ static void test_consistency_without_memory(void **state) {
       mini_put(&c.w.server, 3);
       mini_pass(&c.w.server, 3000);
       iw_assert_truth(&c.w);
-      kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-      assert_int_equal(kin_informer_get_metrics(c.w.informer, &metrics), 0);
+      kin_informer_metrics metrics = iw_metrics(&c.w);
       unchecked += metrics.checked_lists == 0;
       assert_int_equal(metrics.inconsistent_lists, 0);
       assert_int_equal(c.times_told, 0);

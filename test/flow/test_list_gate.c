@@ -32,9 +32,7 @@ static void open_world(gate_world *g, bool uses_streams) {
   g->w.script.env.lists = &g->gate;
   g->refused = false;
   g->w.script.env.stream_refused = uses_streams ? &g->refused : NULL;
-  for (int i = 0; i < 6; i++) {
-    mini_put(&g->w.server, i);
-  }
+  mini_put_first(&g->w.server, 6);
   kin_informer_options options = iw_options(&g->w);
   options.namespaces = names;
   options.namespace_count = SCOPES;
@@ -174,13 +172,6 @@ static void trickle(gate_world *g, size_t at) {
   }
 }
 
-static kin_status status_of(const gate_world *g, const char *namespace_) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(g->w.informer, namespace_, &status),
-                   0);
-  return status;
-}
-
 static unsigned open_watches(const gate_world *g) {
   unsigned count = 0;
   for (int i = 0; i < SCRIPT_MAX_REQUESTS; i++) {
@@ -200,21 +191,20 @@ static void test_stuck_lists(void **state) {
   script_advance(&g.w.script, TURN_MS - 1);
   serve_others(&g);
   assert_int_equal(open_watches(&g), 0);
-  assert_int_equal(status_of(&g, "a").turn_wait_ms, TURN_MS - 1);
-  assert_int_equal(status_of(&g, "a").overdue_lists, 0);
-  assert_true(status_of(&g, "even").turn_wait_ms == UINT64_MAX);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(g.w.informer, &metrics), 0);
+  assert_int_equal(iw_status(&g.w, "a").turn_wait_ms, TURN_MS - 1);
+  assert_int_equal(iw_status(&g.w, "a").overdue_lists, 0);
+  assert_true(iw_status(&g.w, "even").turn_wait_ms == UINT64_MAX);
+  kin_informer_metrics metrics = iw_metrics(&g.w);
   assert_int_equal(metrics.waiting_lists, SCOPES - LIMIT);
   assert_int_equal(metrics.overdue_lists, 0);
 
   script_advance(&g.w.script, 1);
   serve_others(&g);
   assert_int_equal(open_watches(&g), SCOPES - LIMIT);
-  assert_true(status_of(&g, "a").turn_wait_ms == UINT64_MAX);
-  assert_int_equal(status_of(&g, "even").overdue_lists, 1);
-  assert_int_equal(status_of(&g, "a").overdue_lists, 0);
-  assert_int_equal(kin_informer_get_metrics(g.w.informer, &metrics), 0);
+  assert_true(iw_status(&g.w, "a").turn_wait_ms == UINT64_MAX);
+  assert_int_equal(iw_status(&g.w, "even").overdue_lists, 1);
+  assert_int_equal(iw_status(&g.w, "a").overdue_lists, 0);
+  metrics = iw_metrics(&g.w);
   assert_int_equal(metrics.waiting_lists, 0);
   assert_int_equal(metrics.overdue_lists, LIMIT);
   assert_int_equal(metrics.list_wait_us.count, SCOPES - LIMIT);
@@ -252,7 +242,7 @@ static void test_endless_pages(void **state) {
     }
     assert_non_null(script_find(&g.w.script, "/even/"));
     assert_int_equal(open_watches(&g), round * (SCOPES - LIMIT));
-    assert_int_equal(status_of(&g, "even").overdue_lists, round);
+    assert_int_equal(iw_status(&g.w, "even").overdue_lists, round);
     if (round == 1) {
       static const char *const more[] = {"f", "g", "h", "i", "j"};
       script_break(&g.w.script, "/even/", KIN_EEOF, KIN_CLASS_CONNECT);

@@ -85,8 +85,7 @@ static void begin(size_t listeners) {
   memset(&s, 0, sizeof s);
   iw_init(&s.w, 0);
   kin_informer_options options = iw_options(&s.w);
-  assert_int_equal(kin__informer_open(&s.w.informer, &s.w.script.env, &options),
-                   0);
+  iw_open_only(&s.w, &options);
   assert_int_equal(recorder_listen(&s.w.rec, s.w.informer), 0);
   for (size_t i = 0; i < listeners; i++) {
     add_member(i);
@@ -156,9 +155,7 @@ static void close_informer(stage *st, member *self) {
 
 static void run_story(void) {
   mini_server *server = &s.w.server;
-  for (int i = 0; i < 4; i++) {
-    mini_put(server, i);
-  }
+  mini_put_first(server, 4);
   assert_int_equal(kin_informer_start(s.w.informer), 0);
   mini_serve(server);
   mini_put(server, 1);

@@ -57,8 +57,7 @@ static void listen_to(iw_world *w, witness *seen, int wanted) {
 static void open_only(iw_world *w) {
   iw_init(w, 0);
   kin_informer_options options = iw_options(w);
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, &options),
-                   0);
+  iw_open_only(w, &options);
 }
 
 static void start(iw_world *w) {

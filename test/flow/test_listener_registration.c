@@ -18,15 +18,10 @@
 #include "base/str.h"
 #include "support/informer_world.h"
 
-static void open_only(iw_world *w, const kin_informer_options *options) {
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options),
-                   0);
-}
-
 static void open_and_start(iw_world *w) {
   iw_init(w, 0);
   kin_informer_options options = iw_options(w);
-  open_only(w, &options);
+  iw_open_only(w, &options);
   assert_int_equal(kin_informer_start(w->informer), 0);
   mini_serve(&w->server);
 }
@@ -62,7 +57,7 @@ static void test_handlers_are_removed(void **state) {
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   size_t blocks = atomic_load(&w.memory.live_blocks);
   recorder *first = join(&w);
   recorder *second = join(&w);
@@ -199,7 +194,7 @@ static void test_added_while_events_come(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   recorder *first = join(&w);
   assert_false(kin_listener_has_synced(first->listener));
   assert_int_equal(kin_informer_start(w.informer), 0);
@@ -231,7 +226,7 @@ static void test_added_to_a_closed_informer(void **state) {
     iw_world w;
     iw_init(&w, 0);
     kin_informer_options options = iw_options(&w);
-    open_only(&w, &options);
+    iw_open_only(&w, &options);
     if (is_started) {
       assert_int_equal(kin_informer_start(w.informer), 0);
       mini_serve(&w.server);
@@ -296,11 +291,9 @@ static void test_removed_while_its_callback_runs(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 5);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   quitter *q = calloc(1, sizeof *q);
   assert_non_null(q);
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
@@ -351,7 +344,7 @@ static void test_removal_at_each_stage(void **state) {
     iw_init(&w, 0);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);
-    open_only(&w, &options);
+    iw_open_only(&w, &options);
     recorder *rec = NULL;
     if (stage != 1) {
       rec = join(&w);

@@ -17,27 +17,6 @@
 #include "base/histogram.h"
 #include "support/informer_world.h"
 
-static kin_informer_metrics metrics_of(const iw_world *w) {
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
-  return metrics;
-}
-
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
-}
-
-static void open_world(iw_world *w, int objects) {
-  iw_init(w, 0);
-  for (int i = 0; i < objects; i++) {
-    mini_put(&w->server, i);
-  }
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
-}
-
 static void test_buckets(void **state) {
   (void)state;
   kin_histogram histogram = {0};
@@ -64,8 +43,8 @@ static void test_buckets(void **state) {
 static void test_lists_and_events(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 3);
-  kin_informer_metrics metrics = metrics_of(&w);
+  iw_open_objects(&w, 3);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_int_equal(metrics.lists, 0);
   assert_int_equal(metrics.listeners, 1);
   mini_serve(&w.server);
@@ -75,7 +54,7 @@ static void test_lists_and_events(void **state) {
   mini_serve(&w.server);
   mini_bookmark(&w.server);
   mini_serve(&w.server);
-  metrics = metrics_of(&w);
+  metrics = iw_metrics(&w);
   assert_int_equal(metrics.lists, 1);
   assert_int_equal(metrics.list_us.count, 1);
   assert_int_equal(metrics.list_items.sum, 3);
@@ -109,11 +88,11 @@ static void test_lists_and_events(void **state) {
 static void test_watches_and_failures(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 2);
+  iw_open_objects(&w, 2);
   mini_serve(&w.server);
   mini_end_watches(&w.server); /* at once, and silent */
   mini_pass(&w.server, 5000);
-  kin_informer_metrics metrics = metrics_of(&w);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_int_equal(metrics.short_watches, 1);
   assert_int_equal(metrics.watch_us.count, 1);
   mini_put(&w.server, 1);
@@ -122,7 +101,7 @@ static void test_watches_and_failures(void **state) {
   mini_compact(&w.server);
   mini_break_watches(&w.server);
   mini_pass(&w.server, 60000);
-  metrics = metrics_of(&w);
+  metrics = iw_metrics(&w);
   assert_int_equal(metrics.lists, 2);
   assert_int_equal(metrics.lost_positions[KIN_RELIST_EXPIRED], 1);
   assert_int_equal(metrics.lost_positions[KIN_RELIST_DECODE], 0);
@@ -145,7 +124,7 @@ static void test_short_watches(void **state) {
   } rows[] = {{999, false, 1}, {1000, false, 0}, {999, true, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     iw_world w;
-    open_world(&w, 2);
+    iw_open_objects(&w, 2);
     mini_serve(&w.server);
     script_advance(&w.script, rows[i].ms);
     if (rows[i].has_event) {
@@ -153,8 +132,8 @@ static void test_short_watches(void **state) {
       mini_serve(&w.server);
     }
     mini_end_watches(&w.server);
-    assert_int_equal(metrics_of(&w).watch_us.count, 1);
-    assert_int_equal(metrics_of(&w).short_watches, rows[i].expected);
+    assert_int_equal(iw_metrics(&w).watch_us.count, 1);
+    assert_int_equal(iw_metrics(&w).short_watches, rows[i].expected);
     iw_finish(&w);
   }
 }
@@ -177,13 +156,13 @@ static void test_times(void **state) {
       "\"resourceVersion\":\"6\"}}}\n{\"type\":\"BOOKMARK\",\"object\":{"
       "\"metadata\":{\"resourceVersion\":\"7\"}}}\n";
   iw_world w;
-  open_world(&w, 0);
+  iw_open_objects(&w, 0);
   script_advance(&w.script, 700);
   respond_page(&w, "/pods?", ",\"continue\":\"t\"");
   script_advance(&w.script, 1300);
-  assert_int_equal(metrics_of(&w).list_us.count, 0);
+  assert_int_equal(iw_metrics(&w).list_us.count, 0);
   respond_page(&w, "continue=t", "");
-  kin_informer_metrics metrics = metrics_of(&w);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_int_equal(metrics.list_us.count, 1);
   assert_int_equal(metrics.list_us.sum, 2000000);
   assert_int_equal(metrics.list_items.sum, 2);
@@ -192,12 +171,12 @@ static void test_times(void **state) {
   script_advance(&w.script, 5000);
   script_body(&w.script, "watch=true", event, sizeof event - 1);
   script_end(&w.script, "watch=true");
-  metrics = metrics_of(&w);
+  metrics = iw_metrics(&w);
   assert_int_equal(metrics.watch_us.count, 1);
   assert_int_equal(metrics.watch_us.sum, 5400000);
   assert_int_equal(metrics.watch_items.sum, 2);
   assert_int_equal(metrics.bookmarks, 1);
-  assert_int_equal(metrics.received_bytes, status_of(&w).received_bytes);
+  assert_int_equal(metrics.received_bytes, iw_status(&w, "").received_bytes);
   assert_true(metrics.received_bytes > sizeof event);
   iw_finish(&w);
 }
@@ -206,48 +185,48 @@ static void test_times(void **state) {
 static void test_closed_listeners(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 2);
+  iw_open_objects(&w, 2);
   mini_serve(&w.server);
   kin_listener_pause(w.rec.listener);
   mini_put(&w.server, 0);
   mini_serve(&w.server);
-  kin_informer_metrics before = metrics_of(&w);
+  kin_informer_metrics before = iw_metrics(&w);
   assert_int_equal(before.listeners, 1);
   assert_int_equal(before.pending, 1);
   assert_int_equal(before.delivered, 3);
   kin_listener_close(w.rec.listener);
-  kin_informer_metrics after = metrics_of(&w); /* it is still being freed */
+  kin_informer_metrics after = iw_metrics(&w); /* it is still being freed */
   assert_int_equal(after.listeners, 0);
   assert_int_equal(after.pending, 0);
   assert_int_equal(after.delivered, 3);
   script_run(&w.script);
-  assert_int_equal(metrics_of(&w).delivered, 3);
-  assert_int_equal(metrics_of(&w).handler_us.count, 3);
+  assert_int_equal(iw_metrics(&w).delivered, 3);
+  assert_int_equal(iw_metrics(&w).handler_us.count, 3);
   iw_finish(&w);
 }
 
 static void test_coalesced(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 2);
+  iw_open_objects(&w, 2);
   mini_serve(&w.server);
   kin_listener_pause(w.rec.listener);
   for (int i = 0; i < 4; i++) {
     mini_put(&w.server, 1);
     mini_serve(&w.server);
   }
-  kin_informer_metrics metrics = metrics_of(&w);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_int_equal(metrics.pending, 1);
   assert_int_equal(metrics.coalesced, 3);
   mini_put(&w.server, 2);
   mini_serve(&w.server);
   mini_delete(&w.server, 2);
   mini_serve(&w.server);
-  metrics = metrics_of(&w);
+  metrics = iw_metrics(&w);
   assert_int_equal(metrics.coalesced, 5); /* the add and the delete are gone */
   kin_listener_resume(w.rec.listener);
   script_run(&w.script);
-  assert_int_equal(metrics_of(&w).pending, 0);
+  assert_int_equal(iw_metrics(&w).pending, 0);
   iw_assert_truth(&w);
   iw_finish(&w);
 }
@@ -318,7 +297,7 @@ static void assert_well_formed(page *p) {
 static void test_text(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 3);
+  iw_open_objects(&w, 3);
   mini_serve(&w.server);
   mini_put(&w.server, 1);
   mini_serve(&w.server);
@@ -347,7 +326,7 @@ static void test_text(void **state) {
 static void test_text_of_each(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 0);
+  iw_open_objects(&w, 0);
   kin_informer_metrics *past = &w.informer->scopes.past;
   struct {
     const char *name;
@@ -434,7 +413,7 @@ static size_t count_lines(const kin_metrics_source *sources, size_t count) {
 static void test_text_costs(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 0);
+  iw_open_objects(&w, 0);
   mini_serve(&w.server);
   kin_metrics_source sources[] = {{w.informer, "a"}, {w.informer, "b"}};
   size_t calls = atomic_load(&w.memory.calls);
@@ -448,7 +427,7 @@ static void test_text_costs(void **state) {
 static void test_text_of_the_longest_name(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 1);
+  iw_open_objects(&w, 1);
   char label[300] = "informer=\"";
   size_t begin = strlen(label);
   memset(label + begin, 'n', 255);
@@ -473,7 +452,7 @@ static void test_text_of_the_longest_name(void **state) {
 static void test_text_fails(void **state) {
   (void)state;
   iw_world w;
-  open_world(&w, 1);
+  iw_open_objects(&w, 1);
   static page p;
   kin_metrics_source source = {w.informer, "bad\"name"};
   p = (page){.fail_after = -1};

@@ -70,9 +70,7 @@ static int open_(world *w) {
 /* Objects 0 to count - 1 are cached. */
 static void setup(world *w, kin_mutation_check check, int count) {
   init(w, check, 0);
-  for (int i = 0; i < count; i++) {
-    mini_put(&w->iw.server, i);
-  }
+  mini_put_first(&w->iw.server, count);
   assert_int_equal(open_(w), 0);
   mini_serve(&w->iw.server);
   assert_true(kin_informer_has_synced(w->iw.informer));
@@ -242,8 +240,7 @@ static void test_mutation_check_of_transformed_objects(void **state) {
   (void)state;
   world w;
   init(&w, KIN_MUTATION_CHECK_CHECKSUM, 0);
-  mini_put(&w.iw.server, 0);
-  mini_put(&w.iw.server, 1);
+  mini_put_first(&w.iw.server, 2);
   kin_informer_options options = iw_options(&w.iw);
   options.on_mutation = on_mutation;
   options.transform = transform;
@@ -296,9 +293,7 @@ static void test_mutation_check_protects(void **state) {
   assert_int_equal(signal_of_write(byte_of(object, 0)), SIGSEGV);
   assert_int_equal(signal_of_write((char *)kin_object_key(object).data),
                    SIGSEGV);
-  for (int i = 0; i < 7; i++) {
-    mini_put(&w.iw.server, i);
-  }
+  mini_put_first(&w.iw.server, 7);
   mini_delete(&w.iw.server, 2);
   mini_recreate(&w.iw.server, 4);
   mini_serve(&w.iw.server);
@@ -423,9 +418,7 @@ static void test_mutation_check_changes_between_steps(void **state) {
 
 /* Everything that is found, and a close in the k-th report. */
 static int run_story(world *w) {
-  for (int i = 0; i < 8; i++) {
-    mini_put(&w->iw.server, i);
-  }
+  mini_put_first(&w->iw.server, 8);
   int err = open_(w);
   if (err != 0) {
     return err;
@@ -474,29 +467,28 @@ static void test_mutation_check_sweep_closes(void **state) {
 
 /* Any one allocation may fail: nothing is told that did not happen, everything
  * of the client's own is found all the same. */
+static bool run_mutation_check_without_memory(size_t n) {
+  world w;
+  init(&w, KIN_MUTATION_CHECK_CHECKSUM, n);
+  int err = run_story(&w);
+  bool has_failed = fail_alloc_has_failed(&w.iw.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    static const char *const keys[] = {"even/p0 json 0;", "odd/p1 json 0;",
+                                       "even/p2 json 0;", "odd/p3 json 0;"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+      assert_non_null(strstr(w.reports, keys[i]));
+    }
+    assert_true(w.count <= 5);
+  }
+  iw_finish(&w.iw);
+  return has_failed;
+}
+
 static void test_mutation_check_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    world w;
-    init(&w, KIN_MUTATION_CHECK_CHECKSUM, n);
-    int err = run_story(&w);
-    bool has_failed = fail_alloc_has_failed(&w.iw.memory);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      static const char *const keys[] = {"even/p0 json 0;", "odd/p1 json 0;",
-                                         "even/p2 json 0;", "odd/p3 json 0;"};
-      for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        assert_non_null(strstr(w.reports, keys[i]));
-      }
-      assert_true(w.count <= 5);
-    }
-    iw_finish(&w.iw);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_mutation_check_without_memory, 40);
 }
 
 /* The options of a client: what is no check, or too long, is refused. */

@@ -65,9 +65,7 @@ static void odd_open(odd_world *o, const place *where) {
     o->w.server.honours_limit = true;
     options.page_size = 2;
   }
-  for (int i = 0; i < 5; i++) {
-    mini_put(&o->w.server, i);
-  }
+  mini_put_first(&o->w.server, 5);
   assert_int_equal(iw_open(&o->w, &options), 0);
   add_indices(o);
   if (where->ends) {

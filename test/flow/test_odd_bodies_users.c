@@ -76,9 +76,7 @@ static void run_pager(const char *body, int status) {
   pw_init(&w, 0);
   mini_server_init(&server, &w.vh.script);
   server.honours_limit = true;
-  for (int i = 0; i < 4; i++) {
-    mini_put(&server, i);
-  }
+  mini_put_first(&server, 4);
   w.is_silent = true;
   w.resource.page_size = 2;
   assert_int_equal(pw_try_open(&w), 0);

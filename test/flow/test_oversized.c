@@ -63,12 +63,6 @@ static void put(ow_world *o, int object, int padding) {
   mini_put(&o->w.server, object);
 }
 
-static kin_status status_of(const ow_world *o) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(o->w.informer, "", &status), 0);
-  return status;
-}
-
 static const kin_object *cached(const ow_world *o, int object) {
   char key[32];
   snprintf(key, sizeof key, "%s/p%d", object % 2 == 0 ? "even" : "odd", object);
@@ -143,13 +137,12 @@ static void test_oversized_life(void **state) {
                                    "delete odd/p3 watch\n"
                                    "delete even/p2 watch\n"
                                    "add even/p2 111\n");
-  assert_string_equal(status_of(&o).resource_version, "111");
-  assert_int_equal(status_of(&o).oversized, 1 + 3 + 4);
-  assert_int_equal(status_of(&o).relists, 0);
-  assert_int_equal(status_of(&o).failures, 0);
+  assert_string_equal(iw_status(&o.w, "").resource_version, "111");
+  assert_int_equal(iw_status(&o.w, "").oversized, 1 + 3 + 4);
+  assert_int_equal(iw_status(&o.w, "").relists, 0);
+  assert_int_equal(iw_status(&o.w, "").failures, 0);
   assert_int_equal(o.w.server.lists, 1);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(o.w.informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(&o.w);
   assert_int_equal(metrics.oversized, 8);
   assert_int_equal(metrics.lost_positions[KIN_RELIST_DECODE], 0);
   assert_int_equal(metrics.failures[KIN_CLASS_DECODE], 0);
@@ -187,8 +180,8 @@ static void test_oversized_relist(void **state) {
     }
     assert_ptr_equal(cached(&o, 0), before);
     assert_int_equal(o.told, 1 + is_stream);
-    assert_int_equal(status_of(&o).oversized, 2);
-    assert_int_equal(status_of(&o).unchanged, 3 * 2);
+    assert_int_equal(iw_status(&o.w, "").oversized, 2);
+    assert_int_equal(iw_status(&o.w, "").unchanged, 3 * 2);
     assert_int_equal(o.w.rec.updates, 3);
     assert_truth(&o);
     iw_finish(&o.w);
@@ -213,8 +206,8 @@ static void test_oversized_event_again(void **state) {
     mini_pass(&o.w.server, 1500);
   }
   assert_int_equal(o.told, 1);
-  assert_int_equal(status_of(&o).oversized, 1);
-  assert_int_equal(status_of(&o).unchanged, 4);
+  assert_int_equal(iw_status(&o.w, "").oversized, 1);
+  assert_int_equal(iw_status(&o.w, "").unchanged, 4);
   assert_int_equal(o.w.rec.adds, 1);
   assert_int_equal(o.w.rec.updates, 0);
   iw_finish(&o.w);
@@ -241,8 +234,8 @@ static void test_oversized_storm(void **state) {
   int told = o.told;
   script_advance(&o.w.script, 10000);
   assert_int_equal(o.told, told);
-  assert_int_equal(status_of(&o).oversized, 201);
-  assert_int_equal(status_of(&o).relists, 0);
+  assert_int_equal(iw_status(&o.w, "").oversized, 201);
+  assert_int_equal(iw_status(&o.w, "").relists, 0);
   assert_int_equal(o.w.server.lists, 1);
   assert_int_equal(o.w.server.watches, 1);
   assert_truth(&o);
@@ -406,29 +399,28 @@ static int run_story(ow_world *o, const kin_informer_options *options) {
   return 0;
 }
 
+static bool run_oversized_without_memory(size_t n) {
+  ow_world o;
+  kin_informer_options options = ow_init(&o, n);
+  int runs = 0;
+  options.transform = n % 2 == 0 ? transform : NULL;
+  options.transform_data = &runs;
+  int err = run_story(&o, &options);
+  bool has_failed = fail_alloc_has_failed(&o.w.memory);
+  o.w.memory.fail_at = 0;
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    assert_truth(&o);
+    assert_true(o.told > 0);
+  }
+  iw_finish(&o.w);
+  return has_failed;
+}
+
 static void test_oversized_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    ow_world o;
-    kin_informer_options options = ow_init(&o, n);
-    int runs = 0;
-    options.transform = n % 2 == 0 ? transform : NULL;
-    options.transform_data = &runs;
-    int err = run_story(&o, &options);
-    bool has_failed = fail_alloc_has_failed(&o.w.memory);
-    o.w.memory.fail_at = 0;
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    } else {
-      assert_truth(&o);
-      assert_true(o.told > 0);
-    }
-    iw_finish(&o.w);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_oversized_without_memory, 40);
 }
 
 static void test_oversized_splits(void **state) {
@@ -441,10 +433,10 @@ static void test_oversized_splits(void **state) {
     o.w.script.split = split;
     assert_int_equal(run_story(&o, &options), 0);
     assert_truth(&o);
-    oversized = split == 0 ? status_of(&o).oversized : oversized;
-    assert_int_equal(status_of(&o).oversized, oversized);
+    oversized = split == 0 ? iw_status(&o.w, "").oversized : oversized;
+    assert_int_equal(iw_status(&o.w, "").oversized, oversized);
     assert_true(oversized > 10);
-    assert_int_equal(status_of(&o).relists, 1); /* the compaction's */
+    assert_int_equal(iw_status(&o.w, "").relists, 1); /* the compaction's */
     iw_finish(&o.w);
   }
 }
@@ -481,7 +473,7 @@ static void test_oversized_model(void **state) {
     }
     mini_pass(&o.w.server, 200000);
     assert_truth(&o);
-    assert_true(status_of(&o).relists <= provoked);
+    assert_true(iw_status(&o.w, "").relists <= provoked);
     iw_finish(&o.w);
   }
 }

@@ -426,10 +426,7 @@ static void test_pager_waits_its_turn(void **state) {
   pw_init(&w, 0);
   kin__gate gate;
   kin__gate_visitor other;
-  kin__gate_init(&gate, &w.vh.script.sched, &w.vh.script.timers, 1, UINT64_MAX);
-  kin__gate_visitor_init(&other, NULL, NULL);
-  w.vh.script.env.lists = &gate;
-  assert_true(kin__gate_enter(&gate, &other));
+  pw_hold_lists(&w, &gate, &other);
   assert_int_equal(pw_try_open(&w), 0);
   script_run(&w.vh.script);
   assert_int_equal(script_open_requests(&w.vh.script), 0);

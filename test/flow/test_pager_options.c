@@ -225,10 +225,7 @@ static void test_pager_options_are_copied(void **state) {
   pw_init(&w, 0);
   kin__gate gate;
   kin__gate_visitor other;
-  kin__gate_init(&gate, &w.vh.script.sched, &w.vh.script.timers, 1, UINT64_MAX);
-  kin__gate_visitor_init(&other, NULL, NULL);
-  w.vh.script.env.lists = &gate;
-  assert_true(kin__gate_enter(&gate, &other));
+  pw_hold_lists(&w, &gate, &other);
   char version[] = "5";
   char match[] = "Exact";
   char plural[] = "nodes";

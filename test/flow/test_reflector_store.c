@@ -450,9 +450,7 @@ static void test_over_http(void **state) {
   f.resource.namespaces = one;
   f.resource.namespace_count = 1;
   f.resource.label_selector = "app=web";
-  for (int i = 0; i < 6; i++) {
-    mini_put(&f.vh.server, i);
-  }
+  mini_put_first(&f.vh.server, 6);
   assert_int_equal(reflector_rig_open(&f), 0);
   assert_string_equal(f.vh.script.last_target,
                       "/api/v1/namespaces/even/pods?labelSelector=app%3Dweb&"

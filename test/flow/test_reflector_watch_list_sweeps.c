@@ -110,9 +110,7 @@ static int run_story(reflector_rig *f, kin_store *store) {
   mini_server *server = &f->vh.server;
   f->store = store_target(store);
   f->resource.source = NULL;
-  for (int i = 0; i < 6; i++) {
-    mini_put(server, i);
-  }
+  mini_put_first(server, 6);
   server->holds_bookmark = true;
   int err = reflector_rig_open(f);
   if (err != 0) {
@@ -184,23 +182,21 @@ static void test_server_refuses(void **state) {
   close_story(&f, store);
 }
 
+static bool run_without_memory(size_t n) {
+  reflector_rig f;
+  init_streaming(&f, n);
+  kin_store *store;
+  assert_int_equal(kin_store_new(&store, NULL), 0);
+  int err = run_story(&f, store);
+  assert_true(err == 0 || err == KIN_ENOMEM);
+  bool has_failed = fail_alloc_has_failed(&f.vh.memory);
+  close_story(&f, store);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    reflector_rig f;
-    init_streaming(&f, n);
-    kin_store *store;
-    assert_int_equal(kin_store_new(&store, NULL), 0);
-    int err = run_story(&f, store);
-    assert_true(err == 0 || err == KIN_ENOMEM);
-    bool has_failed = fail_alloc_has_failed(&f.vh.memory);
-    close_story(&f, store);
-    if (!has_failed) {
-      print_message("%zu allocations\n", n - 1);
-      assert_true(n > 30);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 30);
 }
 
 /* Closed after each step of the scheduler, with a list that takes many: none

@@ -95,9 +95,7 @@ static void test_parameters_everywhere(void **state) {
   static const char pair[] = "&tenant=a%20%26b&tenant=c&";
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 4; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 4);
   char value[8] = "a &b";
   kin_parameter parameters[] = {{"tenant", value}, {"tenant", "c"}};
   kin_informer_options options = iw_options(&w);
@@ -249,9 +247,7 @@ static void test_modifier_breaks_nothing(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 5);
   w.server.honours_limit = true;
   tweak t = {.is_ignored = true};
   assert_int_equal(open_tweaked(&w, &t), 0);
@@ -274,9 +270,7 @@ static void test_failing_modifier(void **state) {
     for (int n = 1; n <= 5; n++) {
       iw_world w;
       iw_init(&w, 0);
-      for (int i = 0; i < 5; i++) {
-        mini_put(&w.server, i);
-      }
+      mini_put_first(&w.server, 5);
       w.server.honours_limit = true;
       tweak t = {.fail_at = n, .result = results[r]};
       assert_int_equal(open_tweaked(&w, &t), 0);
@@ -483,39 +477,36 @@ static void test_copied_options(void **state) {
 /* --- Sweep ---------------------------------------------------------------- */
 
 /* Any one allocation may fail. */
+static bool run_without_memory(size_t n) {
+  static const kin_parameter parameter = {"a long enough name", "and a value"};
+  iw_world w;
+  iw_init(&w, n);
+  mini_put_first(&w.server, 5);
+  w.server.honours_limit = true;
+  tweak t = {.label = "a label selector that takes some room"};
+  kin_informer_options options = iw_options(&w);
+  options.page_size = 2;
+  options.parameters = &parameter;
+  options.parameter_count = 1;
+  options.modify = on_modify;
+  options.modify_data = &t;
+  int err = iw_open(&w, &options);
+  if (err == 0) {
+    mini_serve(&w.server);
+    mini_put(&w.server, 7);
+    mini_pass(&w.server, 100000);
+    iw_assert_truth(&w);
+  } else {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  iw_finish(&w);
+  return has_failed;
+}
+
 static void test_sweep_allocations(void **state) {
   (void)state;
-  static const kin_parameter parameter = {"a long enough name", "and a value"};
-  for (size_t n = 1;; n++) {
-    iw_world w;
-    iw_init(&w, n);
-    for (int i = 0; i < 5; i++) {
-      mini_put(&w.server, i);
-    }
-    w.server.honours_limit = true;
-    tweak t = {.label = "a label selector that takes some room"};
-    kin_informer_options options = iw_options(&w);
-    options.page_size = 2;
-    options.parameters = &parameter;
-    options.parameter_count = 1;
-    options.modify = on_modify;
-    options.modify_data = &t;
-    int err = iw_open(&w, &options);
-    if (err == 0) {
-      mini_serve(&w.server);
-      mini_put(&w.server, 7);
-      mini_pass(&w.server, 100000);
-      iw_assert_truth(&w);
-    } else {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    bool has_failed = fail_alloc_has_failed(&w.memory);
-    iw_finish(&w);
-    if (!has_failed) {
-      assert_true(n > 20);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_without_memory, 20);
 }
 
 int main(void) {

@@ -28,12 +28,9 @@ static kin_informer_options options_with(iw_world *w, const char *const *names,
 /* Six objects, and an informer for those in `names`. */
 static void open_world(iw_world *w, const char *const *names, size_t count) {
   iw_init(w, 0);
-  for (int i = 0; i < 6; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, 6);
   kin_informer_options options = options_with(w, names, count);
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, &options),
-                   0);
+  iw_open_only(w, &options);
   assert_int_equal(recorder_listen(&w->rec, w->informer), 0);
 }
 
@@ -53,12 +50,6 @@ static void expect_log(iw_world *w, const char *log) {
   assert_string_equal(w->rec.log, log);
   w->rec.log[0] = '\0';
   w->rec.used = 0;
-}
-
-static kin_status status_of(const iw_world *w, const char *name) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, name, &status), 0);
-  return status;
 }
 
 static void assert_cached(const iw_world *w, const char *name) {
@@ -135,15 +126,15 @@ static void test_added_after_synced(void **state) {
                  "synced 3\n");
   assert_int_equal(add(&w, "odd"), 0);
   assert_true(kin_informer_has_synced(w.informer));
-  assert_false(status_of(&w, "odd").has_synced);
+  assert_false(iw_status(&w, "odd").has_synced);
   mini_serve(&w.server);
   expect_log(&w, "add odd/p1 102\n"
                  "add odd/p3 104\n"
                  "add odd/p5 106\n"
                  "relisted odd 106 6\n");
-  assert_true(status_of(&w, "odd").has_synced);
-  assert_int_equal(status_of(&w, "odd").state, KIN_STATE_LIVE);
-  assert_int_equal(status_of(&w, "odd").relists, 0);
+  assert_true(iw_status(&w, "odd").has_synced);
+  assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_LIVE);
+  assert_int_equal(iw_status(&w, "odd").relists, 0);
   mini_put(&w.server, 1);
   mini_serve(&w.server);
   expect_log(&w, "update odd/p1 102 -> 107\n");
@@ -172,8 +163,7 @@ static void test_removed(void **state) {
   open_world(&w, even_and_odd, 2);
   start(&w);
   mini_serve(&w.server);
-  kin_informer_metrics before = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w.informer, &before), 0);
+  kin_informer_metrics before = iw_metrics(&w);
   int states = w.states;
   w.rec.log[w.rec.used = 0] = '\0';
   assert_int_equal(drop(&w, "odd"), 0);
@@ -198,8 +188,7 @@ static void test_removed(void **state) {
   mini_pass(&w.server, 100);
   expect_log(&w, "update even/p2 103 -> 108\n");
   /* What it had counted is not lost. */
-  kin_informer_metrics after = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w.informer, &after), 0);
+  kin_informer_metrics after = iw_metrics(&w);
   assert_int_equal(after.lists, before.lists);
   assert_int_equal(after.lists, 2);
   assert_int_equal(after.watches, before.watches);
@@ -259,8 +248,8 @@ static void test_added_again(void **state) {
   for (int i = 0; i < 5; i++) {
     assert_int_equal(add(&w, "odd"), 0);
     assert_int_equal(add(&w, "odd"), KIN_EEXIST);
-    assert_int_equal(status_of(&w, "odd").state, KIN_STATE_IDLE);
-    assert_false(status_of(&w, "odd").has_synced);
+    assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_IDLE);
+    assert_false(iw_status(&w, "odd").has_synced);
     if (i < 4) {
       assert_int_equal(drop(&w, "odd"), 0);
     }
@@ -277,7 +266,7 @@ static void test_added_again(void **state) {
                  "relisted odd 106 6\n");
   assert_int_equal(w.script.request_count, requests + 2);
   assert_int_equal(w.informer->scopes.count, 2);
-  assert_int_equal(status_of(&w, "odd").state, KIN_STATE_LIVE);
+  assert_int_equal(iw_status(&w, "odd").state, KIN_STATE_LIVE);
   iw_assert_truth(&w);
   iw_finish(&w);
 }

@@ -30,9 +30,7 @@ static int open_world(clear_world *c, bool clears, bool uses_streams,
   if (uses_streams) {
     c->w.script.env.stream_refused = &c->refused;
   }
-  for (int i = 0; i < 6; i++) {
-    mini_put(&c->w.server, i);
-  }
+  mini_put_first(&c->w.server, 6);
   kin_informer_options options = iw_options(&c->w);
   options.clear_when_absent = clears;
   options.namespaces = even_and_odd;
@@ -316,9 +314,7 @@ static void test_stopped_while_clearing(void **state) {
     clear_world c;
     memset(&c, 0, sizeof c);
     iw_init(&c.w, 0);
-    for (int i = 0; i < 6; i++) {
-      mini_put(&c.w.server, i);
-    }
+    mini_put_first(&c.w.server, 6);
     kin_informer_options options = iw_options(&c.w);
     options.clear_when_absent = true;
     options.transform = refuse_p8;

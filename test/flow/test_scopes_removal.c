@@ -18,24 +18,14 @@
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "support/informer_world.h"
+#include "support/objects.h"
 
 /* Gives ADDED events for odd/q0, odd/q1, ... to its watch without running any
  * task. */
 static void feed_objects(iw_world *w, int count) {
-  size_t size = (size_t)count * 160;
-  char *frames = malloc(size);
-  assert_non_null(frames);
-  size_t used = 0;
-  for (int i = 0; i < count; i++) {
-    used += (size_t)snprintf(
-        frames + used, size - used,
-        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"q%d\","
-        "\"namespace\":\"odd\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\","
-        "\"labels\":{\"app\":\"a%d\"}}}}\n",
-        i, i, 200 + i, i % 3);
-  }
+  char *frames = objects_added("odd/q", count, 200);
   script_request *watch = script_expect(&w->script, "/odd/");
-  watch->callbacks->on_body(watch->ctx, frames, used);
+  watch->callbacks->on_body(watch->ctx, frames, strlen(frames));
   free(frames);
 }
 
@@ -115,7 +105,7 @@ static void test_all_listeners(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_even_and_odd(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   mini_serve(&w.server);
   (void)join(&w, &exact, KIN_NEVER, NULL);
@@ -205,8 +195,7 @@ static void test_no_memory(void **state) {
     iw_world w;
     iw_init(&w, 0);
     kin_informer_options options = iw_even_and_odd(&w);
-    assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options),
-                     0);
+    iw_open_only(&w, &options);
     (void)join(&w, &c, KIN_NEVER, NULL);
     assert_int_equal(kin_informer_start(w.informer), 0);
     mini_serve(&w.server);
@@ -224,12 +213,11 @@ static void test_no_memory(void **state) {
     assert_int_equal(w.errors, errors);
     find_memory(&w);
     iw_add_odd(&w);
-    kin_status status = KIN_STATUS_INIT;
-    assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
+    kin_status status = iw_status(&w, "odd");
     mini_pass(&w.server, 500);
     assert_int_equal(cached(&w), 0);
     assert_int_equal(c.by_reason[KIN_DELETE_SCOPE_REMOVED], MANY);
-    assert_int_equal(kin_informer_get_status(w.informer, "odd", &status), 0);
+    status = iw_status(&w, "odd");
     assert_true(status.has_synced);
     iw_finish(&w);
   }
@@ -287,8 +275,7 @@ static void test_refused_objects(void **state) {
   script_run(&w.script);
   assert_int_equal(w.errors, 1);
   assert_int_equal(cached(&w), 1);
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w.informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(&w);
   assert_true(metrics.transform_failures >= 3);
   iw_finish(&w);
 }

@@ -75,8 +75,7 @@ static void test_at_the_gate(void **state) {
     iw_init(&w, 0);
     kin__gate_init(&gate, &w.script.sched, &w.script.timers, 1, UINT64_MAX);
     w.script.env.lists = &gate;
-    mini_put(&w.server, 0);
-    mini_put(&w.server, 1);
+    mini_put_first(&w.server, 2);
     kin_informer_options options = iw_options(&w);
     options.namespaces = names;
     options.namespace_count = 3;
@@ -129,9 +128,7 @@ static void test_after_a_stop(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 4; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 4);
   kin_informer_options options = iw_even_and_odd(&w);
   options.on_error = stop_on_error;
   assert_int_equal(iw_open(&w, &options), 0);
@@ -162,9 +159,7 @@ static void test_removed_and_stopped(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 4; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 4);
   kin_informer_options options = iw_even_and_odd(&w);
   options.on_error = remove_and_stop;
   assert_int_equal(iw_open(&w, &options), 0);

@@ -155,9 +155,7 @@ static int open_story(story *s, bool uses_streams, size_t fail_at) {
   if (uses_streams) {
     s->w.script.env.stream_refused = &s->refused;
   }
-  for (int i = 0; i < 8; i++) {
-    mini_put(&s->w.server, i);
-  }
+  mini_put_first(&s->w.server, 8);
   s->w.server.honours_limit = true;
   s->has_odd = s->has_even = true;
   kin_informer_options options = iw_options(&s->w);

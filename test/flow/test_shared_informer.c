@@ -19,11 +19,6 @@
 #include "support/store_rig.h"
 
 /* Opens without a listener and without starting. */
-static void open_only(iw_world *w, const kin_informer_options *options) {
-  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options),
-                   0);
-}
-
 static kin_listener *listen_to(iw_world *w, event_log *log,
                                uint32_t resync_ms) {
   event_log_clear(log);
@@ -71,10 +66,9 @@ static void test_indices_at_any_time(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  mini_put(&w.server, 0);
-  mini_put(&w.server, 1);
+  mini_put_first(&w.server, 2);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   kin_store *store = kin_informer_store(w.informer);
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
   index.name = "app";
@@ -110,7 +104,7 @@ static void test_fixed_indices(void **state) {
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);
     options.fixed_indices = is_fixed;
-    open_only(&w, &options);
+    iw_open_only(&w, &options);
     kin_store *store = kin_informer_store(w.informer);
     kin_index_options index = KIN_INDEX_OPTIONS_INIT;
     index.name = "early";
@@ -135,11 +129,10 @@ static void test_fixed_indices(void **state) {
 static void open_for_resync(iw_world *w, event_log logs[3]) {
   static const uint32_t periods[] = {KIN_NEVER, 2000, 3000};
   iw_init(w, 0);
-  mini_put(&w->server, 0);
-  mini_put(&w->server, 1);
+  mini_put_first(&w->server, 2);
   kin_informer_options options = iw_options(w);
   options.resync_ms = 1000;
-  open_only(w, &options);
+  iw_open_only(w, &options);
   for (int i = 0; i < 3; i++) {
     listen_to(w, &logs[i], periods[i]);
   }
@@ -239,7 +232,7 @@ static void test_periods_do_not_depend_on_each_other(void **state) {
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
   options.resync_ms = 12 * HOUR_MS;
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   for (size_t i = 0; i < ROWS; i++) {
     count_for(&w, &seen[i], rows[i].resync_ms);
   }
@@ -270,7 +263,7 @@ static void test_period_without_a_default(void **state) {
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   count_for(&w, &without, 0);
   count_for(&w, &with, 4000);
   assert_int_equal(kin_informer_start(w.informer), 0);
@@ -296,7 +289,7 @@ static void test_listeners_join_during_the_start(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   for (size_t i = 0; i < LISTENERS; i++) {
     recorder_init(&joined[i]);
   }
@@ -338,7 +331,7 @@ static void test_changes_while_the_watch_is_away(void **state) {
   }
   kin_informer_options options = iw_options(&w);
   options.resync_ms = 10000;
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   listen_to(&w, &without, KIN_NEVER);
   listen_to(&w, &with, 0);
   assert_int_equal(kin_informer_start(w.informer), 0);
@@ -396,7 +389,7 @@ static void test_failed_list_is_told(void **state) {
   options.on_error = on_denied;
   options.on_state = NULL;
   options.data = &denied;
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   script_run(&w.script);
   for (int i = 1; i <= 3; i++) {
@@ -418,8 +411,7 @@ static void test_failed_list_is_told(void **state) {
 }
 
 static kin_state state_of(iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  kin_status status = iw_status(w, "");
   return status.state;
 }
 
@@ -436,7 +428,7 @@ static void test_life_of_an_informer(void **state) {
   iw_init(&w, 0);
   mini_put(&w.server, 0);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   listen_to(&w, &log, 0);
   script_advance(&w.script, 60000);
   assert_int_equal(w.script.request_count, 0); /* not before the start */
@@ -446,13 +438,12 @@ static void test_life_of_an_informer(void **state) {
   assert_int_equal(kin_informer_start(w.informer), KIN_EALREADY);
   script_run(&w.script);
   assert_int_equal(state_of(&w), KIN_STATE_SYNCING);
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
+  kin_status status = iw_status(&w, "");
   assert_string_equal(status.resource_version, "");
   mini_serve(&w.server);
   event_log_expect(&log, "+p0101! S:101#1");
   assert_int_equal(state_of(&w), KIN_STATE_LIVE);
-  assert_int_equal(kin_informer_get_status(w.informer, "", &status), 0);
+  status = iw_status(&w, "");
   assert_string_equal(status.resource_version, "101");
   assert_int_equal(kin_informer_start(w.informer), KIN_EALREADY);
 
@@ -518,7 +509,7 @@ static void test_shutdown_leaves_nothing(void **state) {
     iw_init(&w, 0);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_options(&w);
-    open_only(&w, &options);
+    iw_open_only(&w, &options);
     come_to(&w, (shutdown_point)point, &log);
     bool has_synced = kin_informer_has_synced(w.informer);
     assert_int_equal(has_synced, point >= SYNCED);
@@ -557,11 +548,9 @@ static void test_handlers_change_the_source(void **state) {
   (void)state;
   iw_world w;
   iw_init(&w, 0);
-  for (int i = 0; i < 8; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 8);
   kin_informer_options options = iw_options(&w);
-  open_only(&w, &options);
+  iw_open_only(&w, &options);
   assert_int_equal(recorder_listen(&w.rec, w.informer), 0);
   kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
   listener.on_add = listener.on_update = change_the_source;

@@ -27,9 +27,7 @@
   "\"},\"items\":[" items "]}"
 
 static void open_world(iw_world *w) {
-  iw_init(w, 0);
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
+  iw_open_objects(w, 0);
   script_run(&w->script);
 }
 
@@ -59,8 +57,7 @@ static void assert_cached(const iw_world *w, const char *key,
 }
 
 static void assert_position(const iw_world *w, const char *version) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  kin_status status = iw_status(w, "");
   assert_string_equal(status.resource_version, version);
 }
 
@@ -284,7 +281,7 @@ static void test_kept_object_does_not_keep_its_page(void **state) {
   iw_world w;
   iw_init(&w, 0);
   kin_informer_options options = iw_options(&w);
-  assert_int_equal(kin__informer_open(&w.informer, &w.script.env, &options), 0);
+  iw_open_only(&w, &options);
   assert_int_equal(kin_informer_start(w.informer), 0);
   script_run(&w.script);
   answer_list(&w, page);

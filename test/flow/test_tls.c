@@ -19,11 +19,6 @@
 #include "transport/core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
-#define HELLO_CLOSE OK "Connection: close\r\nContent-Length: 5\r\n\r\nhello"
-#define HELLO_CHUNKED                                                          \
-  OK "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"    \
-     "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
 
 static const tls_reply hello = {.bytes = HELLO};
 
@@ -31,20 +26,11 @@ static const kin__transport_stats *stats(tls_world *t) {
   return kin__transport_get_stats(t->w.transport);
 }
 
-static void run_hello(tls_world *t) {
-  fetch f = {.world = &t->w};
-  fetch_run(&f, &t->w, "/x");
-  assert_string_equal(f.error.message, "");
-  assert_int_equal(f.status, 200);
-  assert_string_equal(f.body, "hello");
-  fetch_finish(&f);
-}
-
 static void test_tls_request(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  run_hello(&t);
+  fetch_hello(&t.w);
   assert_int_equal(strncmp(t.server.last_request, "GET /x HTTP/1.1\r\n", 17),
                    0);
   assert_null(strstr(t.server.last_request, "Authorization"));
@@ -65,8 +51,8 @@ static void test_tls_versions(void **state) {
     tls_world_init(&t, &hello, 1, 0);
     t.serve.min_version = t.serve.max_version = versions[i];
     assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-    run_hello(&t);
-    run_hello(&t);
+    fetch_hello(&t.w);
+    fetch_hello(&t.w);
     assert_string_equal(t.server.last_version, names[i]);
     assert_int_equal(t.server.accepted, 1);
     tls_world_close(&t);
@@ -79,7 +65,7 @@ static void test_tls_names(void **state) {
   tls_world_init(&t, &hello, 1, 0);
   t.tls.server_name = "localhost."; /* the dot is DNS's */
   assert_int_equal(tls_world_open(&t, "localhost"), 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   assert_string_equal(t.server.last_name, "localhost");
   tls_world_close(&t);
 
@@ -92,7 +78,7 @@ static void test_tls_names(void **state) {
   t.serve.certificate = &other;
   t.tls.server_name = "api.cluster.example";
   assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   assert_string_equal(t.server.last_name, "api.cluster.example");
   tls_world_close(&t);
 
@@ -100,7 +86,7 @@ static void test_tls_names(void **state) {
   t.serve.certificate = &other;
   t.tls.server_name = "::1";
   assert_int_equal(tls_world_open(&t, "localhost"), 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   assert_string_equal(t.server.last_name, "");
   tls_world_close(&t);
   tls_cert_finish((tls_cert *)&other);
@@ -116,7 +102,7 @@ static void test_tls_insecure(void **state) {
   t.tls = (kin__tls_options){.is_insecure = true};
   assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
   assert_true(tls_world_has_line(&t, "is not verified, because"));
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_world_close(&t);
   tls_cert_finish((tls_cert *)&stranger);
 }
@@ -132,7 +118,7 @@ static void test_tls_client_certificate(void **state) {
     t.tls.certificate_data = pki->client_pem;
     t.tls.key_data = pki->client_key_pem;
     assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-    run_hello(&t);
+    fetch_hello(&t.w);
     assert_string_equal(t.server.last_client, "client");
     tls_world_close(&t);
   }
@@ -160,7 +146,7 @@ static void test_tls_refused_client_certificate(void **state) {
     fetch_run(&f, &t.w, "/x");
     assert_int_equal(f.status, 401);
     fetch_finish(&f);
-    run_hello(&t);
+    fetch_hello(&t.w);
     assert_int_equal(t.server.accepted, 1 + has_certificate);
     assert_int_equal(t.server.handshakes, 1 + has_certificate);
     assert_int_equal(t.server.resumed, 0);
@@ -178,7 +164,7 @@ static void test_tls_resumption(void **state) {
     t.serve.max_version = version;
     assert_int_equal(tls_world_open(&t, "localhost"), 0);
     for (size_t i = 1; i <= 4; i++) {
-      run_hello(&t);
+      fetch_hello(&t.w);
       assert_int_equal(t.server.handshakes, i);
       assert_int_equal(t.server.resumed, i - 1);
     }
@@ -206,8 +192,8 @@ static void test_tls_framings(void **state) {
       tls_world_init(&t, &replies[i], 1, 0);
       t.serve.record = record;
       assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-      run_hello(&t);
-      run_hello(&t);
+      fetch_hello(&t.w);
+      fetch_hello(&t.w);
       tls_world_close(&t);
     }
   }
@@ -216,25 +202,15 @@ static void test_tls_framings(void **state) {
 static void test_tls_large_body(void **state) {
   (void)state;
   size_t size = 4u << 20;
-  const char *head = OK "Content-Length: 4194304\r\n\r\n";
-  char *text = malloc(strlen(head) + size);
-  assert_non_null(text);
-  memcpy(text, head, strlen(head));
-  for (size_t i = 0; i < size; i++) {
-    text[strlen(head) + i] = (char)(i * 31 >> 3);
-  }
-  tls_reply reply = {.bytes = text, .length = strlen(head) + size};
+  tls_reply reply = {.then = TLS_KEEP};
+  char *text = large_response(size, &reply.length);
+  reply.bytes = text;
   for (size_t record = 0; record <= 1000; record += 500) {
     tls_world t;
     tls_world_init(&t, &reply, 1, 0);
     t.serve.record = record;
     assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
-    fetch f = {.world = &t.w};
-    fetch_run(&f, &t.w, "/x");
-    assert_int_equal(f.error.code, 0);
-    assert_int_equal(f.body_length, size);
-    assert_memory_equal(f.body, text + strlen(head), size);
-    fetch_finish(&f);
+    fetch_large(&t.w, text, reply.length, size);
     assert_int_equal(stats(&t)->open_connections, 1);
     assert_true(stats(&t)->received_bytes > size);
     tls_world_close(&t);
@@ -247,16 +223,11 @@ static void test_tls_large_request(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  size_t size = 1000000;
-  char *target = malloc(size + 1);
-  assert_non_null(target);
-  memset(target, '/', size);
-  target[size] = '\0';
   fetch f = {.world = &t.w};
-  fetch_run(&f, &t.w, target);
+  fetch_start_large(&f, &t.w);
+  fetch_until_end(&f);
   assert_int_equal(f.error.code, 0);
   assert_int_equal(t.server.requests, 1);
-  free(target);
   fetch_finish(&f);
   tls_world_close(&t);
 }
@@ -266,27 +237,21 @@ static void test_tls_large_request_out_of_memory(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  run_hello(&t);
+  fetch_hello(&t.w);
   kin__link *conns = &t.w.transport->net.conns;
   kin__conn *conn = KIN__CONTAINER_OF(conns->next, kin__conn, node);
   int bytes = 4096;
   assert_int_equal(
       setsockopt(conn->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
-  size_t size = 1000000;
-  char *target = malloc(size + 1);
-  assert_non_null(target);
-  memset(target, '/', size);
-  target[size] = '\0';
   fetch f = {.world = &t.w};
-  assert_int_equal(fetch_start(&f, &t.w, target, false), 0);
-  free(target);
+  fetch_start_large(&f, &t.w);
   t.w.memory.fail_at = atomic_load(&t.w.memory.calls) + 1;
   world_run_tasks(&t.w);
   assert_int_equal(f.ends, 1);
   assert_int_equal(f.error.code, KIN_ENOMEM);
   assert_int_equal(f.error.error_class, KIN_CLASS_MEMORY);
   fetch_finish(&f);
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_world_close(&t);
 }
 
@@ -296,13 +261,13 @@ static void test_tls_silent_records(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  run_hello(&t);
+  fetch_hello(&t.w);
   for (int i = 0; i < 3; i++) {
     uint64_t received = stats(&t)->received_bytes;
     tls_server_update_keys(&t.server);
     WORLD_UNTIL(&t.w, stats(&t)->received_bytes > received);
     assert_int_equal(stats(&t)->open_connections, 1);
-    run_hello(&t);
+    fetch_hello(&t.w);
   }
   assert_int_equal(t.server.accepted, 1);
   tls_world_close(&t);
@@ -313,19 +278,19 @@ static void test_tls_idle_connection_ends(void **state) {
   (void)state;
   tls_world t;
   tls_world_setup(&t, &hello, 1);
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_server_drop(&t.server, TLS_CLOSE);
   WORLD_UNTIL(&t.w, stats(&t)->open_connections == 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_server_drop(&t.server, TLS_CUT);
   WORLD_UNTIL(&t.w, stats(&t)->open_connections == 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_server_drop(&t.server, TLS_RESET);
   WORLD_UNTIL(&t.w, stats(&t)->open_connections == 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   tls_server_push(&t.server, HELLO);
   WORLD_UNTIL(&t.w, stats(&t)->open_connections == 0);
-  run_hello(&t);
+  fetch_hello(&t.w);
   assert_int_equal(t.server.accepted, 5);
   tls_world_close(&t);
 }

@@ -16,21 +16,15 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/answer_world.h"
 #include "support/fail_alloc.h"
 #include "support/tls_certs.h"
 #include "support/tls_server.h"
 
-#define LIST_BODY                                                              \
-  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\",\"namespace\":"   \
-  "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-#define LIST HEAD "Connection: close\r\n\r\n" LIST_BODY
+#define LIST HEAD "Connection: close\r\n\r\n" ANSWER_LIST
 #define WATCH HEAD "Transfer-Encoding: chunked\r\n\r\n"
-#define EVENT                                                                  \
-  "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","      \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+#define EVENT "66\r\n" ANSWER_EVENT "\r\n"
 #define STATUS_401                                                             \
   "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"Unauthorized\","  \
   "\"reason\":\"Unauthorized\",\"code\":401}"
@@ -421,27 +415,26 @@ static void test_tls_client_close_in_every_callback(void **state) {
 
 /* Every allocation fails once: opening fails cleanly, or everything is told all
  * the same, after a retry. */
+static bool run_tls_client_without_memory(size_t n) {
+  bench b;
+  bench_init(&b, list_and_watch, 2, &(tls_server_options){.slice = 0});
+  b.memory.fail_at = n;
+  int err = open_all(&b);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  }
+  UNTIL(&b, err != 0 || b.deletes > 0 || b.errors > 0);
+  if (b.errors > 0) {
+    assert_int_equal(b.last_class, KIN_CLASS_MEMORY);
+  }
+  bool has_failed = fail_alloc_has_failed(&b.memory);
+  bench_finish(&b);
+  return has_failed;
+}
+
 static void test_tls_client_out_of_memory(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2, &(tls_server_options){.slice = 0});
-    b.memory.fail_at = n;
-    int err = open_all(&b);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    UNTIL(&b, err != 0 || b.deletes > 0 || b.errors > 0);
-    if (b.errors > 0) {
-      assert_int_equal(b.last_class, KIN_CLASS_MEMORY);
-    }
-    bool has_failed = fail_alloc_has_failed(&b.memory);
-    bench_finish(&b);
-    if (!has_failed) {
-      assert_true(n > 40);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_tls_client_without_memory, 40);
 }
 
 int main(void) {

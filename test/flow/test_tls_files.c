@@ -17,8 +17,6 @@
 #include "transport/core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
-#define HELLO_CLOSE OK "Connection: close\r\nContent-Length: 5\r\n\r\nhello"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 
 static const tls_reply hello = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};

@@ -15,8 +15,6 @@
 
 #include "support/tls_world.h"
 
-#define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
 static const tls_reply hello = {HELLO, 0, TLS_CLOSE};
 
 static atomic_bool is_server;

@@ -14,7 +14,6 @@
 #include "support/tls_world.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
 
 static const tls_reply hello = {.bytes = HELLO};
 

@@ -16,9 +16,6 @@
 
 #include "support/tls_world.h"
 
-#define HELLO_CLOSE                                                            \
-  "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"
-
 static const tls_reply hello = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};
 
 /* --- Options -------------------------------------------------------------- */

@@ -16,8 +16,6 @@
 
 #include "support/tls_world.h"
 
-#define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
 typedef enum call {
   CALL_SOCKET,
   CALL_CONNECT,

@@ -17,7 +17,6 @@
 #include "transport/core.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
-#define HELLO OK "Content-Length: 5\r\n\r\nhello"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n\r\n"
 #define UNAUTHORIZED                                                           \
   "HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\nnope"

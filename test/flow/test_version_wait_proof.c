@@ -91,8 +91,7 @@ static void end_short(iw_world *w) {
 }
 
 static void assert_kept(iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
+  kin_status status = iw_status(w, "");
   assert_string_equal(status.resource_version, "5");
   assert_int_equal(status.relists, 0);
   assert_int_equal(w->errors, 0);
@@ -161,10 +160,7 @@ static void test_waits_trust_the_verdict(void **state) {
   expect_told(&t, 0, "8");
   /* A list from a cache that is behind. */
   assert_true(script_head(&w.script, "watch=true", 200));
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,"
-      "\"reason\":\"Expired\"}}\n";
-  (void)script_body(&w.script, "watch=true", gone, sizeof gone - 1);
+  script_expire(&w.script, "watch=true");
   script_advance(&w.script, 7000);
   script_respond(&w.script, "pods?", 200, LIST("6", OBJECT("a", "1")));
   assert_int_equal(

@@ -144,8 +144,7 @@ static void run_scenario(const scenario *s) {
   }
   assert_int_equal(e.calls, 0); /* never inside a call */
   script_advance(&vh.script, 70000);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, s->code);
+  wait_ending_expect(&e, s->code, NULL);
   assert_int_equal(e.at_ms - start_ms, s->ends_ms);
   assert_int_equal(e.count, s->count);
   assert_string_equal(e.error, s->error);
@@ -186,9 +185,7 @@ static void test_wait_polls_checks(void **state) {
   script_advance(&vh.script, 5000);
   assert_int_equal(soon.asked, 4);
   assert_int_equal(late.asked, 11);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, 0);
-  assert_string_equal(e.done, "yy");
+  wait_ending_expect(&e, 0, "yy");
   assert_true(kin__timers_next_ms(&vh.script.timers) == UINT64_MAX);
   vh_finish(&vh);
 }
@@ -216,8 +213,7 @@ static void test_wait_for_informers(void **state) {
   assert_int_equal(e.calls, 0);
   assert_int_equal(kin_informer_start(pods), 0);
   mini_serve(&vh.server);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, 0);
+  wait_ending_expect(&e, 0, NULL);
   assert_string_equal(vh.text, "I Waiting for sync\n"
                                "I Done waiting for sync: my maps\n"
                                "I Done waiting for sync: pods.v1\n");
@@ -272,9 +268,7 @@ static void test_wait_for_listeners(void **state) {
   (void)state;
   virtual_host vh;
   vh_init(&vh, 0);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&vh.server, i);
-  }
+  mini_put_first(&vh.server, 5);
   kin_informer *pods;
   assert_int_equal(vh_open_informer(&vh, &pods, "pods"), 0);
   wait_ending e = {0};
@@ -311,8 +305,7 @@ static void test_wait_for_listeners(void **state) {
   assert_int_equal(wait_rig_open(&vh, &wait, &last, 1, NULL, 0, &e), 0);
   script_run(&vh.script);
   assert_int_equal(brief.synced, 1);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, 0);
+  wait_ending_expect(&e, 0, NULL);
   vh_finish(&vh);
 }
 
@@ -339,9 +332,7 @@ static void test_wait_for_closed_ones(void **state) {
   assert_int_equal(e.calls, 0);
   assert_int_equal(kin_informer_start(maps), 0);
   mini_serve(&vh.server);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, KIN_ECLOSED);
-  assert_string_equal(e.done, "cyc");
+  wait_ending_expect(&e, KIN_ECLOSED, "cyc");
   assert_string_equal(e.error,
                       "failed to wait for all: configmaps.v1 + event handler "
                       "mine, pods.v1: already closed or closing");
@@ -361,9 +352,7 @@ static void test_wait_for_one_that_is_closing(void **state) {
   kin_wait *wait;
   assert_int_equal(wait_rig_open(&vh, &wait, &thing, 1, NULL, 0, &e), 0);
   script_run(&vh.script);
-  assert_int_equal(e.calls, 1);
-  assert_int_equal(e.code, KIN_ECLOSED);
-  assert_string_equal(e.done, "c");
+  wait_ending_expect(&e, KIN_ECLOSED, "c");
   vh_finish(&vh);
 }
 
@@ -391,11 +380,8 @@ static void test_wait_ends_with_its_client(void **state) {
                    KIN_ECLOSED);
   assert_null(late);
   vh_finish(&vh);
-  assert_int_equal(one.calls, 1);
-  assert_int_equal(one.code, KIN_ECLOSED);
-  assert_string_equal(one.done, "n");
-  assert_int_equal(other.calls, 1);
-  assert_int_equal(other.code, KIN_ECLOSED);
+  wait_ending_expect(&one, KIN_ECLOSED, "n");
+  wait_ending_expect(&other, KIN_ECLOSED, NULL);
 }
 
 int main(void) {

@@ -15,30 +15,16 @@
 
 #include "support/informer_world.h"
 
-typedef struct stream_world {
-  iw_world w;
-  bool refused;
-} stream_world;
-
-static void init_world(stream_world *s, size_t fail_at, int objects) {
-  iw_init(&s->w, fail_at);
-  s->refused = false;
-  s->w.script.env.stream_refused = &s->refused;
-  for (int i = 0; i < objects; i++) {
-    mini_put(&s->w.server, i);
-  }
+static void init_world(iw_world *w, size_t fail_at, int objects) {
+  iw_init(w, fail_at);
+  w->script.env.stream_refused = &w->stream_refused;
+  mini_put_first(&w->server, objects);
 }
 
-static void open_world(stream_world *s, int objects) {
-  init_world(s, 0, objects);
-  kin_informer_options options = iw_options(&s->w);
-  assert_int_equal(iw_open(&s->w, &options), 0);
-}
-
-static kin_status status_of(const iw_world *w) {
-  kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(w->informer, "", &status), 0);
-  return status;
+static void open_world(iw_world *w, int objects) {
+  init_world(w, 0, objects);
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
 }
 
 static void assert_target(const iw_world *w, const char *part, bool is_there) {
@@ -53,47 +39,46 @@ static void assert_target(const iw_world *w, const char *part, bool is_there) {
  * watch. TestWatchList, TestWatchListResourceVersion. */
 static void test_one_request(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  assert_target(w, "allowWatchBookmarks=true", true);
-  assert_target(w, "resourceVersionMatch=NotOlderThan", true);
-  assert_target(w, "sendInitialEvents=true", true);
-  assert_target(w, "watch=true", true);
-  assert_target(w, "resourceVersion=", false);
-  w->server.holds_bookmark = true;
-  mini_serve(&w->server);
-  assert_int_equal(kin_store_count(kin_informer_store(w->informer)), 0);
-  assert_int_equal(w->rec.calls, 0);
-  assert_int_equal(status_of(w).staged, 3);
-  assert_string_equal(status_of(w).resource_version, "");
-  w->server.holds_bookmark = false;
-  mini_serve(&w->server);
-  assert_true(kin_informer_has_synced(w->informer));
-  assert_int_equal(w->state, KIN_STATE_LIVE);
-  assert_string_equal(status_of(w).resource_version, "103");
-  assert_int_equal(status_of(w).bookmarks, 1);
-  assert_int_equal(status_of(w).bookmark_age_ms, 0);
+  iw_world w;
+  open_world(&w, 3);
+  assert_target(&w, "allowWatchBookmarks=true", true);
+  assert_target(&w, "resourceVersionMatch=NotOlderThan", true);
+  assert_target(&w, "sendInitialEvents=true", true);
+  assert_target(&w, "watch=true", true);
+  assert_target(&w, "resourceVersion=", false);
+  w.server.holds_bookmark = true;
+  mini_serve(&w.server);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 0);
+  assert_int_equal(w.rec.calls, 0);
+  assert_int_equal(iw_status(&w, "").staged, 3);
+  assert_string_equal(iw_status(&w, "").resource_version, "");
+  w.server.holds_bookmark = false;
+  mini_serve(&w.server);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_int_equal(w.state, KIN_STATE_LIVE);
+  assert_string_equal(iw_status(&w, "").resource_version, "103");
+  assert_int_equal(iw_status(&w, "").bookmarks, 1);
+  assert_int_equal(iw_status(&w, "").bookmark_age_ms, 0);
   /* What stands for the list are its items, not events. */
-  assert_int_equal(status_of(w).events, 0);
-  assert_true(status_of(w).event_age_ms == UINT64_MAX);
-  mini_put(&w->server, 1);
-  mini_delete(&w->server, 0);
-  mini_serve(&w->server);
-  assert_int_equal(status_of(w).events, 2);
-  assert_int_equal(status_of(w).event_age_ms, 0);
-  assert_string_equal(w->rec.log, "add even/p0 101 initial\n"
-                                  "add odd/p1 102 initial\n"
-                                  "add even/p2 103 initial\n"
-                                  "synced 3\n"
-                                  "update odd/p1 102 -> 104\n"
-                                  "delete even/p0 watch\n");
-  assert_int_equal(w->script.request_count, 1);
-  assert_int_equal(w->server.lists, 0);
-  assert_int_equal(w->errors, 0);
-  assert_int_equal(status_of(w).lists, 1);
-  iw_assert_truth(w);
-  iw_finish(w);
+  assert_int_equal(iw_status(&w, "").events, 0);
+  assert_true(iw_status(&w, "").event_age_ms == UINT64_MAX);
+  mini_put(&w.server, 1);
+  mini_delete(&w.server, 0);
+  mini_serve(&w.server);
+  assert_int_equal(iw_status(&w, "").events, 2);
+  assert_int_equal(iw_status(&w, "").event_age_ms, 0);
+  assert_string_equal(w.rec.log, "add even/p0 101 initial\n"
+                                 "add odd/p1 102 initial\n"
+                                 "add even/p2 103 initial\n"
+                                 "synced 3\n"
+                                 "update odd/p1 102 -> 104\n"
+                                 "delete even/p0 watch\n");
+  assert_int_equal(w.script.request_count, 1);
+  assert_int_equal(w.server.lists, 0);
+  assert_int_equal(w.errors, 0);
+  assert_int_equal(iw_status(&w, "").lists, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 static void change_a_stream(iw_world *w) {
@@ -119,52 +104,46 @@ static void change_a_stream(iw_world *w) {
  * once, and nothing of what was changed or deleted on the way. */
 static void test_only_the_final_content(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 4);
-  iw_world *w = &s.w;
-  change_a_stream(w);
-  assert_string_equal(w->rec.log, "add even/p0 106 initial\n"
-                                  "add even/p4 114 initial\n"
-                                  "add even/p2 111 initial\n"
-                                  "add odd/p3 104 initial\n"
-                                  "synced 4\n");
-  assert_int_equal(w->script.request_count, 1);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_world(&w, 4);
+  change_a_stream(&w);
+  assert_string_equal(w.rec.log, "add even/p0 106 initial\n"
+                                 "add even/p4 114 initial\n"
+                                 "add even/p2 111 initial\n"
+                                 "add odd/p3 104 initial\n"
+                                 "synced 4\n");
+  assert_int_equal(w.script.request_count, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* The same once more: what is cached is not mentioned again, and what has gone
  * goes as with any list. */
 static void test_final_content_of_a_relist(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 4);
-  iw_world *w = &s.w;
-  mini_serve(&w->server);
-  mini_compact(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
-  script_advance(&w->script, 3000);
-  size_t before = strlen(w->rec.log);
-  change_a_stream(w);
-  assert_string_equal(w->rec.log + before, "update even/p0 101 -> 106\n"
-                                           "add even/p4 114\n"
-                                           "delete even/p2 recreated\n"
-                                           "add even/p2 111\n"
-                                           "delete odd/p1 relist\n"
-                                           "relisted  116 4\n");
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_world(&w, 4);
+  mini_serve(&w.server);
+  mini_compact(&w.server);
+  script_expire(&w.script, "sendInitialEvents");
+  script_advance(&w.script, 3000);
+  size_t before = strlen(w.rec.log);
+  change_a_stream(&w);
+  assert_string_equal(w.rec.log + before, "update even/p0 101 -> 106\n"
+                                          "add even/p4 114\n"
+                                          "delete even/p2 recreated\n"
+                                          "add even/p2 111\n"
+                                          "delete odd/p1 relist\n"
+                                          "relisted  116 4\n");
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* What follows the bookmark in the same piece waits until the list is in. */
 static void test_events_behind_the_bookmark(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 1);
-  iw_world *w = &s.w;
+  iw_world w;
+  open_world(&w, 1);
   static const char text[] =
       "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
       "\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n"
@@ -177,17 +156,17 @@ static void test_events_behind_the_bookmark(void **state) {
       "\"resourceVersion\":\"8\"}}}\n"
       "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"b\","
       "\"uid\":\"v\",\"resourceVersion\":\"9\"}}}\n";
-  assert_true(script_head(&w->script, "sendInitialEvents", 200));
+  assert_true(script_head(&w.script, "sendInitialEvents", 200));
   assert_true(
-      script_body(&w->script, "sendInitialEvents", text, sizeof text - 1));
-  assert_string_equal(w->rec.log, "add a 5 initial\n"
-                                  "synced 1\n"
-                                  "update a 5 -> 7\n"
-                                  "add b 9\n");
-  assert_string_equal(status_of(w).resource_version, "9");
-  assert_int_equal(status_of(w).bookmarks, 2);
-  assert_false(script_expect(&w->script, "sendInitialEvents")->is_paused);
-  iw_finish(w);
+      script_body(&w.script, "sendInitialEvents", text, sizeof text - 1));
+  assert_string_equal(w.rec.log, "add a 5 initial\n"
+                                 "synced 1\n"
+                                 "update a 5 -> 7\n"
+                                 "add b 9\n");
+  assert_string_equal(iw_status(&w, "").resource_version, "9");
+  assert_int_equal(iw_status(&w, "").bookmarks, 2);
+  assert_false(script_expect(&w.script, "sendInitialEvents")->is_paused);
+  iw_finish(&w);
 }
 
 /* The same, split at each byte: held or not, in this piece or the next. */
@@ -202,59 +181,57 @@ static void test_split_everywhere(void **state) {
       "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","
       "\"uid\":\"u\",\"resourceVersion\":\"7\"}}}\n";
   for (size_t split = 1; split < sizeof text - 1; split++) {
-    stream_world s;
-    open_world(&s, 1);
-    iw_world *w = &s.w;
-    script_head(&w->script, "sendInitialEvents", 200);
-    script_body(&w->script, "sendInitialEvents", text, split);
-    script_body(&w->script, "sendInitialEvents", text + split,
+    iw_world w;
+    open_world(&w, 1);
+    script_head(&w.script, "sendInitialEvents", 200);
+    script_body(&w.script, "sendInitialEvents", text, split);
+    script_body(&w.script, "sendInitialEvents", text + split,
                 sizeof text - 1 - split);
-    assert_string_equal(w->rec.log, "add a 5 initial\n"
-                                    "synced 1\n"
-                                    "delete a watch\n");
-    iw_finish(w);
+    assert_string_equal(w.rec.log, "add a 5 initial\n"
+                                   "synced 1\n"
+                                   "delete a watch\n");
+    iw_finish(&w);
   }
 }
 
 /* WL-01, WL-07: refused at once: a list, no error, and never asked again. */
 static void test_refused(void **state) {
   (void)state;
-  stream_world s;
-  init_world(&s, 0, 2);
-  iw_world *w = &s.w;
-  w->server.refuses_streams = true;
-  kin_informer_options options = iw_options(w);
-  assert_int_equal(iw_open(w, &options), 0);
-  mini_serve(&w->server);
-  assert_true(s.refused);
-  assert_true(kin_informer_has_synced(w->informer));
-  assert_int_equal(w->server.lists, 1);
-  assert_int_equal(w->errors, 0);
-  mini_put(&w->server, 0);
-  mini_serve(&w->server); /* a watch that says nothing would be verified */
-  mini_break_watches(&w->server);
-  mini_put(&w->server, 1);
-  mini_compact(&w->server);
-  mini_pass(&w->server, 60000);
-  assert_int_equal(w->server.lists, 2);
-  assert_int_equal(w->server.streams, 0);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  init_world(&w, 0, 2);
+  w.server.refuses_streams = true;
+  kin_informer_options options = iw_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_serve(&w.server);
+  assert_true(w.stream_refused);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_int_equal(w.server.lists, 1);
+  assert_int_equal(w.errors, 0);
+  mini_put(&w.server, 0);
+  mini_serve(&w.server); /* a watch that says nothing would be verified */
+  mini_break_watches(&w.server);
+  mini_put(&w.server, 1);
+  mini_compact(&w.server);
+  mini_pass(&w.server, 60000);
+  assert_int_equal(w.server.lists, 2);
+  assert_int_equal(w.server.streams, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* FG-05, LW-04: TestNewReflectorWithDisablementWatchList. */
 static void test_switched_off(void **state) {
   (void)state;
-  stream_world s;
-  init_world(&s, 0, 2);
-  kin_informer_options options = iw_options(&s.w);
+  iw_world w;
+  init_world(&w, 0, 2);
+  kin_informer_options options = iw_options(&w);
   options.no_watch_list = true;
-  assert_int_equal(iw_open(&s.w, &options), 0);
-  assert_target(&s.w, "limit=500&resourceVersion=0", true);
-  mini_serve(&s.w.server);
-  assert_int_equal(s.w.server.streams, 0);
-  iw_assert_truth(&s.w);
-  iw_finish(&s.w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  assert_target(&w, "limit=500&resourceVersion=0", true);
+  mini_serve(&w.server);
+  assert_int_equal(w.server.streams, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* client-go TestInitialEventsEndBookmarkTicker; WL-09: a server that says 200
@@ -262,124 +239,112 @@ static void test_switched_off(void **state) {
 static void test_no_progress(void **state) {
   (void)state;
   for (int objects = 0; objects < 3; objects += 2) {
-    stream_world s;
-    open_world(&s, objects);
-    iw_world *w = &s.w;
-    w->server.holds_bookmark = true;
-    mini_pass(&w->server, 9900);
-    assert_int_equal(w->server.lists, 0);
-    mini_pass(&w->server, 10200);
-    assert_int_equal(w->server.lists, 1);
-    assert_true(s.refused);
-    assert_true(kin_informer_has_synced(w->informer));
-    iw_assert_truth(w);
-    iw_finish(w);
+    iw_world w;
+    open_world(&w, objects);
+    w.server.holds_bookmark = true;
+    mini_pass(&w.server, 9900);
+    assert_int_equal(w.server.lists, 0);
+    mini_pass(&w.server, 10200);
+    assert_int_equal(w.server.lists, 1);
+    assert_true(w.stream_refused);
+    assert_true(kin_informer_has_synced(w.informer));
+    iw_assert_truth(&w);
+    iw_finish(&w);
   }
 }
 
 /* As long as new objects come, they are waited for. */
 static void test_slow_progress(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 2);
-  iw_world *w = &s.w;
-  w->server.holds_bookmark = true;
+  iw_world w;
+  open_world(&w, 2);
+  w.server.holds_bookmark = true;
   for (int i = 0; i < 5; i++) {
-    mini_pass(&w->server, 8000);
-    mini_put(&w->server, 2 + i);
+    mini_pass(&w.server, 8000);
+    mini_put(&w.server, 2 + i);
   }
-  assert_int_equal(w->server.lists, 0);
-  w->server.holds_bookmark = false;
-  mini_serve(&w->server);
-  assert_true(kin_informer_has_synced(w->informer));
-  iw_assert_truth(w);
-  iw_finish(w);
+  assert_int_equal(w.server.lists, 0);
+  w.server.holds_bookmark = false;
+  mini_serve(&w.server);
+  assert_true(kin_informer_has_synced(w.informer));
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* Nothing marks the end, and events go on for ever: it is a list soon, with no
  * more memory than the objects need, and no stream the next time. */
 static void test_no_end(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  w->server.holds_bookmark = true;
-  mini_pass(&w->server, 1000);
-  size_t bytes = atomic_load(&w->memory.live_bytes);
-  for (int i = 0; i < 60 && w->server.lists == 0; i++) {
-    mini_pass(&w->server, 300);
-    mini_put(&w->server, i % 3);
-    assert_true(w->server.lists > 0 ||
-                (status_of(w).staged == 3 &&
-                 atomic_load(&w->memory.live_bytes) < bytes + 4000));
+  iw_world w;
+  open_world(&w, 3);
+  w.server.holds_bookmark = true;
+  mini_pass(&w.server, 1000);
+  size_t bytes = atomic_load(&w.memory.live_bytes);
+  for (int i = 0; i < 60 && w.server.lists == 0; i++) {
+    mini_pass(&w.server, 300);
+    mini_put(&w.server, i % 3);
+    assert_true(w.server.lists > 0 ||
+                (iw_status(&w, "").staged == 3 &&
+                 atomic_load(&w.memory.live_bytes) < bytes + 4000));
   }
-  assert_int_equal(w->server.lists, 1);
-  assert_int_equal(w->server.streams, 1);
-  assert_true(kin_informer_has_synced(w->informer));
-  assert_false(s.refused); /* of others nothing is known */
-  mini_serve(&w->server);
-  iw_assert_truth(w);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "watch=true", gone, sizeof gone - 1);
-  mini_put(&w->server, 1);
-  mini_pass(&w->server, 10000);
-  assert_true(w->server.lists >= 2);
-  assert_int_equal(w->server.streams, 1);
-  iw_assert_truth(w);
-  iw_finish(w);
+  assert_int_equal(w.server.lists, 1);
+  assert_int_equal(w.server.streams, 1);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_false(w.stream_refused); /* of others nothing is known */
+  mini_serve(&w.server);
+  iw_assert_truth(&w);
+  script_expire(&w.script, "watch=true");
+  mini_put(&w.server, 1);
+  mini_pass(&w.server, 10000);
+  assert_true(w.server.lists >= 2);
+  assert_int_equal(w.server.streams, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* Its head never comes: it is a list the next time, and from then on. */
 static void test_no_head(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  script_advance(&w->script, 30000);
-  script_break(&w->script, "sendInitialEvents", KIN_ETIMEDOUT,
+  iw_world w;
+  open_world(&w, 3);
+  script_advance(&w.script, 30000);
+  script_break(&w.script, "sendInitialEvents", KIN_ETIMEDOUT,
                KIN_CLASS_PROTOCOL);
-  assert_int_equal(w->errors, 1);
-  mini_pass(&w->server, 1700);
-  assert_int_equal(w->server.lists, 1);
-  assert_int_equal(w->server.streams, 0);
-  assert_true(kin_informer_has_synced(w->informer));
-  iw_assert_truth(w);
-  iw_finish(w);
+  assert_int_equal(w.errors, 1);
+  mini_pass(&w.server, 1700);
+  assert_int_equal(w.server.lists, 1);
+  assert_int_equal(w.server.streams, 0);
+  assert_true(kin_informer_has_synced(w.informer));
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* A byte is progress: an object may be large, and a line slow. */
 static void test_large_object(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 0);
-  iw_world *w = &s.w;
+  iw_world w;
+  open_world(&w, 0);
   static const char text[] =
       "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","
       "\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n";
-  assert_true(script_head(&w->script, "sendInitialEvents", 200));
+  assert_true(script_head(&w.script, "sendInitialEvents", 200));
   for (size_t at = 0; at < 8; at++) {
-    script_body(&w->script, "sendInitialEvents", text + at, 1);
-    script_advance(&w->script, 9000);
+    script_body(&w.script, "sendInitialEvents", text + at, 1);
+    script_advance(&w.script, 9000);
   }
-  assert_false(s.refused);
-  script_body(&w->script, "sendInitialEvents", text + 8, sizeof text - 9);
-  assert_int_equal(status_of(w).staged, 1);
-  iw_finish(w);
+  assert_false(w.stream_refused);
+  script_body(&w.script, "sendInitialEvents", text + 8, sizeof text - 9);
+  assert_int_equal(iw_status(&w, "").staged, 1);
+  iw_finish(&w);
 }
 
 /* Up to a stream at version 103 that has not been answered. */
-static void open_relisting_world(stream_world *s) {
-  open_world(s, 2);
-  iw_world *w = &s->w;
+static void open_relisting_world(iw_world *w) {
+  open_world(w, 2);
   mini_serve(&w->server);
   mini_put(&w->server, 4);
   mini_serve(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
+  script_expire(&w->script, "sendInitialEvents");
   script_advance(&w->script, 3000);
   assert_target(w, "resourceVersion=103&", true);
   script_head(&w->script, "sendInitialEvents", 200);
@@ -401,141 +366,132 @@ static void send_old_list(iw_world *w) {
  * the same piece is taken for news. */
 static void test_list_goes_back(void **state) {
   (void)state;
-  stream_world s;
-  open_relisting_world(&s);
-  iw_world *w = &s.w;
-  int calls = (int)w->rec.calls;
-  send_old_list(w);
-  assert_int_equal(w->rec.calls, calls);
-  assert_string_equal(status_of(w).resource_version, "103");
-  assert_target(w, "sendInitialEvents", false);
-  assert_int_equal(script_open_requests(&w->script), 1);
-  mini_serve(&w->server);
-  assert_int_equal(w->server.lists, 1);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_relisting_world(&w);
+  int calls = (int)w.rec.calls;
+  send_old_list(&w);
+  assert_int_equal(w.rec.calls, calls);
+  assert_string_equal(iw_status(&w, "").resource_version, "103");
+  assert_target(&w, "sendInitialEvents", false);
+  assert_int_equal(script_open_requests(&w.script), 1);
+  mini_serve(&w.server);
+  assert_int_equal(w.server.lists, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* The same, when the list's request and decoder get no memory. */
+static bool list_goes_back_without_memory(size_t n) {
+  iw_world w;
+  open_relisting_world(&w);
+  atomic_store(&w.memory.calls, 0);
+  w.memory.fail_at = n;
+  send_old_list(&w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  w.memory.fail_at = 0;
+  mini_pass(&w.server, 60000);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+  return has_failed;
+}
+
 static void test_list_goes_back_without_memory(void **state) {
   (void)state;
-  bool has_failed = true;
-  size_t n = 1;
-  for (; has_failed; n++) {
-    stream_world s;
-    open_relisting_world(&s);
-    iw_world *w = &s.w;
-    atomic_store(&w->memory.calls, 0);
-    w->memory.fail_at = n;
-    send_old_list(w);
-    has_failed = fail_alloc_has_failed(&w->memory);
-    w->memory.fail_at = 0;
-    mini_pass(&w->server, 60000);
-    iw_assert_truth(w);
-    iw_finish(w);
-  }
-  assert_true(n > 2);
+  fail_alloc_sweep(list_goes_back_without_memory, 1);
 }
 
 /* WL-06: what came is not used; the second time it is a list. */
 static void test_ends_early(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  w->server.holds_bookmark = true;
-  mini_serve(&w->server);
-  script_advance(&w->script, 1500);
-  mini_end_watches(&w->server);
-  assert_int_equal(w->rec.calls, 0);
-  assert_target(w, "sendInitialEvents", true);
-  mini_serve(&w->server);
-  assert_int_equal(w->server.streams, 2);
-  mini_end_watches(&w->server);
-  mini_serve(&w->server);
-  assert_int_equal(w->server.lists, 1);
-  assert_false(s.refused);
-  assert_int_equal(w->errors, 0);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_world(&w, 3);
+  w.server.holds_bookmark = true;
+  mini_serve(&w.server);
+  script_advance(&w.script, 1500);
+  mini_end_watches(&w.server);
+  assert_int_equal(w.rec.calls, 0);
+  assert_target(&w, "sendInitialEvents", true);
+  mini_serve(&w.server);
+  assert_int_equal(w.server.streams, 2);
+  mini_end_watches(&w.server);
+  mini_serve(&w.server);
+  assert_int_equal(w.server.lists, 1);
+  assert_false(w.stream_refused);
+  assert_int_equal(w.errors, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* WL-07: a broken stream is an error, and begins again after a backoff. */
 static void test_breaks(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  w->server.holds_bookmark = true;
-  mini_serve(&w->server);
-  mini_break_watches(&w->server);
-  script_run(&w->script);
-  assert_int_equal(w->errors, 1);
-  assert_int_equal(w->last_class, KIN_CLASS_CONNECT);
-  w->server.holds_bookmark = false;
-  mini_pass(&w->server, 3000);
-  assert_int_equal(w->server.streams, 2);
-  assert_int_equal(w->server.lists, 0);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_world(&w, 3);
+  w.server.holds_bookmark = true;
+  mini_serve(&w.server);
+  mini_break_watches(&w.server);
+  script_run(&w.script);
+  assert_int_equal(w.errors, 1);
+  assert_int_equal(w.last_class, KIN_CLASS_CONNECT);
+  w.server.holds_bookmark = false;
+  mini_pass(&w.server, 3000);
+  assert_int_equal(w.server.streams, 2);
+  assert_int_equal(w.server.lists, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* WL-07, RF-15: a stream at a version that the server does not have is asked
  * for at once without one. */
 static void test_version_is_too_large(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  mini_serve(&w->server);
-  mini_put(&w->server, 4);
-  mini_serve(&w->server);
-  mini_compact(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
-  script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
-  script_advance(&w->script, 3000);
-  assert_target(w, "resourceVersion=104&", true);
-  assert_target(w, "sendInitialEvents=true", true);
-  unsigned count = w->script.request_count;
-  script_respond(&w->script, "sendInitialEvents", 504,
+  iw_world w;
+  open_world(&w, 3);
+  mini_serve(&w.server);
+  mini_put(&w.server, 4);
+  mini_serve(&w.server);
+  mini_compact(&w.server);
+  script_expire(&w.script, "sendInitialEvents");
+  script_advance(&w.script, 3000);
+  assert_target(&w, "resourceVersion=104&", true);
+  assert_target(&w, "sendInitialEvents=true", true);
+  unsigned count = w.script.request_count;
+  script_respond(&w.script, "sendInitialEvents", 504,
                  "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":"
                  "\"Timeout\",\"message\":\"Too large resource version\","
                  "\"details\":{\"causes\":[{\"reason\":"
                  "\"ResourceVersionTooLarge\"}]},\"code\":504}");
-  assert_int_equal(w->script.request_count, count + 1);
-  assert_target(w, "resourceVersion=", false);
-  assert_int_equal(w->errors, 2);
-  mini_serve(&w->server);
-  assert_int_equal(w->server.lists, 0);
-  iw_assert_truth(w);
-  iw_finish(w);
+  assert_int_equal(w.script.request_count, count + 1);
+  assert_target(&w, "resourceVersion=", false);
+  assert_int_equal(w.errors, 2);
+  mini_serve(&w.server);
+  assert_int_equal(w.server.lists, 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* RF-14, SI-21: a lost position is found again by a stream at the last version,
  * and only what changed is told. */
 static void test_relist(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 5);
-  iw_world *w = &s.w;
-  mini_serve(&w->server);
-  mini_put(&w->server, 4);
-  mini_serve(&w->server); /* a watch that says nothing would be verified */
-  mini_break_watches(&w->server);
-  mini_put(&w->server, 1);
-  mini_delete(&w->server, 2);
-  mini_recreate(&w->server, 3);
-  mini_compact(&w->server);
-  mini_pass(&w->server, 60000);
-  assert_int_equal(w->server.streams, 2);
-  assert_int_equal(w->server.lists, 0);
-  assert_int_equal(w->rec.relisted, 1);
-  assert_int_equal(w->rec.updates, 2);
-  assert_int_equal(status_of(w).relists, 1);
-  iw_assert_truth(w);
-  iw_finish(w);
+  iw_world w;
+  open_world(&w, 5);
+  mini_serve(&w.server);
+  mini_put(&w.server, 4);
+  mini_serve(&w.server); /* a watch that says nothing would be verified */
+  mini_break_watches(&w.server);
+  mini_put(&w.server, 1);
+  mini_delete(&w.server, 2);
+  mini_recreate(&w.server, 3);
+  mini_compact(&w.server);
+  mini_pass(&w.server, 60000);
+  assert_int_equal(w.server.streams, 2);
+  assert_int_equal(w.server.lists, 0);
+  assert_int_equal(w.rec.relisted, 1);
+  assert_int_equal(w.rec.updates, 2);
+  assert_int_equal(iw_status(&w, "").relists, 1);
+  iw_assert_truth(&w);
+  iw_finish(&w);
 }
 
 /* RF-14, WL-08: a stream that is not newer than the position that was lost is
@@ -543,63 +499,57 @@ static void test_relist(void **state) {
  * byte; each time. */
 static void test_stream_brings_nothing(void **state) {
   (void)state;
-  stream_world s;
-  open_world(&s, 3);
-  iw_world *w = &s.w;
-  mini_serve(&w->server);
-  static const char gone[] =
-      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
-      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  iw_world w;
+  open_world(&w, 3);
+  mini_serve(&w.server);
   for (int round = 1; round <= 2; round++) {
-    script_body(&w->script, "sendInitialEvents", gone, sizeof gone - 1);
-    script_advance(&w->script, 20000);
-    mini_serve(&w->server);
-    assert_int_equal(w->state, KIN_STATE_LIVE);
-    assert_int_equal(w->server.streams, 1 + 2 * round);
-    assert_int_equal(w->server.lists, 0);
-    assert_int_equal(w->rec.relisted, round);
-    mini_put(&w->server, 3 + round);
-    mini_serve(&w->server);
-    iw_assert_truth(w);
+    script_expire(&w.script, "sendInitialEvents");
+    script_advance(&w.script, 20000);
+    mini_serve(&w.server);
+    assert_int_equal(w.state, KIN_STATE_LIVE);
+    assert_int_equal(w.server.streams, 1 + 2 * round);
+    assert_int_equal(w.server.lists, 0);
+    assert_int_equal(w.rec.relisted, round);
+    mini_put(&w.server, 3 + round);
+    mini_serve(&w.server);
+    iw_assert_truth(&w);
   }
-  iw_finish(w);
+  iw_finish(&w);
 }
 
 /* WL-11: closing at any point leaves nothing; iw_finish checks. */
 static void test_closed_anywhere(void **state) {
   (void)state;
   for (int steps = 0; steps < 12; steps++) {
-    stream_world s;
-    open_world(&s, 4);
-    iw_world *w = &s.w;
-    w->server.holds_bookmark = steps % 2 == 0;
+    iw_world w;
+    open_world(&w, 4);
+    w.server.holds_bookmark = steps % 2 == 0;
     if (steps > 1) {
-      mini_serve(&w->server);
+      mini_serve(&w.server);
     }
     if (steps > 3) {
-      mini_put(&w->server, 1);
-      mini_serve(&w->server);
+      mini_put(&w.server, 1);
+      mini_serve(&w.server);
     }
     if (steps > 5) {
-      mini_break_watches(&w->server);
+      mini_break_watches(&w.server);
     }
     if (steps > 7) {
-      mini_pass(&w->server, 1000);
+      mini_pass(&w.server, 1000);
     }
     if (steps > 9) {
-      w->server.refuses_streams = true;
-      mini_compact(&w->server);
-      mini_pass(&w->server, 3000);
+      w.server.refuses_streams = true;
+      mini_compact(&w.server);
+      mini_pass(&w.server, 3000);
     }
-    iw_close(w);
-    iw_finish(w);
+    iw_close(&w);
+    iw_finish(&w);
   }
 }
 
 /* As told to on_error, or more: of two at once the later one is told. */
 static void assert_errors_are_counted(const iw_world *w) {
-  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
-  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
+  kin_informer_metrics metrics = iw_metrics(w);
   uint64_t failures = 0;
   for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
     failures += metrics.failures[i];
@@ -610,38 +560,33 @@ static void assert_errors_are_counted(const iw_world *w) {
 /* Runs a whole story in which allocation n fails; returns whether it came to
  * that. Whatever fails, it ends with the truth. */
 static bool story_without_memory(size_t n) {
-  stream_world s;
-  init_world(&s, n, 4);
-  iw_world *w = &s.w;
-  kin_informer_options options = iw_options(w);
-  if (iw_open(w, &options) == 0) {
-    w->server.holds_bookmark = true;
-    mini_serve(&w->server);
-    mini_put(&w->server, 1);
-    mini_delete(&w->server, 2);
-    mini_serve(&w->server);
-    w->server.holds_bookmark = false;
-    mini_pass(&w->server, 5000);
-    mini_put(&w->server, 6);
-    mini_compact(&w->server);
-    mini_break_watches(&w->server);
-    mini_pass(&w->server, 90000);
-    assert_true(kin_informer_has_synced(w->informer));
-    iw_assert_truth(w);
-    assert_errors_are_counted(w);
+  iw_world w;
+  init_world(&w, n, 4);
+  kin_informer_options options = iw_options(&w);
+  if (iw_open(&w, &options) == 0) {
+    w.server.holds_bookmark = true;
+    mini_serve(&w.server);
+    mini_put(&w.server, 1);
+    mini_delete(&w.server, 2);
+    mini_serve(&w.server);
+    w.server.holds_bookmark = false;
+    mini_pass(&w.server, 5000);
+    mini_put(&w.server, 6);
+    mini_compact(&w.server);
+    mini_break_watches(&w.server);
+    mini_pass(&w.server, 90000);
+    assert_true(kin_informer_has_synced(w.informer));
+    iw_assert_truth(&w);
+    assert_errors_are_counted(&w);
   }
-  bool has_failed = fail_alloc_has_failed(&w->memory);
-  iw_finish(w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  iw_finish(&w);
   return has_failed;
 }
 
 static void test_each_allocation_fails(void **state) {
   (void)state;
-  size_t n = 1;
-  while (story_without_memory(n)) {
-    n++;
-  }
-  assert_true(n > 20);
+  fail_alloc_sweep(story_without_memory, 20);
 }
 
 int main(void) {

@@ -257,8 +257,7 @@ static void test_informer_watcher_resource(void **state) {
   w.resource.data = &states;
   w.resource.transform = drop_all;
   w.resource.transform_data = &transforms;
-  mini_put(&w.vh.server, 0);
-  mini_put(&w.vh.server, 1);
+  mini_put_first(&w.vh.server, 2);
   assert_int_equal(try_open(&w), 0);
   memset(plural, 'x', sizeof plural - 1);
   memset(namespace_, 'x', sizeof namespace_ - 1);

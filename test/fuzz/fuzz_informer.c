@@ -397,8 +397,7 @@ static void give_memory_back(world *w) {
 static void check_others(world *w) {
   mini_server_init(&w->healthy, &w->script);
   w->healthy.serves = "/nodes";
-  mini_put(&w->healthy, 0);
-  mini_put(&w->healthy, 1);
+  mini_put_first(&w->healthy, 2);
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "nodes";
   FUZZ_CHECK(kin__informer_open(&w->other, &w->script.env, &options) == 0);
@@ -481,9 +480,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   mini_server_init(&w.server, &w.script);
   w.server.serves = "/pods";
   uint8_t ending = fuzz_byte(&w.in);
-  for (int i = 0; i < 5; i++) {
-    mini_put(&w.server, i);
-  }
+  mini_put_first(&w.server, 5);
   open_informer(&w);
   for (int i = 0; i < MAX_STEPS && w.in.left > 0; i++) {
     step(&w);

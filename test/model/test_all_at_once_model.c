@@ -165,68 +165,59 @@ static void on_state(kin_informer *informer, const char *namespace_,
   on_told(KIN__CONTAINER_OF(data, simulation, m.w));
 }
 
+enum { BE_ABSENT = MODEL_MOVES, BEGIN_WAIT, BOOKMARK_AND_END };
+
+static const int moves[] = {MODEL_BREAK_WATCHES,
+                            MODEL_END_WATCHES,
+                            MODEL_COMPACT,
+                            BE_ABSENT,
+                            MODEL_CHANGE_LISTENER,
+                            MODEL_CHANGE_LISTENER,
+                            MODEL_LOSE_MEMORY,
+                            MODEL_LIMIT,
+                            MODEL_LIMIT,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_ACT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            BEGIN_WAIT,
+                            BEGIN_WAIT,
+                            BEGIN_WAIT,
+                            BEGIN_WAIT,
+                            MODEL_BOOKMARK,
+                            MODEL_BOOKMARK,
+                            BOOKMARK_AND_END,
+                            MODEL_CHANGE_OBJECT};
+
 static void step(simulation *s) {
   mini_server *server = &s->m.w.server;
   if (s->m.is_closed) {
     mini_pass(server, 50);
     return;
   }
-  switch (model_below(&s->m, 26)) {
-  case 18:
-  case 19:
-  case 20:
-  case 21:
-    begin_wait(s);
-    break;
-  case 22:
-  case 23:
-    mini_bookmark(server);
-    break;
-  case 24:
-    mini_bookmark(server);
-    mini_end_watches(server);
-    break;
-  case 0:
-    mini_break_watches(server);
-    break;
-  case 1:
-    mini_end_watches(server);
-    break;
-  case 2:
-    mini_compact(server);
-    break;
-  case 3:
+  int move = moves[model_below(&s->m, sizeof moves / sizeof moves[0])];
+  switch (move) {
+  case BE_ABSENT:
     server->is_absent = model_below(&s->m, 3) == 0;
     s->was_absent |= server->is_absent;
     break;
-  case 4:
-  case 5:
-    model_change_listener(&s->m);
+  case BEGIN_WAIT:
+    begin_wait(s);
     break;
-  case 6:
-    if (model_below(&s->m, 4) == 0) {
-      model_run_out_of_memory(&s->m);
-    }
-    break;
-  case 7:
-  case 8:
-    server->honours_limit = model_below(&s->m, 2) == 0;
-    break;
-  case 9:
-  case 10:
-  case 11:
-    model_change_namespaces(&s->m);
-    break;
-  case 12:
-    s->m.act_in = 1 + (unsigned)model_below(&s->m, 40);
+  case BOOKMARK_AND_END:
+    mini_bookmark(server);
+    mini_end_watches(server);
     break;
   default:
-    model_change_object(&s->m);
+    model_make(&s->m, (model_move)move);
     break;
   }
-  if (model_below(&s->m, 2) == 0) {
-    mini_pass(server, model_below(&s->m, 1500));
-  }
+  model_rest(&s->m);
 }
 
 /* So that all waits have been reached. */
@@ -235,8 +226,7 @@ static void mini_change_all(simulation *s) {
     mini_put(&s->m.w.server, i % 2);
   }
   if (s->m.w.server.version % REFUSED < 2) {
-    mini_put(&s->m.w.server, 0);
-    mini_put(&s->m.w.server, 1);
+    mini_put_first(&s->m.w.server, 2);
   }
 }
 

@@ -78,49 +78,30 @@ static void break_a_request(simulation *s) {
   }
 }
 
+enum { MISBEHAVE = MODEL_MOVES, BREAK_A_REQUEST };
+
+static const int moves[] = {
+    MODEL_BREAK_WATCHES,   MODEL_END_WATCHES,   MODEL_COMPACT,
+    MODEL_BOOKMARK,        MISBEHAVE,           BREAK_A_REQUEST,
+    MODEL_CHANGE_LISTENER, MODEL_LOSE_MEMORY,   MODEL_SPLIT,
+    MODEL_LIMIT,           MODEL_CHANGE_OBJECT, MODEL_CHANGE_OBJECT,
+    MODEL_CHANGE_OBJECT,   MODEL_CHANGE_OBJECT, MODEL_CHANGE_OBJECT,
+    MODEL_CHANGE_OBJECT};
+
 static void step(simulation *s) {
-  mini_server *server = &s->w.server;
-  switch (model_below(s, 16)) {
-  case 0:
-    mini_break_watches(server);
-    break;
-  case 1:
-    mini_end_watches(server);
-    break;
-  case 2:
-    mini_compact(server);
-    break;
-  case 3:
-    mini_bookmark(server);
-    break;
-  case 4:
+  int move = moves[model_below(s, sizeof moves / sizeof moves[0])];
+  switch (move) {
+  case MISBEHAVE:
     misbehave(s);
     break;
-  case 5:
+  case BREAK_A_REQUEST:
     break_a_request(s);
     break;
-  case 6:
-    model_change_listener(s);
-    break;
-  case 7:
-    if (model_below(s, 4) == 0) {
-      model_run_out_of_memory(s);
-    }
-    break;
-  case 8:
-    s->w.script.split =
-        model_below(s, 3) == 0 ? 1 + (size_t)model_below(s, 90) : 0;
-    break;
-  case 9:
-    server->honours_limit = model_below(s, 2) == 0;
-    break;
   default:
-    model_change_object(s);
+    model_make(s, (model_move)move);
     break;
   }
-  if (model_below(s, 2) == 0) {
-    mini_pass(server, model_below(s, 1500));
-  }
+  model_rest(s);
 }
 
 /* Whoever waits may go on, and time enough passes for every backoff. A backoff

@@ -67,54 +67,41 @@ static void break_a_request(simulation *s) {
   }
 }
 
+enum { BE_ABSENT = MODEL_MOVES, BREAK_A_REQUEST };
+
+static const int moves[] = {MODEL_BREAK_WATCHES,
+                            MODEL_END_WATCHES,
+                            MODEL_COMPACT,
+                            BE_ABSENT,
+                            BREAK_A_REQUEST,
+                            MODEL_CHANGE_LISTENER,
+                            MODEL_LOSE_MEMORY,
+                            MODEL_SPLIT,
+                            MODEL_LIMIT,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_CHANGE_NAMESPACES,
+                            MODEL_ACT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT,
+                            MODEL_CHANGE_OBJECT};
+
 static void step(simulation *s) {
-  mini_server *server = &s->m.w.server;
-  switch (model_below(&s->m, 18)) {
-  case 0:
-    mini_break_watches(server);
+  int move = moves[model_below(&s->m, sizeof moves / sizeof moves[0])];
+  switch (move) {
+  case BE_ABSENT:
+    s->m.w.server.is_absent = model_below(&s->m, 3) == 0;
     break;
-  case 1:
-    mini_end_watches(server);
-    break;
-  case 2:
-    mini_compact(server);
-    break;
-  case 3:
-    server->is_absent = model_below(&s->m, 3) == 0;
-    break;
-  case 4:
+  case BREAK_A_REQUEST:
     break_a_request(s);
     break;
-  case 5:
-    model_change_listener(&s->m);
-    break;
-  case 6:
-    if (model_below(&s->m, 4) == 0) {
-      model_run_out_of_memory(&s->m);
-    }
-    break;
-  case 7:
-    s->m.w.script.split =
-        model_below(&s->m, 3) == 0 ? 1 + (size_t)model_below(&s->m, 90) : 0;
-    break;
-  case 8:
-    server->honours_limit = model_below(&s->m, 2) == 0;
-    break;
-  case 9:
-  case 10:
-  case 11:
-    model_change_namespaces(&s->m);
-    break;
-  case 12:
-    s->m.act_in = 1 + (unsigned)model_below(&s->m, 40);
-    break;
   default:
-    model_change_object(&s->m);
+    model_make(&s->m, (model_move)move);
     break;
   }
-  if (model_below(&s->m, 2) == 0) {
-    mini_pass(server, model_below(&s->m, 1500));
-  }
+  model_rest(&s->m);
 }
 
 static void open_world(simulation *s, uint64_t seed) {

@@ -121,3 +121,13 @@ void answer_world_close(answer_world *w) {
   assert_int_equal(uv_loop_close(&w->loop), 0);
   assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
 }
+
+void answer_world_expect_event(const loop_reply replies[2], bool accept_gzip) {
+  answer_world w;
+  assert_int_equal(answer_world_open(&w, replies, 2, accept_gzip, 0, 0), 0);
+  ANSWER_UNTIL(&w, w.deletes > 0 || w.errors > 0);
+  assert_string_equal(w.message, "");
+  assert_int_equal(w.adds, 2);
+  assert_int_equal(w.synced, 1);
+  answer_world_close(&w);
+}

@@ -50,6 +50,10 @@ int answer_world_open(answer_world *w, const loop_reply *replies, size_t count,
 /* Closes what is open, and checks that nothing is left. */
 void answer_world_close(answer_world *w);
 
+/* Opens a world with answers to a list and a watch, which bring ANSWER_LIST and
+ * ANSWER_EVENT, and closes it. */
+void answer_world_expect_event(const loop_reply replies[2], bool accept_gzip);
+
 #define ANSWER_UNTIL(w, condition)                                             \
   while (!(condition)) {                                                       \
     uv_run(&(w)->loop, UV_RUN_ONCE);                                           \

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/fail_alloc.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #define LIVE UINT64_C(0x6b696e616c697665)
 #define DEAD UINT64_C(0x6b696e6465616421)
@@ -120,4 +124,15 @@ void fail_alloc_init(fail_alloc *fail, size_t fail_at) {
 
 bool fail_alloc_has_failed(const fail_alloc *fail) {
   return atomic_load(&fail->failures) > 0;
+}
+
+void fail_alloc_sweep(bool (*scenario)(size_t fail_at), size_t least) {
+  size_t n = 1;
+  while (scenario(n)) {
+    n++;
+  }
+  print_message("%zu allocations\n", n - 1);
+  if (n <= least) {
+    fail_msg("only %zu allocations", n - 1);
+  }
 }

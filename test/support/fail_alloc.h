@@ -14,17 +14,7 @@
  * stale pointer is found by the sanitizer. Counters are atomic: blocks may be
  * freed on any thread.
  *
- * The sweep over all allocations of a scenario:
- *
- *   for (size_t n = 1;; n++) {
- *     fail_alloc memory;
- *     fail_alloc_init(&memory, n);
- *     run the scenario with &memory.allocator; it may fail, cleanly
- *     assert_int_equal(atomic_load(&memory.live_blocks), 0);
- *     if (!fail_alloc_has_failed(&memory)) {
- *       break; // the scenario needs fewer than n allocations
- *     }
- *   }
+ * fail_alloc_sweep runs a scenario once for each of its allocations.
  */
 typedef struct fail_alloc {
   kin_allocator allocator; /* hand out &fail.allocator */
@@ -47,5 +37,11 @@ void fail_alloc_init(fail_alloc *fail, size_t fail_at);
 /* Whether a call has failed; false after a scenario means that it made fewer
  * than fail_at calls. */
 bool fail_alloc_has_failed(const fail_alloc *fail);
+
+/* Runs the scenario with allocation 1 failing, then 2, and so on, until it has
+ * fewer. The scenario gives `fail_at` to fail_alloc_init; it may fail, cleanly;
+ * it checks that no block is left, and returns fail_alloc_has_failed. Fails the
+ * test if the scenario has fewer than `least` allocations. */
+void fail_alloc_sweep(bool (*scenario)(size_t fail_at), size_t least);
 
 #endif /* KIN_TEST_FAIL_ALLOC_H */

@@ -63,12 +63,24 @@ kin_informer_options iw_options(iw_world *w) {
   return options;
 }
 
+void iw_open_only(iw_world *w, const kin_informer_options *options) {
+  assert_int_equal(kin__informer_open(&w->informer, &w->script.env, options),
+                   0);
+}
+
 int iw_open(iw_world *w, const kin_informer_options *options) {
   int err = kin__informer_open(&w->informer, &w->script.env, options);
   if (err == 0) {
     err = recorder_listen(&w->rec, w->informer);
   }
   return err == 0 ? kin_informer_start(w->informer) : err;
+}
+
+void iw_open_objects(iw_world *w, int objects) {
+  iw_init(w, 0);
+  mini_put_first(&w->server, objects);
+  kin_informer_options options = iw_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
 }
 
 void iw_close(iw_world *w) {
@@ -84,6 +96,19 @@ void iw_finish(iw_world *w) {
   iw_close(w);
   script_env_finish(&w->script);
   assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
+}
+
+kin_status iw_status(const iw_world *w, const char *namespace_) {
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_informer_get_status(w->informer, namespace_, &status),
+                   0);
+  return status;
+}
+
+kin_informer_metrics iw_metrics(const iw_world *w) {
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(w->informer, &metrics), 0);
+  return metrics;
 }
 
 void iw_stream_again(iw_world *w) {
@@ -107,9 +132,7 @@ kin_informer_options iw_even_and_odd(iw_world *w) {
 
 void iw_open_even_and_odd(iw_world *w, int objects) {
   iw_init(w, 0);
-  for (int i = 0; i < objects; i++) {
-    mini_put(&w->server, i);
-  }
+  mini_put_first(&w->server, objects);
   kin_informer_options options = iw_even_and_odd(w);
   assert_int_equal(iw_open(w, &options), 0);
 }

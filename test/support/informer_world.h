@@ -2,6 +2,8 @@
 #ifndef KIN_TEST_INFORMER_WORLD_H
 #define KIN_TEST_INFORMER_WORLD_H
 
+#include <kin/metrics.h>
+
 #include "informer/informer.h"
 #include "support/fail_alloc.h"
 #include "support/mini_server.h"
@@ -14,6 +16,7 @@ typedef struct iw_world {
   fail_alloc memory;
   script_env script;
   mini_server server;
+  bool stream_refused; /* for env.stream_refused; NULL unless a test sets it */
   kin_informer *informer;
   recorder rec;
   int errors;
@@ -43,8 +46,16 @@ void iw_on_state(kin_informer *informer, const char *namespace_, kin_state from,
                  kin_state to, void *data);
 void iw_on_closed(void *data);
 
+/* Opens, and neither listens nor starts. */
+void iw_open_only(iw_world *w, const kin_informer_options *options);
 /* Opens, listens, starts. */
 int iw_open(iw_world *w, const kin_informer_options *options);
+/* iw_init, so many objects on the server, and iw_open with iw_options. */
+void iw_open_objects(iw_world *w, int objects);
+
+/* Of a scope; "" or NULL: the one of all namespaces. */
+kin_status iw_status(const iw_world *w, const char *namespace_);
+kin_informer_metrics iw_metrics(const iw_world *w);
 
 /* Lists come as watches again, whatever the server has been found to do to
  * such. The informer has one scope. */

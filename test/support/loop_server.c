@@ -10,10 +10,10 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/server_socket.h"
 #include "support/sockets.h"
 
 /* One accepted connection. */
@@ -22,8 +22,7 @@ typedef struct loop_peer {
   struct loop_peer *next;
   uv_poll_t poll;
   int fd;
-  char tail[4];            /* the last bytes of the request in hand */
-  size_t seen;             /* bytes of it */
+  request_reader request;
   const loop_reply *reply; /* being sent, or NULL */
   size_t sent;
 } loop_peer;
@@ -52,9 +51,7 @@ static void close_peer(loop_peer *peer, loop_then then) {
   server->open--;
   peer->server = NULL;
   if (then == LOOP_RESET) {
-    struct linger linger = {.l_onoff = 1, .l_linger = 0};
-    CHECK(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) ==
-          0);
+    server_will_reset(peer->fd);
   }
   uv_close((uv_handle_t *)&peer->poll, on_peer_closed);
   close(peer->fd);
@@ -121,16 +118,8 @@ static void start_reply(loop_peer *peer) {
 static void take_request_bytes(loop_peer *peer, const char *bytes, size_t n) {
   loop_server *server = peer->server;
   for (size_t i = 0; i < n; i++) {
-    if (peer->seen < sizeof server->last_request - 1) {
-      server->last_request[peer->seen] = bytes[i];
-      server->last_request[peer->seen + 1] = '\0';
-    }
-    peer->seen++;
-    memmove(peer->tail, peer->tail + 1, 3);
-    peer->tail[3] = bytes[i];
-    if (memcmp(peer->tail, "\r\n\r\n", 4) == 0) {
-      peer->seen = 0;
-      memset(peer->tail, 0, sizeof peer->tail);
+    if (request_reader_take(&peer->request, bytes[i], server->last_request,
+                            sizeof server->last_request)) {
       start_reply(peer);
     }
   }
@@ -160,12 +149,10 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
   loop_server *server =
       (loop_server *)(void *)((char *)poll - offsetof(loop_server, poll));
   CHECK(status == 0);
-  int fd = test_socket_accept(server->fd);
+  int fd = server_accept(server->fd);
   if (fd < 0) {
     return; /* it has gone again */
   }
-  int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   loop_peer *peer = calloc(1, sizeof *peer);
   CHECK(peer != NULL && uv_poll_init(server->loop, &peer->poll, fd) == 0);
   peer->server = server;
@@ -185,24 +172,11 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
   poll_peer(peer);
 }
 
-static int listen_on(int *port, int backlog) {
-  int fd = test_socket_open();
-  struct sockaddr_in address = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
-  CHECK(fd >= 0);
-  CHECK(bind(fd, (struct sockaddr *)&address, size) == 0);
-  CHECK(backlog < 0 || listen(fd, backlog) == 0);
-  CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
-  *port = ntohs(address.sin_port);
-  return fd;
-}
-
 void loop_server_open(loop_server *server, uv_loop_t *loop,
                       const loop_reply *replies, size_t reply_count) {
   *server = (loop_server){
       .loop = loop, .replies = replies, .reply_count = reply_count};
-  server->fd = listen_on(&server->port, 64);
+  server->fd = server_listen(&server->port, 64);
   snprintf(server->url, sizeof server->url, "http://127.0.0.1:%d",
            server->port);
   CHECK(uv_poll_init(loop, &server->poll, server->fd) == 0);
@@ -234,12 +208,12 @@ void loop_server_push_bytes(loop_server *server, const char *bytes,
 
 int loop_unused_port(void) {
   int port;
-  close(listen_on(&port, -1));
+  close(server_listen(&port, -1));
   return port;
 }
 
 void loop_black_hole_open(loop_black_hole *hole) {
-  hole->listener = listen_on(&hole->port, 0);
+  hole->listener = server_listen(&hole->port, 0);
   struct sockaddr_in address = {.sin_family = AF_INET,
                                 .sin_port = htons((uint16_t)hole->port),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -40,6 +40,12 @@ void mini_put(mini_server *server, int object) {
   record(server, is_new ? 'A' : 'M', object);
 }
 
+void mini_put_first(mini_server *server, int count) {
+  for (int i = 0; i < count; i++) {
+    mini_put(server, i);
+  }
+}
+
 void mini_delete(mini_server *server, int object) {
   assert_true(server->versions[object] != 0);
   record(server, 'D', object);

@@ -49,7 +49,9 @@ typedef struct mini_server {
 /* Object i is "even/p<i>" or "odd/p<i>". */
 void mini_server_init(mini_server *server, script_env *script);
 
-void mini_put(mini_server *server, int object);    /* create or change */
+void mini_put(mini_server *server, int object); /* create or change */
+/* Objects 0 to `count` - 1, in this order. */
+void mini_put_first(mini_server *server, int count);
 void mini_delete(mini_server *server, int object); /* must be there */
 void mini_recreate(mini_server *server, int object);
 void mini_compact(mini_server *server);

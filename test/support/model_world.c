@@ -189,6 +189,57 @@ void model_check_namespaces(const model_world *m, bool may_be_stale) {
 
 /* --- The end -------------------------------------------------------------- */
 
+void model_make(model_world *m, model_move move) {
+  mini_server *server = &m->w.server;
+  switch (move) {
+  case MODEL_BREAK_WATCHES:
+    mini_break_watches(server);
+    break;
+  case MODEL_END_WATCHES:
+    mini_end_watches(server);
+    break;
+  case MODEL_COMPACT:
+    mini_compact(server);
+    break;
+  case MODEL_BOOKMARK:
+    mini_bookmark(server);
+    break;
+  case MODEL_SPLIT:
+    m->w.script.split =
+        model_below(m, 3) == 0 ? 1 + (size_t)model_below(m, 90) : 0;
+    break;
+  case MODEL_LIMIT:
+    server->honours_limit = model_below(m, 2) == 0;
+    break;
+  case MODEL_CHANGE_LISTENER:
+    model_change_listener(m);
+    break;
+  case MODEL_CHANGE_NAMESPACES:
+    model_change_namespaces(m);
+    break;
+  case MODEL_ACT:
+    m->act_in = 1 + (unsigned)model_below(m, 40);
+    break;
+  case MODEL_LOSE_MEMORY:
+    if (model_below(m, 4) == 0) {
+      model_run_out_of_memory(m);
+    }
+    break;
+  case MODEL_CHANGE_OBJECT:
+    model_change_object(m);
+    break;
+  case MODEL_MOVES:
+    fail_msg("no move");
+    break;
+  }
+}
+
+void model_rest(model_world *m) {
+  if (model_below(m, 2) == 0) {
+    mini_pass(&m->w.server, model_below(m, 1500));
+  }
+}
+
 void model_calm_down(model_world *m) {
   m->is_calm = true;
   m->act_in = 0;

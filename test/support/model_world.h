@@ -40,6 +40,26 @@ typedef struct model_world {
 void model_init(model_world *m, uint64_t seed);
 uint64_t model_below(model_world *m, uint64_t bound);
 
+/* What a step of every model may do. */
+typedef enum model_move {
+  MODEL_CHANGE_OBJECT,
+  MODEL_BREAK_WATCHES,
+  MODEL_END_WATCHES,
+  MODEL_COMPACT,
+  MODEL_BOOKMARK,
+  MODEL_SPLIT, /* how responses are cut from now on */
+  MODEL_LIMIT, /* whether the server honours it from now on */
+  MODEL_CHANGE_LISTENER,
+  MODEL_CHANGE_NAMESPACES, /* now */
+  MODEL_ACT,               /* the same, some steps of the scheduler later */
+  MODEL_LOSE_MEMORY,       /* one time in four */
+  MODEL_MOVES              /* from here on, moves of a model's own */
+} model_move;
+
+void model_make(model_world *m, model_move move);
+/* Half of the times, lets some time pass. */
+void model_rest(model_world *m);
+
 void model_change_object(model_world *m);
 /* Every call of the listener may change namespaces, after model_open. */
 void model_listen(model_world *m, size_t listener);

@@ -62,3 +62,26 @@ char *object_nested(size_t arrays) {
   memcpy(json + at + 2 * arrays, "}", 2);
   return json;
 }
+
+char *objects_added(const char *prefix, int count, int first_version) {
+  size_t size = (size_t)count * 200 + 1;
+  const char *slash = strchr(prefix, '/');
+  char *text = malloc(size);
+  if (slash == NULL || text == NULL) {
+    abort();
+  }
+  size_t used = 0;
+  for (int i = 0; i < count; i++) {
+    used += (size_t)snprintf(
+        text + used, size - used,
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"%s%d\","
+        "\"namespace\":\"%.*s\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\","
+        "\"labels\":{\"app\":\"a%d\"}}}}\n",
+        slash + 1, i, (int)(slash - prefix), prefix, i, first_version + i,
+        i % 3);
+    if (used >= size) {
+      abort();
+    }
+  }
+  return text;
+}

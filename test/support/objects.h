@@ -16,6 +16,11 @@ kin_object *object_format(const kin_allocator *allocator, const char *format,
 kin_object *object_keyed(const kin_allocator *allocator, const char *key,
                          unsigned version);
 
+/* ADDED events as a watch sends them, in one piece, of PREFIX0, PREFIX1, ...
+ * with versions from `first_version` on. `prefix` is a key's beginning, such as
+ * "even/p". The label "app" is a0, a1 and a2 in turn. The caller frees it. */
+char *objects_added(const char *prefix, int count, int first_version);
+
 /* The JSON text of an object with so many arrays, each in the other. The caller
  * frees it. */
 char *object_nested(size_t arrays);

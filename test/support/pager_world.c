@@ -99,6 +99,14 @@ void pw_init(pager_world *w, size_t fail_at) {
   w->options.data = w;
 }
 
+void pw_hold_lists(pager_world *w, kin__gate *gate, kin__gate_visitor *other) {
+  script_env *script = &w->vh.script;
+  kin__gate_init(gate, &script->sched, &script->timers, 1, UINT64_MAX);
+  kin__gate_visitor_init(other, NULL, NULL);
+  script->env.lists = gate;
+  assert_true(kin__gate_enter(gate, other));
+}
+
 int pw_try_open(pager_world *w) {
   return kin__pager_open(&w->pager, &w->vh.host, &w->options);
 }

@@ -38,6 +38,9 @@ typedef struct pager_world {
 
 /* Everything but opening. `fail_at`: see fail_alloc. */
 void pw_init(pager_world *w, size_t fail_at);
+/* One list at a time, and `other` is the one: the pager waits until
+ * kin__gate_leave. */
+void pw_hold_lists(pager_world *w, kin__gate *gate, kin__gate_visitor *other);
 int pw_try_open(pager_world *w);
 /* Both; fails the test on an error. */
 void pw_open(pager_world *w);

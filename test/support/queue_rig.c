@@ -134,6 +134,17 @@ void queue_rig_open_simple(queue_rig *rig, rig_kind kind, const char *known) {
   queue_rig_open(rig, kind);
 }
 
+void queue_rig_open_in_order(queue_rig *rig, const char *known,
+                             uint32_t batch_limit) {
+  queue_rig_init(rig);
+  if (known != NULL) {
+    queue_rig_know(rig, known);
+  }
+  rig->options.emit_bookmarks = known == NULL;
+  rig->options.batch_limit = batch_limit;
+  queue_rig_open(rig, RIG_IN_ORDER);
+}
+
 void queue_rig_close(queue_rig *rig) {
   kin_queue_free(rig->queue);
   forget(rig);
@@ -353,4 +364,43 @@ void queue_rig_expect_list(queue_rig *rig, const char *changes) {
   assert_false(kin_queue_next(rig->queue, &cursor, &delta)); /* stays there */
   assert_string_equal(text, changes);
   assert_int_equal(kin_queue_count(rig->queue), count);
+}
+
+void queue_rig_expect_synced(queue_rig *rig, const char *operations,
+                             bool is_synced) {
+  queue_rig_do(rig, operations);
+  if (kin_queue_has_synced(rig->queue) != is_synced) {
+    fail_msg("%s: %d", operations, !is_synced);
+  }
+  assert_int_equal(rig->told, is_synced);
+  queue_rig_close(rig);
+}
+
+void queue_rig_requeue(queue_rig *rig, int result,
+                       void (*during)(queue_rig *rig, kin_queue_item *item)) {
+  rig->requeue = true;
+  rig->result = result;
+  rig->during = during;
+  assert_int_equal(queue_rig_try(rig, "P"), result);
+  rig->requeue = false;
+  rig->result = 0;
+}
+
+void queue_rig_expect_order(queue_rig *rig, const char *second) {
+  enum { COUNT = 500 };
+  char text[64];
+  for (unsigned i = 0; i < COUNT; i++) {
+    snprintf(text, sizeof text, "A:a%u@%u A:%s%u@%u", i, i + 1, second, i,
+             i + 1);
+    queue_rig_do(rig, text);
+  }
+  assert_int_equal(kin_queue_count(rig->queue), 2 * COUNT);
+  for (unsigned i = 0; i < COUNT; i++) {
+    snprintf(text, sizeof text, "A:a%u@%u", i, i + 1);
+    queue_rig_expect(rig, text);
+    snprintf(text, sizeof text, "A:%s%u@%u", second, i, i + 1);
+    queue_rig_expect(rig, text);
+  }
+  queue_rig_expect_nothing(rig, KIN_EAGAIN);
+  queue_rig_close(rig);
 }

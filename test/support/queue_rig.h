@@ -76,6 +76,11 @@ void queue_rig_open(queue_rig *rig, rig_kind kind);
 /* All three in one; `known` may be NULL: no known objects. */
 void queue_rig_open_simple(queue_rig *rig, rig_kind kind, const char *known);
 
+/* Makes one that is in order. `known` NULL: lists and resyncs are one change,
+ * and there are bookmarks. `batch_limit` 0: the default. */
+void queue_rig_open_in_order(queue_rig *rig, const char *known,
+                             uint32_t batch_limit);
+
 /* Frees everything and asserts that nothing leaks. */
 void queue_rig_close(queue_rig *rig);
 
@@ -94,6 +99,18 @@ void queue_rig_drain_batches(queue_rig *rig, const char *items);
 void queue_rig_expect_list(queue_rig *rig, const char *changes);
 /* Asserts that a pop finds nothing and says so with `code`. */
 void queue_rig_expect_nothing(queue_rig *rig, int code);
+
+/* Does the operations and asserts that the queue has synced then, or has not,
+ * and was told so; then closes the rig. */
+void queue_rig_expect_synced(queue_rig *rig, const char *operations,
+                             bool is_synced);
+/* Pops one item that puts itself back and answers `result`, after `during`. */
+void queue_rig_requeue(queue_rig *rig, int result,
+                       void (*during)(queue_rig *rig, kin_queue_item *item));
+/* Asserts that 500 keys of two producers each come out in the order of adding,
+ * and then nothing; then closes the rig. `second` is what the second one's keys
+ * begin with, before the number. */
+void queue_rig_expect_order(queue_rig *rig, const char *second);
 
 /* Writes the changes, separated by blanks. */
 void queue_rig_describe(char *to, size_t size, const kin_deltas *deltas);

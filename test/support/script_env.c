@@ -244,6 +244,13 @@ bool script_body(script_env *script, const char *part, const char *body,
   return request != NULL && script_request_body(request, body, length);
 }
 
+bool script_expire(script_env *script, const char *part) {
+  static const char expired[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"Expired\",\"code\":410}}\n";
+  return script_body(script, part, expired, sizeof expired - 1);
+}
+
 bool script_end(script_env *script, const char *part) {
   script_request *request = script_find(script, part);
   if (request == NULL) {

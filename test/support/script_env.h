@@ -78,6 +78,9 @@ bool script_head(script_env *script, const char *part, int status);
 bool script_body(script_env *script, const char *part, const char *body,
                  size_t length);
 bool script_end(script_env *script, const char *part);
+/* A watch's ERROR event of code 410: its version has expired. It is not ended.
+ */
+bool script_expire(script_env *script, const char *part);
 /* Head 200 (or `status`), body, end. */
 void script_respond(script_env *script, const char *part, int status,
                     const char *body);

@@ -6,15 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
+#include "support/server_socket.h"
 #include "support/sockets.h"
 
 /* One accepted connection. */
@@ -26,10 +24,9 @@ typedef struct tls_peer {
   SSL *ssl;
   BIO *in;
   BIO *out;
-  bool is_ready;          /* the handshake is over */
-  bool has_out;           /* wire bytes wait in `out` */
-  char tail[4];           /* the last bytes of the request in hand */
-  size_t seen;            /* bytes of it */
+  bool is_ready; /* the handshake is over */
+  bool has_out;  /* wire bytes wait in `out` */
+  request_reader request;
   const tls_reply *reply; /* being sent, or NULL */
 } tls_peer;
 
@@ -81,9 +78,7 @@ static void close_peer(tls_peer *peer, bool is_reset) {
   server->open--;
   peer->server = NULL;
   if (is_reset) {
-    struct linger linger = {.l_onoff = 1, .l_linger = 0};
-    CHECK(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) ==
-          0);
+    server_will_reset(peer->fd);
   }
   uv_close((uv_handle_t *)&peer->poll, on_peer_closed);
   close(peer->fd);
@@ -175,16 +170,8 @@ static void start_reply(tls_peer *peer) {
 static void take_request_bytes(tls_peer *peer, const char *bytes, size_t n) {
   tls_server *server = peer->server;
   for (size_t i = 0; i < n; i++) {
-    if (peer->seen < sizeof server->last_request - 1) {
-      server->last_request[peer->seen] = bytes[i];
-      server->last_request[peer->seen + 1] = '\0';
-    }
-    peer->seen++;
-    memmove(peer->tail, peer->tail + 1, 3);
-    peer->tail[3] = bytes[i];
-    if (memcmp(peer->tail, "\r\n\r\n", 4) == 0) {
-      peer->seen = 0;
-      memset(peer->tail, 0, sizeof peer->tail);
+    if (request_reader_take(&peer->request, bytes[i], server->last_request,
+                            sizeof server->last_request)) {
       start_reply(peer);
     }
   }
@@ -289,12 +276,10 @@ static void on_info(const SSL *ssl, int where, int value) {
 }
 
 static void accept_peer(tls_server *server) {
-  int fd = test_socket_accept(server->fd);
+  int fd = server_accept(server->fd);
   if (fd < 0) {
     return; /* it has gone again */
   }
-  int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   tls_peer *peer = calloc(1, sizeof *peer);
   CHECK(peer != NULL && uv_poll_init(server->loop, &peer->poll, fd) == 0);
   peer->server = server;
@@ -368,19 +353,6 @@ static SSL_CTX *make_context(tls_server *server) {
   return ctx;
 }
 
-static int listen_on(int *port) {
-  int fd = test_socket_open();
-  struct sockaddr_in address = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
-  CHECK(fd >= 0);
-  CHECK(bind(fd, (struct sockaddr *)&address, size) == 0);
-  CHECK(listen(fd, 64) == 0);
-  CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
-  *port = ntohs(address.sin_port);
-  return fd;
-}
-
 void tls_server_open(tls_server *server, uv_loop_t *loop,
                      const tls_server_options *options,
                      const tls_reply *replies, size_t reply_count) {
@@ -392,7 +364,7 @@ void tls_server_open(tls_server *server, uv_loop_t *loop,
   server->reply_count = reply_count;
   server->last_alert = -1;
   server->ctx = make_context(server);
-  server->fd = listen_on(&server->port);
+  server->fd = server_listen(&server->port, 64);
   CHECK(uv_poll_init(loop, &server->poll, server->fd) == 0);
   CHECK(uv_poll_start(&server->poll, UV_READABLE, on_server_poll) == 0);
   leave();

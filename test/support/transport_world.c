@@ -213,3 +213,53 @@ void fetch_finish(fetch *f) {
   free(f->body);
   *f = (fetch){.world = NULL};
 }
+
+void fetch_assert_hello(const fetch *f) {
+  assert_string_equal(f->error.message, "");
+  assert_int_equal(f->error.code, 0);
+  assert_int_equal(f->ends, 1);
+  assert_int_equal(f->status, 200);
+  assert_string_equal(f->body, "hello");
+}
+
+uint64_t fetch_hello(world *w) {
+  fetch f = {.world = w};
+  fetch_run(&f, w, "/x");
+  fetch_assert_hello(&f);
+  uint64_t connection = f.connection;
+  fetch_finish(&f);
+  return connection;
+}
+
+char *large_response(size_t size, size_t *length) {
+  char head[80];
+  int head_length =
+      snprintf(head, sizeof head,
+               "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+  *length = (size_t)head_length + size;
+  char *response = malloc(*length);
+  assert_non_null(response);
+  memcpy(response, head, (size_t)head_length);
+  for (size_t i = 0; i < size; i++) {
+    response[(size_t)head_length + i] = (char)(i * 31 >> 3);
+  }
+  return response;
+}
+
+void fetch_large(world *w, const char *response, size_t length, size_t size) {
+  fetch f = {.world = w};
+  fetch_run(&f, w, "/x");
+  assert_int_equal(f.error.code, 0);
+  assert_int_equal(f.body_length, size);
+  assert_memory_equal(f.body, response + (length - size), size);
+  fetch_finish(&f);
+}
+
+void fetch_start_large(fetch *f, world *w) {
+  char *target = malloc(LARGE_TARGET + 1);
+  assert_non_null(target);
+  memset(target, '/', LARGE_TARGET);
+  target[LARGE_TARGET] = '\0';
+  assert_int_equal(fetch_start(f, w, target, false), 0);
+  free(target);
+}

@@ -91,6 +91,27 @@ void fetch_run(fetch *f, world *w, const char *target);
 void fetch_until_end(fetch *f);
 void fetch_finish(fetch *f); /* frees the body */
 
+/* A body of "hello": with its length, on a connection that closes, in chunks. */
+#define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+#define HELLO_CLOSE                                                            \
+  "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"
+#define HELLO_CHUNKED                                                          \
+  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
+  "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+
+void fetch_assert_hello(const fetch *f);
+/* Fetches it; returns the number of its connection. */
+uint64_t fetch_hello(world *w);
+
+/* A response whose body is `size` bytes of all kinds; for free(). */
+char *large_response(size_t size, size_t *length);
+/* Fetches it and compares each byte. */
+void fetch_large(world *w, const char *response, size_t length, size_t size);
+/* The start of a request for a target of LARGE_TARGET bytes, more than a socket
+ * holds. */
+#define LARGE_TARGET 1000000
+void fetch_start_large(fetch *f, world *w);
+
 int count_fds(void);
 
 #endif /* KIN_TEST_TRANSPORT_WORLD_H */

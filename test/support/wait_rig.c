@@ -52,3 +52,11 @@ bool wait_timed_is_due(void *data) {
   timed->asked++;
   return wait_rig_now_ms(timed->vh) >= timed->at_ms;
 }
+
+void wait_ending_expect(const wait_ending *ending, int code, const char *done) {
+  assert_int_equal(ending->calls, 1);
+  assert_int_equal(ending->code, code);
+  if (done != NULL) {
+    assert_string_equal(ending->done, done);
+  }
+}

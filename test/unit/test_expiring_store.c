@@ -338,44 +338,44 @@ static void test_expiring_store_bad_input(void **state) {
 
 /* A failed allocation fails its operation, which leaves content and ages as
  * they were. */
+static bool run_expiring_store_without_memory(size_t n) {
+  fixture f = {.now = 5};
+  fail_alloc_init(&f.memory, n);
+  kin_expiring_store_options options = KIN_EXPIRING_STORE_OPTIONS_INIT;
+  options.allocator = &f.memory.allocator;
+  options.now_ms = clock_of;
+  options.now_ctx = &f;
+  options.ttl_ms = 10;
+  int err = kin_expiring_store_new(&f.store, &options);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.store);
+    assert_int_equal(f.memory.live_blocks, 0);
+    return true;
+  }
+  while ((err = put(&f, "a", 1)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_keys(&f, "");
+  }
+  f.now += 10;
+  kin_object *object = object_keyed(NULL, "b", 2);
+  const kin_object *list[] = {object};
+  while ((err = kin_expiring_store_replace(f.store, list, 1, KIN__LIT("3"))) !=
+         0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_keys(&f, "a");
+    assert_version(&f, "1");
+  }
+  kin_object_unref(object);
+  assert_next(&f, "b");
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  teardown(&f);
+  return has_failed;
+}
+
 static void test_expiring_store_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fixture f = {.now = 5};
-    fail_alloc_init(&f.memory, n);
-    kin_expiring_store_options options = KIN_EXPIRING_STORE_OPTIONS_INIT;
-    options.allocator = &f.memory.allocator;
-    options.now_ms = clock_of;
-    options.now_ctx = &f;
-    options.ttl_ms = 10;
-    int err = kin_expiring_store_new(&f.store, &options);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.store);
-      assert_int_equal(f.memory.live_blocks, 0);
-      continue;
-    }
-    while ((err = put(&f, "a", 1)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_keys(&f, "");
-    }
-    f.now += 10;
-    kin_object *object = object_keyed(NULL, "b", 2);
-    const kin_object *list[] = {object};
-    while ((err = kin_expiring_store_replace(f.store, list, 1,
-                                             KIN__LIT("3"))) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_keys(&f, "a");
-      assert_version(&f, "1");
-    }
-    kin_object_unref(object);
-    assert_next(&f, "b");
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_expiring_store_without_memory, 0);
 }
 
 /* Of a list that is refused nothing is left, so what was there is as old

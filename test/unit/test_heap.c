@@ -500,33 +500,33 @@ static void test_heap_random_runs(void **state) {
 }
 
 /* Each allocation of a new heap fails once. */
+static bool run_heap_without_memory(size_t n) {
+  fixture f = {.compared = 0};
+  fail_alloc_init(&f.memory, n);
+  int err;
+  while ((err = make(&f)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.heap);
+  }
+  while ((err = put(&f, "foo", 10)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_int_equal(kin_heap_count(f.heap), 0);
+    assert_null(kin_heap_peek(f.heap));
+  }
+  while ((err = put_new(&f, "bar", 1)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_int_equal(get(&f, "bar"), -1);
+  }
+  assert_pop(&f, 1);
+  assert_pop(&f, 10);
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  teardown(&f);
+  return has_failed;
+}
+
 static void test_heap_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fixture f = {.compared = 0};
-    fail_alloc_init(&f.memory, n);
-    int err;
-    while ((err = make(&f)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.heap);
-    }
-    while ((err = put(&f, "foo", 10)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_int_equal(kin_heap_count(f.heap), 0);
-      assert_null(kin_heap_peek(f.heap));
-    }
-    while ((err = put_new(&f, "bar", 1)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_int_equal(get(&f, "bar"), -1);
-    }
-    assert_pop(&f, 1);
-    assert_pop(&f, 10);
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_heap_without_memory, 0);
 }
 
 int main(void) {

@@ -41,6 +41,12 @@ static void put_number(int i) {
   put(name);
 }
 
+static void put_all(void) {
+  for (int i = 0; i < MANY; i++) {
+    put_number(i);
+  }
+}
+
 static void delete_number(int i) {
   char name[16];
   snprintf(name, sizeof name, "k%d", i);
@@ -196,9 +202,7 @@ static void test_joining_before_synced(void **state) {
 /* Synced while the replay is under way: it waits for the replay's end. */
 static void test_synced_during_replay_waits(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   kin_listener_options options = viewing();
   rig_listen(&rig, &options);
   assert_true(rig_step(&rig));
@@ -215,9 +219,7 @@ static void test_synced_during_replay_waits(void **state) {
  * with a queue that stays short. */
 static void test_changes_during_replay(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   sync_dispatcher();
   kin_listener_options options = viewing();
   kin_listener *listener = rig_listen(&rig, &options);
@@ -247,9 +249,7 @@ static void test_changes_during_replay(void **state) {
 /* A relist that ends during the replay is no news: synced is still to come. */
 static void test_relisted_during_replay_is_not_told(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   sync_dispatcher();
   kin_listener_options options = rig_logging(&log_a);
   options.on_add = NULL; /* no replay */
@@ -269,27 +269,21 @@ static void test_relisted_during_replay_is_not_told(void **state) {
 /* A late joiner that pauses holds nothing but its place. */
 static void test_paused_replay_waits(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   sync_dispatcher();
   kin_listener_options options = viewing();
   kin_listener *listener = rig_listen(&rig, &options);
   kin_listener_pause(listener);
   rig_run(&rig);
   assert_int_equal(kin_listener_pending(listener), 0);
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   assert_int_equal(kin_listener_pending(listener), 0);
   kin_listener_resume(listener);
   rig_step(&rig);
   kin_listener_pause(listener);
   size_t queued = kin_listener_pending(listener);
   size_t replayed = seen.adds + queued;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i); /* what was replayed is coalesced, the rest is to come */
-  }
+  put_all(); /* what was replayed is coalesced, the rest is to come */
   rig_run(&rig);
   assert_int_equal(kin_listener_pending(listener), queued + replayed);
   kin_listener_resume(listener);
@@ -377,9 +371,7 @@ static void test_no_resync_without_on_update(void **state) {
 /* A period that ends while the last resync is still running adds nothing. */
 static void test_resyncs_merge(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   sync_dispatcher();
   kin_listener_options options = viewing();
   options.resync_ms = 1000;
@@ -406,9 +398,7 @@ static void test_resyncs_merge(void **state) {
 /* DF-09: a resync never brings an older state than a change before it. */
 static void test_changes_during_resync(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   sync_dispatcher();
   kin_listener_options options = viewing();
   options.resync_ms = 1000;
@@ -430,9 +420,7 @@ static void test_changes_during_resync(void **state) {
 /* SI-20: feeding is part of the slice, too. */
 static void test_feed_is_bounded_by_time(void **state) {
   (void)state;
-  for (int i = 0; i < MANY; i++) {
-    put_number(i);
-  }
+  put_all();
   for (int i = 1; i < MANY; i++) {
     delete_number(i);
   }

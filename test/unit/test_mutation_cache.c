@@ -455,40 +455,40 @@ static void test_mutation_cache_bad_input(void **state) {
   teardown(&f);
 }
 
+static bool run_mutation_cache_without_memory(size_t n) {
+  fixture f;
+  setup(&f, true);
+  kin_mutation_cache_free(f.cache);
+  act(&f, STORE, "a u 1 x");
+  f.memory.fail_at = f.memory.calls + n;
+  int err;
+  while ((err = make(&f, true, 0)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.cache);
+  }
+  while ((err = act(&f, WRITE, "pod u 7 x")) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_pod(&f, "");
+  }
+  while ((err = act(&f, GONE, "b u 7 x")) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_pod(&f, "u 7");
+  }
+  kin_object_list *list;
+  while ((err = kin_mutation_cache_by_index(f.cache, "user", KIN__LIT("x"),
+                                            &list)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(list);
+  }
+  assert_list_keys(list, "a pod");
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  teardown(&f);
+  return has_failed;
+}
+
 static void test_mutation_cache_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fixture f;
-    setup(&f, true);
-    kin_mutation_cache_free(f.cache);
-    act(&f, STORE, "a u 1 x");
-    f.memory.fail_at = f.memory.calls + n;
-    int err;
-    while ((err = make(&f, true, 0)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.cache);
-    }
-    while ((err = act(&f, WRITE, "pod u 7 x")) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_pod(&f, "");
-    }
-    while ((err = act(&f, GONE, "b u 7 x")) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_pod(&f, "u 7");
-    }
-    kin_object_list *list;
-    while ((err = kin_mutation_cache_by_index(f.cache, "user", KIN__LIT("x"),
-                                              &list)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(list);
-    }
-    assert_list_keys(list, "a pod");
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_mutation_cache_without_memory, 0);
 }
 
 /* MC-02: a write that the store does not have is there as often as it is asked

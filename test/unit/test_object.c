@@ -458,30 +458,29 @@ static void test_object_references(void **state) {
 }
 
 /* Every allocation of parse and view fails once. */
+static bool run_object_without_memory(size_t n) {
+  fail_alloc memory;
+  fail_alloc_init(&memory, n);
+  kin_object *object;
+  int err = kin_object_parse(&object, &memory.allocator, pod, strlen(pod));
+  kin_object_view *view = NULL;
+  if (err == 0) {
+    err = kin_object_view_open(&view, object);
+  }
+  if (err == 0) {
+    int64_t n64;
+    err = kin_object_view_int(view, "/spec/priority", &n64);
+  }
+  assert_int_equal(err, fail_alloc_has_failed(&memory) ? KIN_ENOMEM : 0);
+  kin_object_view_close(view);
+  kin_object_unref(object);
+  assert_int_equal(memory.live_blocks, 0);
+  return fail_alloc_has_failed(&memory);
+}
+
 static void test_object_out_of_memory(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fail_alloc memory;
-    fail_alloc_init(&memory, n);
-    kin_object *object;
-    int err = kin_object_parse(&object, &memory.allocator, pod, strlen(pod));
-    kin_object_view *view = NULL;
-    if (err == 0) {
-      err = kin_object_view_open(&view, object);
-    }
-    if (err == 0) {
-      int64_t n64;
-      err = kin_object_view_int(view, "/spec/priority", &n64);
-    }
-    assert_int_equal(err, fail_alloc_has_failed(&memory) ? KIN_ENOMEM : 0);
-    kin_object_view_close(view);
-    kin_object_unref(object);
-    assert_int_equal(memory.live_blocks, 0);
-    if (!fail_alloc_has_failed(&memory)) {
-      assert_true(n > 4);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_object_without_memory, 4);
 }
 
 int main(void) {

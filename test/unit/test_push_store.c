@@ -220,38 +220,38 @@ static void test_push_store_delete_of_an_absent_object(void **state) {
   teardown(&f);
 }
 
+static bool run_push_store_without_memory(size_t n) {
+  fixture f = {.pushed = "none"};
+  fail_alloc_init(&f.memory, n);
+  int err = make(&f);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(f.store);
+    assert_int_equal(f.memory.live_blocks, 0);
+    return true;
+  }
+  while ((err = put(&f, "a", 1)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_pushed(&f, 0, "none");
+  }
+  while ((err = put(&f, "b", 1)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_pushed(&f, 1, "a@1");
+  }
+  while ((err = replace(&f, "c", 1)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_pushed(&f, 2, "a@1 b@1");
+    assert_users(kin_push_store_content(f.store), "a= b=");
+  }
+  assert_pushed(&f, 3, "c@1");
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  teardown(&f);
+  return has_failed;
+}
+
 static void test_push_store_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fixture f = {.pushed = "none"};
-    fail_alloc_init(&f.memory, n);
-    int err = make(&f);
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(f.store);
-      assert_int_equal(f.memory.live_blocks, 0);
-      continue;
-    }
-    while ((err = put(&f, "a", 1)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_pushed(&f, 0, "none");
-    }
-    while ((err = put(&f, "b", 1)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_pushed(&f, 1, "a@1");
-    }
-    while ((err = replace(&f, "c", 1)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_pushed(&f, 2, "a@1 b@1");
-      assert_users(kin_push_store_content(f.store), "a= b=");
-    }
-    assert_pushed(&f, 3, "c@1");
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_push_store_without_memory, 0);
 }
 
 int main(void) {

@@ -27,13 +27,7 @@ typedef struct batch_case {
 static void check(const batch_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     queue_rig rig;
-    queue_rig_init(&rig);
-    if (cases[i].known != NULL) {
-      queue_rig_know(&rig, cases[i].known);
-    }
-    rig.options.emit_bookmarks = cases[i].known == NULL;
-    rig.options.batch_limit = cases[i].limit;
-    queue_rig_open(&rig, RIG_IN_ORDER);
+    queue_rig_open_in_order(&rig, cases[i].known, cases[i].limit);
     queue_rig_do(&rig, cases[i].done);
     queue_rig_drain_batches(&rig, cases[i].popped);
     queue_rig_close(&rig);

@@ -20,23 +20,9 @@
 /* client-go TestDeltaFIFO_basic; DF-01. */
 static void test_queue_delta_is_in_order(void **state) {
   (void)state;
-  enum { COUNT = 500 };
   queue_rig rig;
   queue_rig_open_simple(&rig, RIG_DELTA, NULL);
-  for (unsigned i = 0; i < COUNT; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "A:a%u@%u A:ns/b%u@%u", i, i + 1, i, i + 1);
-    queue_rig_do(&rig, text);
-  }
-  for (unsigned i = 0; i < COUNT; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "A:a%u@%u", i, i + 1);
-    queue_rig_expect(&rig, text);
-    snprintf(text, sizeof text, "A:ns/b%u@%u", i, i + 1);
-    queue_rig_expect(&rig, text);
-  }
-  queue_rig_expect_nothing(&rig, KIN_EAGAIN);
-  queue_rig_close(&rig);
+  queue_rig_expect_order(&rig, "ns/b");
 }
 
 /* client-go TestDeltaFIFO_addUpdate; DF-01, DF-02, OQ-05: a key is queued once,
@@ -288,12 +274,7 @@ static void test_queue_delta_has_synced(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     queue_rig rig;
     queue_rig_open_simple(&rig, RIG_DELTA, NULL);
-    queue_rig_do(&rig, cases[i].done);
-    if (kin_queue_has_synced(rig.queue) != cases[i].is_synced) {
-      fail_msg("%s: %d", cases[i].done, !cases[i].is_synced);
-    }
-    assert_int_equal(rig.told, cases[i].is_synced);
-    queue_rig_close(&rig);
+    queue_rig_expect_synced(&rig, cases[i].done, cases[i].is_synced);
   }
 }
 
@@ -415,12 +396,7 @@ static void test_queue_delta_requeue(void **state) {
     queue_rig rig;
     queue_rig_open_simple(&rig, RIG_DELTA, NULL);
     queue_rig_do(&rig, "A:foo@1 U:foo@2 A:bar@1");
-    rig.requeue = true;
-    rig.result = cases[i].result;
-    rig.during = cases[i].during;
-    assert_int_equal(queue_rig_try(&rig, "P"), cases[i].result);
-    rig.requeue = false;
-    rig.result = 0;
+    queue_rig_requeue(&rig, cases[i].result, cases[i].during);
     queue_rig_drain(&rig, cases[i].popped);
     queue_rig_close(&rig);
   }

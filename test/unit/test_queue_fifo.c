@@ -24,24 +24,9 @@ static void open_fifo(queue_rig *rig) {
  * the order of each. */
 static void test_queue_fifo_is_in_order(void **state) {
   (void)state;
-  enum { COUNT = 500 };
   queue_rig rig;
   open_fifo(&rig);
-  for (unsigned i = 0; i < COUNT; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "A:a%u@%u A:ns/b%u@%u", i, i + 1, i, i + 1);
-    queue_rig_do(&rig, text);
-  }
-  assert_int_equal(kin_queue_count(rig.queue), 2 * COUNT);
-  for (unsigned i = 0; i < COUNT; i++) {
-    char text[64];
-    snprintf(text, sizeof text, "A:a%u@%u", i, i + 1);
-    queue_rig_expect(&rig, text);
-    snprintf(text, sizeof text, "A:ns/b%u@%u", i, i + 1);
-    queue_rig_expect(&rig, text);
-  }
-  queue_rig_expect_nothing(&rig, KIN_EAGAIN);
-  queue_rig_close(&rig);
+  queue_rig_expect_order(&rig, "ns/b");
 }
 
 static bool is_queued(const queue_rig *rig, const char *key) {
@@ -113,12 +98,7 @@ static void check_synced(const sync_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     queue_rig rig;
     open_fifo(&rig);
-    queue_rig_do(&rig, cases[i].done);
-    if (kin_queue_has_synced(rig.queue) != cases[i].is_synced) {
-      fail_msg("%s: %d", cases[i].done, !cases[i].is_synced);
-    }
-    assert_int_equal(rig.told, cases[i].is_synced);
-    queue_rig_close(&rig);
+    queue_rig_expect_synced(&rig, cases[i].done, cases[i].is_synced);
   }
 }
 
@@ -386,12 +366,7 @@ static void test_queue_fifo_requeue(void **state) {
     queue_rig rig;
     open_fifo(&rig);
     queue_rig_do(&rig, "A:foo@1 A:bar@1");
-    rig.requeue = true;
-    rig.result = cases[i].result;
-    rig.during = cases[i].during;
-    assert_int_equal(queue_rig_try(&rig, "P"), cases[i].result);
-    rig.requeue = false;
-    rig.result = 0;
+    queue_rig_requeue(&rig, cases[i].result, cases[i].during);
     queue_rig_drain(&rig, cases[i].popped);
     queue_rig_close(&rig);
   }

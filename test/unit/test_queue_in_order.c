@@ -27,12 +27,7 @@ typedef struct order_case {
 static void check(const order_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) {
     queue_rig rig;
-    queue_rig_init(&rig);
-    if (cases[i].known != NULL) {
-      queue_rig_know(&rig, cases[i].known);
-    }
-    rig.options.emit_bookmarks = cases[i].known == NULL;
-    queue_rig_open(&rig, RIG_IN_ORDER);
+    queue_rig_open_in_order(&rig, cases[i].known, 0);
     queue_rig_do(&rig, cases[i].done);
     queue_rig_drain(&rig, cases[i].popped);
     queue_rig_close(&rig);
@@ -324,18 +319,8 @@ static void test_queue_in_order_has_synced(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     queue_rig rig;
-    queue_rig_init(&rig);
-    if (cases[i].known != NULL) {
-      queue_rig_know(&rig, cases[i].known);
-    }
-    rig.options.emit_bookmarks = cases[i].known == NULL;
-    queue_rig_open(&rig, RIG_IN_ORDER);
-    queue_rig_do(&rig, cases[i].done);
-    if (kin_queue_has_synced(rig.queue) != cases[i].is_synced) {
-      fail_msg("%s: %d", cases[i].done, !cases[i].is_synced);
-    }
-    assert_int_equal(rig.told, cases[i].is_synced);
-    queue_rig_close(&rig);
+    queue_rig_open_in_order(&rig, cases[i].known, 0);
+    queue_rig_expect_synced(&rig, cases[i].done, cases[i].is_synced);
   }
 }
 

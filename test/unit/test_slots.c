@@ -99,28 +99,27 @@ static void test_slots_are_reused_zeroed(void **state) {
   teardown(&f);
 }
 
+static bool run_slots_take_without_memory(size_t n) {
+  fixture f;
+  setup(&f, n);
+  uint32_t taken = 0;
+  for (uint32_t i = 0; i < 4 * PER_SEGMENT + 1; i++) {
+    uint32_t id = 12345;
+    int err = kin__slots_take(&f.slots, &id);
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    taken += err == 0 ? 1 : 0;
+    assert_int_equal(f.slots.live, taken);
+    assert_int_equal(kin__slots_limit(&f.slots), taken);
+  }
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  assert_int_equal(taken, 4 * PER_SEGMENT + (has_failed ? 0 : 1));
+  teardown(&f);
+  return has_failed;
+}
+
 static void test_slots_take_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fixture f;
-    setup(&f, n);
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < 4 * PER_SEGMENT + 1; i++) {
-      uint32_t id = 12345;
-      int err = kin__slots_take(&f.slots, &id);
-      assert_true(err == 0 || err == KIN_ENOMEM);
-      taken += err == 0 ? 1 : 0;
-      assert_int_equal(f.slots.live, taken);
-      assert_int_equal(kin__slots_limit(&f.slots), taken);
-    }
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    assert_int_equal(taken, 4 * PER_SEGMENT + (has_failed ? 0 : 1));
-    teardown(&f);
-    if (!has_failed) {
-      assert_true(n > 5);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_slots_take_without_memory, 5);
 }
 
 /* After a reserve of n the next n takes make no allocation, whatever was free

@@ -63,6 +63,11 @@ static int take(kin__stage *stage, int *version) {
   return key;
 }
 
+static void init(kin__stage *stage, fail_alloc *memory, size_t fail_at) {
+  fail_alloc_init(memory, fail_at);
+  kin__stage_init(stage, &memory->allocator);
+}
+
 static void assert_freed(const kin__stage *stage, fail_alloc *memory) {
   assert_int_equal(kin__stage_count(stage), 0);
   assert_int_equal(atomic_load(&memory->live_blocks), 0);
@@ -88,9 +93,8 @@ static void fill(kin__stage *stage, kin__random *random, int *versions) {
 static void test_model(void **state) {
   (void)state;
   fail_alloc memory;
-  fail_alloc_init(&memory, 0);
   kin__stage stage;
-  kin__stage_init(&stage, &memory.allocator);
+  init(&stage, &memory, 0);
   kin__random random = {7};
   static int versions[KEYS];
   for (int round = 0; round < 4; round++) {
@@ -119,9 +123,8 @@ static void test_model(void **state) {
 static void test_discarded(void **state) {
   (void)state;
   fail_alloc memory;
-  fail_alloc_init(&memory, 0);
   kin__stage stage;
-  kin__stage_init(&stage, &memory.allocator);
+  init(&stage, &memory, 0);
   change(&stage, 1, 1, KIN__DECODED_ADDED);
   change(&stage, 2, 2, KIN__DECODED_ADDED);
   change(&stage, 1, 3, KIN__DECODED_DELETED);
@@ -146,9 +149,8 @@ static void test_costs_of_keys_alone(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {
     fail_alloc memory;
-    fail_alloc_init(&memory, 0);
     kin__stage stage;
-    kin__stage_init(&stage, &memory.allocator);
+    init(&stage, &memory, 0);
     kin_object *first = object_keyed(NULL, "n/p0", 1);
     bool is_new = false;
     assert_int_equal(kin__stage_merge(&stage, KIN__DECODED_ADDED,
@@ -192,9 +194,8 @@ static void test_keys_go_in_pieces(void **state) {
   enum { MANY = 200000 };
   for (int way = 0; way < 3; way++) {
     fail_alloc memory;
-    fail_alloc_init(&memory, 0);
     kin__stage stage;
-    kin__stage_init(&stage, &memory.allocator);
+    init(&stage, &memory, 0);
     for (int i = 0; i < MANY; i++) {
       change(&stage, i, i + 1, KIN__DECODED_ADDED);
     }
@@ -223,9 +224,8 @@ static void test_superseded_is_freed(void **state) {
   fail_alloc objects;
   fail_alloc_init(&objects, 0);
   fail_alloc memory;
-  fail_alloc_init(&memory, 0);
   kin__stage stage;
-  kin__stage_init(&stage, &memory.allocator);
+  init(&stage, &memory, 0);
   size_t base = 0;
   for (unsigned i = 1; i <= 1000; i++) {
     kin_object *object = object_keyed(&objects.allocator, "n/p0", i);
@@ -251,9 +251,8 @@ static void test_no_memory(void **state) {
   size_t n = 1;
   for (; has_failed; n++) {
     fail_alloc memory;
-    fail_alloc_init(&memory, n);
     kin__stage stage;
-    kin__stage_init(&stage, &memory.allocator);
+    init(&stage, &memory, n);
     int last = 0;
     for (int i = 1; i <= 3; i++) {
       kin__decoded_type type =
@@ -292,9 +291,8 @@ static void refuse(kin__stage *stage, int version, kin__decoded_type type) {
 static void test_refused(void **state) {
   (void)state;
   fail_alloc memory;
-  fail_alloc_init(&memory, 0);
   kin__stage stage;
-  kin__stage_init(&stage, &memory.allocator);
+  init(&stage, &memory, 0);
   int version;
   change(&stage, 1, 1, KIN__DECODED_ADDED);
   refuse(&stage, 2, KIN__DECODED_MODIFIED);
@@ -326,9 +324,8 @@ static void test_no_memory_at_first(void **state) {
   size_t n = 1;
   for (; has_failed; n++) {
     fail_alloc memory;
-    fail_alloc_init(&memory, n);
     kin__stage stage;
-    kin__stage_init(&stage, &memory.allocator);
+    init(&stage, &memory, n);
     int err = push(&stage, 1, 1, KIN__DECODED_MODIFIED);
     has_failed = fail_alloc_has_failed(&memory);
     assert_int_equal(err, has_failed ? KIN_ENOMEM : 0);

@@ -404,76 +404,76 @@ static void test_store_new_checks_its_options(void **state) {
 
 /* Each allocation of a scenario fails once: its operation fails and leaves
  * content, indices and version as they were; tried again, it succeeds. */
+static bool run_store_bulk_without_memory(size_t n) {
+  store_rig f;
+  store_rig_setup(&f);
+  assert_int_equal(add_callback(f.store, "user", emit_users, NULL), 0);
+  assert_int_equal(add_pointer(f.store, "name", "/metadata/name"), 0);
+  assert_int_equal(replace_users(f.store, "a=x b=y,z c=x", "1"), 0);
+  f.memory.fail_at = f.memory.calls + n;
+  int err = replace_users(f.store, "d=y,w b=z e=v a=x", "2");
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_users(f.store, "a=x b=y,z c=x");
+    assert_values(f.store, "user", "x y z");
+    assert_values(f.store, "name", "a b c");
+    assert_store_version(f.store, "1");
+    assert_int_equal(replace_users(f.store, "d=y,w b=z e=v a=x", "2"), 0);
+  }
+  assert_values(f.store, "user", "v w x y z");
+  kin_object_list *list;
+  kin_object *object = object_of_user("q", "x,y,z", "1");
+  while ((err = kin_store_list_like(f.store, "user", object, &list)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(list);
+  }
+  kin_object_unref(object);
+  assert_list_keys(list, "a b d");
+  while ((err = kin_store_list(f.store, &list)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(list);
+  }
+  assert_int_equal(list->count, 4);
+  kin_object_list_free(list);
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  f.memory.fail_at = 0;
+  assert_users(f.store, "a=x b=z d=y,w e=v");
+  assert_store_version(f.store, "2");
+  store_rig_teardown(&f);
+  return has_failed;
+}
+
 static void test_store_bulk_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    store_rig f;
-    store_rig_setup(&f);
-    assert_int_equal(add_callback(f.store, "user", emit_users, NULL), 0);
-    assert_int_equal(add_pointer(f.store, "name", "/metadata/name"), 0);
-    assert_int_equal(replace_users(f.store, "a=x b=y,z c=x", "1"), 0);
-    f.memory.fail_at = f.memory.calls + n;
-    int err = replace_users(f.store, "d=y,w b=z e=v a=x", "2");
-    if (err != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_users(f.store, "a=x b=y,z c=x");
-      assert_values(f.store, "user", "x y z");
-      assert_values(f.store, "name", "a b c");
-      assert_store_version(f.store, "1");
-      assert_int_equal(replace_users(f.store, "d=y,w b=z e=v a=x", "2"), 0);
-    }
-    assert_values(f.store, "user", "v w x y z");
-    kin_object_list *list;
-    kin_object *object = object_of_user("q", "x,y,z", "1");
-    while ((err = kin_store_list_like(f.store, "user", object, &list)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(list);
-    }
-    kin_object_unref(object);
-    assert_list_keys(list, "a b d");
-    while ((err = kin_store_list(f.store, &list)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(list);
-    }
-    assert_int_equal(list->count, 4);
-    kin_object_list_free(list);
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    f.memory.fail_at = 0;
-    assert_users(f.store, "a=x b=z d=y,w e=v");
-    assert_store_version(f.store, "2");
-    store_rig_teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_store_bulk_without_memory, 0);
 }
 
 /* The same for a store that has no tables yet. */
+static bool run_store_bulk_first_replacement_without_memory(size_t n) {
+  store_rig f;
+  store_rig_setup(&f);
+  assert_int_equal(add_callback(f.store, "user", emit_users, NULL), 0);
+  f.memory.fail_at = f.memory.calls + n;
+  int err;
+  while ((err = replace_users(f.store, "a=x b=y", "2")) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_int_equal(kin_store_count(f.store), 0);
+    assert_null(kin_store_get_key(f.store, "a"));
+    assert_values(f.store, "user", "");
+    assert_store_version(f.store, "");
+  }
+  bool has_failed = fail_alloc_has_failed(&f.memory);
+  f.memory.fail_at = 0;
+  assert_users(f.store, "a=x b=y");
+  assert_values(f.store, "user", "x y");
+  assert_store_version(f.store, "2");
+  store_rig_teardown(&f);
+  return has_failed;
+}
+
 static void test_store_bulk_first_replacement_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    store_rig f;
-    store_rig_setup(&f);
-    assert_int_equal(add_callback(f.store, "user", emit_users, NULL), 0);
-    f.memory.fail_at = f.memory.calls + n;
-    int err;
-    while ((err = replace_users(f.store, "a=x b=y", "2")) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_int_equal(kin_store_count(f.store), 0);
-      assert_null(kin_store_get_key(f.store, "a"));
-      assert_values(f.store, "user", "");
-      assert_store_version(f.store, "");
-    }
-    bool has_failed = fail_alloc_has_failed(&f.memory);
-    f.memory.fail_at = 0;
-    assert_users(f.store, "a=x b=y");
-    assert_values(f.store, "user", "x y");
-    assert_store_version(f.store, "2");
-    store_rig_teardown(&f);
-    if (!has_failed) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_store_bulk_first_replacement_without_memory, 0);
 }
 
 /* Contents that have no key in common take turns. The memory is that of the two

@@ -158,31 +158,31 @@ static void test_sync_set_keys(void **state) {
   assert_int_equal(memory.live_blocks, 0);
 }
 
+static bool run_sync_set_without_memory(size_t n) {
+  fail_alloc memory;
+  fail_alloc_init(&memory, n);
+  kin_sync_set *set;
+  int err;
+  while ((err = kin_sync_set_new(&set, &memory.allocator)) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(set);
+  }
+  while ((err = kin_sync_set_start(set, KIN__LIT("a"))) != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_int_equal(kin_sync_set_count(set), 0);
+  }
+  kin_sync_set_upstream_synced(set);
+  assert_false(kin_sync_set_has_synced(set));
+  kin_sync_set_finish(set, KIN__LIT("a"));
+  assert_true(kin_sync_set_has_synced(set));
+  kin_sync_set_free(set);
+  assert_int_equal(memory.live_blocks, 0);
+  return fail_alloc_has_failed(&memory);
+}
+
 static void test_sync_set_fails_cleanly(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    fail_alloc memory;
-    fail_alloc_init(&memory, n);
-    kin_sync_set *set;
-    int err;
-    while ((err = kin_sync_set_new(&set, &memory.allocator)) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(set);
-    }
-    while ((err = kin_sync_set_start(set, KIN__LIT("a"))) != 0) {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_int_equal(kin_sync_set_count(set), 0);
-    }
-    kin_sync_set_upstream_synced(set);
-    assert_false(kin_sync_set_has_synced(set));
-    kin_sync_set_finish(set, KIN__LIT("a"));
-    assert_true(kin_sync_set_has_synced(set));
-    kin_sync_set_free(set);
-    assert_int_equal(memory.live_blocks, 0);
-    if (!fail_alloc_has_failed(&memory)) {
-      break;
-    }
-  }
+  fail_alloc_sweep(run_sync_set_without_memory, 0);
 }
 
 /* What a lazy value is made of. */

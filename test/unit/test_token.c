@@ -328,32 +328,31 @@ static void test_token_close_while_reading(void **state) {
 }
 
 /* Each allocation fails once. */
+static bool run_token_without_memory(size_t n) {
+  rig r;
+  rig_init(&r, "one");
+  r.memory.fail_at = n;
+  int err = rig_open(&r, "fixed", r.path);
+  if (err == 0) {
+    kin__credential credential;
+    bool was_read;
+    assert_int_equal(ask(&r, &credential, &was_read), 0);
+    bool has_failed = fail_alloc_has_failed(&r.memory);
+    assert_string_equal(credential.value,
+                        has_failed ? "Bearer fixed" : "Bearer one");
+    expect(&r, "Bearer one", has_failed); /* the next one is fine */
+  } else {
+    assert_int_equal(err, KIN_ENOMEM);
+    assert_null(r.token);
+  }
+  bool has_failed = fail_alloc_has_failed(&r.memory);
+  rig_finish(&r);
+  return has_failed;
+}
+
 static void test_token_out_of_memory(void **state) {
   (void)state;
-  for (size_t n = 1;; n++) {
-    rig r;
-    rig_init(&r, "one");
-    r.memory.fail_at = n;
-    int err = rig_open(&r, "fixed", r.path);
-    if (err == 0) {
-      kin__credential credential;
-      bool was_read;
-      assert_int_equal(ask(&r, &credential, &was_read), 0);
-      bool has_failed = fail_alloc_has_failed(&r.memory);
-      assert_string_equal(credential.value,
-                          has_failed ? "Bearer fixed" : "Bearer one");
-      expect(&r, "Bearer one", has_failed); /* the next one is fine */
-    } else {
-      assert_int_equal(err, KIN_ENOMEM);
-      assert_null(r.token);
-    }
-    bool has_failed = fail_alloc_has_failed(&r.memory);
-    rig_finish(&r);
-    if (!has_failed) {
-      assert_true(n > 4);
-      break;
-    }
-  }
+  fail_alloc_sweep(run_token_without_memory, 4);
 }
 
 int main(void) {

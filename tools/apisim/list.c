@@ -31,6 +31,20 @@ static void refuse_form(const api_call *call, const char *form,
   buf_free(&message);
 }
 
+void list_send_one(const api_call *call, int status, const rev *r) {
+  segq body = {0};
+  if (call->media == MEDIA_PARTIAL) {
+    render_partial(&body, r, call->res, 0);
+  } else {
+    render_object(&body, r, 0);
+  }
+  segq_push(&body, NULL, "\n", 1);
+  resp_begin(call->c, status, "application/json");
+  resp_write(call->c, &body);
+  resp_end(call->c);
+  segq_free(&body);
+}
+
 void list_get_one(const api_call *call) {
   conn *c = call->c;
   if (call->media == MEDIA_PARTIAL_LIST) {
@@ -60,17 +74,7 @@ void list_get_one(const api_call *call) {
     status_not_found(c, call->res, call->name);
     return;
   }
-  segq body = {0};
-  if (call->media == MEDIA_PARTIAL) {
-    render_partial(&body, r, call->res, 0);
-  } else {
-    render_object(&body, r, 0);
-  }
-  segq_push(&body, NULL, "\n", 1);
-  resp_begin(c, 200, "application/json");
-  resp_write(c, &body);
-  resp_end(c);
-  segq_free(&body);
+  list_send_one(call, 200, r);
 }
 
 /* ------------------------------------------------------------- the answer */

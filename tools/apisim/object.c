@@ -221,7 +221,7 @@ static void move_to_end(yyjson_mut_doc *doc, yyjson_mut_val *object,
   }
 }
 
-static const char *const META_ORDER[] = {
+const char *const OBJECT_META_ORDER[OBJECT_META_COUNT] = {
     "name",
     "generateName",
     "namespace",
@@ -244,10 +244,11 @@ static const char *const META_ORDER[] = {
 static void order_meta(yyjson_mut_doc *doc, yyjson_mut_val *root) {
   yyjson_mut_val *from = object_meta(doc);
   yyjson_mut_val *to = yyjson_mut_obj(doc);
-  for (size_t i = 0; i < sizeof META_ORDER / sizeof META_ORDER[0]; i++) {
-    yyjson_mut_val *value = yyjson_mut_obj_remove_key(from, META_ORDER[i]);
+  for (size_t i = 0; i < OBJECT_META_COUNT; i++) {
+    yyjson_mut_val *value =
+        yyjson_mut_obj_remove_key(from, OBJECT_META_ORDER[i]);
     if (value != NULL && !yyjson_mut_is_null(value)) {
-      object_set(doc, to, META_ORDER[i], value);
+      object_set(doc, to, OBJECT_META_ORDER[i], value);
     }
   }
   object_set(doc, root, "metadata", to);

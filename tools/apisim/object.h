@@ -35,6 +35,10 @@ void object_remove(yyjson_mut_val *object, const char *key);
 /* A number kept as raw text. */
 uint64_t object_number(yyjson_mut_val *object, const char *key);
 
+/* Members of typed metadata in the order Go writes them. */
+enum { OBJECT_META_COUNT = 15 };
+extern const char *const OBJECT_META_ORDER[OBJECT_META_COUNT];
+
 /* Whether anything but metadata and status differs: what counts as a new
  * generation. */
 bool object_spec_differs(yyjson_mut_doc *a, yyjson_mut_doc *b);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "object.h"
+
 static const char PARTIAL_HEAD[] = "{\"kind\":\"PartialObjectMetadata\","
                                    "\"apiVersion\":\"meta.k8s.io/v1\","
                                    "\"metadata\":";
@@ -41,37 +43,18 @@ void render_item(segq *to, const rev *r, const resource *res) {
   push(to, r, r->meta.off - 11, r->json->len);
 }
 
-/* Members of typed metadata in the order Go writes them. */
-static const char *const META_ORDER[] = {
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-};
-
 /* A custom resource's metadata is stored alphabetically, but its
  * PartialObjectMetadata is a typed object. */
 static void push_reordered(segq *to, const rev *r, uint64_t version) {
   const char *text = r->json->data;
   buf out = {0};
   buf_putc(&out, '{');
-  for (size_t i = 0; i < sizeof META_ORDER / sizeof META_ORDER[0]; i++) {
-    span value = scan_find(text, r->meta, META_ORDER[i]);
+  for (size_t i = 0; i < OBJECT_META_COUNT; i++) {
+    span value = scan_find(text, r->meta, OBJECT_META_ORDER[i]);
     if (value.len == 0) {
       continue;
     }
-    buf_printf(&out, "%s\"%s\":", out.len > 1 ? "," : "", META_ORDER[i]);
+    buf_printf(&out, "%s\"%s\":", out.len > 1 ? "," : "", OBJECT_META_ORDER[i]);
     if (version != 0 && value.off + 1 == r->rv_text.off) {
       buf_putc(&out, '"');
       buf_put_u64(&out, version);

@@ -12,6 +12,7 @@
 #include "conn.h"
 #include "definition.h"
 #include "jsonpatch.h"
+#include "list.h"
 #include "mem.h"
 #include "name.h"
 #include "object.h"
@@ -107,20 +108,6 @@ static bool namespace_exists(const api_call *call) {
 
 /* ------------------------------------------------------------------ commit */
 
-static void answer_object(const api_call *call, int status, const rev *r) {
-  segq body = {0};
-  if (call->media == MEDIA_PARTIAL) {
-    render_partial(&body, r, call->res, 0);
-  } else {
-    render_object(&body, r, 0);
-  }
-  segq_push(&body, NULL, "\n", 1);
-  resp_begin(call->c, status, "application/json");
-  resp_write(call->c, &body);
-  resp_end(call->c);
-  segq_free(&body);
-}
-
 static bool is_dry_run(const api_call *call) {
   const char *text = request_query(&call->c->req, "dryRun");
   return text != NULL && strcmp(text, "All") == 0;
@@ -214,7 +201,7 @@ static void create_object(const api_call *call, yyjson_mut_doc *doc) {
     if (is_dry_run(call)) {
       answer_unstored(call, 201, doc);
     } else {
-      answer_object(call, 201, commit(c->sim, call->res, key, doc));
+      list_send_one(call, 201, commit(c->sim, call->res, key, doc));
     }
   }
   free(key);
@@ -333,14 +320,14 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
   if (is_dry_run(call)) {
     answer_unstored(call, 200, doc);
   } else if (!changed) {
-    answer_object(call, 200, old);
+    list_send_one(call, 200, old);
   } else if (object_text(meta, "deletionTimestamp") != NULL &&
              !has_finalizers(meta)) {
     /* What held it back is gone: it goes without another version. */
     answer_unstored(call, 200, doc);
     table_delete(call->res->table, key);
   } else {
-    answer_object(call, 200, commit(call->c->sim, call->res, key, doc));
+    list_send_one(call, 200, commit(call->c->sim, call->res, key, doc));
   }
 }
 
@@ -387,6 +374,25 @@ static void change_object(const api_call *call, yyjson_mut_doc *doc,
   store_change(call, doc, old_doc, old, key);
 }
 
+/* Changes the object that the call names by `doc`, which it frees. */
+static void change_named(const api_call *call, yyjson_mut_doc *doc,
+                         void (*change)(const api_call *call,
+                                        yyjson_mut_doc *doc,
+                                        yyjson_mut_doc *old_doc, rev *old,
+                                        const char *key)) {
+  char *key = object_key(call->ns, call->name);
+  rev *old = table_get(call->res->table, key);
+  if (old == NULL) {
+    status_not_found(call->c, call->res, call->name);
+  } else {
+    yyjson_mut_doc *old_doc = object_of(old);
+    change(call, doc, old_doc, old, key);
+    yyjson_mut_doc_free(old_doc);
+  }
+  yyjson_mut_doc_free(doc);
+  free(key);
+}
+
 static void update(const api_call *call) {
   static const char *const TYPES[] = {"application/json", NULL};
   if (call->name == NULL) {
@@ -402,17 +408,7 @@ static void update(const api_call *call) {
   if (doc == NULL) {
     return;
   }
-  char *key = object_key(call->ns, call->name);
-  rev *old = table_get(call->res->table, key);
-  if (old == NULL) {
-    status_not_found(call->c, call->res, call->name);
-  } else {
-    yyjson_mut_doc *old_doc = object_of(old);
-    change_object(call, doc, old_doc, old, key);
-    yyjson_mut_doc_free(old_doc);
-  }
-  yyjson_mut_doc_free(doc);
-  free(key);
+  change_named(call, doc, change_object);
 }
 
 static const char JSON_PATCH[] = "application/json-patch+json";
@@ -441,15 +437,13 @@ static yyjson_mut_doc *apply_patch(const api_call *call, yyjson_mut_doc *patch,
   return doc;
 }
 
-static void patch_object(const api_call *call, yyjson_mut_doc *patch, rev *old,
-                         const char *key) {
-  yyjson_mut_doc *old_doc = object_of(old);
+static void patch_object(const api_call *call, yyjson_mut_doc *patch,
+                         yyjson_mut_doc *old_doc, rev *old, const char *key) {
   yyjson_mut_doc *doc = apply_patch(call, patch, old_doc);
   if (doc != NULL) {
     change_object(call, doc, old_doc, old, key);
   }
   yyjson_mut_doc_free(doc);
-  yyjson_mut_doc_free(old_doc);
 }
 
 static void patch(const api_call *call) {
@@ -468,15 +462,7 @@ static void patch(const api_call *call) {
   if (doc == NULL) {
     return;
   }
-  char *key = object_key(call->ns, call->name);
-  rev *old = table_get(call->res->table, key);
-  if (old == NULL) {
-    status_not_found(call->c, call->res, call->name);
-  } else {
-    patch_object(call, doc, old, key);
-  }
-  yyjson_mut_doc_free(doc);
-  free(key);
+  change_named(call, doc, patch_object);
 }
 
 void write_answer(const api_call *call) {

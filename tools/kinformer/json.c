@@ -50,15 +50,20 @@ static size_t append_special(text *out, kin_str s, size_t at) {
   return n;
 }
 
+/* Copies what needs no escape. Returns the position after it. */
+static size_t append_plain(text *out, kin_str s, size_t at) {
+  size_t end = at;
+  while (end < s.length && is_plain((unsigned char)s.data[end])) {
+    end++;
+  }
+  text_append(out, s.data + at, end - at);
+  return end;
+}
+
 static void append_quoted(text *out, kin_str s) {
   text_append_char(out, '"');
   for (size_t i = 0; i < s.length;) {
-    size_t plain = i;
-    while (plain < s.length && is_plain((unsigned char)s.data[plain])) {
-      plain++;
-    }
-    text_append(out, s.data + i, plain - i);
-    i = plain;
+    i = append_plain(out, s, i);
     if (i == s.length) {
       break;
     }
@@ -99,12 +104,7 @@ void json_bool(json_writer *w, bool value) {
 static size_t copy_string(text *out, kin_str s, size_t at) {
   text_append_char(out, s.data[at++]);
   while (at < s.length) {
-    size_t plain = at;
-    while (plain < s.length && is_plain((unsigned char)s.data[plain])) {
-      plain++;
-    }
-    text_append(out, s.data + at, plain - at);
-    at = plain;
+    at = append_plain(out, s, at);
     if (at == s.length) {
       break;
     }
