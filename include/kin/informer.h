@@ -230,6 +230,7 @@ typedef struct kin_informer_options {
    * reported once for each state, through on_error with KIN_CLASS_DECODE,
    * retry_in_ms 0 and the key in the message. Of several failures at once, the
    * event has the first key and the number of the others; the log names each.
+   * If the first one's namespace is removed at once, only the log has them.
    * Nothing is requested again: of the answers only KIN_STOP counts, and the
    * object is tried again when it changes. Only KIN_ENOMEM fails the request,
    * which is repeated. */
