@@ -181,10 +181,9 @@ static void test_list_of_bad_items(void **state) {
 static void test_stream_of_bad_objects(void **state) {
   (void)state;
   for (int good = 0; good < 2; good++) {
-    bool refused = false;
     iw_world w;
     iw_init(&w, 0);
-    w.script.env.stream_refused = &refused;
+    script_use_streams(&w.script);
     kin_informer_options options = iw_options(&w);
     assert_int_equal(iw_open(&w, &options), 0);
     assert_true(script_head(&w.script, "sendInitialEvents", 200));

@@ -17,13 +17,9 @@
 #include "support/controller_world.h"
 #include "support/hand_source.h"
 
-/* Whether the server is known to refuse streams, in each test anew. */
-static bool is_refused;
-
 static void init_streaming(cw_world *w, cw_kind kind, size_t fail_at) {
   cw_init(w, kind, fail_at);
-  is_refused = false;
-  w->vh.script.env.stream_refused = &is_refused;
+  script_use_streams(&w->vh.script);
 }
 
 static void put_some(cw_world *w, int count) {
@@ -178,7 +174,7 @@ static void test_refused(void **state) {
     w.vh.server.refuses_streams = true;
     assert_int_equal(cw_open(&w), 0);
     mini_serve(&w.vh.server);
-    assert_true(is_refused);
+    assert_true(w.vh.script.stream_refused);
     assert_int_equal(w.vh.server.lists, 1);
     assert_int_equal(w.synced, 1);
     assert_int_equal(w.errors, 0);

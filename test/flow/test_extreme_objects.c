@@ -29,7 +29,6 @@
 
 typedef struct ex_world {
   iw_world w;
-  bool refused;
 } ex_world;
 
 /* What a request of its own needs no memory for. */
@@ -262,7 +261,7 @@ static void test_stream(void **state) {
     ex_world x;
     memset(&x, 0, sizeof x);
     iw_init(&x.w, 0);
-    x.w.script.env.stream_refused = &x.refused;
+    script_use_streams(&x.w.script);
     kin_informer_options options = iw_options(&x.w);
     assert_int_equal(iw_open(&x.w, &options), 0);
     assert_true(script_head(&x.w.script, "sendInitialEvents", 200));

@@ -207,8 +207,7 @@ static void test_factory_streams(void **state) {
     vh_init(&w.vh, 0);
     mini_put(&w.vh.server, 1);
     w.vh.server.refuses_streams = i == 1;
-    bool is_refused = false;
-    w.vh.script.env.stream_refused = &is_refused;
+    script_use_streams(&w.vh.script);
     bool no_watch_list = i == 2;
     kin_factory_options options = KIN_FACTORY_OPTIONS_INIT;
     options.tweak = set_streams;
@@ -226,7 +225,7 @@ static void test_factory_streams(void **state) {
     assert_int_equal(kin_store_count(kin_informer_store(partial)), 1);
     assert_int_equal(w.vh.server.lists, i == 0 ? 0 : 2);
     assert_int_equal(w.vh.server.streams, i == 0 ? 2 : 0);
-    assert_int_equal(is_refused, i == 1);
+    assert_int_equal(w.vh.script.stream_refused, i == 1);
     fw_finish(&w);
   }
 }

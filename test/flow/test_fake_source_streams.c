@@ -27,7 +27,6 @@ typedef struct rig {
   kin_fake_source *source;
   kin_informer *informer;
   recorder rec;
-  bool is_refused;
   int errors;
   int calls;
   int close_at; /* the call that closes the client; < 0: none */
@@ -74,7 +73,7 @@ static int open_rig(rig *f, bool watch_list, size_t fail_at,
   memset(f, 0, sizeof *f);
   vh_init(&f->vh, 0);
   fail_alloc_init(&f->memory, source_fail_at);
-  f->vh.script.env.stream_refused = &f->is_refused;
+  script_use_streams(&f->vh.script);
   f->close_at = -1;
   recorder_init(&f->rec);
   f->rec.on_call = on_recorded;
@@ -222,7 +221,7 @@ static void test_unsupported(void **state) {
     assert_int_equal(kin_fake_source_lists(f.source), 1);
     assert_int_equal(kin_fake_source_streams(f.source), is_asked);
     assert_int_equal(f.errors, 0);
-    assert_false(f.is_refused);
+    assert_false(f.vh.script.stream_refused);
     close_rig(&f);
   }
 }

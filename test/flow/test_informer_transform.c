@@ -507,9 +507,8 @@ static void test_transform_of_a_source(void **state) {
 static void test_transform_of_streams(void **state) {
   (void)state;
   tw_world t;
-  bool refused = false;
   kin_informer_options options = tw_init(&t);
-  t.w.script.env.stream_refused = &refused;
+  script_use_streams(&t.w.script);
   t.failing = "odd/p1 102 even/p2 106 ";
   mini_put_first(&t.w.server, 5);
   t.w.server.holds_bookmark = true;

@@ -244,7 +244,7 @@ static void test_refusals_stay_apart(void **state) {
   hand_source_expect(&f.source, "I:>");
   hand_source_fail(&f.source, 400, "BadRequest", false);
   hand_source_expect(&f.source, "L:0/500");
-  assert_false(f.is_refused);
+  assert_false(f.vh.script.stream_refused);
   hand_source_list(&f.source, "a@1", "5");
   hand_source_event(&f.source, KIN_WATCH_MODIFIED, "a@6");
   hand_source_fail(&f.source, 410, "Expired", true);

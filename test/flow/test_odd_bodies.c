@@ -36,7 +36,6 @@ static const place stream = {
 typedef struct odd_world {
   iw_world w;
   const place *place;
-  bool refused;
 } odd_world;
 
 static const char *const pointers[] = {"/metadata/labels/app", "/spec/nodeName",
@@ -58,7 +57,7 @@ static void odd_open(odd_world *o, const place *where) {
   o->place = where;
   iw_init(&o->w, 0);
   if (where->streams) {
-    o->w.script.env.stream_refused = &o->refused;
+    script_use_streams(&o->w.script);
   }
   kin_informer_options options = iw_options(&o->w);
   if (where->pages) {

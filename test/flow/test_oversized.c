@@ -23,8 +23,7 @@
 
 typedef struct ow_world {
   iw_world w;
-  bool refused; /* streams */
-  int told;     /* that an object is over the limit */
+  int told; /* that an object is over the limit */
   char last_message[700];
   kin_retry answer;
   bool is_closing;
@@ -156,7 +155,7 @@ static void test_oversized_relist(void **state) {
     ow_world o;
     kin_informer_options options = ow_init(&o, 0);
     if (is_stream) {
-      o.w.script.env.stream_refused = &o.refused;
+      script_use_streams(&o.w.script);
     }
     put(&o, 0, BIG);
     put(&o, 1, 0);
@@ -451,7 +450,7 @@ static void test_oversized_model(void **state) {
     ow_world o;
     kin_informer_options options = ow_init(&o, 0);
     if (seed % 2 == 0) {
-      o.w.script.env.stream_refused = &o.refused;
+      script_use_streams(&o.w.script);
     }
     assert_int_equal(iw_open(&o.w, &options), 0);
     unsigned provoked = 0;

@@ -20,7 +20,6 @@
 typedef struct rig {
   virtual_host vh;
   hand_source source;
-  bool stream_refused;
   kin_informer *informer;
 } rig;
 
@@ -29,7 +28,7 @@ static void open_rig(rig *f, bool has_streams) {
   vh_init(&f->vh, 0);
   hand_source_init(&f->source, &f->vh.script);
   f->source.lister_watcher.watch_list = has_streams;
-  f->vh.script.env.stream_refused = &f->stream_refused;
+  script_use_streams(&f->vh.script);
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
   options.source = &f->source.lister_watcher;

@@ -17,18 +17,8 @@
 #include "support/reflector_rig.h"
 #include "support/targets.h"
 
-/* Whether the server is known to refuse streams, in each test anew. */
-static bool is_refused;
-
-static void init_streaming(reflector_rig *f, size_t fail_at) {
-  reflector_rig_init(f, fail_at);
-  is_refused = false;
-  f->vh.script.env.stream_refused = &is_refused;
-  f->source.lister_watcher.watch_list = true;
-}
-
 static void open_streaming(reflector_rig *f) {
-  init_streaming(f, 0);
+  reflector_rig_init_streaming(f, 0);
   assert_int_equal(reflector_rig_open(f), 0);
   hand_source_expect(&f->source, "I:>");
 }
@@ -143,7 +133,7 @@ static void test_into_queues(void **state) {
     queue_rig q;
     queue_rig_open_simple(&q, cases[i].kind, cases[i].known);
     reflector_rig f;
-    init_streaming(&f, 0);
+    reflector_rig_init_streaming(&f, 0);
     f.store = queue_target(q.queue);
     assert_int_equal(reflector_rig_open(&f), 0);
     feed_events(&f, "+a@1 +b@2 ~a@3 -b@4 +c@5");
@@ -164,7 +154,7 @@ static void test_transformed_once(void **state) {
   queue_rig_transform(&q);
   queue_rig_open(&q, RIG_DELTA);
   reflector_rig f;
-  init_streaming(&f, 0);
+  reflector_rig_init_streaming(&f, 0);
   f.store = queue_target(q.queue);
   assert_int_equal(reflector_rig_open(&f), 0);
   feed_events(&f, "+a@1 +b@2 ~a@3 -b@4 +c@5");
@@ -208,7 +198,7 @@ static void test_lists_instead(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
     reflector_rig f;
-    init_streaming(&f, 0);
+    reflector_rig_init_streaming(&f, 0);
     switch (i) {
     case 0:
       f.source.lister_watcher.watch_list = false;
@@ -245,7 +235,7 @@ static void test_refused(void **state) {
   hand_source_fail(&f.source, 410, "Expired", true);
   pass(&f, 3000);
   hand_source_expect(&f.source, "W:5 L:5>");
-  assert_false(is_refused);
+  assert_false(f.vh.script.stream_refused);
   reflector_rig_finish(&f);
 }
 

@@ -16,16 +16,6 @@
 #include "support/reflector_rig.h"
 #include "support/targets.h"
 
-/* Whether the server is known to refuse streams, in each test anew. */
-static bool is_refused;
-
-static void init_streaming(reflector_rig *f, size_t fail_at) {
-  reflector_rig_init(f, fail_at);
-  is_refused = false;
-  f->vh.script.env.stream_refused = &is_refused;
-  f->source.lister_watcher.watch_list = true;
-}
-
 static int close_at;
 static int calls;
 
@@ -53,7 +43,7 @@ static void test_closed_in_each_call(void **state) {
   (void)state;
   for (close_at = 1;; close_at++) {
     reflector_rig f;
-    init_streaming(&f, 0);
+    reflector_rig_init_streaming(&f, 0);
     calls = 0;
     f.during = close_when_due;
     assert_int_equal(reflector_rig_open(&f), 0);
@@ -152,7 +142,7 @@ static void test_over_http(void **state) {
   (void)state;
   for (size_t split = 0; split < 700; split += split < 40 ? 1 : 61) {
     reflector_rig f;
-    init_streaming(&f, 0);
+    reflector_rig_init_streaming(&f, 0);
     f.vh.script.split = split;
     kin_store *store;
     assert_int_equal(kin_store_new(&store, NULL), 0);
@@ -167,7 +157,7 @@ static void test_over_http(void **state) {
 static void test_server_refuses(void **state) {
   (void)state;
   reflector_rig f;
-  init_streaming(&f, 0);
+  reflector_rig_init_streaming(&f, 0);
   f.vh.server.refuses_streams = true;
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
@@ -176,7 +166,7 @@ static void test_server_refuses(void **state) {
   mini_put(&f.vh.server, 1);
   assert_int_equal(reflector_rig_open(&f), 0);
   mini_serve(&f.vh.server);
-  assert_true(is_refused);
+  assert_true(f.vh.script.stream_refused);
   assert_int_equal(f.vh.server.lists, 1);
   assert_equals_server(&f, store);
   close_story(&f, store);
@@ -184,7 +174,7 @@ static void test_server_refuses(void **state) {
 
 static bool run_without_memory(size_t n) {
   reflector_rig f;
-  init_streaming(&f, n);
+  reflector_rig_init_streaming(&f, n);
   kin_store *store;
   assert_int_equal(kin_store_new(&store, NULL), 0);
   int err = run_story(&f, store);
@@ -206,7 +196,7 @@ static void test_closed_between_steps(void **state) {
   enum { COUNT = 400 };
   for (unsigned steps = 0; steps < 60; steps++) {
     reflector_rig f;
-    init_streaming(&f, 0);
+    reflector_rig_init_streaming(&f, 0);
     assert_int_equal(reflector_rig_open(&f), 0);
     for (int i = 0; i < COUNT; i++) {
       char text[32];

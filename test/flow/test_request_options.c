@@ -130,8 +130,7 @@ static void test_parameters_of_streams_and_others(void **state) {
   kin_parameter parameter = {"tenant", "t"};
   iw_world w;
   iw_init(&w, 0);
-  bool is_refused = false;
-  w.script.env.stream_refused = &is_refused;
+  script_use_streams(&w.script);
   kin_informer_options options = iw_options(&w);
   options.parameters = &parameter;
   options.parameter_count = 1;

@@ -119,10 +119,9 @@ static void test_consistency(void **state) {
   };
   for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
     bool is_stream = i % 2 == 1;
-    bool is_refused = false;
     reflector_rig f;
     reflector_rig_init(&f, 0);
-    f.vh.script.env.stream_refused = &is_refused;
+    script_use_streams(&f.vh.script);
     f.source.lister_watcher.watch_list = is_stream;
     f.resource.consistency = cases[i / 2].consistency;
     f.resource.start_version = cases[i / 2].start_version;

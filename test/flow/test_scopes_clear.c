@@ -20,7 +20,6 @@ static const char *const even_and_odd[] = {"even", "odd"};
 
 typedef struct clear_world {
   iw_world w;
-  bool refused;
 } clear_world;
 
 static int open_world(clear_world *c, bool clears, bool uses_streams,
@@ -28,7 +27,7 @@ static int open_world(clear_world *c, bool clears, bool uses_streams,
   memset(c, 0, sizeof *c);
   iw_init(&c->w, fail_at);
   if (uses_streams) {
-    c->w.script.env.stream_refused = &c->refused;
+    script_use_streams(&c->w.script);
   }
   mini_put_first(&c->w.server, 6);
   kin_informer_options options = iw_options(&c->w);

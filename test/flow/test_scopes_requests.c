@@ -37,9 +37,8 @@ static void test_held_stream(void **state) {
   bool was_held = true;
   for (unsigned k = 0; was_held; k++) {
     iw_world w;
-    bool refused = false;
     iw_init(&w, 0);
-    w.script.env.stream_refused = &refused;
+    script_use_streams(&w.script);
     mini_put(&w.server, 0);
     kin_informer_options options = iw_even_and_odd(&w);
     assert_int_equal(iw_open(&w, &options), 0);

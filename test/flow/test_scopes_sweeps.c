@@ -31,7 +31,6 @@ typedef enum action {
 
 typedef struct story {
   iw_world w;
-  bool refused;
   bool has_odd;
   bool has_even;
   action action;
@@ -153,7 +152,7 @@ static int open_story(story *s, bool uses_streams, size_t fail_at) {
   s->w.script.sched.now_ns = between_steps;
   s->w.script.sched.ctx = s;
   if (uses_streams) {
-    s->w.script.env.stream_refused = &s->refused;
+    script_use_streams(&s->w.script);
   }
   mini_put_first(&s->w.server, 8);
   s->w.server.honours_limit = true;

@@ -37,7 +37,6 @@ typedef struct rig {
   virtual_host vh;
   kin__limiter limiter;
   kin__gate gate;
-  bool refused;
   uint64_t began_ms;
   sent sent[MAX_SENT];
   unsigned count;
@@ -348,7 +347,7 @@ static void test_streams(void **state) {
   (void)state;
   rig r;
   rig_init(&r, 10, 1, 0);
-  r.vh.script.env.stream_refused = &r.refused;
+  script_use_streams(&r.vh.script);
   open_informer(&r, "pods", true);
   expect_last(&r, 1, "stream", 0);
   open_informer(&r, "nodes", true);
@@ -356,7 +355,7 @@ static void test_streams(void **state) {
   assert_int_equal(r.count, 1);
   script_advance(&r.vh.script, 1);
   expect_last(&r, 2, "stream", 100000);
-  assert_false(r.refused);
+  assert_false(r.vh.script.stream_refused);
   rig_finish(&r);
 }
 

@@ -17,7 +17,7 @@
 
 static void init_world(iw_world *w, size_t fail_at, int objects) {
   iw_init(w, fail_at);
-  w->script.env.stream_refused = &w->stream_refused;
+  script_use_streams(&w->script);
   mini_put_first(&w->server, objects);
 }
 
@@ -203,7 +203,7 @@ static void test_refused(void **state) {
   kin_informer_options options = iw_options(&w);
   assert_int_equal(iw_open(&w, &options), 0);
   mini_serve(&w.server);
-  assert_true(w.stream_refused);
+  assert_true(w.script.stream_refused);
   assert_true(kin_informer_has_synced(w.informer));
   assert_int_equal(w.server.lists, 1);
   assert_int_equal(w.errors, 0);
@@ -246,7 +246,7 @@ static void test_no_progress(void **state) {
     assert_int_equal(w.server.lists, 0);
     mini_pass(&w.server, 10200);
     assert_int_equal(w.server.lists, 1);
-    assert_true(w.stream_refused);
+    assert_true(w.script.stream_refused);
     assert_true(kin_informer_has_synced(w.informer));
     iw_assert_truth(&w);
     iw_finish(&w);
@@ -290,7 +290,7 @@ static void test_no_end(void **state) {
   assert_int_equal(w.server.lists, 1);
   assert_int_equal(w.server.streams, 1);
   assert_true(kin_informer_has_synced(w.informer));
-  assert_false(w.stream_refused); /* of others nothing is known */
+  assert_false(w.script.stream_refused); /* of others nothing is known */
   mini_serve(&w.server);
   iw_assert_truth(&w);
   script_expire(&w.script, "watch=true");
@@ -332,7 +332,7 @@ static void test_large_object(void **state) {
     script_body(&w.script, "sendInitialEvents", text + at, 1);
     script_advance(&w.script, 9000);
   }
-  assert_false(w.stream_refused);
+  assert_false(w.script.stream_refused);
   script_body(&w.script, "sendInitialEvents", text + 8, sizeof text - 9);
   assert_int_equal(iw_status(&w, "").staged, 1);
   iw_finish(&w);
@@ -416,7 +416,7 @@ static void test_ends_early(void **state) {
   mini_end_watches(&w.server);
   mini_serve(&w.server);
   assert_int_equal(w.server.lists, 1);
-  assert_false(w.stream_refused);
+  assert_false(w.script.stream_refused);
   assert_int_equal(w.errors, 0);
   iw_assert_truth(&w);
   iw_finish(&w);

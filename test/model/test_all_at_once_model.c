@@ -50,7 +50,6 @@ typedef struct a_wait {
 
 typedef struct simulation {
   model_world m;
-  bool refused;
   bool is_transforming;
   bool minds_silence;
   bool was_absent;
@@ -263,7 +262,7 @@ static void open_world(simulation *s, uint64_t seed) {
   model_init(&s->m, seed);
   model_act_between_steps(&s->m);
   if (model_below(&s->m, 2) == 0) {
-    s->m.w.script.env.stream_refused = &s->refused;
+    script_use_streams(&s->m.w.script);
     s->m.w.script.env.check_watch_lists = true;
   }
   s->is_transforming = model_below(&s->m, 3) == 0;

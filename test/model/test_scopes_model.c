@@ -33,7 +33,6 @@
 
 typedef struct simulation {
   model_world m;
-  bool refused;
 } simulation;
 
 static void check_told(simulation *s, const char *namespace_) {
@@ -106,10 +105,9 @@ static void step(simulation *s) {
 
 static void open_world(simulation *s, uint64_t seed) {
   model_init(&s->m, seed);
-  s->refused = false;
   model_act_between_steps(&s->m);
   if (model_below(&s->m, 2) == 0) {
-    s->m.w.script.env.stream_refused = &s->refused;
+    script_use_streams(&s->m.w.script);
   }
   for (int i = 0; i < 10; i++) {
     model_change_object(&s->m);

@@ -42,7 +42,7 @@ void ck_init(check_world *c, size_t fail_at) {
   iw_init(&c->w, fail_at);
   c->log = (kin__log){on_log, c, KIN_LOG_WARN};
   c->w.script.env.log = &c->log;
-  c->w.script.env.stream_refused = &c->refused;
+  script_use_streams(&c->w.script);
   c->w.script.env.check_watch_lists = true;
   c->options = iw_options(&c->w);
   c->options.on_error = on_error;

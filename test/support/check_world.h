@@ -7,7 +7,6 @@
 /* An informer whose lists come as watches and are checked, answered by hand. */
 typedef struct check_world {
   iw_world w;
-  bool refused;
   kin__log log;
   char said[4096]; /* to the log, from WARN on */
   char told[1024]; /* to on_error with KIN_EINCONSISTENT */

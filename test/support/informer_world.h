@@ -16,7 +16,6 @@ typedef struct iw_world {
   fail_alloc memory;
   script_env script;
   mini_server server;
-  bool stream_refused; /* for env.stream_refused; NULL unless a test sets it */
   kin_informer *informer;
   recorder rec;
   int errors;

@@ -164,6 +164,12 @@ void reflector_rig_init(reflector_rig *rig, size_t fail_at) {
   rig->options.data = rig;
 }
 
+void reflector_rig_init_streaming(reflector_rig *rig, size_t fail_at) {
+  reflector_rig_init(rig, fail_at);
+  script_use_streams(&rig->vh.script);
+  rig->source.lister_watcher.watch_list = true;
+}
+
 int reflector_rig_open(reflector_rig *rig) {
   int err =
       kin__public_reflector_open(&rig->reflector, &rig->vh.host, &rig->options);

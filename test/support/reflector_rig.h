@@ -40,6 +40,8 @@ typedef struct reflector_rig {
 /* Sets defaults: the noting store, the hand source, pods, callbacks that
  * count. */
 void reflector_rig_init(reflector_rig *rig, size_t fail_at);
+/* The same, with lists that come as watches. */
+void reflector_rig_init_streaming(reflector_rig *rig, size_t fail_at);
 /* Opens and starts. */
 int reflector_rig_open(reflector_rig *rig);
 /* Opens, lists "a@1" as of version 5, and grants the watch; expects that. */

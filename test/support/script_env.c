@@ -94,6 +94,10 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
                            .wake = script_wake};
 }
 
+void script_use_streams(script_env *script) {
+  script->env.stream_refused = &script->stream_refused;
+}
+
 void script_env_finish(script_env *script) {
   assert_int_equal(script_open_requests(script), 0);
   assert_false(kin__sched_has_work(&script->sched));

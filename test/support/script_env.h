@@ -48,6 +48,7 @@ typedef struct script_env {
   char last_target[2048];                        /* of the newest request */
   int fail_start;      /* start() fails this many times with KIN_ENOMEM */
   uint64_t connection; /* that heads say they came on */
+  bool stream_refused; /* after script_use_streams: a stream was refused */
   size_t split;        /* > 0: bodies are given in pieces of this many bytes */
   /* Called before a run of tasks and deferred calls, and after each of them;
    * see step_meter.h. NULL: nobody. */
@@ -59,6 +60,9 @@ typedef struct script_env {
 void script_env_init(script_env *script, const kin_allocator *allocator);
 /* Fails the test if a request is open or work is left. */
 void script_env_finish(script_env *script);
+
+/* From now on lists come as watches, until a server refuses one. */
+void script_use_streams(script_env *script);
 
 /* Makes the calls that have been deferred so far. */
 void script_run_deferred(script_env *script);

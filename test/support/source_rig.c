@@ -23,7 +23,7 @@ void source_rig_open_with(source_rig *rig, uint32_t page_size,
                           bool watch_list) {
   memset(rig, 0, sizeof *rig);
   vh_init(&rig->vh, 0);
-  rig->vh.script.env.stream_refused = &rig->is_refused;
+  script_use_streams(&rig->vh.script);
   hand_source_init(&rig->source, &rig->vh.script);
   rig->source.lister_watcher.watch_list = watch_list;
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;

@@ -12,7 +12,6 @@
 typedef struct source_rig {
   virtual_host vh;
   hand_source source;
-  bool is_refused; /* see kin__env.stream_refused */
   kin_informer *informer;
   kin_listener *listener;
   event_log log;
