@@ -217,8 +217,13 @@ static const char *fault_of(const kin_controller_options *o) {
 }
 
 /* Fails like the reflector: the queue would return another error. */
-static int check_name(const char *name) {
-  return name != NULL && strlen(name) > MAX_NAME_BYTES ? KIN_ETOOBIG : 0;
+static int check_name(const char *name, const kin__log *log) {
+  size_t length = name != NULL ? strlen(name) : 0;
+  return length <= MAX_NAME_BYTES
+             ? 0
+             : kin__log_problem(log, KIN_ETOOBIG,
+                                "name: %zu bytes are more than %u", length,
+                                MAX_NAME_BYTES);
 }
 
 static int make_queue(kin_controller *c) {
@@ -303,7 +308,7 @@ static int init(kin_controller *c, kin__host *host,
     err = KIN_ECLOSED;
   }
   if (err == 0) {
-    err = check_name(c->options.name);
+    err = check_name(c->options.name, c->env->log);
   }
   if (err == 0) {
     err = make_parts(c);

@@ -242,7 +242,9 @@ static int make_names(kin_reflector *reflector, const char *name) {
            resource->group[0] != '\0' ? "." : "", resource->group);
   bool is_named = name != NULL && name[0] != '\0';
   if (is_named && strlen(name) > MAX_NAME_BYTES) {
-    return KIN_ETOOBIG;
+    return kin__log_problem(reflector->env->log, KIN_ETOOBIG,
+                            "name: %zu bytes are more than %u", strlen(name),
+                            MAX_NAME_BYTES);
   }
   reflector->description = kin__strdup(allocator, text);
   reflector->name =

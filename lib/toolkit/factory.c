@@ -360,7 +360,9 @@ static int open_informer(entry *e, const kin_informer_options *options) {
 static int add(kin_factory *factory, kin_informer_options *options,
                kin_informer **out) {
   if (factory->entry_count >= MAX_INFORMERS) {
-    return KIN_ETOOBIG;
+    return kin__log_problem(factory->member.env->log, KIN_ETOOBIG,
+                            "a factory has %u informers at most",
+                            MAX_INFORMERS);
   }
   const kin_allocator *allocator = factory->member.env->allocator;
   entry *e = kin__calloc(allocator, 1, sizeof *e);

@@ -230,7 +230,9 @@ static int check(const kin_until_options *options, bool is_synced,
     return kin__log_problem(log, KIN_EINVAL, "conditions: is NULL");
   }
   if (options->condition_count > MAX_CONDITIONS) {
-    return KIN_ETOOBIG;
+    return kin__log_problem(log, KIN_ETOOBIG,
+                            "condition_count: %zu are more than %u",
+                            options->condition_count, MAX_CONDITIONS);
   }
   for (size_t i = 0; i < options->condition_count; i++) {
     if (options->conditions[i].cb == NULL) {

@@ -254,7 +254,9 @@ int kin_wait_cancel(kin_wait *wait, int code) {
 
 static int check_things(const kin_wait_options *options, const kin__log *log) {
   if (options->count > KIN__WAIT_MAX) {
-    return KIN_ETOOBIG;
+    return kin__log_problem(log, KIN_ETOOBIG,
+                            "count: %zu things are more than %u",
+                            options->count, KIN__WAIT_MAX);
   }
   if (options->cb == NULL || (options->count > 0 && options->things == NULL)) {
     return kin__log_problem(log, KIN_EINVAL, "%s: is required",
@@ -273,7 +275,11 @@ static int check_things(const kin_wait_options *options, const kin__log *log) {
     size_t length = thing->name != NULL ? strlen(thing->name) : 0;
     longest = length > longest ? length : longest;
   }
-  return longest <= MAX_NAME_BYTES ? 0 : KIN_ETOOBIG;
+  return longest <= MAX_NAME_BYTES
+             ? 0
+             : kin__log_problem(log, KIN_ETOOBIG,
+                                "what or names: %zu bytes are more than %u",
+                                longest, MAX_NAME_BYTES);
 }
 
 /* The thing's name, or one that is made in `buffer`. */

@@ -428,6 +428,73 @@ static void test_of_the_rest(void **state) {
   finish_world(&w);
 }
 
+static bool is_met(void *data) {
+  (void)data;
+  return false;
+}
+
+static void on_until(const kin_until_result *result, void *data) {
+  (void)result;
+  (void)data;
+}
+
+#define ASSERT_TOO_BIG(world, call, part)                                      \
+  do {                                                                         \
+    assert_int_equal(call, KIN_ETOOBIG);                                       \
+    if (strstr(kin_client_problem((world)->client), part) == NULL) {           \
+      fail_msg("\"%s\" instead of \"%s\"",                                     \
+               kin_client_problem((world)->client), part);                     \
+    }                                                                          \
+  } while (0)
+
+/* Too many, or too long: the option, the number and the limit. */
+static void test_of_what_is_too_big(void **state) {
+  (void)state;
+  world w;
+  open_world(&w);
+  static char name[1026];
+  memset(name, 'n', sizeof name - 1);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  kin_wait_options wo = KIN_WAIT_OPTIONS_INIT;
+  const kin_wait_for thing = {.name = name, .check = is_met};
+  wo.cb = on_wait;
+  wo.things = &thing;
+  wo.count = 4097;
+  ASSERT_TOO_BIG(&w, kin_wait_open(NULL, w.client, &wo),
+                 "count: 4097 things are more than 4096");
+  wo.count = 1;
+  ASSERT_TOO_BIG(&w, kin_wait_open(NULL, w.client, &wo),
+                 "what or names: 1025 bytes are more than 1024");
+  kin_until_options uo = KIN_UNTIL_OPTIONS_INIT;
+  static kin_until_condition conditions[257];
+  uo.cb = on_until;
+  uo.resource = &io;
+  uo.conditions = conditions;
+  uo.condition_count = 257;
+  ASSERT_TOO_BIG(&w, kin_until_open(NULL, w.client, &uo),
+                 "condition_count: 257 are more than 256");
+  kin_controller_options co = KIN_CONTROLLER_OPTIONS_INIT;
+  co.resource = &io;
+  co.name = name;
+  kin_controller *controller;
+  ASSERT_TOO_BIG(&w, kin_controller_open(&controller, w.client, &co),
+                 "name: 1025 bytes are more than 255");
+  kin_store *target;
+  kin_reflector *reflector;
+  assert_int_equal(kin_store_new(&target, NULL), 0);
+  kin_reflector_store store = KIN_REFLECTOR_STORE_INIT;
+  assert_int_equal(kin_store_reflector_store(target, &store), 0);
+  kin_reflector_options ro = KIN_REFLECTOR_OPTIONS_INIT;
+  ro.resource = &io;
+  ro.store = &store;
+  ro.name = name;
+  ASSERT_TOO_BIG(&w, kin_reflector_open(&reflector, w.client, &ro),
+                 "name: 1025 bytes are more than 255");
+  kin_store_free(target);
+  finish_world(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_of_clients),
@@ -440,6 +507,7 @@ int main(void) {
       cmocka_unit_test(test_is_forgotten),
       cmocka_unit_test(test_is_forgotten_at_the_end),
       cmocka_unit_test(test_of_the_rest),
+      cmocka_unit_test(test_of_what_is_too_big),
   };
   return cmocka_run_group_tests_name("problem", tests, NULL, NULL);
 }
