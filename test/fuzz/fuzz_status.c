@@ -104,7 +104,7 @@ static void find(kin_str text, uint8_t how, size_t *begun, size_t *ended) {
       break;
     }
   }
-  *ended += has_ended ? (size_t)1 << 32 : 0;
+  *ended += has_ended ? SIZE_MAX / 2 : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
