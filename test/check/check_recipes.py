@@ -54,7 +54,7 @@ def dependencies_of(facts, kind):
 
 def debian_list(paragraph, field):
     """The names in a list of packages, with their least versions."""
-    text = re.search(rf"^{field}:\n((?: .*\n)+)", paragraph, re.M).group(1)
+    text = re.search(rf"^{field}:\n((?:[ #].*\n)+)", paragraph, re.M).group(1)
     return {name: least or "" for name, least in re.findall(
         r"^ ([\w.+-]+)(?: \(>= ([\d.]+)\))?", text, re.M)}
 
