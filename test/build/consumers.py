@@ -23,6 +23,7 @@ import threading
 import urllib.request
 
 import debian
+import recipes
 from steps import Failed, Skipped, expect, expect_linked, need, run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -84,7 +85,7 @@ class Server:
             self.request("PATCH", path, json.dumps(patch).encode())
 
 
-class Ways(debian.Ways):
+class Ways(debian.Ways, recipes.Ways):
     """Each method named way_* is one way; the work of several is done once."""
 
     def __init__(self, work, server):
@@ -464,7 +465,8 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     known = {name[4:].replace("_", "-"): name
-             for name in [*vars(Ways), *vars(debian.Ways)]
+             for name in [*vars(Ways), *vars(debian.Ways),
+                          *vars(recipes.Ways)]
              if name.startswith("way_")}
     for name in options.names:
         if name not in known:
