@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 
-from harness import (Program, Scripted, check, check_equal, pod, pod_list, until)
+from harness import (Program, Scripted, check, check_equal, pod, pod_list,
+                     status_body, until)
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -36,6 +37,42 @@ def test_once(programs):
         lines = p.expect_end(0).splitlines()
         check_equal([json.loads(line)["event"] for line in lines],
                     ["add", "synced"])
+
+
+REFUSALS = (
+    (400, "BadRequest", "the field selector is wrong"),
+    (401, "Unauthorized", "Unauthorized"),
+    (403, "Forbidden", "pods is forbidden"),
+    (404, "NotFound", "the server could not find the requested resource"),
+)
+
+
+def test_once_refused(programs):
+    """Refused twice in a row: exit 1, and one line that says why. Refused once
+    by a server that has just started: in sync. Without --once the program goes
+    on."""
+    good = pod_list([pod("a", 5)], 10)
+    for code, reason, message in REFUSALS:
+        refusal = (code, status_body(code, reason, message))
+        with Scripted({PODS: [refusal, refusal, good]}) as server, \
+                Program(argv(programs, server, "--once")) as p:
+            status, output, error = p.wait()
+            check_equal(status, 1)
+            check_equal([json.loads(line)["status"]
+                         for line in output.splitlines()], [code, code])
+            check_equal(error.count(b"\n"), 1, str(error))
+            check(error.startswith(b"kinformer: ") and
+                  message.encode() in error and
+                  not error.rstrip(b"\n").endswith(b" "), str(error))
+        with Scripted({PODS: [refusal, good]}) as server, \
+                Program(argv(programs, server, "--once")) as p:
+            lines = p.expect_end(0).splitlines()
+            check_equal([json.loads(line)["event"] for line in lines],
+                        ["error", "add", "synced"])
+        with Scripted({PODS: [refusal, refusal, good]}) as server, \
+                Program(argv(programs, server)) as p:
+            p.until("synced")
+            p.interrupt()
 
 
 def test_exit_after(programs):

@@ -461,6 +461,18 @@ def test_token_file_mended(programs):
                  for _, query, headers in server.requests][-1], MENDED)
 
 
+def test_once_without_a_token(programs):
+    """Without a token, --once ends after the second try, with one line."""
+    path = certificates().path("token-never")
+    with Guarded(MENDED) as server, \
+            trusting(programs, server, "--once", "--token-file", path) as p:
+        status, _, error = p.wait()
+        check_equal(status, 1)
+        check_equal(error.count(b"\n"), 1, str(error))
+        check(b"token-never: " in error, str(error))
+        check_equal(server.requests, [])
+
+
 def test_no_token(programs):
     """A file that holds none, until it does."""
     made = certificates()

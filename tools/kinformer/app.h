@@ -48,6 +48,7 @@ typedef struct app {
   bool is_beginning;     /* options are being taken */
   char problem[256];     /* what the library says is wrong with them */
   int complaint_code;    /* negative: its text is added */
+  char refusal[512];     /* the complaint, if the server refused a list */
   uint64_t errors_dropped;
   text stats;
 } app;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "app.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What the program does when the informer or the output tells it something. */
 
-/* A first list that takes less is not worth a progress display. */
-enum { PROGRESS_FROM_MS = 500 };
+enum {
+  PROGRESS_FROM_MS = 500, /* a first list that takes less shows no progress */
+  REFUSALS = 2            /* in a row that count as lasting */
+};
 
 static void commit(app *a) {
   if (output_commit(&a->output) != 0) {
@@ -121,6 +124,25 @@ void app_on_relisted(kin_informer *informer, const kin_event *event,
   commit(a);
 }
 
+/* Whether waiting may not help: the request is refused as it is, or there are
+ * no credentials that can be sent. */
+static bool is_refusal(const kin_error_event *event) {
+  return event->status == 400 || event->error_class == KIN_CLASS_AUTH ||
+         event->error_class == KIN_CLASS_FORBIDDEN ||
+         event->error_class == KIN_CLASS_ABSENT;
+}
+
+/* A program that is to print one list does not wait for what will not come. One
+ * refusal may be that of a server that has just started. */
+static void end_if_refused(app *a, const kin_error_event *event) {
+  if (!a->options->once || a->is_synced || !is_refusal(event) ||
+      event->attempt < REFUSALS) {
+    return;
+  }
+  snprintf(a->refusal, sizeof a->refusal, "%s", event->message);
+  app_end(a, EXIT_FAILED, a->refusal, 0);
+}
+
 /* The listener is paused while the output is full, but errors are not the
  * listener's: they are left out then, and counted. */
 void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
@@ -128,11 +150,12 @@ void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
   app *a = data;
   if (a->output.is_full) {
     a->errors_dropped++;
-    return;
+  } else {
+    a->lines.error++;
+    a->printer.format->error(&a->printer, event);
+    commit(a);
   }
-  a->lines.error++;
-  a->printer.format->error(&a->printer, event);
-  commit(a);
+  end_if_refused(a, event);
 }
 
 /* ---- the output */

@@ -72,7 +72,7 @@ static const char text[] =
     "error\n"
     "\n"
     "When to end:\n"
-    "      --once                 when in sync\n"
+    "      --once                 when in sync, or refused twice (exit 1)\n"
     "      --exit-after N         after N changes past the first sync\n"
     "      --timeout SECONDS      with status 3, unless it has ended before\n"
     "\n"
