@@ -251,7 +251,11 @@ static int on_headers_complete(llhttp_t *parser) {
   http1->is_head_done = true;
   http1->head.status = status;
   http1->events.on_head(http1->ctx, &http1->head);
-  return http1->is_stopped ? STOP : 0;
+  if (http1->is_stopped) {
+    return STOP;
+  }
+  /* llhttp 8 would wait for a body if the head tells a length. */
+  return status == 204 || status == 304 ? SKIP_BODY : 0;
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {

@@ -227,8 +227,10 @@ static void test_factory_client_options(void **state) {
   struct {
     kin_wait_options options;
     int more;
-  } newer_wait = {KIN_WAIT_OPTIONS_INIT, 0};
+  } newer_wait;
   kin_wait *wait;
+  memset(&newer_wait, 0, sizeof newer_wait); /* the padding, too */
+  newer_wait.options = (kin_wait_options)KIN_WAIT_OPTIONS_INIT;
   newer_wait.options.cb = on_wait_end;
   newer_wait.options.data = &w;
   newer_wait.options.size = sizeof newer_wait;
