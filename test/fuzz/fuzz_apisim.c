@@ -133,7 +133,7 @@ static bool applies(yyjson_mut_doc *doc, yyjson_mut_val *patch) {
 }
 
 /* After all of it: the last operation, if it was an "add" of a member, holds
- * as a "test". */
+ * as a "test". A value in which a member occurs twice is unequal to itself. */
 static void check_last(yyjson_mut_doc *doc, yyjson_mut_val *patch) {
   yyjson_mut_val *last = yyjson_mut_arr_get_last(patch);
   const char *path = yyjson_mut_get_str(yyjson_mut_obj_get(last, "path"));
@@ -142,7 +142,8 @@ static void check_last(yyjson_mut_doc *doc, yyjson_mut_val *patch) {
     return;
   }
   yyjson_mut_val *value = yyjson_mut_obj_get(last, "value");
-  FUZZ_CHECK(yyjson_mut_equals(yyjson_mut_doc_ptr_get(doc, path), value));
+  FUZZ_CHECK(!yyjson_mut_equals(value, value) ||
+             yyjson_mut_equals(yyjson_mut_doc_ptr_get(doc, path), value));
 }
 
 static void check_patch(kin_str document, kin_str operations) {
