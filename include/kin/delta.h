@@ -83,8 +83,8 @@ KIN_EXTERN int kin_deltas_key(const kin_deltas *deltas, kin_str *key);
 KIN_EXTERN int kin_deltas_copy(kin_deltas **out, const kin_deltas *deltas,
                                const kin_allocator *allocator);
 
-/** Frees changes that kin_deltas_copy or kin_queue_get made. NULL is
- * allowed. */
+/** Frees changes that kin_deltas_copy or kin_queue_get made. NULL is allowed.
+ * Cost: O(changes + listed objects). */
 KIN_EXTERN void kin_deltas_free(kin_deltas *deltas);
 
 #ifdef __cplusplus

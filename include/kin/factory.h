@@ -124,14 +124,16 @@ KIN_EXTERN int kin_factory_informer_with(kin_factory *factory,
 /** The identifier of one of the factory's informers, borrowed until the
  * informer is closed. NULL if the factory has no name or the informer is not
  * the factory's. If another informer of this name already has the resource, the
- * identifier is not reserved, and a warning is logged. */
+ * identifier is not reserved, and a warning is logged.
+ * Cost: O(informers of the factory). */
 KIN_EXTERN const kin_informer_id *
 kin_factory_informer_id(const kin_factory *factory,
                         const kin_informer *informer);
 
 /** Starts all informers that have not been started. Call it again after
  * requests for more informers.
- * Errors: KIN_ECLOSED (closing: none is started). */
+ * Errors: KIN_ECLOSED (closing: none is started).
+ * Cost: O(informers of the factory). */
 KIN_EXTERN int kin_factory_start(kin_factory *factory);
 
 /** Waits until all informers that are started and open at this call have
@@ -139,7 +141,8 @@ KIN_EXTERN int kin_factory_start(kin_factory *factory);
  * has an item for each informer, called "deployments.v1.apps", or
  * "deployments.v1.apps (metadata)"; the result's error begins with "failed to
  * sync all caches: ". If the factory is closed, the result's code is
- * KIN_ECLOSED. `out` may be NULL. */
+ * KIN_ECLOSED. `out` may be NULL.
+ * Cost: O(n log n) for n informers. */
 KIN_EXTERN int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms,
                                 kin_wait_cb cb, void *data, kin_wait **out);
 
@@ -147,7 +150,8 @@ KIN_EXTERN int kin_factory_wait(kin_factory *factory, uint64_t timeout_ms,
  * the name and calls cb (may be NULL) from a later loop iteration, when nothing
  * of the factory is left. From this call on, requests and starts fail. Legal in
  * every event callback.
- * Errors: KIN_EALREADY (closing; cb is not called). */
+ * Errors: KIN_EALREADY (closing; cb is not called).
+ * Cost: O(informers of the factory). */
 KIN_EXTERN int kin_factory_close(kin_factory *factory, kin_factory_close_cb cb,
                                  void *data);
 

@@ -315,14 +315,16 @@ typedef struct kin_informer_options {
  * namespaces, a selector, parameters or a number over its limit, a parameter's
  * name, a start_version that does not go with the consistency, a source without
  * its functions), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED
- * (client), KIN_ENOMEM. *out is NULL then. */
+ * (client), KIN_ENOMEM. *out is NULL then.
+ * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);
 
 /** Begins to list and watch. A source of the program's own (and `modify`) is
  * called for the first time inside this call; handlers and other event
  * callbacks come from later loop iterations.
- * Errors: KIN_EALREADY (started before), KIN_ECLOSED. */
+ * Errors: KIN_EALREADY (started before), KIN_ECLOSED.
+ * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /** Opens an informer, adds one listener and starts the informer. More listeners
@@ -339,7 +341,8 @@ KIN_EXTERN int kin_informer_follow(kin_informer **out, kin_client *client,
  * on_closed, from a later loop iteration. Then the informer, its store and its
  * listeners are gone. Objects kept with kin_object_ref live on. Legal in every
  * event callback.
- * Errors: KIN_EALREADY (closing; cb is not called). */
+ * Errors: KIN_EALREADY (closing; cb is not called).
+ * Cost: O(namespaces); the objects are freed in later loop iterations. */
 KIN_EXTERN int kin_informer_close(kin_informer *informer,
                                   kin_informer_close_cb cb, void *data);
 
@@ -394,7 +397,8 @@ KIN_EXTERN bool kin_informer_has_synced(const kin_informer *informer);
 /** Reads the state of a scope; `namespace_` "" (or NULL) is the scope of all
  * namespaces. `status` begins as KIN_STATUS_INIT.
  * Errors: KIN_EINVAL (the size), KIN_ENOENT (no such scope, or it has been
- * removed); nothing is written then. */
+ * removed); nothing is written then.
+ * Cost: O(namespaces), with a small factor. */
 KIN_EXTERN int kin_informer_get_status(const kin_informer *informer,
                                        const char *namespace_,
                                        kin_status *status);
@@ -444,7 +448,7 @@ typedef void (*kin_version_cb)(kin_informer *informer, int code,
  * KIN_ENOENT (no such scope), KIN_ECLOSED (closing), KIN_EAGAIN (4,096 such
  * waits and verifications of this informer have not been called back, or 64
  * whose version is no number of 64 bits), KIN_ENOMEM.
- * Cost: O(log n) for n waits. */
+ * Cost: O(log n) for n waits, and O(namespaces), with a small factor. */
 KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
                                          const char *namespace_,
                                          const char *version,
@@ -480,8 +484,8 @@ KIN_EXTERN int kin_informer_wait_version(kin_informer *informer,
  *
  * timeout_ms 0: none.
  *
- * Errors: KIN_EINVAL (no cb), else as for kin_informer_wait_version. Cost:
- * O(log n) here. */
+ * Errors: KIN_EINVAL (no cb), else as for kin_informer_wait_version.
+ * Cost: O(log n) and O(namespaces) here, as there. */
 KIN_EXTERN int kin_informer_verify(kin_informer *informer,
                                    const char *namespace_, uint64_t timeout_ms,
                                    kin_version_cb cb, void *data);

@@ -31,7 +31,7 @@ KIN_EXTERN int kin_informer_names_new(kin_informer_names **out,
                                       const kin_allocator *allocator);
 
 /** Frees a registry and releases all its names; they and their identifiers stay
- * valid. NULL is allowed. */
+ * valid. NULL is allowed. Cost: O(names held), each released. */
 KIN_EXTERN void kin_informer_names_free(kin_informer_names *names);
 
 /** A name, reference counted. */
@@ -50,11 +50,12 @@ KIN_EXTERN int kin_informer_name_new(kin_informer_name **out,
 KIN_EXTERN kin_informer_name *kin_informer_name_ref(kin_informer_name *name);
 
 /** Drops a reference; dropping the last one releases the name and frees it.
- * NULL is allowed. */
+ * NULL is allowed. Dropping the last one costs what releasing costs. */
 KIN_EXTERN void kin_informer_name_unref(kin_informer_name *name);
 
 /** Gives the name back: another owner may take it, and its identifiers are no
- * longer reserved. May be called again; NULL is allowed. */
+ * longer reserved. May be called again; NULL is allowed.
+ * Cost: O(identifiers of the name). */
 KIN_EXTERN void kin_informer_name_release(kin_informer_name *name);
 
 /** The text; "" for NULL. Lives as long as the name. */

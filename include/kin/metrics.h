@@ -123,7 +123,8 @@ KIN_EXTERN int kin_informer_get_metrics(const kin_informer *informer,
 /** The last version of a scope as a number for a metrics gauge: its last 15
  * digits. `namespace_` "" (or NULL) is the scope of all namespaces. Returns
  * false, and leaves *value alone, if there is no such scope, or the version is
- * no number. */
+ * no number.
+ * Cost: O(namespaces), with a small factor. */
 KIN_EXTERN bool kin_informer_version_gauge(const kin_informer *informer,
                                            const char *namespace_,
                                            double *value);

@@ -69,7 +69,7 @@ KIN_EXTERN int
 kin_mutation_cache_new(kin_mutation_cache **out,
                        const kin_mutation_cache_options *options);
 
-/** Frees a cache. NULL is allowed. */
+/** Frees a cache. NULL is allowed. Cost: O(max_entries). */
 KIN_EXTERN void kin_mutation_cache_free(kin_mutation_cache *cache);
 
 /** Remembers the server's answer to a write. The call is ignored if a newer

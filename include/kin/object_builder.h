@@ -66,7 +66,7 @@ KIN_EXTERN int kin_object_builder_remove(kin_object_builder *builder,
 /** Removes all but what these pointers (at most 1,024) name. apiVersion, kind
  * and metadata's name, namespace, uid, resourceVersion and labels always stay,
  * as with kin_informer_options.fields. Objects and arrays on the way to a place
- * stay, even if empty. Errors: KIN_EINVAL (NULL). */
+ * stay, even if empty. Errors: KIN_EINVAL (NULL). Cost: O(bytes). */
 KIN_EXTERN int kin_object_builder_keep(kin_object_builder *builder,
                                        const char *const *pointers,
                                        size_t count);
@@ -79,7 +79,8 @@ KIN_EXTERN int kin_object_builder_keep(kin_object_builder *builder,
  * together with those above it.
  * Errors: KIN_EINVAL (also NULL), KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH,
  * KIN_ETYPE (a value on the way is neither object nor array, or a name was
- * given for an element), KIN_ENOENT (beyond an array's end). */
+ * given for an element), KIN_ENOENT (beyond an array's end).
+ * Cost: O(bytes), those of `json` included. */
 KIN_EXTERN int kin_object_builder_set_json(kin_object_builder *builder,
                                            const char *pointer,
                                            const char *json, size_t length);

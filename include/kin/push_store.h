@@ -49,7 +49,7 @@ typedef struct kin_push_store_options {
 KIN_EXTERN int kin_push_store_new(kin_push_store **out,
                                   const kin_push_store_options *options);
 
-/** Frees a store and pushes nothing. NULL is allowed. */
+/** Frees a store and pushes nothing. NULL is allowed. Cost: O(objects). */
 KIN_EXTERN void kin_push_store_free(kin_push_store *store);
 
 /** As kin_store_put, kin_store_delete, kin_store_delete_object and

@@ -249,7 +249,8 @@ KIN_EXTERN int kin_store_list_by_index(const kin_store *store, const char *name,
 /** The objects that share a value with `object` in one index: each once, by key
  * in ascending order; client-go's Index. `object` need not be in the store.
  * Free the list with kin_object_list_free.
- * Errors: those of kin_store_list_by_index, KIN_EINVAL (NULL), KIN_EINDEX. */
+ * Errors: those of kin_store_list_by_index, KIN_EINVAL (NULL), KIN_EINDEX.
+ * Cost: O(n log n) for n objects found. */
 KIN_EXTERN int kin_store_list_like(const kin_store *store, const char *name,
                                    const kin_object *object,
                                    kin_object_list **out);

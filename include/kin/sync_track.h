@@ -57,7 +57,7 @@ typedef struct kin_sync_set kin_sync_set;
 KIN_EXTERN int kin_sync_set_new(kin_sync_set **out,
                                 const kin_allocator *allocator);
 
-/** Frees a set. NULL is allowed. */
+/** Frees a set. NULL is allowed. Cost: O(keys). */
 KIN_EXTERN void kin_sync_set_free(kin_sync_set *set);
 
 /** The key is under way. The key is copied, and counts once however often it is

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/first_size.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "feed/feed.h"
@@ -17,13 +18,24 @@
 #define MAX_STALE_AFTER_MS (3600u * 1000u)
 #define MAX_INTERNAL_ERROR_RETRY_MS (24u * 3600u * 1000u)
 
-static bool is_unique(const char *const *names, size_t count, size_t i) {
-  for (size_t j = 0; j < i && j < count; j++) {
-    if (strcmp(names[i], names[j]) == 0) {
-      return false;
+/* The names seen so far, by hash: their places, counted from 1. */
+#define SEEN_PLACES (2 * KIN__NAMESPACES_MAX)
+typedef struct names_seen {
+  kin__hash_seed seed;
+  uint16_t places[SEEN_PLACES];
+} names_seen;
+
+static bool is_named_before(names_seen *seen, const char *const *names,
+                            size_t i) {
+  uint32_t at = kin__hash(&seen->seed, kin__cstr(names[i])) % SEEN_PLACES;
+  while (seen->places[at] != 0) {
+    if (strcmp(names[seen->places[at] - 1], names[i]) == 0) {
+      return true;
     }
+    at = (at + 1) % SEEN_PLACES;
   }
-  return true;
+  seen->places[at] = (uint16_t)(i + 1);
+  return false;
 }
 
 /* Logs why and returns KIN_EINVAL, as all checks below. */
@@ -43,11 +55,12 @@ int kin__namespaces_check(const char *const *names, size_t count,
   if (count > 0 && names == NULL) {
     return refuse(log, "namespaces", NULL, NULL);
   }
+  names_seen seen = {.seed = kin__hash_make_seed(names)};
   for (size_t i = 0; i < count; i++) {
     if (names[i] == NULL || !kin__segment_is_valid(names[i])) {
       return refuse(log, "namespaces", names[i], "is no namespace name");
     }
-    if (!is_unique(names, count, i)) {
+    if (is_named_before(&seen, names, i)) {
       return refuse(log, "namespaces", names[i], "is named twice");
     }
   }

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients, and what has several informers: factories, waits, metrics. Then
+ * reflectors and controllers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/client.h>
+#include <kin/controller.h>
+#include <kin/factory.h>
+#include <kin/metrics.h>
+#include <kin/reflector.h>
+#include <kin/wait.h>
+
+#include "cache/controller.h"
+#include "cache/public_reflector.h"
+#include "costs/world.h"
+#include "toolkit/factory.h"
+#include "toolkit/wait.h"
+
+/* So that no list of names is sorted already. */
+static const char *plural_of(char to[32], size_t i) {
+  snprintf(to, 32, "plural%zu", i * 7919 % 65521);
+  return to;
+}
+
+/* --- Client --------------------------------------------------------------- */
+
+typedef struct client_rig {
+  uv_loop_t loop;
+  kin_client *client;
+} client_rig;
+
+/* A client with n informers that have not been started. */
+static void client_open(client_rig *rig, size_t n) {
+  cost_must(uv_loop_init(&rig->loop));
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  options.server = "http://127.0.0.1:1";
+  options.allocator = cost_memory();
+  options.log_level = KIN_LOG_ERROR;
+  cost_must(kin_client_open(&rig->client, &rig->loop, &options));
+  kin_informer_options informer = KIN_INFORMER_OPTIONS_INIT;
+  informer.plural = "pods";
+  for (size_t i = 0; i < n; i++) {
+    kin_informer *opened;
+    cost_must(kin_informer_open(&opened, rig->client, &informer));
+  }
+}
+
+static void client_close(client_rig *rig) {
+  cost_must(kin_client_close(rig->client, NULL, NULL));
+  cost_must(uv_run(&rig->loop, UV_RUN_DEFAULT));
+  cost_must(uv_loop_close(&rig->loop));
+}
+
+static void client_stats(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  COST(cost_must(kin_client_get_stats(rig.client, &stats)));
+  client_close(&rig);
+}
+
+static void client_iterations(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  kin_histogram iterations;
+  COST(kin_client_get_iterations(rig.client, &iterations));
+  client_close(&rig);
+}
+
+static void informer_open(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  kin_informer *informer;
+  COST(cost_must(kin_informer_open(&informer, rig.client, &options)));
+  client_close(&rig);
+}
+
+/* --- Metrics -------------------------------------------------------------- */
+
+static int on_text(const char *text, size_t length, void *data) {
+  (void)text;
+  *(size_t *)data += length;
+  return 0;
+}
+
+static void write_informers(size_t n) {
+  cost_world w;
+  cost_world_start(&w, 0, 4);
+  kin_metrics_source *sources = calloc(n, sizeof *sources);
+  cost_assert(sources != NULL);
+  for (size_t i = 0; i < n; i++) {
+    sources[i].informer = w.informer;
+  }
+  size_t length = 0;
+  COST(cost_must(kin_metrics_write(NULL, sources, n, on_text, &length)));
+  cost_assert(length > n);
+  free(sources);
+  cost_world_finish(&w);
+}
+
+static void write_objects(size_t n) {
+  cost_world w;
+  cost_world_start(&w, 0, n);
+  kin_metrics_source source = {.informer = w.informer};
+  size_t length = 0;
+  COST(cost_must(kin_metrics_write(NULL, &source, 1, on_text, &length)));
+  cost_world_finish(&w);
+}
+
+/* --- Factory -------------------------------------------------------------- */
+
+static void tweak(kin_informer_options *options, void *data) {
+  options->source = &((cost_world *)data)->lister_watcher;
+  options->no_watch_list = true;
+}
+
+static void ask(kin_factory *factory, size_t i, kin_informer **informer) {
+  char plural[32];
+  cost_must(kin_factory_informer(factory, NULL, NULL, plural_of(plural, i),
+                                 informer));
+}
+
+static kin_factory *factory_open(cost_world *w, size_t n) {
+  cost_world_init(w);
+  kin_factory_options options = KIN_FACTORY_OPTIONS_INIT;
+  options.tweak = tweak;
+  options.data = w;
+  kin_factory *factory;
+  cost_must(kin__factory_open(&factory, &w->vh.host, &options));
+  for (size_t i = 0; i < n; i++) {
+    kin_informer *informer;
+    ask(factory, i, &informer);
+  }
+  return factory;
+}
+
+static void factory_informer(size_t n) {
+  cost_world w;
+  kin_factory *factory = factory_open(&w, n);
+  kin_informer *informer;
+  COST(ask(factory, n - 1, &informer)); /* for the second time */
+  cost_world_finish(&w);
+}
+
+static void factory_informer_id(size_t n) {
+  cost_world w;
+  kin_factory *factory = factory_open(&w, n);
+  kin_informer *informer;
+  ask(factory, n - 1, &informer);
+  COST((void)kin_factory_informer_id(factory, informer));
+  cost_world_finish(&w);
+}
+
+static void factory_start(size_t n) {
+  cost_world w;
+  kin_factory *factory = factory_open(&w, n);
+  COST(cost_must(kin_factory_start(factory)));
+  cost_world_finish(&w);
+}
+
+static void on_waited(const kin_wait_result *result, void *data) {
+  (void)result;
+  (void)data;
+}
+
+static void factory_wait(size_t n) {
+  cost_world w;
+  kin_factory *factory = factory_open(&w, n);
+  cost_must(kin_factory_start(factory));
+  COST(cost_must(kin_factory_wait(factory, 0, on_waited, NULL, NULL)));
+  cost_world_finish(&w);
+}
+
+static void factory_close(size_t n) {
+  cost_world w;
+  kin_factory *factory = factory_open(&w, n);
+  COST(cost_must(kin_factory_close(factory, NULL, NULL)));
+  cost_world_finish(&w);
+}
+
+/* --- Wait ----------------------------------------------------------------- */
+
+static bool is_never(void *data) {
+  (void)data;
+  return false;
+}
+
+static void wait_open(size_t n) {
+  cost_world w;
+  cost_world_init(&w);
+  char(*names)[32] = calloc(n, sizeof *names);
+  kin_wait_for *things = calloc(n, sizeof *things);
+  cost_assert(names != NULL && things != NULL);
+  for (size_t i = 0; i < n; i++) {
+    things[i].name = plural_of(names[i], i);
+    things[i].check = is_never;
+  }
+  kin_wait_options options = KIN_WAIT_OPTIONS_INIT;
+  options.things = things;
+  options.count = n;
+  options.cb = on_waited;
+  kin_wait *wait;
+  COST(cost_must(kin__wait_open(&wait, &w.vh.host, &options, "failed")));
+  free(things);
+  free(names);
+  cost_world_finish(&w);
+}
+
+/* --- Reflector ------------------------------------------------------------ */
+
+static kin_informer_options resource_of(cost_world *w) {
+  kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
+  resource.plural = "pods";
+  resource.source = &w->lister_watcher;
+  resource.no_watch_list = true;
+  return resource;
+}
+
+static void reflector_resume(size_t n) {
+  cost_world w;
+  cost_world_init(&w);
+  cost_world_put(&w, 0, n);
+  kin_store *store = cost_store(0);
+  kin_reflector_store target = KIN_REFLECTOR_STORE_INIT;
+  cost_must(kin_store_reflector_store(store, &target));
+  kin_informer_options resource = resource_of(&w);
+  kin_reflector_options options = KIN_REFLECTOR_OPTIONS_INIT;
+  options.resource = &resource;
+  options.store = &target;
+  kin_reflector *reflector;
+  cost_must(kin__public_reflector_open(&reflector, &w.vh.host, &options));
+  cost_must(kin_reflector_start(reflector));
+  cost_world_run(&w);
+  cost_assert(kin_store_count(store) == n);
+  COST(cost_must(kin_reflector_resume(reflector)));
+  cost_world_finish(&w);
+  kin_store_free(store);
+}
+
+/* --- Controller ----------------------------------------------------------- */
+
+static kin_controller *controller_start(cost_world *w, size_t n) {
+  cost_world_init(w);
+  cost_world_put(w, 0, n);
+  kin_informer_options resource = resource_of(w);
+  kin_controller_options options = KIN_CONTROLLER_OPTIONS_INIT;
+  options.resource = &resource;
+  kin_controller *controller;
+  cost_must(kin__controller_open(&controller, &w->vh.host, &options));
+  cost_must(kin_controller_start(controller));
+  return controller;
+}
+
+static void controller_stats(size_t n) {
+  cost_world w;
+  kin_controller *controller = controller_start(&w, n);
+  cost_world_run(&w);
+  cost_assert(kin_store_count(kin_controller_store(controller)) == n);
+  kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+  COST(cost_must(kin_controller_get_stats(controller, &stats)));
+  cost_world_finish(&w);
+}
+
+/* A second list, after a first one of the same objects. */
+static void controller_replacement(size_t n) {
+  cost_world w;
+  kin_controller *controller = controller_start(&w, n);
+  cost_world_run(&w);
+  cost_world_put(&w, 0, 1); /* the watch does not get this */
+  kin_fake_source_reset_watch(w.source);
+  kin_controller_stats stats = KIN_CONTROLLER_STATS_INIT;
+  cost_must(kin_controller_get_stats(controller, &stats));
+  uint64_t before = stats.items;
+  for (unsigned s = 0; s < 60 && stats.items == before; s++) {
+    (void)kin_fake_source_run(w.source);
+    cost_world_each_step(&w); /* a second */
+    cost_must(kin_controller_get_stats(controller, &stats));
+  }
+  cost_assert(stats.items > before);
+  cost_assert(kin_store_count(kin_controller_store(controller)) == n);
+  cost_world_finish(&w);
+}
+
+const cost_row cost_rows_client[] = {
+    {"kin_client_get_stats", "O(1)", "informers", COST_ONE, client_stats},
+    {"kin_client_get_iterations", NULL, "informers", COST_ONE,
+     client_iterations},
+    {"kin_informer_open", NULL, "informers", COST_ONE, informer_open},
+    {"kin_metrics_write", "O(informers)", "informers", COST_LINEAR,
+     write_informers, 2},
+    {"kin_metrics_write", NULL, "objects", COST_ONE, write_objects},
+    {"kin_factory_informer", "O(informers of the factory)", "informers",
+     COST_LINEAR, factory_informer, COST_FEW},
+    {"kin_factory_informer_id", "O(informers of the factory)", "informers",
+     COST_LINEAR, factory_informer_id, COST_FEW},
+    {"kin_factory_start", "O(informers of the factory)", "informers",
+     COST_LINEAR, factory_start, COST_FEW},
+    {"kin_factory_wait", "O(n log n)", "informers", COST_LINEAR_LOG,
+     factory_wait, COST_FEW},
+    {"kin_factory_close", "O(informers of the factory)", "informers",
+     COST_LINEAR, factory_close, COST_FEW},
+    {"kin_wait_open", "O(n log n)", "things", COST_LINEAR_LOG, wait_open},
+    {"kin_reflector_resume", "O(1)", "objects", COST_ONE, reflector_resume},
+    {"kin_controller_get_stats", "O(1)", "objects", COST_ONE, controller_stats},
+    {"kin_controller_store", "O(1)", "objects, each step of a second list",
+     COST_ONE, controller_replacement},
+    {0},
+};
