@@ -41,11 +41,14 @@ static void each_below(const each *e, yyjson_val *value, const char *pointer) {
   size_t count;
   yyjson_val *name;
   yyjson_val *child;
-  yyjson_arr_foreach(value, at, count, child) {
-    each_below(e, child, rest);
-  }
-  yyjson_obj_foreach(value, at, count, name, child) {
-    each_below(e, child, rest);
+  if (yyjson_is_arr(value)) {
+    yyjson_arr_foreach(value, at, count, child) {
+      each_below(e, child, rest);
+    }
+  } else if (yyjson_is_obj(value)) {
+    yyjson_obj_foreach(value, at, count, name, child) {
+      each_below(e, child, rest);
+    }
   }
 }
 
