@@ -140,16 +140,21 @@ class System:
             f"cpu_family = '{qemu}'\ncpu = '{qemu}'\nendian = '{endian}'\n")
 
     def copy_source(self):
-        """What git would commit, as it is now."""
-        shutil.rmtree(self.root / "src", ignore_errors=True)
-        (self.root / "src").mkdir()
+        """What git would commit, as it is now. Ninja goes by times, so a file
+        gets a new one if its bytes are other ones, and only then."""
+        to = self.root / "src"
         names = run(["git", "-C", SOURCE, "ls-files", "-co",
                      "--exclude-standard"]).splitlines()
+        names = {name for name in names if (SOURCE / name).exists()}
+        for path in list(to.rglob("*")):
+            if not path.is_dir() and str(path.relative_to(to)) not in names:
+                path.unlink()
         for name in names:
-            if (SOURCE / name).exists():
-                to = self.root / "src" / name
-                to.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(SOURCE / name, to)
+            old = to / name
+            if not old.exists() or \
+                    old.read_bytes() != (SOURCE / name).read_bytes():
+                old.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(SOURCE / name, old)
 
     def inside(self, command):
         """Runs a command there, in /src. The mounts end with it."""
