@@ -46,12 +46,20 @@ static bool must_fail(call which) {
   return true;
 }
 
+/* The name of a function in libc, where times on a machine of 32 bits have 64
+ * bits. */
+#ifdef __USE_TIME64_REDIRECTS
+#define IN_LIBC(name) __asm__(name)
+#else
+#define IN_LIBC(name)
+#endif
+
 int __real_socket(int domain, int type, int protocol);
 int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
-int __real_getsockopt(int fd, int level, int name, void *value,
-                      socklen_t *size);
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+    IN_LIBC("__real___getsockopt64");
 int __real_setsockopt(int fd, int level, int name, const void *value,
-                      socklen_t size);
+                      socklen_t size) IN_LIBC("__real___setsockopt64");
 int __real_getsockname(int fd, struct sockaddr *address, socklen_t *size);
 int __real_getpeername(int fd, struct sockaddr *address, socklen_t *size);
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout);
@@ -60,10 +68,10 @@ ssize_t __real_send(int fd, const void *bytes, size_t size, int flags);
 
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size);
-int __wrap_getsockopt(int fd, int level, int name, void *value,
-                      socklen_t *size);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+    IN_LIBC("__wrap___getsockopt64");
 int __wrap_setsockopt(int fd, int level, int name, const void *value,
-                      socklen_t size);
+                      socklen_t size) IN_LIBC("__wrap___setsockopt64");
 int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *size);
 int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *size);
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout);
