@@ -17,6 +17,10 @@ set(kinformer_requires_zlib "")
 if(kinformer_has_zlib)
   set(kinformer_requires_zlib ", zlib")
 endif()
+set(kinformer_requires_yaml "")
+if(kinformer_has_kubeconfig)
+  set(kinformer_requires_yaml ", yaml-0.1")
+endif()
 # Below the prefix, so that pkg-config can say where it has been moved to.
 foreach(folder LIBDIR INCLUDEDIR)
   set(kinformer_${folder} "\${prefix}/${CMAKE_INSTALL_${folder}}")
@@ -31,6 +35,7 @@ foreach(module kinformer kinformer-testing)
 endforeach()
 
 set(HAS_ZLIB ${kinformer_has_zlib})
+set(HAS_KUBECONFIG ${kinformer_has_kubeconfig})
 # From the folder of the libraries, so that the installation can be moved.
 file(RELATIVE_PATH INCLUDEDIR
   ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})

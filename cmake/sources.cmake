@@ -40,11 +40,14 @@ set(kinformer_sources
   lib/object/text.c
   lib/object/transform.c
   lib/object/view.c
+  lib/transport/basic.c
   lib/transport/conn.c
   lib/transport/dial.c
   lib/transport/exchange.c
+  lib/transport/exchange_list.c
   lib/transport/exchange_response.c
   lib/transport/exchange_unpack.c
+  lib/transport/exchange_upload.c
   lib/transport/file.c
   lib/transport/handle.c
   lib/transport/http1.c
@@ -54,18 +57,23 @@ set(kinformer_sources
   lib/transport/pool.c
   lib/transport/probe.c
   lib/transport/redirect.c
+  lib/transport/renewal.c
   lib/transport/request.c
   lib/transport/socket.c
   lib/transport/stream.c
   lib/transport/tls_build.c
   lib/transport/tls_context.c
   lib/transport/tls_error.c
+  lib/transport/tls_roots.c
   lib/transport/tls_stream.c
   lib/transport/transport.c
   lib/transport/url.c
   lib/transport/uv_error.c
   lib/transport/warning.c
+  lib/config/basic_source.c
+  lib/config/timestamp.c
   lib/config/token.c
+  lib/config/wiping.c
   lib/decode/cursor.c
   lib/decode/item.c
   lib/decode/item_over.c
@@ -106,10 +114,13 @@ set(kinformer_sources
   lib/dispatch/listener_replay.c
   lib/dispatch/notification.c
   lib/client/client.c
+  lib/client/client_credentials.c
   lib/client/client_options.c
   lib/client/libraries.c
   lib/client/loop.c
   lib/client/member.c
+  lib/client/route.c
+  lib/client/server.c
   lib/feed/feed.c
   lib/feed/feed_input.c
   lib/feed/feed_options.c
@@ -129,7 +140,6 @@ set(kinformer_sources
   lib/informer/handle_deltas.c
   lib/informer/informer.c
   lib/informer/metrics.c
-  lib/informer/metrics_text.c
   lib/informer/scope.c
   lib/informer/scopes.c
   lib/informer/transform.c
@@ -139,6 +149,7 @@ set(kinformer_headers
   include/kin/allocator.h
   include/kin/client.h
   include/kin/error.h
+  include/kin/exec_plugin.h
   include/kin/export.h
   include/kin/handler.h
   include/kin/histogram.h
@@ -157,6 +168,26 @@ set(kinformer_headers
   include/kin/store.h
   include/kin/str.h
   include/kin/warning.h)
+
+set(kinformer_requests_sources
+  lib/request/answer.c
+  lib/request/compose.c
+  lib/request/request.c)
+
+set(kinformer_requests_headers
+  include/kin/request.h)
+
+set(kinformer_discovery_sources
+  lib/discovery/discovery.c
+  lib/discovery/document.c
+  lib/discovery/load.c
+  lib/discovery/lookup.c
+  lib/discovery/near.c
+  lib/discovery/open_informer.c
+  lib/discovery/table.c)
+
+set(kinformer_discovery_headers
+  include/kin/discovery.h)
 
 set(kinformer_cache_sources
   lib/cache/controller.c
@@ -199,6 +230,7 @@ set(kinformer_toolkit_sources
   lib/toolkit/factory.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lister.c
+  lib/toolkit/metrics_text.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
   lib/toolkit/until.c
@@ -207,11 +239,59 @@ set(kinformer_toolkit_sources
 set(kinformer_toolkit_headers
   include/kin/factory.h
   include/kin/lister.h
+  include/kin/metrics_text.h
   include/kin/pager.h
   include/kin/toolkit.h
   include/kin/until.h
   include/kin/wait.h
   include/kin/watch.h)
+
+set(kinformer_exec_sources
+  lib/config/exec_command.c
+  lib/config/exec_config.c
+  lib/config/exec_credential.c
+  lib/config/exec_environment.c
+  lib/config/exec_plugin.c
+  lib/config/exec_run.c
+  lib/config/exec_stages.c)
+
+set(kinformer_no_exec_sources
+  lib/config/exec_none.c)
+
+set(kinformer_kubeconfig_sources
+  lib/config/base64.c
+  lib/config/in_cluster.c
+  lib/config/install_hint.c
+  lib/config/kube_check.c
+  lib/config/kube_files.c
+  lib/config/kube_load.c
+  lib/config/kube_override.c
+  lib/config/kube_parse.c
+  lib/config/kube_reader.c
+  lib/config/kube_resolve.c
+  lib/config/kube_same.c
+  lib/config/kube_set.c
+  lib/config/kube_user.c
+  lib/config/kubeconfig.c
+  lib/config/path.c
+  lib/config/problems.c
+  lib/config/vault.c
+  lib/config/yaml.c
+  lib/config/yaml_scalar.c
+  lib/connect/kube_finder.c
+  lib/connect/late.c
+  lib/connect/open_kubeconfig.c)
+
+set(kinformer_kubeconfig_headers
+  include/kin/kubeconfig.h)
+
+set(kinformer_proxy_sources
+  lib/transport/no_proxy.c
+  lib/transport/proxy.c
+  lib/transport/tunnel.c)
+
+set(kinformer_no_proxy_sources
+  lib/transport/proxy_none.c)
 
 set(kinformer_zlib_sources
   lib/transport/inflate.c)
@@ -269,6 +349,10 @@ set(apisim_sources
   tools/apisim/write.c)
 
 set(kinformer_program_sources
+  tools/kinformer/words.c
+  tools/kinformer/words_none.c
+  tools/kinformer/kube.c
+  tools/kinformer/kube_none.c
   tools/kinformer/app.c
   tools/kinformer/events.c
   tools/kinformer/help.c
@@ -283,4 +367,5 @@ set(kinformer_program_sources
   tools/kinformer/stats.c
   tools/kinformer/table.c
   tools/kinformer/text.c
+  tools/kinformer/values.c
   tools/kinformer/warnings.c)

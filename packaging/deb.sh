@@ -5,8 +5,8 @@
 # on them if that is installed: packaging/deb.sh DIR. `./dev deb` installs what
 # this needs first.
 #
-# What is built is the tracked files as they are, unpacked elsewhere. The same
-# files give the same source archive.
+# The tracked files are unpacked elsewhere and built as they are. The same files
+# give the same source archive.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -21,7 +21,9 @@ NAME = re.compile(r"[A-Za-z_]\w*$")
 SYSTEM = {"accept", "bind", "close", "connect", "index", "listen", "open",
           "poll", "read", "recv", "remove", "rename", "select", "send",
           "signal", "socket", "write"}
-PUBLIC = ["kin/kin.h", "kin/cache.h", "kin/toolkit.h", "kin/version.h"]
+PUBLIC = ["kin/kin.h", "kin/request.h", "kin/discovery.h", "kin/cache.h",
+          "kin/toolkit.h", "kin/kubeconfig.h",
+          "kin/version.h"]
 
 
 def meson_version():
@@ -266,10 +268,16 @@ def make_header():
 
 def make_source():
     lists = source_lists()
-    shared = [name for part in ("", "_cache", "_toolkit")
+    shared = [name for part in ("", "_requests", "_discovery", "_cache",
+                                "_exec", "_proxy", "_toolkit")
               for name in lists[f"kinformer{part}_sources"]]
-    choice = lists["kinformer_zlib_sources"] + lists["kinformer_no_zlib_sources"]
-    texts = {name: (ROOT / name).read_text() for name in shared + choice}
+    conditions = {name: f"#{kind} {macro}" for part, kind, macro in (
+                      ("kubeconfig", "ifndef", "KIN_NO_KUBECONFIG"),
+                      ("zlib", "ifndef", "KIN_NO_ZLIB"),
+                      ("no_zlib", "ifdef", "KIN_NO_ZLIB"))
+                  for name in lists[f"kinformer_{part}_sources"]}
+    texts = {name: (ROOT / name).read_text()
+             for name in shared + list(conditions)}
 
     headers = Headers(lambda name: (ROOT / "lib" / name).read_text(),
                       lambda name: (ROOT / "lib" / name).exists())
@@ -299,16 +307,16 @@ def make_source():
         part = renamed("\n".join(lines), *maps)
         undefine = "".join(f"#undef {macro}\n"
                            for macro in dict.fromkeys(macros(text)))
-        if name in choice:
-            condition = "ifndef" if name == choice[0] else "ifdef"
-            part = f"#{condition} KIN_NO_ZLIB\n{part}{undefine}#endif\n"
+        if name in conditions:
+            part = f"{conditions[name]}\n{part}{undefine}#endif\n"
             undefine = ""
         parts.append(f"/* {'-' * 20} {name} */\n\n{part}{undefine}\n")
     system, text = split_includes(without_licences("".join(parts)))
     return BANNER.format(
         version=meson_version(),
-        what="the library; needs libuv, llhttp, OpenSSL, yyjson and zlib.\n"
-             " * Define KIN_NO_ZLIB to do without zlib."
+        what="the library; needs libuv, llhttp, OpenSSL, yyjson, zlib and\n"
+             " * libyaml. Define KIN_NO_ZLIB to do without zlib, KIN_NO_KUBECONFIG to do\n"
+             " * without libyaml."
     ) + ("#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n"
          f'#include "kin.h"\n\n{system}'
          "/* The program sees what kin.h declares. */\n"

@@ -25,8 +25,8 @@ extern "C" {
  * and lists that are not applied yet then lie in pages mapped from the system.
  *
  * Not covered: libuv's own memory (uv_replace_allocator), OpenSSL's
- * (CRYPTO_set_mem_functions), llhttp (allocates nothing) and the C library's
- * resolver. */
+ * (CRYPTO_set_mem_functions), libyaml's, llhttp (allocates nothing) and the C
+ * library's resolver. */
 typedef struct kin_allocator {
   void *ctx; /**< passed to all three */
 

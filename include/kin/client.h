@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include <kin/allocator.h>
+#include <kin/exec_plugin.h>
 #include <kin/export.h>
 #include <kin/log.h>
 #include <kin/mutation_detector.h>
@@ -50,7 +51,11 @@ typedef struct kin_client_options {
   /* --- The server, and the loop's share --- */
 
   /** Required: "https://host[:port][/prefix]", or http; IPv6 addresses in
-   * brackets. The prefix comes before the path of every request. */
+   * brackets. The prefix comes before the path of every request. Or
+   * "unix:///path": plain HTTP to a unix socket, such as that of `kubectl proxy
+   * --unix-socket`; the path goes to the end of the text, is not
+   * percent-encoded, and has at most 107 bytes (103 on other systems than
+   * Linux). */
   const char *server;
 
   const char *user_agent; /**< NULL: "kinformer/VERSION"; 1 to 256 bytes, no
@@ -93,15 +98,24 @@ typedef struct kin_client_options {
   /* These options need an https server; an empty string is an error.
    *
    * libuv's thread pool reads files when they are first needed, and again when
-   * they have been replaced: certificates before a new connection (at most once
-   * a second, and after a failure of TLS), tokens as said below. So a replaced
-   * or corrected file takes effect without a restart; open connections go on. A
+   * they have been replaced. Tokens: as said below. Certificates: before a new
+   * connection (at most once a second, and after a failure of TLS), and before
+   * a request on a kept connection (at most once a minute). So a replaced or
+   * corrected file takes effect without a restart. After a change, of the
+   * client's certificate or of an authority, new connections use the new files,
+   * and no TLS session of the old ones. Idle connections are closed at once, the
+   * others when their response is complete: a watch ends by itself after 5 to 10
+   * minutes, is opened anew, and loses no event. (client-go breaks all
+   * connections when the client's certificate changes.) A
    * file that can no longer be read changes nothing. */
 
   /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has
-   * precedence over the file. NULL: the authorities that the system trusts
-   * (SSL_CERT_FILE, or its bundle). An empty file trusts no authority. */
+   * precedence over the file. NULL: the authorities that the system trusts:
+   * the file SSL_CERT_FILE, or the bundle of the distribution, and the files in
+   * the directories of SSL_CERT_DIR, which has a colon between two paths, or
+   * without any bundle in those of the distribution. An empty file trusts no
+   * authority. */
   const char *certificate_authority_file;
   const char *certificate_authority_data;
 
@@ -120,6 +134,11 @@ typedef struct kin_client_options {
    * last token stays in use. Never logged. */
   const char *token;
   const char *token_file;
+
+  /** A program that prints a token or a client certificate; see
+   * kin/exec_plugin.h. Not run if there is a token, a token file or a client
+   * certificate. NULL: none. */
+  const kin_exec_plugin *exec;
 
   /** The name or address that the server's certificate must have. A name is
    * also sent to the server (SNI). NULL: the host of `server`. */
@@ -168,10 +187,10 @@ typedef struct kin_client_options {
    * requests in a thousand seconds, 5000 for five a second; at most a million a
    * second. burst: how many at once, after a pause; at most a million.
    *
-   * Lists, each page of one, lists that come as watches, checks, and retried
-   * watches wait for their turn, in order. A watch after a list, or after a
-   * watch that ended well, does not wait. Requests to a source of the program's
-   * own do not wait.
+   * Lists, each page of one, lists that come as watches, checks, retried
+   * watches, and each try of a kin_request wait for their turn, in order. A
+   * watch after a list, or after a watch that ended well, does not wait.
+   * Requests to a source of the program's own do not wait.
    *
    * 0, the default: no limit. The client sends few requests: a list and then
    * one watch for each scope, max_lists at a time. API servers throttle with
@@ -230,25 +249,60 @@ typedef struct kin_client_options {
 
   /** Seed of all randomness (jitter, hashing); 0: from the operating system. */
   uint64_t seed;
+
+  /* --- More ways to the server --- */
+
+  /** The proxy: "http://", "https://" or "socks5://" (also "socks5h://"), then
+   * "[user[:password]@]host[:port]"; bytes of the user information may be
+   * percent-encoded. Without a port: 80, 443 and 1080. At most 4,096 bytes. An
+   * https proxy must have a certificate that the system trusts.
+   *
+   * NULL: as the environment says. HTTPS_PROXY is for an https server,
+   * HTTP_PROXY for an http server, also in small letters; "host:port" is an
+   * http proxy. NO_PROXY has servers without a proxy, with a comma between two:
+   * names (with all names below), ".name" (only those below), addresses, ranges
+   * such as 10.0.0.0/8, each but a range also with ":port"; "*" is all servers.
+   * The environment is read once, by kin_client_open. It never applies to
+   * localhost and loopback addresses; HTTP_PROXY not if REQUEST_METHOD is set
+   * (a CGI program).
+   *
+   * "": no proxy. Never logged, but for scheme, host and port. doc/network.md
+   * has more. KIN_ENOTSUP in a library that was built without proxies, which
+   * does not read the environment either. */
+  const char *proxy_url;
+
+  /** The only authorities that may sign the certificate of an https proxy, as
+   * certificate_authority_file does for the server. NULL: the authorities that
+   * the system trusts. Without an https proxy nothing reads the file. */
+  const char *proxy_certificate_authority_file;
+
+  /** Sent with every request as "Authorization: Basic ...", to an https server
+   * only: a name, not empty and without a colon, and a password (NULL: an empty
+   * one); no control characters, at most 16 KiB each. Not together with a
+   * token. Never logged. */
+  const char *username;
+  const char *password;
 } kin_client_options;
 /** Sets the size, and each member to its default. */
 #define KIN_CLIENT_OPTIONS_INIT                                                \
   {                                                                            \
     sizeof(kin_client_options), NULL, NULL, NULL, 0, KIN_LOG_DEFAULT, NULL,    \
         NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,   \
-        NULL, NULL, false, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0,     \
-        false, false, KIN_MUTATION_CHECK_OFF, 0, 0                             \
+        NULL, NULL, NULL, false, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0,  \
+        0, false, false, KIN_MUTATION_CHECK_OFF, 0, 0, NULL, NULL, NULL, NULL  \
   }
 
 /** Opens a client on a loop; nothing is sent yet. Everything in `options` is
  * copied; the copies of keys and tokens are wiped after their last use. The
  * loop must outlive the client.
  * Errors: KIN_EINVAL (also a number over its limit, TLS options or credentials
- * for an http server or that contradict each other; `problem` and a log line
- * say which), KIN_EURL (server), KIN_ENOTSUP (options of a newer version,
- * accept_gzip without zlib), KIN_ELIBRARY (the program uses another llhttp,
- * yyjson, zlib, OpenSSL or libuv than this library needs; `problem` says which),
- * KIN_ENOMEM, and libuv's. *out is NULL then. Errors in a file or in PEM data
+ * for an http server or that contradict each other, a proxy for a unix socket;
+ * `problem` and a log line say which), KIN_EURL (server, proxy_url, or the
+ * environment's proxy), KIN_ENOTSUP (options of a newer version, accept_gzip
+ * without zlib, proxy_url without proxies, exec without exec plugins),
+ * KIN_ELIBRARY (the program uses another llhttp, yyjson, zlib, OpenSSL or libuv
+ * than this library needs; `problem` says which), KIN_ENOMEM, and libuv's. *out
+ * is NULL then. Errors in a file or in PEM data
  * come through on_error of the informers, class KIN_CLASS_TLS or
  * KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
@@ -261,8 +315,8 @@ typedef void (*kin_client_close_cb)(void *data);
  * (each with its own close callback, if it was given one), then the client.
  * Calls cb (may be NULL) from a later loop iteration. After cb nothing of the
  * client is left. No other callback comes after this call, except close
- * callbacks and those that end each kin_wait, each kin_until and each wait for
- * a version (kin_version_cb).
+ * callbacks and those that end each kin_request, each kin_wait, each kin_until
+ * and each wait for a version (kin_version_cb).
  *
  * Legal in every event callback. Also legal before and after the program closes
  * all handles of its loop (uv_walk and uv_close, with any callback that does
@@ -313,10 +367,24 @@ typedef struct kin_client_stats {
   uint64_t delayed_requests; /**< sent after a wait for qps_milli */
   uint64_t delayed_ns;       /**< these waits in total */
   uint64_t warnings;         /**< well-formed ones from the server */
+
+  /* --- Runs of the exec plugin, each counted once but for exec_unusable --- */
+  uint64_t exec_succeeded; /**< ended with exit code 0 */
+  uint64_t exec_failed;    /**< another exit code, a signal, too much output, or
+                            * its time was over */
+  uint64_t exec_not_found; /**< there was no such executable */
+  uint64_t exec_internal;  /**< not started for another reason */
+  uint64_t exec_denied;    /**< not started, because of the policy */
+  uint64_t exec_unusable;  /**< of exec_succeeded: without usable output */
+  int64_t exec_certificate_expires_s; /**< expiry of the plugin's certificate in
+                                       * seconds since 1970; 0: it has none */
 } kin_client_stats;
 /** Sets the size, and each member to its default. */
 #define KIN_CLIENT_STATS_INIT                                                  \
-  { sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  {                                                                            \
+    sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
+        0, 0, 0, 0, 0, 0                                                       \
+  }
 
 /** Copies the counters, any time before the close callback. `stats` begins as
  * KIN_CLIENT_STATS_INIT.

@@ -59,7 +59,11 @@ extern "C" {
   XX(ETLS, -5048, "TLS failed")                                                \
   XX(ETOKEN, -5049, "no usable token")                                         \
   XX(EINCONSISTENT, -5050, "cache differs from what the server lists")         \
-  XX(ELIBRARY, -5051, "a library in the program is of another version")
+  XX(ELIBRARY, -5051, "a library in the program is of another version")        \
+  XX(EPROXY, -5052, "proxy refused the connection")                            \
+  XX(ECONFLICT, -5060, "object is not in the expected state")                  \
+  XX(EREJECTED, -5061, "server found the object invalid")                      \
+  XX(EAMBIGUOUS, -5062, "word names several resources")
 
 /** The enumerator of a code. */
 #define KIN_ERRNO_ENUM(name, value, text) KIN_##name = value,
@@ -82,7 +86,7 @@ typedef enum kin_error_class {
   KIN_CLASS_DNS,       /**< the server's name did not resolve */
   KIN_CLASS_CONNECT,   /**< no connection, or it broke */
   KIN_CLASS_TLS,       /**< handshake or certificate */
-  KIN_CLASS_AUTH,      /**< 401, or no usable token */
+  KIN_CLASS_AUTH,      /**< 401, no usable token, or the same of a proxy */
   KIN_CLASS_FORBIDDEN, /**< 403 */
   KIN_CLASS_ABSENT,    /**< 404: the server does not know the resource */
   KIN_CLASS_THROTTLED, /**< 429 */
@@ -105,9 +109,9 @@ typedef enum kin_retry {
   KIN_STOP         /**< give up; the cache keeps its objects */
 } kin_retry;
 
-/** One failure to list or watch, given to the on_error of an informer, a
- * reflector, a controller or a watcher. The strings are valid during the call
- * and never NULL (but may be ""). */
+/** One failure to list or watch, or of a try of a single request, given to the
+ * on_error of an informer, a reflector, a controller, a watcher or a request.
+ * The strings are valid during the call and never NULL (but may be ""). */
 typedef struct kin_error_event {
   size_t size;                 /**< see KIN_HAS */
   int code;                    /**< negative */

@@ -8,6 +8,8 @@
  * resource (informer.h). Handlers are called on changes (handler.h). The copy
  * is a store (store.h) of objects (object.h).
  *
+ * <kin/request.h> adds single requests: get, create, patch, delete.
+ * <kin/discovery.h> finds the resource that a word names.
  * <kin/toolkit.h> adds tools that use informers: factories, waits, watchers,
  * listers, pages. <kin/cache.h> has the pieces of client-go's tools/cache one
  * by one. */
@@ -15,6 +17,7 @@
 #include <kin/allocator.h>
 #include <kin/client.h>
 #include <kin/error.h>
+#include <kin/exec_plugin.h>
 #include <kin/export.h>
 #include <kin/handler.h>
 #include <kin/histogram.h>

@@ -10,6 +10,7 @@
 #include <kin/factory.h>
 #include <kin/kin.h>
 #include <kin/lister.h>
+#include <kin/metrics_text.h>
 #include <kin/pager.h>
 #include <kin/until.h>
 #include <kin/wait.h>

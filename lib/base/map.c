@@ -46,16 +46,10 @@ static int reserve_head(kin__map *map, uint32_t bucket) {
   if (segment < map->segment_count) {
     return 0;
   }
-  if (segment == map->segment_capacity) {
-    uint32_t capacity = segment > 0 ? segment * 2 : 4;
-    uint32_t **segments =
-        kin__realloc_array(map->allocator, map->segments, map->segment_capacity,
-                           capacity, sizeof *segments);
-    if (segments == NULL) {
-      return KIN_ENOMEM;
-    }
-    map->segments = segments;
-    map->segment_capacity = capacity;
+  int err = kin__reserve_one(map->allocator, &map->segments, segment,
+                             &map->segment_capacity, sizeof *map->segments);
+  if (err != 0) {
+    return err;
   }
   uint32_t *heads =
       kin__malloc(map->allocator, HEADS_PER_SEGMENT * sizeof *heads);

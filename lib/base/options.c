@@ -51,3 +51,19 @@ int kin__options_take(void *to, size_t to_size, const void *from,
   }
   return err;
 }
+
+int kin__options_check_common(const kin_allocator *allocator,
+                              kin_log_level level, const kin__log *log) {
+  if (allocator != NULL &&
+      (allocator->malloc == NULL || allocator->realloc == NULL ||
+       allocator->free == NULL)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "allocator: lacks one of its functions");
+  }
+  int number = (int)level;
+  if (number < 0 || number > KIN_LOG_DEBUG) {
+    return kin__log_problem(log, KIN_EINVAL, "log_level: there is no value %d",
+                            number);
+  }
+  return 0;
+}

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include <kin/allocator.h>
+
 #include "base/log.h"
 
 /* Copies a sized option struct of a caller that may be older or newer than the
@@ -20,5 +22,10 @@ int kin__options_copy(void *to, size_t to_size, const void *from,
  * `type`. `type` NULL: no call. `log` may be NULL. */
 int kin__options_take(void *to, size_t to_size, const void *from,
                       size_t first_size, const char *type, const kin__log *log);
+
+/* The options that several structs have: an allocator, which may be NULL, and
+ * the level of a log. Errors: KIN_EINVAL, told to `log`. */
+int kin__options_check_common(const kin_allocator *allocator,
+                              kin_log_level level, const kin__log *log);
 
 #endif /* KIN_BASE_OPTIONS_H */

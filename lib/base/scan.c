@@ -373,36 +373,30 @@ static const kin__scanner avx2 = {"avx2", avx2_classify, avx2_skip,
 
 #endif /* HAVE_X86 */
 
+/* Lists the scanners that this machine can run, the best last, and returns
+ * their number. */
+static size_t list_usable(const kin__scanner *usable[3]) {
+  size_t count = 0;
+  usable[count++] = &portable;
 #if HAVE_X86
-static bool runs_avx2(void) {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
-         __builtin_cpu_supports("pclmul");
-}
-#endif
-
-const kin__scanner *kin__scanner_at(size_t index) {
-  const kin__scanner *usable[3] = {&portable};
-#if HAVE_X86
-  size_t count = 1;
   if (__builtin_cpu_supports("sse2")) {
     usable[count++] = &sse2;
   }
-  if (runs_avx2()) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
+      __builtin_cpu_supports("pclmul")) {
     usable[count++] = &avx2;
   }
 #endif
-  return index < sizeof usable / sizeof *usable ? usable[index] : NULL;
+  return count;
 }
 
-/* Asked once for each small text, so it does not count. */
+const kin__scanner *kin__scanner_at(size_t index) {
+  const kin__scanner *usable[3];
+  size_t count = list_usable(usable);
+  return index < count ? usable[index] : NULL;
+}
+
 const kin__scanner *kin__scanner_best(void) {
-#if HAVE_X86
-  if (runs_avx2()) {
-    return &avx2;
-  }
-  if (__builtin_cpu_supports("sse2")) {
-    return &sse2;
-  }
-#endif
-  return &portable;
+  const kin__scanner *usable[3];
+  return usable[list_usable(usable) - 1];
 }

@@ -30,16 +30,10 @@ static int add_segment(kin__slots *slots) {
   if (count == MAX_SEGMENTS) {
     return KIN_ENOMEM;
   }
-  if (count == slots->segment_capacity) {
-    uint32_t capacity = count > 0 ? count * 2 : 4;
-    char **segments =
-        kin__realloc_array(slots->allocator, slots->segments,
-                           slots->segment_capacity, capacity, sizeof *segments);
-    if (segments == NULL) {
-      return KIN_ENOMEM;
-    }
-    slots->segments = segments;
-    slots->segment_capacity = capacity;
+  int err = kin__reserve_one(slots->allocator, &slots->segments, count,
+                             &slots->segment_capacity, sizeof *slots->segments);
+  if (err != 0) {
+    return err;
   }
   char *segment = kin__malloc(slots->allocator,
                               KIN__SLOTS_PER_SEGMENT * slots->element_size);

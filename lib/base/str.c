@@ -17,6 +17,20 @@ bool kin__str_equal_nocase(kin_str a, kin_str b) {
   return true;
 }
 
+static bool is_white(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+kin_str kin__str_trim(kin_str s) {
+  while (s.length > 0 && is_white(s.data[0])) {
+    s = kin__str(s.data + 1, s.length - 1);
+  }
+  while (s.length > 0 && is_white(s.data[s.length - 1])) {
+    s.length--;
+  }
+  return s;
+}
+
 void kin__put_on_one_line(char *text) {
   for (char *c = text; *c != '\0'; c++) {
     bool is_control = (unsigned char)*c < 0x20 || *c == 0x7f;

@@ -43,6 +43,9 @@ bool kin__str_equal_nocase(kin_str a, kin_str b);
 /* Replaces each control character by a blank. */
 void kin__put_on_one_line(char *text);
 
+/* Without the white space of ASCII at both ends. */
+kin_str kin__str_trim(kin_str s);
+
 /* Parses decimal digits only. Returns false if `s` is empty, holds another
  * character, or overflows. *value is then unchanged. */
 bool kin__str_to_u64(kin_str s, uint64_t *value);

@@ -19,8 +19,6 @@
  * The end comes when the reflector is gone and the loop has freed its large
  * parts. */
 
-#define MAX_NAME_BYTES 255u
-
 /* --- The reflector's input ------------------------------------------------ */
 
 static int add(void *ctx, const kin_object *object) {
@@ -216,16 +214,6 @@ static const char *fault_of(const kin_controller_options *o) {
   return o->queue->changed != NULL ? "queue: is another controller's" : NULL;
 }
 
-/* Fails like the reflector: the queue would return another error. */
-static int check_name(const char *name, const kin__log *log) {
-  size_t length = name != NULL ? strlen(name) : 0;
-  return length <= MAX_NAME_BYTES
-             ? 0
-             : kin__log_problem(log, KIN_ETOOBIG,
-                                "name: %zu bytes are more than %u", length,
-                                MAX_NAME_BYTES);
-}
-
 static int make_queue(kin_controller *c) {
   const kin_controller_options *o = &c->options;
   bool is_delta = o->queue_kind == KIN_CONTROLLER_DELTA;
@@ -308,7 +296,8 @@ static int init(kin_controller *c, kin__host *host,
     err = KIN_ECLOSED;
   }
   if (err == 0) {
-    err = check_name(c->options.name, c->env->log);
+    /* Before the queue, which would return another error. */
+    err = kin__public_reflector_check_name(c->options.name, c->env->log);
   }
   if (err == 0) {
     err = make_parts(c);

@@ -322,10 +322,7 @@ static int meet(void *ctx, kin_str value) {
 static int has_value(const kin__index *index, const kin_object *object,
                      kin_str value, bool *answer) {
   question q = {value, false};
-  kin__index_reader reader;
-  kin__index_reader_init(&reader, object, NULL);
-  int err = kin__index_visit(index, &reader, meet, &q);
-  kin__index_reader_finish(&reader);
+  int err = kin__index_visit(index, object, meet, &q);
   *answer = err == 0 && q.is_met;
   return err == KIN_ENOMEM ? err : 0;
 }

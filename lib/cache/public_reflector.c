@@ -233,6 +233,15 @@ static int copy_settings(kin_reflector *reflector,
   return err == 0 ? kin__settings_check_resource(settings, log) : err;
 }
 
+int kin__public_reflector_check_name(const char *name, const kin__log *log) {
+  size_t length = name != NULL ? strlen(name) : 0;
+  return length <= MAX_NAME_BYTES
+             ? 0
+             : kin__log_problem(log, KIN_ETOOBIG,
+                                "name: %zu bytes are more than %u", length,
+                                MAX_NAME_BYTES);
+}
+
 /* "deployments.v1.apps" (RF-02). */
 static int make_names(kin_reflector *reflector, const char *name) {
   const kin_allocator *allocator = reflector->env->allocator;
@@ -241,10 +250,9 @@ static int make_names(kin_reflector *reflector, const char *name) {
   snprintf(text, sizeof text, "%s.%s%s%s", resource->plural, resource->version,
            resource->group[0] != '\0' ? "." : "", resource->group);
   bool is_named = name != NULL && name[0] != '\0';
-  if (is_named && strlen(name) > MAX_NAME_BYTES) {
-    return kin__log_problem(reflector->env->log, KIN_ETOOBIG,
-                            "name: %zu bytes are more than %u", strlen(name),
-                            MAX_NAME_BYTES);
+  int err = kin__public_reflector_check_name(name, reflector->env->log);
+  if (err != 0) {
+    return err;
   }
   reflector->description = kin__strdup(allocator, text);
   reflector->name =

@@ -4,12 +4,17 @@
 
 #include <kin/reflector.h>
 
+#include "base/log.h"
 #include "client/host.h"
 
 /* kin_reflector_open for any host. The reflector becomes a member of the host,
  * which must outlive it. The same errors. */
 int kin__public_reflector_open(kin_reflector **out, kin__host *host,
                                const kin_reflector_options *options);
+
+/* Whether a reflector, or a controller, may have this name; NULL may be given.
+ * Errors: KIN_ETOOBIG, and the problem is told. */
+int kin__public_reflector_check_name(const char *name, const kin__log *log);
 
 /* Takes a list object by object, over many tasks, instead of
  * kin_reflector_store.replace. For each list the functions are called in this

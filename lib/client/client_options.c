@@ -9,6 +9,7 @@
 #include <kin/version.h>
 
 #include "base/limiter.h"
+#include "base/options.h"
 
 #define MAX_TIMEOUT_MS 3600000u
 #define MAX_BUDGET_US 1000000u
@@ -62,11 +63,6 @@ static int check_enums(const kin_client_options *options, const kin__log *log) {
     return kin__log_problem(log, KIN_EINVAL,
                             "mutation_check: there is no value %d", check);
   }
-  int level = (int)options->log_level;
-  if (level < 0 || level > KIN_LOG_DEBUG) {
-    return kin__log_problem(log, KIN_EINVAL, "log_level: there is no value %d",
-                            level);
-  }
   return 0;
 }
 
@@ -89,19 +85,18 @@ static int check_user_agent(const char *s, const kin__log *log) {
 
 int kin__client_options_check(const kin_client_options *options,
                               const kin__log *log) {
-  if (options->server == NULL) {
-    return kin__log_problem(log, KIN_EINVAL, "server: is required");
+  int err =
+      kin__options_check_common(options->allocator, options->log_level, log);
+  if (err == 0) {
+    err = check_numbers(options, log);
   }
-  const kin_allocator *allocator = options->allocator;
-  if (allocator != NULL &&
-      (allocator->malloc == NULL || allocator->realloc == NULL ||
-       allocator->free == NULL)) {
-    return kin__log_problem(log, KIN_EINVAL,
-                            "allocator: lacks one of its functions");
-  }
-  int err = check_numbers(options, log);
   if (err == 0) {
     err = check_enums(options, log);
+  }
+  const char *authority = options->proxy_certificate_authority_file;
+  if (err == 0 && authority != NULL && authority[0] == '\0') {
+    err = kin__log_problem(log, KIN_EINVAL,
+                           "proxy_certificate_authority_file: is empty");
   }
   return err == 0 ? check_user_agent(kin__client_user_agent(options), log)
                   : err;
@@ -115,6 +110,6 @@ void kin__client_bad_server(const char *server, const kin__log *log) {
   }
   kin__log_problem(log, KIN_EURL,
                    "server: \"%.120s\" is no http:// or https:// URL of a "
-                   "host, a port and a path",
+                   "host, a port and a path, and no unix:// path",
                    server);
 }

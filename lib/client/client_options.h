@@ -2,12 +2,19 @@
 #ifndef KIN_CLIENT_CLIENT_OPTIONS_H
 #define KIN_CLIENT_CLIENT_OPTIONS_H
 
+#include <stdint.h>
+
 #include <kin/client.h>
 
 #include "base/log.h"
 
 /* The log that the options describe; `problem` as in kin__log. */
 kin__log kin__client_log(const kin_client_options *options, char *problem);
+
+/* `value`, or `fallback` if it is 0. */
+static inline uint32_t kin__number_or(uint32_t value, uint32_t fallback) {
+  return value != 0 ? value : fallback;
+}
 
 /* The options' user agent, or the default one. */
 const char *kin__client_user_agent(const kin_client_options *options);

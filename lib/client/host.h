@@ -15,6 +15,9 @@
 typedef struct kin__host {
   const kin__env *env;
   kin__members members;
+  /* The table of the server's resources, see discovery/; NULL before its first
+   * use, and when it has left. */
+  kin__member *discovery;
 } kin__host;
 
 /* The host of a client, for opening a member; NULL without a client. Valid as

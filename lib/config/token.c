@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "transport/file.h"
 #include "transport/handle.h"
+#include "transport/secret.h"
 
 #define FRESH_MS 50000u
 #define SCHEME "Bearer "
@@ -47,42 +48,13 @@ struct kin__token {
 
 /* --- The value ------------------------------------------------------------ */
 
-static bool is_token(kin_str text) {
+bool kin__token_is_valid(kin_str text) {
   for (size_t i = 0; i < text.length; i++) {
     if (text.data[i] <= 0x20 || text.data[i] >= 0x7f) {
       return false;
     }
   }
   return text.length > 0 && text.length <= KIN__TOKEN_MAX_BYTES;
-}
-
-static bool is_blank(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static kin_str trim(const char *bytes, size_t length) {
-  while (length > 0 && is_blank(bytes[0])) {
-    bytes++;
-    length--;
-  }
-  while (length > 0 && is_blank(bytes[length - 1])) {
-    length--;
-  }
-  return kin__str(bytes, length);
-}
-
-static void wipe(kin__token *token, char **secret, size_t length) {
-  if (*secret != NULL) {
-    OPENSSL_cleanse(*secret, length);
-    kin__free(token->allocator, *secret);
-    *secret = NULL;
-  }
-}
-
-static void wipe_value(kin__token *token) {
-  if (token->value != NULL) {
-    wipe(token, &token->value, strlen(token->value));
-  }
 }
 
 /* Errors: KIN_ENOMEM. */
@@ -99,7 +71,7 @@ static int set_value(kin__token *token, kin_str text) {
   memcpy(value, SCHEME, prefix);
   memcpy(value + prefix, text.data, text.length);
   value[prefix + text.length] = '\0';
-  wipe_value(token);
+  kin__secret_free(token->allocator, &token->value);
   token->value = value;
   token->serial++;
   return 0;
@@ -118,12 +90,12 @@ static void fail(kin__token *token, int code, const char *why) {
 }
 
 static void take_content(kin__token *token) {
-  kin_str text = trim(token->buffer, token->length);
+  kin_str text = kin__str_trim(kin__str(token->buffer, token->length));
   if (token->status != 0) {
     fail(token, KIN_ETOKEN, kin__file_strerror(token->status));
   } else if (text.length == 0) {
     fail(token, KIN_ETOKEN, "it is empty");
-  } else if (!is_token(text)) {
+  } else if (!kin__token_is_valid(text)) {
     fail(token, KIN_ETOKEN, "it holds something else than a token");
   } else if (set_value(token, text) != 0) {
     fail(token, KIN_ENOMEM, kin_strerror(KIN_ENOMEM));
@@ -148,7 +120,9 @@ static void on_worked(uv_work_t *work, int status) {
   if (status == 0 && !token->is_closing) {
     take_content(token);
   }
-  wipe(token, &token->buffer, KIN__TOKEN_MAX_BYTES);
+  OPENSSL_cleanse(token->buffer, KIN__TOKEN_MAX_BYTES);
+  kin__free(token->allocator, token->buffer);
+  token->buffer = NULL;
   kin__waiters_serve(&token->waiters);
   if (token->is_closing) {
     finish_close(token);
@@ -210,7 +184,7 @@ kin__credentials kin__token_credentials(kin__token *token) {
 
 void kin__token_free(kin__token *token) {
   assert(!token->is_reading);
-  wipe_value(token);
+  kin__secret_free(token->allocator, &token->value);
   kin__free(token->allocator, token->file);
   kin__free(token->allocator, token);
 }
@@ -232,7 +206,7 @@ int kin__token_new(kin__token **out, const kin__token_options *options) {
   bool has_token = options->token != NULL;
   bool has_file = options->file != NULL;
   if ((!has_token && !has_file) || (has_file && options->file[0] == '\0') ||
-      (has_token && !is_token(kin__cstr(options->token)))) {
+      (has_token && !kin__token_is_valid(kin__cstr(options->token)))) {
     return KIN_EINVAL;
   }
   kin__token *token = kin__calloc(options->allocator, 1, sizeof *token);

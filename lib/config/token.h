@@ -2,9 +2,12 @@
 #ifndef KIN_CONFIG_TOKEN_H
 #define KIN_CONFIG_TOKEN_H
 
+#include <stdbool.h>
+
 #include <uv.h>
 
 #include <kin/allocator.h>
+#include <kin/str.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -38,6 +41,8 @@ typedef struct kin__token_options {
 
 /* A token is one word of visible ASCII, at most 64 KiB. */
 #define KIN__TOKEN_MAX_BYTES (64u << 10)
+
+bool kin__token_is_valid(kin_str text);
 
 /* Errors: KIN_EINVAL (neither is set, an empty file name, an invalid fixed
  * token), KIN_ENOMEM. */

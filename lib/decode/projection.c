@@ -120,19 +120,6 @@ int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
   return err;
 }
 
-/* Writes one reference token unescaped (RFC 6901); at most its length. */
-static size_t unescape_token(char *to, const char *token, size_t length) {
-  size_t written = 0;
-  for (size_t i = 0; i < length; i++) {
-    char c = token[i];
-    if (c == '~') {
-      c = token[++i] == '0' ? '~' : '/';
-    }
-    to[written++] = c;
-  }
-  return written;
-}
-
 /* Walks the tokens of a valid pointer down the tree and keeps the value there.
  * `scratch` has room for the longest token. */
 static int keep_field(kin__projection *projection, const char *pointer,
@@ -143,7 +130,8 @@ static int keep_field(kin__projection *projection, const char *pointer,
     if (length > KIN__CURSOR_TEXT_MAX) {
       return KIN_EINVAL; /* the decoder would see a name that is cut */
     }
-    size_t written = unescape_token(scratch, pointer, length);
+    size_t written =
+        kin__json_token_unescape(scratch, kin__str(pointer, length));
     n = child_for(projection, n, kin__str(scratch, written));
     if (n == NULL) {
       return KIN_ENOMEM;
@@ -156,8 +144,7 @@ static int keep_field(kin__projection *projection, const char *pointer,
 
 static int keep_checked_field(kin__projection *projection,
                               const char *pointer) {
-  if (pointer == NULL || !kin__json_pointer_is_valid(pointer) ||
-      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
+  if (!kin__json_pointer_is_usable(pointer)) {
     return KIN_EINVAL;
   }
   size_t length = strlen(pointer);

@@ -117,7 +117,8 @@ static int small_int(kin__json *object, const char *name, int fallback) {
   return value >= 0 && value <= INT32_MAX ? (int)value : fallback;
 }
 
-static void read_status(kin__status *status, kin__json *root) {
+static void read_members(kin__status *status, kin__json *root) {
+  kin_str outcome = kin__json_string(root, "status");
   status->code = small_int(root, "code", 0);
   copy_text(status->reason, sizeof status->reason,
             kin__json_string(root, "reason"));
@@ -125,25 +126,30 @@ static void read_status(kin__status *status, kin__json *root) {
             kin__json_string(root, "message"));
   status->retry_after_s =
       small_int(kin__json_member(root, "details"), "retryAfterSeconds", -1);
-  status->is_failure =
-      kin__str_equal(kin__json_string(root, "status"), KIN__LIT("Failure"));
+  status->is_failure = kin__str_equal(outcome, KIN__LIT("Failure"));
+  status->is_success = kin__str_equal(outcome, KIN__LIT("Success"));
   status->is_expired = is_expired(status);
   status->is_rv_too_large = is_rv_too_large(status, root);
 }
 
-bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
-                       kin_str text) {
+bool kin__status_read(kin__status *status, kin__json *root) {
   *status = (kin__status){.retry_after_s = -1};
-  struct yyjson_doc *doc;
-  if (kin__json_parse(&doc, allocator, text) != 0) {
-    return false;
-  }
-  kin__json *root = kin__json_root(doc);
   bool is_status =
       kin__str_equal(kin__json_string(root, "kind"), KIN__LIT("Status"));
   if (is_status) {
-    read_status(status, root);
+    read_members(status, root);
   }
+  return is_status;
+}
+
+bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
+                       kin_str text) {
+  struct yyjson_doc *doc;
+  if (kin__json_parse(&doc, allocator, text) != 0) {
+    *status = (kin__status){.retry_after_s = -1};
+    return false;
+  }
+  bool is_status = kin__status_read(status, kin__json_root(doc));
   kin__json_free(allocator, doc);
   return is_status;
 }

@@ -9,6 +9,8 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
+struct yyjson_val;
+
 /* A metav1.Status, reduced to the fields that decisions and messages need. Long
  * strings are cut. */
 typedef struct kin__status {
@@ -17,6 +19,7 @@ typedef struct kin__status {
   char message[512];    /* cut at a UTF-8 boundary; control characters -> ' ' */
   int retry_after_s;    /* details.retryAfterSeconds, -1 if absent */
   bool is_failure;      /* kind Status with status "Failure" */
+  bool is_success;      /* the same with "Success" */
   bool is_expired;      /* RE-06: reason Expired or Gone, or no known reason
                          * and code 410 */
   bool is_rv_too_large; /* RE-07 */
@@ -27,6 +30,9 @@ typedef struct kin__status {
  * -1. (RE-02: apiVersion may be missing, kind may not.) */
 bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
                        kin_str text);
+
+/* The same for a parsed text; NULL is no Status. */
+bool kin__status_read(kin__status *status, struct yyjson_val *root);
 
 /* A server writes kind first in a Status. */
 #define KIN__STATUS_START "{\"kind\":\"Status\""

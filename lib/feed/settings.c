@@ -52,7 +52,10 @@ int kin__namespaces_check(const char *const *names, size_t count,
     return kin__log_problem(log, KIN_EINVAL, "namespaces: %zu are more than %u",
                             count, KIN__NAMESPACES_MAX);
   }
-  if (count > 0 && names == NULL) {
+  if (count == 0) {
+    return 0;
+  }
+  if (names == NULL) {
     return refuse(log, "namespaces", NULL, NULL);
   }
   names_seen seen = {.seed = kin__hash_make_seed(names)};

@@ -8,7 +8,6 @@
 #include "informer/metrics.h"
 #include "informer/scope.h"
 
-#define FIRST_CAPACITY 4u
 #define SCOPES_FREED_PER_STEP 64u
 
 /* --- Finding -------------------------------------------------------------- */
@@ -76,19 +75,9 @@ static int find_place(kin_informer *informer, uint32_t *place) {
   while (i < scopes->limit && scopes->places[i] != NULL) {
     i++;
   }
-  if (i == scopes->capacity) {
-    uint32_t capacity = i > 0 ? i * 2 : FIRST_CAPACITY;
-    kin__scope **places =
-        kin__realloc_array(informer->env->allocator, scopes->places, i,
-                           capacity, sizeof(kin__scope *));
-    if (places == NULL) {
-      return KIN_ENOMEM;
-    }
-    scopes->places = places;
-    scopes->capacity = capacity;
-  }
   *place = i;
-  return 0;
+  return kin__reserve_one(informer->env->allocator, &scopes->places, i,
+                          &scopes->capacity, sizeof *scopes->places);
 }
 
 static int add(kin_informer *informer, const char *namespace_,

@@ -29,7 +29,7 @@ typedef enum kin__backoff_kind {
   KIN__BACKOFF_THROTTLED,    /* 429 to a watch */
   KIN__BACKOFF_UNREACHED,    /* no answer; or 5xx to a cheap request */
   KIN__BACKOFF_REFUSED,      /* 404; Retry-After; after the first list also 401,
-                              * 403 and a refused list */
+                              * 403, no credential and a refused list */
   KIN__BACKOFF_LOST,         /* the position is lost */
   KIN__BACKOFF_KINDS
 } kin__backoff_kind;

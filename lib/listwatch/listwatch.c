@@ -146,9 +146,8 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
     kin__listwatch_on_only_page_applied(listwatch, actions);
     return;
   }
+  kin__listwatch_note_progress(listwatch, now_ms);
   hold_position(listwatch);
-  listwatch->past.applied_ms = now_ms;
-  listwatch->past.has_held = false;
   listwatch->past.streams_given_up = 0;
   kin__retry_deadline *internal = &listwatch->retries.internal_errors;
   kin__retry_deadline_init(internal, internal->max_ms); /* RD-01 */

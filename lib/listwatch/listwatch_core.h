@@ -89,6 +89,8 @@ bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
  * lost position. */
 bool kin__listwatch_list_goes_back(kin__listwatch *listwatch);
 /* At the beginning of a step: notes whether the open watch has held. */
+/* A list is in the store, and its version is about to become the position. */
+void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms);
 void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms);
 /* Counts the failure that lost the position, and waits before the list. */
 void kin__listwatch_wait_for_list(kin__listwatch *listwatch,

@@ -10,8 +10,9 @@
  * never watched again. If the list is not newer, a consistent list follows, and
  * its version is accepted. */
 
-/* Least time between two lists if a watch has held in between. A server that
- * soon loses each position is not listed every second. */
+/* Least time between two lists if the first has brought something, or a watch
+ * has held in between. A server that soon loses each position is not listed
+ * every second. */
 #define LIST_DISTANCE_MS 5000u
 
 bool kin__listwatch_is_any_version(const char *version) {
@@ -93,8 +94,18 @@ void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
           KIN__VERY_SHORT_WATCH_MS) {
     return;
   }
-  listwatch->past.has_held = true;
+  listwatch->past.has_progressed = true;
   kin__listwatch_init_backoffs(listwatch, now_ms);
+}
+
+void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms) {
+  listwatch->past.applied_ms = now_ms;
+  listwatch->past.has_progressed =
+      kin__version_is_before(listwatch->position.lost, listwatch->list.found);
+  if (listwatch->past.has_progressed) {
+    kin__backoff_init(&listwatch->retries.backoffs[KIN__BACKOFF_LOST],
+                      KIN__BACKOFF_LOST, now_ms);
+  }
 }
 
 /* Rest of LIST_DISTANCE_MS since the last list. */
@@ -104,13 +115,14 @@ static uint64_t distance_left_ms(const kin__listwatch *listwatch,
   return age_ms < LIST_DISTANCE_MS ? LIST_DISTANCE_MS - age_ms : 0;
 }
 
-/* This backoff grows only while no watch holds after a list. */
+/* This backoff grows only while lists bring nothing new and no watch holds
+ * after them. */
 void kin__listwatch_wait_for_list(kin__listwatch *listwatch,
                                   const kin__failure *failure, uint64_t now_ms,
                                   kin__listwatch_actions *actions) {
   uint64_t delay_ms = kin__listwatch_next_delay_ms(
       listwatch, KIN__BACKOFF_LOST, failure->retry_after_s, now_ms);
-  if (listwatch->past.has_held) {
+  if (listwatch->past.has_progressed) {
     delay_ms += distance_left_ms(listwatch, now_ms);
   }
   kin__listwatch_count_failure(listwatch, now_ms, actions);

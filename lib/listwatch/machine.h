@@ -123,7 +123,8 @@ typedef struct kin__listing {
 /* Facts that earlier lists have shown. */
 typedef struct kin__past_lists {
   uint64_t applied_ms; /* the last one; UINT64_MAX: none yet */
-  bool has_held;       /* a watch stayed open for a second since then */
+  bool has_progressed; /* it was newer than the position that was lost before
+                        * it; or a watch has stayed open for a second since */
   bool is_paginated;   /* RL-03: the watch cache does not serve version 0 */
   uint32_t streams_given_up; /* since the last complete list */
   bool never_streams;        /* streams are given up for the machine's life */

@@ -16,12 +16,12 @@ static bool is_unreserved(unsigned char c) {
          (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-static int append_escaped(kin__buf *out, const char *s) {
+int kin__request_append_escaped(kin__buf *out, kin_str s) {
   static const char digits[] = "0123456789ABCDEF";
-  for (; *s != '\0'; s++) {
-    unsigned char c = (unsigned char)*s;
+  for (size_t i = 0; i < s.length; i++) {
+    unsigned char c = (unsigned char)s.data[i];
     char escaped[3] = {'%', digits[c >> 4], digits[c & 15]};
-    int err = is_unreserved(c) ? kin__buf_append(out, s, 1)
+    int err = is_unreserved(c) ? kin__buf_append(out, s.data + i, 1)
                                : kin__buf_append(out, escaped, 3);
     if (err != 0) {
       return err;
@@ -59,27 +59,28 @@ static size_t find_place(const kin_parameter *sorted, size_t count,
   return count;
 }
 
-static void insert(kin_parameter *sorted, size_t *count,
-                   const kin_parameter *parameter) {
+void kin__parameters_insert(kin_parameter *sorted, size_t *count,
+                            const kin_parameter *parameter) {
   size_t at = find_place(sorted, *count, parameter->name);
   memmove(&sorted[at + 1], &sorted[at], (*count - at) * sizeof *sorted);
   sorted[at] = *parameter;
   (*count)++;
 }
 
-static int append_query(kin__buf *out, const kin_parameter *sorted,
-                        size_t count) {
+int kin__parameters_append(kin__buf *out, const kin_parameter *sorted,
+                           size_t count, char first) {
   int err = 0;
   for (size_t i = 0; i < count && err == 0; i++) {
-    err = kin__buf_append(out, i == 0 ? "?" : "&", 1);
+    err = kin__buf_append(out, i == 0 ? &first : "&", 1);
     if (err == 0) {
-      err = append_escaped(out, sorted[i].name);
+      err = kin__request_append_escaped(out, kin__cstr(sorted[i].name));
     }
     if (err == 0) {
       err = kin__buf_append(out, "=", 1);
     }
     if (err == 0) {
-      err = append_escaped(out, kin__or_default(sorted[i].value, ""));
+      err = kin__request_append_escaped(
+          out, kin__cstr(kin__or_default(sorted[i].value, "")));
     }
   }
   return err;
@@ -130,12 +131,12 @@ int kin__request_target(kin__buf *out, const kin__resource *resource,
     }
   }
   for (size_t i = 0; i < query->parameter_count; i++) {
-    insert(sorted, &count, &query->parameters[i]);
+    kin__parameters_insert(sorted, &count, &query->parameters[i]);
   }
   kin__buf_reset(out, SIZE_MAX);
   int err = append_path(out, resource, namespace_);
   if (err == 0) {
-    err = append_query(out, sorted, count);
+    err = kin__parameters_append(out, sorted, count, '?');
   }
   return err == 0 ? kin__buf_append(out, "", 1) : err;
 }

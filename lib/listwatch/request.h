@@ -49,6 +49,18 @@ typedef struct kin__query {
 int kin__request_target(kin__buf *out, const kin__resource *resource,
                         const char *namespace_, const kin__query *query);
 
+/* Appends a path segment or a parameter with all bytes percent-encoded that are
+ * not unreserved (RFC 3986). Errors: KIN_ENOMEM, KIN_ETOOBIG. */
+int kin__request_append_escaped(kin__buf *out, kin_str s);
+/* Inserts a parameter behind those whose names do not sort behind its own. The
+ * array must have room. */
+void kin__parameters_insert(kin_parameter *sorted, size_t *count,
+                            const kin_parameter *parameter);
+/* Appends "?name=value&..." to a target; `first` stands before the first one.
+ * Errors: KIN_ENOMEM, KIN_ETOOBIG. */
+int kin__parameters_append(kin__buf *out, const kin_parameter *sorted,
+                           size_t count, char first);
+
 /* Value of the Accept field. Static. */
 const char *kin__request_accept(const kin__resource *resource, bool is_watch);
 

@@ -63,6 +63,9 @@ bool kin__listwatch_is_unreached(const kin__failure *failure) {
 static bool is_cheap_no(const kin__listwatch *listwatch,
                         const kin__failure *failure) {
   switch (failure->status) {
+  case 0: /* a proxy's 407, or no credential: nothing has reached the server */
+    return failure->error_class == KIN_CLASS_AUTH &&
+           kin__listwatch_has_listed(listwatch);
   case 401:
   case 403:
     return kin__listwatch_has_listed(listwatch);

@@ -145,11 +145,6 @@ static bool names_identity(const char *pointer, bool is_removal) {
   return false;
 }
 
-static bool is_pointer(const char *pointer) {
-  return pointer != NULL && kin__json_pointer_is_valid(pointer) &&
-         kin__json_pointer_tokens(pointer) <= KIN__JSON_POINTER_TOKENS;
-}
-
 static bool is_ascii(kin_str s) {
   for (size_t i = 0; i < s.length; i++) {
     if ((unsigned char)s.data[i] >= 0x80) {
@@ -179,7 +174,7 @@ static int check(kin_object_builder *builder, const char *pointer,
   if (builder->error != 0) {
     return builder->error;
   }
-  if (!is_pointer(pointer) ||
+  if (!kin__json_pointer_is_usable(pointer) ||
       (builder->is_lent && names_identity(pointer, is_removal))) {
     return fail(builder, KIN_EINVAL);
   }
@@ -221,7 +216,7 @@ int kin_object_builder_keep(kin_object_builder *builder,
     return fail(builder, KIN_EINVAL);
   }
   for (size_t i = 0; i < count; i++) {
-    if (!is_pointer(pointers[i])) {
+    if (!kin__json_pointer_is_usable(pointers[i])) {
       return fail(builder, KIN_EINVAL);
     }
   }

@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "object/edit.h"
+#include "object/json.h"
 
 typedef kin__edit_node node;
 
@@ -54,10 +55,9 @@ static bool token_is(const char *pointer, kin_str name) {
 /* Reads the first token as the index of an element. */
 static bool token_index(const char *pointer, size_t *index) {
   const char *end = after_token(pointer);
-  kin_str digits = kin__str(pointer + 1, (size_t)(end - pointer) - 1);
+  kin_str token = kin__str(pointer + 1, (size_t)(end - pointer) - 1);
   uint64_t value;
-  if (!kin__str_to_u64(digits, &value) || value > UINT32_MAX ||
-      (digits.length > 1 && digits.data[0] == '0')) {
+  if (!kin__json_token_to_element(token, &value) || value > UINT32_MAX) {
     return false;
   }
   *index = (size_t)value;
@@ -236,14 +236,8 @@ static int add_child(kin__edit *edit, node *parent, const char *pointer,
   if (name == NULL) {
     return KIN_ENOMEM;
   }
-  size_t written = 0;
-  for (size_t i = 1; i <= length; i++) {
-    char c = pointer[i];
-    if (c == '~') {
-      c = pointer[++i] == '1' ? '/' : '~';
-    }
-    name[written++] = c;
-  }
+  size_t written =
+      kin__json_token_unescape(name, kin__str(pointer + 1, length));
   bool is_last = *rest == '\0';
   node *made = kin__edit_append(edit, parent, kin__str(name, written),
                                 is_last ? text : KIN__LIT("{}"));

@@ -152,6 +152,10 @@ bool kin__json_is_object(kin__json *value) {
   return yyjson_is_obj(value);
 }
 
+bool kin__json_is_array(kin__json *value) {
+  return yyjson_is_arr(value);
+}
+
 bool kin__json_is_null(kin__json *value) {
   return yyjson_is_null(value);
 }
@@ -201,6 +205,28 @@ size_t kin__json_pointer_tokens(const char *pointer) {
     count += *pointer == '/';
   }
   return count;
+}
+
+bool kin__json_pointer_is_usable(const char *pointer) {
+  return pointer != NULL && kin__json_pointer_is_valid(pointer) &&
+         kin__json_pointer_tokens(pointer) <= KIN__JSON_POINTER_TOKENS;
+}
+
+size_t kin__json_token_unescape(char *to, kin_str token) {
+  size_t written = 0;
+  for (size_t i = 0; i < token.length; i++) {
+    char c = token.data[i];
+    if (c == '~') {
+      c = token.data[++i] == '1' ? '/' : '~';
+    }
+    to[written++] = c;
+  }
+  return written;
+}
+
+bool kin__json_token_to_element(kin_str token, uint64_t *element) {
+  return (token.length == 1 || (token.length > 1 && token.data[0] != '0')) &&
+         kin__str_to_u64(token, element);
 }
 
 /* The value of a number or a boolean as yyjson writes it: of two ways to write

@@ -61,6 +61,7 @@ bool kin__json_to_string(kin__json *value, kin_str *out);
 bool kin__json_to_int(kin__json *value, int64_t *out);
 bool kin__json_to_bool(kin__json *value, bool *out);
 bool kin__json_is_object(kin__json *value);
+bool kin__json_is_array(kin__json *value);
 bool kin__json_is_null(kin__json *value);
 
 /* The string of a member. If the member is absent or of another type: an empty
@@ -88,5 +89,15 @@ int kin__json_scalar(const kin_allocator *allocator, kin_str text,
 bool kin__json_pointer_is_valid(const char *pointer);
 /* The number of tokens. */
 size_t kin__json_pointer_tokens(const char *pointer);
+/* Whether `pointer` is not NULL, valid, and of at most KIN__JSON_POINTER_TOKENS
+ * tokens. */
+bool kin__json_pointer_is_usable(const char *pointer);
+
+/* Writes a token of a valid pointer without its escapes, and returns the length
+ * of what is written: at most token.length. `to` may be token.data. */
+size_t kin__json_token_unescape(char *to, kin_str token);
+/* Reads a token as the place of an element: decimal digits, no zero before
+ * them. */
+bool kin__json_token_to_element(kin_str token, uint64_t *element);
 
 #endif /* KIN_OBJECT_JSON_H */

@@ -46,30 +46,6 @@ static bool is_wildcard(kin_str token) {
   return token.length == 1 && token.data[0] == '*';
 }
 
-/* The place in an array that a token names, or UINT64_MAX. */
-static uint64_t element_of(kin_str token) {
-  uint64_t element;
-  return kin__str_to_u64(token, &element) &&
-                 (token.length == 1 || token.data[0] != '0')
-             ? element
-             : UINT64_MAX;
-}
-
-/* Undoes the escapes of a token of a valid pointer. */
-static char *unescaped(const kin_allocator *allocator, kin_str token,
-                       size_t *length) {
-  char *to = kin__malloc(allocator, token.length + 1);
-  *length = 0;
-  for (size_t i = 0; to != NULL && i < token.length; i++) {
-    char c = token.data[i];
-    if (c == '~') {
-      c = token.data[++i] == '1' ? '/' : '~';
-    }
-    to[(*length)++] = c;
-  }
-  return to;
-}
-
 /* Appends a node without children; it has no parent yet. */
 static int append_node(kin__pointer_set *set, kin_str token) {
   int err = kin__reserve_one(set->allocator, &set->nodes, set->node_count,
@@ -83,8 +59,9 @@ static int append_node(kin__pointer_set *set, kin_str token) {
               .first_child = NONE,
               .next = NONE};
   if (token.data != NULL && !is_wildcard(token)) {
-    n->element = element_of(token);
-    n->token = unescaped(set->allocator, token, &n->length);
+    (void)kin__json_token_to_element(token, &n->element);
+    n->length = token.length;
+    n->token = kin__strndup(set->allocator, token.data, token.length);
     if (n->token == NULL) {
       return KIN_ENOMEM;
     }
@@ -93,27 +70,15 @@ static int append_node(kin__pointer_set *set, kin_str token) {
   return 0;
 }
 
-static bool token_is(const node *n, kin_str token) {
-  if (n->token == NULL) {
-    return is_wildcard(token);
-  }
-  size_t at = 0;
-  for (size_t i = 0; i < token.length; i++, at++) {
-    char c = token.data[i];
-    if (c == '~') {
-      c = token.data[++i] == '1' ? '/' : '~';
-    }
-    if (at == n->length || n->token[at] != c) {
-      return false;
-    }
-  }
-  return at == n->length;
+static bool is_spelled(const node *n, kin_str token) {
+  return n->token != NULL ? kin__str_equal(kin__str(n->token, n->length), token)
+                          : is_wildcard(token);
 }
 
 /* Finds or makes the child of *at with this token, and steps to it. */
 static int step_to(kin__pointer_set *set, uint32_t *at, kin_str token) {
   uint32_t child = set->nodes[*at].first_child;
-  while (child != NONE && !token_is(&set->nodes[child], token)) {
+  while (child != NONE && !is_spelled(&set->nodes[child], token)) {
     child = set->nodes[child].next;
   }
   if (child != NONE) {
@@ -137,23 +102,36 @@ static int step_to(kin__pointer_set *set, uint32_t *at, kin_str token) {
   return 0;
 }
 
+/* Makes what is missing of a pointer's nodes, from the root to *at, which is
+ * the last. `scratch` has room for the longest token. */
+static int walk_down(kin__pointer_set *set, const char *pointer, char *scratch,
+                     uint32_t *at) {
+  *at = 0;
+  int err = set->node_count > 0 ? 0 : append_node(set, kin__str(NULL, 0));
+  while (err == 0 && *pointer == '/') {
+    kin_str token = kin__str(pointer + 1, strcspn(pointer + 1, "/"));
+    pointer += 1 + token.length;
+    size_t length = kin__json_token_unescape(scratch, token);
+    err = step_to(set, at, kin__str(scratch, length));
+  }
+  return err;
+}
+
 int kin__pointer_set_add(kin__pointer_set *set, const char *pointer,
                          uint32_t *id) {
-  if (!kin__json_pointer_is_valid(pointer) ||
-      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
+  if (!kin__json_pointer_is_usable(pointer)) {
     return KIN_EINVAL;
   }
   int err = kin__reserve_one(set->allocator, &set->same, set->count,
                              &set->capacity, sizeof *set->same);
-  if (err == 0 && set->node_count == 0) {
-    err = append_node(set, kin__str(NULL, 0));
+  char *scratch =
+      err == 0 ? kin__malloc(set->allocator, strlen(pointer) + 1) : NULL;
+  if (scratch == NULL) {
+    return KIN_ENOMEM;
   }
-  uint32_t at = 0;
-  while (err == 0 && *pointer == '/') {
-    kin_str token = kin__str(pointer + 1, strcspn(pointer + 1, "/"));
-    err = step_to(set, &at, token);
-    pointer += 1 + token.length;
-  }
+  uint32_t at;
+  err = walk_down(set, pointer, scratch, &at);
+  kin__free(set->allocator, scratch);
   if (err == 0) {
     *id = set->count++;
     set->same[*id] = set->nodes[at].pointer;

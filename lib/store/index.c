@@ -524,10 +524,13 @@ void kin__index_remove(kin__index *index, uint32_t slot) {
 
 /* Reading. */
 
-int kin__index_visit(const kin__index *index, kin__index_reader *reader,
+int kin__index_visit(const kin__index *index, const kin_object *object,
                      int (*visit)(void *ctx, kin_str value), void *ctx) {
   kin_index_values values = {.visit = visit, .ctx = ctx};
-  int err = kin__index_source_each(&index->source, reader, &values);
+  kin__index_reader reader;
+  kin__index_reader_init(&reader, object, NULL);
+  int err = kin__index_source_each(&index->source, &reader, &values);
+  kin__index_reader_finish(&reader);
   if (values.err != 0) {
     err = values.err == KIN_ETOOBIG ? KIN_EINDEX : values.err;
   }

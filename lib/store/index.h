@@ -105,10 +105,10 @@ void kin__index_cancel(kin__index *index, uint32_t slot);
 /* Removes all values of a slot. */
 void kin__index_remove(kin__index *index, uint32_t slot);
 
-/* Calls visit for each value of the reader's object; a value may come several
- * times. Nothing changes. A non-zero result of visit ends the calls and is
- * returned. Errors: KIN_ENOMEM, KIN_EINDEX. */
-int kin__index_visit(const kin__index *index, kin__index_reader *reader,
+/* Calls visit for each value of the object; a value may come several times.
+ * Nothing changes. A non-zero result of visit ends the calls and is returned.
+ * Errors: KIN_ENOMEM, KIN_EINDEX. */
+int kin__index_visit(const kin__index *index, const kin_object *object,
                      int (*visit)(void *ctx, kin_str value), void *ctx);
 
 /* The index's entry for these bytes, or NULL. Borrowed until the index

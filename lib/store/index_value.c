@@ -12,20 +12,6 @@
 
 #define LABELS_PREFIX "/metadata/labels/"
 
-/* Undoes the escapes of a valid reference token in place. */
-static void unescape_token(char *token) {
-  char *to = token;
-  for (const char *from = token; *from != '\0'; from++) {
-    if (*from == '~') {
-      from++;
-      *to++ = *from == '1' ? '/' : '~';
-    } else {
-      *to++ = *from;
-    }
-  }
-  *to = '\0';
-}
-
 /* The key, still escaped, of the one label that a pointer names, or NULL. */
 static const char *label_token(const char *pointer) {
   size_t length = sizeof LABELS_PREFIX - 1;
@@ -60,8 +46,7 @@ static int set_text(kin__index_source *source, const kin_allocator *allocator,
 
 static int init_pointer(kin__index_source *source,
                         const kin_allocator *allocator, const char *pointer) {
-  if (!kin__json_pointer_is_valid(pointer) ||
-      kin__json_pointer_tokens(pointer) > KIN__JSON_POINTER_TOKENS) {
+  if (!kin__json_pointer_is_usable(pointer)) {
     return KIN_EINVAL;
   }
   const char *label = label_token(pointer);
@@ -78,7 +63,9 @@ static int init_pointer(kin__index_source *source,
     source->kind = KIN__INDEX_LABEL;
     int err = set_text(source, allocator, label);
     if (err == 0) {
-      unescape_token(source->text);
+      size_t length =
+          kin__json_token_unescape(source->text, kin__cstr(source->text));
+      source->text[length] = '\0';
     }
     return err;
   }

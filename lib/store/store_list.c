@@ -113,10 +113,7 @@ int kin_store_list_like(const kin_store *store, const char *name,
   if (err != 0) {
     return err;
   }
-  kin__index_reader reader;
-  kin__index_reader_init(&reader, object, NULL);
-  err = kin__index_visit(l.index, &reader, add_found, &l);
-  kin__index_reader_finish(&reader);
+  err = kin__index_visit(l.index, object, add_found, &l);
   kin__object_list_sort(l.list);
   return hand_out(out, l.list, err);
 }

@@ -97,8 +97,16 @@ static void report(kin__conn *conn, int code) {
   assert(is_closed(conn));
 }
 
+static void count_sent(kin__conn *conn, int count) {
+  conn->sent_bytes += (uint64_t)count;
+  conn->net->stats.sent_bytes += (uint64_t)count;
+}
+
 /* Sends the queued bytes. */
 static void flush(kin__conn *conn) {
+  if (conn->out.length == 0) {
+    return;
+  }
   size_t sent = 0;
   while (sent < conn->out.length) {
     int count = kin__socket_send(conn->fd, conn->out.data + sent,
@@ -110,12 +118,15 @@ static void flush(kin__conn *conn) {
       }
       break;
     }
-    conn->net->stats.sent_bytes += (uint64_t)count;
+    count_sent(conn, count);
     sent += (size_t)count;
   }
   kin__buf_consume(&conn->out, sent);
   if (conn->out.length == 0) {
     kin__buf_finish(&conn->out);
+    if (conn->events->on_flushed != NULL && conn->send_error == 0) {
+      conn->events->on_flushed(conn);
+    }
   }
 }
 
@@ -176,8 +187,19 @@ static bool step(kin__task *task) {
   return false;
 }
 
+/* Takes the stack over. */
+static void set_streams(kin__conn *conn, kin__stream *top) {
+  conn->plain.ops = &kin__plain_stream_ops;
+  conn->top = top != NULL ? top : &conn->plain;
+  for (kin__stream *stream = conn->top; stream != NULL;
+       stream = stream->below) {
+    stream->conn = conn;
+    conn->stream = stream;
+  }
+}
+
 int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
-                   kin__stream *stream) {
+                   kin__stream *top) {
   *out = NULL;
   if (kin__net_is_cut_off(net)) {
     return UV_ECANCELED;
@@ -194,9 +216,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   conn->net = net;
   conn->fd = fd;
   conn->is_reading = true;
-  conn->plain.ops = &kin__plain_stream_ops;
-  conn->stream = stream != NULL ? stream : &conn->plain;
-  conn->stream->conn = conn;
+  set_streams(conn, top);
   snprintf(conn->peer, sizeof conn->peer, "%s", peer);
   kin__buf_init(&conn->out, net->allocator, MAX_QUEUED_BYTES);
   kin__task_init(&conn->task, step);
@@ -214,7 +234,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
 static void on_gone(kin__release *release) {
   kin__conn *conn = KIN__CONTAINER_OF(release, kin__conn, gone);
   kin__net *net = conn->net;
-  conn->stream->ops->free(conn->stream);
+  kin__stream_free_stack(conn->top);
   kin__buf_finish(&conn->out);
   kin__free(net->allocator, conn);
   kin__net_release(net);
@@ -222,7 +242,10 @@ static void on_gone(kin__release *release) {
 
 /* The stream's last bytes may fail, which schedules the task once more. */
 static void let_go(kin__conn *conn) {
-  conn->stream->ops->close(conn->stream);
+  for (kin__stream *stream = conn->top; stream != NULL;
+       stream = stream->below) {
+    stream->ops->close(stream);
+  }
   kin__sched_cancel(conn->net->sched, &conn->task);
   kin__handle_close((uv_handle_t *)&conn->poll);
   kin__releases_add(&conn->net->releases, &conn->gone, on_gone);
@@ -269,7 +292,15 @@ void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
 
 int kin__conn_send(kin__conn *conn, const char *bytes, size_t length) {
   assert(!is_closed(conn) && conn->is_ready);
-  return conn->stream->ops->send(conn->stream, bytes, length);
+  return conn->top->ops->send(conn->top, bytes, length);
+}
+
+const char *kin__conn_missing(const kin__conn *conn) {
+  const kin__stream *stream = conn->stream;
+  while (stream->is_ready && stream->above != NULL) {
+    stream = stream->above;
+  }
+  return stream->ops->missing;
 }
 
 bool kin__conn_is_flushed(const kin__conn *conn) {
@@ -334,7 +365,7 @@ int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {
       kin__sched_add(conn->net->sched, &conn->task);
       return 0;
     }
-    conn->net->stats.sent_bytes += (uint64_t)count;
+    count_sent(conn, count);
     sent += (size_t)count;
   }
   int err = kin__buf_append(&conn->out, bytes + sent, length - sent);

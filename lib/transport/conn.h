@@ -21,6 +21,9 @@
  * inside a step may close the connection at any time. */
 typedef struct kin__conn kin__conn;
 
+/* Room for "proxy " and an address. */
+#define KIN__CONN_PEER_SIZE (KIN__ADDRESS_TEXT_SIZE + 6)
+
 typedef struct kin__conn_error {
   int code;
   kin_error_class error_class;
@@ -37,6 +40,9 @@ typedef struct kin__conn_events {
   /* The stream has ended; `error` is NULL if the peer has ended it in order.
    * The owner must close the connection before it returns. */
   void (*on_end)(kin__conn *conn, const kin__conn_error *error);
+  /* The socket has taken the bytes that were queued. May only schedule a task;
+   * may be NULL. */
+  void (*on_flushed)(kin__conn *conn);
 } kin__conn_events;
 
 struct kin__conn {
@@ -44,8 +50,10 @@ struct kin__conn {
   kin__link node; /* in net->conns while open, then in net->closed_conns */
   const kin__conn_events *events;
   void *owner;
-  char peer[KIN__ADDRESS_TEXT_SIZE];
+  char peer[KIN__CONN_PEER_SIZE];
   uint64_t serial; /* the net's first is 1 */
+
+  unsigned edition; /* of the certificates it was opened with */
 
   /* The pool's. */
   kin__link idle_node;
@@ -57,9 +65,11 @@ struct kin__conn {
   kin__release gone;
   kin__task task;
 
-  kin__stream *stream;
+  kin__stream *stream; /* the lowest */
+  kin__stream *top;
   kin__stream plain;
-  kin__buf out; /* wire bytes for which the socket had no room */
+  kin__buf out;        /* wire bytes for which the socket had no room */
+  uint64_t sent_bytes; /* wire bytes that the socket has taken */
   int send_error;
   kin__conn_error error;
   bool is_closed;
@@ -69,10 +79,10 @@ struct kin__conn {
   bool is_watching_peer;
 };
 
-/* Takes fd and the stream, which is NULL for plain bytes. On an error both stay
- * the caller's. Errors: KIN_ENOMEM, and libuv's. */
+/* Takes fd and the stack of streams with this top; NULL: plain bytes. On an
+ * error both stay the caller's. Errors: KIN_ENOMEM, and libuv's. */
 int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
-                   kin__stream *stream);
+                   kin__stream *top);
 
 /* No further event comes. Unsent bytes are dropped. A task of the net closes
  * the socket. */
@@ -95,6 +105,9 @@ int kin__conn_send(kin__conn *conn, const char *bytes, size_t length);
 /* Whether the kernel has taken all sent bytes. */
 bool kin__conn_is_flushed(const kin__conn *conn);
 
+/* The event that the connection waits for until it is ready. Static. */
+const char *kin__conn_missing(const kin__conn *conn);
+
 /* Whether the socket has something to read. */
 bool kin__conn_has_input(const kin__conn *conn);
 
@@ -109,7 +122,7 @@ void kin__conn_watch_peer(kin__conn *conn);
 /* Applies net->is_ref to all connections. */
 void kin__conn_update_refs(kin__net *net);
 
-/* For streams: the owner may send. */
+/* For the topmost stream: the owner may send. */
 void kin__conn_ready(kin__conn *conn);
 /* Gives plain bytes to the owner, borrowed. Returns false if the connection was
  * closed meanwhile. If the owner changed meanwhile, the rest must still be

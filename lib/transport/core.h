@@ -5,6 +5,7 @@
 #include "transport/net.h"
 #include "transport/pool.h"
 #include "transport/probe.h"
+#include "transport/proxy.h"
 #include "transport/tls_context.h"
 #include "transport/transport.h"
 
@@ -18,15 +19,39 @@ struct kin__transport {
   kin__pool pool;
   kin__credentials credentials; /* get is NULL if there are none */
   kin__tls_context *tls;        /* NULL for http */
+  kin__proxy *proxy;            /* NULL: none */
+  kin__tls_context *proxy_tls;  /* NULL: no https proxy */
   kin__link exchanges;          /* kin__exchange.node, not yet ended */
+  kin__link current;    /* kin__exchange.pair_node, of those that have begun */
+  kin__link outdated;   /* of those that began with an earlier certificate */
+  kin__task renewal;    /* takes them from outdated */
+  uint64_t pair_serial; /* of the credentials' certificate, see there */
   kin__probe probe;
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;
+  uint32_t certificate_check_ms;
   bool accept_gzip;
   bool is_closing;
   void (*close_cb)(void *ctx);
   void *close_ctx;
 };
+
+/* The proxy, or NULL. */
+static inline kin__proxy *
+kin__transport_proxy(const kin__transport *transport) {
+  return kin__proxy_is_supported() ? transport->proxy : NULL;
+}
+
+/* The certificates of TLS with an https proxy, or NULL. */
+static inline kin__tls_context *
+kin__transport_proxy_tls(const kin__transport *transport) {
+  return kin__proxy_is_supported() ? transport->proxy_tls : NULL;
+}
+
+/* Counts the changes of certificates. */
+static inline unsigned kin__transport_edition(const kin__transport *transport) {
+  return transport->tls != NULL ? transport->tls->edition : 0;
+}
 
 /* Ends every exchange as kin__exchange_cancel does. */
 void kin__exchange_cancel_all(kin__transport *transport);
@@ -38,6 +63,10 @@ void kin__exchange_cancel_all(kin__transport *transport);
 kin__exchange *kin__exchange_find_silent(kin__transport *transport,
                                          uint64_t round, uint64_t since_ms,
                                          bool *has_more);
+/* The task's step: one exchange of transport->outdated. A watch is opened anew.
+ * Any other request that has been sent goes on to its end, and its connection
+ * is not kept. */
+bool kin__exchange_renew_step(kin__task *task);
 /* Whether there is an open watch that is not paused. */
 bool kin__exchange_has_watch(const kin__transport *transport);
 

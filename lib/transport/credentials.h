@@ -11,6 +11,13 @@ typedef struct kin__credential {
   const char *value;  /* of the Authorization field; NULL: no such field */
   uint64_t serial;    /* differs from that of every later value */
   const char *reason; /* why there is none; has no secret in it */
+
+  /* The certificate that connections present, with its key: PEM. NULL: none. A
+   * source that never has one leaves pair_serial 0; the transport's own
+   * certificate then counts. */
+  const char *certificate;
+  const char *key;
+  uint64_t pair_serial; /* differs from that of every later pair */
 } kin__credential;
 
 /* The source of the requests' credentials. The transport asks as late as
@@ -24,6 +31,7 @@ typedef struct kin__credentials {
   /* The server answered 401 to a request with the credential of this serial. */
   void (*rejected)(void *ctx, uint64_t serial);
   void *ctx;
+  uint32_t wait_ms; /* for which a request waits; 0: the time to connect */
 } kin__credentials;
 
 #endif /* KIN_TRANSPORT_CREDENTIALS_H */

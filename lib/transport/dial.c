@@ -363,6 +363,12 @@ int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx) {
   kin__address address;
+  if (host[0] == '/') {
+    memset(&address, 0, sizeof address);
+    address.local.sun_family = AF_UNIX;
+    snprintf(address.local.sun_path, sizeof address.local.sun_path, "%s", host);
+    return kin__dial_start_at(out, net, &address, 1, timeout_ms, cb, ctx);
+  }
   if (uv_ip4_addr(host, port, &address.ip4) == 0 ||
       uv_ip6_addr(host, port, &address.ip6) == 0) {
     return kin__dial_start_at(out, net, &address, 1, timeout_ms, cb, ctx);

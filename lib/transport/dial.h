@@ -26,11 +26,11 @@ typedef struct kin__dial_result {
  * exists then. */
 typedef void (*kin__dial_cb)(void *ctx, const kin__dial_result *result);
 
-/* Looks the host up and tries each address in turn. An address in text form
- * needs no look-up. The look-up and each attempt may take timeout_ms. If a
- * look-up takes longer, the dial fails, and only the net's close waits for the
- * look-up. `host` is borrowed until the callback or kin__dial_cancel. Errors:
- * KIN_ENOMEM. */
+/* Looks the host up and tries each address in turn. An address in text form, or
+ * the path of a unix socket, needs no look-up. The look-up and each attempt may
+ * take timeout_ms. If a look-up takes longer, the dial fails, and only the
+ * net's close waits for the look-up. `host` is borrowed until the callback or
+ * kin__dial_cancel. Errors: KIN_ENOMEM. */
 int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx);

@@ -11,18 +11,18 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <openssl/crypto.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/link.h"
+#include "base/str.h"
 #include "transport/exchange_core.h"
 #include "transport/request.h"
 #include "transport/tls_stream.h"
 #include "transport/warning.h"
-
-#define LOOKS_PER_STEP 32u
 
 void kin__exchange_enter(kin__exchange *exchange) {
   exchange->frames++;
@@ -52,6 +52,8 @@ void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms) {
 void kin__exchange_drop_connection(kin__exchange *exchange) {
   kin__timer_stop(kin__exchange_net(exchange)->timers, &exchange->timer);
   kin__waiter_reset(&exchange->context_waiter);
+  kin__exchange_stop_upload(exchange);
+  kin__waiter_reset(&exchange->proxy_waiter);
   if (exchange->dial != NULL) {
     kin__dial_cancel(exchange->dial);
     exchange->dial = NULL;
@@ -68,6 +70,7 @@ void kin__exchange_become_ended(kin__exchange *exchange) {
   kin__sched_cancel(kin__exchange_net(exchange)->sched, &exchange->task);
   kin__waiter_reset(&exchange->credential_waiter);
   kin__link_remove(&exchange->node);
+  kin__link_remove(&exchange->pair_node);
   kin__http1_stop(&exchange->http1);
   exchange->state = KIN__EXCHANGE_ENDED;
 }
@@ -104,7 +107,14 @@ static void fail_code(kin__exchange *exchange, int code, const char *what,
                      "%s %s: %s", what, peer, kin_strerror(code));
 }
 
-/* Sends the request with the current credential, and wipes the copy. */
+static bool is_forwarded(const kin__transport *transport) {
+  return kin__transport_proxy(transport) != NULL &&
+         kin__transport_proxy(transport)->is_forward;
+}
+
+/* Sends the request with the current credential, and wipes the copy. Requests
+ * that a proxy forwards have the proxy's credential: they are for http servers,
+ * which get none of their own. */
 static int send_head(kin__exchange *exchange) {
   const kin__credentials *credentials = &exchange->transport->credentials;
   const kin__buf *request = &exchange->request;
@@ -116,12 +126,17 @@ static int send_head(kin__exchange *exchange) {
     }
   }
   exchange->credential_serial = credential.serial;
+  const char *field = "Authorization: ";
+  if (is_forwarded(exchange->transport)) {
+    field = "Proxy-Authorization: ";
+    credential.value = kin__transport_proxy(exchange->transport)->authorization;
+  }
   if (credential.value == NULL) {
     return kin__conn_send(exchange->conn, request->data, request->length);
   }
   kin__buf head;
   kin__buf_init(&head, request->allocator, request->max_length);
-  int err = kin__request_authorize(&head, request, credential.value);
+  int err = kin__request_authorize(&head, request, field, credential.value);
   if (err == 0) {
     err = kin__conn_send(exchange->conn, head.data, head.length);
     OPENSSL_cleanse(head.data, head.length);
@@ -130,23 +145,31 @@ static int send_head(kin__exchange *exchange) {
   return err;
 }
 
+/* Sending has failed at once. */
+void kin__exchange_fail_send(kin__exchange *exchange, int code) {
+  const kin__conn *conn = exchange->conn;
+  if (conn->error.code == code) {
+    kin__exchange_fail_conn(exchange, &conn->error);
+  } else {
+    fail_code(exchange, code, "send to", conn->peer);
+  }
+}
+
 static void send_request(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   kin__conn *conn = exchange->conn;
   exchange->state = KIN__EXCHANGE_HEAD;
+  exchange->sent_before = conn->sent_bytes;
   if (exchange->is_watch) {
     kin__conn_watch_peer(conn);
   }
   int err = send_head(exchange);
   if (err != 0) {
-    if (conn->error.code == err) {
-      kin__exchange_fail_conn(exchange, &conn->error);
-    } else {
-      fail_code(exchange, err, "send to", conn->peer);
-    }
+    kin__exchange_fail_send(exchange, err);
     return;
   }
   transport->net.stats.requests++;
+  kin__exchange_begin_upload(exchange);
   if (exchange->is_paused) {
     kin__conn_pause(conn);
   } else {
@@ -164,25 +187,49 @@ static void on_conn_ready(kin__conn *conn) {
 static const kin__conn_events conn_events = {
     .on_ready = on_conn_ready,
     .on_bytes = kin__exchange_on_conn_bytes,
-    .on_end = kin__exchange_on_conn_end};
+    .on_end = kin__exchange_on_conn_end,
+    .on_flushed = kin__exchange_on_conn_flushed};
+
+/* From the socket up: TLS with the proxy, the tunnel, TLS with the server; as
+ * far as there are any. The streams in *top stay the caller's, also after an
+ * error. */
+static int stack_streams(kin__stream **top, kin__transport *transport) {
+  int err = 0;
+  kin__stream *next;
+  *top = NULL;
+  if (kin__transport_proxy_tls(transport) != NULL) {
+    err = kin__tls_stream_new(&next, kin__transport_proxy_tls(transport));
+    kin__stream_stack(top, next);
+  }
+  if (err == 0 && kin__transport_proxy(transport) != NULL &&
+      !kin__transport_proxy(transport)->is_forward) {
+    err = kin__tunnel_new(&next, kin__transport_proxy(transport),
+                          transport->net.allocator);
+    kin__stream_stack(top, next);
+  }
+  if (err == 0 && transport->tls != NULL) {
+    err = kin__tls_stream_new(&next, transport->tls);
+    kin__stream_stack(top, next);
+  }
+  return err;
+}
 
 /* Takes the descriptor over. */
 static int make_conn(kin__exchange *exchange, const kin__dial_result *result) {
   kin__transport *transport = exchange->transport;
-  kin__stream *stream = NULL;
-  int err = 0;
-  if (transport->tls != NULL) {
-    err = kin__tls_stream_new(&stream, transport->tls);
-  }
+  kin__stream *top;
+  int err = stack_streams(&top, transport);
   if (err == 0) {
-    err = kin__conn_open(&exchange->conn, &transport->net, result->fd,
-                         result->peer, stream);
+    char peer[KIN__CONN_PEER_SIZE];
+    snprintf(peer, sizeof peer, "%s%s",
+             kin__transport_proxy(transport) != NULL ? "proxy " : "",
+             result->peer);
+    err =
+        kin__conn_open(&exchange->conn, &transport->net, result->fd, peer, top);
   }
   if (err != 0) {
     kin__socket_close(result->fd);
-    if (stream != NULL) {
-      stream->ops->free(stream);
-    }
+    kin__stream_free_stack(top);
   }
   return err;
 }
@@ -193,6 +240,7 @@ static void open_conn(kin__exchange *exchange, const kin__dial_result *result) {
     fail_code(exchange, err, "connect to", result->peer);
     return;
   }
+  exchange->conn->edition = kin__transport_edition(exchange->transport);
   kin__conn_set_owner(exchange->conn, &conn_events, exchange);
   exchange->state = KIN__EXCHANGE_OPENING;
   kin__exchange_start_timer(exchange, exchange->transport->connect_timeout_ms);
@@ -205,13 +253,15 @@ static void on_dialled(void *ctx, const kin__dial_result *result) {
   if (result->fd >= 0) {
     open_conn(exchange, result);
   } else {
-    kin__exchange_fail(exchange, result->code, result->error_class, "%s",
-                       result->message);
+    kin__exchange_fail(
+        exchange, result->code, result->error_class, "%s%s",
+        kin__transport_proxy(exchange->transport) != NULL ? "proxy: " : "",
+        result->message);
   }
   kin__exchange_leave(exchange);
 }
 
-/* For both waiters: asks again in the task. */
+/* For all waiters: asks again in the task. */
 static void on_served(kin__exchange *exchange) {
   kin__net *net = kin__exchange_net(exchange);
   kin__timer_stop(net->timers, &exchange->timer);
@@ -227,9 +277,24 @@ static void on_context(kin__waiter *waiter) {
   on_served(KIN__CONTAINER_OF(waiter, kin__exchange, context_waiter));
 }
 
+static void on_proxy_context(kin__waiter *waiter) {
+  on_served(KIN__CONTAINER_OF(waiter, kin__exchange, proxy_waiter));
+}
+
+static bool waits_for_credential(const kin__exchange *exchange) {
+  return !kin__link_is_empty(&exchange->credential_waiter.node);
+}
+
+static uint32_t wait_time_ms(const kin__exchange *exchange) {
+  const kin__transport *transport = exchange->transport;
+  return waits_for_credential(exchange) && transport->credentials.wait_ms != 0
+             ? transport->credentials.wait_ms
+             : transport->connect_timeout_ms;
+}
+
 static void wait(kin__exchange *exchange) {
   exchange->state = KIN__EXCHANGE_WAITING;
-  kin__exchange_start_timer(exchange, exchange->transport->connect_timeout_ms);
+  kin__exchange_start_timer(exchange, wait_time_ms(exchange));
 }
 
 /* Returns whether the credential is there. If not, the exchange waits or has
@@ -244,53 +309,93 @@ static bool has_credential(kin__exchange *exchange) {
                              &credential);
   if (err == KIN__PENDING) {
     wait(exchange);
-  } else if (err != 0) {
+    return false;
+  }
+  const char *reason = credential.reason;
+  if (err == 0) {
+    err = kin__exchange_use_pair(exchange, &credential);
+    reason = kin_strerror(err);
+  }
+  if (err != 0) {
     kin__exchange_fail(exchange, err, class_of(err, KIN_CLASS_AUTH), "%s",
-                       credential.reason);
+                       reason);
   }
   return err == 0;
 }
 
-static bool has_context(kin__exchange *exchange) {
-  kin__tls_context *context = exchange->transport->tls;
+/* `context` may be NULL. */
+static bool has_context(kin__exchange *exchange, kin__tls_context *context,
+                        kin__waiter *waiter, uint32_t interval_ms) {
   if (context == NULL) {
     return true;
   }
-  int err = kin__tls_context_prepare(context, &exchange->context_waiter);
+  int err = kin__tls_context_prepare(context, waiter, interval_ms);
   if (err == KIN__PENDING) {
     wait(exchange);
   } else if (err != 0) {
-    kin__exchange_fail(exchange, err, class_of(err, KIN_CLASS_TLS), "tls: %s",
-                       context->reason);
+    kin__exchange_fail(exchange, err, class_of(err, KIN_CLASS_TLS), "%s: %s",
+                       context->label, context->reason);
   }
   return err == 0;
 }
 
 static void dial(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
-  int err = kin__dial_start(
-      &exchange->dial, &transport->net, transport->url.host,
-      transport->url.port, transport->connect_timeout_ms, on_dialled, exchange);
+  const kin__url *to = kin__transport_proxy(transport) != NULL
+                           ? &kin__transport_proxy(transport)->url
+                           : &transport->url;
+  int err =
+      kin__dial_start(&exchange->dial, &transport->net, to->host, to->port,
+                      transport->connect_timeout_ms, on_dialled, exchange);
   if (err != 0) {
-    fail_code(exchange, err, "connect to", transport->url.host);
+    fail_code(exchange, err, "connect to", to->host);
     return;
   }
   exchange->state = KIN__EXCHANGE_DIALLING;
 }
 
-static void begin(kin__exchange *exchange) {
+/* A connection of the pool may have been closed by the server, and the pool has
+ * not read that yet. A request that cannot be sent twice must not meet such a
+ * connection, so the socket is asked. */
+static kin__conn *take_idle(kin__exchange *exchange) {
+  kin__pool *pool = &exchange->transport->pool;
+  kin__conn *conn = exchange->must_dial ? NULL : kin__pool_take(pool);
+  while (conn != NULL && !exchange->is_replayable &&
+         kin__conn_has_input(conn)) {
+    kin__conn_close(conn);
+    conn = kin__pool_take(pool);
+  }
+  return conn;
+}
+
+static bool has_contexts(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
-  if (!has_credential(exchange)) {
+  return has_context(exchange, transport->tls, &exchange->context_waiter,
+                     KIN__TLS_CHECK_INTERVAL_MS) &&
+         has_context(exchange, kin__transport_proxy_tls(transport),
+                     &exchange->proxy_waiter, KIN__TLS_CHECK_INTERVAL_MS);
+}
+
+/* Without this look a client that always finds a kept connection would never
+ * see that its certificates were replaced. */
+static bool has_checked_files(kin__exchange *exchange) {
+  kin__transport *transport = exchange->transport;
+  return transport->certificate_check_ms == 0 || transport->pool.count == 0 ||
+         has_context(exchange, transport->tls, &exchange->context_waiter,
+                     transport->certificate_check_ms);
+}
+
+static void begin(kin__exchange *exchange) {
+  if (!has_credential(exchange) || !has_checked_files(exchange)) {
     return;
   }
-  kin__conn *conn =
-      exchange->must_dial ? NULL : kin__pool_take(&transport->pool);
+  kin__conn *conn = take_idle(exchange);
   if (conn != NULL) {
     kin__conn_set_owner(conn, &conn_events, exchange);
     exchange->conn = conn;
     exchange->is_reused = true;
     send_request(exchange);
-  } else if (has_context(exchange)) {
+  } else if (has_contexts(exchange)) {
     dial(exchange);
   }
 }
@@ -311,21 +416,19 @@ static bool step(kin__task *task) {
 static void time_out(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   unsigned long connect_ms = transport->connect_timeout_ms;
+  unsigned long waited_ms = wait_time_ms(exchange);
   unsigned long response_ms = transport->response_timeout_ms;
   switch (exchange->state) {
   case KIN__EXCHANGE_WAITING:
     kin__exchange_fail(
         exchange, KIN_ETIMEDOUT,
-        kin__link_is_empty(&exchange->context_waiter.node) ? KIN_CLASS_AUTH
-                                                           : KIN_CLASS_TLS,
-        "files of credentials or certificates were not read within %lu ms",
-        connect_ms);
+        waits_for_credential(exchange) ? KIN_CLASS_AUTH : KIN_CLASS_TLS,
+        "credentials or certificates were not read within %lu ms", waited_ms);
     break;
   case KIN__EXCHANGE_OPENING:
-    kin__exchange_fail(
-        exchange, KIN_ETIMEDOUT, KIN_CLASS_CONNECT,
-        "connect to %s: %s within %lu ms", exchange->conn->peer,
-        transport->tls != NULL ? "no TLS handshake" : "not ready", connect_ms);
+    kin__exchange_fail(exchange, KIN_ETIMEDOUT, KIN_CLASS_CONNECT,
+                       "connect to %s: %s within %lu ms", exchange->conn->peer,
+                       kin__conn_missing(exchange->conn), connect_ms);
     break;
   case KIN__EXCHANGE_HEAD:
     kin__exchange_fail(exchange, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL,
@@ -368,6 +471,13 @@ static void on_timer(kin__timer *timer) {
   }
 }
 
+static void set_method(kin__exchange *exchange, const char *method) {
+  bool is_head = strcmp(method, "HEAD") == 0;
+  exchange->http1.is_bodiless = is_head;
+  exchange->is_replayable =
+      is_head || strcmp(method, "GET") == 0 || strcmp(method, "OPTIONS") == 0;
+}
+
 int kin__exchange_start(kin__transport *transport, const kin__request *request,
                         const kin__exchange_callbacks *callbacks, void *ctx,
                         kin__exchange **out) {
@@ -382,9 +492,11 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   }
   kin__buf_init(&exchange->request, net->allocator, KIN__REQUEST_MAX_BYTES);
   kin__request asked = *request;
+  asked.method = kin__or_default(request->method, "GET");
   asked.accepts_gzip = transport->accept_gzip && !request->is_watch;
   int err = kin__request_compose(&exchange->request, &asked, &transport->url,
-                                 transport->user_agent, transport->fields);
+                                 is_forwarded(transport), transport->user_agent,
+                                 transport->fields);
   if (err != 0) {
     kin__buf_finish(&exchange->request);
     kin__free(net->allocator, exchange);
@@ -395,7 +507,9 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   exchange->callbacks = *callbacks;
   exchange->ctx = ctx;
   exchange->is_watch = request->is_watch;
+  kin__exchange_init_upload(exchange, request);
   kin__http1_init(&exchange->http1, &kin__exchange_http_events, exchange);
+  set_method(exchange, asked.method);
   kin__buf_init(&exchange->warnings, net->allocator, KIN__WARNING_MAX_BYTES);
   if (transport->warnings != NULL) {
     exchange->http1.warnings = &exchange->warnings;
@@ -404,9 +518,12 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   kin__timer_init(&exchange->timer, on_timer);
   kin__waiter_init(&exchange->credential_waiter, on_credential);
   kin__waiter_init(&exchange->context_waiter, on_context);
+  kin__waiter_init(&exchange->proxy_waiter, on_proxy_context);
+  kin__link_init(&exchange->pair_node);
   kin__link_push(&transport->exchanges, &exchange->node);
   kin__sched_add(net->sched, &exchange->task);
-  kin__log_write(net->log, KIN_LOG_DEBUG, "GET %s", request->target);
+  kin__log_write(net->log, KIN_LOG_DEBUG, "%s %s", asked.method,
+                 request->target);
   *out = exchange;
   return 0;
 }
@@ -414,13 +531,6 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
 void kin__exchange_cancel(kin__exchange *exchange) {
   kin__exchange_become_ended(exchange);
   free_if_done(exchange);
-}
-
-void kin__exchange_cancel_all(kin__transport *transport) {
-  kin__link *head = &transport->exchanges;
-  while (!kin__link_is_empty(head)) {
-    kin__exchange_cancel(KIN__CONTAINER_OF(head->next, kin__exchange, node));
-  }
 }
 
 /* Whether the request is on the wire. Before that there is nothing to pause. */
@@ -457,6 +567,7 @@ void kin__exchange_resume(kin__exchange *exchange) {
   if (exchange->is_watch) {
     kin__probe_watch(&exchange->transport->probe);
   }
+  kin__exchange_renew_late(exchange);
   if (kin__exchange_has_packed(exchange)) {
     kin__sched_add(net->sched, &exchange->task);
     return;
@@ -483,45 +594,4 @@ void kin__exchange_break(kin__exchange *exchange, int code,
 bool kin__exchange_has_input(const kin__exchange *exchange) {
   return kin__exchange_has_packed(exchange) ||
          (exchange->conn != NULL && kin__conn_has_input(exchange->conn));
-}
-
-static bool is_open_watch(const kin__exchange *exchange) {
-  return exchange->is_watch && exchange->state == KIN__EXCHANGE_BODY &&
-         !exchange->is_paused;
-}
-
-bool kin__exchange_has_watch(const kin__transport *transport) {
-  const kin__link *head = &transport->exchanges;
-  for (kin__link *node = head->next; node != head; node = node->next) {
-    if (is_open_watch(KIN__CONTAINER_OF(node, kin__exchange, node))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-static bool is_silent(const kin__exchange *exchange, uint64_t since_ms) {
-  return is_open_watch(exchange) && exchange->last_read_ms <= since_ms &&
-         !kin__exchange_has_input(exchange);
-}
-
-kin__exchange *kin__exchange_find_silent(kin__transport *transport,
-                                         uint64_t round, uint64_t since_ms,
-                                         bool *has_more) {
-  kin__link *head = &transport->exchanges;
-  for (uint32_t i = 0; i < LOOKS_PER_STEP; i++) {
-    kin__exchange *exchange =
-        KIN__CONTAINER_OF(head->next, kin__exchange, node);
-    *has_more = !kin__link_is_empty(head) && exchange->probe_round != round;
-    if (!*has_more) {
-      return NULL;
-    }
-    exchange->probe_round = round;
-    kin__link_remove(&exchange->node);
-    kin__link_push(head, &exchange->node);
-    if (is_silent(exchange, since_ms)) {
-      return exchange;
-    }
-  }
-  return NULL;
 }

@@ -11,7 +11,7 @@
 
 struct kin__transport;
 
-/* One GET and its response. Callbacks come from scheduler steps and timers,
+/* One request and its response. Callbacks come from scheduler steps and timers,
  * never inside kin__exchange_start, _pause or _resume. Each callback may cancel
  * this exchange, start others, or close the transport. */
 typedef struct kin__exchange kin__exchange;
@@ -48,7 +48,7 @@ typedef struct kin__exchange_error {
 typedef struct kin__exchange_callbacks {
   void (*on_head)(void *ctx, const kin__response_head *head);
   /* Decoded bytes of the body (chunking and gzip undone), borrowed. A gzip body
-   * with a status other than 200 is cut to 256 KiB. */
+   * with a status other than 2xx is cut to 256 KiB. */
   void (*on_body)(void *ctx, const char *bytes, size_t length);
   /* Called exactly once, and last, unless the exchange is cancelled. `error` is
    * NULL if the response is complete. The exchange no longer exists then. */
@@ -56,21 +56,32 @@ typedef struct kin__exchange_callbacks {
 } kin__exchange_callbacks;
 
 typedef struct kin__request {
+  const char *method; /* "PATCH", static; NULL: "GET" */
   const char *target; /* "/api/v1/pods?limit=500", without the url's prefix */
   const char *accept; /* value of the Accept field */
+  /* These are borrowed until on_end or the cancel. */
+  const char *content_type; /* of the body; NULL: none */
+  const char *body;
+  size_t body_length; /* 0: no body */
   bool is_watch;      /* a long response: TCP keepalive and user timeout are on,
                        * and there is no timeout between two reads of the body
                        * of a 200. It may start on an idle connection */
   bool accepts_gzip;  /* set by the exchange */
 } kin__request;
 
-/* Starts the exchange; copies everything in `request`. If a reused connection
- * turns out to be closed without a byte of response, the request is sent again
- * on a new connection, once, silently.
+/* Starts the exchange; copies everything in `request` but the body, its type
+ * and the method. If a reused connection turns out to be closed without a byte
+ * of response, the request is sent again on a new connection, once, silently.
+ * That is so for GET, HEAD and OPTIONS, which change nothing, and for every
+ * method if the socket has taken no byte of the request. PUT and DELETE are not
+ * sent again: the server may have carried out the first one, and would then
+ * answer the second with a conflict or a 404. Go's HTTP client has the same
+ * rules.
  *
  * A failure to connect comes through on_end. Errors: KIN_ENOMEM, KIN_ECLOSED,
- * KIN_EINVAL (a target without its first slash or with bytes that must be
- * percent-encoded; control characters in accept), KIN_ETOOBIG (over 1 MiB). */
+ * KIN_EINVAL (a method that is no word of capitals; a target without its first
+ * slash or with bytes that must be percent-encoded; control characters in
+ * accept or content_type), KIN_ETOOBIG (a head over 1 MiB). */
 int kin__exchange_start(struct kin__transport *transport,
                         const kin__request *request,
                         const kin__exchange_callbacks *callbacks, void *ctx,

@@ -10,8 +10,8 @@
 #include "transport/inflate.h"
 #include "transport/waiter.h"
 
-/* The exchange as exchange.c and exchange_response.c see it. One GET from start
- * to end:
+/* The exchange as exchange.c and exchange_response.c see it. One request from
+ * start to end:
  *
  *   WAITING
  *      ^|
@@ -60,7 +60,10 @@ struct kin__exchange {
   kin__buf warnings; /* fields of the head, as they come in */
   kin__waiter credential_waiter;
   kin__waiter context_waiter;
+  kin__waiter proxy_waiter;   /* for the TLS context of the proxy */
   uint64_t credential_serial; /* of the credential that was sent */
+  kin__link pair_node;        /* in one of the transport's lists once begun */
+  uint64_t pair_serial;       /* of the client certificate of conn */
   kin__dial *dial;
   kin__conn *conn;
   kin__http1 http1;
@@ -69,10 +72,20 @@ struct kin__exchange {
   /* For a gzip body: bytes wait here while conn is not read, and the task
    * inflates the rest after conn is gone. NULL: no gzip. */
   kin__inflate *inflate;
+
+  /* The request's body, see exchange_upload.c. */
+  kin__task upload_task; /* not scheduled if conn is NULL */
+  const char *upload;
+  size_t upload_length;
+  size_t uploaded;      /* bytes given to conn */
+  uint64_t sent_before; /* conn->sent_bytes before the request */
+
   size_t unpack_left; /* bytes of the body that on_body may still get */
   int refused_status; /* of a redirect */
 
   bool is_watch;
+  bool is_replayable;     /* the method changes nothing */
+  bool is_upload_refused; /* the rest of the body is not sent */
   bool is_paused;
   bool is_received;  /* the whole response has come: conn is NULL, inflate has
                      * the rest */
@@ -106,6 +119,15 @@ void kin__exchange_drop_connection(kin__exchange *exchange);
 /* Drops everything; no callback. */
 void kin__exchange_become_ended(kin__exchange *exchange);
 
+/* The exchange will present the certificate of this credential. If it is
+ * another one than before, connections that present the last one are replaced.
+ * Errors: KIN_ENOMEM. */
+int kin__exchange_use_pair(kin__exchange *exchange,
+                           const kin__credential *credential);
+/* A paused watch goes on: if its certificate was replaced meanwhile, it is
+ * opened anew. */
+void kin__exchange_renew_late(kin__exchange *exchange);
+
 /* The peer's address, or the server's name once conn is gone. */
 const char *kin__exchange_peer(const kin__exchange *exchange);
 
@@ -116,6 +138,19 @@ void kin__exchange_fail(kin__exchange *exchange, int code,
 /* The same with the connection's own error. */
 void kin__exchange_fail_conn(kin__exchange *exchange,
                              const kin__conn_error *error);
+
+void kin__exchange_fail_send(kin__exchange *exchange, int code);
+
+void kin__exchange_init_upload(kin__exchange *exchange,
+                               const kin__request *request);
+/* The head has been sent on conn. */
+void kin__exchange_begin_upload(kin__exchange *exchange);
+void kin__exchange_stop_upload(kin__exchange *exchange);
+/* The server has refused the request: it does not want the rest. */
+void kin__exchange_refuse_upload(kin__exchange *exchange);
+/* Whether conn has been given the whole body. */
+bool kin__exchange_has_uploaded(const kin__exchange *exchange);
+void kin__exchange_on_conn_flushed(kin__conn *conn);
 
 /* The head has come: handles its status and calls on_head. Returns false if the
  * exchange has failed. */

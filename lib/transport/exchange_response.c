@@ -28,7 +28,9 @@ static void fail_not_https(kin__exchange *exchange) {
 static void complete(kin__exchange *exchange) {
   kin__conn *conn = exchange->conn;
   if (kin__http1_is_reusable(&exchange->http1) && kin__conn_is_flushed(conn) &&
-      !exchange->certificate_refused) {
+      kin__exchange_has_uploaded(exchange) && !exchange->certificate_refused &&
+      conn->edition == kin__transport_edition(exchange->transport) &&
+      exchange->pair_serial == exchange->transport->pair_serial) {
     exchange->conn = NULL;
     kin__pool_put(&exchange->transport->pool, conn);
   }
@@ -103,6 +105,20 @@ static void fail_redirect(kin__exchange *exchange,
                      exchange->conn->peer, head->status, host);
 }
 
+/* A proxy that forwards requests speaks for itself with a 407. */
+static bool is_proxy_refusal(const kin__exchange *exchange, int status) {
+  const kin__proxy *proxy = kin__transport_proxy(exchange->transport);
+  return status == 407 && proxy != NULL && proxy->is_forward;
+}
+
+static void fail_proxy(kin__exchange *exchange, int status) {
+  kin__exchange_fail(
+      exchange, KIN_EPROXY, KIN_CLASS_AUTH,
+      "connection to %s: the proxy answers %d: %s", exchange->conn->peer,
+      status,
+      kin__proxy_refusal(kin__transport_proxy(exchange->transport), status));
+}
+
 static void hear_warnings(kin__exchange *exchange) {
   kin__buf *fields = &exchange->warnings;
   if (fields->length > 0) {
@@ -120,10 +136,15 @@ static void on_http_head(void *ctx, const kin__response_head *head) {
   exchange->state = KIN__EXCHANGE_BODY;
   kin__timer_stop(net->timers, &exchange->timer);
   note_status(exchange, head->status);
+  if (head->status >= 300) {
+    kin__exchange_refuse_upload(exchange);
+  }
   hear_warnings(exchange);
   kin__response_head told = *head;
   told.connection = exchange->conn->serial;
-  if (is_redirect(head->status)) {
+  if (is_proxy_refusal(exchange, head->status)) {
+    fail_proxy(exchange, head->status);
+  } else if (is_redirect(head->status)) {
     fail_redirect(exchange, head);
   } else if (kin__exchange_begin_body(exchange, &told)) {
     exchange->had_head = true;
@@ -155,7 +176,9 @@ void kin__exchange_start_read_timer(kin__exchange *exchange) {
 
 /* The first record of a TLS server: an alert or a handshake. */
 static bool is_tls(const kin__exchange *exchange) {
-  return !exchange->transport->url.is_tls && !exchange->had_head &&
+  const kin__transport *transport = exchange->transport;
+  return !transport->url.is_tls && kin__transport_proxy(transport) == NULL &&
+         !exchange->had_head &&
          (exchange->first_byte == 0x15 || exchange->first_byte == 0x16);
 }
 
@@ -193,10 +216,15 @@ void kin__exchange_on_conn_bytes(kin__conn *conn, const char *bytes,
   kin__exchange_leave(exchange);
 }
 
-/* A connection of the pool was closed before it could carry the request. No
- * server has seen the request, so it may be sent again. */
+/* Whether a server may have seen the request. */
+static bool was_sent(const kin__exchange *exchange) {
+  return exchange->conn->sent_bytes != exchange->sent_before;
+}
+
+/* A connection of the pool was closed before it carried a response. */
 static bool begin_again(kin__exchange *exchange) {
-  if (!exchange->is_reused || exchange->has_response) {
+  if (!exchange->is_reused || exchange->has_response ||
+      (was_sent(exchange) && !exchange->is_replayable)) {
     return false;
   }
   kin__exchange_drop_connection(exchange);
@@ -215,11 +243,18 @@ static void fail_cut(kin__exchange *exchange) {
                      "%s closed the connection %s", exchange->conn->peer, when);
 }
 
+static void suspect(kin__tls_context *context) {
+  if (context != NULL) {
+    kin__tls_context_suspect(context);
+  }
+}
+
 /* Reports the connection's own error. */
 void kin__exchange_fail_conn(kin__exchange *exchange,
                              const kin__conn_error *error) {
   if (error->error_class == KIN_CLASS_TLS) {
-    kin__tls_context_suspect(exchange->transport->tls);
+    suspect(exchange->transport->tls);
+    suspect(kin__transport_proxy_tls(exchange->transport));
   }
   kin__exchange_fail(exchange, error->code, error->error_class,
                      "connection to %s: %s", exchange->conn->peer,

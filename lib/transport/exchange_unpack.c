@@ -19,7 +19,7 @@ bool kin__exchange_begin_body(kin__exchange *exchange,
                        kin__exchange_peer(exchange), kin_strerror(err));
     return false;
   }
-  exchange->unpack_left = head->status == 200 ? SIZE_MAX : MAX_ERROR_BODY;
+  exchange->unpack_left = head->status < 300 ? SIZE_MAX : MAX_ERROR_BODY;
   head->is_identity = true;
   return true;
 }

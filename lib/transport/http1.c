@@ -255,7 +255,7 @@ static int on_headers_complete(llhttp_t *parser) {
     return STOP;
   }
   /* llhttp 8 would wait for a body if the head tells a length. */
-  return status == 204 || status == 304 ? SKIP_BODY : 0;
+  return http1->is_bodiless || status == 204 || status == 304 ? SKIP_BODY : 0;
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "transport/exchange.h"
 
-/* The parser of one GET's response. No I/O, no allocation: a head is bounded,
+/* The parser of one response. No I/O, no allocation: a head is bounded,
  * and only the fields that the library needs are kept. */
 
 /* Status lines and header fields of one response, 1xx included. */
@@ -60,6 +60,7 @@ typedef struct kin__http1 {
                        * fields, each ended by a newline, as far as they fit.
                        * NULL: ignored */
 
+  bool is_bodiless;   /* may be set after init: the request was a HEAD */
   const char *reason; /* why the response was refused; static, or NULL */
   bool is_head_done;
   bool is_interim; /* the current response is a 1xx */

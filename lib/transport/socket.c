@@ -31,6 +31,10 @@ static void set_option(int fd, int level, int name, int value) {
 
 void kin__address_format(const kin__address *address, char *text, size_t size) {
   char host[INET6_ADDRSTRLEN] = "?";
+  if (address->any.sa_family == AF_UNIX) {
+    snprintf(text, size, "unix:%s", address->local.sun_path);
+    return;
+  }
   bool is_ip6 = address->any.sa_family == AF_INET6;
   if (is_ip6) {
     (void)uv_ip6_name(&address->ip6, host, sizeof host);
@@ -82,8 +86,9 @@ void kin__socket_close(int fd) {
 }
 
 int kin__socket_connect(int fd, const kin__address *address) {
-  socklen_t size = address->any.sa_family == AF_INET6 ? sizeof address->ip6
-                                                      : sizeof address->ip4;
+  socklen_t size = address->any.sa_family == AF_INET6  ? sizeof address->ip6
+                   : address->any.sa_family == AF_INET ? sizeof address->ip4
+                                                       : sizeof address->local;
   /* An interrupted connect continues. */
   if (connect(fd, &address->any, size) == 0 || errno == EINPROGRESS ||
       errno == EINTR) {

@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 /* Thin wrappers of the socket calls. EINTR is handled, errors are negative
  * libuv codes, and no call raises SIGPIPE. */
@@ -16,12 +17,17 @@ typedef union kin__address {
   struct sockaddr any;
   struct sockaddr_in ip4;
   struct sockaddr_in6 ip6;
+  struct sockaddr_un local;
 } kin__address;
 
-/* Room for "[address]:port" and a NUL. */
-#define KIN__ADDRESS_TEXT_SIZE (INET6_ADDRSTRLEN + 8)
+/* Of the path of a unix socket, with its NUL: 108 on Linux, 104 elsewhere. */
+#define KIN__UNIX_PATH_SIZE                                                    \
+  (sizeof(struct sockaddr_un) - offsetof(struct sockaddr_un, sun_path))
 
-/* "10.0.0.1:443" or "[::1]:443". */
+/* Room for "[address]:port" or "unix:path", and a NUL. */
+#define KIN__ADDRESS_TEXT_SIZE (KIN__UNIX_PATH_SIZE + 5)
+
+/* "10.0.0.1:443", "[::1]:443" or "unix:/run/x". */
 void kin__address_format(const kin__address *address, char *text, size_t size);
 
 /* Opens a stream socket: non-blocking, close-on-exec, without Nagle's delay.

@@ -10,8 +10,9 @@
  * entries; these are skipped.
  *
  * The system's certificates come from one file, as on every living
- * distribution, which is read here at once. OpenSSL's default would look up
- * single files in a directory during a handshake, on the loop. */
+ * distribution, and from the directories of SSL_CERT_DIR. All of them are read
+ * here at once. OpenSSL's default would look up single files in a directory
+ * during a handshake, on the loop. */
 #include "transport/tls_build.h"
 
 #include <stdarg.h>
@@ -28,6 +29,8 @@
 #include <openssl/x509v3.h>
 
 #include <kin/error.h>
+
+#include "transport/tls_roots.h"
 
 kin__library kin__tls_library(void) {
   unsigned long found = OpenSSL_version_num();
@@ -88,13 +91,17 @@ static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
 
 /* --- Reading -------------------------------------------------------------- */
 
-static bool read_file(kin__tls_build *build, kin__tls_part part,
-                      const char *path, pem *text) {
+static bool make_scratch(kin__tls_build *build, kin__tls_part part, pem *text) {
   if (text->scratch == NULL) {
     text->scratch = OPENSSL_malloc(KIN__TLS_MAX_PEM_BYTES);
-    if (text->scratch == NULL) {
-      return refuse_openssl(build, part);
-    }
+  }
+  return text->scratch != NULL || refuse_openssl(build, part);
+}
+
+static bool read_file(kin__tls_build *build, kin__tls_part part,
+                      const char *path, pem *text) {
+  if (!make_scratch(build, part, text)) {
+    return false;
   }
   text->bytes = text->scratch;
   int err = kin__file_read(path, text->scratch, KIN__TLS_MAX_PEM_BYTES,
@@ -194,43 +201,72 @@ static bool load_authority(kin__tls_build *build, X509_STORE *store,
          refuse_part(build, KIN__TLS_AUTHORITY, "no certificate in it");
 }
 
-/* The first path that exists: SSL_CERT_FILE, OpenSSL's own, those of
- * distributions. */
+/* SSL_CERT_FILE, or the first bundle of those of distributions. */
 static const char *system_bundle(const kin__tls_settings *settings,
                                  kin__file_id *id) {
-  if (settings->system_file != NULL) {
-    (void)kin__file_stat(settings->system_file, id);
-    return settings->system_file;
+  if (settings->system_file == NULL) {
+    return kin__tls_roots_bundle(id);
   }
-  const char *const paths[] = {
-      X509_get_default_cert_file(),
-      "/etc/ssl/certs/ca-certificates.crt",
-      "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-      "/etc/pki/tls/certs/ca-bundle.crt",
-      "/etc/ssl/ca-bundle.pem",
-      "/etc/ssl/cert.pem",
-      "/usr/local/share/certs/ca-root-nss.crt",
-  };
-  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-    if (kin__file_stat(paths[i], id) == 0) {
-      return paths[i];
-    }
+  (void)kin__file_stat(settings->system_file, id);
+  return settings->system_file;
+}
+
+/* Beside a bundle only those of SSL_CERT_DIR: the others have the same
+ * certificates, and twice the work. */
+static bool uses_directories(const kin__tls_settings *settings,
+                             const char *bundle) {
+  return bundle == NULL || settings->system_directories != NULL;
+}
+
+typedef struct system_roots {
+  kin__tls_build *build;
+  X509_STORE *store;
+  int count;
+} system_roots;
+
+static bool trust_system(void *ctx, const char *bytes, size_t length) {
+  system_roots *roots = ctx;
+  pem text = {.bytes = bytes, .length = length};
+  int count = each_certificate(roots->build, &text, true, trust, roots->store);
+  roots->count += count > 0 ? count : 0;
+  return count >= 0;
+}
+
+/* SSL_CERT_FILE may name no file, if a directory has certificates. */
+static bool load_bundle(system_roots *roots, const char *path, pem *text) {
+  kin__tls_build *build = roots->build;
+  if (path == NULL) {
+    return true;
   }
-  return NULL;
+  if (!read_file(build, KIN__TLS_AUTHORITY, path, text)) {
+    return build->settings->system_directories != NULL &&
+           build->code != KIN_ENOMEM;
+  }
+  return trust_system(roots, text->bytes, text->length);
 }
 
 static bool load_system(kin__tls_build *build, X509_STORE *store, pem *text) {
-  kin__file_id id;
-  const char *path = system_bundle(build->settings, &id);
-  if (path == NULL) {
-    return refuse(build, "the system's certificates were not found; name a "
-                         "certificate authority");
+  kin__file_id unused;
+  const kin__tls_settings *settings = build->settings;
+  const char *path = system_bundle(settings, &unused);
+  system_roots roots = {.build = build, .store = store};
+  bool is_good = make_scratch(build, KIN__TLS_AUTHORITY, text) &&
+                 load_bundle(&roots, path, text);
+  if (is_good && uses_directories(settings, path)) {
+    is_good = kin__tls_roots_read(
+        settings->system_directories, &build->files[KIN__TLS_AUTHORITY],
+        text->scratch, KIN__TLS_MAX_PEM_BYTES, trust_system, &roots);
   }
-  if (!read_file(build, KIN__TLS_AUTHORITY, path, text)) {
+  if (!is_good) {
+    return build->code == 0 ? refuse_openssl(build, KIN__TLS_AUTHORITY) : false;
+  }
+  if (build->code != 0 && roots.count == 0) {
     return false;
   }
-  return each_certificate(build, text, true, trust, store) >= 0 ||
-         refuse_openssl(build, KIN__TLS_AUTHORITY);
+  build->code = 0;
+  return path != NULL || roots.count > 0 ||
+         refuse(build, "the system's certificates were not found; name a "
+                       "certificate authority");
 }
 
 static bool take_own(void *context, X509 *certificate, size_t index) {
@@ -389,7 +425,9 @@ static bool has_changed(const kin__tls_build *build) {
     if (path != NULL) {
       (void)kin__file_stat(path, &id);
     } else if (part == KIN__TLS_AUTHORITY && uses_system(settings)) {
-      (void)system_bundle(settings, &id);
+      if (uses_directories(settings, system_bundle(settings, &id))) {
+        kin__tls_roots_add_ids(settings->system_directories, &id);
+      }
     }
     if (!kin__file_id_equal(&id, &build->files[part])) {
       return true;

@@ -35,14 +35,16 @@ typedef struct kin__tls_settings {
                     * must name */
   bool is_address; /* name is an address */
   bool is_insecure;
-  char *system_file; /* the value of SSL_CERT_FILE; used if there is no
-                      * authority */
+  /* SSL_CERT_FILE and SSL_CERT_DIR, or NULL; used if there is no authority. */
+  char *system_file;
+  char *system_directories;
 } kin__tls_settings;
 
 typedef struct kin__tls_build {
   const kin__tls_settings *settings;
   /* In: the files as the last build found them. Out: as this build found them.
-   * Without an authority, its id is that of the system's bundle. */
+   * Without an authority, its id is that of the system's bundle and
+   * directories. */
   kin__file_id files[KIN__TLS_PARTS];
   bool is_forced; /* In: builds even if no file has changed. */
 

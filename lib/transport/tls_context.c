@@ -3,12 +3,8 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <unistd.h>
-
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -16,9 +12,10 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "transport/environment.h"
+#include "transport/secret.h"
 #include "transport/tls_stream.h"
 
-#define CHECK_INTERVAL_MS 1000u
 #define MAX_NAME_LENGTH 253u
 
 /* --- Options -------------------------------------------------------------- */
@@ -97,20 +94,13 @@ static bool copy_name(kin__net *net, kin__tls_settings *settings,
   return settings->name != NULL;
 }
 
-/* Called on the host's thread, not in the pool: getenv is not safe beside
- * setenv. */
-static const char *get_environment(const char *name) {
-#ifdef __linux__
-  return secure_getenv(name);
-#else
-  return issetugid() ? NULL : getenv(name);
-#endif
-}
-
 static bool copy_settings(kin__net *net, kin__tls_settings *settings,
                           const kin__tls_options *options, const char *host) {
   settings->is_insecure = options->is_insecure;
-  const char *system_file = get_environment(X509_get_default_cert_file_env());
+  const char *system_file =
+      kin__environment_get(X509_get_default_cert_file_env());
+  const char *directories =
+      kin__environment_get(X509_get_default_cert_dir_env());
   return copy(net, &settings->file[KIN__TLS_AUTHORITY],
               options->authority_file) &&
          copy(net, &settings->data[KIN__TLS_AUTHORITY],
@@ -122,6 +112,7 @@ static bool copy_settings(kin__net *net, kin__tls_settings *settings,
          copy(net, &settings->file[KIN__TLS_KEY], options->key_file) &&
          copy(net, &settings->data[KIN__TLS_KEY], options->key_data) &&
          copy(net, &settings->system_file, system_file) &&
+         copy(net, &settings->system_directories, directories) &&
          copy_name(net, settings,
                    options->server_name != NULL ? options->server_name : host);
 }
@@ -156,14 +147,6 @@ void kin__tls_context_close(kin__tls_context *context) {
   }
 }
 
-static void wipe(kin__net *net, char **text) {
-  if (*text != NULL) {
-    OPENSSL_cleanse(*text, strlen(*text));
-    kin__free(net->allocator, *text);
-    *text = NULL;
-  }
-}
-
 static void drop_session(kin__tls_context *context) {
   SSL_SESSION_free(context->session);
   context->session = NULL;
@@ -177,10 +160,12 @@ void kin__tls_context_free(kin__tls_context *context) {
   kin__tls_settings *settings = &context->settings;
   for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
     kin__free(net->allocator, settings->file[part]);
-    wipe(net, &settings->data[part]);
+    kin__secret_free(net->allocator, &settings->data[part]);
+    kin__secret_free(net->allocator, &context->next[part]);
   }
   kin__free(net->allocator, settings->name);
   kin__free(net->allocator, settings->system_file);
+  kin__free(net->allocator, settings->system_directories);
   drop_session(context);
   SSL_CTX_free(context->ctx);
   BIO_meth_free(context->bio_method);
@@ -236,14 +221,16 @@ static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
   SSL_CTX_sess_set_new_cb(ctx, on_session);
   if (context->build.is_empty) {
     kin__log_write(context->net->log, KIN_LOG_WARN,
-                   "tls: certificate authority file %s is empty: no server is "
+                   "%s: certificate authority file %s is empty: no server is "
                    "trusted",
-                   settings->file[KIN__TLS_AUTHORITY]);
+                   context->label, settings->file[KIN__TLS_AUTHORITY]);
   }
   if (!is_first && is_other) {
     kin__log_write(context->net->log, KIN_LOG_INFO,
-                   "tls: certificate files have changed; new connections use "
-                   "the new ones");
+                   "%s: certificate files have changed; new connections use "
+                   "the new ones",
+                   context->label);
+    context->edition++;
     context->on_changed(context);
   }
 }
@@ -255,7 +242,8 @@ static void keep(kin__tls_context *context, const char *reason) {
   if (strcmp(context->reason, reason) != 0) {
     snprintf(context->reason, sizeof context->reason, "%s", reason);
     kin__log_write(context->net->log, KIN_LOG_WARN,
-                   "tls: %s; the certificates read before stay in use", reason);
+                   "%s: %s; the certificates read before stay in use",
+                   context->label, reason);
   }
 }
 
@@ -281,6 +269,34 @@ static void take_result(kin__tls_context *context) {
   build->context = NULL;
 }
 
+static void on_worked(uv_work_t *work, int status);
+
+/* Only while no worker uses the settings. */
+static void take_next_pair(kin__tls_context *context) {
+  static const kin__tls_part parts[] = {KIN__TLS_CERTIFICATE, KIN__TLS_KEY};
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    char **data = &context->settings.data[parts[i]];
+    kin__secret_free(context->net->allocator, data);
+    *data = context->next[parts[i]];
+    context->next[parts[i]] = NULL;
+  }
+  context->has_next = false;
+}
+
+static void start_work(kin__tls_context *context, bool is_forced) {
+  context->build.is_forced = is_forced || context->has_next;
+  if (context->has_next) {
+    take_next_pair(context);
+  }
+  context->is_suspect = false;
+  context->is_working = true;
+  kin__net_hold(context->net);
+  int err =
+      uv_queue_work(context->net->loop, &context->work, on_work, on_worked);
+  assert(err == 0); /* fails only without a callback */
+  (void)err;
+}
+
 static void on_worked(uv_work_t *work, int status) {
   kin__tls_context *context = KIN__CONTAINER_OF(work, kin__tls_context, work);
   kin__net *net = context->net;
@@ -292,39 +308,32 @@ static void on_worked(uv_work_t *work, int status) {
     }
   } else {
     take_result(context);
-    kin__waiters_serve(&context->waiters);
+    if (context->has_next) {
+      start_work(context, true); /* the waiters want the newest pair */
+    } else {
+      kin__waiters_serve(&context->waiters);
+    }
   }
   kin__net_release(net);
 }
 
-static void start_work(kin__tls_context *context, bool is_forced) {
-  context->build.is_forced = is_forced;
-  context->is_suspect = false;
-  context->is_working = true;
-  kin__net_hold(context->net);
-  int err =
-      uv_queue_work(context->net->loop, &context->work, on_work, on_worked);
-  assert(err == 0); /* fails only without a callback */
-  (void)err;
-}
-
 /* If there is no context, every connection has it built. If there is one, its
- * files are looked at once a second. After a failed connection this also
+ * files are looked at now and then. After a failed connection this also
  * applies if no file can change: short of memory, OpenSSL may have skipped a
  * certificate silently. */
-static bool is_due(const kin__tls_context *context) {
-  if (context->ctx == NULL) {
+static bool is_due(const kin__tls_context *context, uint32_t interval_ms) {
+  if (context->ctx == NULL || context->has_next) {
     return true;
   }
   return (context->is_suspect ||
           kin__tls_settings_can_change(&context->settings)) &&
-         kin__net_now_ms(context->net) - context->checked_ms >=
-             CHECK_INTERVAL_MS;
+         kin__net_now_ms(context->net) - context->checked_ms >= interval_ms;
 }
 
-int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter) {
+int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
+                             uint32_t interval_ms) {
   if (!waiter->is_served) {
-    if (!context->is_working && is_due(context)) {
+    if (!context->is_working && is_due(context, interval_ms)) {
       start_work(context, context->ctx == NULL || context->is_suspect);
     }
     if (context->is_working) {
@@ -335,6 +344,24 @@ int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter) {
   return context->ctx != NULL ? 0 : context->code;
 }
 
+int kin__tls_context_set_pair(kin__tls_context *context,
+                              const char *certificate, const char *key) {
+  kin__net *net = context->net;
+  char *copies[KIN__TLS_PARTS] = {NULL};
+  if (!copy(net, &copies[KIN__TLS_CERTIFICATE], certificate) ||
+      !copy(net, &copies[KIN__TLS_KEY], key)) {
+    kin__secret_free(net->allocator, &copies[KIN__TLS_CERTIFICATE]);
+    return KIN_ENOMEM;
+  }
+  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
+    kin__secret_free(net->allocator, &context->next[part]);
+    context->next[part] = copies[part];
+  }
+  context->has_next = true;
+  drop_session(context);
+  return 0;
+}
+
 void kin__tls_context_suspect(kin__tls_context *context) {
   context->is_suspect = true;
   drop_session(context);
@@ -343,5 +370,6 @@ void kin__tls_context_suspect(kin__tls_context *context) {
 bool kin__tls_context_has_certificate(const kin__tls_context *context) {
   const kin__tls_settings *settings = &context->settings;
   return settings->file[KIN__TLS_CERTIFICATE] != NULL ||
-         settings->data[KIN__TLS_CERTIFICATE] != NULL;
+         settings->data[KIN__TLS_CERTIFICATE] != NULL ||
+         context->next[KIN__TLS_CERTIFICATE] != NULL;
 }

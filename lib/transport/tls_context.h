@@ -18,11 +18,16 @@
  * session to resume, and the buffer for plain bytes.
  *
  * The first connection has the SSL_CTX built in libuv's pool. Before later
- * connections, at most once a second, the pool looks at the files of the
- * SSL_CTX. A new one is built if a file has changed, or if the last connection
- * has failed. So a replaced certificate or authority works without a restart. A
- * file that cannot be read changes nothing. Open connections keep the SSL_CTX
- * they began with (AU-03, AU-04). */
+ * connections, at most once a second, and now and then before requests on kept
+ * connections, the pool looks at the files of the SSL_CTX. A new one is built
+ * if a file has changed, or if the last connection has failed. So a replaced
+ * certificate or authority works without a restart. A file that cannot be read
+ * changes nothing.
+ *
+ * Open connections keep the SSL_CTX they began with, but not for long (AU-03,
+ * AU-04): after a change idle ones are closed, and others when their response
+ * is complete. So no watch is broken, and each ends after its
+ * timeoutSeconds. */
 
 /* As in kin_client_options; each string may be NULL. */
 typedef struct kin__tls_options {
@@ -41,6 +46,7 @@ const char *kin__tls_options_check(const kin__tls_options *options);
 
 typedef struct kin__tls_context {
   kin__net *net;
+  const char *label; /* begins the texts of errors; static */
   kin__tls_settings settings;
   BIO_METHOD *bio_method; /* of the streams */
   char *plain;            /* KIN__READ_BYTES; used within one step only */
@@ -50,9 +56,15 @@ typedef struct kin__tls_context {
   kin__tls_build build;
   kin__link waiters;
 
+  /* The certificate and key that the next build takes over; NULL: none. */
+  char *next[KIN__TLS_PARTS];
+  bool has_next;
+
   SSL_CTX *ctx; /* NULL until the first build has succeeded */
   kin__file_id files[KIN__TLS_PARTS]; /* the files that ctx was built from */
   unsigned generation;                /* of ctx */
+  unsigned edition;     /* of the files: counts their changes. Connections of an
+                     * older one are not kept */
   SSL_SESSION *session; /* the last session that ctx got, or NULL */
   uint64_t checked_ms;  /* when the files were last looked at */
   bool is_suspect;      /* a connection has failed since then */
@@ -78,10 +90,20 @@ void kin__tls_context_close(kin__tls_context *context);
  * net. */
 void kin__tls_context_free(kin__tls_context *context);
 
-/* For a connection that will be dialled. Returns 0 if ctx is there and its
- * files have been looked at. Otherwise KIN__PENDING, or the code of a failed
- * build, with context->reason. */
-int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter);
+/* The least time between two looks at the files for new connections. */
+#define KIN__TLS_CHECK_INTERVAL_MS 1000u
+
+/* Before a connection is used or dialled. Returns 0 if ctx is there and its
+ * files were looked at less than interval_ms ago. Otherwise KIN__PENDING, or
+ * the code of a failed build, with context->reason. */
+int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
+                             uint32_t interval_ms);
+
+/* Gives the client's certificate and key, PEM, copied; both NULL: none. They
+ * replace those of the options: the next kin__tls_context_prepare waits for a
+ * context that presents them. Errors: KIN_ENOMEM; nothing has changed then. */
+int kin__tls_context_set_pair(kin__tls_context *context,
+                              const char *certificate, const char *key);
 
 /* A connection has failed because of TLS, or the server refused the client's
  * certificate. */

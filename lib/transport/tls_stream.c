@@ -31,7 +31,6 @@
 #include "transport/tls_context.h"
 #include "transport/tls_error.h"
 
-#define PREFIX "tls: "
 #define MORE 2 /* from fill(): beside 0, KIN__STREAM_ENDED and errors */
 
 typedef struct tls_stream {
@@ -80,7 +79,7 @@ static int bio_write(BIO *bio, const char *bytes, size_t length,
   tls_stream *stream = BIO_get_data(bio);
   BIO_clear_retry_flags(bio);
   *count = 0;
-  int err = kin__conn_write(stream->base.conn, bytes, length);
+  int err = kin__stream_write(&stream->base, bytes, length);
   if (err != 0) {
     stream->write_error = err;
     return 0;
@@ -111,9 +110,11 @@ BIO_METHOD *kin__tls_stream_new_bio_method(void) {
 
 /* --- Failing -------------------------------------------------------------- */
 
+#define LABEL_SIZE 24
+
 static int set_error(tls_stream *stream, int code, const char *reason) {
-  char text[sizeof PREFIX + KIN__TLS_REASON_SIZE];
-  snprintf(text, sizeof text, PREFIX "%s", reason);
+  char text[LABEL_SIZE + KIN__TLS_REASON_SIZE];
+  snprintf(text, sizeof text, "%s: %s", stream->context->label, reason);
   return kin__conn_set_error(stream->base.conn, code, KIN_CLASS_TLS, text);
 }
 
@@ -172,7 +173,7 @@ static void log_handshake(tls_stream *stream) {
                  SSL_session_reused(stream->ssl) ? ", resumed" : "");
 }
 
-/* Continues as far as the bytes last. Calls kin__conn_ready when done. */
+/* Continues as far as the bytes last. Becomes ready when done. */
 static int shake_hands(tls_stream *stream) {
   ERR_clear_error();
   int result = SSL_do_handshake(stream->ssl);
@@ -183,7 +184,7 @@ static int shake_hands(tls_stream *stream) {
   int err = check_protocol(stream);
   if (err == 0) {
     log_handshake(stream);
-    kin__conn_ready(stream->base.conn);
+    err = kin__stream_become_ready(&stream->base);
   }
   return err;
 }
@@ -219,15 +220,18 @@ static size_t fill(tls_stream *stream, char *plain, int *result) {
 }
 
 static int read_records(tls_stream *stream) {
-  kin__conn *conn = stream->base.conn;
+  const kin__conn *conn = stream->base.conn;
   int result;
   do {
-    size_t used = fill(stream, stream->context->plain, &result);
-    if (used > 0 && !kin__conn_deliver(conn, stream->context->plain, used)) {
-      return 0;
+    char *plain = stream->context->plain;
+    size_t used = fill(stream, plain, &result);
+    int err = used > 0 ? kin__stream_deliver(&stream->base, plain, used) : 0;
+    if (err != 0 || conn->is_closed) {
+      return err;
     }
   } while (result == MORE);
-  return result;
+  return result == KIN__STREAM_ENDED ? kin__stream_end_above(&stream->base)
+                                     : result;
 }
 
 static void note_first(tls_stream *stream, const char *bytes, size_t length) {
@@ -252,10 +256,10 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
   note_first(stream, bytes, length);
   stream->in = bytes;
   stream->in_length = length;
-  if (!conn->is_ready) {
+  if (!base->is_ready) {
     err = shake_hands(stream);
   }
-  if (err == 0 && conn->is_ready && !conn->is_closed) {
+  if (err == 0 && base->is_ready && !conn->is_closed) {
     err = read_records(stream);
   }
   stream->in = NULL;
@@ -268,28 +272,50 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
  * close_notify: an attacker can cut a connection. */
 static int tls_end(kin__stream *base) {
   tls_stream *stream = self(base);
-  if (base->conn->is_ready) {
-    return kin__conn_set_error(base->conn, KIN_EEOF, KIN_CLASS_CONNECT,
-                               PREFIX "connection was cut off (no "
-                                      "close_notify)");
+  if (base->is_ready) {
+    (void)set_error(stream, KIN_EEOF,
+                    "connection was cut off (no close_notify)");
+    base->conn->error.error_class = KIN_CLASS_CONNECT;
+    return KIN_EEOF;
   }
   return set_error(stream, KIN_EEOF,
                    "server closed the connection during the handshake");
 }
 
+/* TLS above may be in the middle of a call, which has put its reason on the
+ * queue before it sends an alert. */
+static void begin_errors(const kin__stream *base) {
+  if (base->above != NULL) {
+    (void)ERR_set_mark();
+  } else {
+    ERR_clear_error();
+  }
+}
+
+static void end_errors(const kin__stream *base) {
+  if (base->above != NULL) {
+    (void)ERR_pop_to_mark();
+  } else {
+    ERR_clear_error();
+  }
+}
+
 static int tls_send(kin__stream *base, const char *bytes, size_t length) {
   tls_stream *stream = self(base);
   size_t count;
-  ERR_clear_error();
+  if (stream->is_broken) {
+    return KIN_ETLS; /* the last words of TLS above */
+  }
+  begin_errors(base);
   int err =
       SSL_write_ex(stream->ssl, bytes, length, &count) == 1 ? 0 : fail(stream);
-  ERR_clear_error();
+  end_errors(base);
   return err;
 }
 
 static void tls_close(kin__stream *base) {
   tls_stream *stream = self(base);
-  if (base->conn->is_ready && !stream->is_broken) {
+  if (base->is_ready && !stream->is_broken) {
     ERR_clear_error();
     (void)SSL_shutdown(stream->ssl); /* the peer's answer is not awaited */
     ERR_clear_error();
@@ -310,6 +336,7 @@ static const kin__stream_ops tls_ops = {
     .send = tls_send,
     .close = tls_close,
     .free = tls_free,
+    .missing = "no TLS handshake",
 };
 
 /* --- Making one ----------------------------------------------------------- */

@@ -45,6 +45,7 @@ static int open_tls(kin__transport *transport,
     return err;
   }
   transport->tls->on_changed = on_tls_changed;
+  transport->tls->label = "tls";
   if (tls->is_insecure) {
     kin__log_write(options->log, KIN_LOG_WARN,
                    "tls: the certificate of %s is not verified, because "
@@ -52,6 +53,23 @@ static int open_tls(kin__transport *transport,
                    options->url.host_header);
   }
   return 0;
+}
+
+static int open_proxy_tls(kin__transport *transport,
+                          const kin__transport_options *options) {
+  const kin__tls_options tls = {.authority_file =
+                                    options->proxy_authority_file};
+  if (!kin__proxy_is_supported() || options->proxy == NULL ||
+      !options->proxy->url.is_tls) {
+    return 0;
+  }
+  int err = kin__tls_context_open(&transport->proxy_tls, &transport->net, &tls,
+                                  options->proxy->url.host);
+  if (err == 0) {
+    transport->proxy_tls->on_changed = on_tls_changed;
+    transport->proxy_tls->label = "tls with the proxy";
+  }
+  return err;
 }
 
 int kin__transport_open(kin__transport **out,
@@ -86,27 +104,38 @@ int kin__transport_open(kin__transport **out,
   if (err != 0) {
     goto fail_tls;
   }
+  err = open_proxy_tls(transport, options);
+  if (err != 0) {
+    goto fail_proxy_tls;
+  }
   err = kin__net_open(&transport->net, options);
   if (err != 0) {
     goto fail_net;
   }
   kin__conn_init_closing(&transport->net);
   transport->url = options->url;
+  transport->proxy = options->proxy;
   kin__pool_init(&transport->pool, &transport->net,
                  options->max_idle_connections, options->idle_timeout_ms);
   kin__probe_init(&transport->probe, transport, options->probe_silence_ms,
                   options->probe_answer_ms);
   kin__link_init(&transport->exchanges);
+  kin__link_init(&transport->current);
+  kin__link_init(&transport->outdated);
+  kin__task_init(&transport->renewal, kin__exchange_renew_step);
   if (options->credentials != NULL) {
     transport->credentials = *options->credentials;
   }
   transport->connect_timeout_ms = options->connect_timeout_ms;
   transport->response_timeout_ms = options->response_timeout_ms;
+  transport->certificate_check_ms = options->certificate_check_ms;
   transport->accept_gzip = options->accept_gzip;
   *out = transport;
   return 0;
 
 fail_net:
+  kin__tls_context_free(kin__transport_proxy_tls(transport));
+fail_proxy_tls:
   kin__tls_context_free(transport->tls);
 fail_tls:
   kin__free(allocator, transport->fields);
@@ -123,6 +152,8 @@ static void on_drained(kin__net *net) {
   void (*cb)(void *ctx) = transport->close_cb;
   void *ctx = transport->close_ctx;
   kin__tls_context_free(transport->tls);
+  kin__tls_context_free(kin__transport_proxy_tls(transport));
+  kin__proxy_free(transport->proxy, allocator);
   kin__url_finish(&transport->url, allocator);
   kin__free(allocator, transport->fields);
   kin__free(allocator, transport->user_agent);
@@ -140,8 +171,12 @@ void kin__transport_close(kin__transport *transport, void (*cb)(void *ctx),
   transport->close_ctx = ctx;
   kin__probe_stop(&transport->probe);
   kin__exchange_cancel_all(transport);
+  kin__sched_cancel(transport->net.sched, &transport->renewal);
   if (transport->tls != NULL) {
     kin__tls_context_close(transport->tls);
+  }
+  if (kin__transport_proxy_tls(transport) != NULL) {
+    kin__tls_context_close(transport->proxy_tls);
   }
   kin__pool_finish(&transport->pool);
   kin__net_close(&transport->net, on_drained);

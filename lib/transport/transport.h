@@ -18,6 +18,7 @@
 #include "transport/exchange.h"
 #include "transport/url.h"
 
+struct kin__proxy;
 struct kin__tls_options;
 struct kin__warnings;
 
@@ -37,7 +38,9 @@ typedef struct kin__transport_options {
   kin__sched *sched;
   kin__timers *timers; /* they use sched's clock, in ms */
   const kin__log *log;
-  kin__url url; /* moved in */
+  kin__url url;                     /* moved in */
+  struct kin__proxy *proxy;         /* moved in; NULL: none */
+  const char *proxy_authority_file; /* copied; NULL: the system's */
   const char *user_agent;
   const char *fields; /* more header lines for every request, each with its end;
                        * NULL: none; copied */
@@ -45,6 +48,9 @@ typedef struct kin__transport_options {
   uint32_t response_timeout_ms;
   uint32_t max_idle_connections; /* kept for reuse */
   uint32_t idle_timeout_ms;      /* of a connection that is kept */
+  uint32_t certificate_check_ms; /* the least time between two looks at the
+                                  * certificates' files before requests on kept
+                                  * connections; 0: no looks */
   bool accept_gzip;              /* for all requests but watches; needs zlib */
 
   /* Both are borrowed, and for https only. The transport copies what it needs
@@ -62,9 +68,10 @@ typedef struct kin__transport_options {
   uint32_t probe_answer_ms;  /* the time that the server has for an answer */
 } kin__transport_options;
 
-/* The url is moved only on success. Errors: KIN_ENOMEM, KIN_EINVAL (control
- * characters in user_agent; contradicting tls options; tls or credentials
- * without https), KIN_ENOTSUP (accept_gzip without zlib), and libuv's. */
+/* url and proxy are moved only on success. Errors: KIN_ENOMEM, KIN_EINVAL
+ * (control characters in user_agent; contradicting tls options; tls or
+ * credentials without https), KIN_ENOTSUP (accept_gzip without zlib), and
+ * libuv's. */
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options);
 

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "transport/socket.h"
 
 #define MAX_URL_LENGTH 4096u
 #define MAX_HOST_LENGTH 254u /* a DNS name with its final dot */
@@ -157,10 +158,35 @@ static bool split(const char *text, parts *out) {
          take_port(authority, out) && is_path(out->prefix);
 }
 
+/* The path is taken as it is, up to the end: it has no escapes, and no request
+ * has a prefix. */
+static bool is_unix(const char *text) {
+  static const char scheme[] = "unix://";
+  const size_t length = sizeof scheme - 1;
+  size_t path_length = strlen(text) - (strlen(text) < length ? 0 : length);
+  return strncmp(text, scheme, length) == 0 && text[length] == '/' &&
+         path_length > 1 && path_length < KIN__UNIX_PATH_SIZE;
+}
+
+static int parse_unix(kin__url *url, const kin_allocator *allocator,
+                      const char *path) {
+  url->host = kin__strdup(allocator, path);
+  url->host_header = kin__strdup(allocator, "localhost");
+  url->prefix = kin__strdup(allocator, "");
+  if (url->host == NULL || url->host_header == NULL || url->prefix == NULL) {
+    kin__url_finish(url, allocator);
+    return KIN_ENOMEM;
+  }
+  return 0;
+}
+
 int kin__url_parse(kin__url *url, const kin_allocator *allocator,
                    const char *text) {
   *url = (kin__url){.host = NULL};
   parts p;
+  if (text != NULL && is_unix(text)) {
+    return parse_unix(url, allocator, strchr(text, '/') + 2);
+  }
   if (text == NULL || !split(text, &p)) {
     return KIN_EURL;
   }

@@ -25,6 +25,11 @@ class Kinformer(ConanFile):
         "shared": [True, False],
         "fPIC": [True, False],
         "cache": [True, False],
+        "kubeconfig": [True, False],
+        "discovery": [True, False],
+        "requests": [True, False],
+        "proxy": [True, False],
+        "exec": [True, False],
         "toolkit": [True, False],
         "tools": [True, False],
         "zlib": [True, False],
@@ -33,6 +38,11 @@ class Kinformer(ConanFile):
         "shared": False,
         "fPIC": True,
         "cache": True,
+        "kubeconfig": True,
+        "discovery": True,
+        "requests": True,
+        "proxy": True,
+        "exec": True,
         "toolkit": True,
         "tools": True,
         "zlib": True,
@@ -63,6 +73,8 @@ class Kinformer(ConanFile):
         self.requires("openssl/[>=3 <4]")
         if self.options.zlib:
             self.requires("zlib/[>=1.2.11 <2]")
+        if self.options.kubeconfig:
+            self.requires("libyaml/[>=0.2.5 <1]")
 
     def configure(self):
         if self.options.shared:
@@ -81,6 +93,12 @@ class Kinformer(ConanFile):
         toolchain = MesonToolchain(self)
         toolchain.project_options.update({
             "cache": bool(self.options.cache),
+            "kubeconfig": "enabled" if self.options.kubeconfig else "disabled",
+            "discovery": bool(self.options.discovery and
+                              self.options.requests),
+            "requests": bool(self.options.requests),
+            "proxy": bool(self.options.proxy),
+            "exec": bool(self.options.exec),
             "toolkit": bool(self.options.toolkit),
             "tools": "true" if self.options.tools else "false",
             "zlib": "enabled" if self.options.zlib else "disabled",
@@ -118,6 +136,8 @@ class Kinformer(ConanFile):
                             "openssl::openssl"]
         if self.options.zlib:
             library.requires.append("zlib::zlib")
+        if self.options.kubeconfig:
+            library.requires.append("libyaml::libyaml")
         if self.settings.os in ("Linux", "FreeBSD"):
             library.system_libs = ["pthread", "m"]
         testing = self.cpp_info.components["testing"]

@@ -14,6 +14,7 @@ class Kinformer < Formula
   depends_on "ninja" => :build
   depends_on "pkgconf" => [:build, :test]
   depends_on "libuv"
+  depends_on "libyaml"
   depends_on "llhttp"
   depends_on "openssl@3"
   depends_on "yyjson"
@@ -21,8 +22,8 @@ class Kinformer < Formula
 
   def install
     system "meson", "setup", "build", *std_meson_args, "--default-library=both",
-           "--wrap-mode=nofallback", "-Dzlib=enabled", "-Dtests=false",
-           "-Dexamples=false", "-Dbench=false"
+           "--wrap-mode=nofallback", "-Dzlib=enabled", "-Dkubeconfig=enabled",
+           "-Dtests=false", "-Dexamples=false", "-Dbench=false"
     system "meson", "compile", "-C", "build", "--verbose"
     system "meson", "install", "-C", "build"
   end

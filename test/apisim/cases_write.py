@@ -177,6 +177,11 @@ def test_json_patch(start):
                  {"op": "copy", "from": "/data/c", "path": "/data/d"},
                  {"op": "move", "from": "/data/c", "path": "/data/e"},
                  ).json()["data"] == {"a": "x", "d": "y", "e": "y"}
+    # A member that is there is replaced: RFC 6902, 4.1.
+    again = apply({"op": "add", "path": "/data/a", "value": "1"},
+                  {"op": "add", "path": "/data/a", "value": "z"})
+    assert again.json()["data"] == {"a": "z", "d": "y", "e": "y"}
+    assert again.body.count(b'"a":') == 1
     before = sim.revision()
     for bad in ({"op": "test", "path": "/data/a", "value": "no"},
                 {"op": "remove", "path": "/data/none"}, {"op": "x"}, 7,
@@ -185,8 +190,9 @@ def test_json_patch(start):
                 {"op": "replace", "path": "data", "value": 1}):
         check(apply({"op": "remove", "path": "/data/a"}, bad), 422, "Invalid")
     # Each doubles the document.
-    double = {"op": "copy", "from": "", "path": "/data"}
-    check(apply(*[double] * 60), 422, "Invalid")
+    double = [{"op": "copy", "from": "", "path": f"/data/{i}"}
+              for i in range(60)]
+    check(apply(*double), 422, "Invalid")
     # Each doubles the depth.
     deeper = [{"op": "copy", "from": "/data", "path": "/data" + "/x" * 2 ** i}
               for i in range(12)]

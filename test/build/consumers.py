@@ -32,10 +32,11 @@ PODS = 20
 # All that another project needs of the library's source.
 NEEDED = ["CMakeLists.txt", "meson.build", "meson_options.txt", "cmake",
           "include", "lib", "testing", "subprojects/packagefiles"]
-CORE = ["-Dcache=false", "-Dtoolkit=false", "-Dtools=false"]
+CORE = ["-Drequests=false", "-Ddiscovery=false", "-Dcache=false",
+        "-Dexec=false", "-Dproxy=false", "-Dtoolkit=false", "-Dtools=false"]
 CC = os.environ.get("CC", "cc").split()
 JOBS = f"-j{os.cpu_count() or 1}"
-WRAPS = ["libuv", "llhttp", "openssl", "yyjson", "zlib"]
+WRAPS = ["libuv", "llhttp", "openssl", "yaml", "yyjson", "zlib"]
 
 
 class Server:
@@ -419,7 +420,7 @@ class Ways(debian.Ways, recipes.Ways):
         expect(sorted(path.name for path in directory.iterdir()) ==
                ["kin.h", "kinformer.c"], "not the two files")
         flags = run("pkg-config", "--cflags", "--libs", "libuv", "libllhttp",
-                    "openssl", "yyjson", "zlib").split()
+                    "openssl", "yyjson", "zlib", "yaml-0.1").split()
         program = directory / "consumer"
         run(*CC, "-Wall", "-Wextra", "-Werror", "-O1", "-DKIN_AMALGAMATION",
             "-I", directory, directory / "kinformer.c", HERE / "consumer.c",

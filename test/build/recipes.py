@@ -21,7 +21,8 @@ class Recipe(ConanFile):
         self.cpp_info.set_property("pkg_config_name", "{module}")
 """
 MODULES = {"libuv": "libuv", "yyjson": "yyjson", "llhttp": "libllhttp",
-           "openssl": "openssl", "zlib": "zlib"}
+           "openssl": "openssl", "zlib": "zlib",
+           "libyaml": "yaml-0.1"}
 
 
 class Ways:

@@ -11,14 +11,24 @@ import pathlib
 import re
 import sys
 
+import report
+
 HEADER = """# SPDX-License-Identifier: MIT
 # Made by test/check/check_cmake.py --write from the meson.build files, which
 # say what belongs to which part.
 """
 # Meson's options that CMake has, by their names there. The others are for
 # working on the library itself, which is Meson's alone.
-OPTIONS = {"cache": "KINFORMER_CACHE", "toolkit": "KINFORMER_TOOLKIT",
-           "tools": "KINFORMER_TOOLS", "zlib": "KINFORMER_ZLIB"}
+OPTIONS = {"cache": "KINFORMER_CACHE", "discovery": "KINFORMER_DISCOVERY",
+           "exec": "KINFORMER_EXEC", "proxy": "KINFORMER_PROXY",
+           "requests": "KINFORMER_REQUESTS", "toolkit": "KINFORMER_TOOLKIT",
+           "tools": "KINFORMER_TOOLS", "zlib": "KINFORMER_ZLIB",
+           "kubeconfig": "KINFORMER_KUBECONFIG"}
+# The options that a dependency stands for.
+DEPENDENCIES = {"yaml": "kubeconfig"}
+# The parts of the library, in the order of sources.cmake.
+PARTS = ("", "requests", "discovery", "cache", "toolkit", "exec", "no_exec",
+         "kubeconfig", "proxy", "no_proxy", "zlib", "no_zlib")
 MESON_ONLY = {"tests", "examples", "bench", "fuzz", "replaceable_objects",
               "private_dependencies"}
 MODULES = {"libuv": "uv", "libllhttp": "llhttp", "openssl": "openssl",
@@ -31,17 +41,25 @@ def names(text):
 
 def files_of(text, variable):
     """The files in `variable = files(...)` and `variable += files(...)`, by the
-    option in whose `if` they are; "" if in none."""
+    option in whose `if`, or in that of its dependency, they are; "no_" and the
+    option: in its `else`; "" if in none."""
     parts, part = {}, ""
     for match in re.finditer(
-            rf"^if get_option\('(\w+)'\)|^(endif)|"
+            rf"^if get_option\('(\w+)'\)|^if (\w+)_dep\.found\(\)|^(else$)|"
+            rf"^(endif)|"
             rf"^ *{variable} \+?= files\(([^?]*?)\)", text, re.M | re.S):
         if match.group(1):
             part = match.group(1)
         elif match.group(2):
+            part = DEPENDENCIES[match.group(2)]
+        elif match.group(3):
+            part = f"no_{part}"
+        elif match.group(4):
             part = ""
+        elif match.group(3):
+            part = f"no_{part}"
         else:
-            parts.setdefault(part, []).extend(names(match.group(3)))
+            parts.setdefault(part, []).extend(names(match.group(5)))
     return parts
 
 
@@ -57,16 +75,15 @@ def library_sources(root):
     for part, folder in found:
         text = (root / "lib" / folder / "meson.build").read_text()
         of_folder = files_of(text, "lib_sources")
-        for name in of_folder.pop("", []):
-            parts.setdefault(part, []).append(f"lib/{folder}/{name}")
+        for own, listed in of_folder.items():
+            parts.setdefault(own or part, []).extend(
+                f"lib/{folder}/{name}" for name in listed)
         # The one choice between two files.
         for yes, no in re.findall(
                 r"files\(zlib_dep\.found\(\) \? '([\w.]+)' : '([\w.]+)'\)",
                 text):
             parts["zlib"] = [f"lib/{folder}/{yes}"]
             parts["no_zlib"] = [f"lib/{folder}/{no}"]
-        if of_folder:
-            raise ValueError(f"lib/{folder}: files by options {of_folder}")
     return parts
 
 
@@ -76,7 +93,7 @@ def lists(root):
     sources = library_sources(root)
     headers = files_of((root / "include/kin/meson.build").read_text(),
                        "public_headers")
-    for part in ("", "cache", "toolkit", "zlib", "no_zlib"):
+    for part in PARTS:
         found.append((f"kinformer_{part}_sources".replace("__", "_"),
                       sources.pop(part)))
         if part in headers:
@@ -174,8 +191,12 @@ def self_test():
             print(f"FAIL: {have}, {'not' if is_equal else 'as'} {want}")
 
     text = ("s = files(\n  'a.c',\n  'b/c.c',\n)\nif get_option('x')\n"
-            "  s += files(\n    'd.c',\n  )\nendif\ns += files('e.c')\n")
-    expect(files_of(text, "s"), {"": ["a.c", "b/c.c", "e.c"], "x": ["d.c"]})
+            "  s += files(\n    'd.c',\n  )\nelse\n  s += files('n.c')\nendif\n"
+            "s += files('e.c')\n")
+    expect(files_of(text, "s"), {"": ["a.c", "b/c.c", "e.c"], "x": ["d.c"],
+                                 "no_x": ["n.c"]})
+    text = "s = files('a.c')\nif yaml_dep.found()\n  s += files('b.c')\nendif\n"
+    expect(files_of(text, "s"), {"": ["a.c"], "kubeconfig": ["b.c"]})
     expect(files_of("s += files(z ? 'a.c' : 'b.c')", "s"), {})
     expect(sources_text([("n", ["a.c", "b.c"])]),
            HEADER + "\nset(n\n  a.c\n  b.c)\n")
@@ -204,10 +225,7 @@ def main():
     if "--write" in sys.argv[2:]:
         (root / "cmake/sources.cmake").write_text(sources_text(lists(root)))
     problems = problems_of(root)
-    for problem in problems:
-        print(f"FAIL: {problem}")
-    print(f"{int(not problems)} passed, {int(bool(problems))} failed")
-    return bool(problems)
+    return report.end(problems)
 
 
 if __name__ == "__main__":

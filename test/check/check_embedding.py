@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+import report
+
 NAME = re.compile(r"`(\w+):(test_\w+)`")
 RUN = re.compile(r"cmocka_unit_test\((test_\w+)\)")
 
@@ -69,10 +71,7 @@ def main():
              for path in (root / "test/flow").glob("test_*.c")}
     problems = problems_of((root / "doc/embedding.md").read_text(), files,
                            (root / "test/meson.build").read_text())
-    for problem in problems:
-        print(f"FAIL: {problem}")
-    print(f"{int(not problems)} passed, {int(bool(problems))} failed")
-    return bool(problems)
+    return report.end(problems)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import sys
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 INITIALIZERS = """
 #include <kin/cache.h>
+#include <kin/kubeconfig.h>
+#include <kin/discovery.h>
+#include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 kin_client_options a(void); kin_client_options a(void)
@@ -53,6 +56,8 @@ kin_until_options wc(void); kin_until_options wc(void)
 { kin_until_options o = KIN_UNTIL_OPTIONS_INIT; return o; }
 kin_pager_options pa(void); kin_pager_options pa(void)
 { kin_pager_options o = KIN_PAGER_OPTIONS_INIT; return o; }
+kin_request_spec rq(void); kin_request_spec rq(void)
+{ kin_request_spec o = KIN_REQUEST_SPEC_INIT; return o; }
 kin_process_handlers x(void); kin_process_handlers x(void)
 { kin_process_handlers o = KIN_PROCESS_HANDLERS_INIT; return o; }
 kin_controller_options y(void); kin_controller_options y(void)

@@ -13,9 +13,9 @@ import re
 import sys
 
 STAGES = ["base", "object", "transport", "config", "decode", "listwatch",
-          "queue", "store", "dispatch", "client", "feed", "check", "informer",
-          "cache", "toolkit"]
-MAY_USE_UV = {"transport", "config", "client"}
+          "queue", "store", "dispatch", "client", "connect", "feed", "check",
+          "informer", "request", "discovery", "cache", "toolkit"]
+MAY_USE_UV = {"transport", "config", "client", "connect"}
 FOLDERS = ("lib", "testing", "include", "tools", "test", "bench", "examples")
 MAX_FILE_LINES = 600
 # A test of one thing is not cut in two for its length.

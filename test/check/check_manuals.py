@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+import report
+
 
 def options_in(words):
     """Name and argument ("" if there is none) of each --option in a heading."""
@@ -70,10 +72,7 @@ def main():
     problems = []
     for page, program in zip(sys.argv[1::2], sys.argv[2::2]):
         problems += problems_of(page, program)
-    for problem in problems:
-        print(f"FAIL: {problem}")
-    print(f"{int(not problems)} passed, {int(bool(problems))} failed")
-    return bool(problems)
+    return report.end(problems)
 
 
 if __name__ == "__main__":

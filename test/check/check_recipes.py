@@ -12,6 +12,8 @@ import sys
 
 import check_cmake
 
+import report
+
 # The names of a dependency: Meson's, then those of each recipe.
 NAMES = {
     "libuv": {"debian": "libuv1-dev", "brew": "libuv", "other": "libuv"},
@@ -21,7 +23,11 @@ NAMES = {
                 "other": "openssl"},
     "yyjson": {"debian": "libyyjson-dev", "brew": "yyjson", "other": "yyjson"},
     "zlib": {"debian": "zlib1g-dev", "brew": "zlib", "other": "zlib"},
+    "yaml-0.1": {"debian": "libyaml-dev", "brew": "libyaml",
+                 "other": "libyaml"},
 }
+# Without a least version in Meson; Conan wants one.
+OPTIONAL = ("libyaml", "zlib")
 # Of Meson itself.
 BUILT_IN = {"default-library", "wrap-mode", "wrap_mode"}
 RECIPES = {
@@ -43,7 +49,7 @@ def facts_of(meson, options, lib):
         "version": re.search(r"version: '([\d.]+)'", meson).group(1),
         "soversion": re.search(r"soversion: '([\d.]+)'", lib).group(1),
         "dependencies": {name: least or "" for name, least in re.findall(
-            r"dependency\('(\w+)'(?:, version: '>= ([\d.]+)')?", meson)},
+            r"dependency\('([\w.-]+)'(?:, version: '>= ([\d.]+)')?", meson)},
         "options": set(re.findall(r"^option\('(\w+)'", options, re.M))}
 
 
@@ -107,15 +113,18 @@ def conan_facts(texts, _):
         "options": set(re.findall(r'"(\w+)": \[', options)) -
         {"shared", "fPIC"},
         "dependencies": {name: least for name, least in re.findall(
-            r'self\.requires\("(\w+)/\[>=([\d.]+)', text) if name != "zlib"},
-        "zlib": 'self.requires("zlib/' in text}
+            r'self\.requires\("(\w+)/\[>=([\d.]+)', text)
+            if name not in OPTIONAL},
+        "optional": [name for name in OPTIONAL
+                     if f'self.requires("{name}/' in text]}
 
 
 def conan_wanted(facts):
     wanted = dependencies_of(facts, "other")
-    wanted.pop("zlib")
+    for name in OPTIONAL:
+        wanted.pop(name)
     return {"options": set(check_cmake.OPTIONS), "dependencies": wanted,
-            "zlib": True}
+            "optional": list(OPTIONAL)}
 
 
 def brew_facts(texts, facts):
@@ -191,6 +200,8 @@ def self_test():
         ("brew", "-Dbench=", "-Dbenches="),
         ("nix", f'"{facts["version"]}"', '"9.9.9"'),
         ("nix", "pkgs.llhttp ", ""),
+        ("control", " libyaml-dev,\n", ""),
+        ("conan", 'self.requires("libyaml/', 'self.requires("yaml/'),
     ]
     for name, old, new in changes:
         changed = dict(texts, **{name: texts[name].replace(old, new, 1)})
@@ -206,10 +217,7 @@ def main():
     if sys.argv[1] == "--self-test":
         return self_test()
     problems = problems_of(*read(pathlib.Path(sys.argv[1])))
-    for problem in problems:
-        print(f"FAIL: {problem}")
-    print(f"{int(not problems)} passed, {int(bool(problems))} failed")
-    return bool(problems)
+    return report.end(problems)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import report
+
 COMMANDS = {"dnf": "dnf install", "apk": "apk add", "pacman": "pacman -S",
             "brew": "brew install"}
 # One name of each manager that no other has for the same package.
@@ -62,10 +64,7 @@ def problems_of(source):
 
 def main():
     problems = problems_of(pathlib.Path(sys.argv[1]).resolve())
-    for problem in problems:
-        print(f"FAIL: {problem}")
-    print(f"{not problems:d} passed, {bool(problems):d} failed")
-    return bool(problems)
+    return report.end(problems)
 
 
 if __name__ == "__main__":

@@ -289,3 +289,90 @@ def test_read_your_writes_that_never_come(programs):
         p.expect_end(1, b"read_your_writes: invalid argument\n")
     with Program([programs.read_your_writes]) as p:
         p.expect_end(2, None)
+
+
+def test_patch_label(programs):
+    path = "/api/v1/namespaces/default/configmaps"
+    with Simulator(programs.apisim) as server:
+        version = create(server.url + path, "a")
+        argv = [programs.patch_label, server.url, "default/a", "blue", version]
+        with Program(argv) as p:
+            check(re.fullmatch(rb"default/a is at version \d+", p.next_line()),
+                  "not patched")
+            p.expect_end(0)
+        with urllib.request.urlopen(server.url + path + "/a") as response:
+            check_equal(json.load(response)["metadata"]["labels"],
+                        {"team": "blue"})
+        with Program(argv[:3] + ["red", version]) as p:
+            check_equal(p.next_line(), b"changed meanwhile: get a again")
+            p.expect_end(4)
+        with Program(argv[:2] + ["default/b", "red", version]) as p:
+            check(b"not found" in p.wait()[2], "no message")
+        with Program(argv[:2] + ["default/", "red", version]) as p:
+            p.expect_end(1, None)
+    with Program([programs.patch_label]) as p:
+        p.expect_end(2, None)
+
+
+def expect_word(programs, server, word, kind):
+    """The word names this kind, and the list of the resource is complete."""
+    with Program([programs.follow_word, server.url, word]) as p:
+        check_equal(p.next_line(), kind)
+        line = p.next_line()
+        while line.startswith(b"added"):
+            line = p.next_line()
+        check_equal(line, b"in sync")
+
+
+def create_crd(url):
+    """Defines gadgets.example.com."""
+    body = {"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gadgets.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced",
+                     "names": {"plural": "gadgets", "singular": "gadget",
+                               "kind": "Gadget", "shortNames": ["gd"]},
+                     "versions": [{"name": "v1", "served": True,
+                                   "storage": True}]}}
+    request = urllib.request.Request(
+        url + "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        json.dumps(body).encode(), {"Content-Type": "application/json"},
+        method="POST")
+    urllib.request.urlopen(request).close()
+
+
+def test_follow_word(programs):
+    with Simulator(programs.apisim, "--pods", "3", "--resource",
+                   "widgets.v1.example.com:Widget") as server:
+        for word in ("po", "pod", "Pod", "pods.v1.", "PODS"):
+            expect_word(programs, server, word, b"Pod of v1")
+        for word in ("deploy", "Deployment", "deploy.apps", "deploy.v1.apps"):
+            expect_word(programs, server, word, b"Deployment of apps/v1")
+        for word in ("Widget", "widgets.example.com", "widget.example"):
+            expect_word(programs, server, word, b"Widget of example.com/v1")
+        create_crd(server.url)
+        expect_word(programs, server, "gd", b"Gadget of example.com/v1")
+        with Program([programs.follow_word, server.url, "poods"]) as p:
+            p.expect_end(1, b'follow_word: the server has no resource "poods"; '
+                            b"did you mean pods?\n")
+        with Program([programs.follow_word, server.url, "all"]) as p:
+            check(b"is a category" in p.wait()[2], "no message")
+
+
+def test_follow_word_with_a_name(programs):
+    with Simulator(programs.apisim) as server:
+        path = server.url + "/api/v1/namespaces/default/configmaps"
+        for name in ("a", "b", "c"):
+            create(path, name)
+        with Program([programs.follow_word, server.url, "cm/b"]) as p:
+            check_equal([p.next_line() for _ in range(3)],
+                        [b"ConfigMap of v1", b"added default/b", b"in sync"])
+
+
+def test_follow_word_that_fails(programs):
+    with Program([programs.follow_word, "http://127.0.0.1:1", "po"]) as p:
+        p.expect_end(1, None)
+    with Program([programs.follow_word, "http://127.0.0.1:1", "a/b/c"]) as p:
+        p.expect_end(1, b"follow_word: word: has more than one '/'\n")
+    with Program([programs.follow_word]) as p:
+        p.expect_end(2, None)

@@ -151,6 +151,20 @@ class Program:
         return self.expect_end(0)
 
 
+class Discreet(Program):
+    """A program that never tells these secrets."""
+
+    def __init__(self, argv, secrets, env=None):
+        self._secrets = secrets
+        super().__init__(argv, env)
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        for secret in self._secrets:
+            check(secret.encode() not in self.said(),
+                  f"{secret} in the output: {self.said()!r}")
+
+
 # ---- objects and a server that answers as it is told
 
 

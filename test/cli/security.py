@@ -17,7 +17,7 @@ import time
 import warnings
 
 from certificates import Certificates
-from harness import (Program, Scripted, Simulator, check, check_equal, pod,
+from harness import (Discreet, Scripted, Simulator, check, check_equal, pod,
                      pod_list, status_body, until)
 from simulated import fold
 
@@ -43,18 +43,13 @@ def finish():
         certificates().close()
 
 
-class Discreet(Program):
-    """A program that never tells a token, nor what looks like one."""
-
-    def __exit__(self, *exception):
-        super().__exit__(*exception)
-        for secret in (SECRET, MENDED, "Bearer"):
-            check(secret.encode() not in self.said(),
-                  f"{secret} in the output: {self.said()!r}")
+# No token, nor what looks like one.
+SECRETS = (SECRET, MENDED, "Bearer")
 
 
 def follow(programs, url, *arguments):
-    return Discreet([programs.kinformer, "pods", "--server", url, *arguments])
+    return Discreet([programs.kinformer, "pods", "--server", url, *arguments],
+                    SECRETS)
 
 
 def trusting(programs, server, *arguments):
@@ -174,6 +169,7 @@ def test_system_certificates(programs):
     """Without an authority, SSL_CERT_FILE says whom the system trusts."""
     with good_server([LIST]) as server, \
             Discreet([programs.kinformer, "pods", "--server", server.url],
+                     SECRETS,
                      env={"SSL_CERT_FILE": certificates().authority}) as p:
         expect_synced(p)
 
@@ -625,7 +621,7 @@ def test_refused(programs):
             ([*secure, f"--insecure-skip-tls-verify={SECRET}"],
              "--insecure-skip-tls-verify takes no value"),
     ]:
-        with Discreet([programs.kinformer, *arguments]) as p:
+        with Discreet([programs.kinformer, *arguments], SECRETS) as p:
             status, output, error = p.wait()
             what = f"kinformer {' '.join(arguments)}"
             check_equal(status, 2, f"exit status of {what}, saying {error!r}")

@@ -5,7 +5,9 @@
 usage: test_cli.py KINFORMER KIN_APISIM [--watch-pods PROGRAM] [--embed PROGRAM]
                    [--directory PROGRAM] [--factory PROGRAM] [--wait-for-pod PROGRAM]
                    [--controller PROGRAM] [--transform PROGRAM]
-                   [--read-your-writes PROGRAM]
+                   [--read-your-writes PROGRAM] [--patch-label PROGRAM]
+                   [--follow-word PROGRAM]
+                   [--ask PROGRAM]
                    [--only NAME...]
 
 Runs every test, or those whose name contains one of the NAMEs, and ends with a
@@ -17,17 +19,20 @@ import argparse
 import sys
 import traceback
 
+import asking
 import ending
 import examples
 import faults
+import kubeconfig
 import lines
 import security
 import simulated
 import tables
 import usage
+import words
 
-MODULES = (usage, lines, ending, tables, security, simulated, faults,
-           examples)
+MODULES = (usage, words, lines, ending, tables, security, kubeconfig, simulated,
+           faults, asking, examples)
 
 
 def parse_arguments():
@@ -43,6 +48,10 @@ def parse_arguments():
     parser.add_argument("--controller")
     parser.add_argument("--transform")
     parser.add_argument("--read-your-writes")
+    parser.add_argument("--no-kubeconfig", action="store_true")
+    parser.add_argument("--patch-label")
+    parser.add_argument("--follow-word")
+    parser.add_argument("--ask")
     parser.add_argument("--only", nargs="+", default=[""])
     return parser.parse_args()
 
@@ -51,6 +60,8 @@ def main():
     programs = parse_arguments()
     passed = failed = 0
     for module in MODULES:
+        if module is kubeconfig and programs.no_kubeconfig:
+            continue
         if module is examples and not (programs.watch_pods and
                                        programs.directory and
                                        programs.embed and programs.factory and
@@ -58,7 +69,11 @@ def main():
                                        programs.controller and
                                        programs.list_pages and
                                        programs.transform and
-                                       programs.read_your_writes):
+                                       programs.read_your_writes and
+                                       programs.patch_label and
+                                       programs.follow_word):
+            continue
+        if module is asking and not programs.ask:
             continue
         for name, test in list(vars(module).items()):
             full = f"{module.__name__}.{name}"

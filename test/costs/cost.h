@@ -54,6 +54,7 @@ extern const cost_row cost_rows_process[];
 extern const cost_row cost_rows_informer[];
 extern const cost_row cost_rows_listener[];
 extern const cost_row cost_rows_client[];
+extern const cost_row cost_rows_kubeconfig[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */
 
@@ -110,7 +111,8 @@ char *cost_text(size_t size);
 kin_object *cost_object(const char *json);
 /* "{'metadata':{'name':'big', ...},'spec':{'x':'...'}}" with so many x. */
 kin_object *cost_big_object(size_t bytes);
-/* An object with labels "l0" to "l<count - 1>", whose values are their names. */
+/* An object with labels "l0" to "l<count - 1>", whose values are their
+ * names. */
 kin_object *cost_labelled_object(size_t count);
 
 /* A store of the first n pods, with an index "own" of the label, where each

@@ -7,9 +7,11 @@
 
 #include <kin/client.h>
 #include <kin/controller.h>
+#include <kin/discovery.h>
 #include <kin/factory.h>
-#include <kin/metrics.h>
+#include <kin/metrics_text.h>
 #include <kin/reflector.h>
+#include <kin/request.h>
 #include <kin/wait.h>
 
 #include "cache/controller.h"
@@ -67,6 +69,105 @@ static void client_iterations(size_t n) {
   kin_histogram iterations;
   COST(kin_client_get_iterations(rig.client, &iterations));
   client_close(&rig);
+}
+
+static void on_response(const kin_response *response, void *data) {
+  (void)response;
+  (void)data;
+}
+
+static void request_start(size_t n) {
+  client_rig rig;
+  client_open(&rig, 0);
+  char *body = calloc(1, n);
+  cost_assert(body != NULL);
+  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
+  spec.verb = KIN_VERB_CREATE;
+  spec.path = "/x";
+  spec.body = body;
+  spec.body_length = n;
+  COST(
+      cost_must(kin_request_start(NULL, rig.client, &spec, on_response, NULL)));
+  free(body);
+  client_close(&rig);
+}
+
+static void response_object(size_t n) {
+  static const char text[] = "{\"metadata\":{\"name\":\"a\"}}";
+  size_t length = n + sizeof text - 1;
+  char *body = malloc(length);
+  cost_assert(body != NULL);
+  memset(body, ' ', length);
+  memcpy(body, text, sizeof text - 1);
+  kin_response response = {.size = sizeof response,
+                           .content_type = "application/json",
+                           .body = {body, length}};
+  kin_object *object;
+  COST(cost_must(kin_response_object(&object, cost_memory(), &response)));
+  kin_object_unref(object);
+  free(body);
+}
+
+#define COST_NAME 24
+
+static void on_found(const kin_discovery_result *result, void *data) {
+  (void)result;
+  (void)data;
+}
+
+static void discovery_find(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  cost_must(kin_discovery_find(NULL, rig.client, "po", on_found, NULL));
+  COST(cost_must(kin_discovery_find(NULL, rig.client, "po", on_found, NULL)));
+  client_close(&rig);
+}
+
+static void discovery_cancel(size_t n) {
+  client_rig rig;
+  client_open(&rig, 0);
+  kin_discovery *last = NULL;
+  for (size_t i = 0; i < n; i++) {
+    cost_must(kin_discovery_find(&last, rig.client, "po", on_found, NULL));
+  }
+  COST(cost_must(kin_discovery_cancel(last, UV_ECANCELED)));
+  client_close(&rig);
+}
+
+static void discovery_open_informer(size_t n) {
+  static const char *const verbs[] = {"list", "watch", NULL};
+  static const char *const none[] = {NULL};
+  const kin_api_resource resource = {.size = sizeof resource,
+                                     .group = "",
+                                     .version = "v1",
+                                     .plural = "pods",
+                                     .is_namespaced = true,
+                                     .verbs = verbs,
+                                     .short_names = none};
+  const kin_api_resource *const found[] = {&resource};
+  const kin_discovery_result result = {.size = sizeof result,
+                                       .name = "",
+                                       .word = "pods",
+                                       .resources = found,
+                                       .resource_count = 1};
+  client_rig rig;
+  client_open(&rig, 0);
+  char *names = malloc(n * COST_NAME);
+  const char **namespaces = malloc(n * sizeof *namespaces);
+  cost_assert(names != NULL && namespaces != NULL);
+  for (size_t i = 0; i < n; i++) {
+    namespaces[i] = names + i * COST_NAME;
+    snprintf(names + i * COST_NAME, COST_NAME, "ns%zu", i);
+  }
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  kin_informer *informer;
+  options.namespaces = namespaces;
+  options.namespace_count = n;
+  COST(cost_must(
+      kin_discovery_open_informer(&informer, rig.client, &result, &options)));
+  client_close(&rig);
+  free(namespaces);
+  free(names);
 }
 
 static void informer_open(size_t n) {
@@ -289,6 +390,14 @@ const cost_row cost_rows_client[] = {
     {"kin_client_get_stats", "O(1)", "informers", COST_ONE, client_stats},
     {"kin_client_get_iterations", NULL, "informers", COST_ONE,
      client_iterations},
+    {"kin_request_start", "O(length of the body)", "bytes", COST_LINEAR,
+     request_start, COST_BYTES},
+    {"kin_response_object", "O(length)", "bytes", COST_LINEAR, response_object,
+     COST_BYTES},
+    {"kin_discovery_find", NULL, "informers", COST_ONE, discovery_find},
+    {"kin_discovery_cancel", NULL, "look-ups", COST_ONE, discovery_cancel},
+    {"kin_discovery_open_informer", "O(namespaces)", "namespaces", COST_LINEAR,
+     discovery_open_informer, COST_FEW},
     {"kin_informer_open", NULL, "informers", COST_ONE, informer_open},
     {"kin_metrics_write", "O(informers)", "informers", COST_LINEAR,
      write_informers, 2},

@@ -203,56 +203,57 @@ static void verify_once(cost_world *w, const char *namespace_, size_t place) {
                                 on_version, NULL));
 }
 
-static void wait_version(size_t n) {
+/* wait_once or verify_once. */
+typedef void (*ask)(cost_world *w, const char *namespace_, size_t place);
+
+static void ask_after(size_t n, ask once) {
   cost_world w;
   cost_world_start(&w, 0, 4);
   for (size_t i = 0; i < n; i++) {
-    wait_once(&w, "", i);
+    once(&w, "", i);
   }
-  COST_EACH(i, COST_CALLS, wait_once(&w, "", n + i));
+  COST_EACH(i, COST_CALLS, once(&w, "", n + i));
   cost_world_finish(&w);
+}
+
+static void ask_with_objects(size_t n, ask once) {
+  cost_world w;
+  cost_world_start(&w, 0, n);
+  COST(once(&w, "", 1));
+  cost_world_finish(&w);
+}
+
+static void ask_with_namespaces(size_t n, ask once) {
+  cost_world w;
+  cost_world_start(&w, n, 4);
+  char name[32];
+  cost_namespace(name, n - 1);
+  COST(once(&w, name, 1));
+  cost_world_finish(&w);
+}
+
+static void wait_version(size_t n) {
+  ask_after(n, wait_once);
 }
 
 static void wait_objects(size_t n) {
-  cost_world w;
-  cost_world_start(&w, 0, n);
-  COST(wait_once(&w, "", 1));
-  cost_world_finish(&w);
+  ask_with_objects(n, wait_once);
 }
 
 static void wait_namespaces(size_t n) {
-  cost_world w;
-  cost_world_start(&w, n, 4);
-  char name[32];
-  cost_namespace(name, n - 1);
-  COST(wait_once(&w, name, 1));
-  cost_world_finish(&w);
+  ask_with_namespaces(n, wait_once);
 }
 
 static void verify(size_t n) {
-  cost_world w;
-  cost_world_start(&w, 0, 4);
-  for (size_t i = 0; i < n; i++) {
-    verify_once(&w, "", i);
-  }
-  COST_EACH(i, COST_CALLS, verify_once(&w, "", n + i));
-  cost_world_finish(&w);
-}
-
-static void verify_namespaces(size_t n) {
-  cost_world w;
-  cost_world_start(&w, n, 4);
-  char name[32];
-  cost_namespace(name, n - 1);
-  COST(verify_once(&w, name, 1));
-  cost_world_finish(&w);
+  ask_after(n, verify_once);
 }
 
 static void verify_objects(size_t n) {
-  cost_world w;
-  cost_world_start(&w, 0, n);
-  COST(verify_once(&w, "", 1));
-  cost_world_finish(&w);
+  ask_with_objects(n, verify_once);
+}
+
+static void verify_namespaces(size_t n) {
+  ask_with_namespaces(n, verify_once);
 }
 
 /* Of 4,096 waits that there may be. */

@@ -52,28 +52,26 @@ static void free_queue(kind of, size_t n) {
 
 /* --- One key -------------------------------------------------------------- */
 
-static void add(kind of, size_t n) {
+/* Pods from number `first` on: those below n are queued. */
+static void change(kind of, size_t n, size_t first,
+                   int (*call)(kin_queue *queue, const kin_object *object)) {
   queue_rig rig = rig_of(of, n, 0);
-  const kin_object **pods = cost_pods(n, COST_CALLS);
-  COST_EACH(i, COST_CALLS, cost_must(kin_queue_add(rig.queue, pods[i])));
+  const kin_object **pods = cost_pods(first, COST_CALLS);
+  COST_EACH(i, COST_CALLS, cost_must(call(rig.queue, pods[i])));
   free(pods);
   rig_free(&rig);
+}
+
+static void add(kind of, size_t n) {
+  change(of, n, n, kin_queue_add);
 }
 
 static void update(kind of, size_t n) {
-  queue_rig rig = rig_of(of, n, 0);
-  const kin_object **pods = cost_pods(n / 2, COST_CALLS);
-  COST_EACH(i, COST_CALLS, cost_must(kin_queue_update(rig.queue, pods[i])));
-  free(pods);
-  rig_free(&rig);
+  change(of, n, n / 2, kin_queue_update);
 }
 
 static void delete_(kind of, size_t n) {
-  queue_rig rig = rig_of(of, n, 0);
-  const kin_object **pods = cost_pods(n / 2, COST_CALLS);
-  COST_EACH(i, COST_CALLS, cost_must(kin_queue_delete(rig.queue, pods[i])));
-  free(pods);
-  rig_free(&rig);
+  change(of, n, n / 2, kin_queue_delete);
 }
 
 static int process(kin_queue *queue, kin_queue_item *item, void *data) {

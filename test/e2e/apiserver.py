@@ -42,11 +42,17 @@ class ApiServer:
         self._audit_policy = self._directory / "audit-policy.json"
         self._audit_policy.write_text(json.dumps(POLICY), "ascii")
         self._audit_log = directory / f"{name}-audit.log"
+        self._tokens = tokens
         self._token = next(iter(tokens))
-        (self._directory / "tokens.csv").write_text(
-            "".join(f"{token},{user},{user},{group}\n"
-                    for token, (user, group) in tokens.items()), "ascii")
+        self.accept()
         self.install(authority.issue(f"{name}-server", NAMES), authority)
+
+    def accept(self, more=None):
+        """Which tokens are known from the next start on: those of the beginning
+        and these, and no others."""
+        (self._directory / "tokens.csv").write_text(
+            "".join(f"{token},{user},{user},{group}\n" for token, (user, group)
+                    in {**self._tokens, **(more or {})}.items()), "ascii")
 
     # ---- its certificate
 

@@ -30,6 +30,7 @@ class Asked:
     query: dict
     namespace: object
     at: float  # seconds of the server's own clock
+    credential: str = ""  # the id of the token of a service account
 
     @property
     def version(self):
@@ -57,7 +58,12 @@ def _asked(event):
     return Asked(kind_of(query), query, event["objectRef"].get("namespace"),
                  datetime.datetime.fromisoformat(
                      event["requestReceivedTimestamp"].replace("Z", "+00:00"))
-                 .timestamp())
+                 .timestamp(), _credential_of(event.get("user", {})))
+
+
+def _credential_of(user):
+    ids = user.get("extra", {}).get("authentication.kubernetes.io/credential-id")
+    return ids[0].removeprefix("JTI=") if ids else ""
 
 
 def kind_of(query):

@@ -150,9 +150,11 @@ class Cluster:
         return self._spare
 
     @contextlib.contextmanager
-    def special_apiserver(self, name, *options):
-        """One more, of the same objects, with options of its own."""
+    def special_apiserver(self, name, *options, tokens=None):
+        """One more, of the same objects, with options, and perhaps tokens, of
+        its own."""
         server = self._make_apiserver(f"apiserver-{name}", options)
+        server.accept(tokens)
         server.start()
         try:
             yield server

@@ -33,17 +33,20 @@ class Kinformer:
 
     def __init__(self, program, access, arguments, directory, fold=None,
                  secrets=(), environment=None, name="kinformer"):
-        """secrets: what it may never show. name: that of its log, which may
-        belong to one process at a time."""
+        """secrets: a list of what it may never show, which may grow while it
+        runs. name: that of its log, which may belong to one process at a time.
+        """
         self.fold = fold or Fold()
         self.exit_status = None
         self.seen = []  # every line, as a Seen
         self.leaks = []
         self.started_at = 0.0
-        self._argv = [program, *arguments, "--server", access.url,
-                      *access.arguments]
+        server = ["--server", access.url] if access.url else []
+        self._argv = [program, *arguments, *server, *access.arguments]
         self._directory = directory
         self._secrets = secrets
+        self._known = len(secrets)  # that each line was searched for
+        self._printed = []
         self._environment = environment or {}
         self._name = name
         self._changed = threading.Condition()
@@ -76,7 +79,9 @@ class Kinformer:
                     at = time.monotonic()
                     if not self.seen:
                         self.check_command_line()
-                    found = leaks("standard output", raw, self._secrets)
+                    found = leaks("standard output", raw,
+                                  self._secrets[:self._known])
+                    self._printed.append(raw)
                     with self._changed:
                         line = self.fold.feed(raw)
                         if line:
@@ -186,6 +191,8 @@ class Kinformer:
         self.exit_status = status
         report = self.standard_error()
         self.leaks += leaks("standard error", report, self._secrets)
+        self.leaks += leaks("standard output", b"".join(self._printed),
+                            self._secrets, self._known)
         if any(mark in report for mark in SANITIZER_REPORTS):
             raise Failure("a sanitizer reported\n"
                           + report.decode(errors="replace"))

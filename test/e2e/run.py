@@ -38,6 +38,7 @@ import scenarios_refusals  # noqa: F401
 import scenarios_silence  # noqa: F401
 import scenarios_running  # noqa: F401
 import scenarios_asking  # noqa: F401
+import scenarios_credentials  # noqa: F401
 
 CONFORMANCE = "conformance"
 CLIENT_GO = "against-client-go"  # needs no server

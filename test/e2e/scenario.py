@@ -69,7 +69,8 @@ class Context:
         self._program = program
         self._actor = actor
         self._name = scenario_.name
-        self._tokens = []  # of this scenario's own
+        # Those of this scenario's own follow, also while programs run.
+        self._secrets = [*cluster.secrets]
 
     @property
     def api(self):
@@ -95,7 +96,7 @@ class Context:
         return Kinformer(self._program, at or self.way.access,
                          [resource, *options], self.cluster.directory,
                          Fold(**fold_options),
-                         [*self.cluster.secrets, *self._tokens], environment,
+                         self._secrets, environment,
                          f"kinformer-{self.unused_name()}")
 
     def actor(self, resource, *arguments, at=None):
@@ -105,12 +106,13 @@ class Context:
         return Actor(self._actor, at or self.way.access,
                      [resource, *arguments], self.cluster.directory,
                      ActorFold(namespaces=namespaces),
-                     [*self.cluster.secrets, *self._tokens], None,
+                     self._secrets, None,
                      f"actor-{self.unused_name()}")
 
     def secret(self, token):
-        """Nothing that is started from now on may show this token."""
-        self._tokens.append(token)
+        """No program of this scenario may show this token, or has shown it."""
+        if token not in self._secrets:
+            self._secrets.append(token)
         return token
 
     @contextlib.contextmanager

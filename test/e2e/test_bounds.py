@@ -162,6 +162,21 @@ class Leaks(unittest.TestCase):
         self.assertEqual(self.run_program(argument=self.TOKEN),
                          {"/proc/PID/cmdline contains token 0"})
 
+    def test_secret_that_is_known_later(self):
+        """What was printed before is searched for it, too."""
+        with tempfile.TemporaryDirectory() as directory:
+            secrets = ["another-token"]
+            kin = Kinformer(sys.executable, Access(""), [
+                "-c", PROGRAM.replace("sys.argv[1:3]", "os.environ['LINE'], ''")
+                .replace("import ", "import os, ")],
+                pathlib.Path(directory), secrets=secrets,
+                environment={"LINE": self.LINE % self.TOKEN})
+            with kin:
+                kin.wait_error()
+                secrets.append(self.TOKEN)
+                kin.stop()
+            self.assertEqual(kin.leaks, ["standard output contains token 1"])
+
     def test_waiting_for_what_does_not_come(self):
         with tempfile.TemporaryDirectory() as directory:
             kin = Kinformer(sys.executable, Access("url"), [

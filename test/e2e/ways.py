@@ -9,7 +9,10 @@ from relay import Relay
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """What kinformer is told of a server: where it is, and who is asking."""
+    """What kinformer is told of a server: where it is, and who is asking.
+
+    url: "" if the arguments, or the environment, say where.
+    """
     url: str
     arguments: tuple = ()
 

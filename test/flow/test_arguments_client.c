@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* NULL and wrong arguments, as in test_arguments.c: the functions of clients and
- * their members, and of the fake source. */
+/* NULL and wrong arguments, as in test_arguments.c: the functions of clients
+ * and their members, and of the fake source. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include <kin/cache.h>
+#include <kin/discovery.h>
+#include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 
@@ -60,6 +62,16 @@ static void on_version(kin_informer *informer, int code, const char *version,
   (void)informer;
   (void)code;
   (void)version;
+  (void)data;
+}
+
+static void on_response(const kin_response *response, void *data) {
+  (void)response;
+  (void)data;
+}
+
+static void on_found(const kin_discovery_result *result, void *data) {
+  (void)result;
   (void)data;
 }
 
@@ -310,6 +322,39 @@ static void test_watchers_and_pagers(void **state) {
   kin_informer_watcher_pause(NULL);
   kin_informer_watcher_resume(NULL);
   assert_null(kin_informer_watcher_informer(NULL));
+  kin_request_spec request_spec = KIN_REQUEST_SPEC_INIT;
+  request_spec.path = "/";
+  REFUSED_OUT(kin_request *,
+              kin_request_start(&out, NULL, &request_spec, on_response, NULL));
+  REFUSED_OUT(kin_request *,
+              kin_request_start(&out, w->client, NULL, on_response, NULL));
+  REFUSED_OUT(kin_request *,
+              kin_request_start(&out, w->client, &request_spec, NULL, NULL));
+  assert_int_equal(
+      kin_request_start(NULL, w->client, &request_spec, on_response, NULL), 0);
+  REFUSED(kin_request_cancel(NULL, UV_ECANCELED));
+  kin_response response = {.size = sizeof response, .content_type = ""};
+  REFUSED(kin_response_object(NULL, NULL, &response));
+  REFUSED_OUT(kin_object *, kin_response_object(&out, NULL, NULL));
+  REFUSED_OUT(kin_discovery *,
+              kin_discovery_find(&out, NULL, "pods", on_found, NULL));
+  REFUSED_OUT(kin_discovery *,
+              kin_discovery_find(&out, w->client, NULL, on_found, NULL));
+  REFUSED_OUT(kin_discovery *,
+              kin_discovery_find(&out, w->client, "pods", NULL, NULL));
+  assert_int_equal(kin_discovery_find(NULL, w->client, "pods", on_found, NULL),
+                   0);
+  REFUSED(kin_discovery_cancel(NULL, UV_ECANCELED));
+  REFUSED(kin_discovery_refresh(NULL));
+  kin_discovery_result found = {.size = sizeof found, .code = KIN_ENOENT};
+  kin_informer_options any = KIN_INFORMER_OPTIONS_INIT;
+  REFUSED(kin_discovery_open_informer(NULL, w->client, &found, &any));
+  REFUSED_OUT(kin_informer *,
+              kin_discovery_open_informer(&out, NULL, &found, &any));
+  REFUSED_OUT(kin_informer *,
+              kin_discovery_open_informer(&out, w->client, NULL, &any));
+  REFUSED_OUT(kin_informer *,
+              kin_discovery_open_informer(&out, w->client, &found, NULL));
   REFUSED(kin_pager_open(NULL, w->client, &w->pager_options));
   REFUSED_OUT(kin_pager *, kin_pager_open(&out, NULL, &w->pager_options));
   REFUSED_OUT(kin_pager *, kin_pager_open(&out, w->client, NULL));

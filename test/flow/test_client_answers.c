@@ -10,11 +10,10 @@
 
 #include <cmocka.h>
 
-#include "support/answer_world.h"
+#include "support/client_world.h"
 
-#define JSON "Content-Type: application/json\r\n"
-#define OK "HTTP/1.1 200 OK\r\n" JSON
-#define OLD "HTTP/1.0 200 OK\r\n" JSON
+#define OK ANSWER_OK
+#define OLD "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n"
 #define CHUNKED OK "Transfer-Encoding: chunked\r\n"
 
 static char *join(const char *head, const char *body, const char *tail) {
@@ -74,7 +73,7 @@ static void test_answers_list(void **state) {
     replies[0].bytes = list;
     for (size_t slice = 1; slice <= strlen(list); slice++) {
       replies[0].slice = slice;
-      answer_world_expect_event(replies, false);
+      client_world_expect_event(replies, false);
     }
     free(list);
   }
@@ -91,7 +90,7 @@ static void test_answers_watch(void **state) {
     replies[1].bytes = watch;
     for (size_t slice = 1; slice <= strlen(watch); slice++) {
       replies[1].slice = slice;
-      answer_world_expect_event(replies, false);
+      client_world_expect_event(replies, false);
     }
     free(watch);
   }
@@ -110,11 +109,12 @@ static void test_answers_watch_cut_event(void **state) {
       {.bytes = OLD "\r\n{\"type\":\"DELE", .then = LOOP_CLOSE},
       {.bytes = list}, /* it is verified that the server is where it was */
       {.bytes = whole, .then = LOOP_CLOSE}};
-  answer_world w;
-  assert_int_equal(answer_world_open(&w, replies, 4, false, 0, 0), 0);
-  ANSWER_UNTIL(&w, w.deletes > 0);
+  client_world w;
+  client_world_serve(&w, replies, 4);
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.deletes > 0);
   assert_int_equal(w.synced, 1); /* without another list */
-  answer_world_close(&w);
+  client_world_finish(&w);
   free(whole);
   free(list);
 }
@@ -176,9 +176,10 @@ static const bad bads[] = {
 
 static void check_bad(const bad *b, size_t slice) {
   loop_reply reply = {.bytes = b->bytes, .slice = slice, .then = b->then};
-  answer_world w;
-  assert_int_equal(answer_world_open(&w, &reply, 1, false, 0, 0), 0);
-  ANSWER_UNTIL(&w, w.errors > 0);
+  client_world w;
+  client_world_serve(&w, &reply, 1);
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.errors > 0);
   if (strstr(w.message, b->text) == NULL) {
     fail_msg("\"%s\" has no \"%s\"", w.message, b->text);
   }
@@ -187,7 +188,7 @@ static void check_bad(const bad *b, size_t slice) {
   assert_int_equal(w.error_class, b->error_class);
   assert_int_equal(w.status, b->status);
   assert_int_equal(w.synced, 0);
-  answer_world_close(&w);
+  client_world_finish(&w);
 }
 
 static void test_answers_bad_lists(void **state) {
@@ -218,15 +219,16 @@ static void test_answers_bad_watches(void **state) {
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const loop_reply replies[] = {{.bytes = list}, {.bytes = rows[i].bytes}};
-    answer_world w;
-    assert_int_equal(answer_world_open(&w, replies, 2, false, 0, 0), 0);
-    ANSWER_UNTIL(&w, w.errors > 0);
+    client_world w;
+    client_world_serve(&w, replies, 2);
+    client_world_open(&w);
+    CLIENT_UNTIL(&w, w.errors > 0);
     if (strstr(w.message, rows[i].text) == NULL) {
       fail_msg("\"%s\" has no \"%s\"", w.message, rows[i].text);
     }
     assert_int_equal(w.status, rows[i].status);
     assert_int_equal(w.synced, 1);
-    answer_world_close(&w);
+    client_world_finish(&w);
   }
   free(list);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The options of a client: defaults, upper limits and copies, and their effect on
- * the numbers of kin_client_get_stats. Proves the promises of kin_client_options, of kin_client_ref, and of
- * kin_client_stats. CN-07, RQ-07, RR-09. */
+/* The options of a client: defaults, upper limits and copies, and their effect
+ * on the numbers of kin_client_get_stats. Proves the promises of
+ * kin_client_options, of kin_client_ref, and of kin_client_stats. CN-07, RQ-07,
+ * RR-09. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,29 +17,17 @@
 #include "client/env.h"
 #include "client/host.h"
 #include "client/loop.h"
-#include "support/fail_alloc.h"
-#include "support/loop_server.h"
+#include "support/client_world.h"
 #include "transport/core.h"
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-#define LIST                                                                   \
-  HEAD "Connection: close\r\n\r\n"                                             \
-       "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":["                 \
-       "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}]}"
-#define WATCH HEAD "Transfer-Encoding: chunked\r\n\r\n"
-
-static const loop_reply list_and_watch[] = {{.bytes = LIST, .then = LOOP_CLOSE},
-                                            {.bytes = WATCH}};
+static const loop_reply list_and_watch[] = {
+    {.bytes = ANSWER_TO_END ANSWER_PODS("7", ANSWER_POD("a", "1", "5")),
+     .then = LOOP_CLOSE},
+    {.bytes = ANSWER_CHUNKED}};
 static const loop_reply silence[] = {{.bytes = NULL}};
 
 typedef struct bench {
-  fail_alloc memory;
-  uv_loop_t loop;
-  loop_server server;
-  kin_client_options options;
-  kin_client *client;
-  int adds;
-  int closed;
+  client_world w;
   int lines[KIN_LOG_DEBUG + 1]; /* of the log, by level */
   int requests;                 /* lines that name one */
   uint64_t spin_ns;             /* in each handler */
@@ -52,75 +41,50 @@ static void on_log(kin_log_level level, const char *line, void *data) {
   b->requests += strstr(line, "GET /api/v1/") != NULL;
 }
 
-static void on_closed(void *data) {
-  ((bench *)data)->closed++;
-}
-
-static void on_add(kin_informer *informer, const kin_event *event, void *data) {
-  (void)informer;
-  (void)event;
-  bench *b = data;
-  b->adds++;
+static void spin(client_world *w) {
+  const bench *b = w->data;
   for (uint64_t start = uv_hrtime(); uv_hrtime() - start < b->spin_ns;) {
   }
 }
 
 static void bench_init(bench *b, const loop_reply *replies, size_t count) {
   memset(b, 0, sizeof *b);
-  fail_alloc_init(&b->memory, 0);
-  assert_int_equal(uv_loop_init(&b->loop), 0);
-  loop_server_open(&b->server, &b->loop, replies, count);
-  b->options = (kin_client_options)KIN_CLIENT_OPTIONS_INIT;
-  b->options.server = b->server.url;
-  b->options.allocator = &b->memory.allocator;
-  b->options.log = on_log;
-  b->options.log_data = b;
+  client_world_serve(&b->w, replies, count);
+  b->w.options.seed = 0;
+  b->w.options.log = on_log;
+  b->w.options.log_data = b;
+  b->w.hook = spin;
+  b->w.data = b;
 }
 
 static void open_client(bench *b) {
-  assert_int_equal(kin_client_open(&b->client, &b->loop, &b->options), 0);
+  assert_int_equal(client_world_open_client(&b->w), 0);
 }
 
-static kin_informer *start(bench *b, const char *plural) {
-  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
-  io.plural = plural;
-  io.no_watch_list = true;
-  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
-  lo.on_add = on_add;
-  lo.data = b;
-  kin_informer *informer;
-  assert_int_equal(kin_informer_open(&informer, b->client, &io), 0);
-  assert_int_equal(kin_informer_listen(informer, &lo, NULL), 0);
-  assert_int_equal(kin_informer_start(informer), 0);
-  return informer;
+static void start(bench *b, const char *plural) {
+  assert_int_equal(client_world_open_informer(&b->w, plural), 0);
 }
 
 static kin_client_stats stats_of(const bench *b) {
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
-  assert_int_equal(kin_client_get_stats(b->client, &stats), 0);
+  assert_int_equal(kin_client_get_stats(b->w.client, &stats), 0);
   return stats;
 }
 
 /* Turns until the client is gone. */
 static void close_client(bench *b) {
-  assert_int_equal(kin_client_close(b->client, on_closed, b), 0);
-  int closed = b->closed;
-  while (b->closed == closed) {
-    uv_run(&b->loop, UV_RUN_ONCE);
-  }
+  assert_int_equal(client_world_close(&b->w), 0);
+  CLIENT_UNTIL(&b->w, b->w.client == NULL);
 }
 
 static void finish(bench *b) {
-  loop_server_close(&b->server);
-  assert_int_equal(uv_run(&b->loop, UV_RUN_DEFAULT), 0);
-  assert_int_equal(uv_loop_close(&b->loop), 0);
-  assert_int_equal(atomic_load(&b->memory.live_blocks), 0);
+  client_world_finish(&b->w);
 }
 
 /* --- Numbers -------------------------------------------------------------- */
 
 static const kin__env *env_of(const bench *b) {
-  return kin__client_host(b->client)->env;
+  return kin__client_host(b->w.client)->env;
 }
 
 static const kin__transport *transport_of(const bench *b) {
@@ -146,7 +110,6 @@ static void test_defaults(void **state) {
   assert_int_equal(env_of(&b)->lists->turn_ms, 5000);
   assert_null(env_of(&b)->limiter);
   assert_false(env_of(&b)->check_watch_lists);
-  close_client(&b);
   finish(&b);
 }
 
@@ -156,16 +119,16 @@ static void test_most(void **state) {
   memset(agent, 'a', sizeof agent - 1);
   bench b;
   bench_init(&b, silence, 1);
-  b.options.user_agent = agent;
-  b.options.connect_timeout_ms = 3600000;
-  b.options.response_timeout_ms = 3599999;
-  b.options.budget_us = 1000000;
-  b.options.mutation_check_ms = 3600000;
-  b.options.max_lists = 65536;
-  b.options.list_turn_ms = 3600000;
-  b.options.qps_milli = 1000000000;
-  b.options.burst = 1000000;
-  b.options.check_watch_lists = true;
+  b.w.options.user_agent = agent;
+  b.w.options.connect_timeout_ms = 3600000;
+  b.w.options.response_timeout_ms = 3599999;
+  b.w.options.budget_us = 1000000;
+  b.w.options.mutation_check_ms = 3600000;
+  b.w.options.max_lists = 65536;
+  b.w.options.list_turn_ms = 3600000;
+  b.w.options.qps_milli = 1000000000;
+  b.w.options.burst = 1000000;
+  b.w.options.check_watch_lists = true;
   open_client(&b);
   assert_int_equal(transport_of(&b)->connect_timeout_ms, 3600000);
   assert_int_equal(transport_of(&b)->response_timeout_ms, 3599999);
@@ -174,7 +137,6 @@ static void test_most(void **state) {
   assert_int_equal(env_of(&b)->lists->limit, 65536);
   assert_int_equal(env_of(&b)->lists->turn_ms, 3600000);
   assert_true(env_of(&b)->check_watch_lists);
-  close_client(&b);
   finish(&b);
 }
 
@@ -199,8 +161,8 @@ static void test_burst(void **state) {
   bench b;
   bench_init(&b, silence, 1);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    b.options.qps_milli = rows[i].qps_milli;
-    b.options.burst = rows[i].burst;
+    b.w.options.qps_milli = rows[i].qps_milli;
+    b.w.options.burst = rows[i].burst;
     open_client(&b);
     assert_int_equal(count_tokens(env_of(&b)->limiter->bucket), rows[i].tokens);
     close_client(&b);
@@ -209,7 +171,7 @@ static void test_burst(void **state) {
 }
 
 static uint64_t seed_of(bench *b, uint64_t seed) {
-  b->options.seed = seed;
+  b->w.options.seed = seed;
   open_client(b);
   uint64_t made = env_of(b)->random->state;
   close_client(b);
@@ -236,20 +198,17 @@ static void test_log_levels(void **state) {
   for (int level = 0; level <= KIN_LOG_DEBUG; level++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
-    b.options.log_level = (kin_log_level)level;
+    b.w.options.log_level = (kin_log_level)level;
     open_client(&b);
     start(&b, "pods");
-    while (b.adds == 0 || b.server.requests < 2) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
+    CLIENT_UNTIL(&b.w, b.w.adds > 0 && b.w.server.requests >= 2);
     assert_int_equal(b.lines[KIN_LOG_ERROR] + b.lines[KIN_LOG_WARN], 0);
     assert_int_equal(b.lines[KIN_LOG_INFO] > 0, level >= KIN_LOG_INFO);
     assert_int_equal(b.lines[KIN_LOG_DEBUG] > 0, level >= KIN_LOG_DEBUG);
     assert_int_equal(b.requests, level >= KIN_LOG_DEBUG ? 2 : 0);
     close_client(&b);
-    b.options.budget_us = UINT32_MAX;
-    assert_int_equal(kin_client_open(&b.client, &b.loop, &b.options),
-                     KIN_EINVAL);
+    b.w.options.budget_us = UINT32_MAX;
+    assert_int_equal(client_world_open_client(&b.w), KIN_EINVAL);
     assert_int_equal(b.lines[KIN_LOG_ERROR], 1);
     finish(&b);
   }
@@ -278,19 +237,19 @@ static void point_to(bench *b, texts *t) {
                .group = "ops",
                .key = "k",
                .value = "v",
-               .allocator = b->memory.allocator};
-  snprintf(t->server, sizeof t->server, "%s/prefix", b->server.url);
+               .allocator = b->w.memory.allocator};
+  snprintf(t->server, sizeof t->server, "%s/prefix", b->w.server.url);
   t->groups[0] = t->group;
   t->extra[0] = (kin_impersonate_extra){t->key, t->value};
-  b->options.server = t->server;
-  b->options.user_agent = t->agent;
-  b->options.allocator = &t->allocator;
-  b->options.impersonate_user = t->user;
-  b->options.impersonate_uid = t->uid;
-  b->options.impersonate_groups = t->groups;
-  b->options.impersonate_group_count = 1;
-  b->options.impersonate_extra = t->extra;
-  b->options.impersonate_extra_count = 1;
+  b->w.options.server = t->server;
+  b->w.options.user_agent = t->agent;
+  b->w.options.allocator = &t->allocator;
+  b->w.options.impersonate_user = t->user;
+  b->w.options.impersonate_uid = t->uid;
+  b->w.options.impersonate_groups = t->groups;
+  b->w.options.impersonate_group_count = 1;
+  b->w.options.impersonate_extra = t->extra;
+  b->w.options.impersonate_extra_count = 1;
 }
 
 /* Both requests are what was said when the client was opened. */
@@ -306,17 +265,14 @@ static void test_copied(void **state) {
   point_to(&b, &t);
   open_client(&b);
   memset(&t, 'x', sizeof t);
-  memset(&b.options, 'x', sizeof b.options);
+  memset(&b.w.options, 'x', sizeof b.w.options);
   start(&b, "pods");
   for (size_t n = 1; n <= 2; n++) {
-    while (b.server.requests < n) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
+    CLIENT_UNTIL(&b.w, b.w.server.requests >= n);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-      assert_non_null(strstr(b.server.last_request, lines[i]));
+      assert_non_null(strstr(b.w.server.last_request, lines[i]));
     }
   }
-  close_client(&b);
   finish(&b);
 }
 
@@ -331,17 +287,14 @@ static void test_nothing_is_sent(void **state) {
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "pods";
   kin_informer *informer;
-  assert_int_equal(kin_informer_open(&informer, b.client, &io), 0);
+  assert_int_equal(kin_informer_open(&informer, b.w.client, &io), 0);
   for (int i = 0; i < 5; i++) {
-    uv_run(&b.loop, UV_RUN_NOWAIT);
+    uv_run(&b.w.loop, UV_RUN_NOWAIT);
   }
   assert_int_equal(stats_of(&b).requests, 0);
   assert_int_equal(stats_of(&b).connections, 0);
   assert_int_equal(kin_informer_start(informer), 0);
-  while (b.server.requests == 0) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
-  close_client(&b);
+  CLIENT_UNTIL(&b.w, b.w.server.requests > 0);
   finish(&b);
 }
 
@@ -352,24 +305,19 @@ static void test_ref(void **state) {
   bench_init(&b, list_and_watch, 2);
   open_client(&b);
   start(&b, "pods");
-  while (b.adds == 0 || b.server.requests < 2) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
-  loop_server_close(&b.server);
+  CLIENT_UNTIL(&b.w, b.w.adds > 0 && b.w.server.requests >= 2);
+  client_world_end_server(&b.w);
   for (int i = 0; i < 5; i++) {
-    uv_run(&b.loop, UV_RUN_NOWAIT);
+    uv_run(&b.w.loop, UV_RUN_NOWAIT);
   }
-  assert_int_not_equal(uv_loop_alive(&b.loop), 0);
+  assert_int_not_equal(uv_loop_alive(&b.w.loop), 0);
   for (int again = 0; again < 2; again++) {
-    kin_client_unref(b.client);
-    assert_int_equal(uv_loop_alive(&b.loop), 0);
-    kin_client_ref(b.client);
-    assert_int_not_equal(uv_loop_alive(&b.loop), 0);
+    kin_client_unref(b.w.client);
+    assert_int_equal(uv_loop_alive(&b.w.loop), 0);
+    kin_client_ref(b.w.client);
+    assert_int_not_equal(uv_loop_alive(&b.w.loop), 0);
   }
-  close_client(&b);
-  assert_int_equal(uv_run(&b.loop, UV_RUN_DEFAULT), 0);
-  assert_int_equal(uv_loop_close(&b.loop), 0);
-  assert_int_equal(atomic_load(&b.memory.live_blocks), 0);
+  finish(&b);
 }
 
 /* --- What is counted ------------------------------------------------------ */
@@ -381,24 +329,20 @@ static void test_lists_at_a_time(void **state) {
   for (uint32_t max = 0; max <= 2; max += 2) {
     bench b;
     bench_init(&b, silence, 1);
-    b.options.max_lists = max;
+    b.w.options.max_lists = max;
     open_client(&b);
-    kin_informer *last = NULL;
     for (size_t i = 0; i < 6; i++) {
-      last = start(&b, plurals[i]);
+      start(&b, plurals[i]);
     }
     uint32_t limit = max == 0 ? 4 : max;
-    while (b.server.requests < limit) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
+    CLIENT_UNTIL(&b.w, b.w.server.requests >= limit);
     assert_int_equal(stats_of(&b).lists, limit);
     assert_int_equal(stats_of(&b).waiting_lists, 6 - limit);
     assert_int_equal(stats_of(&b).overdue_lists, 0);
     assert_int_equal(stats_of(&b).requests, limit);
     kin_status status = KIN_STATUS_INIT;
-    assert_int_equal(kin_informer_get_status(last, "", &status), 0);
+    assert_int_equal(kin_informer_get_status(b.w.informer, "", &status), 0);
     assert_true(status.turn_wait_ms != UINT64_MAX);
-    close_client(&b);
     finish(&b);
   }
 }
@@ -408,19 +352,16 @@ static void test_overdue(void **state) {
   (void)state;
   bench b;
   bench_init(&b, silence, 1);
-  b.options.max_lists = 1;
-  b.options.list_turn_ms = 1;
+  b.w.options.max_lists = 1;
+  b.w.options.list_turn_ms = 1;
   open_client(&b);
   start(&b, "a");
   start(&b, "b");
-  while (b.server.requests < 2) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  CLIENT_UNTIL(&b.w, b.w.server.requests >= 2);
   assert_int_equal(stats_of(&b).overdue_lists, 1);
   assert_int_equal(b.lines[KIN_LOG_WARN], 1);
   assert_int_equal(stats_of(&b).lists, 1);
   assert_int_equal(stats_of(&b).waiting_lists, 0);
-  close_client(&b);
   finish(&b);
 }
 
@@ -429,22 +370,19 @@ static void test_delayed(void **state) {
   (void)state;
   bench b;
   bench_init(&b, silence, 1);
-  b.options.qps_milli = 10000;
-  b.options.burst = 1;
+  b.w.options.qps_milli = 10000;
+  b.w.options.burst = 1;
   open_client(&b);
   start(&b, "a");
-  kin_informer *second = start(&b, "b");
+  start(&b, "b");
   kin_status status = KIN_STATUS_INIT;
-  assert_int_equal(kin_informer_get_status(second, "", &status), 0);
+  assert_int_equal(kin_informer_get_status(b.w.informer, "", &status), 0);
   assert_true(status.limit_wait_ms != UINT64_MAX);
-  while (b.server.requests < 2) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  CLIENT_UNTIL(&b.w, b.w.server.requests >= 2);
   assert_int_equal(stats_of(&b).delayed_requests, 1);
   assert_true(stats_of(&b).delayed_ns > 0);
-  assert_int_equal(kin_informer_get_status(second, "", &status), 0);
+  assert_int_equal(kin_informer_get_status(b.w.informer, "", &status), 0);
   assert_true(status.limit_wait_ms == UINT64_MAX);
-  close_client(&b);
   finish(&b);
 }
 
@@ -457,9 +395,7 @@ static void test_stats(void **state) {
   b.spin_ns = 20000000;
   open_client(&b);
   start(&b, "pods");
-  while (b.adds == 0 || b.server.replied < 2) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  CLIENT_UNTIL(&b.w, b.w.adds > 0 && b.w.server.replied >= 2);
   kin_client_stats stats = stats_of(&b);
   /* Time in handlers is not counted twice. */
   assert_true(stats.handler_ns >= b.spin_ns);
@@ -467,20 +403,20 @@ static void test_stats(void **state) {
   assert_true(stats.longest_ns > 0 && stats.longest_ns <= stats.busy_ns);
   assert_true(stats.iterations > 1);
   kin_histogram took;
-  kin_client_get_iterations(b.client, &took);
+  kin_client_get_iterations(b.w.client, &took);
   assert_int_equal(took.count, stats.iterations);
   assert_true(took.sum <= stats.busy_ns / 1000);
   assert_int_equal(stats.requests, 2);
   assert_int_equal(stats.connections, 2);
   assert_int_equal(stats.open_connections, 1);
   assert_true(stats.sent_bytes > 2 * strlen("GET /api/v1/pods HTTP/1.1\r\n"));
-  assert_int_equal(kin_client_close(b.client, on_closed, &b), 0);
-  while (b.closed == 0) {
+  assert_int_equal(client_world_close(&b.w), 0);
+  while (b.w.client != NULL) {
     kin_client_stats now = stats_of(&b);
     assert_int_equal(now.requests, stats.requests);
     assert_int_equal(now.sent_bytes, stats.sent_bytes);
     assert_int_equal(now.connections, stats.connections);
-    uv_run(&b.loop, UV_RUN_ONCE);
+    uv_run(&b.w.loop, UV_RUN_ONCE);
   }
   finish(&b);
 }

@@ -16,21 +16,15 @@
 
 #include "client/env.h"
 #include "client/host.h"
-#include "support/fail_alloc.h"
-#include "support/loop_server.h"
+#include "support/client_world.h"
 
-#define LIST_BODY "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}"
 #define LIST                                                                   \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Warning: 299 - \"pods are old\"\r\n"                                        \
-  "Connection: close\r\n\r\n" LIST_BODY
+  ANSWER_OK "Warning: 299 - \"pods are old\"\r\n"                              \
+            "Connection: close\r\n\r\n" ANSWER_PODS("7", "")
 #define WATCH                                                                  \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Warning: 299 - \"pods are old\", 299 - \"watches too\"\r\n"                 \
-  "Transfer-Encoding: chunked\r\n\r\n"
-#define EVENT                                                                  \
-  "64\r\n{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\","        \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
+  ANSWER_OK "Warning: 299 - \"pods are old\", 299 - \"watches too\"\r\n"       \
+            "Transfer-Encoding: chunked\r\n\r\n"
+#define EVENT "64\r\n" ANSWER_CHANGE("ADDED", ANSWER_POD("a", "1", "8")) "\r\n"
 #define FORBIDDEN                                                              \
   "HTTP/1.1 403 Forbidden\r\nWarning: 299 x \"not you\"\r\n"                   \
   "Content-Length: 0\r\n\r\n"
@@ -39,54 +33,10 @@ static const loop_reply list_and_watch[] = {{.bytes = LIST, .then = LOOP_CLOSE},
                                             {.bytes = WATCH EVENT}};
 
 typedef struct bench {
-  fail_alloc memory;
-  uv_loop_t loop;
-  loop_server server;
-  kin_client_options options;
-  kin_client *client;
-  kin_informer *informer;
-  int adds;
-  int errors;
-  int closed;
+  client_world w;
   int warnings;
-  int calls;
-  int close_at;    /* the call that closes the client; -1: none */
   char text[8192]; /* the log, or what was told */
-  bool is_inside;  /* a call of the library's */
 } bench;
-
-static void on_closed(void *data) {
-  ((bench *)data)->closed++;
-}
-
-static void close_client(bench *b) {
-  int err = kin_client_close(b->client, on_closed, b);
-  assert_true(err == 0 || err == KIN_EALREADY);
-}
-
-static void on_call(bench *b) {
-  assert_false(b->is_inside);
-  assert_true(b->close_at < 0 || b->calls <= b->close_at);
-  if (b->calls++ == b->close_at) {
-    close_client(b);
-    loop_server_close(&b->server);
-  }
-}
-
-static void on_add(kin_informer *informer, const kin_event *event, void *data) {
-  (void)informer;
-  (void)event;
-  ((bench *)data)->adds++;
-  on_call(data);
-}
-
-static void on_error(kin_informer *informer, kin_error_event *event,
-                     void *data) {
-  (void)informer;
-  (void)event;
-  ((bench *)data)->errors++;
-  on_call(data);
-}
 
 static void put(bench *b, const char *line) {
   size_t length = strlen(b->text);
@@ -106,58 +56,19 @@ static void on_warning(const kin_warning *warning, void *data) {
            warning->text, warning->path);
   put(b, line);
   b->warnings++;
-  on_call(b);
+  client_world_called(&b->w);
 }
 
 static void bench_init(bench *b, const loop_reply *replies, size_t count) {
   memset(b, 0, sizeof *b);
-  b->close_at = -1;
-  fail_alloc_init(&b->memory, 0);
-  assert_int_equal(uv_loop_init(&b->loop), 0);
-  loop_server_open(&b->server, &b->loop, replies, count);
-  b->options = (kin_client_options)KIN_CLIENT_OPTIONS_INIT;
-  b->options.server = b->server.url;
-  b->options.allocator = &b->memory.allocator;
-  b->options.seed = 1;
-  b->options.log = on_log;
-  b->options.log_data = b;
+  client_world_serve(&b->w, replies, count);
+  b->w.options.log = on_log;
+  b->w.options.log_data = b;
 }
 
-static int open_all(bench *b) {
-  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
-  io.plural = "pods";
-  io.no_watch_list = true;
-  io.on_error = on_error;
-  io.data = b;
-  kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
-  lo.on_add = on_add;
-  lo.data = b;
-  b->is_inside = true;
-  int err = kin_client_open(&b->client, &b->loop, &b->options);
-  if (err == 0) {
-    err = kin_informer_open(&b->informer, b->client, &io);
-  }
-  if (err == 0) {
-    err = kin_informer_listen(b->informer, &lo, NULL);
-  }
-  if (err == 0) {
-    err = kin_informer_start(b->informer);
-  }
-  b->is_inside = false;
-  return err;
-}
-
-static void finish(bench *b) {
-  uv_run(&b->loop, UV_RUN_DEFAULT);
-  assert_int_equal(uv_loop_close(&b->loop), 0);
-  assert_int_equal(atomic_load(&b->memory.live_blocks), 0);
-}
-
-static void close_all(bench *b) {
-  close_client(b);
-  loop_server_close(&b->server);
-  finish(b);
-  assert_int_equal(b->closed, 1);
+static void hear_warnings(bench *b) {
+  b->w.options.on_warning = on_warning;
+  b->w.options.warning_data = b;
 }
 
 /* --- Whom ----------------------------------------------------------------- */
@@ -165,13 +76,13 @@ static void close_all(bench *b) {
 static const char *const groups[] = {"developers", "system:authenticated"};
 static const kin_impersonate_extra extra[] = {{"a/b", "1"}, {"a/b", "2"}};
 
-static void impersonate(bench *b) {
-  b->options.impersonate_user = "ada";
-  b->options.impersonate_uid = "42";
-  b->options.impersonate_groups = groups;
-  b->options.impersonate_group_count = 2;
-  b->options.impersonate_extra = extra;
-  b->options.impersonate_extra_count = 2;
+static void impersonate(kin_client_options *options) {
+  options->impersonate_user = "ada";
+  options->impersonate_uid = "42";
+  options->impersonate_groups = groups;
+  options->impersonate_group_count = 2;
+  options->impersonate_extra = extra;
+  options->impersonate_extra_count = 2;
 }
 
 /* Both requests; and nothing of it is logged. */
@@ -185,21 +96,17 @@ static void test_impersonation(void **state) {
                                "Impersonate-Extra-a%2Fb: 2\r\n";
   bench b;
   bench_init(&b, list_and_watch, 2);
-  impersonate(&b);
-  assert_int_equal(open_all(&b), 0);
-  memset(&b.options, 0xaa, sizeof b.options); /* copied */
-  while (b.server.requests < 1) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
-  assert_non_null(strstr(b.server.last_request, fields));
-  assert_null(strstr(b.server.last_request, "watch="));
-  while (b.adds == 0) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
-  assert_non_null(strstr(b.server.last_request, fields));
-  assert_non_null(strstr(b.server.last_request, "watch="));
+  impersonate(&b.w.options);
+  client_world_open(&b.w);
+  memset(&b.w.options, 0xaa, sizeof b.w.options); /* copied */
+  CLIENT_UNTIL(&b.w, b.w.server.requests >= 1);
+  assert_non_null(strstr(b.w.server.last_request, fields));
+  assert_null(strstr(b.w.server.last_request, "watch="));
+  CLIENT_UNTIL(&b.w, b.w.adds > 0);
+  assert_non_null(strstr(b.w.server.last_request, fields));
+  assert_non_null(strstr(b.w.server.last_request, "watch="));
   assert_null(strstr(b.text, "ada"));
-  close_all(&b);
+  client_world_finish(&b.w);
 }
 
 /* RQ-08. */
@@ -212,14 +119,12 @@ static void test_user_agent(void **state) {
   for (size_t i = 0; i < 2; i++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
-    b.options.user_agent = agents[i];
-    assert_int_equal(open_all(&b), 0);
-    while (b.server.requests < 1) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
-    assert_non_null(strstr(b.server.last_request, lines[i]));
-    assert_null(strstr(b.server.last_request, "Impersonate"));
-    close_all(&b);
+    b.w.options.user_agent = agents[i];
+    client_world_open(&b.w);
+    CLIENT_UNTIL(&b.w, b.w.server.requests >= 1);
+    assert_non_null(strstr(b.w.server.last_request, lines[i]));
+    assert_null(strstr(b.w.server.last_request, "Impersonate"));
+    client_world_finish(&b.w);
   }
 }
 
@@ -263,15 +168,15 @@ static void test_bad_options(void **state) {
   for (size_t i = 0; i < 10; i++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
-    rows[i].server = b.options.server;
-    rows[i].allocator = b.options.allocator;
+    rows[i].server = b.w.options.server;
+    rows[i].allocator = b.w.options.allocator;
     rows[i].log = on_log;
     rows[i].log_data = &b;
-    assert_int_equal(kin_client_open(&b.client, &b.loop, &rows[i]), KIN_EINVAL);
-    assert_null(b.client);
+    b.w.options = rows[i];
+    assert_int_equal(client_world_open_client(&b.w), KIN_EINVAL);
+    assert_null(b.w.client);
     assert_string_equal(b.text, lines[i]);
-    loop_server_close(&b.server);
-    finish(&b);
+    client_world_finish(&b.w);
   }
 }
 
@@ -282,9 +187,9 @@ static void test_most_impersonation(void **state) {
   memset(user, 'u', sizeof user - 1);
   bench b;
   bench_init(&b, list_and_watch, 2);
-  b.options.impersonate_user = user;
-  assert_int_equal(open_all(&b), 0);
-  close_all(&b);
+  b.w.options.impersonate_user = user;
+  client_world_open(&b.w);
+  client_world_finish(&b.w);
 }
 
 /* --- Warnings ------------------------------------------------------------- */
@@ -301,23 +206,21 @@ static void test_warnings_are_logged(void **state) {
   (void)state;
   bench b;
   bench_init(&b, list_and_watch, 2);
-  assert_int_equal(open_all(&b), 0);
-  while (b.adds == 0) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.adds > 0);
   assert_string_equal(b.text,
                       "the server warns about /api/v1/pods: pods are old\n"
                       "the server warns about /api/v1/pods: watches too\n");
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
-  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
+  assert_int_equal(kin_client_get_stats(b.w.client, &stats), 0);
   assert_int_equal(stats.warnings, 3);
   b.text[0] = '\0';
-  assert_int_equal(kin_metrics_write(b.client, NULL, 0, on_metrics, &b), 0);
+  assert_int_equal(kin_metrics_write(b.w.client, NULL, 0, on_metrics, &b), 0);
   assert_non_null(strstr(b.text, "\nkinformer_client_warnings_total 3\n"));
   assert_non_null(
       strstr(b.text, "\nkinformer_client_delayed_requests_total 0\n"));
   assert_non_null(strstr(b.text, "\nkinformer_client_delay_seconds_total 0\n"));
-  close_all(&b);
+  client_world_finish(&b.w);
 }
 
 /* With one: all of them, the watch's, too, and the refusal's. */
@@ -327,44 +230,36 @@ static void test_warnings_are_told(void **state) {
                                        {.bytes = FORBIDDEN}};
   bench b;
   bench_init(&b, replies, 2);
-  b.options.on_warning = on_warning;
-  b.options.warning_data = &b;
-  b.options.log = NULL;
-  assert_int_equal(open_all(&b), 0);
-  while (b.errors == 0 || b.warnings < 2) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  hear_warnings(&b);
+  b.w.options.log = NULL;
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors > 0 && b.warnings >= 2);
   assert_string_equal(b.text, "299 - pods are old /api/v1/pods\n"
                               "299 x not you /api/v1/pods\n");
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
-  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
+  assert_int_equal(kin_client_get_stats(b.w.client, &stats), 0);
   assert_int_equal(stats.warnings, 2);
   assert_true(stats.handler_ns > 0);
-  close_all(&b);
+  client_world_finish(&b.w);
 }
 
 /* Closing the client in its k-th callback, whichever that is. */
+static bool close_in_callback(int close_at) {
+  bench b;
+  bench_init(&b, list_and_watch, 2);
+  hear_warnings(&b);
+  b.w.close_at = close_at;
+  impersonate(&b.w.options);
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.client == NULL || (b.w.adds > 0 && b.warnings >= 3));
+  client_world_finish(&b.w);
+  return b.w.was_reached;
+}
+
 static void test_close_in_every_callback(void **state) {
   (void)state;
-  for (int close_at = 0;; close_at++) {
-    bench b;
-    bench_init(&b, list_and_watch, 2);
-    b.options.on_warning = on_warning;
-    b.options.warning_data = &b;
-    b.close_at = close_at;
-    impersonate(&b);
-    assert_int_equal(open_all(&b), 0);
-    while (b.closed == 0 && (b.adds == 0 || b.warnings < 3)) {
-      uv_run(&b.loop, UV_RUN_ONCE);
-    }
-    if (b.calls <= close_at) {
-      assert_int_equal(close_at, 4); /* three warnings and an add */
-      close_all(&b);
-      break;
-    }
-    finish(&b);
-    assert_int_equal(b.closed, 1);
-  }
+  /* Three warnings, an add, a sync, and two changes of state. */
+  assert_int_equal(client_world_sweep_closes(close_in_callback), 7);
 }
 
 /* Every allocation fails once: opening fails cleanly, or all goes on, maybe
@@ -372,25 +267,18 @@ static void test_close_in_every_callback(void **state) {
 static bool run_without_memory(size_t n) {
   bench b;
   bench_init(&b, list_and_watch, 2);
-  b.options.on_warning = on_warning;
-  b.options.warning_data = &b;
-  b.options.qps_milli = 1000;
-  b.memory.fail_at = n;
-  impersonate(&b);
-  int err = open_all(&b);
-  while (err == 0 && b.adds == 0 && b.errors == 0) {
-    uv_run(&b.loop, UV_RUN_ONCE);
+  hear_warnings(&b);
+  b.w.options.qps_milli = 1000;
+  b.w.memory.fail_at = n;
+  impersonate(&b.w.options);
+  if (client_world_open(&b.w) == 0) {
+    CLIENT_UNTIL(&b.w, b.w.adds > 0 || b.w.errors > 0);
   }
-  assert_true(err == 0 || err == KIN_ENOMEM);
-  if (b.client != NULL) {
-    close_client(&b);
-  }
-  loop_server_close(&b.server);
-  finish(&b);
-  if (!fail_alloc_has_failed(&b.memory)) {
+  client_world_finish(&b.w);
+  if (!fail_alloc_has_failed(&b.w.memory)) {
     assert_int_equal(b.warnings, 3);
   }
-  return fail_alloc_has_failed(&b.memory);
+  return fail_alloc_has_failed(&b.w.memory);
 }
 
 static void test_allocations_fail(void **state) {
@@ -406,24 +294,22 @@ static void test_limit(void **state) {
   (void)state;
   bench b;
   bench_init(&b, list_and_watch, 2);
-  b.options.qps_milli = 1;
-  assert_int_equal(open_all(&b), 0);
-  while (b.adds == 0) {
-    uv_run(&b.loop, UV_RUN_ONCE);
-  }
+  b.w.options.qps_milli = 1;
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.adds > 0);
   kin_informer *second;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "nodes";
-  assert_int_equal(kin_informer_open(&second, b.client, &io), 0);
+  assert_int_equal(kin_informer_open(&second, b.w.client, &io), 0);
   assert_int_equal(kin_informer_start(second), 0);
   for (int i = 0; i < 5; i++) {
-    uv_run(&b.loop, UV_RUN_NOWAIT);
+    uv_run(&b.w.loop, UV_RUN_NOWAIT);
   }
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
-  assert_int_equal(kin_client_get_stats(b.client, &stats), 0);
+  assert_int_equal(kin_client_get_stats(b.w.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
   assert_int_equal(stats.delayed_requests, 0); /* it is still waiting */
-  close_all(&b);
+  client_world_finish(&b.w);
 }
 
 /* RQ-07: without a burst there is that of a second, and at least one. */
@@ -438,16 +324,16 @@ static void test_burst_of_a_second(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
-    b.options.qps_milli = rows[i].qps_milli;
-    b.options.burst = rows[i].burst;
-    assert_int_equal(kin_client_open(&b.client, &b.loop, &b.options), 0);
-    kin__bucket *bucket = &kin__client_host(b.client)->env->limiter->bucket;
+    b.w.options.qps_milli = rows[i].qps_milli;
+    b.w.options.burst = rows[i].burst;
+    assert_int_equal(client_world_open_client(&b.w), 0);
+    kin__bucket *bucket = &kin__client_host(b.w.client)->env->limiter->bucket;
     unsigned count = 0;
     while (kin__bucket_try(bucket, bucket->at_ns)) {
       count++;
     }
     assert_int_equal(count, rows[i].at_once);
-    close_all(&b);
+    client_world_finish(&b.w);
   }
 }
 

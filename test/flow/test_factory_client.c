@@ -15,35 +15,22 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
-#include "support/fail_alloc.h"
-#include "support/loop_server.h"
+#include "support/client_world.h"
 
-#define LIST                                                                   \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Connection: close\r\n\r\n"                                                  \
-  "{\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":["    \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}}]}"
-#define WATCH                                                                  \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Transfer-Encoding: chunked\r\n\r\n"
+#define LIST ANSWER_TO_END ANSWER_PODS("7", ANSWER_POD("a", "1", "5"))
 
 /* Two informers list before either watches. */
 static const loop_reply lists_and_watches[] = {
     {.bytes = LIST, .then = LOOP_CLOSE},
     {.bytes = LIST, .then = LOOP_CLOSE},
-    {.bytes = WATCH}};
+    {.bytes = ANSWER_CHUNKED}};
 static const loop_reply silence[] = {{.bytes = NULL}};
 
 typedef struct world {
-  fail_alloc memory;
-  uv_loop_t loop;
-  loop_server server;
-  kin_client *client;
+  client_world base;
   kin_factory *factory;
   kin_informer *pods;
   int factories_closed;
-  int clients_closed;
   int waits_ended;
   int codes[4];
   char errors[4][256];
@@ -60,24 +47,20 @@ static void on_log(kin_log_level level, const char *line, void *data) {
   }
 }
 
-static void on_client_closed(void *data) {
-  ((world *)data)->clients_closed++;
-}
-
 static void on_factory_closed(void *data) {
   world *w = data;
-  assert_int_equal(w->clients_closed, 0); /* children first */
+  assert_int_equal(w->base.clients_closed, 0); /* children first */
   w->factories_closed++;
 }
 
 static void close_client(world *w) {
-  assert_int_equal(kin_client_close(w->client, on_client_closed, w), 0);
-  loop_server_close(&w->server);
+  assert_int_equal(client_world_close(&w->base), 0);
+  client_world_end_server(&w->base);
 }
 
 static void on_wait_end(const kin_wait_result *result, void *data) {
   world *w = data;
-  assert_int_equal(w->clients_closed, 0);
+  assert_int_equal(w->base.clients_closed, 0);
   assert_true(w->waits_ended < 4);
   int i = w->waits_ended++;
   w->codes[i] = result->code;
@@ -97,28 +80,22 @@ static void ask_for_lists(kin_informer_options *options, void *data) {
 
 static void setup_world(world *w, const loop_reply *replies, size_t count) {
   memset(w, 0, sizeof *w);
-  fail_alloc_init(&w->memory, 0);
-  assert_int_equal(uv_loop_init(&w->loop), 0);
-  loop_server_open(&w->server, &w->loop, replies, count);
-  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-  co.server = w->server.url;
-  co.allocator = &w->memory.allocator;
-  co.log = on_log;
-  co.log_data = w;
-  co.log_level = KIN_LOG_INFO;
+  client_world_serve(&w->base, replies, count);
+  w->base.options.log = on_log;
+  w->base.options.log_data = w;
+  w->base.options.log_level = KIN_LOG_INFO;
   kin_factory_options fo = KIN_FACTORY_OPTIONS_INIT;
   fo.tweak = ask_for_lists;
-  assert_int_equal(kin_client_open(&w->client, &w->loop, &co), 0);
-  assert_int_equal(kin_factory_open(&w->factory, w->client, &fo), 0);
+  assert_int_equal(client_world_open_client(&w->base), 0);
+  assert_int_equal(kin_factory_open(&w->factory, w->base.client, &fo), 0);
   assert_int_equal(
       kin_factory_informer(w->factory, NULL, NULL, "pods", &w->pods), 0);
 }
 
 static void run_to_the_end(world *w) {
-  assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
-  assert_int_equal(w->clients_closed, 1);
-  assert_int_equal(uv_loop_close(&w->loop), 0);
-  assert_int_equal(atomic_load(&w->memory.live_blocks), 0);
+  assert_int_equal(uv_run(&w->base.loop, UV_RUN_DEFAULT), 0);
+  assert_int_equal(w->base.clients_closed, 1);
+  client_world_finish(&w->base);
 }
 
 /* From open to close, by way of a sync. */
@@ -136,9 +113,7 @@ static void test_factory_client_story(void **state) {
                    0);
   assert_non_null(wait);
   w.closes_at_end = true;
-  while (w.waits_ended == 0) {
-    uv_run(&w.loop, UV_RUN_ONCE);
-  }
+  CLIENT_UNTIL(&w.base, w.waits_ended > 0);
   assert_int_equal(w.codes[0], 0);
   run_to_the_end(&w);
   assert_int_equal(w.factories_closed, 1);
@@ -159,17 +134,15 @@ static void test_factory_client_is_closed(void **state) {
   wo.cb = on_wait_end;
   wo.data = &w;
   kin_wait *wait;
-  assert_int_equal(kin_wait_open(&wait, w.client, &wo), 0);
-  while (w.server.requests == 0) {
-    uv_run(&w.loop, UV_RUN_ONCE);
-  }
+  assert_int_equal(kin_wait_open(&wait, w.base.client, &wo), 0);
+  CLIENT_UNTIL(&w.base, w.base.server.requests > 0);
   kin_factory *factory = w.factory;
   close_client(&w);
   assert_int_equal(kin_factory_start(factory), KIN_ECLOSED);
-  assert_int_equal(kin_wait_open(&wait, w.client, &wo), KIN_ECLOSED);
+  assert_int_equal(kin_wait_open(&wait, w.base.client, &wo), KIN_ECLOSED);
   assert_null(wait);
   kin_factory_options fo = KIN_FACTORY_OPTIONS_INIT;
-  assert_int_equal(kin_factory_open(&factory, w.client, &fo), KIN_ECLOSED);
+  assert_int_equal(kin_factory_open(&factory, w.base.client, &fo), KIN_ECLOSED);
   assert_null(factory);
   run_to_the_end(&w);
   assert_int_equal(w.waits_ended, 2);
@@ -202,12 +175,12 @@ static void test_wait_on_a_client(void **state) {
   wo.cb = on_wait_end;
   wo.data = &w;
   wo.what = "a check";
-  assert_int_equal(kin_wait_open(NULL, w.client, &wo), 0);
+  assert_int_equal(kin_wait_open(NULL, w.base.client, &wo), 0);
   wo.things = &things[1];
   wo.timeout_ms = 300;
   wo.what = NULL;
   wo.cb = close_when_over;
-  assert_int_equal(kin_wait_open(NULL, w.client, &wo), 0);
+  assert_int_equal(kin_wait_open(NULL, w.base.client, &wo), 0);
   run_to_the_end(&w);
   assert_true(uv_hrtime() / 1000000 - start_ms >= 300);
   assert_int_equal(w.waits_ended, 2);
@@ -234,15 +207,15 @@ static void test_factory_client_options(void **state) {
   newer_wait.options.cb = on_wait_end;
   newer_wait.options.data = &w;
   newer_wait.options.size = sizeof newer_wait;
-  assert_int_equal(kin_wait_open(&wait, w.client, &newer_wait.options), 0);
+  assert_int_equal(kin_wait_open(&wait, w.base.client, &newer_wait.options), 0);
   newer_wait.more = 1;
-  assert_int_equal(kin_wait_open(&wait, w.client, &newer_wait.options),
+  assert_int_equal(kin_wait_open(&wait, w.base.client, &newer_wait.options),
                    KIN_ENOTSUP);
   assert_null(wait);
   newer_wait.options.size = sizeof(size_t);
-  assert_int_equal(kin_wait_open(&wait, w.client, &newer_wait.options),
+  assert_int_equal(kin_wait_open(&wait, w.base.client, &newer_wait.options),
                    KIN_EINVAL);
-  assert_int_equal(kin_wait_open(&wait, w.client, NULL), KIN_EINVAL);
+  assert_int_equal(kin_wait_open(&wait, w.base.client, NULL), KIN_EINVAL);
 
   struct {
     kin_factory_options options;
@@ -250,13 +223,13 @@ static void test_factory_client_options(void **state) {
   } newer = {KIN_FACTORY_OPTIONS_INIT, 1};
   newer.options.size = sizeof newer;
   kin_factory *factory;
-  assert_int_equal(kin_factory_open(&factory, w.client, &newer.options),
+  assert_int_equal(kin_factory_open(&factory, w.base.client, &newer.options),
                    KIN_ENOTSUP);
   assert_null(factory);
   newer.options.size = sizeof(size_t);
-  assert_int_equal(kin_factory_open(&factory, w.client, &newer.options),
+  assert_int_equal(kin_factory_open(&factory, w.base.client, &newer.options),
                    KIN_EINVAL);
-  assert_int_equal(kin_factory_open(&factory, w.client, NULL), KIN_EINVAL);
+  assert_int_equal(kin_factory_open(&factory, w.base.client, NULL), KIN_EINVAL);
   close_client(&w);
   run_to_the_end(&w);
   assert_int_equal(w.waits_ended, 1);

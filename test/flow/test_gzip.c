@@ -259,6 +259,25 @@ static void test_gzip_error_body(void **state) {
   packed_finish(&body);
 }
 
+/* What is created comes whole, as all successes do. */
+static void test_gzip_created(void **state) {
+  (void)state;
+  packed body = packed_bomb(1u << 20);
+  packed created = packed_response("HTTP/1.1 201 Created\r\n" GZIP, &body);
+  const loop_reply reply = reply_of(&created);
+  world w;
+  world_setup(&w, &reply, 1);
+  fetch f = {.world = &w};
+  fetch_run(&f, &w, "/x");
+  assert_int_equal(f.error.code, 0);
+  assert_int_equal(f.status, 201);
+  assert_true(f.body_length >= 1u << 20);
+  fetch_finish(&f);
+  world_close(&w);
+  packed_finish(&created);
+  packed_finish(&body);
+}
+
 /* WS-02: what a proxy has compressed comes as it is flushed, and the stream
  * stays open. */
 static void test_gzip_watch(void **state) {
@@ -425,6 +444,7 @@ int main(void) {
       cmocka_unit_test(test_gzip_damaged),
       cmocka_unit_test(test_gzip_cut_connection),
       cmocka_unit_test(test_gzip_error_body),
+      cmocka_unit_test(test_gzip_created),
       cmocka_unit_test(test_gzip_watch),
       cmocka_unit_test(test_gzip_bomb),
       cmocka_unit_test(test_gzip_backpressure),

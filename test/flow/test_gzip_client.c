@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "support/answer_world.h"
+#include "support/client_world.h"
 #include "support/packed.h"
 
 #define JSON "Content-Type: application/json\r\nContent-Encoding: gzip\r\n"
@@ -46,19 +46,26 @@ static loop_reply reply_of(const packed *response, size_t slice) {
       .bytes = response->bytes, .length = response->length, .slice = slice};
 }
 
+static void open_asking(client_world *w, const loop_reply *replies,
+                        size_t count, bool accept_gzip) {
+  client_world_serve(w, replies, count);
+  w->options.accept_gzip = accept_gzip;
+  client_world_open(w);
+}
+
 /* Lists are asked for compressed if the option says so, watches never are; what
  * comes compressed is taken anyway. */
 static void test_gzip_client_option(void **state) {
   (void)state;
   const loop_reply replies[] = {reply_of(&list, 0), reply_of(&watch, 0)};
   for (int accept_gzip = 0; accept_gzip < 2; accept_gzip++) {
-    answer_world w;
-    assert_int_equal(answer_world_open(&w, replies, 2, accept_gzip, 0, 0), 0);
-    ANSWER_UNTIL(&w, w.server.requests == 1);
+    client_world w;
+    open_asking(&w, replies, 2, accept_gzip);
+    CLIENT_UNTIL(&w, w.server.requests == 1);
     assert_non_null(strstr(w.server.last_request,
                            accept_gzip ? "\r\nAccept-Encoding: gzip\r\n"
                                        : "\r\nAccept-Encoding: identity\r\n"));
-    ANSWER_UNTIL(&w, w.deletes > 0);
+    CLIENT_UNTIL(&w, w.deletes > 0);
     assert_non_null(
         strstr(w.server.last_request, "\r\nAccept-Encoding: identity\r\n"));
     assert_non_null(strstr(w.server.last_request, "watch=true"));
@@ -72,7 +79,7 @@ static void test_gzip_client_option(void **state) {
     assert_int_equal(kin_informer_get_status(w.informer, NULL, &status), 0);
     assert_int_equal(status.received_bytes,
                      strlen(ANSWER_LIST) + strlen(ANSWER_EVENT));
-    answer_world_close(&w);
+    client_world_finish(&w);
   }
 }
 
@@ -81,12 +88,12 @@ static void test_gzip_client_split(void **state) {
   loop_reply replies[] = {reply_of(&list, 0), reply_of(&watch, 0)};
   for (size_t slice = 1; slice <= list.length; slice++) {
     replies[0].slice = slice;
-    answer_world_expect_event(replies, true);
+    client_world_expect_event(replies, true);
   }
   replies[0].slice = 0;
   for (size_t slice = 1; slice <= watch.length; slice++) {
     replies[1].slice = slice;
-    answer_world_expect_event(replies, true);
+    client_world_expect_event(replies, true);
   }
 }
 
@@ -102,24 +109,24 @@ static void test_gzip_client_error_status(void **state) {
   packed large = packed_response("HTTP/1.1 500 Oops\r\n" JSON, &bomb);
   for (size_t slice = 0; slice <= response.length; slice++) {
     loop_reply reply = reply_of(&response, slice);
-    answer_world w;
-    assert_int_equal(answer_world_open(&w, &reply, 1, true, 0, 0), 0);
-    ANSWER_UNTIL(&w, w.errors > 0);
+    client_world w;
+    open_asking(&w, &reply, 1, true);
+    CLIENT_UNTIL(&w, w.errors > 0);
     assert_string_equal(w.message, "list of pods: not for you");
     assert_int_equal(w.error_class, KIN_CLASS_FORBIDDEN);
     assert_int_equal(w.status, 403);
-    answer_world_close(&w);
+    client_world_finish(&w);
   }
   loop_reply reply = reply_of(&large, 0);
-  answer_world w;
-  assert_int_equal(answer_world_open(&w, &reply, 1, true, 0, 0), 0);
-  ANSWER_UNTIL(&w, w.errors > 0);
+  client_world w;
+  open_asking(&w, &reply, 1, true);
+  CLIENT_UNTIL(&w, w.errors > 0);
   assert_int_equal(w.error_class, KIN_CLASS_SERVER);
   assert_int_equal(w.status, 500);
   kin_status status = KIN_STATUS_INIT;
   assert_int_equal(kin_informer_get_status(w.informer, NULL, &status), 0);
   assert_int_equal(status.received_bytes, 64u << 10);
-  answer_world_close(&w);
+  client_world_finish(&w);
   packed_finish(&large);
   packed_finish(&bomb);
   packed_finish(&response);
@@ -130,16 +137,16 @@ static void test_gzip_client_error_status(void **state) {
 static void check_damaged(const packed *body, const char *reason) {
   packed response = packed_response(OK, body);
   loop_reply reply = reply_of(&response, 0);
-  answer_world w;
-  assert_int_equal(answer_world_open(&w, &reply, 1, true, 0, 0), 0);
-  ANSWER_UNTIL(&w, w.errors > 0);
+  client_world w;
+  open_asking(&w, &reply, 1, true);
+  CLIENT_UNTIL(&w, w.errors > 0);
   if (strstr(w.message, reason) == NULL) {
     fail_msg("\"%s\" has no \"%s\"", w.message, reason);
   }
   assert_int_equal(w.code, KIN_EHTTP);
   assert_int_equal(w.error_class, KIN_CLASS_PROTOCOL);
   assert_int_equal(w.adds + w.synced, 0);
-  answer_world_close(&w);
+  client_world_finish(&w);
   packed_finish(&response);
 }
 
@@ -168,55 +175,53 @@ static void test_gzip_client_empty(void **state) {
   const loop_reply replies[] = {{.bytes = OK "Content-Length: 0\r\n\r\n"},
                                 reply_of(&response, 0)};
   for (size_t i = 0; i < 2; i++) {
-    answer_world w;
-    assert_int_equal(answer_world_open(&w, &replies[i], 1, true, 0, 0), 0);
-    ANSWER_UNTIL(&w, w.errors > 0);
+    client_world w;
+    open_asking(&w, &replies[i], 1, true);
+    CLIENT_UNTIL(&w, w.errors > 0);
     assert_non_null(strstr(w.message, "answer is empty, 0 bytes long"));
-    answer_world_close(&w);
+    client_world_finish(&w);
   }
   packed_finish(&response);
   packed_finish(&body);
 }
 
-static void test_gzip_client_close_in_every_callback(void **state) {
-  (void)state;
+static bool close_in_callback(int close_at) {
   loop_reply replies[] = {reply_of(&list, 0), reply_of(&watch, 0)};
   replies[1].then = LOOP_RESET; /* so that an error is among them */
-  for (int close_at = 1;; close_at++) {
-    answer_world w;
-    assert_int_equal(answer_world_open(&w, replies, 2, true, 0, close_at), 0);
-    ANSWER_UNTIL(&w, w.client == NULL || w.errors > 0);
-    bool was_reached = w.calls >= close_at;
-    answer_world_close(&w);
-    if (!was_reached) {
-      assert_true(close_at > 4);
-      return;
-    }
+  client_world w;
+  client_world_serve(&w, replies, 2);
+  w.options.accept_gzip = true;
+  w.close_at = close_at;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.client == NULL || w.errors > 0);
+  client_world_finish(&w);
+  return w.was_reached;
+}
+
+static void test_gzip_client_close_in_every_callback(void **state) {
+  (void)state;
+  assert_true(client_world_sweep_closes(close_in_callback) > 3);
+}
+
+static bool run_without_memory(size_t n) {
+  const loop_reply replies[] = {reply_of(&list, 0), reply_of(&watch, 0)};
+  client_world w;
+  client_world_serve(&w, replies, 2);
+  w.options.accept_gzip = true;
+  w.memory.fail_at = n;
+  if (client_world_open(&w) == 0) {
+    CLIENT_UNTIL(&w, w.deletes > 0 || w.errors > 0);
   }
+  if (w.errors > 0) {
+    assert_int_equal(w.error_class, KIN_CLASS_MEMORY);
+  }
+  client_world_finish(&w);
+  return fail_alloc_has_failed(&w.memory);
 }
 
 static void test_gzip_client_out_of_memory(void **state) {
   (void)state;
-  const loop_reply replies[] = {reply_of(&list, 0), reply_of(&watch, 0)};
-  size_t n = 1;
-  for (;; n++) {
-    answer_world w;
-    int err = answer_world_open(&w, replies, 2, true, n, 0);
-    if (err == 0) {
-      ANSWER_UNTIL(&w, w.deletes > 0 || w.errors > 0);
-    } else {
-      assert_int_equal(err, KIN_ENOMEM);
-    }
-    if (w.errors > 0) {
-      assert_int_equal(w.error_class, KIN_CLASS_MEMORY);
-    }
-    bool has_failed = fail_alloc_has_failed(&w.memory);
-    answer_world_close(&w);
-    if (!has_failed) {
-      break;
-    }
-  }
-  assert_true(n > 40);
+  fail_alloc_sweep(run_without_memory, 40);
 }
 
 int main(void) {

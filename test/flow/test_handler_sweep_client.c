@@ -19,27 +19,16 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "support/answers.h"
 #include "support/fail_alloc.h"
 #include "support/loop_server.h"
 
-#define LIST                                                                   \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Connection: close\r\n\r\n"                                                  \
-  "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" \
-  "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"1\","           \
-  "\"resourceVersion\":\"5\"}},{\"metadata\":{\"name\":\"b\",\"namespace\":"   \
-  "\"n\",\"uid\":\"2\",\"resourceVersion\":\"6\"}}]}"
-#define WATCH                                                                  \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Transfer-Encoding: chunked\r\n\r\n"                                         \
-  "66\r\n{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"a\","      \
-  "\"namespace\":\"n\",\"uid\":\"1\",\"resourceVersion\":\"8\"}}}\n\r\n"
-
 /* The first server ends the connection in the middle of the watch. */
 static const loop_reply first_replies[] = {
-    {.bytes = LIST, .then = LOOP_CLOSE}, {.bytes = WATCH, .then = LOOP_CLOSE}};
-static const loop_reply second_replies[] = {{.bytes = LIST, .then = LOOP_CLOSE},
-                                            {.bytes = WATCH}};
+    {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+    {.bytes = ANSWER_WATCHED, .then = LOOP_CLOSE}};
+static const loop_reply second_replies[] = {
+    {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE}, {.bytes = ANSWER_WATCHED}};
 
 enum { LISTENERS = 2, ADDED = 2, MAX_LISTENERS = 3 };
 

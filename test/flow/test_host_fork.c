@@ -33,19 +33,19 @@ static void on_stop(uv_timer_t *timer) {
 /* The child's life: the loop for 50 ms, then the end of the client. Nothing of
  * cmocka's is used here. Returns the exit status. */
 static int live_as_child(host_world *w, bool closes_at_once) {
-  if (uv_loop_fork(&w->loop) != 0) {
+  if (uv_loop_fork(&w->program.loop) != 0) {
     return CHILD_FORK;
   }
   kin_client_stats before = KIN_CLIENT_STATS_INIT;
   kin_client_stats after = KIN_CLIENT_STATS_INIT;
-  assert_int_equal(kin_client_get_stats(w->client, &before), 0);
+  assert_int_equal(kin_client_get_stats(w->program.client, &before), 0);
   uv_timer_t timer;
-  uv_timer_init(&w->loop, &timer);
+  uv_timer_init(&w->program.loop, &timer);
   uv_timer_start(&timer, on_stop, 50, 0);
   if (!closes_at_once) {
-    uv_run(&w->loop, UV_RUN_DEFAULT);
+    uv_run(&w->program.loop, UV_RUN_DEFAULT);
   }
-  assert_int_equal(kin_client_get_stats(w->client, &after), 0);
+  assert_int_equal(kin_client_get_stats(w->program.client, &after), 0);
   if (after.received_bytes != before.received_bytes ||
       after.sent_bytes != before.sent_bytes ||
       after.connections != before.connections) {
@@ -53,11 +53,11 @@ static int live_as_child(host_world *w, bool closes_at_once) {
   }
   int is_closed = 0;
   uv_close((uv_handle_t *)&timer, NULL);
-  if (kin_client_close(w->client, on_child_closed, &is_closed) != 0) {
+  if (kin_client_close(w->program.client, on_child_closed, &is_closed) != 0) {
     return CHILD_OPEN;
   }
   for (int i = 0; i < 1000 && !is_closed; i++) {
-    uv_run(&w->loop, UV_RUN_NOWAIT);
+    uv_run(&w->program.loop, UV_RUN_NOWAIT);
   }
   return is_closed ? CHILD_OK : CHILD_OPEN;
 }
@@ -81,7 +81,7 @@ static void check_fork(bool is_tls, bool closes_at_once) {
   host_world w;
   host_init(&w, is_tls);
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.synced == 1) {
+  HOST_UNTIL(&w, w.program.synced == 1) {
   }
   int turns = 0;
   while (w.server.requests + w.secure.requests < 2) {
@@ -91,14 +91,14 @@ static void check_fork(bool is_tls, bool closes_at_once) {
   uv_run(&w.outside, UV_RUN_NOWAIT); /* the event is on its way */
   size_t farewells = w.secure.farewells;
   fork_and_wait(&w, closes_at_once);
-  HOST_UNTIL(&w, w.deletes == 1) {
+  HOST_UNTIL(&w, w.program.deletes == 1) {
   }
   fork_and_wait(&w, closes_at_once); /* with an idle watch */
   size_t accepted = w.server.accepted + w.secure.accepted;
   for (int i = 0; i < 20; i++) {
     host_turn(&w);
   }
-  assert_int_equal(w.errors, 0);
+  assert_int_equal(w.program.errors, 0);
   assert_int_equal(w.server.open + w.secure.open, 1);
   assert_int_equal(w.secure.farewells, farewells);
   assert_int_equal(w.server.accepted + w.secure.accepted, accepted);
@@ -140,7 +140,7 @@ static void test_fork_child_execs(void **state) {
     host_world w;
     host_init(&w, false);
     assert_int_equal(host_open(&w), 0);
-    HOST_UNTIL(&w, w.deletes == 1) {
+    HOST_UNTIL(&w, w.program.deletes == 1) {
     }
     assert_int_equal(count_client_sockets(&w), 1);
     pid_t pid = fork();
@@ -155,7 +155,7 @@ static void test_fork_child_execs(void **state) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     host_reset(&w); /* the connections are not kept open by the child */
-    HOST_UNTIL(&w, w.deletes == 2) {
+    HOST_UNTIL(&w, w.program.deletes == 2) {
     }
     host_close(&w);
     host_finish(&w);

@@ -54,8 +54,8 @@ static void open_world(host_world *w, bool is_tls, bool has_files,
     assert_non_null(mkdtemp(directory));
     snprintf(path, size, "%s/file", directory);
     tls_write_file(path, tls_pki_get()->authority_pem);
-    w->options.certificate_authority_data = NULL;
-    w->options.certificate_authority_file = path;
+    w->program.options.certificate_authority_data = NULL;
+    w->program.options.certificate_authority_file = path;
   }
 }
 
@@ -67,22 +67,22 @@ static void check_descriptors(bool is_tls, bool has_files) {
   open_world(&w, is_tls, has_files, directory, path, sizeof path);
   table_fill(&table);
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.errors >= 2) {
+  HOST_UNTIL(&w, w.program.errors >= 2) {
   }
-  assert_int_equal(w.last_error, has_files ? KIN_ETLS : UV_EMFILE);
+  assert_int_equal(w.program.code, has_files ? KIN_ETLS : UV_EMFILE);
   table_empty(&table);
-  HOST_UNTIL(&w, w.deletes == 1) {
+  HOST_UNTIL(&w, w.program.deletes == 1) {
   }
   /* Again, with a connection that breaks meanwhile. */
   table_fill(&table);
-  int errors = w.errors;
+  int errors = w.program.errors;
   host_reset(&w);
-  HOST_UNTIL(&w, w.errors >= errors + 2) {
+  HOST_UNTIL(&w, w.program.errors >= errors + 2) {
   }
   table_empty(&table);
-  HOST_UNTIL(&w, w.deletes == 2) {
+  HOST_UNTIL(&w, w.program.deletes == 2) {
   }
-  assert_int_equal(w.adds, 3);
+  assert_int_equal(w.program.adds, 3);
   host_close(&w);
   host_finish(&w);
   if (has_files) {
@@ -104,21 +104,21 @@ static void check_memory(bool is_tls) {
   host_world w;
   host_init(&w, is_tls);
   assert_int_equal(host_open(&w), 0);
-  w.memory.keeps_failing = true;
+  w.program.memory.keeps_failing = true;
   for (int round = 1; round <= 2; round++) {
-    int errors = w.errors;
+    int errors = w.program.errors;
     if (round == 2) {
       host_reset(&w);
     }
-    w.memory.fail_at = atomic_load(&w.memory.calls) + 1;
-    HOST_UNTIL(&w, w.errors >= errors + 2) {
+    w.program.memory.fail_at = atomic_load(&w.program.memory.calls) + 1;
+    HOST_UNTIL(&w, w.program.errors >= errors + 2) {
     }
-    assert_int_equal(w.last_error, KIN_ENOMEM);
-    w.memory.fail_at = 0;
-    HOST_UNTIL(&w, w.deletes == round) {
+    assert_int_equal(w.program.code, KIN_ENOMEM);
+    w.program.memory.fail_at = 0;
+    HOST_UNTIL(&w, w.program.deletes == round) {
     }
   }
-  assert_int_equal(w.adds, 3);
+  assert_int_equal(w.program.adds, 3);
   host_close(&w);
   host_finish(&w);
 }

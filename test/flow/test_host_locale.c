@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* A program whose locale writes a decimal comma: numbers that the library
- * writes and reads stay as they are (TS-01, and the row of doc/embedding.md). */
+ * writes and reads stay as they are (TS-01, and the row of
+ * doc/embedding.md). */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,8 @@
 
 #include <cmocka.h>
 #include <yyjson.h>
+
+#include <kin/metrics_text.h>
 
 #include "base/number.h"
 #include "support/host_world.h"
@@ -101,9 +104,10 @@ static int write_page(const char *text, size_t length, void *data) {
 }
 
 static void render(const host_world *w, page *p) {
-  kin_metrics_source source = {.informer = w->informer, .name = "pods"};
+  kin_metrics_source source = {.informer = w->program.informer, .name = "pods"};
   p->length = 0;
-  assert_int_equal(kin_metrics_write(w->client, &source, 1, write_page, p), 0);
+  assert_int_equal(
+      kin_metrics_write(w->program.client, &source, 1, write_page, p), 0);
   p->text[p->length] = '\0';
 }
 
@@ -117,7 +121,7 @@ static void test_locale_metrics(void **state) {
   assert_true(set_comma());
   host_init(&w, false);
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.deletes > 0) {
+  HOST_UNTIL(&w, w.program.deletes > 0) {
   }
   render(&w, &comma);
   setlocale(LC_ALL, "C");
@@ -126,8 +130,8 @@ static void test_locale_metrics(void **state) {
   assert_non_null(strstr(comma.text, "le=\"0.000256\""));
   host_close(&w);
   host_finish(&w);
-  assert_int_equal(w.adds, 2);
-  assert_int_equal(w.errors, 0);
+  assert_int_equal(w.program.adds, 2);
+  assert_int_equal(w.program.errors, 0);
 }
 
 /* Numbers in objects are read as JSON has them, and texts stay as they came. */

@@ -15,19 +15,20 @@
 
 #include <cmocka.h>
 
+#include "support/answers.h"
 #include "support/host_world.h"
 
 static void expect_story(const host_world *w) {
-  assert_int_equal(w->adds, 2);
-  assert_int_equal(w->synced, 1);
-  assert_int_equal(w->deletes, 1);
-  assert_int_equal(w->errors, 0);
+  assert_int_equal(w->program.adds, 2);
+  assert_int_equal(w->program.synced, 1);
+  assert_int_equal(w->program.deletes, 1);
+  assert_int_equal(w->program.errors, 0);
 }
 
 /* --- Stopped, and run again ----------------------------------------------- */
 
 static void stop_loop(host_world *w) {
-  uv_stop(&w->loop);
+  uv_stop(&w->program.loop);
 }
 
 /* The program stops its loop in every callback, and runs it again. */
@@ -37,11 +38,12 @@ static void test_loop_stop(void **state) {
     host_world w;
     host_init(&w, is_tls);
     w.hook = stop_loop;
-    w.options.budget_us = 1; /* one step an iteration: work is always left */
+    w.program.options.budget_us =
+        1; /* one step an iteration: work is always left */
     assert_int_equal(host_open(&w), 0);
-    HOST_UNTIL(&w, w.deletes > 0) {
-      uv_stop(&w.loop); /* before the turn, too: then it does nothing */
-      uv_run(&w.loop, UV_RUN_DEFAULT);
+    HOST_UNTIL(&w, w.program.deletes > 0) {
+      uv_stop(&w.program.loop); /* before the turn, too: then it does nothing */
+      uv_run(&w.program.loop, UV_RUN_DEFAULT);
     }
     expect_story(&w);
     host_close(&w);
@@ -60,7 +62,7 @@ typedef struct driver {
 } driver;
 
 static void driver_init(driver *d, host_world *w, uv_run_mode mode) {
-  *d = (driver){.loops = {&w->loop, &w->outside}, .mode = mode};
+  *d = (driver){.loops = {&w->program.loop, &w->outside}, .mode = mode};
 }
 
 /* Waits at most `limit_ms` and runs whichever loop is due. */
@@ -118,10 +120,10 @@ static void check_driven(uv_run_mode mode) {
     driver d;
     driver_init(&d, &w, mode);
     uv_timer_t guard;
-    uv_timer_init(&w.loop, &guard);
+    uv_timer_init(&w.program.loop, &guard);
     uv_timer_start(&guard, on_guard, GUARD_MS, GUARD_MS);
     uint64_t start_ns = uv_hrtime();
-    while (w.deletes == 0) {
+    while (w.program.deletes == 0) {
       driver_turn(&d, 1000);
       host_check_time(start_ns);
     }
@@ -131,7 +133,7 @@ static void check_driven(uv_run_mode mode) {
     for (int i = 0; i < 5; i++) {
       driver_turn(&d, 0);
     }
-    assert_true(uv_backend_timeout(&w.loop) > 1000);
+    assert_true(uv_backend_timeout(&w.program.loop) > 1000);
     d.waits = 0;
     start_ns = uv_hrtime();
     while (uv_hrtime() - start_ns < UINT64_C(100000000)) {
@@ -141,7 +143,7 @@ static void check_driven(uv_run_mode mode) {
     host_close(&w);
     start_ns = uv_hrtime();
     uv_timer_again(&guard);
-    while (w.client != NULL) {
+    while (w.program.client != NULL) {
       driver_turn(&d, 1000);
       host_check_time(start_ns);
     }
@@ -183,26 +185,22 @@ static void on_second_closed(void *data) {
 static void open_second(second *s, host_world *w, loop_server *server) {
   kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
   options.server = server->url;
-  options.allocator = &w->memory.allocator;
+  options.allocator = &w->program.memory.allocator;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "nodes";
   io.no_watch_list = true;
   kin_listener_options lo = KIN_LISTENER_OPTIONS_INIT;
   lo.on_synced = on_second_synced;
   lo.data = s;
-  assert_int_equal(kin_client_open(&s->client, &w->loop, &options), 0);
+  assert_int_equal(kin_client_open(&s->client, &w->program.loop, &options), 0);
   assert_int_equal(kin_informer_open(&s->informer, s->client, &io), 0);
   assert_int_equal(kin_informer_listen(s->informer, &lo, NULL), 0);
   assert_int_equal(kin_informer_start(s->informer), 0);
 }
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 static const loop_reply second_replies[] = {
-    {.bytes = HEAD "Connection: close\r\n\r\n"
-                   "{\"kind\":\"NodeList\",\"metadata\":{\"resourceVersion\":"
-                   "\"7\"},\"items\":[]}",
-     .then = LOOP_CLOSE},
-    {.bytes = HEAD "Transfer-Encoding: chunked\r\n\r\n"}};
+    {.bytes = ANSWER_TO_END ANSWER_PODS("7", ""), .then = LOOP_CLOSE},
+    {.bytes = ANSWER_CHUNKED}};
 
 /* One is closed at each turn of the other's life, which goes on; then the loop
  * is swept, and the other closes all the same. */
@@ -218,11 +216,11 @@ static void test_loop_two_clients(void **state) {
     open_second(&s, &w, &server);
     assert_int_equal(host_open(&w), 0);
     for (int i = 0; i < turns; i++) {
-      was_over = w.deletes > 0;
+      was_over = w.program.deletes > 0;
       host_turn(&w);
     }
     host_close(&w);
-    HOST_UNTIL(&w, s.synced == 1 && w.clients_closed == 1) {
+    HOST_UNTIL(&w, s.synced == 1 && w.program.clients_closed == 1) {
     }
     host_sweep(&w);
     assert_int_equal(kin_client_close(s.client, on_second_closed, &s), 0);
@@ -249,26 +247,26 @@ static void after_close(uv_handle_t *handle) {
 /* libuv forbids it. It is answered by iterations in which the client stands
  * still: no callback within a callback, and no busy loop. */
 static void run_nested(host_world *w) {
-  int calls = w->calls;
+  int calls = w->program.calls;
   assert_int_equal(depth, 0);
-  if (w->clients_closed > 0 || w->informers_closed > 0) {
+  if (w->program.clients_closed > 0 || w->program.informers_closed > 0) {
     return;
   }
   depth++;
   uv_timer_t timer;
   bool is_gone = false;
-  uv_timer_init(&w->loop, &timer);
+  uv_timer_init(&w->program.loop, &timer);
   timer.data = &is_gone;
   /* Repeats, for the first time may come in the iteration without a wait. */
   uv_timer_start(&timer, on_timer, 2, 2);
   uv_run(&w->outside, UV_RUN_NOWAIT);
-  uv_run(&w->loop, UV_RUN_NOWAIT);
-  uv_run(&w->loop, UV_RUN_DEFAULT); /* until the timer stops it */
+  uv_run(&w->program.loop, UV_RUN_NOWAIT);
+  uv_run(&w->program.loop, UV_RUN_DEFAULT); /* until the timer stops it */
   uv_close((uv_handle_t *)&timer, after_close);
   while (!is_gone) {
-    uv_run(&w->loop, UV_RUN_NOWAIT);
+    uv_run(&w->program.loop, UV_RUN_NOWAIT);
   }
-  assert_int_equal(w->calls, calls);
+  assert_int_equal(w->program.calls, calls);
   nested_runs++;
   depth--;
 }
@@ -281,15 +279,15 @@ static void test_loop_nested_run(void **state) {
     w.hook = run_nested;
     nested_runs = 0;
     assert_int_equal(host_open(&w), 0);
-    HOST_UNTIL(&w, w.deletes > 0) {
+    HOST_UNTIL(&w, w.program.deletes > 0) {
     }
     expect_story(&w);
     host_reset(&w); /* errors and timers, too */
-    HOST_UNTIL(&w, w.deletes == 2) {
+    HOST_UNTIL(&w, w.program.deletes == 2) {
     }
-    assert_int_equal(w.adds, 3);
-    assert_int_equal(w.errors, 2);
-    assert_int_equal(nested_runs, w.calls);
+    assert_int_equal(w.program.adds, 3);
+    assert_int_equal(w.program.errors, 2);
+    assert_int_equal(nested_runs, w.program.calls);
     host_close(&w);
     host_finish(&w);
   }
@@ -298,8 +296,8 @@ static void test_loop_nested_run(void **state) {
 static void close_and_run_nested(host_world *w) {
   host_close(w);
   run_nested(w);
-  assert_int_equal(w->clients_closed + w->informers_closed > 0,
-                   w->calls > w->act_at);
+  assert_int_equal(w->program.clients_closed + w->program.informers_closed > 0,
+                   w->program.calls > w->act_at);
 }
 
 /* A client that is closed in a handler is there until the handler returns. */
@@ -310,10 +308,10 @@ static void test_loop_nested_run_and_close(void **state) {
   w.hook = close_and_run_nested;
   w.act_at = 1; /* calls before the first close callback */
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.client == NULL) {
+  HOST_UNTIL(&w, w.program.client == NULL) {
   }
   host_finish(&w);
-  assert_int_equal(w.informers_closed, 1);
+  assert_int_equal(w.program.informers_closed, 1);
 }
 
 /* --- Signals -------------------------------------------------------------- */
@@ -382,7 +380,7 @@ static void tell_story(void *arg) {
     host_init(w, is_tls);
     w->fd_count = -1; /* the other thread opens some, too */
     assert_int_equal(host_open(w), 0);
-    HOST_UNTIL(w, w->deletes > 0) {
+    HOST_UNTIL(w, w->program.deletes > 0) {
     }
     expect_story(w);
     if (round == 1) {

@@ -23,7 +23,7 @@ static bool begin(host_world *w, bool is_tls, int count) {
   assert_int_equal(host_open(w), 0);
   bool was_over = false;
   for (int i = 0; i < count; i++) {
-    was_over = w->deletes > 0;
+    was_over = w->program.deletes > 0;
     host_turn(w);
   }
   return was_over;
@@ -39,8 +39,8 @@ static void check_at_every_turn(void (*act)(host_world *w)) {
       was_over = begin(&w, is_tls, turns);
       act(&w);
       host_finish(&w);
-      assert_int_equal(w.informers_closed, 1);
-      assert_int_equal(w.clients_closed, 1);
+      assert_int_equal(w.program.informers_closed, 1);
+      assert_int_equal(w.program.clients_closed, 1);
     }
   }
 }
@@ -58,9 +58,9 @@ static void test_sweep_then_close(void **state) {
 /* The loop comes to its end without the client, which then is still open. */
 static void sweep_run_close(host_world *w) {
   assert_true(host_sweep(w) > 0);
-  assert_int_equal(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
+  assert_int_equal(uv_run(&w->program.loop, UV_RUN_DEFAULT), 0);
   assert_int_equal(host_sweep(w), 0); /* nothing was opened meanwhile */
-  assert_int_equal(w->clients_closed, 0);
+  assert_int_equal(w->program.clients_closed, 0);
   host_close(w);
 }
 
@@ -87,7 +87,7 @@ static void test_sweep_while_closing(void **state) {
       host_world w;
       host_init(&w, is_tls);
       assert_int_equal(host_open(&w), 0);
-      HOST_UNTIL(&w, w.deletes > 0) {
+      HOST_UNTIL(&w, w.program.deletes > 0) {
       }
       host_close(&w);
       for (int i = 0; i < turns; i++) {
@@ -95,8 +95,8 @@ static void test_sweep_while_closing(void **state) {
       }
       host_sweep(&w);
       host_finish(&w);
-      assert_int_equal(w.informers_closed, 1);
-      assert_int_equal(w.clients_closed, 1);
+      assert_int_equal(w.program.informers_closed, 1);
+      assert_int_equal(w.program.clients_closed, 1);
     }
   }
 }
@@ -136,13 +136,13 @@ static void sweep_one(uv_handle_t *handle, void *arg) {
 /* The program's own close callback is called once for each handle. */
 static void sweep_with_callback(host_world *w) {
   handles_closed = 0;
-  uv_walk(&w->loop, sweep_one, NULL);
+  uv_walk(&w->program.loop, sweep_one, NULL);
   host_close(w);
   assert_int_equal(handles_closed, 0);
   host_turn(w);
   size_t closed = handles_closed;
   assert_true(closed >= 4);
-  HOST_UNTIL(w, w->clients_closed == 1) {
+  HOST_UNTIL(w, w->program.clients_closed == 1) {
   }
   assert_int_equal(handles_closed, closed);
 }
@@ -159,7 +159,7 @@ static void close_client(uv_handle_t *handle, void *arg) {
 }
 
 static void close_within_walk(host_world *w) {
-  uv_walk(&w->loop, close_client, w);
+  uv_walk(&w->program.loop, close_client, w);
 }
 
 static void test_close_within_walk(void **state) {
@@ -174,8 +174,8 @@ static void on_closed_close_client(void *data) {
 
 static void sweep_then_close_informer(host_world *w) {
   host_sweep(w);
-  assert_int_equal(kin_informer_close(w->informer, on_closed_close_client, w),
-                   0);
+  assert_int_equal(
+      kin_informer_close(w->program.informer, on_closed_close_client, w), 0);
 }
 
 static void test_sweep_then_close_informer(void **state) {
@@ -189,34 +189,35 @@ static void test_sweep_with_work_left(void **state) {
   (void)state;
   host_world w;
   host_init(&w, false);
-  w.options.budget_us = 1; /* one step an iteration */
+  w.program.options.budget_us = 1; /* one step an iteration */
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.adds > 0) {
+  HOST_UNTIL(&w, w.program.adds > 0) {
   }
-  assert_int_equal(w.synced, 0);
-  assert_int_equal(uv_backend_timeout(&w.loop), 0); /* there is work left */
+  assert_int_equal(w.program.synced, 0);
+  assert_int_equal(uv_backend_timeout(&w.program.loop),
+                   0); /* there is work left */
   sweep_then_close_informer(&w);
   host_finish(&w);
-  assert_int_equal(w.informers_closed, 1);
+  assert_int_equal(w.program.informers_closed, 1);
 }
 
 /* --- From inside callbacks ------------------------------------------------ */
 
 static void sweep_at(host_world *w) {
-  if (w->calls - 1 == w->act_at) {
+  if (w->program.calls - 1 == w->act_at) {
     host_sweep(w);
   }
 }
 
 static void sweep_and_close_at(host_world *w) {
-  if (w->calls - 1 == w->act_at) {
+  if (w->program.calls - 1 == w->act_at) {
     host_sweep(w);
     host_close(w);
   }
 }
 
 static void close_and_sweep_at(host_world *w) {
-  if (w->calls - 1 == w->act_at) {
+  if (w->program.calls - 1 == w->act_at) {
     host_close(w);
     host_sweep(w);
   }
@@ -233,18 +234,18 @@ static void check_in_every_callback(void (*hook)(host_world *w), bool is_tls) {
     w.act_at = act_at;
     assert_int_equal(host_open(&w), 0);
     bool was_reset = false;
-    HOST_UNTIL(&w, w.calls > act_at || w.errors > 0) {
-      if (w.deletes > 0 && !was_reset) {
+    HOST_UNTIL(&w, w.program.calls > act_at || w.program.errors > 0) {
+      if (w.program.deletes > 0 && !was_reset) {
         was_reset = true;
         host_reset(&w);
       }
     }
     host_close(&w);
     host_finish(&w);
-    assert_int_equal(w.informers_closed, 1);
-    assert_int_equal(w.clients_closed, 1);
-    if (w.calls <= act_at) {
-      assert_true(w.errors > 0);
+    assert_int_equal(w.program.informers_closed, 1);
+    assert_int_equal(w.program.clients_closed, 1);
+    if (w.program.calls <= act_at) {
+      assert_true(w.program.errors > 0);
       assert_true(act_at > 8);
       break;
     }
@@ -311,8 +312,8 @@ static void open_in_flight(host_world *w, in_flight what) {
   if (what == LOOK_UP) {
     snprintf(w->url, sizeof w->url, "http://localhost:%d", w->server.port);
   } else if (what == TOKEN_FILE) {
-    w->options.token = "t";
-    w->options.token_file = "/nowhere/token";
+    w->program.options.token = "t";
+    w->program.options.token_file = "/nowhere/token";
   }
   assert_int_equal(host_open(w), 0);
 }
@@ -330,10 +331,10 @@ static void check_in_flight(in_flight what, bool is_done, bool is_closed) {
   }
   host_sweep(&w);
   host_turn(&w);
-  assert_int_equal(w.adds, 0);
+  assert_int_equal(w.program.adds, 0);
   if (is_done) {
     pool_drain();
-    assert_int_equal(uv_run(&w.loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_run(&w.program.loop, UV_RUN_DEFAULT), 0);
     host_close(&w);
   } else {
     host_close(&w);
@@ -341,8 +342,8 @@ static void check_in_flight(in_flight what, bool is_done, bool is_closed) {
     pool_drain();
   }
   host_finish(&w);
-  assert_int_equal(w.informers_closed, 1);
-  assert_int_equal(w.clients_closed, 1);
+  assert_int_equal(w.program.informers_closed, 1);
+  assert_int_equal(w.program.clients_closed, 1);
 }
 
 static void test_sweep_in_flight(void **state) {
@@ -379,7 +380,7 @@ static void test_sweep_while_connecting(void **state) {
     assert_true(host_sweep(&w) > 4); /* the socket's is one of them */
     host_close(&w);
     host_finish(&w);
-    assert_int_equal(w.clients_closed, 1);
+    assert_int_equal(w.program.clients_closed, 1);
     loop_black_hole_close(&hole);
   }
 }
@@ -392,16 +393,16 @@ static void test_sweep_then_new_client(void **state) {
   host_world w;
   host_init(&w, false);
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.deletes > 0) {
+  HOST_UNTIL(&w, w.program.deletes > 0) {
   }
   host_sweep(&w);
   kin_client *client;
   kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
   options.server = w.url;
-  options.allocator = &w.memory.allocator;
-  assert_int_equal(kin_client_open(&client, &w.loop, &options), 0);
+  options.allocator = &w.program.memory.allocator;
+  assert_int_equal(kin_client_open(&client, &w.program.loop, &options), 0);
   host_close(&w);
-  HOST_UNTIL(&w, w.client == NULL) {
+  HOST_UNTIL(&w, w.program.client == NULL) {
   }
   assert_int_equal(kin_client_close(client, NULL, NULL), 0);
   host_finish(&w);
@@ -414,19 +415,20 @@ static void test_swept_client_opens_nothing(void **state) {
   host_world w;
   host_init(&w, false);
   assert_int_equal(host_open(&w), 0);
-  HOST_UNTIL(&w, w.deletes > 0) {
+  HOST_UNTIL(&w, w.program.deletes > 0) {
   }
   size_t accepted = w.server.accepted;
   host_sweep(&w);
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "nodes";
   kin_informer *other;
-  assert_int_equal(kin_informer_open(&other, w.client, &io), 0);
+  assert_int_equal(kin_informer_open(&other, w.program.client, &io), 0);
   assert_int_equal(kin_informer_start(other), 0);
-  assert_int_equal(uv_run(&w.loop, UV_RUN_DEFAULT), 0); /* ends by itself */
+  assert_int_equal(uv_run(&w.program.loop, UV_RUN_DEFAULT),
+                   0); /* ends by itself */
   assert_int_equal(host_sweep(&w), 0);
-  kin_client_unref(w.client);
-  kin_client_ref(w.client);
+  kin_client_unref(w.program.client);
+  kin_client_ref(w.program.client);
   host_close(&w);
   host_finish(&w);
   assert_int_equal(w.server.accepted, accepted);

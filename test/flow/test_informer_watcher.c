@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "informer/informer.h"
-#include "support/loop_server.h"
+#include "support/client_world.h"
 #include "support/virtual_host.h"
 #include "support/watch_log.h"
 #include "toolkit/watch.h"
@@ -57,7 +57,7 @@ static void finish(world *w) {
 
 /* --- Events --------------------------------------------------------------- */
 
-/* It has been told of odd/p1@101. */
+/* The watcher has told odd/p1@101. */
 static void open_with_pod(world *w) {
   init(w, 0);
   mini_put(&w->vh.server, 1);
@@ -411,55 +411,31 @@ static void test_informer_watcher_fails_cleanly(void **state) {
 
 /* --- A real client -------------------------------------------------------- */
 
-typedef struct client_world {
-  loop_server server;
-  kin_client *client;
-  watch_log log;
-  bool is_closed;
-} client_world;
-
-static void on_client_closed(void *data) {
-  client_world *w = data;
-  w->is_closed = true;
-  loop_server_close(&w->server);
-}
-
 static void close_client(watch_log *log) {
-  client_world *w = log->data;
-  assert_int_equal(kin_client_close(w->client, on_client_closed, w), 0);
+  assert_int_equal(client_world_close(log->data), 0);
 }
 
 static void test_informer_watcher_in_a_client(void **state) {
   (void)state;
   static const loop_reply reply = {
-      .bytes = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-               "Connection: close\r\n\r\n"
-               "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"5\"},"
-               "\"items\":[{\"metadata\":{\"name\":\"x\",\"resourceVersion\":"
-               "\"4\"}}]}",
+      .bytes = ANSWER_TO_END ANSWER_PODS("5", ANSWER_POD("x", "1", "4")),
       .then = LOOP_CLOSE};
-  uv_loop_t loop;
-  assert_int_equal(uv_loop_init(&loop), 0);
-  client_world w = {.is_closed = false};
-  loop_server_open(&w.server, &loop, &reply, 1);
-  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-  co.server = w.server.url;
-  assert_int_equal(kin_client_open(&w.client, &loop, &co), 0);
-  w.log.then = close_client;
-  w.log.data = &w;
+  client_world w;
+  client_world_serve(&w, &reply, 1);
+  assert_int_equal(client_world_open_client(&w), 0);
+  watch_log log = {.then = close_client, .data = &w};
   kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
   resource.plural = "pods";
   kin_informer_watcher_options options = KIN_INFORMER_WATCHER_OPTIONS_INIT;
   options.resource = &resource;
   options.on_event = watch_log_on_event;
   options.on_closed = watch_log_on_closed;
-  options.data = &w.log;
+  options.data = &log;
   kin_informer_watcher *watcher;
   assert_int_equal(kin_informer_watcher_open(&watcher, w.client, &options), 0);
-  assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
-  assert_true(w.is_closed);
-  watch_log_expect(&w.log, "A:x@4 closed ");
-  assert_int_equal(uv_loop_close(&loop), 0);
+  CLIENT_UNTIL(&w, w.client == NULL);
+  client_world_finish(&w);
+  watch_log_expect(&log, "A:n/x@4 closed ");
 }
 
 /* --- In an until ---------------------------------------------------------- */

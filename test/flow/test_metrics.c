@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <kin/metrics.h>
+#include <kin/metrics_text.h>
 
 #include "base/histogram.h"
 #include "support/informer_world.h"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <kin/cache.h>
+#include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 
@@ -43,6 +44,13 @@ static int use_client(world *w, const void *options) {
   kin_client *made;
   int err = kin_client_open(&made, &w->loop, options);
   return err == 0 ? kin_client_close(made, NULL, NULL) : err;
+}
+
+static int use_exec(world *w, const void *options) {
+  kin_client_options o = KIN_CLIENT_OPTIONS_INIT;
+  o.server = "https://127.0.0.1";
+  o.exec = options;
+  return use_client(w, &o);
 }
 
 static int use_informer(world *w, const void *options) {
@@ -107,6 +115,17 @@ static int use_reflector_store(world *w, const void *options) {
 static int use_until(world *w, const void *options) {
   return kin_until_open(NULL, w->client,
                         options); /* without a condition it is over by itself */
+}
+
+static void on_response(const kin_response *response, void *data) {
+  (void)response;
+  (void)data;
+}
+
+static int use_request(world *w, const void *options) {
+  kin_request *made;
+  int err = kin_request_start(&made, w->client, options, on_response, NULL);
+  return err == 0 ? kin_request_cancel(made, UV_ECANCELED) : err;
 }
 
 static int use_wait(world *w, const void *options) {
@@ -345,6 +364,8 @@ static void test_of_the_rest_of_a_client(void **state) {
          .store = &w->reflector_store});
   check_sizes(w, "kin_reflector_store", use_reflector_store,
               &w->reflector_store, sizeof(kin_reflector_store), true);
+  CHECK(kin_request_spec, use_request, true,
+        {.size = sizeof options, .path = "/"});
   CHECK(kin_until_options, use_until, true,
         {.size = sizeof options,
          .resource = resource,
@@ -394,6 +415,10 @@ static void test_of_clients(void **state) {
   world *w = *state;
   CHECK(kin_client_options, use_client, false,
         {.size = sizeof options, .server = "http://127.0.0.1"});
+  CHECK(kin_exec_plugin, use_exec, false,
+        {.size = sizeof options,
+         .api_version = "client.authentication.k8s.io/v1beta1",
+         .command = "plugin"});
   char problem[256] = "";
   struct {
     kin_client_options known;

@@ -14,8 +14,8 @@
 
 #include <uv.h>
 
+#include "support/client_world.h"
 #include "support/hand_source.h"
-#include "support/loop_server.h"
 #include "support/pager_world.h"
 
 static void run(pager_world *w) {
@@ -354,55 +354,46 @@ static void test_pager_source_without_pause(void **state) {
 
 /* --- A real client -------------------------------------------------------- */
 
-typedef struct client_world {
-  uv_loop_t loop;
-  loop_server server;
-  kin_client *client;
-  kin_pager *pager;
+typedef struct paged_client {
+  client_world base;
   char text[256];
-} client_world;
+} paged_client;
 
 static int on_client_item(const kin_object *item, void *data) {
-  client_world *w = data;
+  paged_client *w = data;
   size_t length = strlen(w->text);
   snprintf(w->text + length, sizeof w->text - length, KIN_STR_FORMAT " ",
            KIN_STR_ARG(kin_object_key(item)));
   return 0;
 }
 
-static void on_client_closed(void *data) {
-  client_world *w = data;
-  strncat(w->text, "gone", 5);
-  loop_server_close(&w->server);
+static void on_gone(client_world *base) {
+  strncat(((paged_client *)base->data)->text, "gone", 5);
 }
 
 static void on_client_end(const kin_pager_result *result, void *data) {
-  client_world *w = data;
+  paged_client *w = data;
   assert_int_equal(result->code, 0);
   assert_string_equal(result->resource_version, "7");
-  assert_int_equal(kin_client_close(w->client, on_client_closed, w), 0);
+  assert_int_equal(client_world_close(&w->base), 0);
 }
 
 static void on_pager_closed(void *data) {
-  client_world *w = data;
+  paged_client *w = data;
   strncat(w->text, "closed ", 8);
 }
 
 static void test_pager_in_a_client(void **state) {
   (void)state;
   static const loop_reply reply = {
-      .bytes = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-               "Connection: close\r\n\r\n"
-               "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},"
-               "\"items\":[{\"metadata\":{\"name\":\"a\"}},"
-               "{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\"}}]}",
+      .bytes = ANSWER_TO_END ANSWER_PODS(
+          "7", "{\"metadata\":{\"name\":\"a\"}}," ANSWER_POD("b", "1", "5")),
       .then = LOOP_CLOSE};
-  client_world w = {.client = NULL};
-  assert_int_equal(uv_loop_init(&w.loop), 0);
-  loop_server_open(&w.server, &w.loop, &reply, 1);
-  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-  co.server = w.server.url;
-  assert_int_equal(kin_client_open(&w.client, &w.loop, &co), 0);
+  paged_client w = {.text = ""};
+  client_world_serve(&w.base, &reply, 1);
+  w.base.hook = on_gone;
+  w.base.data = &w;
+  assert_int_equal(client_world_open_client(&w.base), 0);
   kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
   resource.plural = "pods";
   kin_pager_options options = KIN_PAGER_OPTIONS_INIT;
@@ -411,10 +402,11 @@ static void test_pager_in_a_client(void **state) {
   options.on_end = on_client_end;
   options.on_closed = on_pager_closed;
   options.data = &w;
-  assert_int_equal(kin_pager_open(&w.pager, w.client, &options), 0);
-  assert_int_equal(uv_run(&w.loop, UV_RUN_DEFAULT), 0);
-  assert_string_equal(w.text, "a ns/b closed gone");
-  assert_int_equal(uv_loop_close(&w.loop), 0);
+  kin_pager *pager;
+  assert_int_equal(kin_pager_open(&pager, w.base.client, &options), 0);
+  CLIENT_UNTIL(&w.base, w.base.client == NULL);
+  client_world_finish(&w.base);
+  assert_string_equal(w.text, "a n/b closed gone");
 }
 
 int main(void) {

@@ -16,7 +16,7 @@
 #include <uv.h>
 
 #include "base/str.h"
-#include "support/loop_server.h"
+#include "support/client_world.h"
 #include "support/objects.h"
 #include "support/retry_world.h"
 
@@ -473,43 +473,29 @@ static void test_retry_watcher_source_without_pause(void **state) {
 
 /* --- A real client -------------------------------------------------------- */
 
-typedef struct client_world {
-  uv_loop_t loop;
-  loop_server server;
-  kin_client *client;
-  watch_log log;
-  bool is_closed;
-} client_world;
-
-static void on_client_closed(void *data) {
-  client_world *w = data;
-  assert_int_equal(w->log.closed, 1); /* what is on it ends first */
-  w->is_closed = true;
-  loop_server_close(&w->server);
+static void check_end(client_world *w) {
+  assert_null(w->client);
+  assert_int_equal(((watch_log *)w->data)->closed, 1); /* it ends first */
 }
 
 static void close_client(watch_log *log) {
-  client_world *w = log->data;
   if (log->has_ended) {
-    assert_int_equal(kin_client_close(w->client, on_client_closed, w), 0);
+    assert_int_equal(client_world_close(log->data), 0);
   }
 }
 
 static void test_retry_watcher_in_a_client(void **state) {
   (void)state;
   static const loop_reply reply = {
-      .bytes = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-               "Connection: close\r\n\r\n" RW_FRAME("ADDED", RW_OBJECT("6"))
-                   RW_FRAME("ERROR", RW_STATUS("410", "Expired")),
+      .bytes = ANSWER_TO_END RW_FRAME("ADDED", RW_OBJECT("6"))
+          RW_FRAME("ERROR", RW_STATUS("410", "Expired")),
       .then = LOOP_CLOSE};
-  client_world w = {.is_closed = false};
-  assert_int_equal(uv_loop_init(&w.loop), 0);
-  loop_server_open(&w.server, &w.loop, &reply, 1);
-  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-  co.server = w.server.url;
-  assert_int_equal(kin_client_open(&w.client, &w.loop, &co), 0);
-  w.log.then = close_client;
-  w.log.data = &w;
+  client_world w;
+  client_world_serve(&w, &reply, 1);
+  assert_int_equal(client_world_open_client(&w), 0);
+  watch_log log = {.then = close_client, .data = &w};
+  w.hook = check_end;
+  w.data = &log;
   kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
   resource.plural = "pods";
   kin_retry_watcher_options options = KIN_RETRY_WATCHER_OPTIONS_INIT;
@@ -518,13 +504,12 @@ static void test_retry_watcher_in_a_client(void **state) {
   options.on_event = watch_log_on_event;
   options.on_end = watch_log_on_end;
   options.on_closed = watch_log_on_closed;
-  options.data = &w.log;
+  options.data = &log;
   kin_retry_watcher *watcher;
   assert_int_equal(kin_retry_watcher_open(&watcher, w.client, &options), 0);
-  assert_int_equal(uv_run(&w.loop, UV_RUN_DEFAULT), 0);
-  assert_true(w.is_closed);
-  watch_log_expect(&w.log, "A:x@6 E:410/Expired end:EGONE closed ");
-  assert_int_equal(uv_loop_close(&w.loop), 0);
+  CLIENT_UNTIL(&w, w.client == NULL);
+  client_world_finish(&w);
+  watch_log_expect(&log, "A:x@6 E:410/Expired end:EGONE closed ");
 }
 
 int main(void) {

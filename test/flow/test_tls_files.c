@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Proves AU-03, AU-04 and TR-02: certificates are read off the loop, what is
  * replaced heals, and what becomes unreadable changes nothing. On purpose
- * different from AU-03: open connections outlive their certificate. */
+ * different from AU-03: open connections outlive their certificate until their
+ * response is complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/pool_plug.h"
@@ -199,6 +201,58 @@ static void test_tls_files_system(void **state) {
   tls_world_close(&t);
 }
 
+/* Authorities in the directories of SSL_CERT_DIR, with a bundle that has none,
+ * or that is missing. A file that comes or goes counts for the next connection,
+ * twice; broken files are passed over. */
+static void test_tls_files_system_directories(void **state) {
+  (void)state;
+  for (int has_bundle = 0; has_bundle < 2; has_bundle++) {
+    tls_world t;
+    char bundle[128];
+    char directory[128];
+    char directories[200];
+    char path[140];
+    tls_world_init(&t, &hello, 1, 0);
+    tls_world_path(&t, "bundle", bundle, sizeof bundle);
+    tls_world_path(&t, "certs", directory, sizeof directory);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    if (has_bundle) {
+      tls_write_file(bundle, "# none\n");
+    }
+    snprintf(directories, sizeof directories, "/nowhere:%s", directory);
+    setenv("SSL_CERT_FILE", bundle, 1);
+    setenv("SSL_CERT_DIR", directories, 1);
+    t.tls = (kin__tls_options){.server_name = NULL};
+    assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+    unsetenv("SSL_CERT_FILE");
+    unsetenv("SSL_CERT_DIR");
+    tls_assert_words(tls_world_try(&t), has_bundle
+                                            ? "certificate is not trusted"
+                                            : "no such file or directory");
+    for (int i = 0; i < 2; i++) {
+      snprintf(path, sizeof path, "%s/a", directory);
+      tls_write_file(path, "-----BEGIN CERTIFICATE-----\ngarbage\n");
+      snprintf(path, sizeof path, "%s/b", directory);
+      tls_write_file(path, tls_pki_get()->authority_pem);
+      pass_a_second(&t);
+      assert_string_equal(tls_world_try(&t), "");
+      tls_write_file(path, "");
+      pass_a_second(&t);
+      const char *message = tls_world_try(&t);
+      if (has_bundle) {
+        tls_assert_words(message, "certificate is not trusted");
+      } else {
+        assert_string_equal(message, ""); /* nothing was found: as before */
+      }
+    }
+    (void)unlink(path);
+    snprintf(path, sizeof path, "%s/a", directory);
+    (void)unlink(path);
+    assert_int_equal(rmdir(directory), 0);
+    tls_world_close(&t);
+  }
+}
+
 /* Nothing is read again while nothing changes, and not more than once a second
  * is looked. */
 static void test_tls_files_unchanged(void **state) {
@@ -279,6 +333,192 @@ static void test_tls_files_change_and_open_connections(void **state) {
   finish_authorities(&a);
 }
 
+/* --- Rotation ------------------------------------------------------------- */
+
+#define CHECK_MS 60000u
+
+typedef struct pair {
+  tls_cert cert;
+  char *pem;
+  char *key;
+  char name[16];
+} pair;
+
+static pair make_pair(int number) {
+  pair made;
+  snprintf(made.name, sizeof made.name, "client-%d", number);
+  made.cert = tls_cert_make(&(tls_cert_options){
+      .name = made.name, .issuer = &tls_pki_get()->authority});
+  made.pem = tls_cert_pem(&made.cert);
+  made.key = tls_cert_key_pem(&made.cert);
+  return made;
+}
+
+static void finish_pair(pair *made) {
+  tls_cert_finish(&made->cert);
+  free(made->pem);
+  free(made->key);
+}
+
+typedef struct pair_files {
+  char certificate[128];
+  char key[128];
+} pair_files;
+
+static void write_pair(const pair_files *files, const pair *made) {
+  tls_write_file(files->certificate, made->pem);
+  tls_write_file(files->key, made->key);
+}
+
+/* A server that wants a client certificate, which is in files. */
+static void open_with_pair(tls_world *t, pair_files *files, const pair *made,
+                           const tls_reply *replies, size_t count) {
+  tls_world_init(t, replies, count, 0);
+  tls_world_path(t, "tls.crt", files->certificate, sizeof files->certificate);
+  tls_world_path(t, "tls.key", files->key, sizeof files->key);
+  write_pair(files, made);
+  t->serve.client_authority = &tls_pki_get()->authority;
+  t->tls.certificate_file = files->certificate;
+  t->tls.key_file = files->key;
+  t->certificate_check_ms = CHECK_MS;
+  assert_int_equal(tls_world_open(t, "127.0.0.1"), 0);
+}
+
+/* A client whose connection is always kept sees a new pair, too: a minute
+ * later, with its next request, twice. */
+static void test_tls_files_rotate_on_kept_connection(void **state) {
+  (void)state;
+  static const tls_reply keep = {HELLO, 0, TLS_KEEP};
+  tls_world t;
+  pair_files files;
+  pair pairs[3] = {make_pair(0), make_pair(1), make_pair(2)};
+  open_with_pair(&t, &files, &pairs[0], &keep, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  for (int i = 1; i <= 2; i++) {
+    write_pair(&files, &pairs[i]);
+    world_advance(&t.w, CHECK_MS - 1);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(t.server.last_client, pairs[i - 1].name);
+    assert_int_equal(t.server.accepted, i);
+    world_advance(&t.w, 1);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(t.server.last_client, pairs[i].name);
+    assert_int_equal(t.server.accepted, i + 1);
+    assert_int_equal(t.server.resumed, 0);
+    /* Once more, unchanged: nothing is opened. */
+    world_advance(&t.w, CHECK_MS - 1);
+    assert_string_equal(tls_world_try(&t), "");
+    world_advance(&t.w, 1);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.accepted, i + 1);
+  }
+  assert_false(tls_world_leaks(&t, NULL, "PRIVATE"));
+  tls_world_close(&t);
+  for (int i = 0; i < 3; i++) {
+    finish_pair(&pairs[i]);
+  }
+}
+
+/* A watch is not broken by a new pair, gets all that comes, and its connection
+ * carries no other request; twice. */
+static void test_tls_files_rotate_beside_watch(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{CHUNKED "1\r\na\r\n", 0, TLS_KEEP},
+                                      {HELLO, 0, TLS_KEEP},
+                                      {HELLO, 0, TLS_KEEP},
+                                      {CHUNKED "1\r\na\r\n", 0, TLS_KEEP},
+                                      {HELLO, 0, TLS_KEEP}};
+  tls_world t;
+  pair_files files;
+  pair pairs[3] = {make_pair(0), make_pair(1), make_pair(2)};
+  open_with_pair(&t, &files, &pairs[0], replies, 5);
+  const kin__transport_stats *stats = kin__transport_get_stats(t.w.transport);
+  for (int i = 1; i <= 2; i++) {
+    fetch watch = {.world = &t.w};
+    assert_int_equal(fetch_start(&watch, &t.w, "/x", true), 0);
+    WORLD_UNTIL(&t.w, watch.bodies == 1);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(t.server.last_client, pairs[i - 1].name);
+    write_pair(&files, &pairs[i]);
+    world_advance(&t.w, CHECK_MS);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(t.server.last_client, pairs[i].name);
+    /* The watch, and the new one. */
+    assert_int_equal(stats->open_connections, 2);
+    assert_int_equal(watch.ends, 0);
+    tls_server_push(&t.server, "1\r\nb\r\n0\r\n\r\n");
+    fetch_until_end(&watch);
+    assert_int_equal(watch.error.code, 0);
+    assert_string_equal(watch.body, "ab");
+    fetch_finish(&watch);
+    /* The push was unasked for on the new one, so both are closed. */
+    WORLD_UNTIL(&t.w, stats->open_connections == 0);
+  }
+  tls_world_close(&t);
+  for (int i = 0; i < 3; i++) {
+    finish_pair(&pairs[i]);
+  }
+}
+
+/* No session of an authority that is no longer trusted is resumed; twice. */
+static void test_tls_files_session_ends_with_authority(void **state) {
+  (void)state;
+  authorities a = make_authorities();
+  tls_world t;
+  char path[128];
+  const char *first = tls_pki_get()->authority_pem;
+  open_with_file(&t, &hello, 1, path, sizeof path, first);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.resumed, i + 1);
+    tls_write_file(path, a.second_pem);
+    pass_a_second(&t);
+    tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+    pass_a_second(&t);
+    tls_assert_words(tls_world_try(&t), "certificate is not trusted");
+    assert_int_equal(t.server.resumed, i + 1);
+    tls_write_file(path, first);
+    pass_a_second(&t);
+  }
+  assert_string_equal(tls_world_try(&t), "");
+  tls_world_close(&t);
+  finish_authorities(&a);
+}
+
+/* A replaced file ends the session even if it has the same authority, also
+ * while a response of the old connection goes on; twice. */
+static void test_tls_files_session_ends_with_file(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{CHUNKED "1\r\na\r\n", 0, TLS_KEEP},
+                                      {HELLO_CLOSE, 0, TLS_CLOSE}};
+  tls_world t;
+  char path[128];
+  open_with_file(&t, replies, 2, path, sizeof path,
+                 tls_pki_get()->authority_pem);
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  for (int i = 0; i < 2; i++) {
+    fetch watch = {.world = &t.w};
+    assert_int_equal(fetch_start(&watch, &t.w, "/x", true), 0);
+    t.server.requests = 0;
+    WORLD_UNTIL(&t.w, watch.bodies == 1);
+    size_t resumed = t.server.resumed;
+    tls_write_file(path, tls_pki_get()->authority_pem); /* another file */
+    pass_a_second(&t);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_int_equal(t.server.resumed, resumed);
+    tls_server_push(&t.server, "0\r\n\r\n");
+    fetch_until_end(&watch);
+    fetch_finish(&watch);
+    WORLD_UNTIL(&t.w,
+                kin__transport_get_stats(t.w.transport)->open_connections == 0);
+  }
+  tls_world_close(&t);
+}
+
+/* --- The pool's threads --------------------------------------------------- */
+
 /* Nothing is parsed on the loop: without the pool, exchanges wait, and give up
  * in time. With it, one building serves all that have waited. */
 static void test_tls_files_wait(void **state) {
@@ -348,8 +588,13 @@ int main(void) {
       cmocka_unit_test(test_tls_files_spoilt_authority),
       cmocka_unit_test(test_tls_files_replaced_pair),
       cmocka_unit_test(test_tls_files_system),
+      cmocka_unit_test(test_tls_files_system_directories),
       cmocka_unit_test(test_tls_files_unchanged),
       cmocka_unit_test(test_tls_files_change_and_open_connections),
+      cmocka_unit_test(test_tls_files_rotate_on_kept_connection),
+      cmocka_unit_test(test_tls_files_rotate_beside_watch),
+      cmocka_unit_test(test_tls_files_session_ends_with_authority),
+      cmocka_unit_test(test_tls_files_session_ends_with_file),
       cmocka_unit_test(test_tls_files_wait),
       cmocka_unit_test(test_tls_files_close_while_building),
   };

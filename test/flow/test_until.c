@@ -13,7 +13,7 @@
 
 #include <uv.h>
 
-#include "support/loop_server.h"
+#include "support/client_world.h"
 #include "support/until_world.h"
 
 #define ADDED RW_FRAME("ADDED", RW_OBJECT("6"))
@@ -476,27 +476,19 @@ static void test_until_fails_cleanly(void **state) {
 
 /* --- A real client -------------------------------------------------------- */
 
-typedef struct client_world {
-  loop_server server;
-  kin_client *client;
+typedef struct asking_client {
+  client_world base;
   int results;
-  int closed;
-} client_world;
-
-static void on_client_closed(void *data) {
-  client_world *w = data;
-  w->closed++;
-  loop_server_close(&w->server);
-}
+} asking_client;
 
 static void on_client_result(const kin_until_result *result, void *data) {
-  client_world *w = data;
-  assert_int_equal(w->closed, 0);
+  asking_client *w = data;
+  assert_non_null(w->base.client);
   w->results++;
   assert_int_equal(result->code, 0);
   assert_int_equal(result->event->type, KIN_WATCH_ADDED);
   if (w->results == 2) {
-    assert_int_equal(kin_client_close(w->client, on_client_closed, w), 0);
+    assert_int_equal(client_world_close(&w->base), 0);
   }
 }
 
@@ -508,21 +500,13 @@ static int holds(const kin_watch_event *event, void *data) {
 
 static void test_until_in_a_client(void **state) {
   (void)state;
-#define HEAD                                                                   \
-  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
-  "Connection: close\r\n\r\n"
   static const loop_reply replies[] = {
-      {.bytes = HEAD ADDED, .then = LOOP_CLOSE},
-      {.bytes = HEAD "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":"
-                     "\"9\"},\"items\":[" RW_OBJECT("6") "]}",
+      {.bytes = ANSWER_TO_END ADDED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_TO_END ANSWER_PODS("9", RW_OBJECT("6")),
        .then = LOOP_CLOSE}};
-  uv_loop_t loop;
-  assert_int_equal(uv_loop_init(&loop), 0);
-  client_world w = {.results = 0};
-  loop_server_open(&w.server, &loop, replies, 2);
-  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-  co.server = w.server.url;
-  assert_int_equal(kin_client_open(&w.client, &loop, &co), 0);
+  asking_client w = {.results = 0};
+  client_world_serve(&w.base, replies, 2);
+  assert_int_equal(client_world_open_client(&w.base), 0);
   kin_informer_options resource = KIN_INFORMER_OPTIONS_INIT;
   resource.plural = "pods";
   kin_until_condition condition = {holds, NULL};
@@ -533,21 +517,18 @@ static void test_until_in_a_client(void **state) {
   options.cb = on_client_result;
   options.data = &w;
   options.resource_version = "5";
-  assert_int_equal(kin_until_open(NULL, w.client, &options), 0);
-  while (w.results == 0) {
-    uv_run(&loop, UV_RUN_ONCE);
-  }
+  assert_int_equal(kin_until_open(NULL, w.base.client, &options), 0);
+  CLIENT_UNTIL(&w.base, w.results > 0);
   options.resource_version = NULL;
   kin_until *until;
-  assert_int_equal(kin_until_open_synced(&until, w.client, &options), 0);
+  assert_int_equal(kin_until_open_synced(&until, w.base.client, &options), 0);
   assert_non_null(until);
   options.size = 0;
-  assert_int_equal(kin_until_open(&until, w.client, &options), KIN_EINVAL);
+  assert_int_equal(kin_until_open(&until, w.base.client, &options), KIN_EINVAL);
   assert_null(until);
-  assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+  CLIENT_UNTIL(&w.base, w.base.client == NULL);
+  client_world_finish(&w.base);
   assert_int_equal(w.results, 2);
-  assert_int_equal(w.closed, 1);
-  assert_int_equal(uv_loop_close(&loop), 0);
 }
 
 int main(void) {

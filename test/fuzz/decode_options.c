@@ -140,6 +140,8 @@ static void keep_fields(yyjson_mut_val *object, enum place place) {
       yyjson_mut_obj_iter_remove(&members);
     } else if (left[i].place != NOWHERE && yyjson_mut_is_obj(value)) {
       keep_fields(value, left[i].place);
+    } else if (left[i].place != NOWHERE && yyjson_mut_is_arr(value)) {
+      (void)yyjson_mut_arr_clear(value); /* no field names an element */
     }
   }
 }

@@ -132,13 +132,26 @@ static bool applies(yyjson_mut_doc *doc, yyjson_mut_val *patch) {
   return is_applied;
 }
 
+static bool has_twice(yyjson_mut_val *object, const char *name) {
+  size_t found = 0;
+  yyjson_mut_obj_iter members = yyjson_mut_obj_iter_with(object);
+  yyjson_mut_val *member;
+  while ((member = yyjson_mut_obj_iter_next(&members)) != NULL) {
+    found += yyjson_mut_equals_str(member, name);
+  }
+  return found > 1;
+}
+
 /* After all of it: the last operation, if it was an "add" of a member, holds
- * as a "test". A value in which a member occurs twice is unequal to itself. */
+ * as a "test". A value in which a member occurs twice is unequal to itself; of
+ * an operation's own members that occur twice either may count. */
 static void check_last(yyjson_mut_doc *doc, yyjson_mut_val *patch) {
   yyjson_mut_val *last = yyjson_mut_arr_get_last(patch);
   const char *path = yyjson_mut_get_str(yyjson_mut_obj_get(last, "path"));
   if (path == NULL || strlen(path) == 0 || path[strlen(path) - 1] == '-' ||
-      !yyjson_mut_equals_str(yyjson_mut_obj_get(last, "op"), "add")) {
+      !yyjson_mut_equals_str(yyjson_mut_obj_get(last, "op"), "add") ||
+      has_twice(last, "op") || has_twice(last, "path") ||
+      has_twice(last, "value")) {
     return;
   }
   yyjson_mut_val *value = yyjson_mut_obj_get(last, "value");

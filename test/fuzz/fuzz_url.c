@@ -40,7 +40,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   kin__url url;
   int err = kin__url_parse(&url, kin__default_allocator(), text);
   FUZZ_CHECK(err == 0 || err == KIN_EURL);
-  if (err == 0) {
+  if (err == 0 && kin__url_is_unix(&url)) {
+    FUZZ_CHECK(strcmp(text + strlen("unix://"), url.host) == 0);
+    FUZZ_CHECK(!url.is_tls && url.port == 0 && url.prefix[0] == '\0');
+    kin__url_finish(&url, kin__default_allocator());
+  } else if (err == 0) {
     FUZZ_CHECK(url.host[0] != '\0' && url.port != 0);
     FUZZ_CHECK(strchr(url.host_header, '@') == NULL);
     FUZZ_CHECK(strchr(url.host_header, '/') == NULL);

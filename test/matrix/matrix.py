@@ -30,11 +30,11 @@ JOBS = os.cpu_count() or 1
 PRIVATE = ["unshare", "--mount", "--propagation=private"]
 SUITES = ["unit", "flow", "model"]
 LIBRARIES = {"libuv": "libuv", "libllhttp": "llhttp", "openssl": "OpenSSL",
-             "yyjson": "yyjson", "zlib": "zlib"}
+             "yyjson": "yyjson", "zlib": "zlib", "yaml-0.1": "libyaml"}
 CROSS_PACKAGES = ["python3", "meson", "ninja-build", "pkg-config", "openssl",
                   "qemu-user"]
 CROSS_LIBRARIES = ["libuv1-dev", "libllhttp-dev", "libyyjson-dev", "libssl-dev",
-                   "zlib1g-dev", "libcmocka-dev"]
+                   "zlib1g-dev", "libyaml-dev", "libcmocka-dev"]
 
 
 @dataclasses.dataclass
@@ -140,8 +140,9 @@ class System:
             f"cpu_family = '{qemu}'\ncpu = '{qemu}'\nendian = '{endian}'\n")
 
     def copy_source(self):
-        """What git would commit, as it is now. Ninja goes by times, so a file
-        gets a new one if its bytes are other ones, and only then."""
+        """Copies the files that git would commit, as they are now. Ninja goes by
+        times, so a file gets a new time if its bytes have changed, and only
+        then."""
         to = self.root / "src"
         names = run(["git", "-C", SOURCE, "ls-files", "-co",
                      "--exclude-standard"]).splitlines()

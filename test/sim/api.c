@@ -137,6 +137,10 @@ void api_compact(api *server) {
 
 void api_restart(api *server) {
   server->revision += below(server, FOREIGN_WRITES);
+  api_restart_in_place(server);
+}
+
+void api_restart_in_place(api *server) {
   server->floor = server->watchable = server->revision;
   sim_say(server->trace, "api restarted at %" PRIu64, server->revision);
 }

@@ -83,6 +83,8 @@ void api_compact(api *server);
 /* A new process: its watch cache begins now, maybe at a version that no watch
  * has seen, though nothing was missed. Older versions may still be listed. */
 void api_restart(api *server);
+/* The same, at the version that the server has. */
+void api_restart_in_place(api *server);
 /* Everything is as it was at `revision`; what was written since is lost. If
  * `is_marked`, the operator took care that no version is ever given twice: the
  * revision is raised far above and the history compacted. */

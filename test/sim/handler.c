@@ -95,6 +95,13 @@ void sim_on_event(kin_informer *informer, const kin_event *event, void *data) {
   misbehave(handler, event);
 }
 
+/* A loop cannot do more than a second of handlers in a second. All handlers of
+ * a large world together are told of its objects within seconds, so that each
+ * promise that names a time still has that time. */
+static uint32_t longest_call_us(const sim_world *w) {
+  return w->is_large ? 400 : 20000;
+}
+
 static kin_listener_options choose_options(sim_handler *handler) {
   static const uint32_t limits[] = {0, KIN_NEVER, 1, 2, 5, 20};
   sim_world *w = handler->actor->world;
@@ -121,7 +128,7 @@ static kin_listener_options choose_options(sim_handler *handler) {
   options.on_relisted = sim_chance(w, 50) ? sim_on_event : NULL;
   options.filter = fold->filter != SIM_FILTER_NONE ? accepts : NULL;
   options.relist_updates = fold->relist_updates;
-  options.resync_ms = sim_chance(w, 20)   ? 1000 + (uint32_t)sim_below(w, 5000)
+  options.resync_ms = sim_chance(w, 20)   ? sim_resync_ms(w, 5000)
                       : sim_chance(w, 20) ? KIN_NEVER
                                           : 0;
   options.exact_limit = limits[sim_below(w, 6)];
@@ -143,7 +150,8 @@ void sim_handler_join(sim_actor *actor) {
   handler->fold.is_cleared = actor->clears;
   kin_listener_options options = choose_options(handler);
   handler->is_rowdy = w->is_rowdy && sim_chance(w, 50);
-  handler->slow_us = sim_chance(w, 20) ? 1 + (uint32_t)sim_below(w, 20000) : 0;
+  handler->slow_us =
+      sim_chance(w, 20) ? 1 + (uint32_t)sim_below(w, longest_call_us(w)) : 0;
   handler->resync_ms = options.resync_ms == KIN_NEVER ? 0 : options.resync_ms;
   /* Nothing is called inside a call, so it may count as open before. */
   handler->is_open = true;

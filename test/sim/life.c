@@ -148,7 +148,11 @@ static void mistreat_server(sim_world *w) {
     api_compact(&w->api);
     break;
   case 2:
-    api_restart(&w->api);
+    if (may_write(w)) {
+      api_restart(&w->api);
+    } else {
+      api_restart_in_place(&w->api);
+    }
     sim_net_break_all(&w->net);
     break;
   case 3:

@@ -108,6 +108,12 @@ static void choose_requests(sim_actor *actor, kin_informer_options *options) {
   }
 }
 
+/* A resync of a large world takes a hundred times as many calls. */
+uint32_t sim_resync_ms(sim_world *w, uint32_t spread_ms) {
+  uint32_t period_ms = 1000 + (uint32_t)sim_below(w, spread_ms);
+  return w->is_large ? 60 * period_ms : period_ms;
+}
+
 kin_informer_options sim_make_options(sim_actor *actor,
                                       const char *names[SIM_SCOPES]) {
   static const char *const selectors[] = {"app=a0", "app=a1", "app=a2"};
@@ -124,8 +130,7 @@ kin_informer_options sim_make_options(sim_actor *actor,
   if (actor->selection.app != API_NONE) {
     options.label_selector = selectors[actor->selection.app];
   }
-  options.resync_ms =
-      sim_chance(w, 20) ? 1000 + (uint32_t)sim_below(w, 9000) : 0;
+  options.resync_ms = sim_chance(w, 20) ? sim_resync_ms(w, 9000) : 0;
   choose_requests(actor, &options);
   choose_what_is_kept(actor, &options);
   return options;

@@ -475,10 +475,12 @@ static bool gets_resyncs(const sim_handler *handler) {
 void sim_check_resyncs(sim_world *w) {
   uint64_t longest_ms = 0;
   uint64_t rounds_ms = 0;
+  bool is_due[SIM_HANDLERS] = {false}; /* one may sync only now */
   for (unsigned i = 0; i < w->handler_count; i++) {
     sim_handler *handler = &w->handlers[i];
     memset(handler->fold.resyncs, 0, sizeof handler->fold.resyncs);
-    if (gets_resyncs(handler)) {
+    is_due[i] = gets_resyncs(handler);
+    if (is_due[i]) {
       longest_ms =
           handler->resync_ms > longest_ms ? handler->resync_ms : longest_ms;
       /* All handlers share the loop, so a slow one takes time from all. */
@@ -491,7 +493,7 @@ void sim_check_resyncs(sim_world *w) {
   sim_pass(w, 2 * (longest_ms + rounds_ms) + 5000);
   for (unsigned i = 0; i < w->handler_count; i++) {
     const sim_handler *handler = &w->handlers[i];
-    for (int k = 0; gets_resyncs(handler) && k < w->api.objects; k++) {
+    for (int k = 0; is_due[i] && handler->is_open && k < w->api.objects; k++) {
       char key[16];
       api_key(k, key);
       SIM_CHECK(&w->trace,

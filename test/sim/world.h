@@ -204,6 +204,9 @@ uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision);
 /* --- options.c ------------------------------------------------------------ */
 
 /* Chooses what the informer keeps and how it asks. `names` gets the scopes'. */
+/* A resync period: a second and at most spread_ms more, in a large world
+ * longer. */
+uint32_t sim_resync_ms(sim_world *w, uint32_t spread_ms);
 kin_informer_options sim_make_options(sim_actor *actor,
                                       const char *names[SIM_SCOPES]);
 

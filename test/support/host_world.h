@@ -7,9 +7,7 @@
 
 #include <uv.h>
 
-#include <kin/kin.h>
-
-#include "support/fail_alloc.h"
+#include "support/client_world.h"
 #include "support/loop_server.h"
 #include "support/tls_server.h"
 
@@ -22,30 +20,16 @@
  * After host_reset the informer is told that its position is gone, and a list
  * and a watch add that object again and delete it again. */
 typedef struct host_world {
-  uv_loop_t loop;    /* the program's */
-  uv_loop_t outside; /* the server's */
+  client_world program; /* without a server; host_open fills in the option */
+  uv_loop_t outside;    /* the server's */
   loop_server server;
   tls_server secure;
   bool is_tls;
-  fail_alloc memory;
   int fd_count; /* before; -1: not compared */
   char url[64];
-  kin_client_options options; /* for host_open; the server is filled in */
-  kin_client *client;         /* NULL once it is closed */
-  kin_informer *informer;     /* the same */
-
-  int adds;
-  int deletes;
-  int synced;
-  int errors;
-  int last_error; /* its code */
-  int informers_closed;
-  int clients_closed;
-  /* Called in each event callback, the two close callbacks included; may be
-   * NULL. */
+  /* Called in each callback, the two close callbacks included; may be NULL. */
   void (*hook)(struct host_world *w);
-  int calls; /* callbacks so far */
-  int act_at;
+  int act_at; /* for hooks */
 } host_world;
 
 /* Opens the loops and the server. */

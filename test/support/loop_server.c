@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/check.h"
 #include "support/server_socket.h"
 #include "support/sockets.h"
 
@@ -26,15 +27,6 @@ typedef struct loop_peer {
   const loop_reply *reply; /* being sent, or NULL */
   size_t sent;
 } loop_peer;
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,       \
-              strerror(errno));                                                \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
 
 static void on_peer_closed(uv_handle_t *handle) {
   uv_poll_t *poll = (uv_poll_t *)handle;
@@ -130,12 +122,15 @@ static void on_peer_poll(uv_poll_t *poll, int status, int events) {
       (loop_peer *)(void *)((char *)poll - offsetof(loop_peer, poll));
   if (status < 0 || (events & UV_READABLE) != 0) {
     char bytes[4096];
-    ssize_t n = recv(peer->fd, bytes, sizeof bytes, 0);
+    size_t size = peer->server->read_at_once;
+    ssize_t n = recv(peer->fd, bytes,
+                     size > 0 && size < sizeof bytes ? size : sizeof bytes, 0);
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
       close_peer(peer, LOOP_CLOSE);
       return;
     }
     if (n > 0) {
+      peer->server->received += (size_t)n;
       take_request_bytes(peer, bytes, (size_t)n);
     }
   }
@@ -172,6 +167,11 @@ static void on_server_poll(uv_poll_t *poll, int status, int events) {
   poll_peer(peer);
 }
 
+static void start_to_listen(loop_server *server) {
+  CHECK(uv_poll_init(server->loop, &server->poll, server->fd) == 0);
+  CHECK(uv_poll_start(&server->poll, UV_READABLE, on_server_poll) == 0);
+}
+
 void loop_server_open(loop_server *server, uv_loop_t *loop,
                       const loop_reply *replies, size_t reply_count) {
   *server = (loop_server){
@@ -179,8 +179,16 @@ void loop_server_open(loop_server *server, uv_loop_t *loop,
   server->fd = server_listen(&server->port, 64);
   snprintf(server->url, sizeof server->url, "http://127.0.0.1:%d",
            server->port);
-  CHECK(uv_poll_init(loop, &server->poll, server->fd) == 0);
-  CHECK(uv_poll_start(&server->poll, UV_READABLE, on_server_poll) == 0);
+  start_to_listen(server);
+}
+
+void loop_server_open_unix(loop_server *server, uv_loop_t *loop,
+                           const char *path, const loop_reply *replies,
+                           size_t reply_count) {
+  *server = (loop_server){
+      .loop = loop, .replies = replies, .reply_count = reply_count};
+  server->fd = server_listen_unix(path);
+  start_to_listen(server);
 }
 
 void loop_server_close(loop_server *server) {

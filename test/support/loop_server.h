@@ -8,8 +8,9 @@
 #include <uv.h>
 
 /* A server for tests on the same loop as what is tested. It knows no HTTP but
- * the blank line that ends a request: the n-th request it sees, on whichever
- * connection, is answered with the bytes of the n-th reply. */
+ * the blank line that ends a request's head, and the length of its body: the
+ * n-th request it sees, on whichever connection, is answered with the bytes of
+ * the n-th reply. */
 typedef enum loop_then {
   LOOP_KEEP,  /* leaves the connection open: keep-alive, or a stall */
   LOOP_CLOSE, /* closes it in order */
@@ -42,6 +43,8 @@ typedef struct loop_server {
   size_t requests;         /* complete ones so far */
   size_t replied;          /* replies sent to the last byte */
   size_t open;             /* connections now */
+  size_t read_at_once;     /* bytes of a recv; 0: 4 KiB */
+  size_t received;         /* bytes of requests so far */
   char last_request[1024]; /* its first bytes, NUL-terminated */
 } loop_server;
 
@@ -49,6 +52,11 @@ typedef struct loop_server {
  * failure. */
 void loop_server_open(loop_server *server, uv_loop_t *loop,
                       const loop_reply *replies, size_t reply_count);
+
+/* The same on a unix socket, whose file must not exist, and stays. */
+void loop_server_open_unix(loop_server *server, uv_loop_t *loop,
+                           const char *path, const loop_reply *replies,
+                           size_t reply_count);
 
 /* Closes everything; the loop must run until the handles are closed. */
 void loop_server_close(loop_server *server);

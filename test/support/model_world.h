@@ -40,7 +40,7 @@ typedef struct model_world {
 void model_init(model_world *m, uint64_t seed);
 uint64_t model_below(model_world *m, uint64_t bound);
 
-/* What a step of every model may do. */
+/* The moves that the steps of every model choose from. */
 typedef enum model_move {
   MODEL_CHANGE_OBJECT,
   MODEL_BREAK_WATCHES,

@@ -41,6 +41,12 @@ static int source_start(void *ctx, const kin__request *request,
                             .ctx = callbacks_ctx};
   snprintf(entry->target, sizeof entry->target, "%s", request->target);
   snprintf(entry->accept, sizeof entry->accept, "%s", request->accept);
+  snprintf(entry->method, sizeof entry->method, "%s",
+           request->method != NULL ? request->method : "GET");
+  snprintf(entry->content_type, sizeof entry->content_type, "%s",
+           request->content_type != NULL ? request->content_type : "");
+  entry->body = request->body;
+  entry->body_length = request->body_length;
   snprintf(script->last_target, sizeof script->last_target, "%s",
            request->target);
   script->requests[i] = entry;
@@ -275,13 +281,18 @@ void script_respond(script_env *script, const char *part, int status,
 
 void script_break_request(script_request *request, int code,
                           kin_error_class error_class) {
-  script_env *script = request->env;
   kin__exchange_error error = {.code = code, .error_class = error_class};
   snprintf(error.message, sizeof error.message, "broken by the test");
+  script_break_with(request, &error);
+}
+
+void script_break_with(script_request *request,
+                       const kin__exchange_error *error) {
+  script_env *script = request->env;
   const kin__exchange_callbacks *callbacks = request->callbacks;
   void *ctx = request->ctx;
   forget(request);
-  callbacks->on_end(ctx, &error);
+  callbacks->on_end(ctx, error);
   script_run(script);
 }
 

@@ -24,6 +24,10 @@ typedef struct script_request {
   unsigned id; /* never that of another: its address may be, once it ended */
   char target[2048];
   char accept[128];
+  char method[16];
+  char content_type[64];
+  const char *body; /* borrowed, as an exchange does */
+  size_t body_length;
   bool is_watch;
   bool is_open;
   bool has_head;
@@ -102,6 +106,8 @@ bool script_request_give_head(script_request *request,
                               const kin__response_head *head);
 void script_break_request(script_request *request, int code,
                           kin_error_class error_class);
+void script_break_with(script_request *request,
+                       const kin__exchange_error *error);
 
 /* Whether the request is open that was at this address with this id. */
 bool script_is_open(const script_env *script, const script_request *request,

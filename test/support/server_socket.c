@@ -10,17 +10,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include "support/check.h"
 #include "support/sockets.h"
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #condition,       \
-              strerror(errno));                                                \
-      abort();                                                                 \
-    }                                                                          \
-  } while (0)
 
 int server_listen(int *port, int backlog) {
   int fd = test_socket_open();
@@ -32,6 +25,16 @@ int server_listen(int *port, int backlog) {
   CHECK(backlog < 0 || listen(fd, backlog) == 0);
   CHECK(getsockname(fd, (struct sockaddr *)&address, &size) == 0);
   *port = ntohs(address.sin_port);
+  return fd;
+}
+
+int server_listen_unix(const char *path) {
+  int fd = test_socket_prepare(socket(AF_UNIX, SOCK_STREAM, 0));
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  CHECK(fd >= 0 && strlen(path) < sizeof address.sun_path);
+  memcpy(address.sun_path, path, strlen(path));
+  CHECK(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+  CHECK(listen(fd, 64) == 0);
   return fd;
 }
 
@@ -49,6 +52,20 @@ void server_will_reset(int fd) {
   CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
 }
 
+/* Finds "Content-Length: " at the beginning of a line, as kinformer writes
+ * it. */
+static void read_length(request_reader *reader, char byte) {
+  static const char name[] = "Content-Length: ";
+  size_t length = sizeof name - 1;
+  if (byte == '\n') {
+    reader->line = 0;
+  } else if (reader->line < length) {
+    reader->line = byte == name[reader->line] ? reader->line + 1 : SIZE_MAX;
+  } else if (reader->line == length && byte >= '0' && byte <= '9') {
+    reader->body = reader->body * 10 + (size_t)(byte - '0');
+  }
+}
+
 bool request_reader_take(request_reader *reader, char byte, char *text,
                          size_t size) {
   if (reader->seen < size - 1) {
@@ -56,8 +73,14 @@ bool request_reader_take(request_reader *reader, char byte, char *text,
     text[reader->seen + 1] = '\0';
   }
   reader->seen++;
-  reader->tail = reader->tail << 8 | (unsigned char)byte;
-  if (reader->tail != 0x0d0a0d0a) { /* an empty line */
+  bool is_in_body = reader->tail == 0x0d0a0d0a; /* after an empty line */
+  if (is_in_body) {
+    reader->body--;
+  } else {
+    read_length(reader, byte);
+    reader->tail = reader->tail << 8 | (unsigned char)byte;
+  }
+  if (reader->tail != 0x0d0a0d0a || reader->body > 0) {
     return false;
   }
   *reader = (request_reader){.seen = 0};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/tls_certs.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <openssl/bio.h>
 #include <openssl/ec.h>
@@ -137,4 +139,16 @@ void tls_write_file(const char *path, const char *text) {
   CHECK(fputs(text, file) >= 0);
   CHECK(fclose(file) == 0);
   CHECK(rename(temporary, path) == 0);
+}
+
+void tls_remove_directory(const char *path) {
+  DIR *dir = opendir(path);
+  CHECK(dir != NULL);
+  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+    (void)unlink(name); /* not "." and ".." */
+  }
+  closedir(dir);
+  CHECK(rmdir(path) == 0);
 }

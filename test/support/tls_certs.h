@@ -47,5 +47,7 @@ void tls_pki_finish(void);
 
 /* Replaces a file as careful programs do: a new one, renamed over the old. */
 void tls_write_file(const char *path, const char *text);
+/* Removes a directory with its files. */
+void tls_remove_directory(const char *path);
 
 #endif /* KIN_TEST_TLS_CERTS_H */

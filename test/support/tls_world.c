@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <openssl/err.h>
+
+#include "transport/proxy.h"
 
 static void on_log(kin_log_level level, const char *line, void *data) {
   (void)level;
@@ -41,9 +42,23 @@ void tls_world_init(tls_world *t, const tls_reply *replies, size_t reply_count,
   t->log = (kin__log){.cb = on_log, .data = t, .level = KIN_LOG_DEBUG};
   snprintf(t->directory, sizeof t->directory, "/tmp/kin-test-XXXXXX");
   assert_non_null(mkdtemp(t->directory));
+  unsetenv("SSL_CERT_DIR"); /* of the machine */
+}
+
+static int open_plugin(tls_world *t) {
+  kin__exec_plugin_options options = {.loop = &t->w.loop,
+                                      .timers = &t->w.timers,
+                                      .allocator = &t->w.memory.allocator,
+                                      .clock = {now_ns, &t->w},
+                                      .log = &t->log,
+                                      .plugin = t->exec};
+  return kin__exec_plugin_new(&t->plugin, &options);
 }
 
 static int open_source(tls_world *t) {
+  if (t->exec != NULL) {
+    return open_plugin(t);
+  }
   if (t->token == NULL && t->token_file == NULL) {
     return 0;
   }
@@ -60,6 +75,8 @@ static int open_transport(tls_world *t, const char *url) {
   kin__credentials credentials;
   if (t->source != NULL) {
     credentials = kin__token_credentials(t->source);
+  } else if (t->plugin != NULL) {
+    credentials = kin__exec_plugin_credentials(t->plugin);
   }
   kin__transport_options options = {
       .loop = &t->w.loop,
@@ -73,16 +90,19 @@ static int open_transport(tls_world *t, const char *url) {
       .max_idle_connections = t->w.max_idle,
       .idle_timeout_ms = WORLD_IDLE_MS,
       .tls = strncmp(url, "https", 5) == 0 ? &t->tls : NULL,
-      .credentials = t->source != NULL ? &credentials : NULL,
+      .credentials =
+          t->source != NULL || t->plugin != NULL ? &credentials : NULL,
+      .certificate_check_ms = t->certificate_check_ms,
       .probe_silence_ms = t->probe_silence_ms,
       .probe_answer_ms = 10000,
   };
-  int err = kin__url_parse(&options.url, options.allocator, url);
+  int err = world_set_server(&t->w, &options, url);
   if (err != 0) {
     return err;
   }
   err = kin__transport_open(&t->w.transport, &options);
   if (err != 0) {
+    kin__proxy_free(options.proxy, options.allocator);
     kin__url_finish(&options.url, options.allocator);
   }
   return err;
@@ -96,6 +116,10 @@ int tls_world_open_at(tls_world *t, const char *url) {
   if (err != 0 && t->source != NULL) {
     kin__token_free(t->source);
     t->source = NULL;
+  }
+  if (err != 0 && t->plugin != NULL) {
+    kin__exec_plugin_free(t->plugin);
+    t->plugin = NULL;
   }
   assert_int_equal(ERR_peek_error(), 0);
   return err;
@@ -119,18 +143,6 @@ static void on_closed(void *ctx) {
   *(bool *)ctx = true;
 }
 
-static void remove_directory(const char *path) {
-  DIR *dir = opendir(path);
-  assert_non_null(dir);
-  for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-    char name[512];
-    snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-    (void)unlink(name); /* not "." and ".." */
-  }
-  closedir(dir);
-  assert_int_equal(rmdir(path), 0);
-}
-
 void tls_world_close(tls_world *t) {
   bool is_closed = t->w.transport == NULL;
   if (!is_closed) {
@@ -145,13 +157,19 @@ void tls_world_close(tls_world *t) {
     assert_false(is_closed);
     WORLD_UNTIL(&t->w, is_closed);
   }
+  if (t->plugin != NULL) {
+    is_closed = false;
+    kin__exec_plugin_close(t->plugin, on_closed, &is_closed);
+    assert_false(is_closed);
+    WORLD_UNTIL(&t->w, is_closed);
+  }
   assert_int_equal(ERR_peek_error(), 0);
   if (t->server.ctx != NULL) {
     tls_server_close(&t->server);
   }
   world_close(&t->w);
   assert_int_equal(ERR_peek_error(), 0);
-  remove_directory(t->directory);
+  tls_remove_directory(t->directory);
   free(t->lines);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "config/exec_plugin.h"
 #include "config/token.h"
 #include "support/tls_certs.h"
 #include "support/tls_server.h"
@@ -21,7 +22,10 @@ typedef struct tls_world {
   const char *token; /* a source of tokens is made if one of them is set */
   const char *token_file;
   uint32_t probe_silence_ms;
+  uint32_t certificate_check_ms;
   kin__token *source;
+  const kin_exec_plugin *exec; /* a source of this kind is made if set */
+  kin__exec_plugin *plugin;
   char directory[64]; /* of this world's own, removed at the end */
   kin__log log;
   char *lines; /* all of the log, each line with a newline */

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "transport/proxy.h"
+
 static uint64_t now_ns(void *ctx) {
   const world *w = ctx;
   return w->now_ms * 1000000u;
@@ -57,6 +59,25 @@ void world_init(world *w, const loop_reply *replies, size_t reply_count,
   loop_server_open(&w->server, &w->loop, replies, reply_count);
 }
 
+int world_set_server(const world *w, kin__transport_options *options,
+                     const char *url) {
+  int err = kin__url_parse(&options->url, options->allocator, url);
+  if (err != 0 || w->proxy_url == NULL) {
+    return err;
+  }
+  err = kin__proxy_open(&options->proxy,
+                        &(kin__proxy_options){.allocator = options->allocator,
+                                              .log = options->log,
+                                              .url = w->proxy_url,
+                                              .server = &options->url,
+                                              .user_agent = "test/1.0"});
+  if (err != 0) {
+    kin__url_finish(&options->url, options->allocator);
+  }
+  options->proxy_authority_file = w->proxy_authority_file;
+  return err;
+}
+
 int world_open_at(world *w, const char *url) {
   kin__transport_options options = {
       .loop = &w->loop,
@@ -74,12 +95,13 @@ int world_open_at(world *w, const char *url) {
       .probe_silence_ms = w->probe_silence_ms,
       .probe_answer_ms = WORLD_CONNECT_MS,
   };
-  int err = kin__url_parse(&options.url, options.allocator, url);
+  int err = world_set_server(w, &options, url);
   if (err != 0) {
     return err;
   }
   err = kin__transport_open(&w->transport, &options);
   if (err != 0) {
+    kin__proxy_free(options.proxy, options.allocator);
     kin__url_finish(&options.url, options.allocator);
   }
   return err;
@@ -190,12 +212,16 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
 }
 
 int fetch_start(fetch *f, world *w, const char *target, bool is_watch) {
-  static const kin__exchange_callbacks callbacks = {on_head, on_body, on_end};
   kin__request request = {
       .target = target, .accept = "application/json", .is_watch = is_watch};
+  return fetch_start_request(f, w, &request);
+}
+
+int fetch_start_request(fetch *f, world *w, const kin__request *request) {
+  static const kin__exchange_callbacks callbacks = {on_head, on_body, on_end};
   f->world = w;
   int err =
-      kin__exchange_start(w->transport, &request, &callbacks, f, &f->exchange);
+      kin__exchange_start(w->transport, request, &callbacks, f, &f->exchange);
   assert_int_equal(f->callbacks, 0); /* none inside the call */
   return err;
 }

@@ -33,9 +33,11 @@ typedef struct world {
   const char *fields;
   struct kin__warnings *warnings;
   uint32_t probe_silence_ms;
-  bool accept_gzip; /* the same */
-  bool is_closed;   /* the transport's close callback has been called */
-  int fd_count;     /* before */
+  bool accept_gzip;      /* the same */
+  const char *proxy_url; /* the same; NULL: no proxy */
+  const char *proxy_authority_file;
+  bool is_closed; /* the transport's close callback has been called */
+  int fd_count;   /* before */
 } world;
 
 /* One exchange as its owner sees it. */
@@ -69,6 +71,10 @@ void world_init(world *w, const loop_reply *replies, size_t reply_count,
 int world_open(world *w);
 int world_open_at(world *w, const char *url);
 void world_close(world *w);
+/* Sets the server and the proxy of a transport's options. After a failure of
+ * kin__transport_open both are the caller's. */
+int world_set_server(const world *w, kin__transport_options *options,
+                     const char *url);
 
 /* All at once. */
 void world_setup(world *w, const loop_reply *replies, size_t reply_count);
@@ -86,12 +92,15 @@ void world_advance(world *w, uint64_t ms);
   }
 
 int fetch_start(fetch *f, world *w, const char *target, bool is_watch);
+/* The same with any request. */
+int fetch_start_request(fetch *f, world *w, const kin__request *request);
 /* Starts, runs until its end. */
 void fetch_run(fetch *f, world *w, const char *target);
 void fetch_until_end(fetch *f);
 void fetch_finish(fetch *f); /* frees the body */
 
-/* A body of "hello": with its length, on a connection that closes, in chunks. */
+/* A body of "hello": with its length, on a connection that closes, in
+ * chunks. */
 #define HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 #define HELLO_CLOSE                                                            \
   "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"

@@ -26,7 +26,8 @@ int wait_rig_open(virtual_host *vh, kin_wait **out, const kin_wait_for *things,
                   size_t count, const char *what, uint64_t timeout_ms,
                   wait_ending *ending);
 
-/* It has ended once, with this. `done` NULL: with any. */
+/* The wait has ended once, with this code, and with `done` done. `done` NULL:
+ * whatever was done. */
 void wait_ending_expect(const wait_ending *ending, int code, const char *done);
 
 /* Something that is done at a time, and counts how often it was asked. */

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -295,6 +296,52 @@ static void test_grows_without_progress(void **state) {
   }
 }
 
+/* Watches that never hold, of a server that goes on: each list brings something
+ * new. Then each wait is as short as the first, but lists keep their
+ * distance. */
+static void test_short_while_lists_bring_something(void **state) {
+  (void)state;
+  lw_list_and_open("10");
+  for (int round = 0; round < 2; round++) {
+    uint64_t last_ms = lw.now_ms;
+    for (int i = 1; i < 30; i++) {
+      char version[8];
+      snprintf(version, sizeof version, "%d", 10 + 100 * round + i);
+      lw_input(KIN__INPUT_HEAD);
+      lw.now_ms += 10;
+      expire();
+      bool is_first = round == 0 && i == 1;
+      assert_in_range(lw.actions.timer_ms, is_first ? 800 : 4990 + 800,
+                      is_first ? 1599 : 4990 + 1599);
+      wait();
+      lw_page(version, "");
+      apply(version);
+      assert_in_range(lw.now_ms - last_ms, 800, 5000 + 1600);
+      last_ms = lw.now_ms;
+    }
+    /* What follows brings nothing: the series grows from its beginning. */
+    const uint64_t series[] = {5000 + 800, 1600, 3200, 6400, 12800};
+    for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
+      lw_input(KIN__INPUT_HEAD);
+      expire();
+      uint64_t jitter = i == 0 ? 800 : series[i];
+      assert_in_range(lw.actions.timer_ms, series[i], series[i] + jitter - 1);
+      wait();
+      char version[8];
+      snprintf(version, sizeof version, "%d", 10 + 100 * round + 29);
+      lw_page(version, "");
+      lw_page(version, "");
+      apply(version);
+    }
+    lw_input(KIN__INPUT_HEAD);
+    lw.now_ms += 5000;
+    expire();
+    wait();
+    lw_page(round == 0 ? "110" : "300", "");
+    apply(round == 0 ? "110" : "300");
+  }
+}
+
 /* A server whose watches hold for a second, and no longer, is not asked for a
  * list each second. */
 static void test_lists_keep_their_distance(void **state) {
@@ -314,16 +361,21 @@ static void test_lists_keep_their_distance(void **state) {
 
 /* --- Turned away ---------------------------------------------------------- */
 
+/* No token, or a proxy that answers 407: the server is not even asked. */
+static const kin__failure no_credential = {
+    .code = KIN_EPROXY, .error_class = KIN_CLASS_AUTH, .retry_after_s = -1};
+
 /* An informer that was complete once, and is refused, asks again within 10 s,
  * whatever the refusal says. */
 static void test_refused_for_long(void **state) {
   (void)state;
   kin__failure put_off[] = {lw_status(429, ""), lw_status(503, "")};
   put_off[0].retry_after_s = put_off[1].retry_after_s = 1;
-  const kin__failure failures[] = {
-      lw_status(401, ""), lw_status(403, ""), lw_status(404, ""),
-      put_off[0],         put_off[1],         lw_status(429, ""),
-      lw_status(500, ""), lw_status(503, ""), lw_status(504, "")};
+  const kin__failure failures[] = {lw_status(401, ""), lw_status(403, ""),
+                                   lw_status(404, ""), put_off[0],
+                                   put_off[1],         lw_status(429, ""),
+                                   lw_status(500, ""), lw_status(503, ""),
+                                   lw_status(504, ""), no_credential};
   for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
     for (int has_position = 0; has_position < 2; has_position++) {
       lw_begin(0);
@@ -350,6 +402,13 @@ static void test_refused_from_the_beginning(void **state) {
   lw_input(KIN__INPUT_START);
   for (uint64_t base_ms = 800; base_ms < 30000; base_ms *= 2) {
     lw_fail(lw_status(403, "Forbidden"));
+    lw_assert_wait(LISTING, base_ms);
+    lw_input(KIN__INPUT_TIMER);
+  }
+  lw_begin(0);
+  lw_input(KIN__INPUT_START);
+  for (uint64_t base_ms = 800; base_ms < 30000; base_ms *= 2) {
+    lw_fail(no_credential);
     lw_assert_wait(LISTING, base_ms);
     lw_input(KIN__INPUT_TIMER);
   }
@@ -518,6 +577,7 @@ int main(void) {
       TEST(test_never_watched_again),
       TEST(test_restarts_within_minutes),
       TEST(test_grows_without_progress),
+      TEST(test_short_while_lists_bring_something),
       TEST(test_lists_keep_their_distance),
       TEST(test_refused_for_long),
       TEST(test_refused_from_the_beginning),

@@ -25,7 +25,7 @@
 #define POINTERS 12
 #define TEXT_SIZE 65536
 
-/* What was emitted for each pointer: its values, each followed by ';'. */
+/* The values that were emitted for each pointer, each followed by ';'. */
 typedef struct values {
   kin__pointer_set set;
   char *text[POINTERS];

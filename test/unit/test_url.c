@@ -44,6 +44,8 @@ static const valid_case valid[] = {
     {"http://h:00080/k8s/clusters/c-1:x@y", "h", "h", "/k8s/clusters/c-1:x@y",
      80, false},
     {"http://h/%2Fa%ff", "h", "h", "/%2Fa%ff", 80, false},
+    {"unix:///run/k.sock", "/run/k.sock", "localhost", "", 0, false},
+    {"unix:///a b?c#%41@:80/", "/a b?c#%41@:80/", "localhost", "", 0, false},
 };
 
 static const char *const invalid[] = {
@@ -57,7 +59,11 @@ static const char *const invalid[] = {
     "localhost:8080",
     "//localhost",
     "ftp://h",
-    "unix:///run/k.sock",
+    "unix:/run/k.sock",
+    "unix://run/k.sock",
+    "unix:///",
+    "UNIX:///run/k.sock",
+    "http+unix://%2Frun%2Fk.sock",
     " http://h",
     "http://h ",
     "http://h\r\nX: y",

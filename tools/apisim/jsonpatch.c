@@ -48,6 +48,13 @@ static bool put(yyjson_mut_doc *doc, const char *path, yyjson_mut_val *value) {
     yyjson_mut_doc_set_root(doc, copy);
     return true;
   }
+  /* A member that is there is replaced (RFC 6902, 4.1); an element gets a
+   * neighbour. */
+  yyjson_ptr_ctx place = {0};
+  if (yyjson_mut_doc_ptr_getx(doc, path, strlen(path), &place, NULL) != NULL &&
+      yyjson_mut_is_obj(place.ctn)) {
+    return yyjson_ptr_ctx_replace(&place, copy);
+  }
   return yyjson_mut_doc_ptr_addx(doc, path, strlen(path), copy, false, NULL,
                                  NULL);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "words.h"
+
 enum {
   PROGRESS_EVERY_MS = 200,
   /* How long an interrupted program waits for a reader that takes nothing. */
@@ -23,6 +25,7 @@ static void close_rest(void *data) {
   uv_close((uv_handle_t *)&a->timeout, NULL);
   uv_close((uv_handle_t *)&a->progress, NULL);
   uv_close((uv_handle_t *)&a->index_check, NULL);
+  uv_close((uv_handle_t *)&a->word_retry, NULL);
 }
 
 static void on_client_closed(void *data) {
@@ -39,6 +42,7 @@ void app_end(app *a, int exit_status, const char *complaint, int code) {
   a->complaint = complaint;
   a->complaint_code = code;
   uv_timer_stop(&a->progress);
+  uv_timer_stop(&a->word_retry);
   if (a->options->stats && a->informer) {
     stats_append(&a->stats, a->options, &a->lines, a->client, a->informer);
   }
@@ -101,11 +105,13 @@ static void open_handles(app *a) {
   uv_timer_init(&a->loop, &a->timeout);
   uv_timer_init(&a->loop, &a->progress);
   uv_prepare_init(&a->loop, &a->index_check);
+  uv_timer_init(&a->loop, &a->word_retry);
   a->interrupted.data = a;
   a->terminated.data = a;
   a->timeout.data = a;
   a->progress.data = a;
   a->index_check.data = a;
+  a->word_retry.data = a;
 }
 
 static int start_handles(app *a) {
@@ -157,12 +163,9 @@ static void on_mutation(kin_informer *informer, const kin_mutation *mutation,
   app_end(data, EXIT_FAILED, "the cache has been damaged", 0);
 }
 
-static int open_informer(app *a) {
+kin_informer_options app_informer_options(app *a) {
   const options *o = a->options;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
-  io.group = o->resource.group;
-  io.version = o->resource.version;
-  io.plural = o->resource.plural;
   io.namespaces = o->namespaces;
   io.namespace_count = o->namespace_count;
   io.label_selector = o->label_selector;
@@ -177,6 +180,14 @@ static int open_informer(app *a) {
   io.on_error = app_on_error;
   io.on_mutation = on_mutation;
   io.data = a;
+  return io;
+}
+
+static int open_informer(app *a) {
+  kin_informer_options io = app_informer_options(a);
+  io.group = a->options->resource.group;
+  io.version = a->options->resource.version;
+  io.plural = a->options->resource.plural;
   return kin_informer_open(&a->informer, a->client, &io);
 }
 
@@ -211,7 +222,7 @@ static void on_log(kin_log_level level, const char *line, void *data) {
 }
 
 /* The library's own words if it has some, else ours and the code. */
-static void end_beginning(app *a, const char *what, int status) {
+void app_end_beginning(app *a, const char *what, int status) {
   if (a->client) {
     snprintf(a->problem, sizeof a->problem, "%s",
              kin_client_problem(a->client));
@@ -223,35 +234,11 @@ static void end_beginning(app *a, const char *what, int status) {
   }
 }
 
-static void begin(app *a) {
-  const char *what = "signals";
-  int status = start_handles(a);
+void app_follow(app *a) {
+  a->printer.informer = a->informer;
   a->is_beginning = true;
-  if (status == 0) {
-    what = "--server, or an option about security";
-    kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
-    co.server = a->options->server;
-    co.log = on_log;
-    co.log_data = a;
-    co.log_level = KIN_LOG_ERROR;
-    co.on_warning = warnings_on_warning;
-    co.warning_data = &a->warnings;
-    co.mutation_check = mutation_check();
-    co.check_watch_lists = is_set("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR");
-    co.problem = a->problem;
-    co.problem_size = sizeof a->problem;
-    security_apply(&a->options->security, &co);
-    status = kin_client_open(&a->client, &a->loop, &co);
-  }
-  if (status == 0) {
-    what = "RESOURCE, a namespace, a selector or --fields";
-    status = open_informer(a);
-    a->printer.informer = a->informer;
-  }
-  if (status == 0) {
-    what = "--index";
-    status = add_index(a);
-  }
+  const char *what = "--index";
+  int status = add_index(a);
   if (status == 0) {
     what = "starting";
     status = add_listener(a);
@@ -261,7 +248,47 @@ static void begin(app *a) {
   }
   a->is_beginning = false;
   if (status != 0) {
-    end_beginning(a, what, status);
+    app_end_beginning(a, what, status);
+  }
+}
+
+static int open_client(app *a, kin_client_options *co) {
+  const options *o = a->options;
+  if (o->kube) {
+    return kube_open(&a->client, &a->loop, o->kube, co);
+  }
+  co->server = o->server;
+  security_apply(&o->security, co);
+  return kin_client_open(&a->client, &a->loop, co);
+}
+
+static void begin(app *a) {
+  const char *what = "signals";
+  int status = start_handles(a);
+  a->is_beginning = true;
+  if (status == 0) {
+    what = "the server, or an option about security";
+    kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
+    co.log = on_log;
+    co.log_data = a;
+    co.log_level = KIN_LOG_ERROR;
+    co.on_warning = warnings_on_warning;
+    co.warning_data = &a->warnings;
+    co.mutation_check = mutation_check();
+    co.check_watch_lists = is_set("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR");
+    co.problem = a->problem;
+    co.problem_size = sizeof a->problem;
+    status = open_client(a, &co);
+  }
+  if (status == 0) {
+    what = "RESOURCE, a namespace, a selector or --fields";
+    status = a->options->resource.word ? words_ask(a) : open_informer(a);
+  }
+  a->is_beginning = false;
+  if (status != 0) {
+    app_end_beginning(a, what, status);
+  } else if (a->informer) {
+    app_follow(a);
   }
 }
 
@@ -285,7 +312,7 @@ static void say_at_end(const app *a) {
   }
 }
 
-int app_run(const options *o) {
+int app_run(options *o) {
   app a = {.options = o};
   int status = uv_loop_init(&a.loop);
   if (status != 0) {

@@ -20,7 +20,7 @@
  * is closed, then the output, when the reader has taken what was printed, then
  * the loop runs empty. */
 typedef struct app {
-  const options *options;
+  options *options;
   uv_loop_t loop;
   kin_client *client;
   kin_informer *informer;
@@ -33,6 +33,8 @@ typedef struct app {
   uv_timer_t timeout;
   uv_timer_t progress;
   uv_prepare_t index_check;
+  uv_timer_t word_retry; /* the server could not be asked what the word means */
+  uint32_t word_failures;
   uint64_t start_ms;
 
   line_counts lines;
@@ -54,10 +56,20 @@ typedef struct app {
 } app;
 
 /* Carries the options out; returns the exit status. */
-int app_run(const options *o);
+int app_run(options *o);
 
 /* Begins the end, unless it has begun. `complaint` may be NULL, `code` 0. */
 void app_end(app *a, int exit_status, const char *complaint, int code);
+
+/* The options of the informer, but for the resource. */
+kin_informer_options app_informer_options(app *a);
+
+/* The informer is open: adds the index and the listener, and starts. */
+void app_follow(app *a);
+
+/* Ends with the library's words about what was refused, else with `what` and
+ * the code. */
+void app_end_beginning(app *a, const char *what, int code);
 
 /* Handlers of the informer, `data` is the app. */
 extern const output_callbacks app_output_callbacks;

@@ -162,14 +162,14 @@ void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
 
 static void on_full(void *data) {
   app *a = data;
-  if (!a->is_ending) {
+  if (!a->is_ending && a->listener) {
     kin_listener_pause(a->listener);
   }
 }
 
 static void on_room(void *data) {
   app *a = data;
-  if (!a->is_ending) {
+  if (!a->is_ending && a->listener) {
     kin_listener_resume(a->listener);
   }
 }
@@ -198,6 +198,9 @@ void app_on_progress(uv_timer_t *timer) {
     return;
   }
   uint64_t received = 0;
+  if (!a->informer) {
+    return; /* the server is being asked what the word means */
+  }
   size_t objects = kin_store_count(kin_informer_store(a->informer));
   size_t count = a->options->namespace_count;
   for (size_t i = 0; i < (count > 0 ? count : 1); i++) {

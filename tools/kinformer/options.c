@@ -10,6 +10,9 @@
 #include <kin/handler.h>
 #include <kin/version.h>
 
+#include "values.h"
+#include "words.h"
+
 enum {
   OPT_FIELD_SELECTOR = 256,
   OPT_SERVER,
@@ -20,6 +23,12 @@ enum {
   OPT_CLIENT_KEY,
   OPT_TLS_SERVER_NAME,
   OPT_INSECURE_SKIP_TLS_VERIFY,
+  OPT_AS,
+  OPT_AS_GROUP,
+  OPT_KUBECONFIG,
+  OPT_CONTEXT,
+  OPT_CLUSTER,
+  OPT_USER,
   OPT_RESYNC,
   OPT_PAGE_SIZE,
   OPT_NO_WATCH_LIST,
@@ -52,6 +61,12 @@ static const struct option long_options[] = {
     {"tls-server-name", required_argument, NULL, OPT_TLS_SERVER_NAME},
     {"insecure-skip-tls-verify", no_argument, NULL,
      OPT_INSECURE_SKIP_TLS_VERIFY},
+    {"as", required_argument, NULL, OPT_AS},
+    {"as-group", required_argument, NULL, OPT_AS_GROUP},
+    {"kubeconfig", required_argument, NULL, OPT_KUBECONFIG},
+    {"context", required_argument, NULL, OPT_CONTEXT},
+    {"cluster", required_argument, NULL, OPT_CLUSTER},
+    {"user", required_argument, NULL, OPT_USER},
     {"resync", required_argument, NULL, OPT_RESYNC},
     {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
     {"no-watch-list", no_argument, NULL, OPT_NO_WATCH_LIST},
@@ -70,8 +85,6 @@ static const struct option long_options[] = {
     {"version", no_argument, NULL, OPT_VERSION},
     /* Designed, but their part does not exist yet. Whether they take an
      * argument does not matter: the first one ends the reading. */
-    {"kubeconfig", optional_argument, NULL, OPT_REFUSED},
-    {"context", optional_argument, NULL, OPT_REFUSED},
     {"compact", optional_argument, NULL, OPT_REFUSED},
     {NULL, 0, NULL, 0},
 };
@@ -82,6 +95,7 @@ static const char short_options[] = ":n:Al:o:h";
 typedef enum outcome {
   GO_ON,
   BAD_USAGE,
+  CANNOT, /* what is wrong has been said */
   NO_MEMORY,
   SHOW_HELP,
   SHOW_VERSION
@@ -99,65 +113,6 @@ refuse(const char *format, ...) {
   fputs("\n", stderr);
   va_end(arguments);
   return BAD_USAGE;
-}
-
-/* ---- values */
-
-/* A decimal number without sign, at most `most`. */
-static bool parse_u64(const char *s, uint64_t most, uint64_t *value) {
-  uint64_t v = 0;
-  if (*s == '\0') {
-    return false;
-  }
-  for (; *s >= '0' && *s <= '9'; s++) {
-    unsigned digit = (unsigned)(*s - '0');
-    if (v > (most - digit) / 10) {
-      return false;
-    }
-    v = v * 10 + digit;
-  }
-  *value = v;
-  return *s == '\0';
-}
-
-/* Seconds, with up to three decimals, as milliseconds. Unlike strtod it does
- * not depend on the locale. */
-static bool parse_seconds(const char *s, uint64_t most_ms, uint64_t *ms) {
-  char digits[32];
-  size_t length = 0;
-  int decimals = -1; // no point yet
-  for (; *s && length < sizeof(digits) - 4; s++) {
-    if (*s == '.' && decimals < 0 && length > 0) {
-      decimals = 0;
-    } else if (decimals < 3) {
-      decimals += decimals >= 0;
-      digits[length++] = *s;
-    } else {
-      return false;
-    }
-  }
-  if (*s || decimals == 0) {
-    return false;
-  }
-  for (int i = decimals < 0 ? 0 : decimals; i < 3; i++) {
-    digits[length++] = '0';
-  }
-  digits[length] = '\0';
-  // Nothing but the zeros would be an empty number.
-  return length > 3 && parse_u64(digits, most_ms, ms);
-}
-
-/* RFC 6901: "" or reference tokens that each begin with '/'. */
-static bool is_pointer(const char *s) {
-  if (*s != '/') {
-    return false;
-  }
-  for (; *s; s++) {
-    if (*s == '~' && s[1] != '0' && s[1] != '1') {
-      return false;
-    }
-  }
-  return true;
 }
 
 /* ---- single options */
@@ -178,6 +133,29 @@ static outcome add_namespace(options *o, const char *name) {
   }
   o->namespaces = grown;
   o->namespaces[o->namespace_count++] = name;
+  return GO_ON;
+}
+
+static outcome add_group(security_options *s, const char *name) {
+  if (*name == '\0') {
+    return refuse("--as-group needs the name of a group");
+  }
+  const char **grown =
+      realloc(s->as_groups, (s->as_group_count + 1) * sizeof(*s->as_groups));
+  if (!grown) {
+    return NO_MEMORY;
+  }
+  s->as_groups = grown;
+  s->as_groups[s->as_group_count++] = name;
+  return GO_ON;
+}
+
+static outcome set_name(const char **to, const char *option,
+                        const char *value) {
+  if (*value == '\0') {
+    return refuse("--%s needs a name", option);
+  }
+  *to = value;
   return GO_ON;
 }
 
@@ -291,9 +269,29 @@ static outcome take_security(security_options *s, int c, const char *name) {
   case OPT_INSECURE_SKIP_TLS_VERIFY:
     s->insecure_skip_tls_verify = true;
     return GO_ON;
+  case OPT_AS:
+    return set_name(&s->as, name, optarg);
+  case OPT_AS_GROUP:
+    return add_group(s, optarg);
   case OPT_REFUSED:
   default:
     return refuse("--%s is not supported by this version", name);
+  }
+}
+
+static outcome take_kube(options *o, int c, const char *name) {
+  kube_options *k = &o->kube_options;
+  switch (c) {
+  case OPT_KUBECONFIG:
+    return set_name(&k->kubeconfig, name, optarg);
+  case OPT_CONTEXT:
+    return set_name(&k->context, name, optarg);
+  case OPT_CLUSTER:
+    return set_name(&k->cluster, name, optarg);
+  case OPT_USER:
+    return set_name(&k->user, name, optarg);
+  default:
+    return take_security(&o->security, c, name);
   }
 }
 
@@ -352,7 +350,7 @@ static outcome take(options *o, int c, const char *name) {
     o->stats = true;
     return GO_ON;
   default:
-    return take_security(&o->security, c, name);
+    return take_kube(o, c, name);
   }
 }
 
@@ -391,29 +389,65 @@ static outcome set_resource(options *o, const char *name) {
     return GO_ON;
   case RESOURCE_NO_MEMORY:
     return NO_MEMORY;
-  case RESOURCE_UPPER_CASE:
-    return refuse("%s: must be the plural in lower case, such as pods", name);
-  case RESOURCE_NEEDS_VERSION:
-    return refuse("%s: the version of this group is not known without "
-                  "discovery; please write plural.version.group, such as %.*s"
-                  ".v1%s",
-                  name, (int)strcspn(name, "."), name, strchr(name, '.'));
   case RESOURCE_MALFORMED:
   default:
-    return refuse("%s: must be plural, plural.group or plural.version.group",
+    return refuse("%s: must be a word such as pods, plural.group or "
+                  "plural.version.group",
                   name);
   }
 }
 
+/* With --server no file is read, so that no server gets the credentials of
+ * another one. */
+static const char *kube_option(const options *o) {
+  const kube_options *k = &o->kube_options;
+  return k->kubeconfig ? "--kubeconfig"
+         : k->context  ? "--context"
+         : k->cluster  ? "--cluster"
+         : k->user     ? "--user"
+                       : NULL;
+}
+
+static outcome choose_server(options *o) {
+  if (o->server) {
+    return kube_option(o)
+               ? refuse("--server and %s exclude each other", kube_option(o))
+               : GO_ON;
+  }
+  if (!kube_is_supported()) {
+    return refuse("--server is needed: this build reads no kubeconfig");
+  }
+  switch (kube_choose(&o->kube, &o->kube_options, &o->security)) {
+  case KUBE_OK:
+    return GO_ON;
+  case KUBE_NOTHING:
+    return refuse("which server? --server, --kubeconfig or KUBECONFIG says it");
+  case KUBE_NO_MEMORY:
+    return NO_MEMORY;
+  case KUBE_WRONG:
+  default:
+    return CANNOT;
+  }
+}
+
+static outcome check_security(const options *o, bool tls) {
+  const char *complaint = security_complaint(&o->security, tls);
+  return complaint ? refuse("%s", complaint) : GO_ON;
+}
+
+static outcome check_server(options *o) {
+  outcome result = check_security(o, o->server == NULL || has_tls(o->server));
+  if (result == GO_ON) {
+    result = choose_server(o);
+  }
+  if (result == GO_ON && o->kube) {
+    result = check_security(o, has_tls(kube_server(o->kube)));
+  }
+  return result;
+}
+
 /* What one option cannot know of another. */
 static outcome check_together(options *o) {
-  if (!o->server) {
-    return refuse("--server is needed in this version");
-  }
-  const char *complaint = security_complaint(&o->security, has_tls(o->server));
-  if (complaint) {
-    return refuse("%s", complaint);
-  }
   if (o->all_namespaces && o->namespace_count > 0) {
     return refuse("-n and -A exclude each other");
   }
@@ -426,17 +460,24 @@ static outcome check_together(options *o) {
   if (o->once && o->exit_after > 0) {
     return refuse("--once and --exit-after exclude each other");
   }
+  if (o->resource.word && !words_are_supported()) {
+    return refuse("%s: is not built in; this build cannot ask the server, so "
+                  "please write plural.version.group",
+                  o->resource.word);
+  }
   if (o->show_object && o->format == FORMAT_TABLE) {
     return refuse("--show-object needs -o jsonl");
   }
   if (o->show_object) {
     o->format = FORMAT_JSONL;
   }
-  if (!o->all_namespaces && o->namespace_count == 0 &&
+  outcome result = check_server(o);
+  if (result == GO_ON && !o->all_namespaces && o->namespace_count == 0 &&
       !o->resource.is_cluster_scoped) {
-    return add_namespace(o, "default");
+    o->has_default_namespace = true;
+    return add_namespace(o, o->kube ? kube_namespace(o->kube) : "default");
   }
-  return GO_ON;
+  return result;
 }
 
 /* A token without quotes around it may have left its second word here. */
@@ -493,6 +534,9 @@ bool options_parse(options *out, int argc, char **argv, int *exit_status) {
     fputs("kinformer: out of memory\n", stderr);
     *exit_status = EXIT_FAILED;
     return false;
+  case CANNOT:
+    *exit_status = EXIT_FAILED;
+    return false;
   case BAD_USAGE:
   default:
     fputs("Try 'kinformer --help'.\n", stderr);
@@ -503,6 +547,7 @@ bool options_parse(options *out, int argc, char **argv, int *exit_status) {
 
 void options_finish(options *o) {
   resource_finish(&o->resource);
+  kube_free(o->kube);
   security_finish(&o->security);
   free(o->namespaces);
   free(o->fields);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kube.h"
 #include "resource.h"
 #include "security.h"
 
@@ -26,11 +27,14 @@ typedef enum output_format {
 /* The command line. The strings are argv's, but for the token. */
 typedef struct options {
   resource_name resource;
-  const char *server; /* begins with http:// or https:// */
+  const char *server; /* begins with http:// or https://; NULL: `kube` has it */
+  kube_options kube_options;
+  kube_choice *kube;
   security_options security;
 
   const char **namespaces; /* none: all, or a resource without */
   size_t namespace_count;
+  bool has_default_namespace; /* it is nobody's wish */
   bool all_namespaces;
 
   const char *label_selector; /* NULL: none */

@@ -29,8 +29,7 @@ static const group_entry groups[] = {
     {"storage.k8s.io", "v1"},
 };
 
-/* What cannot be told from the group: resources outside the core group that a
- * plural alone means, and resources without a namespace. */
+/* Resources that need no discovery. */
 typedef struct builtin_entry {
   const char *plural;
   const char *group;
@@ -38,6 +37,18 @@ typedef struct builtin_entry {
 } builtin_entry;
 
 static const builtin_entry builtins[] = {
+    {"configmaps", "", false},
+    {"endpoints", "", false},
+    {"events", "", false},
+    {"limitranges", "", false},
+    {"persistentvolumeclaims", "", false},
+    {"pods", "", false},
+    {"podtemplates", "", false},
+    {"replicationcontrollers", "", false},
+    {"resourcequotas", "", false},
+    {"secrets", "", false},
+    {"serviceaccounts", "", false},
+    {"services", "", false},
     {"namespaces", "", true},
     {"nodes", "", true},
     {"persistentvolumes", "", true},
@@ -132,10 +143,10 @@ static const char *skip_version(const char *s) {
   return *end == '\0' || *end == '.' ? end : NULL;
 }
 
-/* Labels of lower-case letters, digits and inner hyphens, dots between them. */
-static resource_error check_name(const char *name) {
-  resource_error error = RESOURCE_OK;
+/* Labels of letters, digits and inner hyphens, dots between them. */
+static bool is_name(const char *name, bool *has_upper) {
   char before = '.';
+  *has_upper = false;
   for (const char *p = name;; p++) {
     bool is_upper = *p >= 'A' && *p <= 'Z';
     bool is_word =
@@ -143,31 +154,45 @@ static resource_error check_name(const char *name) {
     bool ends = *p == '.' || *p == '\0';
     if ((!is_word && *p != '-' && !ends) ||
         (!is_word && (before == '.' || (ends && before == '-')))) {
-      return RESOURCE_MALFORMED;
+      return false;
     }
-    if (is_upper) {
-      error = RESOURCE_UPPER_CASE;
-    }
+    *has_upper = *has_upper || is_upper;
     if (*p == '\0') {
-      return error;
+      return true;
     }
     before = *p;
   }
 }
 
+/* The server has to be asked. It knows better than this program what may be
+ * before and behind a slash. */
+static resource_error take_word(resource_name *out, const char *name) {
+  out->storage = strdup(name);
+  if (!out->storage) {
+    return RESOURCE_NO_MEMORY;
+  }
+  out->word = out->storage;
+  out->plural = out->storage;
+  return RESOURCE_OK;
+}
+
 resource_error resource_parse(resource_name *out, const char *name) {
   *out = (resource_name){0};
-  resource_error error = check_name(name);
-  if (error != RESOURCE_OK) {
-    return error;
-  }
+  size_t length = strcspn(name, "/");
+  bool has_object = name[length] == '/';
   char *copy = strdup(name);
   if (!copy) {
     return RESOURCE_NO_MEMORY;
   }
+  copy[length] = '\0';
+  bool has_upper;
+  if (!is_name(copy, &has_upper)) {
+    free(copy);
+    return RESOURCE_MALFORMED;
+  }
   resource_name r = {.plural = copy, .group = "", .storage = copy};
   char *rest = strchr(copy, '.');
-  const builtin_entry *builtin;
+  const builtin_entry *builtin = NULL;
   if (!rest) {
     builtin = find_builtin(copy, NULL);
     r.group = builtin ? builtin->group : "";
@@ -185,12 +210,12 @@ resource_error resource_parse(resource_name *out, const char *name) {
     }
     builtin = find_builtin(r.plural, r.group);
   }
-  if (!r.version) {
-    r.version = *r.group ? group_version(r.group) : "v1";
+  if (has_object || has_upper || (!builtin && !r.version)) {
+    free(copy);
+    return take_word(out, name);
   }
   if (!r.version) {
-    free(copy);
-    return RESOURCE_NEEDS_VERSION;
+    r.version = *r.group ? group_version(r.group) : "v1";
   }
   r.is_cluster_scoped = builtin && builtin->is_cluster_scoped;
   *out = r;

@@ -4,10 +4,13 @@
 
 #include <stdbool.h>
 
-/* A resource as it is named on the command line: `plural`, `plural.group` or
- * `plural.version.group`. Until there is discovery, the built-in resources and
- * groups are known from a table, as they have been since Kubernetes 1.25. */
+/* A resource as it is named on the command line. Built-in resources are known
+ * from a table, as they have been since Kubernetes 1.25, and need no request;
+ * `plural.version.group` is believed. The server is asked for every other
+ * word. */
 typedef struct resource_name {
+  const char *word; /* for the server: then only the plural is set, to the same.
+                     * NULL: all is known */
   const char *plural;
   const char *version;
   const char *group;      /* "" is the core group */
@@ -17,16 +20,12 @@ typedef struct resource_name {
 
 typedef enum resource_error {
   RESOURCE_OK = 0,
-  RESOURCE_MALFORMED,     /* not names with dots between them */
-  RESOURCE_UPPER_CASE,    /* a kind, probably */
-  RESOURCE_NEEDS_VERSION, /* a group that is not known */
+  RESOURCE_MALFORMED, /* not names with dots between them */
   RESOURCE_NO_MEMORY
 } resource_error;
 
 /* Takes a name apart. A second component such as "v1" or "v2beta1" is a
- * version; without one, the group's preferred version is taken if the group is
- * built in. A plural alone is the built-in resource of that name, else one of
- * the core group. On success, resource_finish frees what it holds. */
+ * version. On success, resource_finish frees what it holds. */
 resource_error resource_parse(resource_name *out, const char *name);
 
 void resource_finish(resource_name *name);

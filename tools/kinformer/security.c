@@ -10,7 +10,7 @@ bool security_take_token(security_options *s, char *argument) {
     memset(argument, '\0', strlen(argument));
     *argument = '*';
   }
-  security_finish(s);
+  free(s->token);
   s->token = copy;
   return copy != NULL;
 }
@@ -82,6 +82,9 @@ const char *security_complaint(const security_options *s, bool has_tls) {
   if (!s->client_certificate != !s->client_key) {
     return "--client-certificate and --client-key need each other";
   }
+  if (s->as_group_count > 0 && !s->as) {
+    return "--as-group needs --as";
+  }
   return NULL;
 }
 
@@ -93,9 +96,14 @@ void security_apply(const security_options *s, kin_client_options *to) {
   to->client_key_file = s->client_key;
   to->tls_server_name = s->tls_server_name;
   to->insecure_skip_tls_verify = s->insecure_skip_tls_verify;
+  to->impersonate_user = s->as;
+  to->impersonate_groups = s->as_groups;
+  to->impersonate_group_count = s->as_group_count;
 }
 
 void security_finish(security_options *s) {
   free(s->token);
   s->token = NULL;
+  free(s->as_groups);
+  s->as_groups = NULL;
 }

@@ -3,6 +3,7 @@
 #define KINFORMER_SECURITY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <kin/client.h>
 
@@ -15,6 +16,9 @@ typedef struct security_options {
   const char *client_key;
   const char *tls_server_name;
   bool insecure_skip_tls_verify;
+  const char *as; /* whom to impersonate */
+  const char **as_groups;
+  size_t as_group_count;
 } security_options;
 
 /* Copies a token out of argv and overwrites it there, because every user of the
@@ -30,7 +34,7 @@ const char *security_complaint(const security_options *s, bool has_tls);
 /* The strings stay the options'. */
 void security_apply(const security_options *s, kin_client_options *to);
 
-/* Frees the token. */
+/* Frees the token and the list of groups. */
 void security_finish(security_options *s);
 
 #endif /* KINFORMER_SECURITY_H */

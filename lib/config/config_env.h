@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_CONFIG_CONFIG_ENV_H
+#define KIN_CONFIG_CONFIG_ENV_H
+
+#include <kin/str.h>
+
+#include "base/log.h"
+#include "config/vault.h"
+
+/* The surroundings of a configuration while it is loaded. So the code has no
+ * loop, and reads no file itself. */
+typedef struct kin__config_env {
+  /* A variable of the environment; NULL: it is not set. Borrowed until the next
+   * call. */
+  const char *(*getenv)(void *ctx, const char *name);
+
+  /* Reads a whole file into the vault; see kin__file_read. Errors: KIN_ENOENT
+   * (there is no such file), KIN_ENOMEM, and others, which `explain` knows. */
+  int (*read)(void *ctx, kin__vault *vault, const char *path, size_t max_bytes,
+              kin_str *text);
+
+  /* Whether the content of a file can be read. NULL: is not checked. */
+  int (*probe)(void *ctx, const char *path);
+
+  /* Static. */
+  const char *(*explain)(int code);
+
+  void *ctx;
+  const kin__log *log; /* NULL: none */
+} kin__config_env;
+
+#endif /* KIN_CONFIG_CONFIG_ENV_H */

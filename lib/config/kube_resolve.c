@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/kube_resolve.h"
+
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+#include "config/install_hint.h"
+#include "config/kube_check.h"
+#include "transport/url.h"
+
+void kin__resolved_config_init(kin__resolved_config *config,
+                               const kin_allocator *allocator) {
+  *config = (kin__resolved_config){
+      .namespace_ = "default", .context = "", .cluster = "", .user = ""};
+  kin__vault_init(&config->vault, allocator);
+}
+
+void kin__resolved_config_finish(kin__resolved_config *config) {
+  kin__vault_finish(&config->vault);
+  kin__resolved_config_init(config, config->vault.allocator);
+}
+
+/* --- The server ----------------------------------------------------------- */
+
+static bool has_prefix(const char *text, const char *prefix) {
+  size_t length = strlen(prefix);
+  return strlen(text) >= length &&
+         kin__str_equal_nocase(kin__str(text, length), kin__cstr(prefix));
+}
+
+static bool is_https(const char *server) {
+  return server != NULL && has_prefix(server, "https://");
+}
+
+/* Without a scheme the server counts as http. Behind a path, query and fragment
+ * are dropped. Errors: KIN_ENOMEM. */
+static int take_server(kin__resolved_config *out, const char *server) {
+  bool has_scheme = strstr(server, "://") != NULL;
+  const char *prefix = has_scheme ? "" : "http://";
+  size_t length = strlen(prefix) + strlen(server);
+  char *text = kin__vault_alloc(&out->vault, length + 1, 1);
+  if (text == NULL) {
+    return KIN_ENOMEM;
+  }
+  memcpy(text, prefix, strlen(prefix));
+  memcpy(text + strlen(prefix), server, strlen(server));
+  char *host = strstr(text, "://") + 3;
+  char *path = host + strcspn(host, "/?#");
+  size_t path_length = strcspn(path, "?#");
+  if (path_length > 1) {
+    path[path_length] = '\0';
+  }
+  out->server = text;
+  return 0;
+}
+
+/* Errors: KIN_EINVAL (is told), KIN_ENOMEM. */
+static int check_server(const kin__resolved_config *out,
+                        const kin__kube_cluster *cluster,
+                        kin__problems *problems) {
+  kin__url url;
+  int err = kin__url_parse(&url, out->vault.allocator, out->server);
+  if (err == 0) {
+    kin__url_finish(&url, out->vault.allocator);
+    return 0;
+  }
+  if (err != KIN_EURL) {
+    return err;
+  }
+  /* The URL may have a password in it. */
+  bool has_user = strchr(out->server, '@') != NULL;
+  kin__kube_problem(problems, &cluster->entry, &cluster->server,
+                    KIN__CLUSTER_SPOT("server", "server"),
+                    has_user
+                        ? "a URL with user information is not supported"
+                        : "is no http:// or https:// URL of a host, a port "
+                          "and a path");
+  return 0;
+}
+
+/* --- What only the use of a choice shows ---------------------------------- */
+
+static void check_tls(const kin__kube_cluster *cluster,
+                      kin__problems *problems) {
+  bool has_authority = cluster->certificate_authority.value != NULL ||
+                       cluster->certificate_authority_data.value != NULL;
+  if (cluster->insecure_skip_tls_verify && has_authority) {
+    const kin__kube_text insecure = {.value = "",
+                                     .place = cluster->insecure_place};
+    kin__kube_problem(problems, &cluster->entry, &insecure,
+                      KIN__CLUSTER_SPOT("insecure-skip-tls-verify",
+                                        "insecure_skip_tls_verify"),
+                      "contradicts a certificate authority");
+  }
+}
+
+static void check_token_file(const kin__kube_user *user,
+                             const kin__config_env *env,
+                             kin__problems *problems) {
+  const char *path = user->token_file.value;
+  if (path == NULL || user->token.value != NULL || env->probe == NULL) {
+    return;
+  }
+  int err = env->probe(env->ctx, path);
+  if (err != 0) {
+    kin__kube_problem(
+        problems, &user->entry, &user->token_file,
+        KIN__USER_SPOT("tokenFile", "token_file"), "%.300s: %s", path,
+        err == KIN_ENOENT ? "there is no such file" : env->explain(err));
+  }
+}
+
+static void check_choice(const kin__kube_choice *choice,
+                         const kin__config_env *env, kin__problems *problems) {
+  const kin__kube_user *user = &choice->user;
+  bool is_missing = choice->cluster.entry.place.file == NULL &&
+                    choice->cluster.server.value == NULL;
+  /* A problem before may be why there is no cluster. */
+  if (!is_missing || problems->count == 0) {
+    kin__kube_check_cluster(&choice->cluster, env, problems);
+  }
+  kin__kube_check_user(user, env, problems);
+  if (is_https(choice->cluster.server.value)) {
+    check_tls(&choice->cluster, problems);
+    check_token_file(user, env, problems);
+    if (user->has_auth_provider && user->exec == NULL) {
+      kin__kube_problem(problems, &user->entry, &user->auth_provider,
+                        KIN__USER_SPOT("auth-provider", "auth-provider"),
+                        "\"%.60s\" is not supported; exec takes its place",
+                        kin__or_default(user->auth_provider.value, ""));
+    }
+  }
+  const kin__kube_text *namespace_ = &choice->context.namespace_;
+  if (namespace_->value != NULL && !kin__kube_is_label(namespace_->value)) {
+    kin__kube_problem(problems, &choice->context.entry, namespace_,
+                      KIN__CONTEXT_SPOT("namespace", "namespace_"),
+                      "\"%.120s\" is no name of a namespace",
+                      namespace_->value);
+  }
+}
+
+/* --- Copies --------------------------------------------------------------- */
+
+/* Errors of all: KIN_ENOMEM. */
+
+static int take(kin__resolved_config *out, const char **to,
+                const kin__kube_text *text) {
+  return kin__vault_take(&out->vault, to, text->value);
+}
+
+typedef struct text_copy {
+  const char **to;
+  const kin__kube_text *from;
+} text_copy;
+
+static int take_all(kin__resolved_config *out, const text_copy *copies,
+                    size_t count) {
+  int err = 0;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = take(out, copies[i].to, copies[i].from);
+  }
+  return err;
+}
+
+static int take_texts(kin__resolved_config *out, const char *const **to,
+                      const char *const *from, size_t count) {
+  const char **copy = kin__vault_alloc(&out->vault, count, sizeof *copy);
+  int err = copy != NULL ? 0 : KIN_ENOMEM;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = kin__vault_take(&out->vault, &copy[i], from[i]);
+  }
+  *to = copy;
+  return err;
+}
+
+static int take_extra(kin__resolved_config *out, const kin__kube_user *user) {
+  size_t count = user->as_extra_count;
+  kin_impersonate_extra *copy =
+      kin__vault_alloc(&out->vault, count, sizeof *copy);
+  int err = copy != NULL ? 0 : KIN_ENOMEM;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = kin__vault_take(&out->vault, &copy[i].key, user->as_extra[i].key);
+    if (err == 0) {
+      err =
+          kin__vault_take(&out->vault, &copy[i].value, user->as_extra[i].value);
+    }
+  }
+  out->impersonate_extra = copy;
+  out->impersonate_extra_count = count;
+  return err;
+}
+
+static int take_impersonation(kin__resolved_config *out,
+                              const kin__kube_user *user) {
+  if (user->as.value == NULL) {
+    return 0;
+  }
+  const text_copy copies[] = {
+      {&out->impersonate_user, &user->as},
+      {&out->impersonate_uid, &user->as_uid},
+  };
+  int err = take_all(out, copies, sizeof copies / sizeof *copies);
+  if (err == 0) {
+    err = take_texts(out, &out->impersonate_groups, user->as_groups.values,
+                     user->as_groups.count);
+    out->impersonate_group_count = err == 0 ? user->as_groups.count : 0;
+  }
+  return err == 0 ? take_extra(out, user) : err;
+}
+
+static int take_env(kin__resolved_config *out, kin__resolved_exec *to,
+                    const kin__kube_exec *exec) {
+  kin__exec_env *env =
+      kin__vault_alloc(&out->vault, exec->env_count, sizeof *env);
+  int err = env != NULL ? 0 : KIN_ENOMEM;
+  for (size_t i = 0; i < exec->env_count && err == 0; i++) {
+    err = kin__vault_take(&out->vault, &env[i].name, exec->env[i].name);
+    if (err == 0) {
+      err = kin__vault_take(&out->vault, &env[i].value, exec->env[i].value);
+    }
+  }
+  to->env = env;
+  to->env_count = exec->env_count;
+  return err;
+}
+
+static int take_exec(kin__resolved_config *out, const kin__kube_exec *exec,
+                     const kin__kube_text *config) {
+  kin__resolved_exec *to = kin__vault_alloc(&out->vault, 1, sizeof *to);
+  if (to == NULL) {
+    return KIN_ENOMEM;
+  }
+  const text_copy copies[] = {
+      {&to->api_version, &exec->api_version},
+      {&to->command, &exec->command},
+      {&to->interactive_mode, &exec->interactive_mode},
+      {&to->config, config},
+  };
+  int err = take_all(out, copies, sizeof copies / sizeof *copies);
+  if (err == 0) {
+    err = kin__install_hint_clean(&out->vault, &to->install_hint,
+                                  exec->install_hint.value);
+  }
+  if (err == 0) {
+    err = take_texts(out, &to->args, exec->args, exec->arg_count);
+  }
+  to->arg_count = exec->arg_count;
+  to->provide_cluster_info = exec->provide_cluster_info;
+  out->exec = to;
+  return err == 0 ? take_env(out, to, exec) : err;
+}
+
+static int take_tls(kin__resolved_config *out, const kin__kube_choice *choice) {
+  const kin__kube_cluster *cluster = &choice->cluster;
+  const kin__kube_user *user = &choice->user;
+  const text_copy copies[] = {
+      {&out->tls_server_name, &cluster->tls_server_name},
+      {&out->certificate_authority_file, &cluster->certificate_authority},
+      {&out->certificate_authority_data, &cluster->certificate_authority_data},
+      {&out->token, &user->token},
+      {&out->token_file, &user->token_file},
+      {&out->username, &user->username},
+      {&out->password, &user->password},
+  };
+  int err = take_all(out, copies, sizeof copies / sizeof *copies);
+  out->insecure_skip_tls_verify = cluster->insecure_skip_tls_verify;
+  /* A key without a certificate has no use. */
+  if (err == 0 && (user->client_certificate.value != NULL ||
+                   user->client_certificate_data.value != NULL)) {
+    const text_copy pair[] = {
+        {&out->client_certificate_file, &user->client_certificate},
+        {&out->client_certificate_data, &user->client_certificate_data},
+        {&out->client_key_file, &user->client_key},
+        {&out->client_key_data, &user->client_key_data},
+    };
+    err = take_all(out, pair, sizeof pair / sizeof *pair);
+  }
+  return err == 0 && user->exec != NULL
+             ? take_exec(out, user->exec, &cluster->exec_config)
+             : err;
+}
+
+static int take_choice(kin__resolved_config *out,
+                       const kin__kube_choice *choice) {
+  const text_copy copies[] = {
+      {&out->proxy_url, &choice->cluster.proxy_url},
+      {&out->namespace_, &choice->context.namespace_},
+  };
+  int err = take_all(out, copies, sizeof copies / sizeof *copies);
+  out->disable_compression = choice->cluster.disable_compression;
+  out->has_namespace = out->namespace_ != NULL;
+  out->namespace_ = kin__or_default(out->namespace_, "default");
+  if (err == 0) {
+    err = take_impersonation(out, &choice->user);
+  }
+  return err == 0 && is_https(out->server) ? take_tls(out, choice) : err;
+}
+
+int kin__kube_finish(kin__resolved_config *out, const kin__kube_choice *choice,
+                     const kin__config_env *env, kin__problems *problems) {
+  check_choice(choice, env, problems);
+  const char *server = choice->cluster.server.value;
+  int err = 0;
+  if (server != NULL) {
+    err = take_server(out, server);
+    err = err == 0 ? check_server(out, &choice->cluster, problems) : err;
+  }
+  if (err == 0 && problems->count > 0) {
+    err = KIN_EINVAL;
+  }
+  return err == 0 ? take_choice(out, choice) : err;
+}
+
+/* --- The choice ----------------------------------------------------------- */
+
+static bool is_given(const char *name) {
+  return name != NULL && name[0] != '\0';
+}
+
+/* A name that the program gave must exist. */
+static void require(bool exists, const char *given, const char *option,
+                    kin__problems *problems) {
+  if (!exists && is_given(given)) {
+    kin__problems_add(problems, (kin__config_place){NULL, 0}, option,
+                      "there is no %s \"%.120s\"", option, given);
+  }
+}
+
+static void choose_context(kin__kube_choice *choice, const kin__kube_set *set,
+                           const kin_kubeconfig_options *options,
+                           kin__problems *problems) {
+  const kin__kube_text *current = &set->current_context;
+  bool is_override = is_given(options->context);
+  const char *name = is_override ? options->context : current->value;
+  const kin__kube_context *context = kin__kube_context_find(set, name);
+  require(context != NULL, options->context, "context", problems);
+  if (context != NULL) {
+    choice->context = *context;
+  } else if (!is_override && name != NULL) {
+    kin__problems_add(problems, current->place, "current-context",
+                      "there is no context \"%.120s\"", name);
+  }
+}
+
+/* Returns whether the cluster is in the set. */
+static bool choose(kin__kube_choice *choice, const kin__kube_set *set,
+                   const kin_kubeconfig_options *options,
+                   const kin__config_env *env, kin__problems *problems) {
+  choice->context.entry.name = "";
+  choose_context(choice, set, options, problems);
+  const char *cluster_name = is_given(options->cluster)
+                                 ? options->cluster
+                                 : choice->context.cluster.value;
+  const char *user_name =
+      is_given(options->user) ? options->user : choice->context.user.value;
+  const kin__kube_cluster *cluster = kin__kube_cluster_find(set, cluster_name);
+  const kin__kube_user *user = kin__kube_user_find(set, user_name);
+  require(cluster != NULL, options->cluster, "cluster", problems);
+  require(user != NULL, options->user, "user", problems);
+  choice->cluster.entry.name = kin__or_default(cluster_name, "");
+  choice->user.entry.name = kin__or_default(user_name, "");
+  if (cluster != NULL) {
+    choice->cluster = *cluster;
+  }
+  if (user != NULL) {
+    choice->user = *user;
+  } else if (user_name != NULL && !is_given(options->user)) {
+    kin__log_write(env->log, KIN_LOG_WARN,
+                   "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
+                   "that does not exist: no credentials",
+                   choice->context.entry.name, user_name);
+  }
+  return cluster != NULL;
+}
+
+static bool overrides_cluster(const kin_kubeconfig_options *options) {
+  return is_given(options->server) || is_given(options->tls_server_name) ||
+         is_given(options->certificate_authority_file) ||
+         is_given(options->proxy_url) || options->insecure_skip_tls_verify;
+}
+
+static int take_names(kin__resolved_config *out,
+                      const kin__kube_choice *choice) {
+  kin__vault *vault = &out->vault;
+  int err = kin__vault_take(vault, &out->context, choice->context.entry.name);
+  if (err == 0) {
+    err = kin__vault_take(vault, &out->cluster, choice->cluster.entry.name);
+  }
+  return err == 0 ? kin__vault_take(vault, &out->user, choice->user.entry.name)
+                  : err;
+}
+
+int kin__kube_resolve(kin__resolved_config *out, const kin__kube_set *set,
+                      const kin_kubeconfig_options *options,
+                      const kin__config_env *env, kin__problems *problems) {
+  kin__kube_choice choice = {.cluster = {.disable_compression = false}};
+  bool has_cluster = choose(&choice, set, options, env, problems);
+  kin__kube_override(&choice, options);
+  if (!has_cluster && !overrides_cluster(options) && problems->count == 0) {
+    kin__kube_check_user(&choice.user, env, problems);
+    return problems->count == 0 ? KIN_ENOENT : KIN_EINVAL;
+  }
+  int err = take_names(out, &choice);
+  return err == 0 ? kin__kube_finish(out, &choice, env, problems) : err;
+}

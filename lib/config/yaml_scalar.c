@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/yaml.h"
+
+#include <inttypes.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+
+/* Plain scalars as sigs.k8s.io/yaml reads them (YAML 1.1 without base 60). */
+
+/* A number in parts, each a range of the text. */
+typedef struct yaml_number {
+  bool is_negative;
+  unsigned base;    /* 2, 8, 10 or 16 */
+  kin_str digits;   /* before the point; may have underscores */
+  kin_str fraction; /* after the point */
+  char exponent_sign;
+  kin_str exponent;
+} yaml_number;
+
+static bool is_one_of(kin_str text, const char *const *words) {
+  for (; *words != NULL; words++) {
+    if (kin__str_equal(text, kin__cstr(*words))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static const char *const null_words[] = {"", "~", "null", "Null", "NULL", NULL};
+static const char *const true_words[] = {"y",   "Y",    "yes",  "Yes",
+                                         "YES", "true", "True", "TRUE",
+                                         "on",  "On",   "ON",   NULL};
+static const char *const false_words[] = {"n",   "N",     "no",    "No",
+                                          "NO",  "false", "False", "FALSE",
+                                          "off", "Off",   "OFF",   NULL};
+/* Numbers that JSON does not have. */
+static const char *const odd_words[] = {
+    ".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF", "+.inf",
+    "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", NULL};
+
+/* --- Numbers -------------------------------------------------------------- */
+
+static unsigned digit_value(char c) {
+  if (c >= '0' && c <= '9') {
+    return (unsigned)(c - '0');
+  }
+  char lower = (char)(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 99;
+}
+
+/* Takes the digits at the front of `text`; underscores among them do not
+ * count. */
+static kin_str take_digits(kin_str *text, unsigned base, bool allows_underscore,
+                           size_t *count) {
+  size_t used = 0;
+  *count = 0;
+  while (used < text->length) {
+    char c = text->data[used];
+    bool is_digit = digit_value(c) < base;
+    if (!is_digit && !(allows_underscore && c == '_')) {
+      break;
+    }
+    *count += is_digit;
+    used++;
+  }
+  kin_str digits = kin__str(text->data, used);
+  *text = kin__str(text->data + used, text->length - used);
+  return digits;
+}
+
+static bool take_char(kin_str *text, char c) {
+  if (text->length == 0 || text->data[0] != c) {
+    return false;
+  }
+  *text = kin__str(text->data + 1, text->length - 1);
+  return true;
+}
+
+static unsigned take_base(kin_str *text) {
+  if (text->length < 2 || text->data[0] != '0') {
+    return 10;
+  }
+  unsigned base;
+  switch (text->data[1] | 0x20) {
+  case 'x':
+    base = 16;
+    break;
+  case 'o':
+    base = 8;
+    break;
+  case 'b':
+    base = 2;
+    break;
+  default:
+    return 10;
+  }
+  *text = kin__str(text->data + 2, text->length - 2);
+  return base;
+}
+
+/* The part from the point on, if there is one. */
+static bool split_decimal(yaml_number *number, kin_str text) {
+  bool allows_underscore = text.length > 0 && text.data[0] != '.';
+  size_t before;
+  size_t after = 0;
+  number->digits = take_digits(&text, 10, allows_underscore, &before);
+  if (take_char(&text, '.')) {
+    number->fraction = take_digits(&text, 10, allows_underscore, &after);
+  }
+  if (before + after == 0) {
+    return false;
+  }
+  if (take_char(&text, 'e') || take_char(&text, 'E')) {
+    size_t digits;
+    bool is_negative = take_char(&text, '-');
+    number->exponent_sign = is_negative ? '-' : '+';
+    if (!is_negative) {
+      (void)take_char(&text, '+');
+    }
+    number->exponent = take_digits(&text, 10, allows_underscore, &digits);
+    return digits > 0 && text.length == 0;
+  }
+  return text.length == 0;
+}
+
+/* 017 is octal; 08 and 01.5 are decimal. */
+static bool is_old_octal(const yaml_number *number) {
+  if (number->fraction.data != NULL || number->exponent_sign != '\0' ||
+      number->digits.length < 2 || number->digits.data[0] != '0') {
+    return false;
+  }
+  for (size_t i = 0; i < number->digits.length; i++) {
+    char c = number->digits.data[i];
+    if (c != '_' && digit_value(c) >= 8) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool split_number(yaml_number *number, kin_str text) {
+  *number = (yaml_number){.base = 10};
+  number->is_negative = take_char(&text, '-');
+  if (!number->is_negative) {
+    (void)take_char(&text, '+');
+  }
+  if (text.length > 0 && text.data[0] == '_') {
+    return false;
+  }
+  number->base = take_base(&text);
+  if (number->base != 10) {
+    size_t count;
+    number->digits = take_digits(&text, number->base, true, &count);
+    return count > 0 && text.length == 0;
+  }
+  if (!split_decimal(number, text)) {
+    return false;
+  }
+  if (is_old_octal(number)) {
+    number->base = 8;
+  }
+  return true;
+}
+
+kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
+  yaml_number number;
+  *truth = false;
+  if (is_one_of(text, null_words)) {
+    return KIN__YAML_NULL;
+  }
+  if (is_one_of(text, true_words)) {
+    *truth = true;
+    return KIN__YAML_BOOL;
+  }
+  if (is_one_of(text, false_words)) {
+    return KIN__YAML_BOOL;
+  }
+  if (is_one_of(text, odd_words) || split_number(&number, text)) {
+    return KIN__YAML_NUMBER;
+  }
+  return KIN__YAML_STRING;
+}
+
+const char *kin__yaml_type_name(kin__yaml_type type) {
+  static const char *const names[] = {"null",     "a boolean", "a number",
+                                      "a string", "a list",    "a map"};
+  return names[type];
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+static int put_digits(kin__buf *out, kin_str digits, bool skips_zeros) {
+  bool is_begun = !skips_zeros;
+  bool is_empty = true;
+  int err = 0;
+  for (size_t i = 0; i < digits.length && err == 0; i++) {
+    char c = digits.data[i];
+    is_begun = is_begun || (c != '0' && c != '_');
+    if (is_begun && c != '_') {
+      err = kin__buf_append(out, &c, 1);
+      is_empty = false;
+    }
+  }
+  return err == 0 && is_empty ? kin__buf_append_cstr(out, "0") : err;
+}
+
+static int put_integer(kin__buf *out, const yaml_number *number) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < number->digits.length; i++) {
+    char c = number->digits.data[i];
+    if (c == '_') {
+      continue;
+    }
+    if (value > UINT64_MAX / number->base) {
+      return KIN_EINVAL;
+    }
+    /* No overflow: the base is a power of two. */
+    value = value * number->base + digit_value(c);
+  }
+  return kin__buf_printf(out, "%" PRIu64, value);
+}
+
+static int put_number(kin__buf *out, const kin__yaml_node *node) {
+  yaml_number number;
+  if (!split_number(&number, node->text)) {
+    return KIN_EINVAL;
+  }
+  int err = number.is_negative ? kin__buf_append_cstr(out, "-") : 0;
+  if (err == 0 && number.base != 10) {
+    return put_integer(out, &number);
+  }
+  if (err == 0) {
+    err = put_digits(out, number.digits, true);
+  }
+  if (err == 0 && number.fraction.length > 0) {
+    err = kin__buf_append_cstr(out, ".");
+    err = err == 0 ? put_digits(out, number.fraction, false) : err;
+  }
+  if (err == 0 && number.exponent_sign != '\0') {
+    err = kin__buf_printf(out, "e%c", number.exponent_sign);
+    err = err == 0 ? put_digits(out, number.exponent, false) : err;
+  }
+  return err;
+}
+
+static int put_string(kin__buf *out, kin_str text) {
+  int err = kin__buf_append_cstr(out, "\"");
+  for (size_t i = 0; i < text.length && err == 0; i++) {
+    char c = text.data[i];
+    if (c == '"' || c == '\\') {
+      const char escaped[] = {'\\', c};
+      err = kin__buf_append(out, escaped, sizeof escaped);
+    } else if ((unsigned char)c < 0x20) {
+      err = kin__buf_printf(out, "\\u%04x", (unsigned)c);
+    } else {
+      err = kin__buf_append(out, &c, 1);
+    }
+  }
+  return err == 0 ? kin__buf_append_cstr(out, "\"") : err;
+}
+
+static int put_container(kin__buf *out, const kin__yaml_node *node) {
+  bool is_map = node->type == KIN__YAML_MAP;
+  int err = kin__buf_append_cstr(out, is_map ? "{" : "[");
+  for (const kin__yaml_item *item = node->first; item != NULL && err == 0;
+       item = item->next) {
+    if (item != node->first) {
+      err = kin__buf_append_cstr(out, ",");
+    }
+    if (err == 0 && is_map) {
+      err = put_string(out, item->key);
+      err = err == 0 ? kin__buf_append_cstr(out, ":") : err;
+    }
+    if (err == 0) {
+      err = kin__yaml_to_json(out, item->value);
+    }
+  }
+  return err == 0 ? kin__buf_append_cstr(out, is_map ? "}" : "]") : err;
+}
+
+int kin__yaml_to_json(kin__buf *out, const kin__yaml_node *node) {
+  switch (node->type) {
+  case KIN__YAML_NULL:
+    return kin__buf_append_cstr(out, "null");
+  case KIN__YAML_BOOL:
+    return kin__buf_append_cstr(out, node->truth ? "true" : "false");
+  case KIN__YAML_NUMBER:
+    return put_number(out, node);
+  case KIN__YAML_STRING:
+    return put_string(out, node->text);
+  default:
+    return put_container(out, node);
+  }
+}

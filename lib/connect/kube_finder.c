@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "connect/kube_finder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "config/kube_files.h"
+#include "config/kube_load.h"
+#include "config/kubeconfig.h"
+#include "transport/handle.h"
+
+#define FRESH_MS 60000u
+#define RETRY_MS 1000u
+#define WARNING_BYTES 512u
+
+static const char *const variable_names[] = {
+    "KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT",
+    "POD_NAMESPACE"};
+#define VARIABLES (sizeof variable_names / sizeof *variable_names)
+
+typedef struct kube_finder {
+  kin__server_place place;
+  kin__vault kept; /* what the options and the environment said */
+  kin_kubeconfig_options which;
+  const char *variables[VARIABLES];
+
+  kin__late *late; /* that searches */
+  bool is_fixed;   /* the pod was found */
+  bool has_current;
+  kin__resolved_config current;
+
+  uv_work_t work;
+  bool is_working; /* only the worker may use these: */
+  kin__resolved_config next;
+  kin__problems problems;
+  char warning[WARNING_BYTES]; /* the last one; "": none */
+  int err;
+
+  kin__tick again; /* a search whose answer is known */
+  kin__tick gone;
+  bool is_closing;
+  void (*close_cb)(void *ctx);
+  void *close_ctx;
+} kube_finder;
+
+/* --- The worker ----------------------------------------------------------- */
+
+static const char *get_kept_variable(void *ctx, const char *name) {
+  const kube_finder *finder = ctx;
+  for (size_t i = 0; i < VARIABLES; i++) {
+    if (strcmp(variable_names[i], name) == 0) {
+      return finder->variables[i];
+    }
+  }
+  return NULL;
+}
+
+static void keep_warning(kin_log_level level, const char *line, void *data) {
+  (void)level;
+  kube_finder *finder = data;
+  size_t length = strlen(line);
+  length = length < WARNING_BYTES - 1 ? length : WARNING_BYTES - 1;
+  memcpy(finder->warning, line, length);
+  finder->warning[length] = '\0';
+}
+
+static void load_in_pool(uv_work_t *work) {
+  kube_finder *finder = KIN__CONTAINER_OF(work, kube_finder, work);
+  const kin__log log = {
+      .cb = keep_warning, .data = finder, .level = KIN_LOG_WARN};
+  kin__config_env env = kin__config_env_of_process(&log);
+  env.getenv = get_kept_variable;
+  env.ctx = finder;
+  finder->err =
+      kin__kube_load(&finder->next, &finder->which, &env, &finder->problems);
+}
+
+/* --- The answer ----------------------------------------------------------- */
+
+/* The context of the first search is that of all later ones. Errors:
+ * KIN_ENOMEM. */
+static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
+  finder->is_fixed = config->is_in_cluster;
+  if (config->is_in_cluster || finder->which.context != NULL ||
+      config->context[0] == '\0') {
+    return 0;
+  }
+  return kin__vault_take(&finder->kept, &finder->which.context,
+                         config->context);
+}
+
+static void tell_found(kube_finder *finder) {
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  int err = finder->has_current ? 0 : stay_with(finder, &finder->next);
+  if (err != 0) {
+    kin__resolved_config_finish(&finder->next);
+    kin__late_failed(finder->late, err, KIN_CLASS_MEMORY, kin_strerror(err));
+    return;
+  }
+  kin__resolved_config_finish(&finder->current);
+  finder->current = finder->next;
+  finder->has_current = true;
+  kin__resolved_config_apply(&finder->current, &options);
+  /* The server copies what it needs before anything is called back. */
+  kin__late_found(finder->late, &options);
+}
+
+static void tell_failed(kube_finder *finder) {
+  kin__resolved_config_finish(&finder->next);
+  if (finder->err == KIN_ENOMEM) {
+    kin__late_failed(finder->late, KIN_ENOMEM, KIN_CLASS_MEMORY,
+                     kin_strerror(KIN_ENOMEM));
+    return;
+  }
+  kin__late_failed(finder->late, finder->err, KIN_CLASS_AUTH,
+                   finder->problems.text);
+}
+
+static void free_finder(kube_finder *finder) {
+  const kin_allocator *allocator = finder->place.allocator;
+  kin__resolved_config_finish(&finder->current);
+  kin__vault_finish(&finder->kept);
+  kin__free(allocator, finder);
+}
+
+static void end_finder(kube_finder *finder) {
+  void (*cb)(void *ctx) = finder->close_cb;
+  void *ctx = finder->close_ctx;
+  free_finder(finder);
+  cb(ctx);
+}
+
+/* Each branch ends with a call that may close the client. */
+static void on_loaded(uv_work_t *work, int status) {
+  (void)status;
+  kube_finder *finder = KIN__CONTAINER_OF(work, kube_finder, work);
+  finder->is_working = false;
+  if (finder->is_closing) {
+    kin__resolved_config_finish(&finder->next);
+    end_finder(finder);
+    return;
+  }
+  if (finder->warning[0] != '\0') {
+    kin__log_write(finder->place.log, KIN_LOG_WARN, "%s", finder->warning);
+  }
+  if (finder->err != 0) {
+    tell_failed(finder);
+  } else if (finder->has_current &&
+             kin__resolved_config_is_same(&finder->current, &finder->next)) {
+    kin__resolved_config_finish(&finder->next);
+    kin__late_same(finder->late);
+  } else {
+    tell_found(finder);
+  }
+}
+
+static void on_again(kin__tick *tick) {
+  kube_finder *finder = KIN__CONTAINER_OF(tick, kube_finder, again);
+  if (finder->is_closing) {
+    end_finder(finder);
+  } else {
+    kin__late_same(finder->late);
+  }
+}
+
+/* --- The finder ----------------------------------------------------------- */
+
+static void search_kubeconfig(void *ctx, kin__late *late) {
+  kube_finder *finder = ctx;
+  finder->late = late;
+  kin__problems_init(&finder->problems);
+  kin__resolved_config_init(&finder->next, kin__default_allocator());
+  finder->warning[0] = '\0';
+  if (finder->is_fixed || uv_queue_work(finder->place.loop->uv, &finder->work,
+                                        load_in_pool, on_loaded) != 0) {
+    kin__tick_request(&finder->again, finder->place.loop->uv);
+    return;
+  }
+  finder->is_working = true;
+}
+
+static void on_finder_gone(kin__tick *tick) {
+  end_finder(KIN__CONTAINER_OF(tick, kube_finder, gone));
+}
+
+static void close_kube_finder(void *ctx, void (*cb)(void *cb_ctx),
+                              void *cb_ctx) {
+  kube_finder *finder = ctx;
+  finder->is_closing = true;
+  finder->close_cb = cb;
+  finder->close_ctx = cb_ctx;
+  if (!finder->is_working && !finder->again.is_pending) {
+    kin__tick_request(&finder->gone, finder->place.loop->uv);
+  }
+}
+
+static int keep_groups(kube_finder *finder,
+                       const kin_kubeconfig_options *which) {
+  size_t count = which->impersonate_group_count;
+  const char **groups = kin__vault_alloc(&finder->kept, count, sizeof *groups);
+  if (groups == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = 0;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = kin__vault_take(&finder->kept, &groups[i],
+                          which->impersonate_groups[i]);
+  }
+  finder->which.impersonate_groups = groups;
+  return err;
+}
+
+/* Errors: KIN_ENOMEM. */
+static int keep_options(kube_finder *finder,
+                        const kin_kubeconfig_options *which) {
+  kin_kubeconfig_options *own = &finder->which;
+  *own = *which;
+  const char **const texts[] = {&own->path,
+                                &own->context,
+                                &own->cluster,
+                                &own->user,
+                                &own->namespace_,
+                                &own->server,
+                                &own->tls_server_name,
+                                &own->certificate_authority_file,
+                                &own->proxy_url,
+                                &own->token,
+                                &own->token_file,
+                                &own->client_certificate_file,
+                                &own->client_key_file,
+                                &own->username,
+                                &own->password,
+                                &own->impersonate_user,
+                                &own->impersonate_uid};
+  int err = 0;
+  for (size_t i = 0; i < sizeof texts / sizeof *texts && err == 0; i++) {
+    err = kin__vault_take(&finder->kept, texts[i], *texts[i]);
+  }
+  for (size_t i = 0; i < VARIABLES && err == 0; i++) {
+    err = kin__vault_take(&finder->kept, &finder->variables[i],
+                          getenv(variable_names[i]));
+  }
+  if (err == 0 && own->context != NULL && own->context[0] == '\0') {
+    own->context = NULL;
+  }
+  return err == 0 ? keep_groups(finder, own) : err;
+}
+
+int kin__kube_finder_open(kin__finder *out, const kin__server_place *place,
+                          const kin_kubeconfig_options *which) {
+  int err = kin__kubeconfig_options_check(which, place->log);
+  if (err != 0) {
+    return err;
+  }
+  kube_finder *finder = kin__calloc(place->allocator, 1, sizeof *finder);
+  if (finder == NULL) {
+    return KIN_ENOMEM;
+  }
+  finder->place = *place;
+  kin__vault_init(&finder->kept, place->allocator);
+  kin__resolved_config_init(&finder->current, kin__default_allocator());
+  kin__tick_init(&finder->again, on_again);
+  kin__tick_init(&finder->gone, on_finder_gone);
+  err = keep_options(finder, which);
+  if (err != 0) {
+    free_finder(finder);
+    return err;
+  }
+  *out = (kin__finder){.search = search_kubeconfig,
+                       .close = close_kube_finder,
+                       .ctx = finder,
+                       .fresh_ms = FRESH_MS,
+                       .retry_ms = RETRY_MS};
+  return 0;
+}
+
+void kin__kube_finder_free(const kin__finder *finder) {
+  free_finder(finder->ctx);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+#include "connect/late.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/link.h"
+#include "client/client_options.h"
+#include "transport/exchange.h"
+
+#define BROKEN_PER_STEP 16u
+
+/* An exchange as its owner knows it: one that waits for a server, or one that
+ * runs. */
+typedef struct late_call {
+  kin__link node; /* in late.waiting, late.running, or a retired's list */
+  kin__late *late;
+  struct retired *old;     /* the replaced server that it runs on; or NULL */
+  kin__exchange *exchange; /* NULL while it waits */
+  kin__request request;    /* its texts follow the struct */
+  kin__exchange_callbacks callbacks;
+  void *ctx;
+  bool is_paused; /* while it waits */
+} late_call;
+
+/* A server that was replaced. Its watches are broken, other exchanges go on to
+ * their end, and then it is closed. */
+typedef struct retired {
+  kin__late *late;
+  kin__server *server;
+  kin__link calls; /* not looked at yet */
+  kin__link rest;  /* exchanges that go on */
+  bool is_closing;
+  kin__task task;
+} retired;
+
+struct kin__late {
+  kin__server_place place;
+  uint32_t connect_timeout_ms;
+  uint32_t response_timeout_ms;
+  bool accept_gzip;
+  kin__finder finder;
+  kin__server *server; /* NULL: none was found yet */
+  kin__link waiting;
+  kin__link running;
+  uint64_t searched_ms; /* when the last search ended */
+  bool is_searching;
+  bool is_slow; /* requests no longer wait for this search, if there is a
+                 * server */
+  kin__timer search_timer;
+  bool is_doubted; /* other settings may cure the last failure */
+  bool is_unref;
+  bool is_finder_closed;
+  uint32_t retiring;      /* servers */
+  kin__server_stats past; /* of servers that are gone */
+  void (*close_cb)(void *ctx);
+  void *close_ctx;
+};
+
+static uint64_t late_now_ms(const kin__late *late) {
+  const kin__sched *sched = &late->place.loop->sched;
+  return sched->now_ns(sched->ctx) / 1000000;
+}
+
+/* --- Calls ---------------------------------------------------------------- */
+
+static void free_call(late_call *call) {
+  kin__late *late = call->late;
+  retired *old = call->old;
+  kin__link_remove(&call->node);
+  kin__free(late->place.allocator, call);
+  if (old != NULL) {
+    kin__sched_add(&late->place.loop->sched, &old->task);
+  }
+}
+
+static void end_call(late_call *call, const kin__exchange_error *error) {
+  void (*on_end)(void *ctx, const kin__exchange_error *error) =
+      call->callbacks.on_end;
+  void *ctx = call->ctx;
+  free_call(call);
+  on_end(ctx, error);
+}
+
+static void on_call_head(void *ctx, const kin__response_head *head) {
+  late_call *call = ctx;
+  if (head->status == 401) {
+    call->late->is_doubted = true;
+  }
+  call->callbacks.on_head(call->ctx, head);
+}
+
+static void on_call_body(void *ctx, const char *bytes, size_t length) {
+  late_call *call = ctx;
+  call->callbacks.on_body(call->ctx, bytes, length);
+}
+
+static bool is_curable(const kin__exchange_error *error) {
+  switch (error->error_class) {
+  case KIN_CLASS_DNS:
+  case KIN_CLASS_CONNECT:
+  case KIN_CLASS_TLS:
+  case KIN_CLASS_AUTH:
+    return !error->had_head;
+  default:
+    return false;
+  }
+}
+
+static void on_call_end(void *ctx, const kin__exchange_error *error) {
+  late_call *call = ctx;
+  if (error != NULL && is_curable(error)) {
+    call->late->is_doubted = true;
+  }
+  end_call(call, error);
+}
+
+static int start_call(late_call *call) {
+  static const kin__exchange_callbacks callbacks = {
+      .on_head = on_call_head, .on_body = on_call_body, .on_end = on_call_end};
+  kin__late *late = call->late;
+  int err =
+      kin__exchange_start(kin__server_transport(late->server), &call->request,
+                          &callbacks, call, &call->exchange);
+  if (err != 0) {
+    return err;
+  }
+  kin__link_remove(&call->node);
+  kin__link_push(&late->running, &call->node);
+  if (call->is_paused) {
+    kin__exchange_pause(call->exchange);
+  }
+  return 0;
+}
+
+static void fail_call(late_call *call, int code, kin_error_class error_class,
+                      const char *message) {
+  kin__exchange_error error = {.code = code, .error_class = error_class};
+  snprintf(error.message, sizeof error.message, "%s", message);
+  end_call(call, &error);
+}
+
+static size_t text_size(const char *text) {
+  return text != NULL ? strlen(text) + 1 : 0;
+}
+
+static const char *keep_text(char **at, const char *text) {
+  if (text == NULL) {
+    return NULL;
+  }
+  char *copy = *at;
+  size_t size = strlen(text) + 1;
+  memcpy(copy, text, size);
+  *at += size;
+  return copy;
+}
+
+/* The body stays the caller's until the end, as in an exchange. */
+static late_call *make_call(kin__late *late, const kin__request *request) {
+  size_t size = text_size(request->method) + text_size(request->target) +
+                text_size(request->accept) + text_size(request->content_type);
+  late_call *call = kin__malloc(late->place.allocator, sizeof *call + size);
+  if (call == NULL) {
+    return NULL;
+  }
+  *call = (late_call){.late = late, .request = *request};
+  char *at = (char *)(call + 1);
+  call->request.method = keep_text(&at, request->method);
+  call->request.target = keep_text(&at, request->target);
+  call->request.accept = keep_text(&at, request->accept);
+  call->request.content_type = keep_text(&at, request->content_type);
+  kin__link_init(&call->node);
+  return call;
+}
+
+/* --- Searches ------------------------------------------------------------- */
+
+static bool is_search_due(const kin__late *late) {
+  uint64_t age_ms = late_now_ms(late) - late->searched_ms;
+  if (late->server != NULL && late->is_slow) {
+    return false;
+  }
+  return late->server == NULL || late->is_searching ||
+         age_ms >= late->finder.fresh_ms ||
+         (late->is_doubted && age_ms >= late->finder.retry_ms);
+}
+
+static void note_search_end(kin__late *late) {
+  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  late->is_searching = false;
+  late->is_slow = false;
+  late->is_doubted = false;
+  late->searched_ms = late_now_ms(late);
+}
+
+/* A callback of a call may start, cancel and close anything. So the batch is
+ * taken from the list first. A call that starts meanwhile waits for the next
+ * search, or runs. */
+static void serve(kin__late *late, int code, kin_error_class error_class,
+                  const char *message) {
+  kin__link batch;
+  kin__link_init(&batch);
+  kin__link_splice(&batch, &late->waiting);
+  while (!kin__link_is_empty(&batch)) {
+    late_call *call = KIN__CONTAINER_OF(batch.next, late_call, node);
+    int err = late->server != NULL ? start_call(call) : 0;
+    if (err != 0) {
+      fail_call(call, err,
+                err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
+                kin_strerror(err));
+    } else if (late->server == NULL) {
+      fail_call(call, code, error_class, message);
+    }
+  }
+}
+
+static void on_search_slow(kin__timer *timer) {
+  kin__late *late = KIN__CONTAINER_OF(timer, kin__late, search_timer);
+  late->is_slow = true;
+  char message[128];
+  snprintf(message, sizeof message,
+           "the settings of the server were not found within %" PRIu32 " ms",
+           late->connect_timeout_ms);
+  serve(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
+}
+
+static void wait_for_search(kin__late *late, late_call *call) {
+  kin__link_push(&late->waiting, &call->node);
+  if (!late->search_timer.is_active) {
+    kin__timer_start(&late->place.loop->timers, &late->search_timer,
+                     late_now_ms(late) + late->connect_timeout_ms);
+  }
+  if (!late->is_searching) {
+    late->is_searching = true;
+    late->finder.search(late->finder.ctx, late);
+  }
+}
+
+static void on_retired_closed(void *ctx);
+
+/* The certificate of a plugin that is gone has no expiry. */
+static void add_stats(kin__server_stats *sum, const kin__server *server) {
+  kin__server_stats more;
+  kin__server_get_stats(server, &more);
+  sum->transport.received_bytes += more.transport.received_bytes;
+  sum->transport.sent_bytes += more.transport.sent_bytes;
+  sum->transport.requests += more.transport.requests;
+  sum->transport.connections += more.transport.connections;
+  sum->transport.open_connections = more.transport.open_connections;
+  sum->exec.succeeded += more.exec.succeeded;
+  sum->exec.failed += more.exec.failed;
+  sum->exec.not_found += more.exec.not_found;
+  sum->exec.internal += more.exec.internal;
+  sum->exec.denied += more.exec.denied;
+  sum->exec.unusable += more.exec.unusable;
+  sum->exec.certificate_expires_s = more.exec.certificate_expires_s;
+}
+
+static bool retire_step(kin__task *task) {
+  retired *old = KIN__CONTAINER_OF(task, retired, task);
+  kin__late *late = old->late;
+  kin__slice slice =
+      kin__slice_begin(&late->place.loop->sched, BROKEN_PER_STEP);
+  while (!kin__link_is_empty(&old->calls)) {
+    if (!kin__slice_next(&slice)) {
+      return true;
+    }
+    late_call *call = KIN__CONTAINER_OF(old->calls.next, late_call, node);
+    call->old = old;
+    kin__link_remove(&call->node);
+    kin__link_push(&old->rest, &call->node);
+    if (call->request.is_watch) {
+      kin__exchange_break(call->exchange, KIN_EEOF, KIN_CLASS_CONNECT,
+                          "the settings of the server have changed");
+    }
+  }
+  if (!kin__link_is_empty(&old->rest) || old->is_closing) {
+    return false; /* the end of each call adds the task again */
+  }
+  add_stats(&late->past, old->server);
+  late->past.transport.open_connections = 0;
+  late->past.exec.certificate_expires_s = 0;
+  old->is_closing = true;
+  kin__server_close(old->server, on_retired_closed, old);
+  return false;
+}
+
+static void retire(kin__late *late, retired *old) {
+  *old = (retired){.late = late, .server = late->server};
+  kin__link_init(&old->calls);
+  kin__link_init(&old->rest);
+  kin__link_splice(&old->calls, &late->running);
+  kin__task_init(&old->task, retire_step);
+  late->retiring++;
+  kin__sched_add(&late->place.loop->sched, &old->task);
+}
+
+static void fail_to_open(kin__late *late, int err) {
+  const char *problem = late->place.log->problem;
+  bool is_told = problem != NULL && problem[0] != '\0';
+  kin__late_failed(late, err,
+                   err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_AUTH,
+                   is_told ? problem : kin_strerror(err));
+}
+
+void kin__late_found(kin__late *late, const kin_client_options *found) {
+  kin_client_options options = *found;
+  options.connect_timeout_ms = late->connect_timeout_ms;
+  options.response_timeout_ms = late->response_timeout_ms;
+  options.accept_gzip = late->accept_gzip;
+  retired *old = kin__malloc(late->place.allocator, sizeof *old);
+  kin__server *server = NULL;
+  int err = old != NULL ? kin__server_open(&server, &late->place, &options)
+                        : KIN_ENOMEM;
+  if (err != 0) {
+    kin__free(late->place.allocator, old);
+    fail_to_open(late, err);
+    return;
+  }
+  if (late->server != NULL) {
+    retire(late, old);
+  } else {
+    kin__free(late->place.allocator, old);
+  }
+  late->server = server;
+  kin__server_set_ref(server, !late->is_unref);
+  note_search_end(late);
+  serve(late, 0, KIN_CLASS_NONE, "");
+}
+
+void kin__late_same(kin__late *late) {
+  note_search_end(late);
+  serve(late, KIN_EINVAL, KIN_CLASS_AUTH, "no server is known");
+}
+
+void kin__late_failed(kin__late *late, int code, kin_error_class error_class,
+                      const char *message) {
+  note_search_end(late);
+  if (late->server != NULL) {
+    kin__log_write(late->place.log, KIN_LOG_WARN,
+                   "%s; the last settings stay in use", message);
+  }
+  serve(late, code, error_class, message);
+}
+
+/* --- The route ------------------------------------------------------------ */
+
+static int late_start(void *ctx, const kin__request *request,
+                      const kin__exchange_callbacks *callbacks,
+                      void *callbacks_ctx, void **out) {
+  kin__late *late = ctx;
+  *out = NULL;
+  late_call *call = make_call(late, request);
+  if (call == NULL) {
+    return KIN_ENOMEM;
+  }
+  call->callbacks = *callbacks;
+  call->ctx = callbacks_ctx;
+  if (!is_search_due(late)) {
+    int err = start_call(call);
+    if (err != 0) {
+      kin__free(late->place.allocator, call);
+      return err;
+    }
+    *out = call;
+    return 0;
+  }
+  wait_for_search(late, call);
+  *out = call;
+  return 0;
+}
+
+static void late_cancel(void *exchange) {
+  late_call *call = exchange;
+  if (call->exchange != NULL) {
+    kin__exchange_cancel(call->exchange);
+  }
+  free_call(call);
+}
+
+static void late_pause(void *exchange) {
+  late_call *call = exchange;
+  call->is_paused = true;
+  if (call->exchange != NULL) {
+    kin__exchange_pause(call->exchange);
+  }
+}
+
+static void late_resume(void *exchange) {
+  late_call *call = exchange;
+  call->is_paused = false;
+  if (call->exchange != NULL) {
+    kin__exchange_resume(call->exchange);
+  }
+}
+
+static void late_get_stats(void *ctx, kin__server_stats *stats) {
+  const kin__late *late = ctx;
+  *stats = late->past;
+  if (late->server != NULL) {
+    add_stats(stats, late->server);
+  }
+}
+
+static void late_set_ref(void *ctx, bool is_ref) {
+  kin__late *late = ctx;
+  late->is_unref = !is_ref;
+  if (late->server != NULL) {
+    kin__server_set_ref(late->server, is_ref);
+  }
+}
+
+/* Closes in this order: the finder, the server. Replaced servers close
+ * beside. */
+static void end_when_empty(kin__late *late) {
+  if (late->is_finder_closed && late->server == NULL && late->retiring == 0) {
+    void (*cb)(void *ctx) = late->close_cb;
+    void *ctx = late->close_ctx;
+    kin__free(late->place.allocator, late);
+    cb(ctx);
+  }
+}
+
+static void on_retired_closed(void *ctx) {
+  retired *old = ctx;
+  kin__late *late = old->late;
+  kin__free(late->place.allocator, old);
+  late->retiring--;
+  end_when_empty(late);
+}
+
+static void on_last_closed(void *ctx) {
+  kin__late *late = ctx;
+  late->server = NULL;
+  end_when_empty(late);
+}
+
+static void on_finder_closed(void *ctx) {
+  kin__late *late = ctx;
+  late->is_finder_closed = true;
+  if (late->server != NULL) {
+    kin__server_close(late->server, on_last_closed, late);
+  } else {
+    end_when_empty(late);
+  }
+}
+
+static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
+  kin__late *late = ctx;
+  late->close_cb = cb;
+  late->close_ctx = cb_ctx;
+  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  late->finder.close(late->finder.ctx, on_finder_closed, late);
+}
+
+int kin__late_open(kin__route *out, const kin__server_place *place,
+                   const kin_client_options *options,
+                   const kin__finder *finder) {
+  kin__late *late = kin__calloc(place->allocator, 1, sizeof *late);
+  if (late == NULL) {
+    return KIN_ENOMEM;
+  }
+  late->place = *place;
+  late->connect_timeout_ms =
+      kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
+  late->response_timeout_ms = options->response_timeout_ms;
+  late->accept_gzip = options->accept_gzip;
+  late->finder = *finder;
+  kin__link_init(&late->waiting);
+  kin__link_init(&late->running);
+  kin__timer_init(&late->search_timer, on_search_slow);
+  *out = (kin__route){.ops = {.start = late_start,
+                              .cancel = late_cancel,
+                              .pause = late_pause,
+                              .resume = late_resume,
+                              .ctx = late},
+                      .get_stats = late_get_stats,
+                      .set_ref = late_set_ref,
+                      .close = late_close,
+                      .ctx = late};
+  return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "discovery/load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "discovery/document.h"
+#include "request/request.h"
+
+/* client-go's Accept field, and its timeout. */
+#define AGGREGATED                                                             \
+  "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"      \
+  "application/json;g=apidiscovery.k8s.io;v=v2beta1;"                          \
+  "as=APIGroupDiscoveryList,application/json"
+#define OLD "application/json"
+#define LOAD_TIMEOUT_MS 32000u
+/* Requests for versions that are open at a time. */
+#define MAX_VERSIONS_AT_A_TIME 4u
+
+static int ask(kin__load *load, const char *path, const char *accept,
+               kin_request_cb cb, void *data) {
+  kin_request *request;
+  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
+  spec.path = path;
+  spec.accept = accept;
+  spec.timeout_ms = LOAD_TIMEOUT_MS;
+  int err = kin__request_start(&request, load->host, &spec, cb, data);
+  load->running += err == 0;
+  return err;
+}
+
+void kin__load_fail(kin__load_failure *failure, int code) {
+  *failure = (kin__load_failure){.code = code,
+                                 .error_class =
+                                     code == KIN_ENOMEM    ? KIN_CLASS_MEMORY
+                                     : code == KIN_ECLOSED ? KIN_CLASS_NONE
+                                                           : KIN_CLASS_DECODE};
+  snprintf(failure->message, sizeof failure->message, "discovery: %s",
+           kin_strerror(code));
+}
+
+static void take_failure(kin__load_failure *failure,
+                         const kin_response *response) {
+  *failure = (kin__load_failure){.code = response->code,
+                                 .error_class = response->error_class,
+                                 .status = response->status};
+  snprintf(failure->message, sizeof failure->message, "%.*s",
+           (int)sizeof failure->message - 1, response->message);
+}
+
+/* A lack of memory, and the end of the client, end the whole load. */
+static void note_load_end(kin__load *load, int code) {
+  if (load->end.code == 0 && (code == KIN_ENOMEM || code == KIN_ECLOSED)) {
+    kin__load_fail(&load->end, code);
+  }
+}
+
+/* A request could not be started. */
+static void note_load_start(kin__load *load, int err) {
+  if (err != 0 && load->end.code == 0) {
+    kin__load_fail(&load->end, err);
+  }
+}
+
+/* --- Versions ------------------------------------------------------------- */
+
+typedef struct version_request {
+  kin__load *load;
+  kin__api_version *version;
+} version_request;
+
+static void go_on(kin__load *load);
+
+static void on_version(const kin_response *response, void *data) {
+  version_request asked = *(version_request *)data;
+  kin__load *load = asked.load;
+  load->running--;
+  kin__free(load->host->env->allocator, data);
+  int err = response->code;
+  if (err != 0) {
+    kin__api_version_fail(asked.version, response->message);
+  } else {
+    err =
+        kin__document_read_version(&load->table, asked.version, response->body);
+    if (err != 0) {
+      kin__api_version_clear(&load->table, asked.version);
+      kin__api_version_fail(asked.version, kin_strerror(err));
+    }
+  }
+  note_load_end(load, err);
+  go_on(load);
+}
+
+static int ask_version(kin__load *load, kin__api_version *version) {
+  char path[2 * KIN__API_NAME_MAX + 16];
+  bool is_core = version->group[0] == '\0';
+  const kin_allocator *allocator = load->host->env->allocator;
+  version_request *asked = kin__malloc(allocator, sizeof *asked);
+  if (asked == NULL) {
+    return KIN_ENOMEM;
+  }
+  *asked = (version_request){load, version};
+  snprintf(path, sizeof path, "/%s%s%s/%s", is_core ? "api" : "apis",
+           is_core ? "" : "/", version->group, version->version);
+  int err = ask(load, path, OLD, on_version, asked);
+  if (err != 0) {
+    kin__free(allocator, asked);
+  }
+  return err;
+}
+
+static void ask_versions(kin__load *load) {
+  kin__api_table *table = &load->table;
+  while (load->end.code == 0 && load->next < table->version_count &&
+         load->running < MAX_VERSIONS_AT_A_TIME) {
+    kin__api_version *version = table->versions[load->next++];
+    if (version->state == KIN__API_PENDING) {
+      note_load_start(load, ask_version(load, version));
+    }
+  }
+}
+
+/* --- Roots ---------------------------------------------------------------- */
+
+static void on_root(const kin_response *response, void *data);
+
+static int ask_root(kin__load_root *root) {
+  return ask(root->load, root->is_core ? "/api" : "/apis",
+             root->is_plain ? OLD : AGGREGATED, on_root, root);
+}
+
+/* Whether the old form may be answered where the aggregated one is not. */
+static bool may_be_plain(int status, int err) {
+  return status == 400 || status == 404 || status == 406 || status == 415 ||
+         err == KIN_EJSON || err == KIN_EUNEXPECTED;
+}
+
+/* A server may have no core group, or nothing but that: an aggregated API
+ * server is one. */
+static bool is_absent(const kin__load_root *root) {
+  return root->failure.status == 404;
+}
+
+static void on_root(const kin_response *response, void *data) {
+  kin__load_root *root = data;
+  kin__load *load = root->load;
+  load->running--;
+  int err = response->code;
+  if (err == 0) {
+    err = kin__document_read_root(&load->table, response->body, root->is_core);
+  }
+  note_load_end(load, err);
+  if (err != 0 && load->end.code == 0 && !root->is_plain &&
+      may_be_plain(response->status, err)) {
+    root->is_plain = true;
+    note_load_start(load, ask_root(root));
+  } else if (err != 0 && response->code != 0) {
+    take_failure(&root->failure, response);
+  } else if (err != 0) {
+    kin__load_fail(&root->failure, err);
+    snprintf(root->failure.message, sizeof root->failure.message,
+             "discovery: %s: %s", root->is_core ? "/api" : "/apis",
+             kin_strerror(err));
+  }
+  go_on(load);
+}
+
+/* --- The load ------------------------------------------------------------- */
+
+/* Versions wait until both roots are there, so that `next` passes none. */
+static bool has_roots(const kin__load *load) {
+  return load->next > 0 || load->running == 0;
+}
+
+static void go_on(kin__load *load) {
+  if (has_roots(load)) {
+    ask_versions(load);
+  }
+  if (load->running == 0) {
+    load->done(load);
+  }
+}
+
+int kin__load_start(kin__load *load, kin__host *host,
+                    void (*done)(kin__load *load)) {
+  *load = (kin__load){.host = host, .done = done};
+  kin__api_table_init(&load->table, host->env->allocator);
+  for (int i = 0; i < 2; i++) {
+    load->roots[i] = (kin__load_root){.load = load, .is_core = i == 0};
+  }
+  int err = ask_root(&load->roots[0]);
+  if (err == 0) {
+    note_load_start(load, ask_root(&load->roots[1]));
+  }
+  return err;
+}
+
+const kin__load_failure *kin__load_failed(const kin__load *load) {
+  const kin__load_root *core = &load->roots[0];
+  const kin__load_root *groups = &load->roots[1];
+  if (load->end.code != 0) {
+    return &load->end;
+  }
+  if (core->failure.code == 0 || groups->failure.code == 0) {
+    return NULL;
+  }
+  return is_absent(core) ? &groups->failure : &core->failure;
+}
+
+const kin__load_failure *kin__load_lacks(const kin__load *load) {
+  for (int i = 0; i < 2; i++) {
+    const kin__load_root *root = &load->roots[i];
+    if (root->failure.code != 0 && !is_absent(root)) {
+      return &root->failure;
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DISCOVERY_LOAD_H
+#define KIN_DISCOVERY_LOAD_H
+
+#include "client/host.h"
+#include "discovery/table.h"
+
+/* Asks a server for its resources: /api and /apis, and each pending version of
+ * a group, a few at a time. */
+
+/* Why the server could not be asked. */
+typedef struct kin__load_failure {
+  int code; /* 0: none */
+  kin_error_class error_class;
+  int status;
+  char message[512];
+} kin__load_failure;
+
+typedef struct kin__load kin__load;
+
+/* One of the two roots. */
+typedef struct kin__load_root {
+  kin__load *load;
+  bool is_core;
+  bool is_plain; /* has been asked in the old form */
+  kin__load_failure failure;
+} kin__load_root;
+
+struct kin__load {
+  kin__host *host;
+  kin__api_table table; /* the result */
+  kin__load_root roots[2];
+  unsigned running;      /* requests */
+  uint32_t next;         /* versions before it are not pending */
+  kin__load_failure end; /* of the whole load: no more requests */
+  void (*done)(kin__load *load);
+};
+
+/* Starts. `done` is called once, from a callback of a request, and owns the
+ * table from then on. The load must live until then; closing the host leads to
+ * it. Errors: those of kin_request_start; `done` is not called then. */
+int kin__load_start(kin__load *load, kin__host *host,
+                    void (*done)(kin__load *load));
+
+/* In `done`: why the table is of no use, or NULL. */
+const kin__load_failure *kin__load_failed(const kin__load *load);
+/* In `done`: why only a part of the table is known, or NULL. */
+const kin__load_failure *kin__load_lacks(const kin__load *load);
+
+/* kin_strerror in the form of a failure of the library's own. */
+void kin__load_fail(kin__load_failure *failure, int code);
+
+#endif /* KIN_DISCOVERY_LOAD_H */

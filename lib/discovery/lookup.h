@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_DISCOVERY_LOOKUP_H
+#define KIN_DISCOVERY_LOOKUP_H
+
+#include "discovery/table.h"
+
+/* Which resources of a table a word names. */
+
+#define KIN__WORD_MAX 1024u
+#define KIN__FOUND_MAX 1024u
+
+/* A word without and with its parts; borrowed. */
+typedef struct kin__word {
+  kin_str resource;
+  kin_str name; /* "deployments/web": "web"; else empty */
+} kin__word;
+
+/* Splits at the '/'. Returns NULL, or the reason why it is no word. */
+const char *kin__word_split(kin__word *out, kin_str text);
+
+typedef struct kin__found {
+  const kin_allocator *allocator;
+  const kin_api_resource *
+      *resources; /* the table's; see kin_discovery_result */
+  uint32_t count;
+  uint32_t capacity;
+  bool is_category;
+} kin__found;
+
+/* Looks a word up. `out` is to be finished in each case.
+ * Errors: KIN_ENOENT, KIN_EAMBIGUOUS, KIN_ENOMEM. Cost: O(resources). */
+int kin__lookup(kin__found *out, const kin__api_table *table,
+                const kin__word *word);
+void kin__found_finish(kin__found *found);
+
+#endif /* KIN_DISCOVERY_LOOKUP_H */

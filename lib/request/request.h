@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_REQUEST_REQUEST_H
+#define KIN_REQUEST_REQUEST_H
+
+#include <kin/request.h>
+
+#include "client/host.h"
+
+/* kin_request_start on a host. `spec` is complete. */
+int kin__request_start(kin_request **out, kin__host *host,
+                       const kin_request_spec *spec, kin_request_cb cb,
+                       void *data);
+
+#endif /* KIN_REQUEST_REQUEST_H */

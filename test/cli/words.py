@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""RESOURCE as kubectl takes it: what is not built in the server explains."""
+
+import json
+
+from harness import (Program, Scripted, Simulator, check, check_equal, pod,
+                     pod_list, status_body, until)
+
+FOUND = {
+    "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
+    "metadata": {}, "items": []}
+
+
+def discovery(*resources, group="", version="v1"):
+    """A document with one group."""
+    return json.dumps({**FOUND, "items": [{
+        "metadata": {"name": group}, "versions": [{
+            "version": version, "freshness": "Current",
+            "resources": list(resources)}]}]}).encode()
+
+
+def resource(plural, kind, scope="Namespaced", short=(), group=""):
+    return {"resource": plural, "singularResource": kind.lower(),
+            "scope": scope, "verbs": ["list", "watch"],
+            "shortNames": list(short),
+            "responseKind": {"group": group, "version": "v1", "kind": kind}}
+
+
+V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def document(body):
+    """As an API server says which form it is."""
+    return lambda handler: handler.answer(200, body, V2)
+
+
+CORE = document(discovery(
+    resource("pods", "Pod", short=["po"]),
+    resource("nodes", "Node", scope="Cluster", short=["no"])))
+GROUPS = document(discovery(
+    resource("widgets", "Widget", short=["wd"], group="example.com"),
+    resource("pumps", "Pump", scope="Cluster", group="example.com"),
+    group="example.com", version="v1beta1"))
+
+
+def once(programs, server, *arguments):
+    with Program([programs.kinformer, *arguments, "--once", "--server",
+                  server.url]) as p:
+        return p.wait()
+
+
+def test_words(programs):
+    widgets = "/apis/example.com/v1beta1/namespaces/default/widgets"
+    for word, path in [
+            ("po", "/api/v1/namespaces/default/pods"),
+            ("pod", "/api/v1/namespaces/default/pods"),
+            ("Pod", "/api/v1/namespaces/default/pods"),
+            ("no", "/api/v1/nodes"),
+            ("widgets", widgets), ("wd", widgets), ("Widget", widgets),
+            ("widget.example.com", widgets),
+            ("widgets.example.com", widgets),
+            ("pumps", "/apis/example.com/v1beta1/pumps")]:
+        with Scripted({"/api": [CORE], "/apis": [GROUPS],
+                       path: [pod_list([], 7)]}) as server:
+            status, output, error = once(programs, server, word)
+            check_equal(status, 0, f"{word}: {error!r}")
+            asked = [r[0] for r in server.requests]
+            check_equal((sorted(asked[:2]), asked[2:]),
+                        (["/api", "/apis"], [path]), word)
+
+
+def test_builtin_names_ask_nothing(programs):
+    path = "/api/v1/namespaces/default/configmaps"
+    with Scripted({path: [pod_list([], 7)]}) as server:
+        check_equal(once(programs, server, "configmaps")[0], 0)
+        check_equal([r[0] for r in server.requests], [path])
+
+
+def test_one_object(programs):
+    path = "/api/v1/namespaces/default/pods"
+    with Scripted({"/api": [CORE], "/apis": [GROUPS],
+                   path: [pod_list([pod("web", 5)], 7)]}) as server:
+        status, output, _ = once(programs, server, "po/web")
+        check_equal(status, 0)
+        check_equal(server.requests[-1][1]["fieldSelector"],
+                    "metadata.name=web")
+
+
+def test_unknown(programs):
+    """No longer taken for a resource of the core group."""
+    with Scripted({"/api": [CORE], "/apis": [GROUPS]}) as server:
+        for word, named in [("poods", b"did you mean pods?"),
+                            ("wigdets", b"widgets"),
+                            ("xyzzyplugh", b"xyzzyplugh")]:
+            status, output, error = once(programs, server, word)
+            check_equal((status, output), (1, b""), word)
+            check(named in error, f"{word}: {error!r}")
+        status, _, error = once(programs, server, "pumps", "-n", "a")
+        check_equal(status, 2)
+        check(b"pumps have no namespace" in error, str(error))
+
+
+def test_refused_and_asked_again(programs):
+    """A failure is a line; the word is asked for until it is explained."""
+    forbidden = (403, status_body(403, "Forbidden", "not for you"))
+    path = "/api/v1/namespaces/default/pods"
+    with Scripted({"/api": [forbidden, forbidden, CORE],
+                   "/apis": [forbidden, forbidden, GROUPS],
+                   path: [pod_list([pod("a", 5)], 10)]}) as server, \
+            Program([programs.kinformer, "po", "--server", server.url]) as p:
+        for _ in range(2):
+            line = p.next_event()
+            check_equal((line["event"], line["class"], line["status"]),
+                        ("error", "forbidden", 403))
+        check_equal(p.until("synced")["objects"], 1)
+        p.interrupt()
+    with Scripted({"/api": [forbidden], "/apis": [forbidden]}) as server:
+        status, _, error = once(programs, server, "po")
+        check_equal(status, 1)
+        check(b"not for you" in error, str(error))
+
+
+def test_interrupted_while_it_asks(programs):
+    def silent(handler):
+        server.stopped()
+    with Scripted({"/api": [silent], "/apis": [silent]}) as server, \
+            Program([programs.kinformer, "po", "-o", "table", "--server",
+                     server.url]) as p:
+        until(lambda: server.requests, "a request")
+        p.interrupt()
+
+
+def test_simulated(programs):
+    with Simulator(programs.apisim, "--pods", "3") as server:
+        for word in ("po", "Pod", "deploy", "deployments/none"):
+            with Program([programs.kinformer, word, "-A", "--once",
+                          "--server", server.url]) as p:
+                p.expect_end(0)

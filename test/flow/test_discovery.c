@@ -1,0 +1,859 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Look-ups of words on a virtual clock: one answer for all that wait, what
+ * makes a client ask again, refusals, and ends in each state. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <uv.h>
+
+#include "base/str.h"
+#include "discovery/discovery.h"
+#include "discovery/load.h"
+#include "support/virtual_host.h"
+
+#define FINDS 64
+#define LIST(items)                                                            \
+  "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"                        \
+  "\"apidiscovery.k8s.io/v2\",\"items\":[" items "]}"
+#define GROUP(name, resources)                                                 \
+  "{\"metadata\":{\"name\":\"" name                                            \
+  "\"},\"versions\":[{\"version\":\"v1\",\"resources\":[" resources            \
+  "],\"freshness\":\"Current\"}]}"
+#define RESOURCE(plural, kind, rest)                                           \
+  "{\"resource\":\"" plural "\",\"responseKind\":{\"kind\":\"" kind            \
+  "\"},\"verbs\":[\"get\",\"list\",\"watch\"]," rest                           \
+  ",\"singularResource\":\"\"}"
+#define NAMESPACED "\"scope\":\"Namespaced\""
+#define CLUSTER "\"scope\":\"Cluster\""
+#define APPS                                                                   \
+  LIST(GROUP(                                                                  \
+      "apps",                                                                  \
+      RESOURCE(                                                                \
+          "deployments", "Deployment",                                         \
+          NAMESPACED                                                           \
+          ",\"categories\":[\"all\"]") "," RESOURCE("nodes", "Node",           \
+                                                    CLUSTER) ","               \
+                                                             "{\"resource\":"  \
+                                                             "\"reviews\","    \
+                                                             "\"responseKind"  \
+                                                             "\":{\"kind\":"   \
+                                                             "\"Review\"},"    \
+                                                             "\"verbs\":["     \
+                                                             "\"create\"]}"))
+#define CORE                                                                   \
+  LIST(GROUP("",                                                               \
+             RESOURCE("pods", "Pod", NAMESPACED ",\"shortNames\":[\"po\"]")))
+#define APPS_AND_WIDGETS                                                       \
+  LIST(GROUP("apps",                                                           \
+             RESOURCE("deployments", "Deployment",                             \
+                      NAMESPACED)) "," GROUP("example.com",                    \
+                                             RESOURCE("widgets", "Widget",     \
+                                                      NAMESPACED)))
+#define API "/api?"
+#define APIS "/apis?"
+
+typedef struct find_world {
+  virtual_host vh;
+  kin_discovery *finds[FINDS];
+  int begun;
+  int ended;
+  int code; /* of the last result */
+  kin_error_class error_class;
+  int status;
+  char message[4096];
+  char found[512]; /* "pods.v1. " and so on */
+  char word[64];
+  char name[64];
+  char near[512];
+  bool is_category;
+  void (*then)(struct find_world *w, const kin_discovery_result *result);
+  kin_informer *informer;
+  int open_code;
+} find_world;
+
+static void init(find_world *w, size_t fail_at) {
+  memset(w, 0, sizeof *w);
+  vh_init(&w->vh, fail_at);
+}
+
+static void on_found(const kin_discovery_result *result, void *data) {
+  find_world *w = data;
+  assert_int_equal(result->size, sizeof *result);
+  assert_true(result->resources != NULL || result->resource_count == 0);
+  w->ended++;
+  w->code = result->code;
+  w->error_class = result->error_class;
+  w->status = result->status;
+  w->is_category = result->is_category;
+  snprintf(w->message, sizeof w->message, "%s", result->message);
+  snprintf(w->word, sizeof w->word, "%s", result->word);
+  snprintf(w->name, sizeof w->name, "%s", result->name);
+  w->found[0] = w->near[0] = '\0';
+  for (size_t i = 0; i < result->resource_count; i++) {
+    const kin_api_resource *found = result->resources[i];
+    size_t length = strlen(w->found);
+    assert_int_equal(found->size, sizeof *found);
+    snprintf(w->found + length, sizeof w->found - length, "%s.%s.%s ",
+             found->plural, found->version, found->group);
+  }
+  for (size_t i = 0; i < result->near_count; i++) {
+    size_t length = strlen(w->near);
+    snprintf(w->near + length, sizeof w->near - length, "%s ",
+             result->near_words[i]);
+  }
+  assert_true((result->code == 0) == (result->message[0] == '\0'));
+  if (w->then != NULL) {
+    w->then(w, result);
+  }
+}
+
+static int try_find(find_world *w, const char *word) {
+  int ended = w->ended;
+  int err =
+      kin__discovery_find(&w->finds[w->begun], &w->vh.host, word, on_found, w);
+  assert_int_equal(w->ended, ended); /* none inside the call */
+  assert_true((err == 0) == (w->finds[w->begun] != NULL));
+  w->begun += err == 0;
+  return err;
+}
+
+static void find(find_world *w, const char *word) {
+  assert_int_equal(try_find(w, word), 0);
+  script_run(&w->vh.script);
+}
+
+/* Answers both roots; fails if they were not asked in the aggregated form. */
+static void answer(find_world *w, const char *core, const char *groups) {
+  assert_non_null(
+      strstr(script_expect(&w->vh.script, API)->accept, "apidiscovery"));
+  script_respond(&w->vh.script, API, 200, core);
+  script_respond(&w->vh.script, APIS, 200, groups);
+}
+
+static void expect(const find_world *w, int code, const char *found) {
+  assert_int_equal(w->ended, w->begun);
+  if (w->code != code) {
+    fail_msg("%s: %s", kin_err_name(w->code), w->message);
+  }
+  assert_string_equal(w->found, found);
+}
+
+static unsigned requests(const find_world *w) {
+  return w->vh.script.request_count;
+}
+
+static void finish(find_world *w) {
+  vh_finish(&w->vh);
+  assert_int_equal(w->ended, w->begun);
+}
+
+static void begin_with_table(find_world *w) {
+  init(w, 0);
+  find(w, "pods");
+  answer(w, CORE, APPS);
+  expect(w, 0, "pods.v1. ");
+  assert_int_equal(requests(w), 2);
+}
+
+/* --- Answers -------------------------------------------------------------- */
+
+static void test_fifty_finds_two_requests(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  for (int i = 0; i < 50; i++) {
+    find(&w, i % 2 == 0 ? "po" : "deployments/web");
+  }
+  assert_int_equal(requests(&w), 2);
+  script_respond(&w.vh.script, APIS, 200, APPS); /* in any order */
+  assert_int_equal(w.ended, 0);
+  script_respond(&w.vh.script, API, 200, CORE);
+  expect(&w, 0, "deployments.v1.apps ");
+  assert_string_equal(w.word, "deployments");
+  assert_string_equal(w.name, "web");
+  find(&w, "Pod");
+  expect(&w, 0, "pods.v1. ");
+  assert_string_equal(w.name, "");
+  find(&w, "all");
+  expect(&w, 0, "deployments.v1.apps ");
+  assert_true(w.is_category);
+  assert_int_equal(requests(&w), 2);
+  finish(&w);
+}
+
+static void test_refused_words(void **state) {
+  (void)state;
+  find_world w;
+  static const char *const words[] = {"", "/", "a/b/c", "a\tb", NULL};
+  init(&w, 0);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    assert_int_equal(try_find(&w, words[i]), KIN_EINVAL);
+  }
+  assert_non_null(strstr(w.vh.text, "word: is empty"));
+  kin_discovery *unused;
+  assert_int_equal(kin__discovery_find(&unused, &w.vh.host, "x", NULL, NULL),
+                   KIN_EINVAL);
+  assert_int_equal(requests(&w), 0);
+  finish(&w);
+}
+
+static void test_unknown_word(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "poods");
+  answer(&w, CORE, APPS);
+  expect(&w, KIN_ENOENT, "");
+  assert_int_equal(w.error_class, KIN_CLASS_NONE);
+  assert_string_equal(w.near, "pods ");
+  assert_string_equal(
+      w.message, "the server has no resource \"poods\"; did you mean pods?");
+  find(&w, "nods");
+  assert_string_equal(w.message, "the server has no resource \"nods\"; did "
+                                 "you mean pods or nodes?");
+  find(&w, "zzzzz.example.com/x");
+  expect(&w, KIN_ENOENT, "");
+  assert_string_equal(w.message,
+                      "the server has no resource \"zzzzz.example.com\"");
+  finish(&w);
+}
+
+static void test_ambiguous_word(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "Same");
+  answer(&w, CORE,
+         LIST(GROUP("a.io", RESOURCE("xs", "Same", NAMESPACED) "," RESOURCE(
+                                "ys", "Same", NAMESPACED))));
+  expect(&w, KIN_EAMBIGUOUS, "xs.v1.a.io ys.v1.a.io ");
+  assert_string_equal(w.message,
+                      "\"Same\" names several resources: xs.a.io, ys.a.io");
+  finish(&w);
+}
+
+/* --- Asking again --------------------------------------------------------- */
+
+/* An unknown word asks the server again, but not within 10 s. */
+static void test_new_resource(void **state) {
+  (void)state;
+  find_world w;
+  begin_with_table(&w);
+  find(&w, "widgets");
+  expect(&w, KIN_ENOENT, "");
+  script_advance(&w.vh.script, 9999);
+  find(&w, "widgets");
+  expect(&w, KIN_ENOENT, "");
+  assert_int_equal(requests(&w), 2);
+  script_advance(&w.vh.script, 1);
+  find(&w, "widgets");
+  find(&w, "Widget");
+  assert_int_equal(requests(&w), 4);
+  int ended = w.ended;
+  find(&w, "pods"); /* needs no answer */
+  assert_int_equal(w.ended, ended + 1);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  expect(&w, 0, "widgets.v1.example.com ");
+  script_advance(&w.vh.script, 10000);
+  find(&w, "gadgets");
+  assert_int_equal(requests(&w), 6);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  expect(&w, KIN_ENOENT, "");
+  assert_string_equal(w.near, "widgets ");
+  finish(&w);
+}
+
+static void test_refresh(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0); /* nothing yet */
+  find(&w, "pods");
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find(&w, "widgets"); /* the running load may be too old for this one */
+  assert_int_equal(requests(&w), 2);
+  answer(&w, CORE, APPS);
+  assert_int_equal(w.ended, 1);
+  assert_int_equal(requests(&w), 4);
+  find(&w, "po"); /* joins the second load */
+  assert_int_equal(w.ended, 1);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  expect(&w, 0, "pods.v1. ");
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  }
+  script_run(&w.vh.script);
+  assert_int_equal(requests(&w), 4); /* a refresh asks nothing by itself */
+  find(&w, "widgets");
+  assert_int_equal(requests(&w), 6);
+  answer(&w, CORE, APPS);
+  expect(&w, KIN_ENOENT, "");
+  vh_close(&w.vh);
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), KIN_ECLOSED);
+  assert_int_equal(try_find(&w, "x"), KIN_ECLOSED);
+  finish(&w);
+}
+
+/* A load that fails leaves the known words known. */
+static void test_failed_refresh(void **state) {
+  (void)state;
+  find_world w;
+  begin_with_table(&w);
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find(&w, "widgets");
+    find(&w, "pods");
+    script_respond(&w.vh.script, API, 500, "no");
+    script_respond(&w.vh.script, APIS, 500, "no");
+    expect(&w, 0, "pods.v1. ");
+    find(&w, "pods"); /* the table is still too old */
+    script_break(&w.vh.script, API, UV_ECONNREFUSED, KIN_CLASS_CONNECT);
+    script_break(&w.vh.script, APIS, UV_ECONNREFUSED, KIN_CLASS_CONNECT);
+    expect(&w, 0, "pods.v1. ");
+    find(&w, "widgets");
+    answer(&w, CORE, APPS);
+    expect(&w, KIN_ENOENT, "");
+  }
+  finish(&w);
+}
+
+/* --- Refusals ------------------------------------------------------------- */
+
+static const char forbidden[] =
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\","
+    "\"message\":\"not for you\",\"code\":403}";
+
+static void test_all_is_forbidden(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  for (int round = 0; round < 2; round++) {
+    find(&w, "pods");
+    script_respond(&w.vh.script, API, 403, forbidden);
+    script_respond(&w.vh.script, APIS, 403, forbidden);
+    expect(&w, KIN_ESTATUS, "");
+    assert_int_equal(w.error_class, KIN_CLASS_FORBIDDEN);
+    assert_int_equal(w.status, 403);
+    assert_non_null(strstr(w.message, "not for you"));
+  }
+  finish(&w);
+}
+
+/* What the other root has is found. For the rest the failure counts: nobody
+ * knows whether the server has the word. */
+static void test_a_part_is_forbidden(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "pods");
+  script_respond(&w.vh.script, API, 200, CORE);
+  script_respond(&w.vh.script, APIS, 403, forbidden);
+  expect(&w, 0, "pods.v1. ");
+  find(&w, "deployments");
+  expect(&w, KIN_ESTATUS, "");
+  assert_int_equal(w.status, 403);
+  finish(&w);
+}
+
+/* An aggregated API server has no /api. */
+static void test_no_core_group(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "deployments");
+  script_respond(&w.vh.script, APIS, 200, APPS);
+  script_respond(&w.vh.script, API, 404, "404 page not found");
+  script_respond(&w.vh.script, API, 404, "404 page not found");
+  expect(&w, 0, "deployments.v1.apps ");
+  find(&w, "pods");
+  expect(&w, KIN_ENOENT, "");
+  finish(&w);
+}
+
+static void test_no_discovery(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "pods");
+  for (int i = 0; i < 2; i++) {
+    script_respond(&w.vh.script, API, 404, "404 page not found");
+    script_respond(&w.vh.script, APIS, 404, "404 page not found");
+  }
+  expect(&w, KIN_ENOENT, "");
+  assert_int_equal(w.status, 404);
+  assert_int_equal(w.error_class, KIN_CLASS_ABSENT);
+  finish(&w);
+}
+
+/* An aggregated API server that refuses: the 404 of /api says nothing. */
+static void test_no_core_group_and_forbidden(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "pods");
+  script_respond(&w.vh.script, API, 404, "404 page not found");
+  script_respond(&w.vh.script, API, 404, "404 page not found");
+  script_respond(&w.vh.script, APIS, 403, forbidden);
+  expect(&w, KIN_ESTATUS, "");
+  assert_int_equal(w.status, 403);
+  finish(&w);
+}
+
+static void test_odd_answers(void **state) {
+  (void)state;
+  static const char *const odd[] = {"", "{", "[]", "{\"kind\":\"PodList\"}"};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    find_world w;
+    init(&w, 0);
+    find(&w, "pods");
+    for (int k = 0; k < 2; k++) {
+      assert_int_equal(w.ended, 0);
+      assert_int_equal(strcmp(script_expect(&w.vh.script, API)->accept,
+                              "application/json") == 0,
+                       k == 1);
+      script_respond(&w.vh.script, API, 200, odd[i]);
+      script_respond(&w.vh.script, APIS, 200, odd[i]);
+    }
+    assert_int_equal(w.ended, 1);
+    assert_true(w.code == KIN_EJSON || w.code == KIN_EUNEXPECTED);
+    assert_int_equal(w.error_class, KIN_CLASS_DECODE);
+    assert_non_null(strstr(w.message, "/api"));
+    finish(&w);
+  }
+}
+
+/* --- The old form --------------------------------------------------------- */
+
+#define VERSIONS "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"
+#define GROUPS                                                                 \
+  "{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\",\"versions\":[{"  \
+  "\"version\":\"v1beta1\"},{\"version\":\"v1\"}],\"preferredVersion\":{"      \
+  "\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":[{"          \
+  "\"version\":\"v1\"}]}]}"
+#define RESOURCES(plural, kind)                                                \
+  "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"" plural           \
+  "\",\"namespaced\":true,\"kind\":\"" kind "\",\"verbs\":[\"list\"]}]}"
+
+static void answer_old_versions(find_world *w) {
+  assert_string_equal(script_expect(&w->vh.script, "/api/v1?")->accept,
+                      "application/json");
+  script_respond(&w->vh.script, "/apis/apps/v1?", 200,
+                 RESOURCES("deployments", "Deployment"));
+  script_respond(&w->vh.script, "/apis/apps/v1beta1?", 200,
+                 RESOURCES("rollbacks", "Rollback"));
+  script_respond(&w->vh.script, "/apis/metrics.k8s.io/v1?", 503,
+                 "no endpoints");
+  script_respond(&w->vh.script, "/api/v1?", 200, RESOURCES("pods", "Pod"));
+}
+
+static void expect_old(find_world *w) {
+  expect(w, 0, "deployments.v1.apps ");
+  find(w, "rollback");
+  expect(w, 0, "rollbacks.v1beta1.apps ");
+  find(w, "pods");
+  expect(w, 0, "pods.v1. ");
+  find(w, "nodemetrics");
+  expect(w, KIN_ENOENT, "");
+  assert_non_null(strstr(w->message, "not known: metrics.k8s.io/v1 ("));
+}
+
+/* An old server ignores what it does not know of the Accept field. */
+static void test_old_form(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "deployments");
+  answer(&w, VERSIONS, GROUPS);
+  answer_old_versions(&w);
+  expect_old(&w);
+  finish(&w);
+}
+
+static void test_fall_back(void **state) {
+  (void)state;
+  static const int statuses[] = {400, 404, 406, 415};
+  for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+    find_world w;
+    init(&w, 0);
+    find(&w, "deployments");
+    script_respond(&w.vh.script, API, statuses[i], "no");
+    assert_string_equal(script_expect(&w.vh.script, API)->accept,
+                        "application/json");
+    script_respond(&w.vh.script, APIS, statuses[i], "no");
+    script_respond(&w.vh.script, APIS, 200, GROUPS);
+    script_respond(&w.vh.script, API, 200, VERSIONS);
+    answer_old_versions(&w);
+    expect_old(&w);
+    finish(&w);
+  }
+}
+
+/* A stale version of the aggregated form is asked by itself, the others are
+ * there already. */
+static void test_fall_back_of_a_version(void **state) {
+  (void)state;
+  static const char stale[] =
+      LIST("{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{"
+           "\"version\":\"v1\",\"freshness\":\"Stale\"}]}," GROUP(
+               "apps", RESOURCE("deployments", "Deployment", NAMESPACED)));
+  find_world w;
+  init(&w, 0);
+  find(&w, "nodemetrics");
+  answer(&w, CORE, stale);
+  assert_int_equal(w.ended, 0);
+  assert_int_equal(script_open_requests(&w.vh.script), 1);
+  script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 200,
+                 RESOURCES("nodes", "NodeMetrics"));
+  expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find(&w, "deployments");
+  answer(&w, CORE, stale);
+  script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 200, "oops");
+  expect(&w, 0, "deployments.v1.apps ");
+  finish(&w);
+}
+
+/* Not more than four requests at a time. */
+static void test_many_versions(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  find(&w, "xs");
+  answer(&w,
+         "{\"kind\":\"APIVersions\",\"versions\":[\"v1\",\"v2\",\"v3\",\"v4\","
+         "\"v5\",\"v6\"]}",
+         LIST(""));
+  char path[32];
+  for (int i = 1; i <= 6; i++) {
+    assert_int_equal(script_open_requests(&w.vh.script), i <= 3 ? 4 : 7 - i);
+    snprintf(path, sizeof path, "/api/v%d?", i);
+    script_respond(&w.vh.script, path, 200, RESOURCES("xs", "X"));
+  }
+  expect(&w, 0, "xs.v1. ");
+  finish(&w);
+}
+
+/* --- Informers ------------------------------------------------------------ */
+
+static void open_found(find_world *w, const kin_discovery_result *result) {
+  static const char *const namespaces[] = {"a"};
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.namespaces = namespaces;
+  options.namespace_count = 1;
+  options.field_selector = "spec.x=y";
+  w->open_code =
+      kin__discovery_open_informer(&w->informer, &w->vh.host, result, &options);
+}
+
+static void expect_request(find_world *w, const char *word, const char *part) {
+  find(w, word);
+  assert_int_equal(w->open_code, 0);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  script_run(&w->vh.script);
+  if (strstr(w->vh.script.last_target, part) == NULL) {
+    fail_msg("%s: %s", word, w->vh.script.last_target);
+  }
+}
+
+static void test_open_informers(void **state) {
+  (void)state;
+  find_world w;
+  begin_with_table(&w);
+  w.then = open_found;
+  expect_request(&w, "Deployment/web",
+                 "/apis/apps/v1/namespaces/a/deployments?fieldSelector="
+                 "spec.x%3Dy%2Cmetadata.name%3Dweb&");
+  expect_request(&w, "po/a,b=c\\d",
+                 "/api/v1/namespaces/a/pods?fieldSelector=spec.x%3Dy%2C"
+                 "metadata.name%3Da%5C%2Cb%5C%3Dc%5C%5Cd&");
+  /* Without namespaces. */
+  expect_request(&w, "nodes", "/apis/apps/v1/nodes?fieldSelector=spec.x%3Dy&");
+  finish(&w);
+}
+
+static void open_wrongly(find_world *w, const kin_discovery_result *result) {
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  assert_int_equal(
+      kin__discovery_open_informer(&w->informer, &w->vh.host, result, &options),
+      KIN_EINVAL);
+  assert_int_equal(
+      kin__discovery_open_informer(&w->informer, &w->vh.host, result, NULL),
+      KIN_EINVAL);
+}
+
+static void test_no_informer(void **state) {
+  (void)state;
+  static const struct {
+    const char *word;
+    const char *problem;
+  } rows[] = {
+      {"poods", "no resource was found"},
+      {"all", "\"all\" is a category of 1 resources"},
+      {"review", "reviews.apps cannot be listed and watched"},
+  };
+  find_world w;
+  begin_with_table(&w);
+  w.then = open_found;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    find(&w, rows[i].word);
+    assert_int_equal(w.open_code, KIN_EINVAL);
+    assert_null(w.informer);
+    assert_non_null(strstr(w.vh.text, rows[i].problem));
+  }
+  w.then = open_wrongly;
+  find(&w, "pods");
+  assert_non_null(strstr(w.vh.text, "must be NULL"));
+  kin_informer *informer;
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  assert_int_equal(
+      kin__discovery_open_informer(&informer, &w.vh.host, NULL, &options),
+      KIN_EINVAL);
+  finish(&w);
+}
+
+static void open_with_long_selector(find_world *w,
+                                    const kin_discovery_result *result) {
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  static char selector[(64u << 10) + 1];
+  memset(selector, 'a', sizeof selector - 1);
+  options.field_selector = selector;
+  w->open_code =
+      kin__discovery_open_informer(&w->informer, &w->vh.host, result, &options);
+}
+
+static void test_long_selector(void **state) {
+  (void)state;
+  find_world w;
+  begin_with_table(&w);
+  w.then = open_with_long_selector;
+  find(&w, "pods");
+  assert_int_equal(w.open_code, 0);
+  find(&w, "pods/x");
+  assert_int_equal(w.open_code, KIN_EINVAL);
+  finish(&w);
+}
+
+/* --- Ends ----------------------------------------------------------------- */
+
+typedef enum place {
+  IN_ROOTS,
+  AFTER_ONE_ROOT,
+  IN_VERSIONS,
+  IN_LATER, /* waits for the next load */
+  DUE,      /* known; its step is to come */
+  PLACES
+} place;
+
+static void go_to(find_world *w, place where) {
+  if (where == DUE || where == IN_LATER) {
+    find(w, "pods");
+  }
+  if (where == DUE) {
+    answer(w, CORE, APPS);
+  }
+  if (where == IN_LATER) {
+    assert_int_equal(kin__discovery_refresh(&w->vh.host), 0);
+  }
+  assert_int_equal(try_find(w, "deployments"), 0);
+  if (where != DUE) {
+    script_run(&w->vh.script);
+  }
+  if (where == AFTER_ONE_ROOT || where == IN_VERSIONS) {
+    script_respond(&w->vh.script, API, 200, VERSIONS);
+  }
+  if (where == IN_VERSIONS) {
+    script_respond(&w->vh.script, APIS, 200, GROUPS);
+  }
+}
+
+static void end_in_place(place where, bool by_client) {
+  find_world w;
+  init(&w, 0);
+  go_to(&w, where);
+  int ended = w.ended;
+  kin_discovery *last = w.finds[w.begun - 1];
+  if (by_client) {
+    vh_close(&w.vh);
+  } else {
+    assert_int_equal(kin_discovery_cancel(last, 0), KIN_EINVAL);
+    assert_int_equal(kin_discovery_cancel(last, UV_ECANCELED), 0);
+    assert_int_equal(kin_discovery_cancel(last, UV_ECANCELED), KIN_EALREADY);
+  }
+  assert_int_equal(w.ended, ended); /* never inside the call */
+  script_run(&w.vh.script);
+  assert_int_equal(w.ended, by_client ? w.begun : ended + 1);
+  assert_int_equal(w.code, by_client ? KIN_ECLOSED : UV_ECANCELED);
+  assert_int_equal(w.error_class, KIN_CLASS_NONE);
+  assert_true(by_client == w.vh.is_closed);
+  finish(&w);
+}
+
+static void test_find_cancelled_in_each_state(void **state) {
+  (void)state;
+  assert_int_equal(kin_discovery_cancel(NULL, UV_ECANCELED), KIN_EINVAL);
+  for (int where = 0; where < PLACES; where++) {
+    end_in_place((place)where, false);
+  }
+}
+
+static void test_find_closed_in_each_state(void **state) {
+  (void)state;
+  for (int where = 0; where < PLACES; where++) {
+    end_in_place((place)where, true);
+  }
+}
+
+static void close_in_callback(find_world *w,
+                              const kin_discovery_result *result) {
+  (void)result;
+  w->then = NULL;
+  vh_close(&w->vh);
+}
+
+static void find_in_callback(find_world *w,
+                             const kin_discovery_result *result) {
+  kin_discovery *again;
+  w->then = NULL;
+  assert_int_equal(kin__discovery_refresh(&w->vh.host), 0);
+  assert_int_equal(
+      kin__discovery_find(&again, &w->vh.host, "widgets", on_found, w), 0);
+  w->begun++;
+  assert_string_equal(result->resources[0]->plural, "pods");
+}
+
+static void cancel_others(find_world *w, const kin_discovery_result *result) {
+  (void)result;
+  w->then = NULL;
+  assert_int_equal(kin_discovery_cancel(w->finds[0], UV_ECANCELED),
+                   KIN_EALREADY);
+  for (int i = 1; i < w->begun; i++) {
+    assert_int_equal(kin_discovery_cancel(w->finds[i], UV_ECANCELED), 0);
+  }
+}
+
+static void test_callback_may_do_anything(void **state) {
+  (void)state;
+  find_world w;
+  init(&w, 0);
+  for (int i = 0; i < 3; i++) {
+    find(&w, "pods");
+  }
+  w.then = close_in_callback;
+  answer(&w, CORE, APPS);
+  assert_int_equal(w.code, KIN_ECLOSED); /* of the others */
+  finish(&w);
+
+  init(&w, 0);
+  find(&w, "pods");
+  w.then = find_in_callback;
+  answer(&w, CORE, APPS);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  expect(&w, 0, "widgets.v1.example.com ");
+  finish(&w);
+
+  init(&w, 0);
+  for (int i = 0; i < 3; i++) {
+    find(&w, "pods");
+  }
+  w.then = cancel_others;
+  answer(&w, CORE, APPS);
+  assert_int_equal(w.code, UV_ECANCELED);
+  finish(&w);
+}
+
+/* --- Memory --------------------------------------------------------------- */
+
+static void respond_if_open(find_world *w, const char *part, const char *body) {
+  if (script_find(&w->vh.script, part) != NULL) {
+    script_respond(&w->vh.script, part, 200, body);
+  }
+}
+
+/* Each of: a find, both roots, the versions, a second find. */
+static bool story(size_t fail_at) {
+  find_world w;
+  init(&w, fail_at);
+  w.then = open_found;
+  for (int round = 0; round < 2; round++) {
+    if (try_find(&w, round == 0 ? "deployments/web" : "poods") != 0) {
+      continue;
+    }
+    script_run(&w.vh.script);
+    respond_if_open(&w, API, VERSIONS);
+    respond_if_open(&w, APIS, GROUPS);
+    respond_if_open(&w, "/apis/apps/v1?", RESOURCES("deployments", "X"));
+    respond_if_open(&w, "/apis/apps/v1beta1?", RESOURCES("xs", "X"));
+    respond_if_open(&w, "/apis/metrics.k8s.io/v1?", RESOURCES("ys", "Y"));
+    respond_if_open(&w, "/api/v1?", RESOURCES("pods", "Pod"));
+    assert_int_equal(w.ended, w.begun);
+    assert_true(w.code == 0 || w.code == KIN_ENOENT || w.code == KIN_ENOMEM);
+  }
+  bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+  finish(&w);
+  return has_failed;
+}
+
+static void test_find_without_memory(void **state) {
+  (void)state;
+  fail_alloc_sweep(story, 30);
+}
+
+/* A request that cannot be started ends the load, not the client. */
+static void test_start_fails(void **state) {
+  (void)state;
+  for (int failing = 1; failing <= 2; failing++) {
+    find_world w;
+    init(&w, 0);
+    w.vh.script.fail_start = failing;
+    find(&w, "pods");
+    respond_if_open(&w, API, CORE);
+    respond_if_open(&w, APIS, APPS);
+    expect(&w, KIN_ENOMEM, "");
+    assert_int_equal(w.error_class, KIN_CLASS_MEMORY);
+    w.vh.script.fail_start = 0;
+    find(&w, "pods");
+    answer(&w, CORE, APPS);
+    expect(&w, 0, "pods.v1. ");
+    finish(&w);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_fifty_finds_two_requests),
+      cmocka_unit_test(test_refused_words),
+      cmocka_unit_test(test_unknown_word),
+      cmocka_unit_test(test_ambiguous_word),
+      cmocka_unit_test(test_new_resource),
+      cmocka_unit_test(test_refresh),
+      cmocka_unit_test(test_failed_refresh),
+      cmocka_unit_test(test_all_is_forbidden),
+      cmocka_unit_test(test_a_part_is_forbidden),
+      cmocka_unit_test(test_no_core_group),
+      cmocka_unit_test(test_no_discovery),
+      cmocka_unit_test(test_no_core_group_and_forbidden),
+      cmocka_unit_test(test_odd_answers),
+      cmocka_unit_test(test_old_form),
+      cmocka_unit_test(test_fall_back),
+      cmocka_unit_test(test_fall_back_of_a_version),
+      cmocka_unit_test(test_many_versions),
+      cmocka_unit_test(test_open_informers),
+      cmocka_unit_test(test_no_informer),
+      cmocka_unit_test(test_long_selector),
+      cmocka_unit_test(test_find_cancelled_in_each_state),
+      cmocka_unit_test(test_find_closed_in_each_state),
+      cmocka_unit_test(test_callback_may_do_anything),
+      cmocka_unit_test(test_find_without_memory),
+      cmocka_unit_test(test_start_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A client whose server is found later, and changes: requests that wait, that
+ * fail, and that go on elsewhere. The finder is the test's. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/kin.h>
+
+#include "client/host.h"
+#include "connect/late.h"
+#include "support/client_world.h"
+#include "transport/handle.h"
+
+#define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+
+static const loop_reply list_and_watch[] = {
+    {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE}, {.bytes = ANSWER_CHUNKED}};
+static const loop_reply only_watch[] = {{.bytes = ANSWER_WATCHED}};
+static const loop_reply only_refuse[] = {{.bytes = REFUSED}};
+static const loop_reply verify_and_watch[] = {
+    {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+    {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+    {.bytes = ANSWER_WATCHED}};
+
+typedef enum answer { FOUND_A, FOUND_B, FOUND_BAD, SAME, FAILED, NONE } answer;
+
+/* Finds the server of the world, or another one. */
+typedef struct finder {
+  client_world *world;
+  loop_server other;
+  const answer *answers; /* the last one is repeated */
+  size_t answer_count;
+  size_t searches;
+  kin__late *late;
+  kin__tick found;
+  kin__tick gone;
+  void (*closed_cb)(void *ctx);
+  void *closed_ctx;
+  bool is_closed;
+  uint32_t fresh_ms;
+} finder;
+
+/* --- The finder ----------------------------------------------------------- */
+
+static void on_found(kin__tick *tick) {
+  finder *f = KIN__CONTAINER_OF(tick, finder, found);
+  if (f->is_closed) {
+    return;
+  }
+  size_t last = f->answer_count - 1;
+  size_t n = f->searches - 1;
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  switch (f->answers[n < last ? n : last]) {
+  case FOUND_A:
+    options.server = f->world->server.url;
+    kin__late_found(f->late, &options);
+    break;
+  case FOUND_B:
+    options.server = f->other.url;
+    kin__late_found(f->late, &options);
+    break;
+  case FOUND_BAD:
+    options.server = "ftp://nowhere";
+    kin__late_found(f->late, &options);
+    break;
+  case SAME:
+    kin__late_same(f->late);
+    break;
+  case FAILED:
+    kin__late_failed(f->late, KIN_EINVAL, KIN_CLASS_AUTH, "no settings");
+    break;
+  case NONE:
+    break;
+  }
+}
+
+static void search(void *ctx, kin__late *late) {
+  finder *f = ctx;
+  f->late = late;
+  f->searches++;
+  kin__tick_request(&f->found, &f->world->loop);
+}
+
+static void on_gone(kin__tick *tick) {
+  finder *f = KIN__CONTAINER_OF(tick, finder, gone);
+  f->closed_cb(f->closed_ctx);
+}
+
+static void close_finder(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
+  finder *f = ctx;
+  assert_false(f->is_closed);
+  f->is_closed = true;
+  f->closed_cb = cb;
+  f->closed_ctx = cb_ctx;
+  kin__tick_request(&f->gone, &f->world->loop);
+}
+
+static int open_route(kin__route *out, const kin__server_place *place,
+                      const kin_client_options *options, void *ctx) {
+  finder *f = ctx;
+  const kin__finder ops = {.search = search,
+                           .close = close_finder,
+                           .ctx = f,
+                           .fresh_ms = f->fresh_ms};
+  return kin__late_open(out, place, options, &ops);
+}
+
+/* --- The world ------------------------------------------------------------ */
+
+static int open_late(client_world *w) {
+  return kin__client_open(&w->client, &w->loop, &w->options, open_route,
+                          w->data);
+}
+
+static void set_up(client_world *w, finder *f, const answer *answers,
+                   size_t count, const loop_reply *replies_of_b,
+                   size_t reply_count) {
+  client_world_serve(w, list_and_watch, 2);
+  w->options.server = NULL;
+  w->open = open_late;
+  w->data = f;
+  *f = (finder){
+      .world = w, .answers = answers, .answer_count = count, .fresh_ms = 60000};
+  loop_server_open(&f->other, &w->loop, replies_of_b, reply_count);
+  kin__tick_init(&f->found, on_found);
+  kin__tick_init(&f->gone, on_gone);
+}
+
+static void finish(client_world *w, finder *f) {
+  loop_server_close(&f->other);
+  client_world_finish(w);
+  assert_int_equal(f->is_closed, w->clients_opened);
+}
+
+/* --- Tests ---------------------------------------------------------------- */
+
+static void test_late_requests_wait(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  client_world_open(&w);
+  assert_int_equal(w.server.accepted, 0);
+  CLIENT_UNTIL(&w, w.synced == 1 && w.server.requests == 2);
+  assert_int_equal(w.adds, 2);
+  assert_int_equal(w.errors, 0);
+  assert_int_equal(f.searches, 1); /* the watch needs no other one */
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
+  assert_int_equal(stats.requests, 2);
+  finish(&w, &f);
+}
+
+/* Each failure is told, the next request searches anew, and a server that is
+ * found at last is used. Two failures: the second finds what was not reset. */
+static void test_late_failures_are_told(void **state) {
+  (void)state;
+  static const answer answers[] = {FAILED, FOUND_BAD, FOUND_A};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_watch, 1);
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.errors == 1);
+  assert_string_equal(w.message, "no settings");
+  assert_int_equal(w.error_class, KIN_CLASS_AUTH);
+  CLIENT_UNTIL(&w, w.errors == 2);
+  assert_non_null(strstr(w.message, "server: \"ftp://nowhere\""));
+  CLIENT_UNTIL(&w, w.synced == 1);
+  assert_int_equal(f.searches, 3);
+  finish(&w, &f);
+}
+
+/* The list comes from one server. The search before the watch finds another
+ * one, and so does the search after a refusal. */
+static void test_late_other_settings(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_watch, 1);
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.deletes == 1);
+  assert_int_equal(w.server.requests, 1);
+  assert_int_equal(f.other.requests, 1);
+  assert_non_null(strstr(f.other.last_request, "resourceVersion=7"));
+  assert_int_equal(w.errors, 0);
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
+  assert_int_equal(stats.requests, 2); /* the first server's counts, too */
+  finish(&w, &f);
+}
+
+static void on_other_head(void *ctx, const kin__response_head *head) {
+  (void)ctx;
+  assert_int_equal(head->status, 200);
+}
+
+static void on_other_body(void *ctx, const char *bytes, size_t length) {
+  (void)ctx;
+  (void)bytes;
+  (void)length;
+}
+
+static void on_other_end(void *ctx, const kin__exchange_error *error) {
+  assert_null(error);
+  *(bool *)ctx = true;
+}
+
+/* Starts a request beside those of the informer. */
+static void *start_other(client_world *w, bool *has_ended) {
+  static const kin__exchange_callbacks callbacks = {.on_head = on_other_head,
+                                                    .on_body = on_other_body,
+                                                    .on_end = on_other_end};
+  static const kin__request request = {.target = "/x", .accept = "*/*"};
+  const kin__transport_ops *ops = &kin__client_host(w->client)->env->transport;
+  void *exchange;
+  *has_ended = false;
+  assert_int_equal(
+      ops->start(ops->ctx, &request, &callbacks, has_ended, &exchange), 0);
+  return exchange;
+}
+
+/* The search for another request finds another server. So the watch is broken,
+ * and goes on there from its version. */
+static void test_late_running_watch_moves(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, SAME, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 4, verify_and_watch, 3);
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 2);
+  bool has_ended;
+  (void)start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, w.deletes == 1);
+  assert_true(has_ended);
+  assert_int_equal(w.errors, 1);
+  assert_non_null(strstr(w.message, "settings of the server have changed"));
+  assert_int_equal(f.other.requests, 3);
+  assert_int_equal(w.adds, 2); /* nothing is listed again */
+  finish(&w, &f);
+}
+
+/* A search that fails leaves the server that there is. */
+static void test_late_failure_keeps_the_server(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, FAILED};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 2, only_watch, 1);
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 2);
+  assert_int_equal(w.errors, 0);
+  assert_true(f.searches >= 2);
+  finish(&w, &f);
+}
+
+/* 401 makes the settings doubtful: the next request searches, though the last
+ * search is fresh. */
+static void test_late_refusal_searches(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_B, FOUND_A};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 2, only_refuse, 1);
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.synced == 1);
+  assert_int_equal(w.errors, 1);
+  assert_int_equal(w.error_class, KIN_CLASS_AUTH);
+  assert_int_equal(f.searches, 2);
+  assert_int_equal(f.other.requests, 1);
+  finish(&w, &f);
+}
+
+/* A search that never ends, as of files that hang: the server that there is
+ * serves, at once from then on. */
+static void test_late_search_hangs_beside_a_server(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, NONE};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 2, only_watch, 1);
+  f.fresh_ms = 0;
+  w.options.connect_timeout_ms = 50;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 2);
+  assert_int_equal(w.errors, 0);
+  bool has_ended;
+  void *exchange = start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, w.server.requests == 3);
+  kin__client_host(w.client)->env->transport.cancel(exchange);
+  assert_int_equal(f.searches, 2);
+  finish(&w, &f);
+}
+
+/* The same without a server: each request fails in time, twice. */
+static void test_late_search_hangs(void **state) {
+  (void)state;
+  static const answer answers[] = {NONE};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.connect_timeout_ms = 50;
+  client_world_open(&w);
+  for (int i = 1; i <= 2; i++) {
+    CLIENT_UNTIL(&w, w.errors == i);
+    assert_int_equal(w.error_class, KIN_CLASS_AUTH);
+    assert_string_equal(
+        w.message, "the settings of the server were not found within 50 ms");
+  }
+  assert_int_equal(f.searches, 1);
+  /* At last it ends. */
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  options.server = w.server.url;
+  kin__late_found(f.late, &options);
+  CLIENT_UNTIL(&w, w.synced == 1);
+  finish(&w, &f);
+}
+
+/* Closing while a search goes on, before its answer and without one. */
+static void test_late_closes_while_it_searches(void **state) {
+  (void)state;
+  static const answer answers[] = {NONE};
+  for (int turns = 0; turns < 4; turns++) {
+    client_world w;
+    finder f;
+    set_up(&w, &f, answers, 1, only_watch, 1);
+    client_world_open(&w);
+    for (int i = 0; i < turns; i++) {
+      uv_run(&w.loop, UV_RUN_NOWAIT);
+    }
+    finish(&w, &f);
+    assert_true(f.is_closed);
+  }
+}
+
+static bool close_in_callback(int close_at) {
+  static const answer answers[] = {FAILED, FOUND_A, FOUND_B};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_watch, 1);
+  f.fresh_ms = 0;
+  w.close_at = close_at;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.client == NULL || w.deletes == 1);
+  finish(&w, &f);
+  return w.was_reached;
+}
+
+static void test_late_closes_in_every_callback(void **state) {
+  (void)state;
+  assert_true(client_world_sweep_closes(close_in_callback) >= 5);
+}
+
+static bool run_without_memory(size_t n) {
+  static const answer answers[] = {FOUND_A, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_watch, 1);
+  f.fresh_ms = 0;
+  w.memory.fail_at = n;
+  if (client_world_open(&w) == 0) {
+    /* The first server gets the watch, too, if the second does not open. */
+    CLIENT_UNTIL(&w, w.deletes == 1 || w.errors > 0 || w.server.requests == 2);
+  }
+  finish(&w, &f);
+  return fail_alloc_has_failed(&w.memory);
+}
+
+static void test_late_allocations_fail(void **state) {
+  (void)state;
+  fail_alloc_sweep(run_without_memory, 20);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_late_requests_wait),
+      cmocka_unit_test(test_late_failures_are_told),
+      cmocka_unit_test(test_late_other_settings),
+      cmocka_unit_test(test_late_running_watch_moves),
+      cmocka_unit_test(test_late_failure_keeps_the_server),
+      cmocka_unit_test(test_late_refusal_searches),
+      cmocka_unit_test(test_late_search_hangs_beside_a_server),
+      cmocka_unit_test(test_late_search_hangs),
+      cmocka_unit_test(test_late_closes_while_it_searches),
+      cmocka_unit_test(test_late_closes_in_every_callback),
+      cmocka_unit_test(test_late_allocations_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A client that finds its server in a kubeconfig: opened by one line, with a
+ * file that is missing, wrong, right, and other than before. Proves KC-02,
+ * KC-05 and KC-09 of a client, and the promises of kin/kubeconfig.h about
+ * kin_client_open_kubeconfig. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <kin/kin.h>
+#include <kin/kubeconfig.h>
+
+#include "support/client_world.h"
+
+#define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+
+static const loop_reply only_refuse[] = {{.bytes = REFUSED}};
+
+typedef struct bench {
+  client_world w;    /* its server is the right one */
+  loop_server wrong; /* refuses */
+  char path[64];
+  const char *context;
+} bench;
+
+static void write_file(const bench *b, const char *text) {
+  char made[80];
+  snprintf(made, sizeof made, "%s.new", b->path);
+  FILE *file = fopen(made, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(rename(made, b->path), 0);
+}
+
+/* Two contexts: r has the right server, w the wrong one. */
+static void write_config(const bench *b, const char *current) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "apiVersion: v1\nkind: Config\n"
+           "clusters:\n"
+           "- name: right\n  cluster: {server: \"%s\"}\n"
+           "- name: wrong\n  cluster: {server: \"%s\"}\n"
+           "contexts:\n"
+           "- name: r\n  context: {cluster: right}\n"
+           "- name: w\n  context: {cluster: wrong}\n"
+           "current-context: %s\n",
+           b->w.server.url, b->wrong.url, current);
+  write_file(b, text);
+}
+
+static int open_kubeconfig(client_world *w) {
+  const bench *b = w->data;
+  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
+  which.path = b->path;
+  which.context = b->context;
+  return kin_client_open_kubeconfig(&w->client, &w->loop, &which, &w->options);
+}
+
+static void bench_init(bench *b) {
+  memset(b, 0, sizeof *b);
+  client_world_serve(&b->w, client_list_and_watch, 2);
+  b->w.options.server = NULL;
+  b->w.open = open_kubeconfig;
+  b->w.data = b;
+  snprintf(b->path, sizeof b->path, "/tmp/kin-open-XXXXXX");
+  int fd = mkstemp(b->path);
+  assert_true(fd >= 0);
+  close(fd);
+  loop_server_open(&b->wrong, &b->w.loop, only_refuse, 1);
+}
+
+static void bench_finish(bench *b) {
+  loop_server_close(&b->wrong);
+  client_world_finish(&b->w);
+  unlink(b->path);
+}
+
+/* --- Tests ---------------------------------------------------------------- */
+
+static int open_default(client_world *w) {
+  return kin_client_open_default(&w->client, &w->loop);
+}
+
+static void test_open_default(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  write_config(&b, "r");
+  assert_int_equal(setenv("KUBECONFIG", b.path, 1), 0);
+  b.w.open = open_default;
+  assert_int_equal(client_world_open_client(&b.w), 0);
+  /* The environment is that of the call. */
+  assert_int_equal(unsetenv("KUBECONFIG"), 0);
+  assert_int_equal(client_world_open_informer(&b.w, "pods"), 0);
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.w.errors, 0);
+  bench_finish(&b);
+}
+
+static void test_open_a_context(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  write_config(&b, "w");
+  b.context = "r";
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.wrong.accepted, 0);
+  bench_finish(&b);
+}
+
+/* Wrong twice, in two ways, and then right: each request reads anew. */
+static void test_open_with_a_file_that_comes_later(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  unlink(b.path);
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors == 1);
+  assert_int_equal(b.w.code, KIN_ENOENT);
+  assert_int_equal(b.w.error_class, KIN_CLASS_AUTH);
+  assert_non_null(strstr(b.w.message, b.path));
+  write_file(&b, "clusters: [\n");
+  CLIENT_UNTIL(&b.w, b.w.errors == 2);
+  assert_int_equal(b.w.code, KIN_EINVAL);
+  assert_non_null(strstr(b.w.message, b.path));
+  write_config(&b, "r");
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.w.errors, 2);
+  bench_finish(&b);
+}
+
+/* The current context changes after the client has chosen one, and so does the
+ * address in the chosen context: only the second counts. */
+static void test_open_stays_in_its_context(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  write_config(&b, "w");
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors == 1);
+  assert_int_equal(b.w.error_class, KIN_CLASS_AUTH);
+  write_config(&b, "r");
+  CLIENT_UNTIL(&b.w, b.w.errors == 2);
+  assert_int_equal(b.w.server.accepted, 0);
+  char url[64];
+  snprintf(url, sizeof url, "%s", b.wrong.url);
+  snprintf(b.wrong.url, sizeof b.wrong.url, "%s", b.w.server.url);
+  write_config(&b, "r");
+  snprintf(b.wrong.url, sizeof b.wrong.url, "%s", url);
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.w.errors, 2);
+  bench_finish(&b);
+}
+
+static void test_open_bad_options(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  char problem[256];
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  options.allocator = &b.w.memory.allocator;
+  options.problem = problem;
+  options.problem_size = sizeof problem;
+  options.token = "secret";
+  assert_int_equal(
+      kin_client_open_kubeconfig(&b.w.client, &b.w.loop, NULL, &options),
+      KIN_EINVAL);
+  assert_null(b.w.client);
+  assert_string_equal(problem, "token: comes from the kubeconfig");
+  options.token = NULL;
+  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
+  which.impersonate_group_count = 1;
+  assert_int_equal(
+      kin_client_open_kubeconfig(&b.w.client, &b.w.loop, &which, &options),
+      KIN_EINVAL);
+  assert_non_null(strstr(problem, "impersonate_groups"));
+  which.size = 1;
+  assert_int_equal(
+      kin_client_open_kubeconfig(&b.w.client, &b.w.loop, &which, &options),
+      KIN_EINVAL);
+  assert_int_equal(kin_client_open_default(&b.w.client, NULL), KIN_EINVAL);
+  assert_int_equal(kin_client_open_default(NULL, &b.w.loop), KIN_EINVAL);
+  assert_int_equal(atomic_load(&b.w.memory.live_blocks), 0);
+  bench_finish(&b);
+}
+
+/* Before the file is read, while it is read, and later. */
+static void test_open_closes_at_any_time(void **state) {
+  (void)state;
+  for (int turns = 0; turns < 8; turns++) {
+    bench b;
+    bench_init(&b);
+    write_config(&b, "r");
+    client_world_open(&b.w);
+    for (int i = 0; i < turns; i++) {
+      uv_run(&b.w.loop, UV_RUN_NOWAIT);
+    }
+    bench_finish(&b);
+    assert_int_equal(b.w.clients_closed, 1);
+  }
+}
+
+static bool close_in_callback(int close_at) {
+  bench b;
+  bench_init(&b);
+  write_config(&b, "w");
+  b.w.close_at = close_at;
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.client == NULL || b.w.errors == 1);
+  char url[64];
+  snprintf(url, sizeof url, "%s", b.wrong.url);
+  snprintf(b.wrong.url, sizeof b.wrong.url, "%s", b.w.server.url);
+  write_config(&b, "w");
+  snprintf(b.wrong.url, sizeof b.wrong.url, "%s", url);
+  CLIENT_UNTIL(&b.w, b.w.client == NULL || b.w.deletes == 1);
+  bench_finish(&b);
+  return b.w.was_reached;
+}
+
+static void test_open_closes_in_every_callback(void **state) {
+  (void)state;
+  assert_true(client_world_sweep_closes(close_in_callback) >= 5);
+}
+
+static bool run_without_memory(size_t n) {
+  bench b;
+  bench_init(&b);
+  write_config(&b, "r");
+  b.w.memory.fail_at = n;
+  if (client_world_open(&b.w) == 0) {
+    CLIENT_UNTIL(&b.w, b.w.deletes == 1 || b.w.errors > 0);
+  }
+  bench_finish(&b);
+  return fail_alloc_has_failed(&b.w.memory);
+}
+
+static void test_open_allocations_fail(void **state) {
+  (void)state;
+  fail_alloc_sweep(run_without_memory, 20);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_open_default),
+      cmocka_unit_test(test_open_a_context),
+      cmocka_unit_test(test_open_with_a_file_that_comes_later),
+      cmocka_unit_test(test_open_stays_in_its_context),
+      cmocka_unit_test(test_open_bad_options),
+      cmocka_unit_test(test_open_closes_at_any_time),
+      cmocka_unit_test(test_open_closes_in_every_callback),
+      cmocka_unit_test(test_open_allocations_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
