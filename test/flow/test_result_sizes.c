@@ -14,9 +14,12 @@
 #include <cmocka.h>
 
 #include <kin/cache.h>
+#include <kin/discovery.h>
+#include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
 
+#include "support/loop_server.h"
 #include "support/objects.h"
 #include "support/targets.h"
 
@@ -31,6 +34,7 @@ typedef struct world {
   kin_store *store;
   kin_queue *queue;
   kin_reflector_store target;
+  loop_server server; /* of the discovery; its handles outlive the test */
 
   kin_informer *informer;
   kin_controller *controller;
@@ -45,6 +49,9 @@ typedef struct world {
   size_t until_result;
   size_t until_event;
   size_t wait_result;
+  size_t response;
+  size_t discovery_result;
+  size_t api_resource;
   size_t pager_result;
 } world;
 
@@ -307,6 +314,55 @@ static void test_until(void **state) {
   assert_int_equal(w->watch_event, sizeof(kin_watch_event));
 }
 
+static void on_response(const kin_response *response, void *data) {
+  ((world *)data)->response = response->size;
+}
+
+static void test_response(void **state) {
+  world *w = *state;
+  kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
+  kin_request *request;
+  spec.path = "/";
+  assert_int_equal(
+      kin_request_start(&request, w->client, &spec, on_response, w), 0);
+  assert_int_equal(kin_request_cancel(request, UV_ECANCELED), 0);
+  run_until(w, &w->response);
+  assert_int_equal(w->response, sizeof(kin_response));
+}
+
+static void on_found(const kin_discovery_result *result, void *data) {
+  world *w = data;
+  assert_int_equal(result->code, 0);
+  w->discovery_result = result->size;
+  w->api_resource = result->resources[0]->size;
+}
+
+static void test_discovery(void **state) {
+  world *w = *state;
+  static const char body[] =
+      "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"
+      "\"apidiscovery.k8s.io/v2\",\"items\":[{\"versions\":[{\"version\":"
+      "\"v1\",\"resources\":[{\"resource\":\"pods\",\"responseKind\":{"
+      "\"kind\":\"Pod\"}}]}]}]}";
+  char bytes[512];
+  snprintf(bytes, sizeof bytes,
+           "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+           "Content-Length: %zu\r\n\r\n%s",
+           sizeof body - 1, body);
+  const loop_reply reply = {.bytes = bytes};
+  loop_server_open(&w->server, &w->loop, &reply, 1);
+  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client *client;
+  options.server = w->server.url;
+  assert_int_equal(kin_client_open(&client, &w->loop, &options), 0);
+  assert_int_equal(kin_discovery_find(NULL, client, "Pod", on_found, w), 0);
+  run_until(w, &w->discovery_result);
+  assert_int_equal(w->discovery_result, sizeof(kin_discovery_result));
+  assert_int_equal(w->api_resource, sizeof(kin_api_resource));
+  assert_int_equal(kin_client_close(client, NULL, NULL), 0);
+  loop_server_close(&w->server);
+}
+
 static void test_retry_watcher(void **state) {
   world *w = *state;
   open_watcher(w, false);
@@ -409,6 +465,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_informer_callbacks, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_until, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_response, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_discovery, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_retry_watcher, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_retry_watcher_error, set_up,
                                       tear_down),

@@ -45,7 +45,8 @@ def targets_of(build):
 
 def environment():
     env = dict(os.environ)
-    env["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1"
+    env["ASAN_OPTIONS"] = ("detect_leaks=1:allocator_may_return_null=1"
+                           ":detect_stack_use_after_return=1")
     env["UBSAN_OPTIONS"] = "halt_on_error=1:print_stacktrace=1"
     return env
 
