@@ -39,7 +39,8 @@ def check_equal(got, expected, what="value"):
 class Program:
     """One run of a program; its output is read line by line as it comes."""
 
-    def __init__(self, argv, env=None, stdout=subprocess.PIPE):
+    def __init__(self, argv, env=None, stdout=subprocess.PIPE,
+                 stdin=subprocess.DEVNULL):
         environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent",
                        "ASAN_OPTIONS": "detect_leaks=1",
                        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
@@ -47,7 +48,7 @@ class Program:
         self.argv = argv
         self.lines = []
         self._process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=stdout,
+            argv, stdin=stdin, stdout=stdout,
             stderr=subprocess.PIPE, env=environment)
         self._error = b""
         self._output = []
@@ -68,6 +69,7 @@ class Program:
         self._process.wait()
         for reader in self._readers:
             reader.join()
+        self.end_input()
         if self._process.stdout:
             self._process.stdout.close()
         self._process.stderr.close()
@@ -84,6 +86,15 @@ class Program:
     @property
     def pid(self):
         return self._process.pid
+
+    def send_line(self, line):
+        """To the standard input, which must be a pipe."""
+        self._process.stdin.write(line + b"\n")
+        self._process.stdin.flush()
+
+    def end_input(self):
+        if self._process.stdin:
+            self._process.stdin.close()
 
     def next_line(self):
         """The next line of output, as bytes without the newline."""

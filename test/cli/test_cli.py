@@ -2,23 +2,21 @@
 # SPDX-License-Identifier: MIT
 """Tests of the kinformer program and the examples, as a user runs them.
 
-usage: test_cli.py KINFORMER KIN_APISIM [--watch-pods PROGRAM] [--embed PROGRAM]
-                   [--directory PROGRAM] [--factory PROGRAM] [--wait-for-pod PROGRAM]
-                   [--controller PROGRAM] [--transform PROGRAM]
-                   [--read-your-writes PROGRAM] [--patch-label PROGRAM]
-                   [--follow-word PROGRAM]
-                   [--ask PROGRAM]
-                   [--only NAME...]
+usage: test_cli.py KINFORMER KIN_APISIM [--examples DIR] [--ask PROGRAM]
+                   [--no-kubeconfig] [--only NAME...]
 
 Runs every test, or those whose name contains one of the NAMEs, and ends with a
-line `N passed, N failed`. Without the examples' programs, their tests are left
-out.
+line `N passed, N failed`. DIR has the examples' programs; without it, their
+tests are left out.
 """
 
 import argparse
+import os
+import pathlib
 import sys
 import traceback
 
+import agents
 import asking
 import ending
 import examples
@@ -32,28 +30,24 @@ import usage
 import words
 
 MODULES = (usage, words, lines, ending, tables, security, kubeconfig, simulated,
-           faults, asking, examples)
+           faults, asking, examples, agents)
+EXAMPLES = (examples, agents)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("kinformer")
     parser.add_argument("apisim")
-    parser.add_argument("--watch-pods")
-    parser.add_argument("--directory")
-    parser.add_argument("--embed")
-    parser.add_argument("--factory")
-    parser.add_argument("--list-pages")
-    parser.add_argument("--wait-for-pod")
-    parser.add_argument("--controller")
-    parser.add_argument("--transform")
-    parser.add_argument("--read-your-writes")
+    parser.add_argument("--examples")
     parser.add_argument("--no-kubeconfig", action="store_true")
-    parser.add_argument("--patch-label")
-    parser.add_argument("--follow-word")
     parser.add_argument("--ask")
     parser.add_argument("--only", nargs="+", default=[""])
-    return parser.parse_args()
+    programs = parser.parse_args()
+    if programs.examples:
+        for path in pathlib.Path(programs.examples).iterdir():
+            if path.is_file() and os.access(path, os.X_OK):
+                setattr(programs, path.name, str(path))
+    return programs
 
 
 def main():
@@ -62,16 +56,9 @@ def main():
     for module in MODULES:
         if module is kubeconfig and programs.no_kubeconfig:
             continue
-        if module is examples and not (programs.watch_pods and
-                                       programs.directory and
-                                       programs.embed and programs.factory and
-                                       programs.wait_for_pod and
-                                       programs.controller and
-                                       programs.list_pages and
-                                       programs.transform and
-                                       programs.read_your_writes and
-                                       programs.patch_label and
-                                       programs.follow_word):
+        if module in EXAMPLES and not programs.examples:
+            continue
+        if module is agents and programs.no_kubeconfig:
             continue
         if module is asking and not programs.ask:
             continue

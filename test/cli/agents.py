@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The examples of agents, which answer from a cache, do what their first
+comment says."""
+
+import subprocess
+
+from harness import Program, Scripted, check_equal, pod, pod_list
+
+PODS = "/api/v1/pods"
+
+
+def on_node(name, version, container, ip):
+    return pod(name, version, spec={"nodeName": "n1"},
+               status={"podIP": ip, "containerStatuses": [
+                   {"name": "app", "containerID": container}]})
+
+
+def agent(programs, server, **env):
+    return Program([programs.node_agent, server], env=env,
+                   stdin=subprocess.PIPE)
+
+
+def test_node_agent(programs):
+    items = [on_node("a", 5, "containerd://aa", "10.0.0.1"),
+             on_node("b", 6, "cri-o://bb", "10.0.0.2")]
+    with Scripted({PODS: [pod_list(items, 10)]}) as server, \
+            agent(programs, server.url, NODE_NAME="n1") as p:
+        p.send_line(b"aa")  # waits for the first list
+        check_equal(p.next_line(), b"aa default/a n1 10.0.0.1")
+        p.send_line(b"cri-o://bb\nbb")
+        check_equal(p.next_line(), b"cri-o://bb default/b n1 10.0.0.2")
+        check_equal(p.next_line(), b"bb unknown")
+        p.end_input()
+        p.expect_end(0, b"node_agent: 2 pods\n")
+        check_equal({query["fieldSelector"] for _, query, _ in server.requests},
+                    {"spec.nodeName=n1"})
+
+
+def test_node_agent_that_fails(programs):
+    with Program([programs.node_agent, "http://127.0.0.1:1"]) as p:
+        p.expect_end(2, b"node_agent: NODE_NAME is not set\n")
+    with agent(programs, "gopher://127.0.0.1", NODE_NAME="n1") as p:
+        p.expect_end(1, b"node_agent: gopher://127.0.0.1: malformed server URL\n")
