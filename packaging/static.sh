@@ -25,6 +25,8 @@ done
 cat >"$dir/native.ini" <<INI
 [binaries]
 c = ['musl-gcc', '-idirafter', '$dir/headers']
+# musl-tools has no C++, and another compiler's would use another C library.
+cpp = ['false']
 
 [built-in options]
 c_link_args = ['-static']

@@ -3,7 +3,7 @@
 """Tests of the kinformer program and the examples, as a user runs them.
 
 usage: test_cli.py KINFORMER KIN_APISIM [--examples DIR] [--ask PROGRAM]
-                   [--no-kubeconfig] [--only NAME...]
+                   [--no-kubeconfig] [--no-cpp] [--only NAME...]
 
 Runs every test, or those whose name contains one of the NAMEs, and ends with a
 line `N passed, N failed`. DIR has the examples' programs; without it, their
@@ -40,6 +40,7 @@ def parse_arguments():
     parser.add_argument("apisim")
     parser.add_argument("--examples")
     parser.add_argument("--no-kubeconfig", action="store_true")
+    parser.add_argument("--no-cpp", action="store_true")
     parser.add_argument("--ask")
     parser.add_argument("--only", nargs="+", default=[""])
     programs = parser.parse_args()
@@ -58,14 +59,14 @@ def main():
             continue
         if module in EXAMPLES and not programs.examples:
             continue
-        if module is agents and programs.no_kubeconfig:
-            continue
         if module is asking and not programs.ask:
             continue
         for name, test in list(vars(module).items()):
             full = f"{module.__name__}.{name}"
             if not name.startswith("test_") or not any(
                     part in full for part in programs.only):
+                continue
+            if programs.no_cpp and "node_agent" in name:
                 continue
             try:
                 test(programs)
