@@ -131,7 +131,9 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment are
  * read in this call. `options` may be NULL: the defaults. The options of the
- * server, TLS, credentials and impersonation must not be set.
+ * server, its TLS, proxy_url, credentials and impersonation must not be set;
+ * all others count, proxy_certificate_authority_file too, but for accept_gzip
+ * where the chosen cluster has disable-compression.
  * Errors: as kin_client_open, but for those of the server; KIN_EINVAL also for
  * an option that must not be set. Source: clientcmd's deferred loading. */
 KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,

@@ -38,9 +38,9 @@ typedef struct retired {
 
 struct kin__late {
   kin__server_place place;
+  kin_client_options options; /* of the program, without a server */
+  char *proxy_authority_file; /* a member of these; owned */
   uint32_t connect_timeout_ms;
-  uint32_t response_timeout_ms;
-  bool accept_gzip;
   kin__finder finder;
   kin__server *server; /* NULL: none was found yet */
   kin__link waiting;
@@ -305,14 +305,14 @@ static void fail_to_open(kin__late *late, int err) {
                    is_told ? problem : kin_strerror(err));
 }
 
-void kin__late_found(kin__late *late, const kin_client_options *found) {
-  kin_client_options options = *found;
-  options.connect_timeout_ms = late->connect_timeout_ms;
-  options.response_timeout_ms = late->response_timeout_ms;
-  options.accept_gzip = late->accept_gzip;
+const kin_client_options *kin__late_options(const kin__late *late) {
+  return &late->options;
+}
+
+void kin__late_found(kin__late *late, const kin_client_options *options) {
   retired *old = kin__malloc(late->place.allocator, sizeof *old);
   kin__server *server = NULL;
-  int err = old != NULL ? kin__server_open(&server, &late->place, &options)
+  int err = old != NULL ? kin__server_open(&server, &late->place, options)
                         : KIN_ENOMEM;
   if (err != 0) {
     kin__free(late->place.allocator, old);
@@ -412,13 +412,18 @@ static void late_set_ref(void *ctx, bool is_ref) {
   }
 }
 
+static void free_late(kin__late *late) {
+  kin__free(late->place.allocator, late->proxy_authority_file);
+  kin__free(late->place.allocator, late);
+}
+
 /* Closes in this order: the finder, the server. Replaced servers close
  * beside. */
 static void end_when_empty(kin__late *late) {
   if (late->is_finder_closed && late->server == NULL && late->retiring == 0) {
     void (*cb)(void *ctx) = late->close_cb;
     void *ctx = late->close_ctx;
-    kin__free(late->place.allocator, late);
+    free_late(late);
     cb(ctx);
   }
 }
@@ -455,6 +460,26 @@ static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   late->finder.close(late->finder.ctx, on_finder_closed, late);
 }
 
+/* The members that describe a server are unset, and the finder sets them. The
+ * text of a problem is of use only while the client is being opened. Errors:
+ * KIN_ENOMEM. */
+static int keep_options(kin__late *late, const kin_client_options *options) {
+  late->options = *options;
+  late->options.user_agent = late->place.user_agent;
+  late->options.allocator = late->place.allocator;
+  late->options.problem = NULL;
+  late->options.problem_size = 0;
+  late->connect_timeout_ms =
+      kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
+  const char *file = options->proxy_certificate_authority_file;
+  if (file == NULL) {
+    return 0;
+  }
+  late->proxy_authority_file = kin__strdup(late->place.allocator, file);
+  late->options.proxy_certificate_authority_file = late->proxy_authority_file;
+  return late->proxy_authority_file != NULL ? 0 : KIN_ENOMEM;
+}
+
 int kin__late_open(kin__route *out, const kin__server_place *place,
                    const kin_client_options *options,
                    const kin__finder *finder) {
@@ -463,10 +488,10 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
     return KIN_ENOMEM;
   }
   late->place = *place;
-  late->connect_timeout_ms =
-      kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
-  late->response_timeout_ms = options->response_timeout_ms;
-  late->accept_gzip = options->accept_gzip;
+  if (keep_options(late, options) != 0) {
+    free_late(late);
+    return KIN_ENOMEM;
+  }
   late->finder = *finder;
   kin__link_init(&late->waiting);
   kin__link_init(&late->running);

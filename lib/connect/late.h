@@ -35,15 +35,19 @@ typedef struct kin__finder {
   uint32_t retry_ms; /* at most fresh_ms */
 } kin__finder;
 
-/* Of `options` only the time limits and accept_gzip are used. The finder is
- * closed with the route, not on failure. Errors: KIN_ENOMEM. */
+/* `options` describe no server; their texts are copied. The finder is closed
+ * with the route, not on failure. Errors: KIN_ENOMEM. */
 int kin__late_open(kin__route *out, const kin__server_place *place,
                    const kin_client_options *options,
                    const kin__finder *finder);
 
-/* A server with these settings, or other settings than before. `found` is
- * borrowed; its time limits and accept_gzip are ignored. */
-void kin__late_found(kin__late *late, const kin_client_options *found);
+/* The options of kin__late_open, to which a finder adds the server. Valid until
+ * the route is closed. */
+const kin_client_options *kin__late_options(const kin__late *late);
+
+/* A server with these settings, or other settings than before: a copy of
+ * kin__late_options with a server. `options` is borrowed. */
+void kin__late_found(kin__late *late, const kin_client_options *options);
 /* The settings are those of the last kin__late_found. */
 void kin__late_same(kin__late *late);
 /* No usable settings. `message` is for people, has no secret, and is cut after

@@ -56,7 +56,7 @@ static void on_found(kin__tick *tick) {
   }
   size_t last = f->answer_count - 1;
   size_t n = f->searches - 1;
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options options = *kin__late_options(f->late);
   switch (f->answers[n < last ? n : last]) {
   case FOUND_A:
     options.server = f->world->server.url;
@@ -321,7 +321,7 @@ static void test_late_search_hangs(void **state) {
   }
   assert_int_equal(f.searches, 1);
   /* At last it ends. */
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options options = *kin__late_options(f.late);
   options.server = w.server.url;
   kin__late_found(f.late, &options);
   CLIENT_UNTIL(&w, w.synced == 1);
