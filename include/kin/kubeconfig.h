@@ -121,8 +121,10 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * attempt of an informer reads the files again.
  *
  * The files are read again before a request that comes a minute or more after
- * the last reading, and after a failure that other settings may cure: a 401, a
- * failure of TLS, no connection. If the settings have changed, the client
+ * the last reading, and before the first request after a failure that other
+ * settings may cure: a 401, a failure of TLS, no connection, a connection that
+ * was cut. After such failures at most once a second: a request within a second
+ * of the last reading does not wait, and the files are read beside it. If the settings have changed, the client
  * connects anew with the new ones, and watches go on from their last version.
  * Files that can no longer be used change nothing. The context is chosen once:
  * a later change of current-context does not move the client to another

@@ -46,11 +46,13 @@ struct kin__late {
   kin__link waiting;
   kin__link running;
   uint64_t searched_ms; /* when the last search ended */
+  bool has_searched;    /* a search has ended */
   bool is_searching;
-  bool is_slow; /* requests no longer wait for this search, if there is a
-                 * server */
-  kin__timer search_timer;
-  bool is_doubted; /* other settings may cure the last failure */
+  bool is_slow;        /* requests no longer wait for this search, if there is a
+                        * server */
+  kin__timer due;      /* a search begins */
+  kin__timer patience; /* requests no longer wait for a search */
+  bool is_doubted;     /* other settings may cure the last failure */
   bool is_unref;
   bool is_finder_closed;
   uint32_t retiring;      /* servers */
@@ -86,7 +88,7 @@ static void end_call(late_call *call, const kin__exchange_error *error) {
 
 static void on_call_head(void *ctx, const kin__response_head *head) {
   late_call *call = ctx;
-  if (head->status == 401) {
+  if (head->status == 401 && call->old == NULL) {
     call->late->is_doubted = true;
   }
   call->callbacks.on_head(call->ctx, head);
@@ -97,13 +99,15 @@ static void on_call_body(void *ctx, const char *bytes, size_t length) {
   call->callbacks.on_body(call->ctx, bytes, length);
 }
 
+/* A connection that was cut in a body counts, too: the server may have ended to
+ * come back with another certificate. */
 static bool is_curable(const kin__exchange_error *error) {
   switch (error->error_class) {
   case KIN_CLASS_DNS:
   case KIN_CLASS_CONNECT:
   case KIN_CLASS_TLS:
   case KIN_CLASS_AUTH:
-    return !error->had_head;
+    return true;
   default:
     return false;
   }
@@ -111,7 +115,8 @@ static bool is_curable(const kin__exchange_error *error) {
 
 static void on_call_end(void *ctx, const kin__exchange_error *error) {
   late_call *call = ctx;
-  if (error != NULL && is_curable(error)) {
+  bool is_replaced = call->old != NULL; /* the failure has been cured */
+  if (error != NULL && !is_replaced && is_curable(error)) {
     call->late->is_doubted = true;
   }
   end_call(call, error);
@@ -188,10 +193,10 @@ static bool is_search_due(const kin__late *late) {
 }
 
 static void note_search_end(kin__late *late) {
-  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  kin__timer_stop(&late->place.loop->timers, &late->patience);
+  late->has_searched = true;
   late->is_searching = false;
   late->is_slow = false;
-  late->is_doubted = false;
   late->searched_ms = late_now_ms(late);
 }
 
@@ -217,7 +222,7 @@ static void serve(kin__late *late, int code, kin_error_class error_class,
 }
 
 static void on_search_slow(kin__timer *timer) {
-  kin__late *late = KIN__CONTAINER_OF(timer, kin__late, search_timer);
+  kin__late *late = KIN__CONTAINER_OF(timer, kin__late, patience);
   late->is_slow = true;
   char message[128];
   snprintf(message, sizeof message,
@@ -226,16 +231,39 @@ static void on_search_slow(kin__timer *timer) {
   serve(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
 }
 
+/* A doubt that comes while the search goes on is not about its answer. */
+static void begin_search(kin__late *late) {
+  kin__timer_stop(&late->place.loop->timers, &late->due);
+  late->is_searching = true;
+  late->is_doubted = false;
+  late->finder.search(late->finder.ctx, late);
+}
+
+static void on_search_due(kin__timer *timer) {
+  begin_search(KIN__CONTAINER_OF(timer, kin__late, due));
+}
+
+/* A search begins at least retry_ms after the last one has ended, whatever a
+ * server does. */
+static void search_when_due(kin__late *late) {
+  uint64_t due_ms = late->searched_ms + late->finder.retry_ms;
+  if (late->is_searching || late->due.is_active) {
+    return;
+  }
+  if (late->has_searched && late_now_ms(late) < due_ms) {
+    kin__timer_start(&late->place.loop->timers, &late->due, due_ms);
+  } else {
+    begin_search(late);
+  }
+}
+
 static void wait_for_search(kin__late *late, late_call *call) {
   kin__link_push(&late->waiting, &call->node);
-  if (!late->search_timer.is_active) {
-    kin__timer_start(&late->place.loop->timers, &late->search_timer,
+  if (!late->patience.is_active) {
+    kin__timer_start(&late->place.loop->timers, &late->patience,
                      late_now_ms(late) + late->connect_timeout_ms);
   }
-  if (!late->is_searching) {
-    late->is_searching = true;
-    late->finder.search(late->finder.ctx, late);
-  }
+  search_when_due(late);
 }
 
 static void on_retired_closed(void *ctx);
@@ -319,6 +347,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
     fail_to_open(late, err);
     return;
   }
+  late->is_doubted = false;
   if (late->server != NULL) {
     retire(late, old);
   } else {
@@ -365,6 +394,9 @@ static int late_start(void *ctx, const kin__request *request,
       return err;
     }
     *out = call;
+    if (late->is_doubted && !late->is_slow) {
+      search_when_due(late); /* beside the request: the last one is too young */
+    }
     return 0;
   }
   wait_for_search(late, call);
@@ -456,7 +488,8 @@ static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   kin__late *late = ctx;
   late->close_cb = cb;
   late->close_ctx = cb_ctx;
-  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  kin__timer_stop(&late->place.loop->timers, &late->due);
+  kin__timer_stop(&late->place.loop->timers, &late->patience);
   late->finder.close(late->finder.ctx, on_finder_closed, late);
 }
 
@@ -495,7 +528,8 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   late->finder = *finder;
   kin__link_init(&late->waiting);
   kin__link_init(&late->running);
-  kin__timer_init(&late->search_timer, on_search_slow);
+  kin__timer_init(&late->due, on_search_due);
+  kin__timer_init(&late->patience, on_search_slow);
   *out = (kin__route){.ops = {.start = late_start,
                               .cancel = late_cancel,
                               .pause = late_pause,

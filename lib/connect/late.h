@@ -11,7 +11,10 @@
  *
  * The first request starts the search, and requests wait until it ends. A later
  * request waits for a new search if the last one is fresh_ms old, or retry_ms
- * after a failure that other settings may cure (401, TLS, no connection).
+ * after a failure that other settings may cure: a 401, TLS, no connection, a
+ * connection that was cut. If the last search is younger than that, the request
+ * runs, and the search begins beside it, retry_ms after the last one. Between
+ * two searches are always retry_ms.
  * No request waits for longer than the options' connect_timeout_ms: then the
  * last server serves it, or it fails, while the search goes on.
  *
