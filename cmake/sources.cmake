@@ -184,6 +184,7 @@ set(kinformer_discovery_sources
   lib/discovery/lookup.c
   lib/discovery/near.c
   lib/discovery/open_informer.c
+  lib/discovery/parts.c
   lib/discovery/table.c)
 
 set(kinformer_discovery_headers
