@@ -43,6 +43,7 @@ struct kin__late {
   uint32_t connect_timeout_ms;
   kin__finder finder;
   kin__server *server; /* NULL: none was found yet */
+  uint32_t generation; /* servers that were replaced */
   kin__link waiting;
   kin__link running;
   uint64_t searched_ms; /* when the last search ended */
@@ -353,6 +354,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   } else {
     kin__free(late->place.allocator, old);
   }
+  late->generation += late->server != NULL;
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
   note_search_end(late);
@@ -538,6 +540,7 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
                       .get_stats = late_get_stats,
                       .set_ref = late_set_ref,
                       .close = late_close,
+                      .generation = &late->generation,
                       .ctx = late};
   return 0;
 }

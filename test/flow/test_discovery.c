@@ -303,6 +303,34 @@ static void test_refresh(void **state) {
 }
 
 /* A load that fails leaves the known words known. */
+/* Other settings of the server are in use: before a look-up, and while the
+ * server is asked. */
+static void test_other_server(void **state) {
+  (void)state;
+  find_world w;
+  uint32_t generation = 3;
+  init(&w, 0);
+  w.vh.script.env.server_generation = &generation;
+  find(&w, "pods");
+  answer(&w, CORE, APPS);
+  find(&w, "pods");
+  assert_int_equal(w.ended, 2);
+  generation++;
+  find(&w, "widgets");
+  assert_int_equal(w.ended, 2);
+  generation++;
+  find(&w, "widgets");
+  answer(&w, CORE, APPS); /* of the server before */
+  assert_int_equal(w.ended, 3);
+  assert_int_equal(w.code, KIN_ENOENT);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  assert_int_equal(w.ended, 4);
+  expect(&w, 0, "widgets.v1.example.com ");
+  find(&w, "pods");
+  assert_int_equal(w.ended, 5);
+  finish(&w);
+}
+
 static void test_failed_refresh(void **state) {
   (void)state;
   find_world w;
@@ -888,6 +916,7 @@ int main(void) {
       cmocka_unit_test(test_ambiguous_word),
       cmocka_unit_test(test_new_resource),
       cmocka_unit_test(test_refresh),
+      cmocka_unit_test(test_other_server),
       cmocka_unit_test(test_failed_refresh),
       cmocka_unit_test(test_all_is_forbidden),
       cmocka_unit_test(test_a_part_is_forbidden),

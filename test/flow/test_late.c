@@ -155,6 +155,8 @@ static void test_late_requests_wait(void **state) {
   assert_int_equal(w.adds, 2);
   assert_int_equal(w.errors, 0);
   assert_int_equal(f.searches, 1); /* the watch needs no other one */
+  assert_int_equal(kin__env_server_generation(kin__client_host(w.client)->env),
+                   0);
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
   assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
@@ -195,6 +197,8 @@ static void test_late_other_settings(void **state) {
   assert_int_equal(f.other.requests, 1);
   assert_non_null(strstr(f.other.last_request, "resourceVersion=7"));
   assert_int_equal(w.errors, 0);
+  assert_int_equal(kin__env_server_generation(kin__client_host(w.client)->env),
+                   1);
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
   assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
   assert_int_equal(stats.requests, 2); /* the first server's counts, too */
