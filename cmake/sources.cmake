@@ -70,10 +70,10 @@ set(kinformer_sources
   lib/transport/url.c
   lib/transport/uv_error.c
   lib/transport/warning.c
+  lib/transport/wiping.c
   lib/config/basic_source.c
   lib/config/timestamp.c
   lib/config/token.c
-  lib/config/wiping.c
   lib/decode/cursor.c
   lib/decode/item.c
   lib/decode/item_over.c

@@ -127,8 +127,9 @@ KIN_EXTERN int kin_discovery_find(kin_discovery **out, kin_client *client,
 KIN_EXTERN int kin_discovery_cancel(kin_discovery *discovery, int code);
 
 /** The server's resources have changed, or may have: look-ups that begin from
- * now on wait until the server has been asked again. A client that takes other settings
- * from its kubeconfig does the same by itself. Requests nothing by itself, so it may be called as often as the program likes: for each event of an
+ * now on wait until the server has been asked again. A client that takes other
+ * settings from its kubeconfig does this by itself. Requests nothing by itself,
+ * so it may be called as often as the program likes: for each event of an
  * informer on customresourcedefinitions, for instance. Does nothing before the
  * first look-up.
  * Errors: KIN_ECLOSED. */

@@ -14,7 +14,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/timers.h"
-#include "config/wiping.h"
+#include "transport/wiping.h"
 #include "transport/handle.h"
 
 /* One run of a program at a time: its process, its output and its end.
