@@ -10,6 +10,7 @@ set(kinformer_sources
   lib/base/fork.c
   lib/base/gate.c
   lib/base/hash.c
+  lib/base/library.c
   lib/base/limiter.c
   lib/base/log.c
   lib/base/map.c

@@ -95,7 +95,8 @@ typedef struct kin_kubeconfig_options {
  * Cost: O(bytes of the files).
  * Errors: KIN_ENOENT (`path` does not exist; or nothing is configured, and this
  * is no pod), KIN_EINVAL (an option, a file or an entry is wrong; `problem`
- * says which), KIN_ENOTSUP (options of a newer version), KIN_ENOMEM. *out is
+ * says which), KIN_ENOTSUP (options of a newer version), KIN_ELIBRARY (the
+ * program uses another libyaml than this library needs), KIN_ENOMEM. *out is
  * NULL then. */
 KIN_EXTERN int kin_kubeconfig_load(kin_kubeconfig **out,
                                    const kin_kubeconfig_options *options);
@@ -137,7 +138,7 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * all others count, proxy_certificate_authority_file too, but for accept_gzip
  * where the chosen cluster has disable-compression.
  * Errors: as kin_client_open, but for those of the server; KIN_EINVAL also for
- * an option that must not be set. Source: clientcmd's deferred loading. */
+ * an option that must not be set, KIN_ELIBRARY also for libyaml. Source: clientcmd's deferred loading. */
 KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,
                                           const kin_kubeconfig_options *which,
                                           const kin_client_options *options);
