@@ -356,6 +356,7 @@ set(kinformer_program_sources
   tools/kinformer/kube.c
   tools/kinformer/kube_none.c
   tools/kinformer/app.c
+  tools/kinformer/complaint.c
   tools/kinformer/events.c
   tools/kinformer/help.c
   tools/kinformer/json.c
