@@ -249,6 +249,7 @@ set(kinformer_toolkit_headers
   include/kin/watch.h)
 
 set(kinformer_exec_sources
+  lib/config/exec_child.c
   lib/config/exec_command.c
   lib/config/exec_config.c
   lib/config/exec_credential.c

@@ -14,6 +14,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/timers.h"
+#include "config/exec_child.h"
 #include "transport/wiping.h"
 #include "transport/handle.h"
 
@@ -68,7 +69,7 @@ typedef struct kin__exec_run {
 
   /* The run's own. */
   size_t output_size;
-  uv_process_t process;
+  kin__exec_child child;
   uv_pipe_t out;
   uv_pipe_t err;
   kin__timer timer;
