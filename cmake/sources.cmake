@@ -10,6 +10,7 @@ set(kinformer_sources
   lib/base/fork.c
   lib/base/gate.c
   lib/base/hash.c
+  lib/base/library.c
   lib/base/limiter.c
   lib/base/log.c
   lib/base/map.c
@@ -70,10 +71,10 @@ set(kinformer_sources
   lib/transport/url.c
   lib/transport/uv_error.c
   lib/transport/warning.c
+  lib/transport/wiping.c
   lib/config/basic_source.c
   lib/config/timestamp.c
   lib/config/token.c
-  lib/config/wiping.c
   lib/decode/cursor.c
   lib/decode/item.c
   lib/decode/item_over.c
@@ -184,6 +185,7 @@ set(kinformer_discovery_sources
   lib/discovery/lookup.c
   lib/discovery/near.c
   lib/discovery/open_informer.c
+  lib/discovery/parts.c
   lib/discovery/table.c)
 
 set(kinformer_discovery_headers
@@ -247,6 +249,7 @@ set(kinformer_toolkit_headers
   include/kin/watch.h)
 
 set(kinformer_exec_sources
+  lib/config/exec_child.c
   lib/config/exec_command.c
   lib/config/exec_config.c
   lib/config/exec_credential.c
@@ -354,6 +357,7 @@ set(kinformer_program_sources
   tools/kinformer/kube.c
   tools/kinformer/kube_none.c
   tools/kinformer/app.c
+  tools/kinformer/complaint.c
   tools/kinformer/events.c
   tools/kinformer/help.c
   tools/kinformer/json.c

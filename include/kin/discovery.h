@@ -113,7 +113,8 @@ typedef void (*kin_discovery_cb)(const kin_discovery_result *result,
  * kin_client_problem says which), KIN_ECLOSED (client), KIN_ENOMEM. *out is
  * NULL then.
  * The look-up itself reads the whole table, in one step of a later iteration. An
- * answer of the server is read in one step, too: doc/discovery.md has times. */
+ * answer of the server is read in small steps, but a group of more than 256 KB
+ * takes a longer one: doc/discovery.md has times. */
 KIN_EXTERN int kin_discovery_find(kin_discovery **out, kin_client *client,
                                   const char *word, kin_discovery_cb cb,
                                   void *data);
@@ -126,7 +127,8 @@ KIN_EXTERN int kin_discovery_find(kin_discovery **out, kin_client *client,
 KIN_EXTERN int kin_discovery_cancel(kin_discovery *discovery, int code);
 
 /** The server's resources have changed, or may have: look-ups that begin from
- * now on wait until the server has been asked again. Requests nothing by itself,
+ * now on wait until the server has been asked again. A client that takes other
+ * settings from its kubeconfig does this by itself. Requests nothing by itself,
  * so it may be called as often as the program likes: for each event of an
  * informer on customresourcedefinitions, for instance. Does nothing before the
  * first look-up.

@@ -55,9 +55,10 @@ typedef enum kin_exec_policy {
  * credential expired, and before the request that follows a 401. All requests
  * wait for the one run. The loop never waits: the plugin's files and the CA
  * file are read in libuv's thread pool, and its output comes through the loop.
- * Only uv_spawn blocks, for as long as fork() takes: 0.4 ms in a small program,
- * longer the more memory the process uses (measured on a slow machine: 18 ms
- * with 100 MB, 52 ms with 1 GB).
+ * The start of the process blocks it: on Linux from 5.3 on for 0.1 ms, whatever
+ * the program's size. Elsewhere, and in a sandbox that refuses pidfd_open, it is
+ * uv_spawn, which blocks for as long as fork() takes: 0.2 ms in a small program,
+ * 1.4 ms with 100 MB, 20 ms with 1 GB (doc/credentials.md).
  *
  * A run that fails fails the requests that wait with "getting credentials: ..."
  * (KIN_ETOKEN, class KIN_CLASS_AUTH), unless there is a credential that has not
@@ -113,7 +114,8 @@ typedef struct kin_exec_plugin {
    * hour. Unlike client-go, which waits for ever. When it is over, the plugin
    * gets SIGTERM, and SIGKILL 2 s later. A plugin that is not interactive is
    * the leader of a session of its own, and all processes of its group get
-   * these signals. */
+   * these signals. If the plugin ends at SIGTERM, what is left of its group gets
+   * SIGKILL at once (not where uv_spawn starts it). */
   uint32_t timeout_ms;
 
   kin_exec_stderr stderr_to; /**< where its standard error goes */

@@ -95,7 +95,8 @@ typedef struct kin_kubeconfig_options {
  * Cost: O(bytes of the files).
  * Errors: KIN_ENOENT (`path` does not exist; or nothing is configured, and this
  * is no pod), KIN_EINVAL (an option, a file or an entry is wrong; `problem`
- * says which), KIN_ENOTSUP (options of a newer version), KIN_ENOMEM. *out is
+ * says which), KIN_ENOTSUP (options of a newer version), KIN_ELIBRARY (the
+ * program uses another libyaml than this library needs), KIN_ENOMEM. *out is
  * NULL then. */
 KIN_EXTERN int kin_kubeconfig_load(kin_kubeconfig **out,
                                    const kin_kubeconfig_options *options);
@@ -121,8 +122,10 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * attempt of an informer reads the files again.
  *
  * The files are read again before a request that comes a minute or more after
- * the last reading, and after a failure that other settings may cure: a 401, a
- * failure of TLS, no connection. If the settings have changed, the client
+ * the last reading, and before the first request after a failure that other
+ * settings may cure: a 401, a failure of TLS, no connection, a connection that
+ * was cut. After such failures at most once a second: a request within a second
+ * of the last reading does not wait, and the files are read beside it. If the settings have changed, the client
  * connects anew with the new ones, and watches go on from their last version.
  * Files that can no longer be used change nothing. The context is chosen once:
  * a later change of current-context does not move the client to another
@@ -131,9 +134,11 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment are
  * read in this call. `options` may be NULL: the defaults. The options of the
- * server, TLS, credentials and impersonation must not be set.
+ * server, its TLS, proxy_url, credentials and impersonation must not be set;
+ * all others count, proxy_certificate_authority_file too, but for accept_gzip
+ * where the chosen cluster has disable-compression.
  * Errors: as kin_client_open, but for those of the server; KIN_EINVAL also for
- * an option that must not be set. Source: clientcmd's deferred loading. */
+ * an option that must not be set, KIN_ELIBRARY also for libyaml. Source: clientcmd's deferred loading. */
 KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,
                                           const kin_kubeconfig_options *which,
                                           const kin_client_options *options);

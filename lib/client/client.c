@@ -69,6 +69,7 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .log = &client->log,
                  .mutation_check_ms = options->mutation_check_ms,
                  .transport = client->route.ops,
+                 .server_generation = client->route.generation,
                  .handler_ns = &client->loop.handler_ns,
                  .lists = &client->lists,
                  .limiter = options->qps_milli != 0 ? &client->limiter : NULL,

@@ -46,6 +46,9 @@ typedef struct kin__env {
   const kin__log *log;
   uint32_t mutation_check_ms; /* time between two passes; 0: 1 s */
   kin__transport_ops transport;
+  /* Changes when other settings of the server are in use: what was learned of
+   * the server may be wrong then. NULL: never. */
+  const uint32_t *server_generation;
   uint64_t *handler_ns;    /* time in the program's callbacks is added here */
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */
@@ -57,6 +60,10 @@ typedef struct kin__env {
   /* The client's rate limit of requests; NULL: none. */
   kin__limiter *limiter;
 } kin__env;
+
+static inline uint32_t kin__env_server_generation(const kin__env *env) {
+  return env->server_generation != NULL ? *env->server_generation : 0;
+}
 
 static inline uint64_t kin__env_now_ms(const kin__env *env) {
   return kin__clock_ms(&env->clock);

@@ -5,8 +5,6 @@
 
 #include <uv.h>
 
-#include <kin/error.h>
-
 #include "base/library.h"
 #include "object/json.h"
 #include "transport/http1_trial.h"
@@ -31,14 +29,10 @@ int kin__libraries_check(const kin__log *log) {
   const kin__library libraries[] = {uv_library(), kin__http1_library(),
                                     kin__json_library(), kin__inflate_library(),
                                     kin__tls_library()};
-  for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-    const kin__library *library = &libraries[i];
-    if (!library->fits) {
-      return kin__log_problem(
-          log, KIN_ELIBRARY,
-          "%s: the program uses another one (%s) than kinformer needs (%s)",
-          library->name, library->found, library->built_for);
-    }
+  int err = 0;
+  for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && err == 0;
+       i++) {
+    err = kin__library_check(&libraries[i], log);
   }
-  return 0;
+  return err;
 }

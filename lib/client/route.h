@@ -2,6 +2,8 @@
 #ifndef KIN_CLIENT_ROUTE_H
 #define KIN_CLIENT_ROUTE_H
 
+#include <stdint.h>
+
 #include <kin/client.h>
 
 #include "client/env.h"
@@ -16,6 +18,8 @@ typedef struct kin__route {
   void (*set_ref)(void *ctx, bool is_ref);
   /* Calls cb from the loop, never inside this call. No exchange is open. */
   void (*close)(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx);
+  /* Changes with the server; see kin__env. */
+  const uint32_t *generation;
   void *ctx;
 } kin__route;
 

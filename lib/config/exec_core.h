@@ -7,7 +7,7 @@
 #include "config/exec_credential.h"
 #include "config/exec_plugin.h"
 #include "config/exec_run.h"
-#include "config/wiping.h"
+#include "transport/wiping.h"
 #include "transport/handle.h"
 #include "transport/tls_build.h"
 

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "config/token.h"
-#include "config/wiping.h"
+#include "transport/wiping.h"
 #include "object/json.h"
 #include "transport/secret.h"
 

@@ -22,7 +22,7 @@
 static void each_run_handle(kin__exec_run *run,
                             void (*cb)(kin__exec_run *run,
                                        uv_handle_t *handle)) {
-  cb(run, (uv_handle_t *)&run->process);
+  cb(run, &run->child.handle.any);
   cb(run, (uv_handle_t *)&run->out);
   if (run->stderr_to == KIN_EXEC_STDERR_LOG) {
     cb(run, (uv_handle_t *)&run->err);
@@ -54,6 +54,7 @@ static void log_plugin_line(kin__exec_run *run);
 
 static void on_run_gone(kin__release *release) {
   kin__exec_run *run = KIN__CONTAINER_OF(release, kin__exec_run, gone);
+  kin__exec_child_closed(&run->child);
   run->state = KIN__EXEC_RUN_IDLE;
   run->on_end(run);
 }
@@ -77,7 +78,7 @@ static void start_run_timer(kin__exec_run *run, uint32_t ms) {
 /* The process exists: the parent that reaps it is this process, and has not
  * reaped it yet. So its number belongs to nobody else. */
 static void send_signal(kin__exec_run *run, int signum) {
-  int pid = (int)run->process.pid;
+  int pid = run->child.pid;
   if (run->result.has_run && !run->has_exited && pid > 0 &&
       !kin__fork_mark_is_child(run->fork_mark)) {
     (void)uv_kill(run->is_group ? -pid : pid, signum);
@@ -108,9 +109,18 @@ static void begin_ending(kin__exec_run *run, int code) {
   start_run_timer(run, AFTER_SIGNAL_MS);
 }
 
-static void on_process_exit(uv_process_t *process, int64_t exit_status,
-                            int signum) {
-  kin__exec_run *run = KIN__CONTAINER_OF(process, kin__exec_run, process);
+/* The plugin was to end, and has. What is left of its group may have ignored
+ * SIGTERM. Without that signal the rest is left alone. */
+static void on_child_ended(kin__exec_child *child) {
+  kin__exec_run *run = KIN__CONTAINER_OF(child, kin__exec_run, child);
+  if (run->state == KIN__EXEC_RUN_ENDING && run->is_group) {
+    send_signal(run, SIGKILL);
+  }
+}
+
+static void on_child_exit(kin__exec_child *child, int64_t exit_status,
+                          int signum) {
+  kin__exec_run *run = KIN__CONTAINER_OF(child, kin__exec_run, child);
   run->has_exited = true;
   run->result.exit_status = exit_status;
   run->result.signal = signum;
@@ -230,31 +240,18 @@ static void on_err_read(uv_stream_t *stream, ssize_t length,
 /* --- Start ---------------------------------------------------------------- */
 
 static int spawn_process(kin__exec_run *run, const kin__exec_spawn *spawn) {
-  uv_stdio_container_t stdio[3] = {{.flags = UV_IGNORE}};
-  if (spawn->is_interactive) {
-    stdio[0].flags = UV_INHERIT_FD;
-    stdio[0].data.fd = 0;
-  }
-  stdio[1].flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE;
-  stdio[1].data.stream = (uv_stream_t *)&run->out;
-  stdio[2].flags = UV_IGNORE;
-  if (spawn->stderr_to == KIN_EXEC_STDERR_LOG) {
-    stdio[2].flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE;
-    stdio[2].data.stream = (uv_stream_t *)&run->err;
-  } else if (spawn->stderr_to == KIN_EXEC_STDERR_INHERIT) {
-    stdio[2].flags = UV_INHERIT_FD;
-    stdio[2].data.fd = 2;
-  }
-  uv_process_options_t options = {.exit_cb = on_process_exit,
-                                  .file = spawn->file,
-                                  .args = spawn->args,
-                                  .env = spawn->environment,
-                                  .stdio_count = 3,
-                                  .stdio = stdio};
-  if (run->is_group) {
-    options.flags = UV_PROCESS_DETACHED;
-  }
-  return uv_spawn(run->loop, &run->process, &options);
+  const kin__exec_child_options options = {.file = spawn->file,
+                                           .args = spawn->args,
+                                           .environment = spawn->environment,
+                                           .is_interactive =
+                                               spawn->is_interactive,
+                                           .stderr_to = spawn->stderr_to,
+                                           .out = &run->out,
+                                           .err = &run->err};
+  run->child.fork_mark = run->fork_mark;
+  run->child.on_ended = on_child_ended;
+  run->child.on_exit = on_child_exit;
+  return kin__exec_child_start(&run->child, run->loop, &options);
 }
 
 static int start_reading(kin__exec_run *run) {
@@ -306,7 +303,7 @@ void kin__exec_run_start(kin__exec_run *run, const kin__exec_spawn *spawn) {
 
 /* The host has closed the handles, so libuv does not reap the process. */
 static bool is_run_swept(const kin__exec_run *run) {
-  return uv_is_closing((const uv_handle_t *)&run->process);
+  return uv_is_closing(&run->child.handle.any);
 }
 
 static void on_run_poll(kin__tick *tick) {
@@ -316,7 +313,7 @@ static void on_run_poll(kin__tick *tick) {
   }
   bool is_child = kin__fork_mark_is_child(run->fork_mark);
   if (is_run_swept(run) && !run->has_exited && !is_child) {
-    int pid = (int)run->process.pid;
+    int pid = run->child.pid;
     run->has_exited = pid <= 0 || waitpid(pid, NULL, WNOHANG) != 0;
   }
   if (run->has_exited || is_child || uv_hrtime() - run->stopped_ns > STOP_NS) {

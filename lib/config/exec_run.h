@@ -14,7 +14,8 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/timers.h"
-#include "config/wiping.h"
+#include "config/exec_child.h"
+#include "transport/wiping.h"
 #include "transport/handle.h"
 
 /* One run of a program at a time: its process, its output and its end.
@@ -68,7 +69,7 @@ typedef struct kin__exec_run {
 
   /* The run's own. */
   size_t output_size;
-  uv_process_t process;
+  kin__exec_child child;
   uv_pipe_t out;
   uv_pipe_t err;
   kin__timer timer;

@@ -7,12 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/first_size.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
 #include "config/kube_files.h"
 #include "config/kubeconfig.h"
 #include "config/kube_load.h"
+#include "config/yaml.h"
 
 struct kin_kubeconfig {
   kin_allocator allocator;
@@ -43,8 +45,12 @@ static void log_problems(const kin__log *log, const char *text) {
 
 int kin__kubeconfig_options_check(const kin_kubeconfig_options *options,
                                   const kin__log *log) {
-  int err =
-      kin__options_check_common(options->allocator, options->log_level, log);
+  const kin__library library = kin__yaml_library();
+  int err = kin__library_check(&library, log);
+  if (err == 0) {
+    err =
+        kin__options_check_common(options->allocator, options->log_level, log);
+  }
   if (err != 0) {
     return err;
   }

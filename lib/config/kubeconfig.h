@@ -11,7 +11,8 @@
 /* The parts of kin/kubeconfig.h that a client without a server of its own needs
  * as well. */
 
-/* Errors: KIN_EINVAL, told to `log`. */
+/* Checks the options alone, and libyaml. Errors: KIN_EINVAL, KIN_ELIBRARY, told
+ * to `log`. */
 int kin__kubeconfig_options_check(const kin_kubeconfig_options *options,
                                   const kin__log *log);
 

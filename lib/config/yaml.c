@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/yaml.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
@@ -11,6 +12,21 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/str.h"
+
+/* Releases 0.1 and 0.2 have the same ABI, that of libyaml-0.so.2. The parser is
+ * a struct of ours, whose size another release may change. */
+kin__library kin__yaml_library(void) {
+  int major;
+  int minor;
+  int patch;
+  yaml_get_version(&major, &minor, &patch);
+  kin__library library = {.name = "libyaml",
+                          .built_for = "0.1 or 0.2",
+                          .fits = major == 0 && (minor == 1 || minor == 2)};
+  snprintf(library.found, sizeof library.found, "%d.%d.%d", major, minor,
+           patch);
+  return library;
+}
 
 typedef struct yaml_anchor {
   const char *name;

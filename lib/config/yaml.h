@@ -9,6 +9,7 @@
 #include <kin/str.h>
 
 #include "base/buf.h"
+#include "base/library.h"
 #include "config/vault.h"
 
 /* One YAML document as a bounded tree. JSON is YAML. Plain scalars have the
@@ -23,6 +24,8 @@
  * fails: KIN_ENOMEM here. Its buffers and tokens are wiped before they are
  * freed, but not the pieces that it leaves behind while it collects a long
  * scalar. */
+
+kin__library kin__yaml_library(void);
 
 /* kubectl has no bound. A kubeconfig in a Secret has at most 1 MiB. A file with
  * the certificates of 600 clusters has 4 MiB. */

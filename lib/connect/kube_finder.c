@@ -93,7 +93,7 @@ static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
 }
 
 static void tell_found(kube_finder *finder) {
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options options = *kin__late_options(finder->late);
   int err = finder->has_current ? 0 : stay_with(finder, &finder->next);
   if (err != 0) {
     kin__resolved_config_finish(&finder->next);

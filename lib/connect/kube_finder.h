@@ -16,8 +16,8 @@
  * another cluster. A pod is chosen for good; its files are read again by those
  * who use them. */
 
-/* `which` is copied. Errors: KIN_EINVAL, told
- * to the log, KIN_ENOMEM. */
+/* `which` is copied. Errors: KIN_EINVAL and KIN_ELIBRARY, told to the log;
+ * KIN_ENOMEM. */
 int kin__kube_finder_open(kin__finder *out, const kin__server_place *place,
                           const kin_kubeconfig_options *which);
 

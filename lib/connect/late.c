@@ -38,19 +38,22 @@ typedef struct retired {
 
 struct kin__late {
   kin__server_place place;
+  kin_client_options options; /* of the program, without a server */
+  char *proxy_authority_file; /* a member of these; owned */
   uint32_t connect_timeout_ms;
-  uint32_t response_timeout_ms;
-  bool accept_gzip;
   kin__finder finder;
   kin__server *server; /* NULL: none was found yet */
+  uint32_t generation; /* servers that were replaced */
   kin__link waiting;
   kin__link running;
   uint64_t searched_ms; /* when the last search ended */
+  bool has_searched;    /* a search has ended */
   bool is_searching;
-  bool is_slow; /* requests no longer wait for this search, if there is a
-                 * server */
-  kin__timer search_timer;
-  bool is_doubted; /* other settings may cure the last failure */
+  bool is_slow;        /* requests no longer wait for this search, if there is a
+                        * server */
+  kin__timer due;      /* a search begins */
+  kin__timer patience; /* requests no longer wait for a search */
+  bool is_doubted;     /* other settings may cure the last failure */
   bool is_unref;
   bool is_finder_closed;
   uint32_t retiring;      /* servers */
@@ -86,7 +89,7 @@ static void end_call(late_call *call, const kin__exchange_error *error) {
 
 static void on_call_head(void *ctx, const kin__response_head *head) {
   late_call *call = ctx;
-  if (head->status == 401) {
+  if (head->status == 401 && call->old == NULL) {
     call->late->is_doubted = true;
   }
   call->callbacks.on_head(call->ctx, head);
@@ -97,13 +100,15 @@ static void on_call_body(void *ctx, const char *bytes, size_t length) {
   call->callbacks.on_body(call->ctx, bytes, length);
 }
 
+/* A connection that was cut in a body counts, too: the server may have ended to
+ * come back with another certificate. */
 static bool is_curable(const kin__exchange_error *error) {
   switch (error->error_class) {
   case KIN_CLASS_DNS:
   case KIN_CLASS_CONNECT:
   case KIN_CLASS_TLS:
   case KIN_CLASS_AUTH:
-    return !error->had_head;
+    return true;
   default:
     return false;
   }
@@ -111,7 +116,8 @@ static bool is_curable(const kin__exchange_error *error) {
 
 static void on_call_end(void *ctx, const kin__exchange_error *error) {
   late_call *call = ctx;
-  if (error != NULL && is_curable(error)) {
+  bool is_replaced = call->old != NULL; /* the failure has been cured */
+  if (error != NULL && !is_replaced && is_curable(error)) {
     call->late->is_doubted = true;
   }
   end_call(call, error);
@@ -188,10 +194,10 @@ static bool is_search_due(const kin__late *late) {
 }
 
 static void note_search_end(kin__late *late) {
-  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  kin__timer_stop(&late->place.loop->timers, &late->patience);
+  late->has_searched = true;
   late->is_searching = false;
   late->is_slow = false;
-  late->is_doubted = false;
   late->searched_ms = late_now_ms(late);
 }
 
@@ -217,7 +223,7 @@ static void serve(kin__late *late, int code, kin_error_class error_class,
 }
 
 static void on_search_slow(kin__timer *timer) {
-  kin__late *late = KIN__CONTAINER_OF(timer, kin__late, search_timer);
+  kin__late *late = KIN__CONTAINER_OF(timer, kin__late, patience);
   late->is_slow = true;
   char message[128];
   snprintf(message, sizeof message,
@@ -226,16 +232,39 @@ static void on_search_slow(kin__timer *timer) {
   serve(late, KIN_ETIMEDOUT, KIN_CLASS_AUTH, message);
 }
 
+/* A doubt that comes while the search goes on is not about its answer. */
+static void begin_search(kin__late *late) {
+  kin__timer_stop(&late->place.loop->timers, &late->due);
+  late->is_searching = true;
+  late->is_doubted = false;
+  late->finder.search(late->finder.ctx, late);
+}
+
+static void on_search_due(kin__timer *timer) {
+  begin_search(KIN__CONTAINER_OF(timer, kin__late, due));
+}
+
+/* A search begins at least retry_ms after the last one has ended, whatever a
+ * server does. */
+static void search_when_due(kin__late *late) {
+  uint64_t due_ms = late->searched_ms + late->finder.retry_ms;
+  if (late->is_searching || late->due.is_active) {
+    return;
+  }
+  if (late->has_searched && late_now_ms(late) < due_ms) {
+    kin__timer_start(&late->place.loop->timers, &late->due, due_ms);
+  } else {
+    begin_search(late);
+  }
+}
+
 static void wait_for_search(kin__late *late, late_call *call) {
   kin__link_push(&late->waiting, &call->node);
-  if (!late->search_timer.is_active) {
-    kin__timer_start(&late->place.loop->timers, &late->search_timer,
+  if (!late->patience.is_active) {
+    kin__timer_start(&late->place.loop->timers, &late->patience,
                      late_now_ms(late) + late->connect_timeout_ms);
   }
-  if (!late->is_searching) {
-    late->is_searching = true;
-    late->finder.search(late->finder.ctx, late);
-  }
+  search_when_due(late);
 }
 
 static void on_retired_closed(void *ctx);
@@ -305,25 +334,27 @@ static void fail_to_open(kin__late *late, int err) {
                    is_told ? problem : kin_strerror(err));
 }
 
-void kin__late_found(kin__late *late, const kin_client_options *found) {
-  kin_client_options options = *found;
-  options.connect_timeout_ms = late->connect_timeout_ms;
-  options.response_timeout_ms = late->response_timeout_ms;
-  options.accept_gzip = late->accept_gzip;
+const kin_client_options *kin__late_options(const kin__late *late) {
+  return &late->options;
+}
+
+void kin__late_found(kin__late *late, const kin_client_options *options) {
   retired *old = kin__malloc(late->place.allocator, sizeof *old);
   kin__server *server = NULL;
-  int err = old != NULL ? kin__server_open(&server, &late->place, &options)
+  int err = old != NULL ? kin__server_open(&server, &late->place, options)
                         : KIN_ENOMEM;
   if (err != 0) {
     kin__free(late->place.allocator, old);
     fail_to_open(late, err);
     return;
   }
+  late->is_doubted = false;
   if (late->server != NULL) {
     retire(late, old);
   } else {
     kin__free(late->place.allocator, old);
   }
+  late->generation += late->server != NULL;
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
   note_search_end(late);
@@ -365,6 +396,9 @@ static int late_start(void *ctx, const kin__request *request,
       return err;
     }
     *out = call;
+    if (late->is_doubted && !late->is_slow) {
+      search_when_due(late); /* beside the request: the last one is too young */
+    }
     return 0;
   }
   wait_for_search(late, call);
@@ -412,13 +446,18 @@ static void late_set_ref(void *ctx, bool is_ref) {
   }
 }
 
+static void free_late(kin__late *late) {
+  kin__free(late->place.allocator, late->proxy_authority_file);
+  kin__free(late->place.allocator, late);
+}
+
 /* Closes in this order: the finder, the server. Replaced servers close
  * beside. */
 static void end_when_empty(kin__late *late) {
   if (late->is_finder_closed && late->server == NULL && late->retiring == 0) {
     void (*cb)(void *ctx) = late->close_cb;
     void *ctx = late->close_ctx;
-    kin__free(late->place.allocator, late);
+    free_late(late);
     cb(ctx);
   }
 }
@@ -451,8 +490,29 @@ static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   kin__late *late = ctx;
   late->close_cb = cb;
   late->close_ctx = cb_ctx;
-  kin__timer_stop(&late->place.loop->timers, &late->search_timer);
+  kin__timer_stop(&late->place.loop->timers, &late->due);
+  kin__timer_stop(&late->place.loop->timers, &late->patience);
   late->finder.close(late->finder.ctx, on_finder_closed, late);
+}
+
+/* The members that describe a server are unset, and the finder sets them. The
+ * text of a problem is of use only while the client is being opened. Errors:
+ * KIN_ENOMEM. */
+static int keep_options(kin__late *late, const kin_client_options *options) {
+  late->options = *options;
+  late->options.user_agent = late->place.user_agent;
+  late->options.allocator = late->place.allocator;
+  late->options.problem = NULL;
+  late->options.problem_size = 0;
+  late->connect_timeout_ms =
+      kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
+  const char *file = options->proxy_certificate_authority_file;
+  if (file == NULL) {
+    return 0;
+  }
+  late->proxy_authority_file = kin__strdup(late->place.allocator, file);
+  late->options.proxy_certificate_authority_file = late->proxy_authority_file;
+  return late->proxy_authority_file != NULL ? 0 : KIN_ENOMEM;
 }
 
 int kin__late_open(kin__route *out, const kin__server_place *place,
@@ -463,14 +523,15 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
     return KIN_ENOMEM;
   }
   late->place = *place;
-  late->connect_timeout_ms =
-      kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
-  late->response_timeout_ms = options->response_timeout_ms;
-  late->accept_gzip = options->accept_gzip;
+  if (keep_options(late, options) != 0) {
+    free_late(late);
+    return KIN_ENOMEM;
+  }
   late->finder = *finder;
   kin__link_init(&late->waiting);
   kin__link_init(&late->running);
-  kin__timer_init(&late->search_timer, on_search_slow);
+  kin__timer_init(&late->due, on_search_due);
+  kin__timer_init(&late->patience, on_search_slow);
   *out = (kin__route){.ops = {.start = late_start,
                               .cancel = late_cancel,
                               .pause = late_pause,
@@ -479,6 +540,7 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
                       .get_stats = late_get_stats,
                       .set_ref = late_set_ref,
                       .close = late_close,
+                      .generation = &late->generation,
                       .ctx = late};
   return 0;
 }

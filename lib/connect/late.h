@@ -11,7 +11,10 @@
  *
  * The first request starts the search, and requests wait until it ends. A later
  * request waits for a new search if the last one is fresh_ms old, or retry_ms
- * after a failure that other settings may cure (401, TLS, no connection).
+ * after a failure that other settings may cure: a 401, TLS, no connection, a
+ * connection that was cut. If the last search is younger than that, the request
+ * runs, and the search begins beside it, retry_ms after the last one. Between
+ * two searches are always retry_ms.
  * No request waits for longer than the options' connect_timeout_ms: then the
  * last server serves it, or it fails, while the search goes on.
  *
@@ -35,15 +38,19 @@ typedef struct kin__finder {
   uint32_t retry_ms; /* at most fresh_ms */
 } kin__finder;
 
-/* Of `options` only the time limits and accept_gzip are used. The finder is
- * closed with the route, not on failure. Errors: KIN_ENOMEM. */
+/* `options` describe no server; their texts are copied. The finder is closed
+ * with the route, not on failure. Errors: KIN_ENOMEM. */
 int kin__late_open(kin__route *out, const kin__server_place *place,
                    const kin_client_options *options,
                    const kin__finder *finder);
 
-/* A server with these settings, or other settings than before. `found` is
- * borrowed; its time limits and accept_gzip are ignored. */
-void kin__late_found(kin__late *late, const kin_client_options *found);
+/* The options of kin__late_open, to which a finder adds the server. Valid until
+ * the route is closed. */
+const kin_client_options *kin__late_options(const kin__late *late);
+
+/* A server with these settings, or other settings than before: a copy of
+ * kin__late_options with a server. `options` is borrowed. */
+void kin__late_found(kin__late *late, const kin_client_options *options);
 /* The settings are those of the last kin__late_found. */
 void kin__late_same(kin__late *late);
 /* No usable settings. `message` is for people, has no secret, and is cut after

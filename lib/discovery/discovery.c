@@ -36,6 +36,7 @@ typedef struct resource_table {
   bool is_old;   /* the program said so: look-ups need a load */
   bool is_stale; /* the same, since the last load began */
   bool is_loading;
+  uint32_t generation;       /* of the server, when the last load began */
   bool is_ending;            /* the member has nothing left but this load */
   uint64_t loaded_ms;        /* when the last load began */
   kin__load_failure failure; /* of the last load; code 0: none */
@@ -208,6 +209,12 @@ static void make_all_due(resource_table *table) {
 
 static void begin_load(resource_table *table);
 
+/* Whether other settings of the server are in use than when the last load
+ * began. */
+static bool has_other_server(const resource_table *table) {
+  return table->generation != kin__env_server_generation(table->member.env);
+}
+
 static void keep_result(resource_table *table) {
   kin__load *load = &table->load;
   const kin__load_failure *failed = kin__load_failed(load);
@@ -241,6 +248,7 @@ static void on_loaded(kin__load *load) {
 static void begin_load(resource_table *table) {
   const kin__env *env = table->member.env;
   table->is_stale = false;
+  table->generation = kin__env_server_generation(env);
   table->loaded_ms = kin__env_now_ms(env);
   int err = kin__load_start(&table->load, table->member.host, on_loaded);
   table->is_loading = err == 0;
@@ -252,11 +260,12 @@ static void begin_load(resource_table *table) {
 
 /* Whether a look-up that begins now must wait for a load. */
 static bool needs_load(const resource_table *table) {
-  return !table->has_table || table->is_old;
+  return !table->has_table || table->is_old || has_other_server(table);
 }
 
 static void wait_for_load(kin_discovery *find, resource_table *table) {
-  bool is_late = table->is_loading && table->is_stale;
+  bool is_late =
+      table->is_loading && (table->is_stale || has_other_server(table));
   find->state = FIND_WAITING;
   find->has_waited = true;
   kin__link_push(is_late ? &table->later : &table->waiting, &find->node);

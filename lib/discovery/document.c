@@ -6,7 +6,10 @@
 #include <kin/error.h>
 
 #include "base/str.h"
-#include "object/json.h"
+
+/* How it goes: the text is scanned, its list is cut into parts that are parsed
+ * (parts.h), and then the parts are added to the table, a group or a resource a
+ * piece. */
 
 static bool is_string_equal(kin__json *object, const char *name,
                             const char *expected) {
@@ -53,44 +56,47 @@ static int read_discovered(kin__api_table *table, kin__api_version *version,
 }
 
 /* An APIVersionDiscovery. */
-static int read_discovered_version(kin__api_table *table, kin_str group,
-                                   kin__json *item) {
+static int begin_version(kin__document *document, kin__json *item) {
   kin__json *resources = kin__json_member(item, "resources");
   bool is_usable = !is_string_equal(item, "freshness", "Stale") &&
                    (resources == NULL || kin__json_is_array(resources));
-  kin__api_version *version;
   int err = kin__api_table_add_version(
-      table, group, kin__json_string(item, "version"),
-      is_usable ? KIN__API_KNOWN : KIN__API_PENDING, &version);
-  if (version == NULL || !is_usable) {
-    return err;
-  }
-  kin__json_elements elements = kin__json_elements_of(resources);
-  kin__json *element;
-  while (err == 0 && (element = kin__json_next(&elements)) != NULL) {
-    err = read_discovered(table, version, element);
-  }
+      document->table, document->group, kin__json_string(item, "version"),
+      is_usable ? KIN__API_KNOWN : KIN__API_PENDING, &document->into);
+  document->resources = kin__json_elements_of(
+      document->into != NULL && is_usable ? resources : NULL);
   return err;
 }
 
-static int read_discovered_groups(kin__api_table *table, kin__json *root,
-                                  bool is_core) {
-  kin__json_elements groups =
-      kin__json_elements_of(kin__json_member(root, "items"));
-  kin__json *item;
-  int err = 0;
-  while (err == 0 && (item = kin__json_next(&groups)) != NULL) {
-    kin_str group =
-        kin__json_string(kin__json_member(item, "metadata"), "name");
-    kin__json_elements versions =
-        kin__json_elements_of(kin__json_member(item, "versions"));
-    kin__json *version;
-    while (err == 0 && is_core == (group.length == 0) &&
-           (version = kin__json_next(&versions)) != NULL) {
-      err = read_discovered_version(table, group, version);
-    }
+/* An APIGroupDiscovery. */
+static void begin_group(kin__document *document, kin__json *item) {
+  bool wants_core = document->kind == KIN__DOCUMENT_CORE;
+  document->group =
+      kin__json_string(kin__json_member(item, "metadata"), "name");
+  document->versions =
+      kin__json_elements_of(wants_core == (document->group.length == 0)
+                                ? kin__json_member(item, "versions")
+                                : NULL);
+}
+
+/* Adds the next resource, version or group of the part in hand. Returns false
+ * if there is none. */
+static bool add_discovered(kin__document *document) {
+  kin__json *next = kin__json_next(&document->resources);
+  if (next != NULL) {
+    document->error = read_discovered(document->table, document->into, next);
+    return true;
   }
-  return err;
+  next = kin__json_next(&document->versions);
+  if (next != NULL) {
+    document->error = begin_version(document, next);
+    return true;
+  }
+  next = kin__json_next(&document->items);
+  if (next != NULL) {
+    begin_group(document, next);
+  }
+  return next != NULL;
 }
 
 /* --- Old ------------------------------------------------------------------ */
@@ -101,19 +107,12 @@ static int add_pending(kin__api_table *table, kin_str group, kin_str version) {
                                     &made);
 }
 
-/* APIVersions. */
-static int read_core_versions(kin__api_table *table, kin__json *root) {
-  kin__json_elements versions =
-      kin__json_elements_of(kin__json_member(root, "versions"));
-  kin__json *element;
-  int err = 0;
-  while (err == 0 && (element = kin__json_next(&versions)) != NULL) {
-    kin_str version;
-    if (kin__json_to_string(element, &version)) {
-      err = add_pending(table, kin__str(NULL, 0), version);
-    }
-  }
-  return err;
+/* A version of APIVersions. */
+static int read_core_version(kin__api_table *table, kin__json *item) {
+  kin_str version;
+  return kin__json_to_string(item, &version)
+             ? add_pending(table, kin__str(NULL, 0), version)
+             : 0;
 }
 
 /* An APIGroup. The preferred version comes first, if it is listed. */
@@ -132,18 +131,6 @@ static int read_group(kin__api_table *table, kin__json *item) {
         err = add_pending(table, group, version);
       }
     }
-  }
-  return err;
-}
-
-/* APIGroupList. */
-static int read_groups(kin__api_table *table, kin__json *root) {
-  kin__json_elements groups =
-      kin__json_elements_of(kin__json_member(root, "groups"));
-  kin__json *item;
-  int err = 0;
-  while (err == 0 && (item = kin__json_next(&groups)) != NULL) {
-    err = read_group(table, item);
   }
   return err;
 }
@@ -175,70 +162,131 @@ static int read_resource(kin__api_table *table, kin__api_version *version,
   return kin__api_table_add(table, version, &entry);
 }
 
-static int read_resources(kin__api_table *table, kin__api_version *version,
-                          kin__json *root) {
-  kin__json_elements resources =
-      kin__json_elements_of(kin__json_member(root, "resources"));
-  kin__json *item;
-  int err = 0;
-  kin__api_version_clear(table, version);
-  while (err == 0 && (item = kin__json_next(&resources)) != NULL) {
-    err = read_resource(table, version, item);
+/* The next item of the part in hand; as add_discovered. */
+static bool add_old(kin__document *document) {
+  kin__api_table *table = document->table;
+  kin__json *item = kin__json_next(&document->items);
+  if (item == NULL) {
+    return false;
   }
-  if (err == 0) {
-    version->state = KIN__API_KNOWN;
+  switch (document->kind) {
+  case KIN__DOCUMENT_CORE:
+    document->error = read_core_version(table, item);
+    break;
+  case KIN__DOCUMENT_GROUPS:
+    document->error = read_group(table, item);
+    break;
+  default:
+    document->error = read_resource(table, document->version, item);
+    break;
   }
-  return err;
+  return true;
 }
 
 /* --- Which document ------------------------------------------------------- */
 
-static bool is_aggregated(kin__json *root) {
-  return is_string_equal(root, "kind", "APIGroupDiscoveryList") &&
-         (is_string_equal(root, "apiVersion", "apidiscovery.k8s.io/v2") ||
-          is_string_equal(root, "apiVersion", "apidiscovery.k8s.io/v2beta1"));
+static bool is_aggregated(const kin__parts *parts) {
+  return strcmp(parts->kind, "APIGroupDiscoveryList") == 0 &&
+         (strcmp(parts->api_version, "apidiscovery.k8s.io/v2") == 0 ||
+          strcmp(parts->api_version, "apidiscovery.k8s.io/v2beta1") == 0);
 }
 
-static int read_root(kin__api_table *table, kin__json *root, bool is_core) {
-  if (is_aggregated(root)) {
-    return read_discovered_groups(table, root, is_core);
+/* Errors: KIN_EUNEXPECTED. */
+static int choose_list(kin__document *document) {
+  static const struct {
+    const char *name;
+    kin__parts_list list;
+  } old[] = {
+      [KIN__DOCUMENT_CORE] = {"APIVersions", KIN__LIST_VERSIONS},
+      [KIN__DOCUMENT_GROUPS] = {"APIGroupList", KIN__LIST_GROUPS},
+      [KIN__DOCUMENT_VERSION] = {"APIResourceList", KIN__LIST_RESOURCES}};
+  kin__parts *parts = &document->parts;
+  document->is_aggregated =
+      document->kind != KIN__DOCUMENT_VERSION && is_aggregated(parts);
+  if (document->is_aggregated) {
+    kin__parts_choose(parts, KIN__LIST_ITEMS);
+    return 0;
   }
-  if (is_core && is_string_equal(root, "kind", "APIVersions")) {
-    return read_core_versions(table, root);
+  if (strcmp(parts->kind, old[document->kind].name) != 0) {
+    return KIN_EUNEXPECTED;
   }
-  if (!is_core && is_string_equal(root, "kind", "APIGroupList")) {
-    return read_groups(table, root);
-  }
-  return KIN_EUNEXPECTED;
+  kin__parts_choose(parts, old[document->kind].list);
+  return 0;
 }
 
-/* Nothing here recurses, so the depth is not bounded. */
-static int parse_document(struct yyjson_doc **out,
-                          const kin_allocator *allocator, kin_str body) {
-  int err = kin__json_read(out, allocator, body);
-  return err == KIN_ETRUNCATED ? KIN_EJSON : err;
+/* --- The steps ------------------------------------------------------------ */
+
+void kin__document_begin(kin__document *document, kin__api_table *table,
+                         kin__document_kind kind, kin__api_version *version,
+                         kin__buf *text) {
+  *document = (kin__document){.table = table, .kind = kind, .version = version};
+  kin__parts_init(&document->parts, table->allocator, text);
 }
 
-int kin__document_read_root(kin__api_table *table, kin_str body, bool is_core) {
-  struct yyjson_doc *doc;
-  int err = parse_document(&doc, table->allocator, body);
-  if (err == 0) {
-    err = read_root(table, kin__json_root(doc), is_core);
-    kin__json_free(table->allocator, doc);
-  }
-  return err;
+void kin__document_finish(kin__document *document) {
+  kin__parts_finish(&document->parts);
 }
 
-int kin__document_read_version(kin__api_table *table, kin__api_version *version,
-                               kin_str body) {
-  struct yyjson_doc *doc;
-  int err = parse_document(&doc, table->allocator, body);
-  if (err == 0) {
-    kin__json *root = kin__json_root(doc);
-    err = is_string_equal(root, "kind", "APIResourceList")
-              ? read_resources(table, version, root)
-              : KIN_EUNEXPECTED;
-    kin__json_free(table->allocator, doc);
+static void begin_adding(kin__document *document) {
+  document->state = KIN__DOCUMENT_ADDING;
+  if (document->version != NULL) {
+    kin__api_version_clear(document->table, document->version);
   }
-  return err;
+}
+
+/* Errors as those of the parts. */
+static int prepare(kin__document *document) {
+  kin__parts *parts = &document->parts;
+  if (document->state == KIN__DOCUMENT_SCANNING) {
+    int left = kin__parts_scan(parts);
+    if (left != 0) {
+      return left < 0 ? left : 0;
+    }
+    document->state = KIN__DOCUMENT_CUTTING;
+    return choose_list(document);
+  }
+  int left = kin__parts_cut(parts);
+  if (left == 0) {
+    begin_adding(document);
+  }
+  return left < 0 ? left : 0;
+}
+
+/* Returns false at the end of the last part. */
+static bool begin_part(kin__document *document) {
+  kin__parts *parts = &document->parts;
+  if (document->part > 0) {
+    kin__parts_drop(parts, document->part - 1);
+  }
+  if (document->part == parts->count) {
+    return false;
+  }
+  document->items =
+      kin__json_elements_of(kin__json_root(parts->docs[document->part++]));
+  return true;
+}
+
+/* Returns whether more is left. */
+static bool do_piece(kin__document *document) {
+  if (document->state != KIN__DOCUMENT_ADDING) {
+    document->error = prepare(document);
+    return true;
+  }
+  bool has_added =
+      document->is_aggregated ? add_discovered(document) : add_old(document);
+  if (has_added || begin_part(document)) {
+    return true;
+  }
+  if (document->version != NULL) {
+    document->version->state = KIN__API_KNOWN;
+  }
+  return false;
+}
+
+bool kin__document_step(kin__document *document, kin__slice *slice) {
+  bool has_more = true;
+  while (has_more && document->error == 0 && kin__slice_next(slice)) {
+    has_more = do_piece(document);
+  }
+  return has_more && document->error == 0;
 }

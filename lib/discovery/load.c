@@ -18,15 +18,16 @@
 #define LOAD_TIMEOUT_MS 32000u
 /* Requests for versions that are open at a time. */
 #define MAX_VERSIONS_AT_A_TIME 4u
+#define PIECES_PER_STEP 256u
 
-static int ask(kin__load *load, const char *path, const char *accept,
+static int ask(kin__load_reading *reading, const char *path, const char *accept,
                kin_request_cb cb, void *data) {
-  kin_request *request;
+  kin__load *load = reading->load;
   kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
   spec.path = path;
   spec.accept = accept;
   spec.timeout_ms = LOAD_TIMEOUT_MS;
-  int err = kin__request_start(&request, load->host, &spec, cb, data);
+  int err = kin__request_start(&reading->request, load->host, &spec, cb, data);
   load->running += err == 0;
   return err;
 }
@@ -64,33 +65,76 @@ static void note_load_start(kin__load *load, int err) {
   }
 }
 
+/* --- Answers -------------------------------------------------------------- */
+
+/* In the callback of the request. `step` goes on with the reading. */
+static void begin_reading(kin__load_reading *reading, kin__document_kind kind,
+                          kin__api_version *version,
+                          bool (*step)(kin__task *task)) {
+  kin__load *load = reading->load;
+  kin__buf body;
+  kin__request_take_body(reading->request, &body);
+  kin__document_begin(&reading->document, &load->table, kind, version, &body);
+  kin__task_init(&reading->task, step);
+  kin__sched_add(load->host->env->sched, &reading->task);
+}
+
+/* Returns whether more is left; else *err is the result. */
+static bool read_on(kin__load_reading *reading, int *err) {
+  kin__host *host = reading->load->host;
+  kin__slice slice = kin__slice_begin(host->env->sched, PIECES_PER_STEP);
+  int closed = kin__host_check(host);
+  if (closed == 0 && kin__document_step(&reading->document, &slice)) {
+    return true;
+  }
+  *err = closed != 0 ? closed : reading->document.error;
+  kin__document_finish(&reading->document);
+  return false;
+}
+
 /* --- Versions ------------------------------------------------------------- */
 
 typedef struct version_request {
-  kin__load *load;
+  kin__load_reading reading;
   kin__api_version *version;
 } version_request;
 
 static void go_on(kin__load *load);
 
-static void on_version(const kin_response *response, void *data) {
-  version_request asked = *(version_request *)data;
-  kin__load *load = asked.load;
-  load->running--;
-  kin__free(load->host->env->allocator, data);
-  int err = response->code;
-  if (err != 0) {
-    kin__api_version_fail(asked.version, response->message);
-  } else {
-    err =
-        kin__document_read_version(&load->table, asked.version, response->body);
-    if (err != 0) {
-      kin__api_version_clear(&load->table, asked.version);
-      kin__api_version_fail(asked.version, kin_strerror(err));
-    }
+/* `why` is NULL if the version is known. */
+static void end_version(version_request *asked, int err, const char *why) {
+  kin__load *load = asked->reading.load;
+  if (why != NULL) {
+    kin__api_version_fail(asked->version, why);
   }
+  load->running--;
+  kin__free(load->host->env->allocator, asked);
   note_load_end(load, err);
   go_on(load);
+}
+
+static bool version_step(kin__task *task) {
+  version_request *asked =
+      KIN__CONTAINER_OF(task, version_request, reading.task);
+  int err;
+  if (read_on(&asked->reading, &err)) {
+    return true;
+  }
+  if (err != 0) {
+    kin__api_version_clear(&asked->reading.load->table, asked->version);
+  }
+  end_version(asked, err, err != 0 ? kin_strerror(err) : NULL);
+  return false;
+}
+
+static void on_version(const kin_response *response, void *data) {
+  version_request *asked = data;
+  if (response->code == 0) {
+    begin_reading(&asked->reading, KIN__DOCUMENT_VERSION, asked->version,
+                  version_step);
+  } else {
+    end_version(asked, response->code, response->message);
+  }
 }
 
 static int ask_version(kin__load *load, kin__api_version *version) {
@@ -101,10 +145,10 @@ static int ask_version(kin__load *load, kin__api_version *version) {
   if (asked == NULL) {
     return KIN_ENOMEM;
   }
-  *asked = (version_request){load, version};
+  *asked = (version_request){.reading.load = load, .version = version};
   snprintf(path, sizeof path, "/%s%s%s/%s", is_core ? "api" : "apis",
            is_core ? "" : "/", version->group, version->version);
-  int err = ask(load, path, OLD, on_version, asked);
+  int err = ask(&asked->reading, path, OLD, on_version, asked);
   if (err != 0) {
     kin__free(allocator, asked);
   }
@@ -127,7 +171,7 @@ static void ask_versions(kin__load *load) {
 static void on_root(const kin_response *response, void *data);
 
 static int ask_root(kin__load_root *root) {
-  return ask(root->load, root->is_core ? "/api" : "/apis",
+  return ask(&root->reading, root->is_core ? "/api" : "/apis",
              root->is_plain ? OLD : AGGREGATED, on_root, root);
 }
 
@@ -143,28 +187,52 @@ static bool is_absent(const kin__load_root *root) {
   return root->failure.status == 404;
 }
 
-static void on_root(const kin_response *response, void *data) {
-  kin__load_root *root = data;
-  kin__load *load = root->load;
-  load->running--;
-  int err = response->code;
-  if (err == 0) {
-    err = kin__document_read_root(&load->table, response->body, root->is_core);
-  }
+static void end_root(kin__load_root *root) {
+  root->reading.load->running--;
+  go_on(root->reading.load);
+}
+
+/* The answer has this status and cannot be used. Returns whether the root is
+ * asked in the old form. */
+static bool ask_plainly(kin__load_root *root, int status, int err) {
+  kin__load *load = root->reading.load;
   note_load_end(load, err);
-  if (err != 0 && load->end.code == 0 && !root->is_plain &&
-      may_be_plain(response->status, err)) {
-    root->is_plain = true;
-    note_load_start(load, ask_root(root));
-  } else if (err != 0 && response->code != 0) {
-    take_failure(&root->failure, response);
-  } else if (err != 0) {
+  if (load->end.code != 0 || root->is_plain || !may_be_plain(status, err)) {
+    return false;
+  }
+  root->is_plain = true;
+  note_load_start(load, ask_root(root));
+  return true;
+}
+
+static bool root_step(kin__task *task) {
+  kin__load_root *root = KIN__CONTAINER_OF(task, kin__load_root, reading.task);
+  int err;
+  if (read_on(&root->reading, &err)) {
+    return true;
+  }
+  if (err != 0 && !ask_plainly(root, 200, err)) {
     kin__load_fail(&root->failure, err);
     snprintf(root->failure.message, sizeof root->failure.message,
              "discovery: %s: %s", root->is_core ? "/api" : "/apis",
              kin_strerror(err));
   }
-  go_on(load);
+  end_root(root);
+  return false;
+}
+
+static void on_root(const kin_response *response, void *data) {
+  kin__load_root *root = data;
+  if (response->code == 0) {
+    begin_reading(&root->reading,
+                  root->is_core ? KIN__DOCUMENT_CORE : KIN__DOCUMENT_GROUPS,
+                  NULL, root_step);
+    return;
+  }
+  if (!ask_plainly(root, response->status, response->code)) {
+    take_failure(&root->failure, response);
+  }
+  end_root(root);
 }
 
 /* --- The load ------------------------------------------------------------- */
@@ -188,7 +256,7 @@ int kin__load_start(kin__load *load, kin__host *host,
   *load = (kin__load){.host = host, .done = done};
   kin__api_table_init(&load->table, host->env->allocator);
   for (int i = 0; i < 2; i++) {
-    load->roots[i] = (kin__load_root){.load = load, .is_core = i == 0};
+    load->roots[i] = (kin__load_root){.reading.load = load, .is_core = i == 0};
   }
   int err = ask_root(&load->roots[0]);
   if (err == 0) {

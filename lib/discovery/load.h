@@ -2,7 +2,10 @@
 #ifndef KIN_DISCOVERY_LOAD_H
 #define KIN_DISCOVERY_LOAD_H
 
+#include <kin/request.h>
+
 #include "client/host.h"
+#include "discovery/document.h"
 #include "discovery/table.h"
 
 /* Asks a server for its resources: /api and /apis, and each pending version of
@@ -18,9 +21,17 @@ typedef struct kin__load_failure {
 
 typedef struct kin__load kin__load;
 
+/* An answer that is read in steps. */
+typedef struct kin__load_reading {
+  kin__load *load;
+  kin_request *request; /* until its callback */
+  kin__document document;
+  kin__task task;
+} kin__load_reading;
+
 /* One of the two roots. */
 typedef struct kin__load_root {
-  kin__load *load;
+  kin__load_reading reading;
   bool is_core;
   bool is_plain; /* has been asked in the old form */
   kin__load_failure failure;
@@ -30,14 +41,14 @@ struct kin__load {
   kin__host *host;
   kin__api_table table; /* the result */
   kin__load_root roots[2];
-  unsigned running;      /* requests */
+  unsigned running;      /* requests, and answers that are read */
   uint32_t next;         /* versions before it are not pending */
   kin__load_failure end; /* of the whole load: no more requests */
   void (*done)(kin__load *load);
 };
 
-/* Starts. `done` is called once, from a callback of a request, and owns the
- * table from then on. The load must live until then; closing the host leads to
+/* Starts. `done` is called once, from a callback of a request or a step of the
+ * scheduler, and owns the table from then on. The load must live until then; closing the host leads to
  * it. Errors: those of kin_request_start; `done` is not called then. */
 int kin__load_start(kin__load *load, kin__host *host,
                     void (*done)(kin__load *load));

@@ -175,6 +175,11 @@ static void call_back(kin__deferred *deferred) {
   kin__member_gone(&request->member);
 }
 
+void kin__request_take_body(kin_request *request, kin__buf *body) {
+  *body = request->body;
+  kin__buf_init(&request->body, body->allocator, body->max_length);
+}
+
 static void on_deadline(kin__timer *timer) {
   kin_request *request = KIN__CONTAINER_OF(timer, kin_request, deadline);
   finish_with(request, KIN_ETIMEDOUT, KIN_CLASS_PROTOCOL,

@@ -218,7 +218,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   conn->is_reading = true;
   set_streams(conn, top);
   snprintf(conn->peer, sizeof conn->peer, "%s", peer);
-  kin__buf_init(&conn->out, net->allocator, MAX_QUEUED_BYTES);
+  kin__buf_init(&conn->out, &net->wiping.allocator, MAX_QUEUED_BYTES);
   kin__task_init(&conn->task, step);
   kin__link_init(&conn->idle_node);
   kin__link_push(&net->conns, &conn->node);

@@ -16,6 +16,7 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
       .log = options->log,
       .is_ref = true,
   };
+  kin__wiping_init(&net->wiping, options->allocator);
   kin__link_init(&net->conns);
   kin__link_init(&net->dials);
   kin__releases_init(&net->releases, net->loop);

@@ -12,6 +12,7 @@
 #include "base/link.h"
 #include "transport/handle.h"
 #include "transport/transport.h"
+#include "transport/wiping.h"
 
 /* The size of one recv. */
 #define KIN__READ_BYTES (64u << 10)
@@ -25,6 +26,7 @@
 typedef struct kin__net {
   uv_loop_t *loop;
   const kin_allocator *allocator;
+  kin__wiping wiping; /* for bytes that wait to be sent */
   kin__sched *sched;
   kin__timers *timers; /* they use sched's clock */
   const kin__log *log;

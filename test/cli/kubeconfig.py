@@ -242,6 +242,25 @@ def test_problems_are_told(programs):
             check(word in error, f"no {word} in {error!r}")
 
 
+def test_options_are_named(programs):
+    """What is wrong with an option names the option of the program."""
+    with Folder(programs) as f:
+        path = f.write("config", config("https://127.0.0.1:1", {}))
+        for arguments, named in (
+                (["--context", "a"], b'--context: there is no context "a"\n'),
+                (["--cluster", "a"], b'--cluster: there is no cluster "a"\n'),
+                (["--user", "a"], b'--user: there is no user "a"\n'),
+                (["--token-file", "/no"], b"--token-file: /no: there is no"),
+                (["--certificate-authority", "/no"],
+                 b"--certificate-authority: /no: there is no"),
+                (["--client-certificate", "/no", "--client-key", "/nokey"],
+                 b"--client-key: /nokey: there is no")):
+            with f.program("pods", *arguments, KUBECONFIG=path) as p:
+                status, output, error = p.wait()
+            check_equal((status, output), (1, b""), str(error))
+            check(b"kinformer: " + named in error, str(error))
+
+
 def test_nothing_is_configured(programs):
     with Folder(programs) as f:
         with f.program("pods", HOME=str(f.path)) as p:

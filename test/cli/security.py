@@ -17,8 +17,8 @@ import time
 import warnings
 
 from certificates import Certificates
-from harness import (Discreet, Scripted, Simulator, check, check_equal, pod,
-                     pod_list, status_body, until)
+from harness import (Discreet, Program, Scripted, Simulator, check,
+                     check_equal, pod, pod_list, status_body, until)
 from simulated import fold
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -466,6 +466,30 @@ def test_once_without_a_token(programs):
         check_equal(status, 1)
         check_equal(error.count(b"\n"), 1, str(error))
         check(b"token-never: " in error, str(error))
+        check_equal(server.requests, [])
+
+
+def test_once_without_a_certificate(programs):
+    """The same without a certificate, a key or an authority. A server that is
+    not trusted may be so in a moment, so it is waited for."""
+    made = certificates()
+    key = made.write("key-garbage", b"no key\n")
+    missing = made.path("missing")
+    with Guarded(MENDED) as server:
+        for arguments, named in (
+                (["--certificate-authority", missing], b"missing: no such"),
+                (["--client-certificate", missing, "--client-key", missing],
+                 b"missing: no such"),
+                (["--client-certificate", made.authority, "--client-key", key], b"key-garbage: ")):
+            with Program([programs.kinformer, "pods", "--once", "--server",
+                          server.url, *arguments]) as p:
+                status, _, error = p.wait()
+            check_equal(status, 1, str(error))
+            check_equal(error.count(b"\n"), 1, str(error))
+            check(named in error, str(error))
+        with Program([programs.kinformer, "pods", "--once", "--timeout", "3",
+                      "--server", server.url]) as p:
+            check_equal(p.wait()[0], 3)
         check_equal(server.requests, [])
 
 

@@ -4,6 +4,7 @@
 import os
 import pty
 import re
+import socket
 import threading
 
 from harness import (WAIT_S, Program, Scripted, check, check_equal, pod,
@@ -150,6 +151,34 @@ def test_progress(programs):
     os.close(mine)
     check(re.match(rb"(\r\x1b\[Klisting: 0\.0 MB in [0-9.]+ s)+\r\x1b\[KEVENT",
                    output), output)
+
+
+def test_no_progress_without_a_connection(programs):
+    """A server that cannot be reached is told as that, twice, and nothing is
+    called a list. A server that says nothing is waited for."""
+    mine, its = pty.openpty()
+    with Program([programs.kinformer, "pods", "--server", "http://127.0.0.1:1"],
+                 env={"TERM": "xterm"}, stdout=its) as p:
+        os.close(its)
+        output = b""
+        while output.count(b"connection refused") < 3:
+            output += os.read(mine, 65536)
+        p.interrupt()
+    os.close(mine)
+    check(b"listing" not in output and b"waiting for" not in output,
+          str(output))
+    mine, its = pty.openpty()
+    with socket.create_server(("127.0.0.1", 0)) as silent, \
+            Program([programs.kinformer, "pods", "--server",
+                     f"http://127.0.0.1:{silent.getsockname()[1]}"],
+                    env={"TERM": "xterm"}, stdout=its) as p:
+        os.close(its)
+        output = b""
+        while b"waiting for the server: " not in output:
+            output += os.read(mine, 65536)
+        p.interrupt()
+    os.close(mine)
+    check(b"listing" not in output, str(output))
 
 
 def test_object_needs_lines(programs):

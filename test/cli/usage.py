@@ -13,7 +13,7 @@ REFUSED = [
     (["pods", "configmaps", "--server", NOWHERE], "configmaps"),
     (["pods", "--server", NOWHERE, "--nonsense"], "--nonsense"),
     (["pods", "--server", "127.0.0.1:1"], "http://"),
-    (["pods", "--server", "http://"], 'server: "http://" is no'),
+    (["pods", "--server", "http://"], '--server: "http://" is no'),
     (["pods", "--server", "http://127.0.0.1:99999"], 'server: "http://127.0.0.1:99999" is no'),
     (["pods", "--server"], "--server needs a value"),
     (["pods", "--server", NOWHERE, "-n"], "-n needs a value"),
@@ -25,7 +25,11 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "-A", "-n", "a"], "-n and -A"),
     (["pods", "--server", NOWHERE, "-n", "a", "-n", "a"], "-n a is given twice"),
     (["pods", "--server", NOWHERE, "-n", ""], "-n"),
-    (["pods", "--server", NOWHERE, "-n", "a/b"], "namespace"),
+    (["pods", "--server", NOWHERE, "-n", "a/b"], '-n: "a/b" is no namespace'),
+    (["pods", "--server", NOWHERE, "-l", "x" * 70000], "-l: over 64 KiB"),
+    (["pods", "--server", NOWHERE, "--field-selector", "x" * 70000],
+     "--field-selector: over 64 KiB"),
+    (["pods", "--server", NOWHERE, "--as", "a\tb"], "--as or --as-group: "),
     (["pods", "--server", NOWHERE, "--index", "/a"], "--by"),
     (["pods", "--server", NOWHERE, "--by", "a"], "--index"),
     (["pods", "--server", NOWHERE, "--index", "a", "--by", "a"], "--index a"),
@@ -67,6 +71,7 @@ def test_refused(programs):
         check_equal(status, 2, f"exit status of {what}, saying {error!r}")
         check_equal(output, b"", f"standard output of {what}")
         check(named.encode() in error, f"{what} says {error!r}, not {named}")
+        check(b" \n" not in error, f"{what} says {error!r}, with a blank")
 
 
 def test_help_and_version(programs):

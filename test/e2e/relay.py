@@ -109,6 +109,10 @@ class Relay:
         self._target = target_port
         self.cut()
 
+    def aim(self, target_port):
+        """New connections go to another port; those there are go on."""
+        self._target = target_port
+
     # ---- the loop's thread
 
     def _run(self):

@@ -27,7 +27,7 @@ from ways import Access
 RBAC = "rbac.authorization.k8s.io"
 # A few seconds of the plugin's credentials, and how long they are watched with.
 TOKEN_S = 5
-WATCHED_S = 30
+WATCHED_S = 120
 CUT_EVERY_S = 3
 # Objects that exist at a time, of those that come and go.
 KEPT = 10

@@ -241,6 +241,20 @@ class Relays(unittest.TestCase):
         self.assertEqual(client.recv(100), b"last words")
         self.assertEqual(client.recv(100), b"")
 
+    def test_aims_and_cuts_nothing(self):
+        client = self.connect()
+        server = self.accept()
+        self.exchange(client, server)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            other.settimeout(10)
+            self.relay.aim(other.getsockname()[1])
+            later = self.connect()
+            server_of_later, _ = other.accept()
+            self.addCleanup(server_of_later.close)
+            server_of_later.settimeout(10)
+            self.exchange(later, server_of_later)
+            self.exchange(client, server)
+
     def test_holds_one_direction(self):
         client = self.connect()
         server = self.accept()

@@ -303,6 +303,34 @@ static void test_refresh(void **state) {
 }
 
 /* A load that fails leaves the known words known. */
+/* Other settings of the server are in use: before a look-up, and while the
+ * server is asked. */
+static void test_other_server(void **state) {
+  (void)state;
+  find_world w;
+  uint32_t generation = 3;
+  init(&w, 0);
+  w.vh.script.env.server_generation = &generation;
+  find(&w, "pods");
+  answer(&w, CORE, APPS);
+  find(&w, "pods");
+  assert_int_equal(w.ended, 2);
+  generation++;
+  find(&w, "widgets");
+  assert_int_equal(w.ended, 2);
+  generation++;
+  find(&w, "widgets");
+  answer(&w, CORE, APPS); /* of the server before */
+  assert_int_equal(w.ended, 3);
+  assert_int_equal(w.code, KIN_ENOENT);
+  answer(&w, CORE, APPS_AND_WIDGETS);
+  assert_int_equal(w.ended, 4);
+  expect(&w, 0, "widgets.v1.example.com ");
+  find(&w, "pods");
+  assert_int_equal(w.ended, 5);
+  finish(&w);
+}
+
 static void test_failed_refresh(void **state) {
   (void)state;
   find_world w;
@@ -712,6 +740,59 @@ static void test_find_closed_in_each_state(void **state) {
   }
 }
 
+typedef struct step_counter {
+  find_world *world;
+  int steps;
+  int close_at;
+} step_counter;
+
+static void on_step(void *ctx, bool is_before) {
+  step_counter *counter = ctx;
+  if (!is_before && ++counter->steps == counter->close_at) {
+    vh_close(&counter->world->vh);
+  }
+}
+
+static void respond_if_open(find_world *w, const char *part, const char *body);
+
+/* Answers in both forms are read in steps of one piece. Closes the client after
+ * the n-th step. Returns whether there was one. */
+static bool close_after_step(int n) {
+  find_world w;
+  init(&w, 0);
+  step_counter counter = {.world = &w, .close_at = n};
+  w.vh.script.sched.max_pieces = 1;
+  w.vh.script.on_step = on_step;
+  w.vh.script.on_step_ctx = &counter;
+  assert_int_equal(try_find(&w, "deployments"), 0);
+  script_run(&w.vh.script);
+  respond_if_open(&w, API, CORE);
+  respond_if_open(&w, APIS, GROUPS);
+  respond_if_open(&w, "/apis/apps/v1?", RESOURCES("deployments", "X"));
+  respond_if_open(&w, "/apis/apps/v1beta1?", RESOURCES("xs", "X"));
+  respond_if_open(&w, "/apis/metrics.k8s.io/v1?", RESOURCES("ys", "Y"));
+  script_run(&w.vh.script);
+  assert_int_equal(w.ended, 1);
+  bool is_closed = counter.steps >= n;
+  /* The last steps are those after the result. */
+  assert_true(w.code == 0 || w.code == KIN_ECLOSED);
+  assert_true(is_closed || w.code == 0);
+  assert_true(!is_closed || n > 40 || w.code == KIN_ECLOSED);
+  w.vh.script.on_step = NULL;
+  finish(&w);
+  return is_closed;
+}
+
+static void test_find_closed_after_each_step(void **state) {
+  (void)state;
+  int n = 1;
+  while (close_after_step(n)) {
+    n++;
+  }
+  print_message("%d steps\n", n - 1);
+  assert_true(n > 50);
+}
+
 static void close_in_callback(find_world *w,
                               const kin_discovery_result *result) {
   (void)result;
@@ -835,6 +916,7 @@ int main(void) {
       cmocka_unit_test(test_ambiguous_word),
       cmocka_unit_test(test_new_resource),
       cmocka_unit_test(test_refresh),
+      cmocka_unit_test(test_other_server),
       cmocka_unit_test(test_failed_refresh),
       cmocka_unit_test(test_all_is_forbidden),
       cmocka_unit_test(test_a_part_is_forbidden),
@@ -851,6 +933,7 @@ int main(void) {
       cmocka_unit_test(test_long_selector),
       cmocka_unit_test(test_find_cancelled_in_each_state),
       cmocka_unit_test(test_find_closed_in_each_state),
+      cmocka_unit_test(test_find_closed_after_each_step),
       cmocka_unit_test(test_callback_may_do_anything),
       cmocka_unit_test(test_find_without_memory),
       cmocka_unit_test(test_start_fails),

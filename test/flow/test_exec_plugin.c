@@ -521,6 +521,35 @@ static void test_exec_timeout_of_a_group(void **state) {
   exec_world_finish(&w);
 }
 
+/* The plugin ends at SIGTERM, and a process of its group ignores it: it is
+ * killed when the plugin has ended. uv_spawn reaps first, so only where its part
+ * is done here. */
+static void test_exec_timeout_of_a_deaf_child(void **state) {
+  (void)state;
+#ifndef __linux__
+  skip();
+#endif
+  int fds[2];
+  exec_world w;
+  exec_world_begin(&w, "(trap '' TERM\necho ready >&2\nsleep 1000) "
+                       ">/dev/null &\nwait\n");
+  for (int i = 0; i < 2; i++) {
+    kin__waiter waiter;
+    assert_int_equal(pipe(fds), 0);
+    w.lines[0] = '\0';
+    ask_and_wait(&w, &waiter);
+    EXEC_UNTIL(&w, strstr(w.lines, "exec plugin: ready") != NULL);
+    exec_world_advance(&w, 60000);
+    EXEC_UNTIL(&w, waiter.is_served);
+    close(fds[1]);
+    struct pollfd end = {.fd = fds[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 30000), 1); /* at its end */
+    close(fds[0]);
+    exec_world_advance(&w, 5000);
+  }
+  exec_world_finish(&w);
+}
+
 /* Also if standard output is at its end. */
 static void test_exec_timeout_without_output(void **state) {
   (void)state;
@@ -694,6 +723,7 @@ int main(void) {
       cmocka_unit_test(test_exec_counts),
       cmocka_unit_test(test_exec_timeout),
       cmocka_unit_test(test_exec_timeout_of_a_group),
+      cmocka_unit_test(test_exec_timeout_of_a_deaf_child),
       cmocka_unit_test(test_exec_timeout_without_output),
       cmocka_unit_test(test_exec_grandchild),
       cmocka_unit_test(test_exec_stderr_log),

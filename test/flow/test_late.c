@@ -45,6 +45,7 @@ typedef struct finder {
   void *closed_ctx;
   bool is_closed;
   uint32_t fresh_ms;
+  uint32_t retry_ms;
 } finder;
 
 /* --- The finder ----------------------------------------------------------- */
@@ -56,7 +57,7 @@ static void on_found(kin__tick *tick) {
   }
   size_t last = f->answer_count - 1;
   size_t n = f->searches - 1;
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options options = *kin__late_options(f->late);
   switch (f->answers[n < last ? n : last]) {
   case FOUND_A:
     options.server = f->world->server.url;
@@ -108,7 +109,8 @@ static int open_route(kin__route *out, const kin__server_place *place,
   const kin__finder ops = {.search = search,
                            .close = close_finder,
                            .ctx = f,
-                           .fresh_ms = f->fresh_ms};
+                           .fresh_ms = f->fresh_ms,
+                           .retry_ms = f->retry_ms};
   return kin__late_open(out, place, options, &ops);
 }
 
@@ -153,6 +155,8 @@ static void test_late_requests_wait(void **state) {
   assert_int_equal(w.adds, 2);
   assert_int_equal(w.errors, 0);
   assert_int_equal(f.searches, 1); /* the watch needs no other one */
+  assert_int_equal(kin__env_server_generation(kin__client_host(w.client)->env),
+                   0);
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
   assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
   assert_int_equal(stats.requests, 2);
@@ -193,6 +197,8 @@ static void test_late_other_settings(void **state) {
   assert_int_equal(f.other.requests, 1);
   assert_non_null(strstr(f.other.last_request, "resourceVersion=7"));
   assert_int_equal(w.errors, 0);
+  assert_int_equal(kin__env_server_generation(kin__client_host(w.client)->env),
+                   1);
   kin_client_stats stats = KIN_CLIENT_STATS_INIT;
   assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
   assert_int_equal(stats.requests, 2); /* the first server's counts, too */
@@ -283,6 +289,90 @@ static void test_late_refusal_searches(void **state) {
   finish(&w, &f);
 }
 
+/* Watches that are cut behind their heads, and behind an event: the next
+ * request searches, though the last search is fresh, each time anew. */
+static void test_late_cut_watch_searches(void **state) {
+  (void)state;
+  static const loop_reply cut[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED "66\r\n" ANSWER_EVENT "\r\n",
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED
+       "66\r\n" ANSWER_CHANGE("DELETED", ANSWER_POD("b", "2", "9")) "\r\n",
+       .then = LOOP_RESET},
+      {.bytes = ANSWER_CHUNKED}};
+  static const answer answers[] = {FOUND_A, SAME, FOUND_B};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_watch, 1);
+  w.server.replies = cut;
+  w.server.reply_count = 4;
+  w.retry_after_ms = 1;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, f.other.requests == 1);
+  assert_int_equal(f.searches, 3);
+  assert_int_equal(w.server.requests, 3);
+  assert_int_equal(w.deletes, 2);
+  assert_non_null(strstr(f.other.last_request, "resourceVersion=9"));
+  finish(&w, &f);
+}
+
+/* Cut soon after a search. The next request runs at once, and so do others, but
+ * one search begins beside them when it is due, without any further request:
+ * other settings break the watch. That break is no new doubt. */
+static void test_late_search_beside_requests(void **state) {
+  (void)state;
+  static const loop_reply cut[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_WATCHED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  static const answer answers[] = {FOUND_A, FOUND_B};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 2, only_watch, 1);
+  w.server.replies = cut;
+  w.server.reply_count = 3;
+  w.retry_after_ms = 1;
+  f.retry_ms = 1000;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 3);
+  assert_int_equal(f.searches, 1);
+  bool has_ended;
+  void *exchange = start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, w.server.requests == 4);
+  assert_int_equal(f.searches, 1);
+  kin__client_host(w.client)->env->transport.cancel(exchange);
+  CLIENT_UNTIL(&w, f.other.requests == 1);
+  assert_int_equal(f.searches, 2);
+  assert_non_null(strstr(w.message, "settings of the server have changed"));
+  exchange = start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, f.other.requests == 2);
+  assert_int_equal(f.searches, 2);
+  kin__client_host(w.client)->env->transport.cancel(exchange);
+  finish(&w, &f);
+}
+
+/* Closing while a search is due beside the requests. */
+static void test_late_closes_before_a_search(void **state) {
+  (void)state;
+  static const loop_reply cut[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_WATCHED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  static const answer answers[] = {FOUND_A};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.server.replies = cut;
+  w.server.reply_count = 3;
+  w.retry_after_ms = 1;
+  f.retry_ms = 60000;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 3);
+  finish(&w, &f);
+  assert_int_equal(f.searches, 1);
+}
+
 /* A search that never ends, as of files that hang: the server that there is
  * serves, at once from then on. */
 static void test_late_search_hangs_beside_a_server(void **state) {
@@ -321,7 +411,7 @@ static void test_late_search_hangs(void **state) {
   }
   assert_int_equal(f.searches, 1);
   /* At last it ends. */
-  kin_client_options options = KIN_CLIENT_OPTIONS_INIT;
+  kin_client_options options = *kin__late_options(f.late);
   options.server = w.server.url;
   kin__late_found(f.late, &options);
   CLIENT_UNTIL(&w, w.synced == 1);
@@ -391,6 +481,9 @@ int main(void) {
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_failure_keeps_the_server),
       cmocka_unit_test(test_late_refusal_searches),
+      cmocka_unit_test(test_late_cut_watch_searches),
+      cmocka_unit_test(test_late_search_beside_requests),
+      cmocka_unit_test(test_late_closes_before_a_search),
       cmocka_unit_test(test_late_search_hangs_beside_a_server),
       cmocka_unit_test(test_late_search_hangs),
       cmocka_unit_test(test_late_closes_while_it_searches),

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "discovery/document.h"
+#include "support/documents.h"
 #include "discovery/lookup.h"
 #include "discovery/near.h"
 #include "fuzz/fuzz.h"
@@ -124,11 +125,11 @@ static void check_word(const kin__api_table *table, kin_str text) {
 static int read_document(kin__api_table *table, unsigned form, kin_str text) {
   kin__api_version *version;
   if (form < 2) {
-    return kin__document_read_root(table, text, form == 0);
+    return read_root_document(table, text, form == 0);
   }
   FUZZ_CHECK(kin__api_table_add_version(table, KIN__LIT("a.b"), KIN__LIT("v1"),
                                         KIN__API_PENDING, &version) == 0);
-  int err = kin__document_read_version(table, version, text);
+  int err = read_version_document(table, version, text);
   FUZZ_CHECK((err == 0) == (version->state == KIN__API_KNOWN));
   return err;
 }

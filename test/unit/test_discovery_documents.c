@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "discovery/document.h"
+#include "support/documents.h"
 #include "support/fail_alloc.h"
 #include "support/json_mutations.h"
 #include "support/wire.h"
@@ -39,7 +40,7 @@ static kin__api_table fresh(void) {
 }
 
 static int read_root(kin__api_table *table, const char *text, bool is_core) {
-  return kin__document_read_root(table, kin__cstr(text), is_core);
+  return read_root_document(table, kin__cstr(text), is_core);
 }
 
 /* "apps/v1: deployments Deployment ns [s] [all] [list] [status]; " and so on.
@@ -116,7 +117,7 @@ static void test_recorded_aggregated(void **state) {
   (void)state;
   kin__api_table table = fresh();
   kin_str body = wire_body("discovery-aggregated.http");
-  assert_int_equal(kin__document_read_root(&table, body, false), 0);
+  assert_int_equal(read_root_document(&table, body, false), 0);
   free((void *)body.data); /* the table has copies */
   assert_string_equal(table.versions[0]->group, "apiregistration.k8s.io");
   assert_string_equal(table.versions[1]->group, "apps");
@@ -150,8 +151,7 @@ static void test_recorded_core(void **state) {
                    0);
   assert_string_equal(told(&table), "/v1?; ");
   kin_str body = wire_body("discovery-core.http");
-  assert_int_equal(kin__document_read_version(&table, table.versions[0], body),
-                   0);
+  assert_int_equal(read_version_document(&table, table.versions[0], body), 0);
   free((void *)body.data);
   const kin_api_resource *pods = find_plural(&table, "", "v1", "pods");
   assert_string_equal(pods->short_names[0], "po");
@@ -303,13 +303,12 @@ static void test_old_resources(void **state) {
                    0);
   for (int i = 0; i < 2; i++) { /* a second answer replaces the first */
     assert_int_equal(
-        kin__document_read_version(&table, version, kin__cstr(old_resources)),
-        0);
+        read_version_document(&table, version, kin__cstr(old_resources)), 0);
     assert_string_equal(told(&table), OLD_TOLD);
     assert_int_equal(table.resource_count, 2);
   }
   assert_int_equal(
-      kin__document_read_version(&table, version, KIN__LIT("{\"kind\":7}")),
+      read_version_document(&table, version, KIN__LIT("{\"kind\":7}")),
       KIN_EUNEXPECTED);
   kin__api_version_fail(version, "no\nanswer");
   assert_string_equal(version->failure, "no answer");
@@ -363,7 +362,7 @@ static void mutate(const char *text, bool is_root, bool is_core) {
                                                   KIN__LIT("v1"),
                                                   KIN__API_PENDING, &version),
                        0);
-      err = kin__document_read_version(&table, version, kin__cstr(mutation));
+      err = read_version_document(&table, version, kin__cstr(mutation));
     }
     assert_true(err == 0 || err == KIN_EUNEXPECTED);
     check_table(&table);
@@ -512,6 +511,121 @@ static void test_too_many_bytes(void **state) {
   kin__api_table_finish(&table);
 }
 
+/* --- Steps ---------------------------------------------------------------- */
+
+/* Pretty-printed, with the list first, in several spans and parts. */
+typedef struct long_text {
+  kin__buf buf;
+  size_t groups;
+} long_text;
+
+static void long_text_make(long_text *text, size_t groups, const char *last) {
+  text->groups = groups;
+  kin__buf_init(&text->buf, kin__default_allocator(), SIZE_MAX);
+  assert_int_equal(kin__buf_append_cstr(&text->buf, "{ \"items\" : [\n"), 0);
+  for (size_t i = 0; i < groups; i++) {
+    assert_int_equal(kin__buf_printf(&text->buf,
+                                     "  {\"metadata\": {\"name\": \"g%zu\"}, "
+                                     "\"versions\": [{\"version\": \"v1\", "
+                                     "\"resources\": [%s, %s]}]},\n",
+                                     i, RESOURCE("xs", "X"),
+                                     RESOURCE("ys", "Y")),
+                     0);
+  }
+  assert_int_equal(kin__buf_printf(&text->buf,
+                                   "  %s], \"kind\": "
+                                   "\"APIGroupDiscoveryList\", \"apiVersion\":"
+                                   " \"apidiscovery.k8s.io/v2\",\n"
+                                   "  \"items\": [], \"kind\": \"Other\"}",
+                                   last),
+                   0);
+}
+
+static kin_str text_of(const long_text *text) {
+  return kin__str(text->buf.data, text->buf.length);
+}
+
+static void expect_groups(const kin__api_table *table, size_t groups) {
+  assert_int_equal(table->version_count, groups);
+  assert_int_equal(table->resource_count, 2 * groups);
+  for (uint32_t i = 0; i < groups; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "g%u", i);
+    assert_string_equal(table->versions[i]->group, name);
+    assert_string_equal(table->versions[i]->resources[1].plural, "ys");
+  }
+}
+
+/* A step of one piece adds at most one resource. */
+static void test_small_steps(void **state) {
+  (void)state;
+  long_text text;
+  long_text_make(&text, 800, "7");
+  assert_true(text.buf.length > 200000);
+  kin__api_table table = fresh();
+  size_t steps;
+  assert_int_equal(read_document_in(&table, KIN__DOCUMENT_GROUPS, NULL,
+                                    text_of(&text), 1, &steps),
+                   0);
+  expect_groups(&table, 800);
+  assert_true(steps > (size_t)4 * 800);
+  kin__api_table_finish(&table);
+  kin__buf_finish(&text.buf);
+}
+
+/* A text whose end, or whose last part, is malformed adds nothing. */
+static void test_malformed_at_its_end(void **state) {
+  (void)state;
+  static const char *const lasts[] = {"{\"metadata\":tru}",
+                                      "{\"metadata\":]}",
+                                      "{\"a\" 1}",
+                                      ",",
+                                      "}",
+                                      "\"\\q\"",
+                                      "-"};
+  for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
+    long_text text;
+    long_text_make(&text, 100, lasts[i]);
+    kin__api_table table = fresh();
+    assert_int_equal(read_root_document(&table, text_of(&text), false),
+                     KIN_EJSON);
+    assert_int_equal(table.version_count, 0);
+    kin__api_table_finish(&table);
+    kin__buf_finish(&text.buf);
+  }
+  long_text text;
+  long_text_make(&text, 100, "7");
+  for (size_t cut = 1; cut <= 300; cut++) {
+    kin__api_table table = fresh();
+    kin_str short_text = kin__str(text.buf.data, text.buf.length - cut);
+    assert_int_equal(read_root_document(&table, short_text, false), KIN_EJSON);
+    assert_int_equal(table.version_count, 0);
+    kin__api_table_finish(&table);
+  }
+  kin__buf_finish(&text.buf);
+}
+
+/* White space moves every token over the end of a span. */
+static void test_spans_end_anywhere(void **state) {
+  (void)state;
+  long_text text;
+  long_text_make(&text, 4, "7");
+  for (size_t pad = 32768 - text.buf.length; pad <= 32768; pad++) {
+    kin__buf padded;
+    kin__buf_init(&padded, kin__default_allocator(), SIZE_MAX);
+    assert_int_equal(kin__buf_printf(&padded, "%*s", (int)pad, ""), 0);
+    assert_int_equal(kin__buf_append_str(&padded, text_of(&text)), 0);
+    kin__api_table table = fresh();
+    assert_int_equal(
+        read_root_document(&table, kin__str(padded.data, padded.length), false),
+        0);
+    expect_groups(&table, 4);
+    kin__api_table_finish(&table);
+    kin__buf_finish(&padded);
+  }
+  kin__buf_finish(&text.buf);
+}
+
 /* --- Memory --------------------------------------------------------------- */
 
 static void read_with(fail_alloc *memory, bool *has_failed) {
@@ -519,8 +633,8 @@ static void read_with(fail_alloc *memory, bool *has_failed) {
   kin__api_table_init(&table, &memory->allocator);
   int err = read_root(&table, two_groups, false);
   if (err == 0) {
-    err = kin__document_read_version(&table, table.versions[0],
-                                     kin__cstr(old_resources));
+    err = read_version_document(&table, table.versions[0],
+                                kin__cstr(old_resources));
   }
   assert_true(err == 0 || err == KIN_ENOMEM);
   *has_failed = fail_alloc_has_failed(memory);
@@ -557,6 +671,9 @@ int main(void) {
       cmocka_unit_test(test_long_lists),
       cmocka_unit_test(test_too_many),
       cmocka_unit_test(test_too_many_bytes),
+      cmocka_unit_test(test_small_steps),
+      cmocka_unit_test(test_malformed_at_its_end),
+      cmocka_unit_test(test_spans_end_anywhere),
       cmocka_unit_test(test_documents_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

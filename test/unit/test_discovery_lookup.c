@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "discovery/document.h"
+#include "support/documents.h"
 #include "discovery/lookup.h"
 #include "discovery/near.h"
 #include "support/fail_alloc.h"
@@ -72,16 +73,15 @@ static void fill(kin__api_table *table, const row *rows, size_t count) {
 static void fill_recorded(kin__api_table *table) {
   kin__api_table_init(table, kin__default_allocator());
   kin_str body = wire_body("discovery-aggregated.http");
-  assert_int_equal(kin__document_read_root(table, body, false), 0);
+  assert_int_equal(read_root_document(table, body, false), 0);
   free((void *)body.data);
   assert_int_equal(
-      kin__document_read_root(
+      read_root_document(
           table, KIN__LIT("{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"),
           true),
       0);
   body = wire_body("discovery-core.http");
-  assert_int_equal(kin__document_read_version(table, table->versions[0], body),
-                   0);
+  assert_int_equal(read_version_document(table, table->versions[0], body), 0);
   free((void *)body.data);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "complaint.h"
 #include "words.h"
 
 enum {
@@ -295,7 +296,9 @@ static void begin(app *a) {
 /* ---- the whole */
 
 static void say_at_end(const app *a) {
-  if (a->complaint && a->complaint_code != 0) {
+  if (a->complaint == a->problem) {
+    complain(a->complaint);
+  } else if (a->complaint && a->complaint_code != 0) {
     fprintf(stderr, "kinformer: %s: %s\n", a->complaint,
             kin_strerror(a->complaint_code));
   } else if (a->complaint) {

@@ -34,6 +34,7 @@ typedef struct app {
   uv_timer_t progress;
   uv_prepare_t index_check;
   uv_timer_t word_retry; /* the server could not be asked what the word means */
+  uint64_t received_at_error; /* bytes, when the last error was told */
   uint32_t word_failures;
   uint64_t start_ms;
 

@@ -124,10 +124,18 @@ void app_on_relisted(kin_informer *informer, const kin_event *event,
   commit(a);
 }
 
+/* Whether a file of a certificate or a key cannot be used. All failures of TLS
+ * with a server name the connection. */
+static bool is_unreadable(const kin_error_event *event) {
+  return event->error_class == KIN_CLASS_TLS &&
+         !strstr(event->message, "connection to ");
+}
+
 /* Whether waiting may not help: the request is refused as it is, or there are
  * no credentials that can be sent. */
 static bool is_refusal(const kin_error_event *event) {
-  return event->status == 400 || event->error_class == KIN_CLASS_AUTH ||
+  return event->status == 400 || is_unreadable(event) ||
+         event->error_class == KIN_CLASS_AUTH ||
          event->error_class == KIN_CLASS_FORBIDDEN ||
          event->error_class == KIN_CLASS_ABSENT;
 }
@@ -143,6 +151,31 @@ static void end_if_refused(app *a, const kin_error_event *event) {
   app_end(a, EXIT_FAILED, a->refusal, 0);
 }
 
+/* Of the bodies of all lists and watches so far. */
+static uint64_t received_bytes(const app *a) {
+  size_t count = a->options->namespace_count;
+  uint64_t received = 0;
+  for (size_t i = 0; a->informer && i < (count > 0 ? count : 1); i++) {
+    kin_status status = KIN_STATUS_INIT;
+    kin_informer_get_status(
+        a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
+    received += status.received_bytes;
+  }
+  return received;
+}
+
+static size_t staged_objects(const app *a) {
+  size_t count = a->options->namespace_count;
+  size_t staged = 0;
+  for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
+    kin_status status = KIN_STATUS_INIT;
+    kin_informer_get_status(
+        a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
+    staged += (size_t)status.staged;
+  }
+  return staged;
+}
+
 /* The listener is paused while the output is full, but errors are not the
  * listener's: they are left out then, and counted. */
 void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
@@ -155,6 +188,7 @@ void app_on_error(kin_informer *informer, kin_error_event *event, void *data) {
     a->printer.format->error(&a->printer, event);
     commit(a);
   }
+  a->received_at_error = received_bytes(a);
   end_if_refused(a, event);
 }
 
@@ -191,25 +225,22 @@ const output_callbacks app_output_callbacks = {
 
 /* ---- progress */
 
+/* Only a list that comes is progress. While nothing comes, the last error says
+ * why, and when the next attempt is. Without an error the server is waited
+ * for. */
 void app_on_progress(uv_timer_t *timer) {
   app *a = timer->data;
   uint64_t elapsed_ms = uv_now(&a->loop) - a->start_ms;
-  if (elapsed_ms < PROGRESS_FROM_MS || output_pending(&a->output) > 0) {
+  if (elapsed_ms < PROGRESS_FROM_MS || output_pending(&a->output) > 0 ||
+      !a->informer) {
     return;
   }
-  uint64_t received = 0;
-  if (!a->informer) {
-    return; /* the server is being asked what the word means */
+  uint64_t received = received_bytes(a);
+  if (received == a->received_at_error && a->lines.error > 0) {
+    return;
   }
-  size_t objects = kin_store_count(kin_informer_store(a->informer));
-  size_t count = a->options->namespace_count;
-  for (size_t i = 0; i < (count > 0 ? count : 1); i++) {
-    kin_status status = KIN_STATUS_INIT;
-    kin_informer_get_status(
-        a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
-    received += status.received_bytes;
-    objects += (size_t)status.staged;
-  }
+  size_t objects =
+      kin_store_count(kin_informer_store(a->informer)) + staged_objects(a);
   a->printer.format->progress(&a->printer, objects, received, elapsed_ms);
   commit(a);
 }

@@ -8,6 +8,8 @@
 #include <kin/error.h>
 #include <kin/kubeconfig.h>
 
+#include "complaint.h"
+
 enum { PROBLEM_SIZE = 4096 };
 
 struct kube_choice {
@@ -19,14 +21,6 @@ bool kube_is_supported(void) {
   return true;
 }
 
-static void say_lines(const char *text) {
-  while (*text) {
-    size_t length = strcspn(text, "\n");
-    fprintf(stderr, "kinformer: %.*s\n", (int)length, text);
-    text += length + (text[length] == '\n');
-  }
-}
-
 static kube_result load(kube_choice *choice) {
   static char problem[PROBLEM_SIZE];
   choice->options.problem = problem;
@@ -34,7 +28,7 @@ static kube_result load(kube_choice *choice) {
   int err = kin_kubeconfig_load(&choice->config, &choice->options);
   choice->options.problem = NULL;
   choice->options.problem_size = 0;
-  say_lines(err == 0 ? "" : problem);
+  complain(err == 0 ? "" : problem);
   switch (err) {
   case 0:
     return KUBE_OK;

@@ -193,8 +193,12 @@ static void print_index(printer *p, const kin_str *keys, size_t count) {
 static void print_progress(printer *p, size_t objects, uint64_t received_bytes,
                            uint64_t elapsed_ms) {
   char line[160];
-  int length = snprintf(line, sizeof(line), "listing: %.1f MB in %.1f s",
-                        (double)received_bytes / 1e6, (double)elapsed_ms / 1e3);
+  double elapsed_s = (double)elapsed_ms / 1e3;
+  int length = received_bytes == 0
+                   ? snprintf(line, sizeof(line),
+                              "waiting for the server: %.1f s", elapsed_s)
+                   : snprintf(line, sizeof(line), "listing: %.1f MB in %.1f s",
+                              (double)received_bytes / 1e6, elapsed_s);
   if (objects > 0) {
     length += snprintf(line + length, sizeof(line) - (size_t)length,
                        ", %zu objects so far", objects);

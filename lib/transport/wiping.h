@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_CONFIG_WIPING_H
-#define KIN_CONFIG_WIPING_H
+#ifndef KIN_TRANSPORT_WIPING_H
+#define KIN_TRANSPORT_WIPING_H
 
 #include <kin/allocator.h>
 
@@ -14,4 +14,4 @@ typedef struct kin__wiping {
 /* `inner` must outlive it, and the struct must not move. */
 void kin__wiping_init(kin__wiping *wiping, const kin_allocator *inner);
 
-#endif /* KIN_CONFIG_WIPING_H */
+#endif /* KIN_TRANSPORT_WIPING_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "config/wiping.h"
+#include "transport/wiping.h"
 
 #include <stddef.h>
 #include <stdint.h>
