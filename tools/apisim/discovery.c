@@ -8,6 +8,7 @@
 #include "conn.h"
 #include "media.h"
 #include "mem.h"
+#include "openapi.h"
 #include "sim.h"
 #include "status.h"
 
@@ -321,6 +322,9 @@ bool discovery_answer(conn *c) {
   }
   if (answer_top(c, first, r->path_count)) {
     return true;
+  }
+  if (strcmp(first, "openapi") == 0) {
+    return openapi_answer(c);
   }
   bool api = strcmp(first, "api") == 0;
   bool apis = strcmp(first, "apis") == 0;
