@@ -282,16 +282,21 @@ void managed_record(const api_call *call, yyjson_mut_doc *old_doc,
   managed_write(doc, now, entries);
 }
 
-/* Gives all that is in the object to a manager. */
+/* Gives all that is in the object to a manager, but not the status: who makes
+ * an object does not own that. */
 static void own_all(yyjson_mut_doc *doc, schema s, const manager_id *id,
                     yyjson_mut_val *object, yyjson_mut_val *entries) {
   /* What every object has is not of anyone's making. */
-  static const char *const OWN[] = {"metadata", "spec", "status"};
+  static const char *const OWN[] = {"metadata", "spec"};
   yyjson_mut_val *empty = yyjson_mut_obj(doc);
   for (size_t i = 0; i < sizeof OWN / sizeof OWN[0]; i++) {
     if (yyjson_mut_is_obj(yyjson_mut_obj_get(object, OWN[i]))) {
       yyjson_mut_obj_add_val(doc, empty, OWN[i], yyjson_mut_obj(doc));
     }
+  }
+  yyjson_mut_val *status = yyjson_mut_obj_get(object, "status");
+  if (status != NULL) {
+    object_set(doc, empty, "status", yyjson_mut_val_mut_copy(doc, status));
   }
   fields_change change = fields_compare(doc, s, empty, object);
   managed_put(doc, managed_ensure(doc, entries, id),

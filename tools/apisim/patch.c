@@ -95,8 +95,31 @@ static void patch_by_request(const api_call *call) {
 
 /* ------------------------------------------------------------------ apply */
 
-/* Fills in the names that the path gives, and leaves of a configuration of the
- * status nothing but the status. False if the request is answered. */
+static void move_members(yyjson_mut_doc *doc, yyjson_mut_val *to,
+                         yyjson_mut_val *from, const char *const *keys) {
+  for (; *keys != NULL; keys++) {
+    yyjson_mut_val *value = yyjson_mut_obj_remove_key(from, *keys);
+    if (value != NULL) {
+      object_set(doc, to, *keys, value);
+    }
+  }
+}
+
+/* Leaves of a configuration what names the object, and its status. */
+static void keep_status(yyjson_mut_doc *config) {
+  static const char *const KEPT[] = {"apiVersion", "kind", "status", NULL};
+  static const char *const NAMES[] = {"name", "namespace", "uid",
+                                      "resourceVersion", NULL};
+  yyjson_mut_val *root = yyjson_mut_obj(config);
+  yyjson_mut_val *meta = yyjson_mut_obj(config);
+  move_members(config, meta, object_meta(config), NAMES);
+  move_members(config, root, yyjson_mut_doc_get_root(config), KEPT);
+  object_set(config, root, "metadata", meta);
+  yyjson_mut_doc_set_root(config, root);
+}
+
+/* Fills in the names that the path gives; a configuration of the status has
+ * nothing else than these and the status. False if the request is answered. */
 static bool settle_config(const api_call *call, yyjson_mut_doc *config) {
   yyjson_mut_val *root = yyjson_mut_doc_get_root(config);
   yyjson_mut_val *meta = object_meta(config);
@@ -120,17 +143,7 @@ static bool settle_config(const api_call *call, yyjson_mut_doc *config) {
     object_set_text(config, meta, "namespace", call->ns);
   }
   if (call->sub != NULL) {
-    yyjson_mut_val *status = yyjson_mut_obj_remove_key(root, "status");
-    yyjson_mut_val *own = yyjson_mut_obj(config);
-    static const char *const KEPT[] = {"apiVersion", "kind", "metadata"};
-    for (size_t i = 0; i < sizeof KEPT / sizeof KEPT[0]; i++) {
-      object_set(config, own, KEPT[i],
-                 yyjson_mut_obj_remove_key(root, KEPT[i]));
-    }
-    if (status != NULL) {
-      object_set(config, own, "status", status);
-    }
-    yyjson_mut_doc_set_root(config, own);
+    keep_status(config);
   }
   return true;
 }

@@ -324,6 +324,9 @@ static bool merge_object(const merger *m, schema s, yyjson_mut_val *object,
     return true;
   }
   yyjson_mut_val *retained = yyjson_mut_obj_get(patch, RETAIN);
+  if (retained != NULL && !yyjson_mut_is_arr(retained)) {
+    return fail(m, "not a list", RETAIN);
+  }
   if (retained != NULL) {
     keep_only(object, retained);
   }
