@@ -39,11 +39,13 @@ static schema schema_for(uint8_t choice) {
   return (schema){.set = &types, .field = type, .type = type};
 }
 
-/* An object without parts that cannot be told apart. */
+/* An object without parts that cannot be told apart. A value in which a member
+ * occurs twice is unequal to itself. */
 static bool is_sound(yyjson_mut_doc *doc, schema s, yyjson_mut_val *object) {
   buf problem = {0};
   (void)fields_of(doc, s, object, &problem);
-  bool sound = yyjson_mut_is_obj(object) && problem.len == 0;
+  bool sound = yyjson_mut_is_obj(object) && problem.len == 0 &&
+               yyjson_mut_equals(object, object);
   buf_free(&problem);
   return sound;
 }
