@@ -79,9 +79,9 @@ def refusals(c):
     apply(c, "apply in an absent namespace", config_map("r"),
           path="/api/v1/namespaces/absent/configmaps/r")
     apply(c, "apply of an old version",
-          config_map("a", {"z": "1"}, resourceVersion="1"))
+          config_map("a", labels={"z": "1"}, resourceVersion="1"))
     apply(c, "apply of another uid", config_map(
-        "a", {"z": "1"}, uid="00000000-0000-0000-0000-000000000000"))
+        "a", labels={"z": "1"}, uid="00000000-0000-0000-0000-000000000000"))
 
 
 def updates_between(c):

@@ -105,9 +105,11 @@ def test_protobuf_is_refused(kubectl):
 def test_validation(kubectl):
     wrong = config_map({"a": "1"})
     wrong["dta"] = {}
-    for command in (("apply",), ("create",), ("apply", "--server-side")):
-        said = kubectl.refused(*command, "-f", "-", stdin=wrong)
+    for command in ("apply", "create"):
+        said = kubectl.refused(command, "-f", "-", stdin=wrong)
         assert 'unknown field "dta"' in said, said
+    said = kubectl.refused("apply", "--server-side", "-f", "-", stdin=wrong)
+    assert ".dta: field not declared in schema" in said, said
     pod = deployment(container("a", imagePullPolciy="Always"))
     said = kubectl.refused("apply", "-f", "-", stdin=pod)
     assert ('unknown field "spec.template.spec.containers[0].imagePullPolciy"'

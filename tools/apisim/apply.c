@@ -47,14 +47,12 @@ static void put_manager(buf *out, yyjson_mut_val *entry) {
   const char *sub = object_text(entry, "subresource");
   const char *operation = object_text(entry, "operation");
   const char *version = object_text(entry, "apiVersion");
-  const char *time = object_text(entry, "time");
   buf_put_json(out, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
   if (sub != NULL && *sub != '\0') {
     buf_printf(out, " with subresource \"%s\"", sub);
   }
   if (operation != NULL && strcmp(operation, "Update") == 0) {
     buf_printf(out, " using %s", version != NULL ? version : "");
-    buf_printf(out, time != NULL ? " at %s" : "%s", time != NULL ? time : "");
   }
 }
 
@@ -132,6 +130,7 @@ static void renew_last_applied(yyjson_mut_doc *doc, yyjson_mut_val *config) {
   object_remove(
       yyjson_mut_obj_get(yyjson_mut_obj_get(copy, "metadata"), "annotations"),
       LAST_APPLIED);
+  object_sort(copy);
   size_t len = 0;
   char *text = yyjson_mut_val_write(copy, YYJSON_WRITE_NEWLINE_AT_END, &len);
   if (text != NULL) {
@@ -152,38 +151,29 @@ typedef struct apply {
   yyjson_mut_val *entries;
 } apply;
 
-/* Whether kubectl may take over all that others own of the changed fields. */
-static bool may_upgrade(const apply *a, yyjson_mut_val *own, fields *changed) {
+/* The changed fields that others must not own: none if the apply is forced, and
+ * of kubectl's what it did not apply on the client's side before. */
+static fields *contested(const apply *a, fields *changed) {
+  if (request_query_bool(&a->call->c->req, "force")) {
+    return fields_empty(a->doc);
+  }
   if (strcmp(a->id.name, "kubectl") != 0) {
-    return false;
+    return changed;
   }
-  fields *mine = last_applied(a->doc, a->s, a->id.api_version, a->live);
-  fields *rest = fields_combine(a->doc, FIELDS_DIFFERENCE, changed, mine);
-  size_t i, max;
-  yyjson_mut_val *entry;
-  yyjson_mut_arr_foreach(a->entries, i, max, entry) {
-    if (entry != own &&
-        !fields_is_empty(fields_combine(a->doc, FIELDS_INTERSECTION,
-                                        managed_set(entry), rest))) {
-      return false;
-    }
-  }
-  return true;
+  return fields_combine(a->doc, FIELDS_DIFFERENCE, changed,
+                        last_applied(a->doc, a->s, a->id.api_version, a->live));
 }
 
 /* False if others own what has changed, and the request is answered. */
 static bool check_conflicts(const apply *a, yyjson_mut_val *own,
                             fields *changed) {
-  if (request_query_bool(&a->call->c->req, "force") ||
-      may_upgrade(a, own, changed)) {
-    return true;
-  }
+  fields *held = contested(a, changed);
   conflicts all = {0};
   size_t i, max;
   yyjson_mut_val *entry;
   yyjson_mut_arr_foreach(a->entries, i, max, entry) {
-    fields *set = fields_combine(a->doc, FIELDS_INTERSECTION,
-                                 managed_set(entry), changed);
+    fields *set =
+        fields_combine(a->doc, FIELDS_INTERSECTION, managed_set(entry), held);
     if (entry == own || fields_is_empty(set)) {
       continue;
     }
@@ -222,20 +212,27 @@ static bool merge_config(apply *a, fields *set) {
   return true;
 }
 
+void apply_refuse(const api_call *call, yyjson_mut_val *config,
+                  const char *problem) {
+  yyjson_mut_val *meta = yyjson_mut_obj_get(config, "metadata");
+  const char *ns = object_text(meta, "namespace");
+  const char *name = object_text(meta, "name");
+  buf message = {0};
+  buf_printf(&message,
+             "failed to create typed patch object (%s/%s; %s/%s, Kind=%s): %s",
+             ns != NULL ? ns : "", name != NULL ? name : "", call->res->group,
+             call->res->version, call->res->kind, problem);
+  status_send(call->c, 500, NULL, message.data, NULL);
+  buf_free(&message);
+}
+
 /* The set of an apply, or NULL if the configuration cannot be merged and the
  * request is answered. */
 static fields *applied_fields(const apply *a) {
   buf problem = {0};
   fields *set = fields_of(a->doc, a->s, a->config, &problem);
   if (problem.len != 0) {
-    buf message = {0};
-    buf_printf(&message,
-               "failed to create typed patch object (%s%s%s; %s, Kind=%s): %s",
-               a->call->ns != NULL ? a->call->ns : "",
-               a->call->ns != NULL ? "/" : "", a->call->name,
-               a->call->res->api_version, a->call->res->kind, problem.data);
-    status_send(a->call->c, 500, NULL, message.data, NULL);
-    buf_free(&message);
+    apply_refuse(a->call, a->config, problem.data);
     set = NULL;
   }
   buf_free(&problem);

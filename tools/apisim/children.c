@@ -41,18 +41,21 @@ static size_t sorted_keys(schema s, const char *keys[SCHEMA_KEYS_MAX]) {
   return count;
 }
 
-/* Appends {"key":value,...} and returns NULL, or the key that lacks. */
-static const char *put_keys(buf *out, schema s, yyjson_mut_val *element) {
+/* Appends {"key":value,...} of the keys that the element has or that have a
+ * default. False if there is none. */
+static bool put_keys(buf *out, schema s, yyjson_mut_val *element) {
   const char *keys[SCHEMA_KEYS_MAX];
   size_t count = sorted_keys(s, keys);
+  bool any = false;
+  buf_putc(out, '{');
   for (size_t i = 0; i < count; i++) {
     yyjson_mut_val *value = yyjson_mut_obj_get(element, keys[i]);
     const char *otherwise =
         schema_default(schema_member(schema_items(s), keys[i]));
-    if ((value == NULL || yyjson_mut_is_ctn(value)) && otherwise == NULL) {
-      return keys[i];
+    if (value == NULL && otherwise == NULL) {
+      continue;
     }
-    buf_putc(out, i == 0 ? '{' : ',');
+    buf_puts(out, any ? "," : "");
     buf_put_json(out, keys[i], strlen(keys[i]));
     buf_putc(out, ':');
     if (value != NULL) {
@@ -60,9 +63,26 @@ static const char *put_keys(buf *out, schema s, yyjson_mut_val *element) {
     } else {
       buf_put_json(out, otherwise, strlen(otherwise));
     }
+    any = true;
   }
   buf_putc(out, '}');
-  return NULL;
+  return any;
+}
+
+static void tell_lacking(buf *problem, schema s, size_t index) {
+  if (problem->len != 0) {
+    return;
+  }
+  buf_printf(
+      problem,
+      "element %zu: associative list with keys has an element that omits "
+      "all key fields [",
+      index);
+  const char *key;
+  for (size_t i = 0; (key = schema_list_key(s, i)) != NULL; i++) {
+    buf_printf(problem, "%s\"%s\"", i > 0 ? " " : "", key);
+  }
+  buf_puts(problem, "] (and doesn't have default values for any key fields)");
 }
 
 static void put_element(children *c, schema s, part *item) {
@@ -77,20 +97,43 @@ static void put_element(children *c, schema s, part *item) {
     put_value(out, item->value);
   } else {
     buf_puts(out, "k:");
-    const char *lacking = put_keys(out, s, item->value);
-    if (lacking != NULL) {
-      if (c->problem.len == 0) {
-        buf_printf(&c->problem,
-                   "element %zu: associative list with keys has an element "
-                   "that omits key field \"%s\"",
-                   item->index, lacking);
-      }
+    if (!put_keys(out, s, item->value)) {
+      tell_lacking(&c->problem, s, item->index);
       out->len = start;
       buf_printf(out, "i:%zu", item->index);
     }
   }
   item->element_len = c->text.len - start;
   buf_append(out, "", 1);
+}
+
+/* {"port":80} as [port=80] */
+static void put_key_path(buf *path, const char *text, size_t len) {
+  yyjson_doc *doc = yyjson_read(text, len, YYJSON_READ_NUMBER_AS_RAW);
+  size_t i, max;
+  yyjson_val *key, *value;
+  yyjson_obj_foreach(yyjson_doc_get_root(doc), i, max, key, value) {
+    char *shown = yyjson_val_write(value, YYJSON_WRITE_NOFLAG, NULL);
+    buf_printf(path, "%s%s=%s", i > 0 ? "," : "", yyjson_get_str(key),
+               shown != NULL ? shown : "");
+    free(shown);
+  }
+  yyjson_doc_free(doc);
+}
+
+void children_put_path(buf *path, const char *text, size_t len) {
+  if (len < 2 || text[1] != ':') {
+    buf_puts(path, "[?]");
+  } else if (text[0] == 'f') {
+    buf_putc(path, '.');
+    buf_append(path, text + 2, len - 2);
+  } else if (text[0] == 'k') {
+    buf_putc(path, '[');
+    put_key_path(path, text + 2, len - 2);
+    buf_putc(path, ']');
+  } else {
+    buf_printf(path, text[0] == 'v' ? "[=%s]" : "[%s]", text + 2);
+  }
 }
 
 static int by_element(const void *a, const void *b) {
@@ -130,7 +173,8 @@ void children_read(children *out, schema s, yyjson_mut_val *value) {
     if (children_compare(a->element, a->element_len, b->element,
                          b->element_len) == 0 &&
         out->problem.len == 0) {
-      buf_printf(&out->problem, "duplicate entries for key %s", b->element + 2);
+      buf_puts(&out->problem, "duplicate entries for key ");
+      children_put_path(&out->problem, b->element, b->element_len);
     }
   }
 }

@@ -39,6 +39,8 @@ void children_free(children *c);
 const part *children_find(const children *c, const part *like);
 /* The schema of a part. */
 schema children_schema(schema s, const part *of);
+/* Appends an element as paths show it: .name, [port=80], [="value"]. */
+void children_put_path(buf *path, const char *text, size_t len);
 /* Whether two elements are in order: < 0, 0, > 0. */
 int children_compare(const char *a, size_t a_len, const char *b, size_t b_len);
 

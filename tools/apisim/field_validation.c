@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apply.h"
 #include "conn.h"
 #include "mem.h"
 #include "sim.h"
@@ -13,13 +14,19 @@
 enum { PROBLEMS_MAX = 100 };
 
 typedef struct search {
+  bool owned; // told as of an apply: .path: field not declared in schema
   buf path;
   buf *problems;
   size_t count;
 } search;
 
 static void report(search *at, const char *what) {
-  if (at->count++ < PROBLEMS_MAX) {
+  if (at->owned && strcmp(what, "unknown") == 0) {
+    if (at->count++ == 0) {
+      buf_printf(at->problems, ".%s: field not declared in schema",
+                 at->path.data);
+    }
+  } else if (at->count++ < PROBLEMS_MAX) {
     buf_printf(at->problems, "%s%s field \"%s\"", at->count > 1 ? ", " : "",
                what, at->path.data);
   }
@@ -104,6 +111,13 @@ void field_validation_find(schema s, yyjson_mut_val *value, buf *problems) {
   buf_free(&at.path);
 }
 
+static void find_for_apply(schema s, yyjson_mut_val *value, buf *problems) {
+  search at = {.problems = problems, .owned = true};
+  buf_puts(&at.path, "");
+  look_in(&at, s, value);
+  buf_free(&at.path);
+}
+
 /* ----------------------------------------------------------------- answers */
 
 static const char *parameter(const api_call *call) {
@@ -122,7 +136,8 @@ bool field_validation_check(const api_call *call) {
   buf message = {0};
   buf_puts(&message, "Unsupported value: ");
   buf_put_json(&message, text, strlen(text));
-  buf_puts(&message, ": supported values: \"Ignore\", \"Strict\", \"Warn\"");
+  buf_puts(&message, ": supported values: \"\", \"Ignore\", \"Strict\", "
+                     "\"Warn\"");
   field_error error = {"FieldValueNotSupported", message.data,
                        "fieldValidation"};
   status_invalid(call->c, "meta.k8s.io",
@@ -184,16 +199,12 @@ bool field_validation_patch(const api_call *call, yyjson_mut_doc *patch) {
 }
 
 bool field_validation_apply(const api_call *call, yyjson_mut_doc *config) {
-  buf problems = find(call, config);
+  yyjson_mut_val *root = yyjson_mut_doc_get_root(config);
+  buf problems = {0};
+  find_for_apply(schema_of(&call->c->sim->schemas, call->res), root, &problems);
   bool ok = problems.len == 0;
   if (!ok) {
-    buf message = {0};
-    buf_printf(&message,
-               "failed to create typed patch object (%s%s%s; %s, Kind=%s): %s",
-               call->ns != NULL ? call->ns : "", call->ns != NULL ? "/" : "",
-               call->name, call->res->api_version, call->res->kind,
-               problems.data);
-    status_bad_request_take(call->c, &message);
+    apply_refuse(call, root, problems.data);
   }
   buf_free(&problems);
   return ok;

@@ -191,6 +191,7 @@ typedef struct collector {
   yyjson_mut_doc *doc;
   bool everything; // containers are members, too
   buf *problem;    // NULL = do not tell
+  buf *path;       // where the collecting is, if problems are told
 } collector;
 
 static void collect_children(const collector *c, schema s,
@@ -219,7 +220,7 @@ static void collect_children(const collector *c, schema s,
   children parts;
   children_read(&parts, s, value);
   if (parts.problem.len != 0 && c->problem != NULL && c->problem->len == 0) {
-    buf_append(c->problem, parts.problem.data, parts.problem.len);
+    buf_printf(c->problem, "%s: %s", c->path->data, parts.problem.data);
   }
   for (size_t i = 0; i < parts.count; i++) {
     const part *item = &parts.items[i];
@@ -230,20 +231,32 @@ static void collect_children(const collector *c, schema s,
                          item[-1].element_len) == 0) {
       continue;
     }
+    size_t before = c->path != NULL ? c->path->len : 0;
+    if (c->path != NULL) {
+      children_put_path(c->path, item->element, item->element_len);
+    }
     add_node(c->doc, to, item,
              collect(c, children_schema(s, item), item->value,
                      c->everything || !named));
+    if (c->path != NULL) {
+      c->path->len = before;
+      c->path->data[before] = '\0';
+    }
   }
   children_free(&parts);
 }
 
 fields *fields_of(yyjson_mut_doc *doc, schema s, yyjson_mut_val *value,
                   buf *problem) {
-  collector c = {.doc = doc, .problem = problem};
+  buf path = {0};
+  buf_puts(&path, "");
+  collector c = {
+      .doc = doc, .problem = problem, .path = problem != NULL ? &path : NULL};
   fields *set = fields_empty(doc);
   if (yyjson_mut_is_obj(value)) {
     collect_children(&c, s, value, set);
   }
+  buf_free(&path);
   return set;
 }
 
@@ -335,50 +348,23 @@ fields_change fields_compare(yyjson_mut_doc *doc, schema s, yyjson_mut_val *old,
 
 /* ------------------------------------------------------------------- paths */
 
-/* {"port":80} as [port=80] */
-static void put_keys(buf *path, const char *text, size_t len) {
-  yyjson_doc *doc = yyjson_read(text, len, YYJSON_READ_NUMBER_AS_RAW);
-  size_t i, max;
-  yyjson_val *key, *value;
-  yyjson_obj_foreach(yyjson_doc_get_root(doc), i, max, key, value) {
-    char *shown = yyjson_val_write(value, YYJSON_WRITE_NOFLAG, NULL);
-    buf_printf(path, "%s%s=%s", i > 0 ? "," : "", yyjson_get_str(key),
-               shown != NULL ? shown : "");
-    free(shown);
-  }
-  yyjson_doc_free(doc);
-}
-
-static void put_path(buf *path, yyjson_mut_val *key) {
-  const char *text = yyjson_mut_get_str(key);
-  size_t len = yyjson_mut_get_len(key);
-  if (len < 2 || text[1] != ':') {
-    buf_puts(path, "[?]");
-  } else if (text[0] == 'f') {
-    buf_putc(path, '.');
-    buf_append(path, text + 2, len - 2);
-  } else if (text[0] == 'k') {
-    buf_putc(path, '[');
-    put_keys(path, text + 2, len - 2);
-    buf_putc(path, ']');
-  } else {
-    buf_printf(path, text[0] == 'v' ? "[=%s]" : "[%s]", text + 2);
-  }
-}
-
 static void visit_under(fields *set, buf *path,
                         void (*visit)(const char *path, void *data),
                         void *data) {
   size_t i, max;
   yyjson_mut_val *key, *child;
-  yyjson_mut_obj_foreach(set, i, max, key, child) {
-    if (!is_dot(key)) {
+  for (int below = 0; below <= 1; below++) {
+    yyjson_mut_obj_foreach(set, i, max, key, child) {
+      if (is_dot(key)) {
+        continue;
+      }
       size_t before = path->len;
-      put_path(path, key);
-      if (is_member(child)) {
+      children_put_path(path, yyjson_mut_get_str(key), yyjson_mut_get_len(key));
+      if (below) {
+        visit_under(child, path, visit, data);
+      } else if (is_member(child)) {
         visit(path->data, data);
       }
-      visit_under(child, path, visit, data);
       path->len = before;
       path->data[before] = '\0';
     }

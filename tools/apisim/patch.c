@@ -63,10 +63,16 @@ static void patch_object(const api_call *call, yyjson_mut_doc *patch,
                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
   yyjson_mut_doc *doc = yyjson_mut_doc_mut_copy(old_doc, NULL);
   buf error = {0};
-  bool json = type_of(call) == PATCH_JSON;
-  if (!patch_doc(call, doc, old_doc, yyjson_mut_doc_get_root(patch), &error)) {
-    status_send(call->c, json ? 422 : 400, json ? "Invalid" : "BadRequest",
-                error.data, json ? "{}" : NULL);
+  patch_type type = type_of(call);
+  bool json = type == PATCH_JSON;
+  if (type == PATCH_STRATEGIC &&
+      !yyjson_mut_is_obj(yyjson_mut_doc_get_root(patch))) {
+    status_bad_request(call->c, "error decoding patch: a strategic merge patch "
+                                "is an object");
+  } else if (!patch_doc(call, doc, old_doc, yyjson_mut_doc_get_root(patch),
+                        &error)) {
+    status_send(call->c, json ? 422 : 500, json ? "Invalid" : NULL, error.data,
+                json ? "{}" : NULL);
   } else if (!yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc))) {
     status_bad_request(call->c, "the patch does not leave an object");
   } else {
@@ -118,15 +124,19 @@ static void keep_status(yyjson_mut_doc *config) {
   yyjson_mut_doc_set_root(config, root);
 }
 
-/* Fills in the names that the path gives; a configuration of the status has
- * nothing else than these and the status. False if the request is answered. */
+/* Fills in the name that the path gives; a configuration of the status has
+ * nothing else than its names and the status. False if the request is answered. */
 static bool settle_config(const api_call *call, yyjson_mut_doc *config) {
   yyjson_mut_val *root = yyjson_mut_doc_get_root(config);
   yyjson_mut_val *meta = object_meta(config);
-  if (object_text(root, "kind") == NULL ||
-      object_text(root, "apiVersion") == NULL) {
-    status_bad_request(call->c,
-                       "Object 'Kind' or 'apiVersion' is missing in the body");
+  const char *kind = object_text(root, "kind");
+  const char *version = object_text(root, "apiVersion");
+  if (kind == NULL || version == NULL) {
+    bool group = version != NULL && strchr(version, '/') != NULL;
+    buf message = {0};
+    buf_printf(&message, "invalid object type: %s%s, Kind=%s", group ? "" : "/",
+               version != NULL ? version : "", kind != NULL ? kind : "");
+    status_bad_request_take(call->c, &message);
     return false;
   }
   if (!body_check_kind(call, config) || !field_validation_apply(call, config)) {
@@ -136,11 +146,8 @@ static bool settle_config(const api_call *call, yyjson_mut_doc *config) {
     status_bad_request(call->c, "metadata.managedFields must be nil");
     return false;
   }
-  object_set_text(config, meta, "name",
-                  object_text(meta, "name") != NULL ? object_text(meta, "name")
-                                                    : call->name);
-  if (call->ns != NULL && object_text(meta, "namespace") == NULL) {
-    object_set_text(config, meta, "namespace", call->ns);
+  if (object_text(meta, "name") == NULL) {
+    object_set_text(config, meta, "name", call->name);
   }
   if (call->sub != NULL) {
     keep_status(config);
@@ -160,8 +167,12 @@ static void apply_existing(const api_call *call, yyjson_mut_doc *config,
 static void apply_new(const api_call *call, yyjson_mut_doc *config) {
   const char *name = object_text(object_meta(config), "name");
   if (strcmp(name, call->name) != 0) {
-    status_bad_request(call->c, "the name of the object does not match the "
-                                "name on the URL");
+    buf message = {0};
+    buf_printf(&message,
+               "the name of the object (%s) does not match the name on the URL "
+               "(%s)",
+               name, call->name);
+    status_bad_request_take(call->c, &message);
     return;
   }
   yyjson_mut_doc *doc = apply_object(call, config, NULL);

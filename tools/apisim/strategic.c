@@ -213,7 +213,7 @@ static size_t *keep_elements(yyjson_mut_val *list, yyjson_mut_val *patch,
 typedef struct list_patch {
   yyjson_mut_val *items; // NULL = none
   yyjson_mut_val *taken; // values to take away; NULL = none
-  yyjson_mut_val *order; // NULL = as it is
+  yyjson_mut_val *order; // NULL = that of the items
 } list_patch;
 
 static bool merge_list(const merger *m, schema s, yyjson_mut_val *list,
@@ -229,8 +229,9 @@ static bool merge_list(const merger *m, schema s, yyjson_mut_val *list,
       ok = merge_element(m, schema_items(s), list, change, key);
     }
   }
-  if (ok && patch->order != NULL) {
-    order_list(list, live, patch->order, key);
+  if (ok) {
+    order_list(list, live, patch->order != NULL ? patch->order : patch->items,
+               key);
   }
   free(live);
   return ok;
@@ -315,7 +316,7 @@ static bool merge_object(const merger *m, schema s, yyjson_mut_val *object,
   bool takes_all = says(patch, "replace") || says(patch, "delete");
   if (directive != NULL && !takes_all && !says(patch, "merge")) {
     const char *text = yyjson_mut_get_str(directive);
-    return fail(m, "unknown $patch", text != NULL ? text : "not a string");
+    return fail(m, "unknown patch type", text != NULL ? text : "not a string");
   }
   if (takes_all) {
     yyjson_mut_obj_clear(object);
@@ -343,10 +344,5 @@ static bool merge_object(const merger *m, schema s, yyjson_mut_val *object,
 bool strategic_apply(yyjson_mut_doc *doc, schema s, yyjson_mut_val *object,
                      yyjson_mut_val *patch, buf *error) {
   merger m = {doc, error};
-  if (!yyjson_mut_is_obj(patch)) {
-    buf_puts(error, "error decoding patch: a strategic merge patch is an "
-                    "object");
-    return false;
-  }
   return merge_object(&m, s, object, patch);
 }

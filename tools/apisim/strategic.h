@@ -9,7 +9,7 @@
 #include "buf.h"
 #include "schema.h"
 
-/* Applies the patch to the object of doc. False and a message if a directive
+/* Applies the patch, an object, to the object of doc. False and a message if a directive
  * is wrong. */
 bool strategic_apply(yyjson_mut_doc *doc, schema s, yyjson_mut_val *object,
                      yyjson_mut_val *patch, buf *error);

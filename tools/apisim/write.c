@@ -244,10 +244,26 @@ static void keep_meta(yyjson_mut_doc *doc, yyjson_mut_val *meta,
   }
 }
 
+/* A patch cannot change a uid; in an update the uid is a precondition. */
+static void refuse_uid(const api_call *call, const char *uid) {
+  buf message = {0};
+  buf_puts(&message, "Invalid value: ");
+  buf_put_json(&message, uid, strlen(uid));
+  buf_puts(&message, ": field is immutable");
+  field_error error = {"FieldValueInvalid", message.data, "metadata.uid"};
+  status_invalid(call->c, call->res->group, call->res->kind, call->name, &error,
+                 1);
+  buf_free(&message);
+}
+
 static bool precondition_failed(const api_call *call, const char *uid,
                                 const rev *old) {
   if (uid == NULL || slice_is(rev_text(old, old->uid), uid)) {
     return false;
+  }
+  if (strcmp(call->verb, "patch") == 0) {
+    refuse_uid(call, uid);
+    return true;
   }
   slice have = rev_text(old, old->uid);
   buf detail = {0};
