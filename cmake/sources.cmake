@@ -307,10 +307,13 @@ set(testing_sources
   testing/fake_source_serve.c)
 
 set(apisim_sources
+  tools/apisim/apply.c
+  tools/apisim/apply_merge.c
   tools/apisim/blob.c
   tools/apisim/body.c
   tools/apisim/buf.c
   tools/apisim/call.c
+  tools/apisim/children.c
   tools/apisim/churn.c
   tools/apisim/conn.c
   tools/apisim/control.c
@@ -318,18 +321,23 @@ set(apisim_sources
   tools/apisim/delete.c
   tools/apisim/discovery.c
   tools/apisim/fault.c
+  tools/apisim/field_validation.c
+  tools/apisim/fields.c
   tools/apisim/gzip.c
   tools/apisim/indent.c
   tools/apisim/jsonpatch.c
   tools/apisim/jsonscan.c
   tools/apisim/list.c
   tools/apisim/main.c
+  tools/apisim/managed_fields.c
   tools/apisim/media.c
   tools/apisim/mem.c
   tools/apisim/name.c
   tools/apisim/object.c
   tools/apisim/odd.c
+  tools/apisim/openapi.c
   tools/apisim/options.c
+  tools/apisim/patch.c
   tools/apisim/podgen.c
   tools/apisim/registry.c
   tools/apisim/render.c
@@ -339,11 +347,15 @@ set(apisim_sources
   tools/apisim/resp.c
   tools/apisim/rng.c
   tools/apisim/router.c
+  tools/apisim/schema.c
+  tools/apisim/schema_read.c
+  tools/apisim/schema_types.c
   tools/apisim/selector.c
   tools/apisim/server.c
   tools/apisim/stats.c
   tools/apisim/status.c
   tools/apisim/store.c
+  tools/apisim/strategic.c
   tools/apisim/stream.c
   tools/apisim/tls_config.c
   tools/apisim/tls_stream.c

@@ -77,7 +77,8 @@ class Client:
     def step(self, name, *arguments, **options):
         """One request; records the answer. Returns the body, decoded if JSON.
 
-        Arguments: method, target, body=, raw=, headers=.
+        Arguments: method, target, body=, raw=, headers=, owners=. With owners
+        the object's managedFields are recorded, too.
         """
         self._reserve(name)
         if self._queue is None:
@@ -85,13 +86,16 @@ class Client:
         self._queue.append(lambda: self._step(name, *arguments, **options))
         return None
 
-    def _step(self, name, method, target, body=None, raw=None, headers=None):
+    def _step(self, name, method, target, body=None, raw=None, headers=None,
+              owners=False):
         response, data = self._exchange(method, target, body, raw, headers)
         decoded = decode(data)
-        self.answers[name] = Answer(
-            response.status, headers_of(response),
-            {"indented": data.startswith(b"{\n"),
-             "content": Normaliser([decoded]).value(decoded)})
+        answer = {"indented": data.startswith(b"{\n"),
+                  "content": Normaliser([decoded]).value(decoded)}
+        if owners:
+            answer["owners"] = owners_of(decoded)
+        self.answers[name] = Answer(response.status, headers_of(response),
+                                    answer)
         return decoded if isinstance(decoded, dict) else {}
 
     def silent(self, method, target, body=None, headers=None):
@@ -180,6 +184,13 @@ def decode(data):
         return data.decode("utf-8", "backslashreplace")
 
 
+def owners_of(decoded):
+    """managedFields without their times, whose order they determine."""
+    entries = decoded["metadata"].get("managedFields", [])
+    return sorted(({key: x for key, x in entry.items() if key != "time"}
+                   for entry in entries), key=json.dumps)
+
+
 def headers_of(response):
     return {name: response.getheader(name) for name in HEADERS
             if response.getheader(name) is not None}
@@ -219,6 +230,7 @@ class Normaliser:
         (re.compile(r"(Too large resource version: \d+, current: )\d+"),
          r"\1<version>"),
         (re.compile(r"(ResourceVersion in record \()\d+"), r"\1<version>"),
+        (re.compile(r"at \d{4}(-\d\d){2}T\d\d(:\d\d){2}Z"), "at <time>"),
     )
 
     def __init__(self, documents):

@@ -7,6 +7,8 @@ recorded under that name and compared later. What a step returns may be used in
 later ones, so each server gets its own versions, uids and continue tokens.
 """
 
+import conformance_apply
+
 SPACE = "conformance"
 OTHER = "conformance-other"
 MAPS = f"/api/v1/namespaces/{SPACE}/configmaps"
@@ -33,6 +35,7 @@ def run(client):
     updates(client)
     patches(client)
     deletions(client)
+    conformance_apply.run(client)
     fill(client)
     reads(client)
     list_versions(client)

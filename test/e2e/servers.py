@@ -36,17 +36,39 @@ def build(folder="."):
 
     folder: the one of RELEASES whose API server it shall be.
     """
-    digest = hashlib.sha256()
-    for name in (f"{folder}/go.mod", f"{folder}/go.sum", "etcd/go.mod",
-                 "etcd/go.sum"):
-        digest.update((HERE / name).read_bytes())
-    CACHE.mkdir(parents=True, exist_ok=True)
-    directory = CACHE / digest.hexdigest()[:16]
+    directory = _directory(folder)
     with _locked(CACHE / f"{directory.name}.lock"):
         if not directory.exists():
             _build_into(directory, folder)
     return Servers(directory / "kube-apiserver", directory / "kubectl",
                    directory / "etcd")
+
+
+def build_kubectl(folder="."):
+    """Returns the path of kubectl: that of the Servers if they have been built,
+    else one that is built alone, which takes less than half as long."""
+    directory = _directory(folder)
+    alone = CACHE / f"{directory.name}-kubectl"
+    with _locked(CACHE / f"{directory.name}.lock"):
+        if (directory / "kubectl").exists():
+            return directory / "kubectl"
+        if not alone.exists():
+            print(f"building kubectl {RELEASES[folder]}; this takes a few "
+                  "minutes, once", file=sys.stderr, flush=True)
+            part = alone.with_suffix(".part")
+            _build_kubernetes(folder, part, "kubectl")
+            part.rename(alone)
+    return alone
+
+
+def _directory(folder):
+    """The place of the binaries that the go.sum files determine."""
+    digest = hashlib.sha256()
+    for name in (f"{folder}/go.mod", f"{folder}/go.sum", "etcd/go.mod",
+                 "etcd/go.sum"):
+        digest.update((HERE / name).read_bytes())
+    CACHE.mkdir(parents=True, exist_ok=True)
+    return CACHE / digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager
@@ -61,18 +83,20 @@ def _build_into(directory, folder):
           "this takes a few minutes, once", file=sys.stderr, flush=True)
     part = pathlib.Path(tempfile.mkdtemp(prefix="part-", dir=directory.parent))
     try:
-        version = "k8s.io/component-base/version.gitVersion"
-        _go(HERE / folder, "-ldflags",
-            f"-s -w -X {version}={RELEASES[folder]}",
-            "-o", f"{part}{os.sep}",
-            "k8s.io/kubernetes/cmd/kube-apiserver",
-            "k8s.io/kubernetes/cmd/kubectl")
+        _build_kubernetes(folder, f"{part}{os.sep}", "kube-apiserver",
+                          "kubectl")
         _go(HERE / "etcd", "-ldflags", "-s -w", "-o", str(part / "etcd"),
             "go.etcd.io/etcd/server/v3")
         # Only a complete set gets the name that is looked for.
         part.rename(directory)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _build_kubernetes(folder, output, *commands):
+    version = "k8s.io/component-base/version.gitVersion"
+    _go(HERE / folder, "-ldflags", f"-s -w -X {version}={RELEASES[folder]}",
+        "-o", str(output), *(f"k8s.io/kubernetes/cmd/{x}" for x in commands))
 
 
 def _go(module, *arguments):

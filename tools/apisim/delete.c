@@ -159,6 +159,24 @@ static bool check_preconditions(const api_call *call, const rev *r) {
   return ok;
 }
 
+/* Whether the query or the DeleteOptions ask for a dry run. */
+static bool is_dry_run(const api_call *call) {
+  const char *text = request_query(&call->c->req, "dryRun");
+  if (text != NULL && strcmp(text, "All") == 0) {
+    return true;
+  }
+  const buf *body = &call->c->req.body;
+  if (body->len == 0 || !object_depth_ok(body->data, body->len)) {
+    return false;
+  }
+  yyjson_doc *doc = yyjson_read(body->data, body->len, 0);
+  bool all = yyjson_equals_str(
+      yyjson_arr_get_first(yyjson_obj_get(yyjson_doc_get_root(doc), "dryRun")),
+      "All");
+  yyjson_doc_free(doc);
+  return all;
+}
+
 static void delete_named(const api_call *call) {
   char *key = object_key(call->ns, call->name);
   rev *r = table_get(call->res->table, key);
@@ -169,8 +187,9 @@ static void delete_named(const api_call *call) {
   }
   if (check_preconditions(call, r)) {
     delete_target t = {call->res, key, rev_ref(r)};
-    bool gone = false;
-    rev *last = delete_one(call->c->sim, &t, &gone);
+    bool gone = !has_member(r, "finalizers");
+    rev *last =
+        is_dry_run(call) ? rev_ref(r) : delete_one(call->c->sim, &t, &gone);
     if (!gone || is_kind(call->res, "pods") || is_kind(call->res, "services")) {
       answer_object(call, last);
     } else {
@@ -200,7 +219,8 @@ static void delete_collection(const api_call *call) {
       .data = &lo.filter,
   };
   snapshot all = table_list(call->res->table, &q);
-  for (size_t i = 0; i < all.count; i++) {
+  size_t count = is_dry_run(call) ? 0 : all.count;
+  for (size_t i = 0; i < count; i++) {
     rev *r = all.items[i];
     slice ns = rev_text(r, r->ns);
     slice name = rev_text(r, r->name);

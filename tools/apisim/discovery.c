@@ -8,6 +8,7 @@
 #include "conn.h"
 #include "media.h"
 #include "mem.h"
+#include "openapi.h"
 #include "sim.h"
 #include "status.h"
 
@@ -313,14 +314,31 @@ static bool answer_top(conn *c, const char *first, size_t count) {
   return false;
 }
 
+/* The paths of a real server that take HEAD as GET: all others are routes of
+ * one method. */
+static bool is_plain_handler(const char *first) {
+  static const char *const PATHS[] = {"healthz", "readyz", "livez", "openapi"};
+  for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
+    if (strcmp(first, PATHS[i]) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool discovery_answer(conn *c) {
   const request *r = &c->req;
   const char *first = request_segment(r, 0);
-  if (c->req.method != HTTP_GET || first == NULL) {
+  bool head = c->req.method == HTTP_HEAD;
+  if ((c->req.method != HTTP_GET && !head) || first == NULL ||
+      (head && !is_plain_handler(first))) {
     return false;
   }
   if (answer_top(c, first, r->path_count)) {
     return true;
+  }
+  if (strcmp(first, "openapi") == 0) {
+    return openapi_answer(c);
   }
   bool api = strcmp(first, "api") == 0;
   bool apis = strcmp(first, "apis") == 0;

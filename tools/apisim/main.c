@@ -175,6 +175,7 @@ int main(int argc, char **argv) {
   s->store = store_new(p.opts.history,
                        (store_hooks){watch_on_committed, watch_on_trimming, s});
   registry_init(&s->registry, s->store);
+  schema_set_init(&s->schemas);
   status = 2;
   if (add_resources(&p) && load_tls(&p)) {
     add_namespaces(s);
@@ -190,6 +191,7 @@ int main(int argc, char **argv) {
   stats_reset(&s->stats);
   store_free(s->store);
   registry_finish(&s->registry);
+  schema_set_free(&s->schemas);
   options_free(&p.opts);
   return status;
 }

@@ -285,12 +285,12 @@ static int by_key(const void *a, const void *b) {
   return strcmp(yyjson_mut_get_str(*one), yyjson_mut_get_str(*two));
 }
 
-static void sort_keys(yyjson_mut_val *value) {
+void object_sort(yyjson_mut_val *value) {
   size_t i, max;
   yyjson_mut_val *item, *key;
   if (yyjson_mut_is_arr(value)) {
     yyjson_mut_arr_foreach(value, i, max, item) {
-      sort_keys(item);
+      object_sort(item);
     }
     return;
   }
@@ -301,7 +301,7 @@ static void sort_keys(yyjson_mut_val *value) {
   yyjson_mut_val **keys = xcalloc(count, sizeof(yyjson_mut_val *));
   yyjson_mut_val **values = xcalloc(count, sizeof(yyjson_mut_val *));
   yyjson_mut_obj_foreach(value, i, max, key, item) {
-    sort_keys(item);
+    object_sort(item);
     keys[i] = key;
   }
   qsort(keys, count, sizeof keys[0], by_key);
@@ -360,7 +360,7 @@ blob *object_render(yyjson_mut_doc *doc, const resource *res) {
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     object_set_text(doc, root, "kind", res->kind);
     object_set_text(doc, root, "apiVersion", res->api_version);
-    sort_keys(root);
+    object_sort(root);
   } else {
     order_typed(doc, res);
   }

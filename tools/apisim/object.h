@@ -39,6 +39,8 @@ uint64_t object_number(yyjson_mut_val *object, const char *key);
 enum { OBJECT_META_COUNT = 15 };
 extern const char *const OBJECT_META_ORDER[OBJECT_META_COUNT];
 
+/* Sorts the members of all objects in the value. */
+void object_sort(yyjson_mut_val *value);
 /* Whether anything but metadata and status differs: what counts as a new
  * generation. */
 bool object_spec_differs(yyjson_mut_doc *a, yyjson_mut_doc *b);

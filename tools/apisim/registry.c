@@ -133,6 +133,7 @@ void registry_finish(registry *reg) {
     free(res->short_names);
     free(res->api_version);
     free(res->qualified);
+    yyjson_doc_free(res->schema);
     free(res);
   }
 }
@@ -294,6 +295,20 @@ static void set_short_names(resource *res, yyjson_val *names) {
   res->short_names = text.data;
 }
 
+/* The version's schema of its objects; without one anything goes. */
+static void set_schema(resource *res, yyjson_val *version) {
+  yyjson_val *schema =
+      yyjson_obj_get(yyjson_obj_get(version, "schema"), "openAPIV3Schema");
+  yyjson_doc_free(res->schema);
+  res->schema = NULL;
+  if (yyjson_is_obj(schema)) {
+    yyjson_mut_doc *copy = yyjson_mut_doc_new(NULL);
+    yyjson_mut_doc_set_root(copy, yyjson_val_mut_copy(copy, schema));
+    res->schema = yyjson_mut_doc_imut_copy(copy, NULL);
+    yyjson_mut_doc_free(copy);
+  }
+}
+
 static bool is_served(yyjson_val *version) {
   yyjson_val *served = yyjson_obj_get(version, "served");
   return served == NULL || yyjson_is_true(served);
@@ -327,6 +342,7 @@ void registry_apply_crd(registry *reg, yyjson_val *crd) {
     if (res->custom) {
       res->served = is_served(version);
       set_short_names(res, names);
+      set_schema(res, version);
     }
   }
   free(guess);

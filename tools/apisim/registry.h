@@ -33,6 +33,7 @@ typedef struct resource {
   bool has_pod_fields; // field selectors know spec.nodeName, status.phase
   bool served;         // false after its definition was deleted
   bool forbidden;      // --forbid
+  yyjson_doc *schema;  // of a definition's version; NULL = none
   table *table;
   struct watch *watches;
   bool dirty; // watches have to catch up

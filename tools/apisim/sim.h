@@ -13,6 +13,7 @@
 #include "registry.h"
 #include "replay.h"
 #include "rng.h"
+#include "schema.h"
 #include "server.h"
 #include "stats.h"
 #include "store.h"
@@ -23,6 +24,7 @@ struct sim {
   const options *opts;
   store *store;
   registry registry;
+  schema_set schemas;
   server server;
   tls_config *tls; // NULL = plain HTTP
   stats stats;

@@ -188,10 +188,15 @@ void status_unsupported_patch(conn *c) {
 
 void status_unsupported_media(conn *c, const char *accepted) {
   buf message = {0};
+  slice type = media_type(request_header(&c->req, "Content-Type"));
   buf_printf(&message,
              "the body of the request was in an unknown format - accepted "
              "media types include: %s",
              accepted);
+  if (slice_is(type, "application/vnd.kubernetes.protobuf")) {
+    buf_puts(&message, " (kin-apisim reads no protobuf: kubectl create -f and "
+                       "kubectl apply -f send JSON)");
+  }
   status_send(c, 415, "UnsupportedMediaType", message.data, NULL);
   buf_free(&message);
 }

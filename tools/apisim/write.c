@@ -11,8 +11,9 @@
 #include "body.h"
 #include "conn.h"
 #include "definition.h"
-#include "jsonpatch.h"
+#include "field_validation.h"
 #include "list.h"
+#include "managed_fields.h"
 #include "mem.h"
 #include "name.h"
 #include "object.h"
@@ -20,16 +21,13 @@
 #include "sim.h"
 #include "status.h"
 
-static bool is_content_type(const conn *c, const char *const *types) {
-  slice type = media_type(request_header(&c->req, "Content-Type"));
-  if (type.len == 0) {
-    return types[0] != NULL && strcmp(types[0], "application/json") == 0;
+/* Whether the body is JSON; else the request is answered. */
+static bool check_json(const api_call *call) {
+  slice type = media_type(request_header(&call->c->req, "Content-Type"));
+  if (type.len == 0 || slice_is(type, "application/json")) {
+    return true;
   }
-  for (; *types != NULL; types++) {
-    if (slice_is(type, *types)) {
-      return true;
-    }
-  }
+  status_unsupported_media(call->c, "application/json");
   return false;
 }
 
@@ -178,7 +176,7 @@ void write_ensure_namespace(struct sim *s, const char *name) {
 
 /* ------------------------------------------------------------------ create */
 
-static void create_object(const api_call *call, yyjson_mut_doc *doc) {
+void write_create(const api_call *call, yyjson_mut_doc *doc) {
   conn *c = call->c;
   yyjson_mut_val *meta = object_meta(doc);
   const char *version = object_text(meta, "resourceVersion");
@@ -198,6 +196,7 @@ static void create_object(const api_call *call, yyjson_mut_doc *doc) {
     status_exists(c, call->res, name);
   } else {
     settle_new(c->sim, call->res, call->ns, doc);
+    managed_record_new(call, doc);
     if (is_dry_run(call)) {
       answer_unstored(call, 201, doc);
     } else {
@@ -208,19 +207,17 @@ static void create_object(const api_call *call, yyjson_mut_doc *doc) {
 }
 
 static void create(const api_call *call) {
-  static const char *const TYPES[] = {"application/json", NULL};
   if (call->name != NULL || (call->res->namespaced && call->ns == NULL)) {
     status_method_not_allowed(call->c);
     return;
   }
-  if (!is_content_type(call->c, TYPES)) {
-    status_unsupported_media(call->c, "application/json, application/yaml, "
-                                      "application/vnd.kubernetes.protobuf");
+  if (!check_json(call)) {
     return;
   }
   yyjson_mut_doc *doc = body_read_object(call);
-  if (doc != NULL && body_check_kind(call, doc)) {
-    create_object(call, doc);
+  if (doc != NULL && body_check_kind(call, doc) &&
+      field_validation_object(call, doc)) {
+    write_create(call, doc);
   }
   yyjson_mut_doc_free(doc);
 }
@@ -247,10 +244,26 @@ static void keep_meta(yyjson_mut_doc *doc, yyjson_mut_val *meta,
   }
 }
 
+/* A patch cannot change a uid; in an update the uid is a precondition. */
+static void refuse_uid(const api_call *call, const char *uid) {
+  buf message = {0};
+  buf_puts(&message, "Invalid value: ");
+  buf_put_json(&message, uid, strlen(uid));
+  buf_puts(&message, ": field is immutable");
+  field_error error = {"FieldValueInvalid", message.data, "metadata.uid"};
+  status_invalid(call->c, call->res->group, call->res->kind, call->name, &error,
+                 1);
+  buf_free(&message);
+}
+
 static bool precondition_failed(const api_call *call, const char *uid,
                                 const rev *old) {
   if (uid == NULL || slice_is(rev_text(old, old->uid), uid)) {
     return false;
+  }
+  if (strcmp(call->verb, "patch") == 0) {
+    refuse_uid(call, uid);
+    return true;
   }
   slice have = rev_text(old, old->uid);
   buf detail = {0};
@@ -349,8 +362,10 @@ static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
   yyjson_mut_doc_set_root(doc, merged);
 }
 
-static void change_object(const api_call *call, yyjson_mut_doc *doc,
-                          yyjson_mut_doc *old_doc, rev *old, const char *key) {
+/* Checks what a request makes of the object, and settles what the server owns.
+ * False if the request is answered. */
+static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
+                          yyjson_mut_doc *old_doc, rev *old) {
   yyjson_mut_val *meta = object_meta(doc);
   const char *name = object_text(meta, "name");
   if (name != NULL && strcmp(name, call->name) != 0) {
@@ -360,26 +375,41 @@ static void change_object(const api_call *call, yyjson_mut_doc *doc,
                "(%s)",
                name, call->name);
     status_bad_request_take(call->c, &message);
-    return;
+    return false;
   }
   if (!body_check_kind(call, doc) || !check_namespace(call, meta) ||
       precondition_failed(call, object_text(meta, "uid"), old) ||
       !check_version(call, meta, old)) {
-    return;
+    return false;
   }
   if (call->sub != NULL) {
     keep_all_but_status(doc, old_doc);
   }
   keep_meta(doc, object_meta(doc), object_meta(old_doc));
-  store_change(call, doc, old_doc, old, key);
+  return true;
 }
 
-/* Changes the object that the call names by `doc`, which it frees. */
-static void change_named(const api_call *call, yyjson_mut_doc *doc,
-                         void (*change)(const api_call *call,
-                                        yyjson_mut_doc *doc,
-                                        yyjson_mut_doc *old_doc, rev *old,
-                                        const char *key)) {
+void write_change(const api_call *call, yyjson_mut_doc *doc,
+                  yyjson_mut_doc *old_doc, rev *old, const char *key) {
+  if (settle_change(call, doc, old_doc, old)) {
+    managed_record(call, old_doc, doc);
+    store_change(call, doc, old_doc, old, key);
+  }
+}
+
+void write_applied(const api_call *call, yyjson_mut_doc *doc,
+                   yyjson_mut_doc *old_doc, rev *old, const char *key) {
+  yyjson_mut_val *managed = yyjson_mut_val_mut_copy(
+      doc, yyjson_mut_obj_get(object_meta(doc), "managedFields"));
+  if (settle_change(call, doc, old_doc, old)) {
+    /* A change of the status alone has taken the old ones. */
+    object_set(doc, object_meta(doc), "managedFields", managed);
+    store_change(call, doc, old_doc, old, key);
+  }
+}
+
+void write_change_named(const api_call *call, yyjson_mut_doc *doc,
+                        write_change_cb *change) {
   char *key = object_key(call->ns, call->name);
   rev *old = table_get(call->res->table, key);
   if (old == NULL) {
@@ -394,84 +424,32 @@ static void change_named(const api_call *call, yyjson_mut_doc *doc,
 }
 
 static void update(const api_call *call) {
-  static const char *const TYPES[] = {"application/json", NULL};
   if (call->name == NULL) {
     status_method_not_allowed(call->c);
     return;
   }
-  if (!is_content_type(call->c, TYPES)) {
-    status_unsupported_media(call->c, "application/json, application/yaml, "
-                                      "application/vnd.kubernetes.protobuf");
+  if (!check_json(call)) {
     return;
   }
   yyjson_mut_doc *doc = body_read_object(call);
-  if (doc == NULL) {
-    return;
-  }
-  change_named(call, doc, change_object);
-}
-
-static const char JSON_PATCH[] = "application/json-patch+json";
-
-/* The patched tree, or NULL and the request is answered. */
-static yyjson_mut_doc *apply_patch(const api_call *call, yyjson_mut_doc *patch,
-                                   yyjson_mut_doc *old_doc) {
-  const char *const types[] = {JSON_PATCH, NULL};
-  yyjson_mut_doc *doc = yyjson_mut_doc_mut_copy(old_doc, NULL);
-  buf error = {0};
-  if (!is_content_type(call->c, types)) {
-    yyjson_mut_val *merged = yyjson_mut_merge_patch(
-        doc, yyjson_mut_doc_get_root(old_doc), yyjson_mut_doc_get_root(patch));
-    yyjson_mut_doc_set_root(doc, merged);
-  } else if (!jsonpatch_apply(doc, yyjson_mut_doc_get_root(patch), &error)) {
-    status_send(call->c, 422, "Invalid", error.data, "{}");
+  if (doc == NULL || !field_validation_object(call, doc)) {
     yyjson_mut_doc_free(doc);
-    doc = NULL;
-  }
-  buf_free(&error);
-  if (doc != NULL && !yyjson_mut_is_obj(yyjson_mut_doc_get_root(doc))) {
-    status_bad_request(call->c, "the patch does not leave an object");
-    yyjson_mut_doc_free(doc);
-    doc = NULL;
-  }
-  return doc;
-}
-
-static void patch_object(const api_call *call, yyjson_mut_doc *patch,
-                         yyjson_mut_doc *old_doc, rev *old, const char *key) {
-  yyjson_mut_doc *doc = apply_patch(call, patch, old_doc);
-  if (doc != NULL) {
-    change_object(call, doc, old_doc, old, key);
-  }
-  yyjson_mut_doc_free(doc);
-}
-
-static void patch(const api_call *call) {
-  static const char *const TYPES[] = {"application/merge-patch+json",
-                                      "application/strategic-merge-patch+json",
-                                      JSON_PATCH, NULL};
-  if (call->name == NULL) {
-    status_method_not_allowed(call->c);
     return;
   }
-  if (!is_content_type(call->c, TYPES)) {
-    status_unsupported_patch(call->c);
-    return;
-  }
-  yyjson_mut_doc *doc = body_read_patch(call);
-  if (doc == NULL) {
-    return;
-  }
-  change_named(call, doc, patch_object);
+  write_change_named(call, doc, write_change);
 }
 
 void write_answer(const api_call *call) {
+  bool deletes = strncmp(call->verb, "delete", 6) == 0;
+  if (!deletes && !field_validation_check(call)) {
+    return;
+  }
   if (strcmp(call->verb, "create") == 0) {
     create(call);
   } else if (strcmp(call->verb, "update") == 0) {
     update(call);
   } else if (strcmp(call->verb, "patch") == 0) {
-    patch(call);
+    patch_answer(call);
   } else {
     delete_answer(call);
   }

@@ -4,6 +4,8 @@
 
 /* create, update, patch, delete and deletecollection. */
 
+#include <yyjson.h>
+
 #include "call.h"
 
 struct sim;
@@ -12,6 +14,27 @@ void write_answer(const api_call *call);
 /* Makes sure a namespace object exists, so that objects can be created in it.
  */
 void write_ensure_namespace(struct sim *s, const char *name);
+
+/* Creates the object and answers. */
+void write_create(const api_call *call, yyjson_mut_doc *doc);
+
+/* Makes doc the next version of the object and answers; old is the version of
+ * old_doc, key is the object's. */
+typedef void write_change_cb(const api_call *call, yyjson_mut_doc *doc,
+                             yyjson_mut_doc *old_doc, rev *old,
+                             const char *key);
+/* An update: the request's manager owns what it changes. */
+write_change_cb write_change;
+/* An apply, which has settled the owners. */
+write_change_cb write_applied;
+/* Calls change for the object that the request names, or answers that there is
+ * none. Frees doc. */
+void write_change_named(const api_call *call, yyjson_mut_doc *doc,
+                        write_change_cb *change);
+
+/* In patch.c: */
+
+void patch_answer(const api_call *call);
 
 /* In delete.c: */
 
