@@ -22,6 +22,7 @@ struct kin__aligned {
             : offsetof(struct kin__aligned, n) == 8 ? (bits32)                 \
                                                     : (x86)))
 
+#define KIN__FIRST_kin_change_filter_options KIN__BY_ABI(96, 52, 52)
 #define KIN__FIRST_kin_client_options KIN__BY_ABI(312, 184, 180)
 #define KIN__FIRST_kin_client_stats KIN__BY_ABI(168, 168, 164)
 #define KIN__FIRST_kin_controller_options KIN__BY_ABI(144, 72, 72)
