@@ -10,6 +10,7 @@
 #include <kin/change_filter.h>
 #include <kin/factory.h>
 #include <kin/kin.h>
+#include <kin/lingering_index.h>
 #include <kin/lister.h>
 #include <kin/metrics_text.h>
 #include <kin/pager.h>
