@@ -34,7 +34,7 @@ struct kin__aligned {
 #define KIN__FIRST_kin_heap_options KIN__BY_ABI(32, 16, 16)
 #define KIN__FIRST_kin_index_options KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_informer_metrics KIN__BY_ABI(1592, 1584, 1568)
-#define KIN__FIRST_kin_informer_options KIN__BY_ABI(224, 128, 128)
+#define KIN__FIRST_kin_informer_options KIN__BY_ABI(232, 132, 132)
 #define KIN__FIRST_kin_informer_watcher_options KIN__BY_ABI(48, 24, 24)
 #define KIN__FIRST_kin_kubeconfig_options KIN__BY_ABI(216, 108, 108)
 #define KIN__FIRST_kin_lazy_options KIN__BY_ABI(40, 20, 20)
