@@ -20,6 +20,8 @@
 #include "support/refused.h"
 #include "support/targets.h"
 
+#define NO_BYTES ((kin_str){NULL, 3})
+
 typedef struct world {
   uv_loop_t loop;
   kin_client *client;
