@@ -129,13 +129,16 @@ static void test_labels_are_dropped(void **state) {
       {{"/metadata"}, 1, "'resourceVersion':'5'}"},
       {{""}, 1, "'resourceVersion':'5'},'spec':{'b':1}"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+  /* Split at every byte, and at every place of a second piece. */
+  for (size_t run = 0; run < sizeof rows / sizeof *rows * 180; run++) {
+    size_t i = run / 180;
     world w;
     kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
     options.fields = rows[i].fields;
     options.field_count = rows[i].count;
     options.drop_labels = true;
     open_world(&w, &options, false);
+    w.vh.script.split = run % 180;
     list(&w, POD("5", "'spec':{'b':1}"));
     char text[512];
     snprintf(text, sizeof text,
@@ -152,12 +155,14 @@ static void test_labels_are_dropped(void **state) {
 /* Also of an object that is kept with its key only. */
 static void test_labels_of_oversized_are_dropped(void **state) {
   (void)state;
-  for (int drop = 0; drop < 2; drop++) {
+  for (int run = 0; run < 2 * 180; run++) {
+    int drop = run % 2;
     world w;
     kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
     options.drop_labels = drop == 1;
     options.max_object_bytes = 150;
     open_world(&w, &options, false);
+    w.vh.script.split = (size_t)run / 2;
     list(&w, POD("5", "'spec':{'b':'0123456789012345678901234567890123456789"
                       "012345678901234567890123456789'}"));
     assert_true(kin_object_is_key_only(pod(&w)));
