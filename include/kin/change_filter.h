@@ -63,7 +63,8 @@ typedef struct kin_change {
   const kin_object *object;
   /** Update: the object as it was before the first change that is told here.
    * Its fields and uid are those that were told last; other parts may be newer
-   * than what was told last. Otherwise NULL. */
+   * than what was told last. If that first change was a delete: the last state
+   * that came with it, whose fields may be newer, too. Otherwise NULL. */
   const kin_object *old_object;
 
   bool is_initial;          /**< add: part of the initial state */

@@ -274,7 +274,7 @@ static void test_flush(void **state) {
   filter_rig_close(&rig);
 }
 
-/* KIN_LIMIT: further keys are told at once. */
+/* Further keys are told at once. */
 static void test_max_waiting(void **state) {
   (void)state;
   filter_rig rig;
