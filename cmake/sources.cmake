@@ -36,9 +36,11 @@ set(kinformer_sources
   lib/object/object_list.c
   lib/object/parse.c
   lib/object/pointer_set.c
+  lib/object/same_content.c
   lib/object/seal.c
   lib/object/selector.c
   lib/object/text.c
+  lib/object/text_equal.c
   lib/object/transform.c
   lib/object/view.c
   lib/transport/basic.c
@@ -229,8 +231,13 @@ set(kinformer_cache_headers
   include/kin/sync_track.h)
 
 set(kinformer_toolkit_sources
+  lib/toolkit/change_batch.c
+  lib/toolkit/change_filter.c
+  lib/toolkit/change_waits.c
   lib/toolkit/factory.c
+  lib/toolkit/field_set.c
   lib/toolkit/informer_watcher.c
+  lib/toolkit/lingering_index.c
   lib/toolkit/lister.c
   lib/toolkit/metrics_text.c
   lib/toolkit/pager.c
@@ -239,7 +246,9 @@ set(kinformer_toolkit_sources
   lib/toolkit/wait.c)
 
 set(kinformer_toolkit_headers
+  include/kin/change_filter.h
   include/kin/factory.h
+  include/kin/lingering_index.h
   include/kin/lister.h
   include/kin/metrics_text.h
   include/kin/pager.h

@@ -88,7 +88,8 @@ typedef struct kin_status {
   uint64_t events;    /**< ADDED, MODIFIED and DELETED received, except initial
                     * events of a WatchList */
   uint64_t bookmarks; /**< received */
-  uint64_t unchanged; /**< listed or watched objects that were cached already */
+  uint64_t unchanged; /**< listed or watched objects that were cached already,
+                       * and updates that were not told (skip_unchanged) */
   uint64_t received_bytes; /**< of response bodies, inflated */
 
   /* --- Objects that are not stored as they came --- */
@@ -217,6 +218,20 @@ typedef struct kin_informer_options {
   const char *const *fields;
   size_t field_count;
 
+  /** Labels are not stored, but those that `fields` names one by one. Then
+   * kin_object_label finds none, selectors of the program match objects as if
+   * they had none, and so do indices by "/metadata/labels/..." for labels that
+   * are not stored. label_selector works as ever: the server evaluates it. */
+  bool drop_labels;
+
+  /** An update after which the stored text differs in nothing but the
+   * resourceVersion is stored, but listeners are not told. Such updates are
+   * most of what Nodes and Leases send, if `fields` leaves heartbeats out. The
+   * next update's old_object is the one that the store had, not the one that
+   * the listener was shown. A list tells them to listeners that ask for
+   * relist_updates. kin_status.unchanged counts them. */
+  bool skip_unchanged;
+
   /** Makes what is stored of each object; NULL: all that the options above
    * leave. The transform runs before the store and all handlers, once for each
    * received state (uid and resourceVersion). A state that is cached is not
@@ -297,17 +312,17 @@ typedef struct kin_informer_options {
 
   /** The source of objects instead of the API server; NULL: the API server. The
    * struct is copied. The names above are only passed on to the source, and its
-   * objects are stored as they are: keep_managed_fields, fields and
-   * metadata_only have no effect. */
+   * objects are stored as they are: keep_managed_fields, fields,
+   * metadata_only and drop_labels have no effect. */
   const kin_lister_watcher *source;
 } kin_informer_options;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_OPTIONS_INIT                                              \
   {                                                                            \
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
-        NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, NULL, NULL,          \
-        KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0, NULL,    \
-        NULL, false, NULL                                                      \
+        NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, false, false, NULL,  \
+        NULL, KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0,    \
+        NULL, NULL, false, NULL                                                \
   }
 
 /** Opens an informer; nothing is requested before kin_informer_start.

@@ -7,8 +7,10 @@
  * (wait.h, until.h), watches without a store (watch.h), lists page by page
  * (pager.h), and reading by type and namespace (lister.h). */
 
+#include <kin/change_filter.h>
 #include <kin/factory.h>
 #include <kin/kin.h>
+#include <kin/lingering_index.h>
 #include <kin/lister.h>
 #include <kin/metrics_text.h>
 #include <kin/pager.h>

@@ -22,6 +22,7 @@ struct kin__aligned {
             : offsetof(struct kin__aligned, n) == 8 ? (bits32)                 \
                                                     : (x86)))
 
+#define KIN__FIRST_kin_change_filter_options KIN__BY_ABI(96, 52, 52)
 #define KIN__FIRST_kin_client_options KIN__BY_ABI(312, 184, 180)
 #define KIN__FIRST_kin_client_stats KIN__BY_ABI(168, 168, 164)
 #define KIN__FIRST_kin_controller_options KIN__BY_ABI(144, 72, 72)
@@ -33,11 +34,12 @@ struct kin__aligned {
 #define KIN__FIRST_kin_heap_options KIN__BY_ABI(32, 16, 16)
 #define KIN__FIRST_kin_index_options KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_informer_metrics KIN__BY_ABI(1592, 1584, 1568)
-#define KIN__FIRST_kin_informer_options KIN__BY_ABI(224, 128, 128)
+#define KIN__FIRST_kin_informer_options KIN__BY_ABI(232, 132, 132)
 #define KIN__FIRST_kin_informer_watcher_options KIN__BY_ABI(48, 24, 24)
 #define KIN__FIRST_kin_kubeconfig_options KIN__BY_ABI(216, 108, 108)
 #define KIN__FIRST_kin_lazy_options KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_listener_options KIN__BY_ABI(88, 48, 48)
+#define KIN__FIRST_kin_lingering_index_options KIN__BY_ABI(40, 24, 24)
 #define KIN__FIRST_kin_lister_watcher KIN__BY_ABI(56, 28, 28)
 #define KIN__FIRST_kin_mutation_cache_options KIN__BY_ABI(56, 40, 36)
 #define KIN__FIRST_kin_mutation_detector_options KIN__BY_ABI(56, 32, 32)

@@ -25,7 +25,9 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #define HAVE_X86 1
+#include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
 #else
 #define HAVE_X86 0
 #endif
@@ -371,6 +373,48 @@ AVX2 static size_t avx2_find_special(const char *bytes, size_t length) {
 static const kin__scanner avx2 = {"avx2", avx2_classify, avx2_skip,
                                   avx2_find_special};
 
+/* What the processor and the system can do. __builtin_cpu_supports would add
+ * 4.5 KB for its table of all processors. */
+enum { IS_ASKED = 1, HAS_SSE2 = 2, HAS_AVX2 = 4 };
+
+/* Whether the system saves the registers of AVX. */
+static bool are_registers_saved(void) {
+  unsigned low;
+  unsigned high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & 6u) == 6u;
+}
+
+static unsigned ask_cpu(void) {
+  unsigned a;
+  unsigned b;
+  unsigned c;
+  unsigned d;
+  unsigned features = IS_ASKED;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) {
+    return features;
+  }
+  features |= (d & bit_SSE2) != 0 ? HAS_SSE2 : 0u;
+  const unsigned needed = bit_OSXSAVE | bit_AVX | bit_POPCNT | bit_PCLMUL;
+  if ((c & needed) == needed && are_registers_saved() &&
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_AVX2) != 0) {
+    features |= HAS_AVX2;
+  }
+  return features;
+}
+
+/* cpuid is slow, in a virtual machine above all. Any thread may ask, and all
+ * get the same answer. */
+static unsigned cpu_features(void) {
+  static atomic_uint known;
+  unsigned features = atomic_load_explicit(&known, memory_order_relaxed);
+  if (features == 0) {
+    features = ask_cpu();
+    atomic_store_explicit(&known, features, memory_order_relaxed);
+  }
+  return features;
+}
+
 #endif /* HAVE_X86 */
 
 /* Lists the scanners that this machine can run, the best last, and returns
@@ -379,11 +423,11 @@ static size_t list_usable(const kin__scanner *usable[3]) {
   size_t count = 0;
   usable[count++] = &portable;
 #if HAVE_X86
-  if (__builtin_cpu_supports("sse2")) {
+  unsigned features = cpu_features();
+  if ((features & HAS_SSE2) != 0) {
     usable[count++] = &sse2;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") &&
-      __builtin_cpu_supports("pclmul")) {
+  if ((features & HAS_AVX2) != 0) {
     usable[count++] = &avx2;
   }
 #endif

@@ -263,6 +263,11 @@ static void begin_field(kin__item *item, kin__item_level *level,
   if (field == KIN__ITEM_NO_FIELD || (item->seen >> field & 1) != 0) {
     return;
   }
+  bool is_whole =
+      !level->is_dropping && level->child_place == KIN__ITEM_NOT_ENTERED;
+  if (field == KIN__ITEM_LABELS && !is_whole) {
+    return;
+  }
   item->seen |= 1u << field;
   item->field = field;
   if (field < KIN__ITEM_STRINGS) {

@@ -92,26 +92,50 @@ static int new_projection(kin__projection **out, const kin_allocator *allocator,
   return 0;
 }
 
-static int drop_managed_fields(kin__projection *projection) {
+/* Lets the members of a node that is kept as a whole be decided one by one. */
+static void open_node(node *n) {
+  if (n->project == KIN__KEEP_ALL) {
+    n->project = KIN__DESCEND;
+    n->others = KIN__KEEP_ALL;
+    for (node *child = n->children; child != NULL; child = child->next) {
+      child->project = KIN__KEEP_ALL;
+    }
+  }
+}
+
+static node *open_child(kin__projection *projection, node *parent,
+                        kin_str name) {
+  open_node(parent);
+  bool is_new = find_child(parent, name) == NULL;
+  node *child = child_for(projection, parent, name);
+  if (is_new && child != NULL) {
+    child->project = parent->others;
+  }
+  return child;
+}
+
+/* What is named below it stays. */
+static int drop_metadata(kin__projection *projection, kin_str name) {
   node *metadata =
-      child_for(projection, projection->root, KIN__LIT("metadata"));
-  if (metadata == NULL) {
+      open_child(projection, projection->root, KIN__LIT("metadata"));
+  node *dropped =
+      metadata != NULL ? open_child(projection, metadata, name) : NULL;
+  if (dropped == NULL) {
     return KIN_ENOMEM;
   }
-  metadata->others = KIN__KEEP_ALL;
-  node *managed = child_for(projection, metadata, KIN__LIT("managedFields"));
-  if (managed == NULL) {
-    return KIN_ENOMEM;
-  }
-  managed->project = KIN__DROP_ALL;
+  dropped->project = dropped->children != NULL ? KIN__DESCEND : KIN__DROP_ALL;
   return 0;
+}
+
+int kin__projection_drop_labels(kin__projection *projection) {
+  return drop_metadata(projection, KIN__LIT("labels"));
 }
 
 int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
                         bool keep_managed_fields) {
   int err = new_projection(out, allocator, KIN__KEEP_ALL);
   if (err == 0 && !keep_managed_fields) {
-    err = drop_managed_fields(*out);
+    err = drop_metadata(*out, KIN__LIT("managedFields"));
   }
   if (err != 0) {
     kin__projection_free(*out);

@@ -32,6 +32,10 @@ int kin__projection_new_fields(kin__projection **out,
                                const kin_allocator *allocator,
                                const char *const *fields, size_t count);
 
+/* Does not keep labels, but those that a field names one by one. An object then
+ * has no label as far as kin_object_label knows. Errors: KIN_ENOMEM. */
+int kin__projection_drop_labels(kin__projection *projection);
+
 /* NULL is allowed. */
 void kin__projection_free(kin__projection *projection);
 

@@ -31,6 +31,7 @@ static kin__slice begin_slice(const kin__dispatcher *dispatcher) {
 
 void kin__dispatcher_init(kin__dispatcher *dispatcher) {
   kin__link_init(&dispatcher->listeners);
+  kin__link_init(&dispatcher->change_watches);
   kin__link_init(&dispatcher->sync_watches);
   dispatcher->has_synced = false;
   dispatcher->is_closed = false;
@@ -286,12 +287,24 @@ static void take_in_hand(kin__dispatcher *dispatcher,
   }
 }
 
+static void tell_change_watches(kin__dispatcher *dispatcher,
+                                const kin__change *change) {
+  for (kin__link *node = dispatcher->change_watches.next;
+       node != &dispatcher->change_watches; node = node->next) {
+    kin__change_watch *watch = KIN__CONTAINER_OF(node, kin__change_watch, node);
+    for (unsigned i = 0; i < change->count; i++) {
+      watch->changed(watch, &change->notifications[i]);
+    }
+  }
+}
+
 void kin__dispatcher_send(kin__dispatcher *dispatcher,
                           const kin__change *change) {
   assert(!kin__dispatcher_is_sending(dispatcher));
   if (dispatcher->is_closed) {
     return;
   }
+  tell_change_watches(dispatcher, change);
   if (!is_at_once(dispatcher)) {
     take_in_hand(dispatcher, change);
     return;

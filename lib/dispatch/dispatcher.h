@@ -34,6 +34,15 @@ typedef struct kin__change {
   kin__notification notifications[2];
 } kin__change;
 
+/* Is told of each change of an object within the call that sends the change,
+ * when the store has it and before any listener. Calls no code of the program
+ * but index functions. */
+typedef struct kin__change_watch {
+  kin__link node; /* in the dispatcher's change_watches */
+  void (*changed)(struct kin__change_watch *watch,
+                  const kin__notification *notification);
+} kin__change_watch;
+
 /* Greater than every object's slot, so a listener under replay gets no
  * marker. */
 #define KIN__MARKER_SLOT (KIN__NO_SLOT - 1)
@@ -72,6 +81,7 @@ typedef struct kin__dispatcher {
   struct kin_informer *informer; /* passed to callbacks, never read */
   kin__hash_seed seed;
   kin__link listeners;
+  kin__link change_watches;
   kin__link sync_watches;     /* told when synced is queued everywhere, or at
                                * the close */
   uint32_t default_resync_ms; /* 0: none */

@@ -280,12 +280,15 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
 static int make_projection(kin__settings *settings,
                            const kin_allocator *allocator,
                            const kin_informer_options *options) {
-  if (options->field_count > 0) {
-    return kin__projection_new_fields(&settings->projection, allocator,
-                                      options->fields, options->field_count);
-  }
-  return kin__projection_new(&settings->projection, allocator,
-                             options->keep_managed_fields);
+  int err =
+      options->field_count > 0
+          ? kin__projection_new_fields(&settings->projection, allocator,
+                                       options->fields, options->field_count)
+          : kin__projection_new(&settings->projection, allocator,
+                                options->keep_managed_fields);
+  return err == 0 && options->drop_labels
+             ? kin__projection_drop_labels(settings->projection)
+             : err;
 }
 
 int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,

@@ -4,6 +4,7 @@
 #include "base/histogram.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
+#include "object/same_content.h"
 
 #define KEYS_PER_STEP 64u
 #define KEYS_WARMED 16u
@@ -109,6 +110,14 @@ static int apply_unchanged(const change *c, uint32_t slot) {
   return 0;
 }
 
+/* Counts an update that must not be told. */
+static bool is_skipped(const change *c, const kin_object *old) {
+  bool is_skipped = c->informer->settings.options.skip_unchanged &&
+                    kin__object_has_same_content(old, c->delta->object);
+  c->scope->feed.counters.unchanged += is_skipped;
+  return is_skipped;
+}
+
 /* `old` is the previously cached object, or NULL. */
 static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
   const kin__delta *delta = c->delta;
@@ -124,6 +133,12 @@ static void tell_upsert(const change *c, uint32_t slot, kin_object *old) {
   } else {
     put.type = KIN_EVENT_UPDATE;
     put.old_object = old;
+    if (is_skipped(c, old)) {
+      told.audience = KIN__AUDIENCE_RELIST_UPDATES;
+      if (delta->type != KIN_DELTA_REPLACED) {
+        return;
+      }
+    }
   }
   told.notifications[told.count++] = put;
   kin__dispatcher_send(&c->informer->dispatcher, &told);

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 import urllib.request
 
@@ -376,3 +377,93 @@ def test_follow_word_that_fails(programs):
         p.expect_end(1, b"follow_word: word: has more than one '/'\n")
     with Program([programs.follow_word]) as p:
         p.expect_end(2, None)
+
+
+def write(url, method, value=None):
+    """Writes an object; returns the answer."""
+    body = json.dumps(value).encode() if value else None
+    request = urllib.request.Request(
+        url, body, {"Content-Type": "application/json"}, method=method)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)
+
+
+def test_config_reload(programs):
+    path = "/api/v1/namespaces/default/configmaps"
+    with Simulator(programs.apisim) as server:
+        url = server.url + path
+
+        def put(name, data, method="PUT", **labels):
+            value = {"metadata": {"name": name, "labels": labels}, "data": data}
+            write(url + ("" if method == "POST" else f"/{name}"), method, value)
+
+        def reloaded(line):
+            check(line.startswith(b"reload "), f"no reload: {line}")
+            return json.loads(line[7:])["data"]
+
+        argv = [programs.config_reload, server.url, "default", "app"]
+        with Program(argv) as p:
+            check_equal(p.next_line(), b"none yet")
+            put("other", {"a": "0"}, "POST")
+            put("app", {"a": "1"}, "POST")
+            check_equal(reloaded(p.next_line()), {"a": "1"})
+            # Once for many changes; not for what is not data.
+            for i in range(5):
+                put("app", {"a": f"2{i}"})
+            check_equal(reloaded(p.next_line()), {"a": "24"})
+            put("app", {"a": "24"}, color="blue")
+            write(url + "/app", "DELETE")
+            check_equal(p.next_line(), b"gone")
+            put("app", {"a": "3"}, "POST")
+            check_equal(reloaded(p.next_line()), {"a": "3"})
+            p.interrupt()
+            p.expect_end(0)
+    with Program([programs.config_reload]) as p:
+        p.expect_end(2, None)
+
+
+def test_pod_ip(programs):
+    def with_ip(name, version, ip, phase="Running", container=None,
+                host_network=False):
+        statuses = [{"containerID": container}] if container else []
+        return pod(name, version, spec={"hostNetwork": host_network},
+                   status={"phase": phase, "podIPs": [{"ip": ip}],
+                           "containerStatuses": statuses})
+
+    items = [with_ip("a", 5, "10.0.0.1", container="containerd://a1"),
+             with_ip("host1", 6, "192.168.0.1", container="containerd://h1",
+                     host_network=True),
+             with_ip("host2", 7, "192.168.0.1", host_network=True),
+             with_ip("done", 8, "10.0.0.2", "Succeeded", "containerd://d1")]
+    with Scripted({PODS: [pod_list(items, 10)]}) as server, \
+            Program([programs.pod_ip, server.url],
+                    stdin=subprocess.PIPE) as p:
+
+        def ask(line):
+            p.send_line(line)
+            return p.next_line()
+
+        check_equal(ask(b"10.0.0.1"), b"10.0.0.1 default/a")
+        check_equal(ask(b"containerd://a1"), b"containerd://a1 default/a")
+        # An address of several pods tells nothing; a container does.
+        check_equal(ask(b"192.168.0.1"), b"192.168.0.1 unknown")
+        check_equal(ask(b"containerd://h1"), b"containerd://h1 default/host1")
+        check_equal(ask(b"10.0.0.2"), b"10.0.0.2 unknown")
+        check_equal(ask(b"containerd://d1"), b"containerd://d1 default/done")
+        # Deleted: it lingers.
+        server.push("DELETED", with_ip("a", 11, "10.0.0.1"), path=PODS)
+        until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/a gone",
+              "a gone")
+        # The address is used again: the newest owner, and time decides.
+        server.push("ADDED", with_ip("b", 12, "10.0.0.1"), path=PODS)
+        until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/b", "b")
+        check_equal(ask(b"10.0.0.1 50000000"), b"10.0.0.1 default/a gone")
+        # It finishes, its object stays, and its address is free.
+        server.push("MODIFIED", with_ip("b", 13, "10.0.0.1", "Succeeded"),
+                    path=PODS)
+        until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/b gone",
+              "b finished")
+        server.push("ADDED", with_ip("c", 14, "10.0.0.1"), path=PODS)
+        until(lambda: ask(b"10.0.0.1") == b"10.0.0.1 default/c", "c")
+        p.end_input()
+        p.expect_end(0)

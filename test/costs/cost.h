@@ -54,6 +54,7 @@ extern const cost_row cost_rows_process[];
 extern const cost_row cost_rows_informer[];
 extern const cost_row cost_rows_listener[];
 extern const cost_row cost_rows_client[];
+extern const cost_row cost_rows_change[];
 extern const cost_row cost_rows_kubeconfig[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */

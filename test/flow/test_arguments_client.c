@@ -20,6 +20,8 @@
 #include "support/refused.h"
 #include "support/targets.h"
 
+#define NO_BYTES ((kin_str){NULL, 3})
+
 typedef struct world {
   uv_loop_t loop;
   kin_client *client;
@@ -207,6 +209,55 @@ static void test_clients_and_informers(void **state) {
   ZERO(kin_listener_has_synced(NULL));
   assert_string_equal(kin_listener_name(NULL), "");
   ZERO(kin_listener_pending(NULL));
+}
+
+static void on_change(kin_change_filter *filter, const kin_change *change,
+                      void *data) {
+  (void)filter;
+  (void)change;
+  (void)data;
+}
+
+static void test_changes_and_what_is_gone(void **state) {
+  world *w = *state;
+  kin_change_filter_options changes = KIN_CHANGE_FILTER_OPTIONS_INIT;
+  changes.on_change = on_change;
+  REFUSED_OUT(kin_change_filter *,
+              kin_change_filter_open(&out, NULL, &changes));
+  REFUSED_OUT(kin_change_filter *,
+              kin_change_filter_open(&out, w->informer, NULL));
+  assert_int_equal(kin_change_filter_open(NULL, w->informer, &changes), 0);
+  REFUSED(kin_change_filter_close(NULL, NULL, NULL));
+  kin_change_filter_flush(NULL);
+  ZERO(kin_change_filter_waiting(NULL));
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "name";
+  index.pointer = "/metadata/name";
+  assert_int_equal(kin_store_add_index(kin_informer_store(w->informer), &index),
+                   0);
+  kin_lingering_index_options options = KIN_LINGERING_INDEX_OPTIONS_INIT;
+  options.name = "name";
+  options.linger_ms = 1;
+  REFUSED(kin_lingering_index_open(NULL, w->informer, &options));
+  REFUSED_OUT(kin_lingering_index *,
+              kin_lingering_index_open(&out, NULL, &options));
+  REFUSED_OUT(kin_lingering_index *,
+              kin_lingering_index_open(&out, w->informer, NULL));
+  REFUSED(kin_lingering_index_close(NULL, NULL, NULL));
+  kin_lingering_index *lingering;
+  kin_lingering_cursor cursor;
+  uint64_t gone_ms;
+  assert_int_equal(kin_lingering_index_open(&lingering, w->informer, &options),
+                   0);
+  REFUSED(kin_lingering_index_find(NULL, NO_BYTES, &cursor));
+  REFUSED(kin_lingering_index_find(lingering, NO_BYTES, NULL));
+  assert_int_equal(kin_lingering_index_find(lingering, NO_BYTES, &cursor), 0);
+  assert_null(kin_lingering_index_next(NULL, &cursor, &gone_ms));
+  assert_null(kin_lingering_index_next(lingering, NULL, &gone_ms));
+  assert_null(kin_lingering_index_next(lingering, &cursor, NULL));
+  assert_null(kin_lingering_index_owner(NULL, NO_BYTES, 0, &gone_ms));
+  assert_null(kin_lingering_index_owner(lingering, NO_BYTES, 0, NULL));
+  ZERO(kin_lingering_index_count(NULL));
 }
 
 static void test_what_is_measured(void **state) {
@@ -427,6 +478,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_follows_on_a_client, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_clients_and_informers, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_changes_and_what_is_gone, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_measured, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_factories_and_waits, set_up,

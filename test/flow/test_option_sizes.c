@@ -74,6 +74,27 @@ static int use_listener(world *w, const void *options) {
   return kin_informer_listen(w->informer, options, NULL);
 }
 
+static void on_change(kin_change_filter *filter, const kin_change *change,
+                      void *data) {
+  (void)filter;
+  (void)change;
+  (void)data;
+}
+
+static int use_change_filter(world *w, const void *options) {
+  return kin_change_filter_open(NULL, w->informer, options);
+}
+
+/* The index may be there already. */
+static int use_lingering_index(world *w, const void *options) {
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "lingering";
+  index.pointer = "/metadata/name";
+  (void)kin_store_add_index(kin_informer_store(w->informer), &index);
+  kin_lingering_index *made;
+  return kin_lingering_index_open(&made, w->informer, options);
+}
+
 static int use_controller(world *w, const void *options) {
   kin_controller *made;
   int err = kin_controller_open(&made, w->client, options);
@@ -345,6 +366,10 @@ static void test_of_informers(void **state) {
   check_sizes(w, "kin_lister_watcher", use_lister_watcher, &w->lister_watcher,
               sizeof(kin_lister_watcher), true);
   CHECK(kin_listener_options, use_listener, true, KIN_LISTENER_OPTIONS_INIT);
+  CHECK(kin_change_filter_options, use_change_filter, true,
+        {.size = sizeof options, .on_change = on_change});
+  CHECK(kin_lingering_index_options, use_lingering_index, true,
+        {.size = sizeof options, .name = "lingering", .linger_ms = 1});
   CHECK(kin_factory_options, use_factory, true, KIN_FACTORY_OPTIONS_INIT);
   CHECK(kin_wait_options, use_wait, true,
         {.size = sizeof options, .cb = on_wait});

@@ -53,6 +53,8 @@ typedef struct world {
   size_t discovery_result;
   size_t api_resource;
   size_t pager_result;
+  size_t change;
+  size_t changes;
 } world;
 
 /* --- The world ------------------------------------------------------------ */
@@ -413,6 +415,37 @@ static void test_wait_and_pager(void **state) {
   assert_int_equal(w->pager_result, sizeof(kin_pager_result));
 }
 
+static void on_change(kin_change_filter *filter, const kin_change *change,
+                      void *data) {
+  (void)filter;
+  ((world *)data)->change = change->size;
+}
+
+static void on_changes(kin_change_filter *filter, const kin_changes *changes,
+                       void *data) {
+  (void)filter;
+  ((world *)data)->changes = changes->size;
+}
+
+static void test_change_filters(void **state) {
+  world *w = *state;
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w->client, &w->resource), 0);
+  kin_change_filter_options options = KIN_CHANGE_FILTER_OPTIONS_INIT;
+  options.on_change = on_change;
+  options.data = w;
+  assert_int_equal(kin_change_filter_open(NULL, informer, &options), 0);
+  options.on_change = NULL;
+  options.on_changes = on_changes;
+  options.debounce_ms = 1;
+  assert_int_equal(kin_change_filter_open(NULL, informer, &options), 0);
+  assert_int_equal(kin_informer_start(informer), 0);
+  run_until(w, &w->change);
+  assert_int_equal(w->change, sizeof(kin_change));
+  run_until(w, &w->changes);
+  assert_int_equal(w->changes, sizeof(kin_changes));
+}
+
 static int process(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   *(size_t *)data = item->size;
@@ -471,6 +504,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_retry_watcher_error, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_wait_and_pager, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_change_filters, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_queue_item, set_up, tear_down),
       cmocka_unit_test(test_mutation),
   };

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Whose log line or packet is this? The pod of an IP address or container id.
+ *
+ *     kubectl proxy --port=8001 &
+ *     pod_ip http://127.0.0.1:8001 < lines
+ *
+ * Each line that comes in is an address or a container id, and how many
+ * milliseconds ago the line or packet was made; nothing means now:
+ *
+ *     10.244.1.7             10.244.1.7 default/web-1
+ *     10.244.1.7 5000        10.244.1.7 default/web-0 gone
+ *     containerd://0a1b2c    containerd://0a1b2c kube-system/proxy-x
+ *     10.0.0.1               10.0.0.1 unknown
+ *
+ * What to look at: three hard cases. A deleted pod lingers for a minute, for
+ * lines and packets that come late. An address that is used again belongs to
+ * the newest pod, and to an older one for what was made before that one left. A
+ * pod on its node's network has the node's address, as have all others of that
+ * kind: the address says nothing, so such pods, and those that have finished,
+ * are not in the index; only their containers' ids tell. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kin/toolkit.h>
+#include <yyjson.h>
+
+#define LINGER_MS 60000
+#define MAX_LINE 512
+
+typedef struct app {
+  kin_client *client;
+  kin_informer *informer;
+  kin_lingering_index *owners;
+  uv_pipe_t input;
+  char line[MAX_LINE];
+  size_t length;
+} app;
+
+static bool has_own_address(yyjson_val *pod) {
+  yyjson_val *phase = yyjson_ptr_get(pod, "/status/phase");
+  return !yyjson_is_true(yyjson_ptr_get(pod, "/spec/hostNetwork")) &&
+         !yyjson_equals_str(phase, "Succeeded") &&
+         !yyjson_equals_str(phase, "Failed");
+}
+
+static int emit_each(kin_index_values *values, yyjson_val *list,
+                     const char *name) {
+  size_t i;
+  size_t count;
+  yyjson_val *element;
+  yyjson_arr_foreach(list, i, count, element) {
+    yyjson_val *value = yyjson_obj_get(element, name);
+    kin_str s = {yyjson_get_str(value), yyjson_get_len(value)};
+    int status = s.data != NULL ? kin_index_emit(values, s) : 0;
+    if (status != 0) {
+      return status;
+    }
+  }
+  return 0;
+}
+
+/* The addresses and containers of a pod. */
+static int index_owner(const kin_object *object, kin_index_values *values,
+                       void *data) {
+  (void)data;
+  kin_object_view *view;
+  int status = kin_object_view_open(&view, object);
+  if (status != 0) {
+    return status;
+  }
+  yyjson_val *pod =
+      yyjson_doc_get_root(kin_object_view_document(view, &status));
+  if (status == 0 && has_own_address(pod)) {
+    status = emit_each(values, yyjson_ptr_get(pod, "/status/podIPs"), "ip");
+  }
+  if (status == 0) {
+    status = emit_each(values, yyjson_ptr_get(pod, "/status/containerStatuses"),
+                       "containerID");
+  }
+  kin_object_view_close(view);
+  return status;
+}
+
+/* "VALUE [AGE_MS]" */
+static void answer(const app *a, const char *line) {
+  kin_str value = {line, strcspn(line, " ")};
+  uint64_t age_ms = strtoull(line + value.length, NULL, 10);
+  uint64_t gone_ms;
+  const kin_object *pod =
+      kin_lingering_index_owner(a->owners, value, age_ms, &gone_ms);
+  if (pod == NULL) {
+    printf(KIN_STR_FORMAT " unknown\n", KIN_STR_ARG(value));
+    return;
+  }
+  kin_str key = kin_object_key(pod);
+  printf(KIN_STR_FORMAT " " KIN_STR_FORMAT "%s\n", KIN_STR_ARG(value),
+         KIN_STR_ARG(key), gone_ms != UINT64_MAX ? " gone" : "");
+}
+
+static void alloc_buffer(uv_handle_t *handle, size_t size, uv_buf_t *buffer) {
+  (void)size;
+  app *a = handle->data;
+  *buffer = uv_buf_init(a->line + a->length, (unsigned)(MAX_LINE - a->length));
+}
+
+static void on_input(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buf) {
+  (void)buf;
+  app *a = stream->data;
+  a->length += bytes > 0 ? (size_t)bytes : 0;
+  char *end;
+  while ((end = memchr(a->line, '\n', a->length)) != NULL) {
+    *end = '\0';
+    answer(a, a->line);
+    a->length -= (size_t)(end + 1 - a->line);
+    memmove(a->line, end + 1, a->length);
+  }
+  if (bytes < 0 || a->length == MAX_LINE) { /* the end, or no line */
+    uv_close((uv_handle_t *)stream, NULL);
+    kin_client_close(a->client, NULL, NULL);
+  }
+}
+
+/* What comes in before waits in the pipe. */
+static void on_synced(kin_informer *informer, const kin_event *event,
+                      void *data) {
+  (void)informer;
+  (void)event;
+  app *a = data;
+  uv_read_start((uv_stream_t *)&a->input, alloc_buffer, on_input);
+}
+
+static int follow(app *a) {
+  static const char *const fields[] = {"/spec/hostNetwork", "/status/phase",
+                                       "/status/podIPs",
+                                       "/status/containerStatuses"};
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  io.fields = fields;
+  io.field_count = sizeof fields / sizeof *fields;
+  io.drop_labels = true;
+  int status = kin_informer_open(&a->informer, a->client, &io);
+  kin_index_options xo = KIN_INDEX_OPTIONS_INIT;
+  xo.name = "owner";
+  xo.cb = index_owner;
+  if (status == 0) {
+    status = kin_store_add_index(kin_informer_store(a->informer), &xo);
+  }
+  kin_lingering_index_options lo = KIN_LINGERING_INDEX_OPTIONS_INIT;
+  lo.name = "owner";
+  lo.linger_ms = LINGER_MS;
+  if (status == 0) {
+    status = kin_lingering_index_open(&a->owners, a->informer, &lo);
+  }
+  kin_listener_options eo = KIN_LISTENER_OPTIONS_INIT;
+  eo.on_synced = on_synced;
+  eo.data = a;
+  if (status == 0) {
+    status = kin_informer_listen(a->informer, &eo, NULL);
+  }
+  return status == 0 ? kin_informer_start(a->informer) : status;
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  uv_loop_t *loop = uv_default_loop();
+  static app a;
+  kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
+  co.server = argc > 1 ? argv[1] : "http://127.0.0.1:8001";
+  int status = kin_client_open(&a.client, loop, &co);
+  if (status == 0) {
+    uv_pipe_init(loop, &a.input, 0);
+    a.input.data = &a;
+    status = uv_pipe_open(&a.input, 0);
+    status = status == 0 ? follow(&a) : status;
+    if (status != 0) {
+      uv_close((uv_handle_t *)&a.input, NULL);
+      kin_client_close(a.client, NULL, NULL);
+    }
+  }
+  if (status != 0) {
+    fprintf(stderr, "pod_ip: %s\n", kin_strerror(status));
+  }
+  uv_run(loop, UV_RUN_DEFAULT);
+  return status == 0 ? 0 : 1;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "object/text_equal.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "object/text.h"
+
+/* Two values that differ are walked together, child by child. Most have their
+ * members in the same order, so the second walk is a search only where the
+ * names differ. */
+
+#define READS_AT_LEAST 4096u
+
+typedef struct comparison {
+  uint64_t bytes_left; /* that may still be walked over */
+  unsigned levels_left;
+} comparison;
+
+static bool are_equal(comparison *c, kin_str a, kin_str b);
+
+/* Whether the bytes that a walk has read are within the bound. */
+static bool spend(comparison *c, size_t bytes) {
+  bool is_enough = bytes <= c->bytes_left;
+  c->bytes_left = is_enough ? c->bytes_left - bytes : 0;
+  return is_enough;
+}
+
+static bool next_member(comparison *c, kin__text_members *members) {
+  size_t before = members->at;
+  return kin__text_next(members) && spend(c, members->at - before);
+}
+
+static bool next_element(comparison *c, kin__text_elements *elements) {
+  size_t before = elements->at;
+  return kin__text_next_element(elements) && spend(c, elements->at - before);
+}
+
+/* Whether a walk that is over has ended at the closing bracket, within the
+ * bound, and not where the text stops being JSON. */
+static bool is_whole(const comparison *c, kin_str text, size_t at) {
+  at = at > 0 ? at : 1;
+  while (at < text.length && strchr(" \t\r\n", text.data[at]) != NULL) {
+    at++;
+  }
+  return c->bytes_left > 0 && at + 1 == text.length;
+}
+
+/* Of the bytes between the quotes. */
+static bool are_strings_equal(kin_str a, kin_str b) {
+  if (kin__str_equal(a, b)) {
+    return true;
+  }
+  bool is_a_escaped = kin__text_is_escaped(a);
+  if (is_a_escaped == kin__text_is_escaped(b)) {
+    return false;
+  }
+  return is_a_escaped ? kin__text_name_is(a, b) : kin__text_name_is(b, a);
+}
+
+/* Whether each member of `a` is in `b` with an equal value. The search begins
+ * behind the member found last. */
+static bool has_all(comparison *c, kin_str a, kin_str b) {
+  kin__text_members of_a = {.text = a};
+  kin__text_members of_b = {.text = b};
+  while (next_member(c, &of_a)) {
+    bool is_found = false;
+    for (int round = 0; !is_found && round < 2; round++) {
+      while (!is_found && next_member(c, &of_b)) {
+        is_found = are_strings_equal(of_a.name, of_b.name);
+      }
+      if (!is_found) {
+        of_b = (kin__text_members){.text = b};
+      }
+    }
+    if (!is_found || !are_equal(c, of_a.value, of_b.value)) {
+      return false;
+    }
+  }
+  return is_whole(c, a, of_a.at);
+}
+
+static bool are_objects_equal(comparison *c, kin_str a, kin_str b) {
+  kin__text_members of_a = {.text = a};
+  kin__text_members of_b = {.text = b};
+  for (;;) {
+    bool has_a = next_member(c, &of_a);
+    bool has_b = next_member(c, &of_b);
+    if (!has_a && !has_b) {
+      return is_whole(c, a, of_a.at) && is_whole(c, b, of_b.at);
+    }
+    if (!has_a || !has_b) {
+      return false;
+    }
+    if (!are_strings_equal(of_a.name, of_b.name)) {
+      /* A name that occurs twice must not hide one that is missing. */
+      return has_all(c, a, b) && has_all(c, b, a);
+    }
+    if (!are_equal(c, of_a.value, of_b.value)) {
+      return false;
+    }
+  }
+}
+
+static bool are_arrays_equal(comparison *c, kin_str a, kin_str b) {
+  kin__text_elements of_a = {.text = a};
+  kin__text_elements of_b = {.text = b};
+  for (;;) {
+    bool has_a = next_element(c, &of_a);
+    bool has_b = next_element(c, &of_b);
+    if (!has_a && !has_b) {
+      return is_whole(c, a, of_a.at) && is_whole(c, b, of_b.at);
+    }
+    if (!has_a || !has_b || !are_equal(c, of_a.value, of_b.value)) {
+      return false;
+    }
+  }
+}
+
+static bool are_equal(comparison *c, kin_str a, kin_str b) {
+  if (kin__str_equal(a, b)) {
+    return true;
+  }
+  if (a.length == 0 || b.length == 0 || a.data[0] != b.data[0]) {
+    return false;
+  }
+  kin_str raw_a;
+  kin_str raw_b;
+  if (kin__text_string(a, &raw_a) && kin__text_string(b, &raw_b)) {
+    return are_strings_equal(raw_a, raw_b);
+  }
+  bool is_object = a.data[0] == '{';
+  if ((!is_object && a.data[0] != '[') || c->levels_left == 0) {
+    return false;
+  }
+  c->levels_left--;
+  bool is_equal =
+      is_object ? are_objects_equal(c, a, b) : are_arrays_equal(c, a, b);
+  c->levels_left++;
+  return is_equal;
+}
+
+bool kin__text_equal(kin_str a, kin_str b) {
+  uint64_t bytes = (uint64_t)a.length + b.length;
+  comparison c = {.bytes_left = READS_AT_LEAST + KIN__TEXT_EQUAL_READS * bytes,
+                  .levels_left = KIN__TEXT_EQUAL_DEPTH};
+  return are_equal(&c, a, b);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_TEXT_EQUAL_H
+#define KIN_OBJECT_TEXT_EQUAL_H
+
+#include <stdbool.h>
+
+#include <kin/str.h>
+
+/* A comparison of two JSON values in place, without a document or memory. */
+
+#define KIN__TEXT_EQUAL_DEPTH 64u
+/* A comparison reads at most this many times the bytes of both values. */
+#define KIN__TEXT_EQUAL_READS 32u
+
+/* Whether two JSON values are equal, as written without white space around
+ * them. Values with the same bytes are. Otherwise: objects with the same
+ * members in any order; arrays with the same elements in this order; strings of
+ * which at most one is written with escapes. Everything else differs: numbers
+ * that are written differently, values that are no JSON, and values beyond the
+ * two bounds above. So true is always right, and false may be wrong. */
+bool kin__text_equal(kin_str a, kin_str b);
+
+#endif /* KIN_OBJECT_TEXT_EQUAL_H */

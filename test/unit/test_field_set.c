@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Which values are equal, and which fields of two objects are. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "object/text_equal.h"
+#include "support/fail_alloc.h"
+#include "support/objects.h"
+#include "toolkit/field_set.h"
+
+/* --- Values --------------------------------------------------------------- */
+
+static const struct {
+  const char *a;
+  const char *b;
+  bool is_equal;
+} values[] = {
+    {"1", "1", true},
+    {"1", "1.0", false},
+    {"true", "false", false},
+    {"null", "null", true},
+    {"", "", true},
+    {"", "null", false},
+    {"\"a\"", "\"a\"", true},
+    {"\"a\"", "\"b\"", false},
+    {"\"a/b\"", "\"a\\/b\"", true},
+    {"\"\\u0061\"", "\"a\"", true},
+    {"\"\\u0061\\n\"", "\"a\\n\"", false}, /* both with escapes */
+    {"\"1\"", "1", false},
+    {"{}", "{ }", true},
+    {"{}", "[]", false},
+    {"[]", "[ ]", true},
+    {"[1,2]", "[ 1 ,\t2\n]", true},
+    {"[1,2]", "[2,1]", false},
+    {"[1,2]", "[1]", false},
+    {"[1]", "[1,2]", false},
+    {"{\"a\":1,\"b\":[{}]}", "{ \"b\" : [ { } ] , \"a\" : 1 }", true},
+    {"{\"a\":1,\"b\":2,\"c\":3}", "{\"c\":3,\"a\":1,\"b\":2}", true},
+    {"{\"a\":1,\"b\":2,\"c\":3}", "{\"c\":3,\"a\":1,\"b\":4}", false},
+    {"{\"a\":1}", "{\"a\":1,\"b\":2}", false},
+    {"{\"a\":1,\"b\":2}", "{\"a\":1}", false},
+    {"{\"a\":1,\"b\":2}", "{\"a\":1,\"c\":2}", false},
+    /* A name that occurs twice hides nothing. */
+    {"{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":2}", false},
+    {"{\"a\":1,\"b\":2}", "{\"a\":1,\"a\":1}", false},
+    {"{\"a\\u0062\":1}", "{\"ab\":1}", true},
+    {"{\"a\":null}", "{}", false},
+    /* No JSON: only the same bytes are equal. */
+    {"{\"a\":1,x}", "{\"a\":1,y}", false},
+    {"{\"a\":1", "{\"a\":1 ", false},
+    {"[1,", "[1,,", false},
+    {"{\"a\":1,x}", "{\"a\":1,x}", true},
+};
+
+static void test_values(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    kin_str a = kin__cstr(values[i].a);
+    kin_str b = kin__cstr(values[i].b);
+    if (kin__text_equal(a, b) != values[i].is_equal ||
+        kin__text_equal(b, a) != values[i].is_equal) {
+      fail_msg("%s and %s", values[i].a, values[i].b);
+    }
+  }
+}
+
+/* `count` levels around a number, with a blank to make the bytes differ. */
+static char *nested(unsigned count, const char *inner) {
+  char *text = malloc(2 * count + strlen(inner) + 1);
+  assert_non_null(text);
+  memset(text, '[', count);
+  strcpy(text + count, inner);
+  memset(text + count + strlen(inner), ']', count);
+  text[2 * count + strlen(inner)] = '\0';
+  return text;
+}
+
+static void test_depth(void **state) {
+  (void)state;
+  static const unsigned depths[] = {KIN__TEXT_EQUAL_DEPTH,
+                                    KIN__TEXT_EQUAL_DEPTH + 1, 10000};
+  for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+    char *a = nested(depths[i], "1");
+    char *b = nested(depths[i], " 1");
+    assert_int_equal(kin__text_equal(kin__cstr(a), kin__cstr(b)),
+                     depths[i] <= KIN__TEXT_EQUAL_DEPTH);
+    assert_true(kin__text_equal(kin__cstr(a), kin__cstr(a)));
+    free(a);
+    free(b);
+  }
+}
+
+/* Members in the opposite order: a search for each. Few are found within the
+ * bound; many end the comparison, and differ. */
+static bool is_reversed_equal(int count) {
+  size_t size = (size_t)count * 16 + 3;
+  char *a = malloc(size);
+  char *b = malloc(size);
+  assert_true(a != NULL && b != NULL);
+  strcpy(a, "{");
+  strcpy(b, "{");
+  size_t at_a = 1;
+  size_t at_b = 1;
+  for (int i = 0; i < count; i++) {
+    at_a += (size_t)sprintf(a + at_a, "%s\"k%d\":1", i > 0 ? "," : "", i);
+    at_b += (size_t)sprintf(b + at_b, "%s\"k%d\":1", i > 0 ? "," : "",
+                            count - 1 - i);
+  }
+  strcpy(a + at_a, "}");
+  strcpy(b + at_b, "}");
+  bool is_equal = kin__text_equal(kin__cstr(a), kin__cstr(b));
+  free(a);
+  free(b);
+  return is_equal;
+}
+
+static void test_reads_are_bounded(void **state) {
+  (void)state;
+  assert_true(is_reversed_equal(30));
+  assert_false(is_reversed_equal(20000));
+}
+
+/* --- Fields --------------------------------------------------------------- */
+
+static kin__field_set fields_of(const char *const *fields, size_t count) {
+  kin__field_set set;
+  size_t bad;
+  assert_int_equal(
+      kin__field_set_init(&set, kin__default_allocator(), fields, count, &bad),
+      0);
+  return set;
+}
+
+static bool is_same(kin__field_set *set, const char *a, const char *b) {
+  kin_object *of_a =
+      object_format(NULL, "{'metadata':{'name':'x'}%s%s}", *a ? "," : "", a);
+  kin_object *of_b =
+      object_format(NULL, "{'metadata':{'name':'x'}%s%s}", *b ? "," : "", b);
+  bool same = kin__field_set_is_same(set, of_a, of_b);
+  assert_int_equal(kin__field_set_is_same(set, of_b, of_a), same);
+  kin_object_unref(of_a);
+  kin_object_unref(of_b);
+  return same;
+}
+
+static void test_fields(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/data", "/spec/a", "/spec/list/1",
+                                       "/spec/list"};
+  kin__field_set set = fields_of(fields, 2);
+  assert_true(is_same(&set, "", ""));
+  assert_true(is_same(&set, "'x':1", "'x':2"));
+  assert_true(is_same(&set, "'spec':{'a':null}", ""));
+  assert_true(is_same(&set, "'spec':{'a':1,'b':1}", "'spec':{'b':2,'a':1}"));
+  assert_false(is_same(&set, "'spec':{'a':1}", ""));
+  assert_false(is_same(&set, "'spec':{'a':1}", "'spec':{'a':2}"));
+  assert_true(
+      is_same(&set, "'data':{'a':'1','b':'2'}", "'data':{'b':'2', 'a':'1'}"));
+  assert_false(is_same(&set, "'data':{}", ""));
+  assert_false(is_same(&set, "'data':{'a':'1'}", "'data':{'a':'2'}"));
+  kin__field_set_finish(&set);
+  /* A field inside another one. */
+  set = fields_of(fields + 2, 2);
+  assert_true(is_same(&set, "'spec':{'list':[1,2]}", "'spec':{'list':[1, 2]}"));
+  assert_false(is_same(&set, "'spec':{'list':[1,2]}", "'spec':{'list':[3,2]}"));
+  kin__field_set_finish(&set);
+  set = fields_of(fields + 2, 1);
+  assert_true(is_same(&set, "'spec':{'list':[1,2]}", "'spec':{'list':[3,2]}"));
+  assert_false(is_same(&set, "'spec':{'list':[1,2]}", "'spec':{'list':[1]}"));
+  kin__field_set_finish(&set);
+  /* None: the bytes. */
+  set = fields_of(NULL, 0);
+  assert_true(is_same(&set, "'x':1", "'x':1"));
+  assert_false(is_same(&set, "'x':1", "'x': 1"));
+  kin__field_set_finish(&set);
+  /* The whole document. */
+  static const char *const whole[] = {""};
+  set = fields_of(whole, 1);
+  assert_true(is_same(&set, "'x':1", "'x': 1"));
+  assert_false(is_same(&set, "'x':1", "'x':2"));
+  kin__field_set_finish(&set);
+}
+
+static bool init_without_memory(size_t fail_at) {
+  static const char *const fields[] = {"/data", "/spec/a", "/spec/b/c"};
+  fail_alloc memory;
+  fail_alloc_init(&memory, fail_at);
+  kin__field_set set;
+  size_t bad;
+  int err = kin__field_set_init(&set, &memory.allocator, fields, 3, &bad);
+  assert_int_equal(err, fail_alloc_has_failed(&memory) ? KIN_ENOMEM : 0);
+  kin__field_set_finish(&set);
+  assert_int_equal(atomic_load(&memory.live_blocks), 0);
+  return fail_alloc_has_failed(&memory);
+}
+
+static void test_sweep_allocations(void **state) {
+  (void)state;
+  fail_alloc_sweep(init_without_memory, 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),
+      cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_reads_are_bounded),
+      cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_sweep_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
