@@ -4,6 +4,7 @@
 
 set(kinformer_sources
   lib/base/alloc.c
+  lib/base/base64.c
   lib/base/buf.c
   lib/base/chunkq.c
   lib/base/error.c
@@ -227,6 +228,16 @@ set(kinformer_cache_headers
   include/kin/sync_track.h)
 
 set(kinformer_toolkit_sources
+  lib/values/duration.c
+  lib/values/fields.c
+  lib/values/int_or_string.c
+  lib/values/meta.c
+  lib/values/navigate.c
+  lib/values/quantity.c
+  lib/values/quantity_text.c
+  lib/values/time.c
+  lib/values/value.c
+  lib/values/wide.c
   lib/toolkit/factory.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lister.c
@@ -238,11 +249,16 @@ set(kinformer_toolkit_sources
 
 set(kinformer_toolkit_headers
   include/kin/factory.h
+  include/kin/fields.h
   include/kin/lister.h
+  include/kin/meta.h
   include/kin/metrics_text.h
   include/kin/pager.h
+  include/kin/quantity.h
+  include/kin/time.h
   include/kin/toolkit.h
   include/kin/until.h
+  include/kin/value.h
   include/kin/wait.h
   include/kin/watch.h)
 
