@@ -168,7 +168,8 @@ set(kinformer_headers
   include/kin/sized.h
   include/kin/store.h
   include/kin/str.h
-  include/kin/warning.h)
+  include/kin/warning.h
+  include/kin/yyjson.h)
 
 set(kinformer_requests_sources
   lib/request/answer.c

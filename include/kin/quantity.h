@@ -65,7 +65,8 @@ KIN_EXTERN int kin_quantity_compare(const kin_quantity *a,
 KIN_EXTERN int kin_quantity_sign(const kin_quantity *quantity);
 
 /** Adds `other` to, or subtracts it from, *quantity, which keeps its format; if
- * *quantity is 0 it takes the format of `other`.
+ * *quantity is 0 it takes the format of `other`. The result is exact, also
+ * beyond the 2^63-1 that kin_quantity_parse allows with a binary suffix.
  * Errors: KIN_ETOOBIG (*quantity is left alone). */
 KIN_EXTERN int kin_quantity_add(kin_quantity *quantity,
                                 const kin_quantity *other);

@@ -139,7 +139,7 @@ static bool skip_digits(kin_str text, size_t *at) {
 }
 
 /* Steps over the fraction and the exponent; false if they are malformed. */
-static bool skip_rest(kin_str text, size_t *at) {
+static bool skip_fraction_and_exponent(kin_str text, size_t *at) {
   if (*at < text.length && text.data[*at] == '.') {
     ++*at;
     if (!skip_digits(text, at)) {
@@ -171,7 +171,8 @@ int kin__value_number(kin_value value, kin__number *out) {
       (kin__number){.is_negative = begin > 0, .is_integer = at == text.length};
   out->is_too_large = !kin__str_to_u64(kin__str(text.data + begin, at - begin),
                                        &out->magnitude);
-  return skip_rest(text, &at) && at == text.length ? 0 : KIN_EJSON;
+  return skip_fraction_and_exponent(text, &at) && at == text.length ? 0
+                                                                    : KIN_EJSON;
 }
 
 int kin_value_int64(kin_value value, int64_t *out) {
