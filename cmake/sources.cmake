@@ -4,6 +4,7 @@
 
 set(kinformer_sources
   lib/base/alloc.c
+  lib/base/base64.c
   lib/base/buf.c
   lib/base/chunkq.c
   lib/base/error.c
@@ -25,6 +26,7 @@ set(kinformer_sources
   lib/base/slots.c
   lib/base/str.c
   lib/base/timers.c
+  lib/base/timestamp.c
   lib/base/version.c
   lib/object/builder.c
   lib/object/builder_make.c
@@ -75,7 +77,6 @@ set(kinformer_sources
   lib/transport/warning.c
   lib/transport/wiping.c
   lib/config/basic_source.c
-  lib/config/timestamp.c
   lib/config/token.c
   lib/decode/cursor.c
   lib/decode/item.c
@@ -170,7 +171,8 @@ set(kinformer_headers
   include/kin/sized.h
   include/kin/store.h
   include/kin/str.h
-  include/kin/warning.h)
+  include/kin/warning.h
+  include/kin/yyjson.h)
 
 set(kinformer_requests_sources
   lib/request/answer.c
@@ -231,6 +233,16 @@ set(kinformer_cache_headers
   include/kin/sync_track.h)
 
 set(kinformer_toolkit_sources
+  lib/values/duration.c
+  lib/values/fields.c
+  lib/values/int_or_string.c
+  lib/values/meta.c
+  lib/values/navigate.c
+  lib/values/quantity.c
+  lib/values/quantity_text.c
+  lib/values/time.c
+  lib/values/value.c
+  lib/values/wide.c
   lib/toolkit/change_batch.c
   lib/toolkit/change_filter.c
   lib/toolkit/change_waits.c
@@ -248,12 +260,17 @@ set(kinformer_toolkit_sources
 set(kinformer_toolkit_headers
   include/kin/change_filter.h
   include/kin/factory.h
+  include/kin/fields.h
   include/kin/lingering_index.h
   include/kin/lister.h
+  include/kin/meta.h
   include/kin/metrics_text.h
   include/kin/pager.h
+  include/kin/quantity.h
+  include/kin/time.h
   include/kin/toolkit.h
   include/kin/until.h
+  include/kin/value.h
   include/kin/wait.h
   include/kin/watch.h)
 

@@ -23,7 +23,7 @@ SYSTEM = {"accept", "bind", "close", "connect", "index", "listen", "open",
           "signal", "socket", "write"}
 PUBLIC = ["kin/kin.h", "kin/request.h", "kin/discovery.h", "kin/cache.h",
           "kin/toolkit.h", "kin/kubeconfig.h",
-          "kin/version.h"]
+          "kin/version.h", "kin/yyjson.h"]
 
 
 def meson_version():

@@ -6,6 +6,7 @@
  * Lists and look-ups in stores, by namespace and selector. */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <kin/export.h>
 #include <kin/object.h>
@@ -65,6 +66,25 @@ KIN_EXTERN kin_lister_scan kin_lister_list(const kin_lister *lister,
  * A whole scan costs O(objects of the namespace), or O(the most objects the
  * store ever had), times the cost of matching. */
 KIN_EXTERN const kin_object *kin_lister_next(kin_lister_scan *scan);
+
+/** The object of the lister that has `value` in the index `index`, borrowed
+ * until the store changes; of several objects any one. Allocates nothing.
+ * Errors: KIN_ENOENT (no such object; *object is NULL), KIN_EINVAL (no index of
+ * that name). An index that is not ready (kin_store_index_ready) finds what it
+ * covers so far.
+ * Cost: O(objects with the value in namespaces that are not the lister's). */
+KIN_EXTERN int kin_lister_find(const kin_lister *lister, const char *index,
+                               kin_str value, const kin_object **object);
+
+/** All of them: writes the first `size` to `objects`, in no particular order,
+ * and the number of all to *count, which may be larger. `objects` may be NULL
+ * if `size` is 0. The objects are borrowed until the store changes. Allocates
+ * nothing; for a list that outlives changes see kin_store_list_by_index.
+ * Errors: KIN_EINVAL (no index of that name).
+ * Cost: O(objects with the value). */
+KIN_EXTERN int kin_lister_find_all(const kin_lister *lister, const char *index,
+                                   kin_str value, const kin_object **objects,
+                                   size_t size, size_t *count);
 
 #ifdef __cplusplus
 }

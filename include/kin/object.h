@@ -96,15 +96,6 @@ KIN_EXTERN void kin_object_view_close(kin_object_view *view);
  * stored (metadata.managedFields unless they are kept). Not NUL-terminated. */
 KIN_EXTERN kin_str kin_object_view_json(const kin_object_view *view);
 
-/** The parsed document. NULL, with *error set to KIN_ENOMEM, KIN_EJSON or
- * KIN_EINVAL (no view), if it cannot be made; `error` may be NULL. The first
- * call parses the object: O(bytes). The type is yyjson's; include <yyjson.h> to
- * use it, and do not free it. The document may be 10,000 levels deep: a
- * function that recurses for each level needs a stack for that. */
-struct yyjson_doc;
-KIN_EXTERN struct yyjson_doc *kin_object_view_document(kin_object_view *view,
-                                                       int *error);
-
 /** Reads one value by JSON Pointer (RFC 6901), such as "/spec/nodeName" or
  * "/metadata/annotations/example.com~1team". The first call parses the object.
  * Errors: KIN_ENOENT (nothing there, or null), KIN_ETYPE (something else is

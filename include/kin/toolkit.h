@@ -5,16 +5,22 @@
 /** @file
  * Tools that use informers: several informers as one (factory.h), waits
  * (wait.h, until.h), watches without a store (watch.h), lists page by page
- * (pager.h), and reading by type and namespace (lister.h). */
+ * (pager.h), reading by type and namespace (lister.h), and the values in
+ * objects (value.h, fields.h, meta.h, quantity.h, time.h). */
 
 #include <kin/change_filter.h>
 #include <kin/factory.h>
+#include <kin/fields.h>
 #include <kin/kin.h>
 #include <kin/lingering_index.h>
 #include <kin/lister.h>
+#include <kin/meta.h>
 #include <kin/metrics_text.h>
 #include <kin/pager.h>
+#include <kin/quantity.h>
+#include <kin/time.h>
 #include <kin/until.h>
+#include <kin/value.h>
 #include <kin/wait.h>
 #include <kin/watch.h>
 

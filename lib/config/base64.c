@@ -1,68 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/base64.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <kin/error.h>
 
+#include "base/base64.h"
 #include "base/str.h"
 
-static int sextet(char c) {
-  if (c >= 'A' && c <= 'Z') {
-    return c - 'A';
-  }
-  if (c >= 'a' && c <= 'z') {
-    return c - 'a' + 26;
-  }
-  if (c >= '0' && c <= '9') {
-    return c - '0' + 52;
-  }
-  return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-static bool is_line_end(char c) {
-  return c == '\n' || c == '\r';
-}
-
-/* Returns the number of bytes, or -1. */
-static int64_t decode_into(char *to, kin_str encoded) {
-  uint32_t bits = 0;
-  unsigned characters = 0; /* of the group of four */
-  unsigned padding = 0;
-  size_t used = 0;
-  for (size_t i = 0; i < encoded.length; i++) {
-    char c = encoded.data[i];
-    if (is_line_end(c)) {
-      continue;
-    }
-    if (c != '=' && (sextet(c) < 0 || padding > 0)) {
-      return -1;
-    }
-    padding += c == '=';
-    bits = bits << 6 | (uint32_t)(c == '=' ? 0 : sextet(c));
-    if (++characters < 4) {
-      continue;
-    }
-    /* Padding in another group than the last one is more than two, too. */
-    if (padding > 2) {
-      return -1;
-    }
-    for (unsigned k = 0; k < 3 - padding; k++) {
-      to[used++] = (char)(bits >> (16 - 8 * k));
-    }
-    characters = 0;
-    bits = 0;
-  }
-  return characters == 0 ? (int64_t)used : -1;
-}
-
 int kin__base64_decode(kin__vault *vault, kin_str encoded, kin_str *text) {
-  char *bytes = kin__vault_alloc(vault, encoded.length / 4 * 3 + 4, 1);
+  size_t size = encoded.length / 4 * 3 + 4;
+  char *bytes = kin__vault_alloc(vault, size, 1);
   if (bytes == NULL) {
     return KIN_ENOMEM;
   }
-  int64_t length = decode_into(bytes, encoded);
+  int64_t length = kin__base64_decode_into(bytes, size, encoded);
   if (length < 0) {
     return KIN_EINVAL;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "object/json.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -183,6 +184,27 @@ kin__json *kin__json_next(kin__json_elements *elements) {
     elements->next = unsafe_yyjson_get_next(element);
   }
   return element;
+}
+
+int kin__json_number(kin_str text, double *out) {
+  if (text.length > KIN__JSON_NUMBER_MAX) {
+    return KIN_ETOOBIG;
+  }
+  char ended[KIN__JSON_NUMBER_MAX + 1]; /* yyjson needs a NUL */
+  memcpy(ended, text.data, text.length);
+  ended[text.length] = '\0';
+  yyjson_val value;
+  const char *end = yyjson_read_number(
+      ended, &value, YYJSON_READ_ALLOW_INF_AND_NAN, NULL, NULL);
+  if (end != ended + text.length || text.length == 0) {
+    return KIN_EJSON;
+  }
+  double number = yyjson_get_num(&value);
+  if (!(number >= -DBL_MAX && number <= DBL_MAX)) {
+    return KIN_ETOOBIG;
+  }
+  *out = number;
+  return 0;
 }
 
 /* Pointers. */

@@ -85,6 +85,13 @@ kin__json *kin__json_next(kin__json_elements *elements);
 int kin__json_scalar(const kin_allocator *allocator, kin_str text,
                      int (*emit)(void *ctx, kin_str value), void *ctx);
 
+/* The bytes of a number that is read as a double. */
+#define KIN__JSON_NUMBER_MAX 1024u
+
+/* Reads a number of JSON, rounded correctly. Errors: KIN_ETOOBIG (infinite as a
+ * double, or over KIN__JSON_NUMBER_MAX bytes), KIN_EJSON (no number). */
+int kin__json_number(kin_str text, double *out);
+
 /* Whether `pointer` is "" or a sequence of "/token" with valid ~0 and ~1. */
 bool kin__json_pointer_is_valid(const char *pointer);
 /* The number of tokens. */

@@ -43,12 +43,12 @@ static size_t skip_string(kin_str text, size_t at) {
   return 0;
 }
 
-/* `at` is at a bracket. Returns the offset after the one that closes it, or 0.
- * Only strings and the balance of brackets are looked at. */
-static size_t skip_container(kin_str text, size_t at) {
+/* `at` is inside a container, and in no string. Returns the offset after the
+ * bracket that closes it, or 0. Only strings and the balance of brackets are
+ * looked at. */
+static size_t skip_out(kin_str text, size_t at) {
   kin__skip skip = {.depth = 1, .max_depth = UINT64_MAX};
   size_t used;
-  at++;
   return kin__scanner_best()->skip_out(&skip, text.data + at, text.length - at,
                                        &used) == KIN__SKIP_DONE
              ? at + used
@@ -73,7 +73,7 @@ static size_t skip_value(kin_str text, size_t at) {
     return skip_string(text, at);
   case '{':
   case '[':
-    return skip_container(text, at);
+    return skip_out(text, at + 1);
   default:
     return skip_primitive(text, at);
   }
@@ -124,6 +124,49 @@ bool kin__text_next_element(kin__text_elements *elements) {
   elements->value = kin__str(text.data + value, value_end - value);
   elements->at = value_end;
   return true;
+}
+
+bool kin__text_next_name(kin__text_members *members) {
+  kin_str text = members->text;
+  size_t name = to_child(text, members->at, '{');
+  if (name == 0 || name >= text.length || text.data[name] != '"') {
+    return false;
+  }
+  size_t name_end = skip_string(text, name);
+  size_t at = name_end > 0 ? skip_space(text, name_end) : text.length;
+  if (at >= text.length || text.data[at] != ':') {
+    return false;
+  }
+  members->name = kin__str(text.data + name + 1, name_end - name - 2);
+  members->at = skip_space(text, at + 1);
+  return true;
+}
+
+size_t kin__text_next_place(kin_str text, size_t at) {
+  size_t place = to_child(text, at, '[');
+  return place > 0 && place < text.length && text.data[place] != ']' ? place
+                                                                     : 0;
+}
+
+size_t kin__text_skip(kin_str text, size_t at) {
+  return skip_value(text, at);
+}
+
+size_t kin__text_leave(kin_str text, size_t at) {
+  return at > 0 && at <= text.length ? skip_out(text, at) : 0;
+}
+
+size_t kin__text_close(kin_str text, size_t at, char open) {
+  if (at == 0) {
+    at = to_child(text, 0, open);
+    if (at == 0) {
+      return 0;
+    }
+  } else {
+    at = skip_space(text, at);
+  }
+  char close = open == '{' ? '}' : ']';
+  return at < text.length && text.data[at] == close ? at + 1 : 0;
 }
 
 bool kin__text_string(kin_str value, kin_str *raw) {

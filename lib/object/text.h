@@ -32,6 +32,31 @@ typedef struct kin__text_elements {
 
 bool kin__text_next_element(kin__text_elements *elements);
 
+/* The steps of a walk that enters some values and skips others, so that no byte
+ * is read twice. The texts of these functions may go on behind the container or
+ * value that they begin with. */
+
+/* Steps to the next member's name. members->at is then the offset of its value,
+ * which has not been read; `value` is left alone. Before the next step the
+ * caller sets `at` to the offset after the value. */
+bool kin__text_next_name(kin__text_members *members);
+
+/* The offset of the next element, which has not been read, or 0 at the end. `at`
+ * is the offset after the element before, or 0. */
+size_t kin__text_next_place(kin_str text, size_t at);
+
+/* The offset after the value that begins at `at`, or 0 if it has no end. */
+size_t kin__text_skip(kin_str text, size_t at);
+
+/* Where a walk over a container found nothing more: the offset after the closing
+ * bracket, or 0 if something else is there. `open` is the container's opening
+ * bracket. */
+size_t kin__text_close(kin_str text, size_t at, char open);
+
+/* `at` stands between two children of a container. The offset after the
+ * container's closing bracket, or 0. The children in between are not checked. */
+size_t kin__text_leave(kin_str text, size_t at);
+
 /* Whether a name as written (escapes and all) spells `plain`. */
 bool kin__text_name_is(kin_str raw, kin_str plain);
 

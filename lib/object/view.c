@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <kin/error.h>
+#include <kin/yyjson.h>
 
 #include "base/alloc.h"
 #include "base/str.h"

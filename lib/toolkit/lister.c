@@ -83,12 +83,15 @@ kin_lister_scan kin_lister_list(const kin_lister *lister,
   return scan;
 }
 
+static bool is_inside(const kin_lister *lister, const kin_object *object) {
+  return lister->namespace_.length == 0 ||
+         kin_str_equal(kin_object_namespace(object), lister->namespace_);
+}
+
 static bool is_asked_for(const kin_lister_scan *scan,
                          const kin_object *object) {
-  kin_str namespace_ = scan->lister.namespace_;
-  bool is_inside = scan->uses_index || namespace_.length == 0 ||
-                   kin__str_equal(kin_object_namespace(object), namespace_);
-  return is_inside && kin_selector_matches(scan->selector, object);
+  return (scan->uses_index || is_inside(&scan->lister, object)) &&
+         kin_selector_matches(scan->selector, object);
 }
 
 const kin_object *kin_lister_next(kin_lister_scan *scan) {
@@ -107,4 +110,60 @@ const kin_object *kin_lister_next(kin_lister_scan *scan) {
     }
   }
   return NULL;
+}
+
+/* The next object of the lister, or NULL. */
+static const kin_object *next_found(const kin_lister *lister,
+                                    kin_index_cursor *cursor) {
+  const kin_object *object;
+  do {
+    object = kin_store_by_index_next(lister->store, cursor);
+  } while (object != NULL && !is_inside(lister, object));
+  return object;
+}
+
+static int begin_find(const kin_lister *lister, const char *index,
+                      kin_str value, kin_index_cursor *cursor) {
+  return lister != NULL && lister->store != NULL && index != NULL &&
+                 kin_store_by_index(lister->store, index, kin__str_given(value),
+                                    cursor) == 0
+             ? 0
+             : KIN_EINVAL;
+}
+
+int kin_lister_find(const kin_lister *lister, const char *index, kin_str value,
+                    const kin_object **object) {
+  if (object == NULL) {
+    return KIN_EINVAL;
+  }
+  *object = NULL;
+  kin_index_cursor cursor;
+  int err = begin_find(lister, index, value, &cursor);
+  if (err == 0) {
+    *object = next_found(lister, &cursor);
+    err = *object != NULL ? 0 : KIN_ENOENT;
+  }
+  return err;
+}
+
+int kin_lister_find_all(const kin_lister *lister, const char *index,
+                        kin_str value, const kin_object **objects, size_t size,
+                        size_t *count) {
+  if (count == NULL || (objects == NULL && size > 0)) {
+    return KIN_EINVAL;
+  }
+  *count = 0;
+  kin_index_cursor cursor;
+  int err = begin_find(lister, index, value, &cursor);
+  if (err != 0) {
+    return err;
+  }
+  const kin_object *object;
+  while ((object = next_found(lister, &cursor)) != NULL) {
+    if (*count < size) {
+      objects[*count] = object;
+    }
+    ++*count;
+  }
+  return 0;
 }

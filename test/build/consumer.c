@@ -19,6 +19,7 @@
 #else
 #include <kin/kin.h>
 #include <kin/version.h>
+#include <kin/yyjson.h>
 #endif
 
 static struct {

@@ -41,6 +41,8 @@ static const cost_row *const tables[] = {cost_rows_store,
                                          cost_rows_client,
                                          cost_rows_change,
                                          cost_rows_kubeconfig,
+                                         cost_rows_kubeconfig,
+                                         cost_rows_value,
                                          NULL};
 static const cost_row *const planted_tables[] = {cost_rows_planted, NULL};
 

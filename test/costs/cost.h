@@ -56,6 +56,7 @@ extern const cost_row cost_rows_listener[];
 extern const cost_row cost_rows_client[];
 extern const cost_row cost_rows_change[];
 extern const cost_row cost_rows_kubeconfig[];
+extern const cost_row cost_rows_value[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */
 

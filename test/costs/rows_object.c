@@ -8,6 +8,7 @@
 #include <kin/error.h>
 #include <kin/object_builder.h>
 #include <kin/selector.h>
+#include <kin/yyjson.h>
 
 /* --- Bytes of an object --------------------------------------------------- */
 

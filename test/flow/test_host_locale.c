@@ -16,6 +16,7 @@
 #include <yyjson.h>
 
 #include <kin/metrics_text.h>
+#include <kin/yyjson.h>
 
 #include "base/number.h"
 #include "support/host_world.h"

@@ -15,6 +15,7 @@
 #include <kin/error.h>
 #include <kin/selector.h>
 #include <kin/store.h>
+#include <kin/yyjson.h>
 
 #include "base/str.h"
 #include "object/object.h"

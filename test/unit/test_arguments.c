@@ -13,6 +13,7 @@
 
 #include <kin/cache.h>
 #include <kin/toolkit.h>
+#include <kin/yyjson.h>
 
 #include "support/idle_callbacks.h"
 #include "support/objects.h"

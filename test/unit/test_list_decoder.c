@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <kin/error.h>
+#include <kin/yyjson.h>
 
 #include "base/alloc.h"
 #include "base/str.h"

@@ -248,6 +248,59 @@ static void test_lister_get_of_a_long_name(void **state) {
   store_rig_teardown(&f);
 }
 
+static void expect_found(const kin_lister *lister, const char *value,
+                         size_t expected) {
+  const kin_object *objects[2] = {NULL, NULL};
+  const kin_object *first;
+  size_t count = 77;
+  assert_int_equal(kin_lister_find_all(lister, "match", kin__cstr(value),
+                                       objects, 2, &count),
+                   0);
+  assert_int_equal(count, expected);
+  assert_true((objects[0] != NULL) == (expected > 0));
+  assert_true((objects[1] != NULL) == (expected > 1));
+  assert_true(expected == 0 || objects[0] != objects[1]);
+  assert_int_equal(kin_lister_find(lister, "match", kin__cstr(value), &first),
+                   expected > 0 ? 0 : KIN_ENOENT);
+  assert_ptr_equal(first, objects[0]);
+  assert_int_equal(
+      kin_lister_find_all(lister, "match", kin__cstr(value), NULL, 0, &count),
+      0);
+  assert_int_equal(count, expected);
+}
+
+/* One call finds the objects that have a value in an index, in all namespaces
+ * or in one. */
+static void test_lister_find(void **state) {
+  (void)state;
+  store_rig f;
+  store_rig_setup(&f);
+  put_some(f.store);
+  kin_lister lister = kin_lister_of(f.store);
+  const kin_object *object = (const void *)1;
+  size_t count = 77;
+  assert_int_equal(kin_lister_find(&lister, "match", KIN__LIT("true"), &object),
+                   KIN_EINVAL);
+  assert_null(object);
+  assert_int_equal(
+      kin_lister_find_all(&lister, "match", KIN__LIT("true"), NULL, 0, &count),
+      KIN_EINVAL);
+  assert_int_equal(count, 0);
+  assert_int_equal(add_pointer(f.store, "match", "/metadata/labels/match"), 0);
+  size_t calls = f.memory.calls;
+  expect_found(&lister, "true", 3);
+  expect_found(&lister, "false", 1);
+  expect_found(&lister, "other", 0);
+  lister = kin_lister_in(lister, KIN__LIT("a"));
+  expect_found(&lister, "true", 1);
+  expect_found(&lister, "false", 1);
+  lister = kin_lister_in(lister, KIN__LIT("b"));
+  expect_found(&lister, "true", 1);
+  expect_found(&lister, "false", 0);
+  assert_int_equal(f.memory.calls, calls);
+  store_rig_teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lister_list_all),
@@ -256,6 +309,7 @@ int main(void) {
       cmocka_unit_test(test_lister_index_under_construction),
       cmocka_unit_test(test_lister_get),
       cmocka_unit_test(test_lister_get_of_a_long_name),
+      cmocka_unit_test(test_lister_find),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

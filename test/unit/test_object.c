@@ -15,6 +15,7 @@
 
 #include <kin/error.h>
 #include <kin/object.h>
+#include <kin/yyjson.h>
 
 #include "base/alloc.h"
 #include "base/str.h"

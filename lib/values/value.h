@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_VALUES_VALUE_H
+#define KIN_VALUES_VALUE_H
+
+#include <kin/error.h>
+#include <kin/value.h>
+
+#include "base/str.h"
+
+/* A value that is absent, and why. */
+static inline kin_value kin__value_failed(int error) {
+  return (kin_value){.error = error};
+}
+
+static inline kin_value kin__value_of_text(const char *data, size_t length) {
+  return (kin_value){.json = kin__str(data, length)};
+}
+
+/* Returns 0 if the value is of that type; KIN_ENOENT for null; the other errors
+ * that <kin/value.h> names. */
+int kin__value_expect(kin_value value, kin_value_type type);
+
+/* The parts of a JSON number. */
+typedef struct kin__number {
+  bool is_negative;
+  bool is_integer;   /* no fraction, no exponent */
+  bool is_too_large; /* an integer whose magnitude no uint64_t holds */
+  uint64_t magnitude;
+} kin__number;
+
+/* Reads the number of a value. Errors: those of kin__value_expect. */
+int kin__value_number(kin_value value, kin__number *out);
+
+#endif /* KIN_VALUES_VALUE_H */
