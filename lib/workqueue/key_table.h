@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_WORKQUEUE_KEY_TABLE_H
+#define KIN_WORKQUEUE_KEY_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/str.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/slots.h"
+
+/* Elements that are found by a key of any bytes, which the table copies. No
+ * operation is O(elements), see base/map.h. Elements have stable addresses and
+ * begin with a kin__key_head. */
+typedef struct kin__key_head {
+  kin__slot_head slot;
+  char *key; /* NULL iff the element is free */
+  uint32_t length;
+  uint32_t number; /* the owner's */
+} kin__key_head;
+
+typedef struct kin__key_table {
+  const kin_allocator *allocator;
+  kin__hash_seed seed;
+  kin__slots slots;
+  kin__map map;
+  uint32_t max; /* elements */
+} kin__key_table;
+
+#define KIN__KEY_TABLE_MAX 16777216u
+
+/* Allocates nothing. The allocator must outlive the table. */
+void kin__key_table_init(kin__key_table *table, const kin_allocator *allocator,
+                         kin__hash_seed seed, size_t element_size,
+                         uint32_t max);
+
+static inline void *kin__key_table_at(const kin__key_table *table,
+                                      uint32_t id) {
+  return kin__slots_at(&table->slots, id);
+}
+
+static inline uint32_t kin__key_table_count(const kin__key_table *table) {
+  return table->map.count;
+}
+
+/* The element with that key, or KIN__NO_SLOT. */
+uint32_t kin__key_table_find(const kin__key_table *table, kin_str key);
+
+/* The element with that key, which is made if there is none: zero but for its
+ * head. Errors: KIN_ETOOBIG (the table is full), KIN_ENOMEM. */
+int kin__key_table_take(kin__key_table *table, kin_str key, uint32_t *id);
+
+/* Frees an element and its key. */
+void kin__key_table_give(kin__key_table *table, uint32_t id);
+
+/* Frees up to `count` keys and segments. Returns whether anything is left. From
+ * then on only this function may be called. */
+bool kin__key_table_clear_step(kin__key_table *table, uint32_t count);
+
+#endif /* KIN_WORKQUEUE_KEY_TABLE_H */
