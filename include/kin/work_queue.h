@@ -43,8 +43,9 @@ extern "C" {
  * and tells the time with kin_work_queue_advance. All other functions serve
  * both. One thread at a time; for an attached queue the loop's.
  *
- * Memory: about 140 bytes for each key that is queued, waits or is worked on.
- * Nothing is kept of a key whose work is done. */
+ * Memory: 100 bytes and a copy of the key for each key that is queued, waits or
+ * is worked on. Of a key whose work is done nothing is kept but its place, for
+ * the next keys. */
 typedef struct kin_work_queue kin_work_queue;
 
 /** Longest key, in bytes: every key of an object fits. */
