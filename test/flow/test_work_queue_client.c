@@ -304,7 +304,7 @@ static void test_drain_is_ended(void **state) {
 
 /* After a close nothing is called but the close callbacks. Items stay valid
  * until then, and their answers do nothing. */
-static void test_close(void **state) {
+static void test_work_queue_close(void **state) {
   (void)state;
   world w;
   begin(&w, 2);
@@ -467,7 +467,7 @@ static void done_later(world *w, const kin_work_item *item) {
 
 /* A thousand keys that are queued, wait, are due together, are dropped by a
  * shutdown, and are freed by a close: no step does more than its share. */
-static void test_steps(void **state) {
+static void test_work_queue_steps(void **state) {
   (void)state;
   static const step_bound bounds[] = {STEP_PIECES, STEP_TIME};
   for (size_t b = 0; b < 2; b++) {
@@ -529,7 +529,7 @@ static void expect_problem(world *w, int code, const char *text) {
   w->vh.text[0] = '\0';
 }
 
-static void test_options(void **state) {
+static void test_work_queue_options(void **state) {
   (void)state;
   world w;
   init(&w, 0);
@@ -568,13 +568,13 @@ int main(void) {
       cmocka_unit_test(test_late_answers),
       cmocka_unit_test(test_drain),
       cmocka_unit_test(test_drain_is_ended),
-      cmocka_unit_test(test_close),
+      cmocka_unit_test(test_work_queue_close),
       cmocka_unit_test(test_not_alone),
       cmocka_unit_test(test_sweep_closes),
       cmocka_unit_test(test_sweep_allocations),
-      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_work_queue_steps),
       cmocka_unit_test(test_steps_of_a_close),
-      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_work_queue_options),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,7 +265,7 @@ static bool is_wanted(const kin_object *object, void *data) {
   return kin_object_name(object).data[0] != 'x';
 }
 
-static void test_filter(void **state) {
+static void test_follow_filter(void **state) {
   (void)state;
   world w;
   init(&w, 0);
@@ -384,7 +384,7 @@ static void expect_keys(world *w, const char *const *keys, size_t count) {
 
 /* A queue that is full keeps its informer's listener waiting. Deletions that
  * come meanwhile come in the end, too. */
-static void test_full_queue(void **state) {
+static void test_follow_full_queue(void **state) {
   (void)state;
   world w;
   init(&w, 0);
@@ -527,7 +527,7 @@ static void test_queue_goes_first(void **state) {
 }
 
 /* A queue follows up to 256 informers, or one of them as often. */
-static void test_many(void **state) {
+static void test_follow_many(void **state) {
   (void)state;
   world w;
   init(&w, 0);
@@ -650,16 +650,16 @@ int main(void) {
       cmocka_unit_test(test_missed_deletion),
       cmocka_unit_test(test_bad_pod),
       cmocka_unit_test(test_priorities),
-      cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_follow_filter),
       cmocka_unit_test(test_owners),
       cmocka_unit_test(test_bad_keys),
-      cmocka_unit_test(test_full_queue),
+      cmocka_unit_test(test_follow_full_queue),
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_informer_goes_while_full),
       cmocka_unit_test(test_shut_down),
       cmocka_unit_test(test_informer_goes_first),
       cmocka_unit_test(test_queue_goes_first),
-      cmocka_unit_test(test_many),
+      cmocka_unit_test(test_follow_many),
       cmocka_unit_test(test_bad_options),
       cmocka_unit_test(test_sweep_closes),
       cmocka_unit_test(test_sweep_splits),

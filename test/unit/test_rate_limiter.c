@@ -152,7 +152,7 @@ static void test_exponential_ends(void **state) {
 }
 
 /* Keys may be any bytes, also none; one that is too long is not counted. */
-static void test_keys(void **state) {
+static void test_limited_keys(void **state) {
   (void)state;
   limiter = exponential(1, 1000);
   kin_str zero = {"a\0b", 3};
@@ -173,7 +173,7 @@ static void test_keys(void **state) {
 }
 
 /* A key that there is no memory for waits all the same, and the others go on. */
-static void test_without_memory(void **state) {
+static void test_limiter_without_memory(void **state) {
   (void)state;
   limiter = exponential(1, 1000);
   EXPECT_WAITS("old", 1, 2);
@@ -279,7 +279,7 @@ static void test_bucket(void **state) {
 
 /* A time that is far from 0 is no time that has passed. Waits are exact: no
  * call rounds, so a million of them do not add up to an error. */
-static void test_bucket_is_exact(void **state) {
+static void test_bucket_waits_are_exact(void **state) {
   (void)state;
   limiter = bucket(3000, 1);
   uint64_t start_ns = UINT64_MAX / 2;
@@ -292,7 +292,7 @@ static void test_bucket_is_exact(void **state) {
   }
 }
 
-static void test_bucket_ends(void **state) {
+static void test_bucket_extremes(void **state) {
   (void)state;
   limiter = bucket(1, 1);
   assert_int_equal(when("a"), 0);
@@ -413,7 +413,7 @@ static void test_own(void **state) {
 /* --- Ownership ------------------------------------------------------------ */
 
 /* A limiter has one owner: an owned one is refused, and free leaves it. */
-static void test_owners(void **state) {
+static void test_limiter_owners(void **state) {
   (void)state;
   kin_rate_limiter *part = exponential(1, 1000);
   kin_rate_limiter *twice[] = {part, part};
@@ -434,7 +434,7 @@ static void test_owners(void **state) {
   EXPECT_WAITS("a", 1, 2, 4, 7);
 }
 
-static void test_bounds(void **state) {
+static void test_limiter_bounds(void **state) {
   (void)state;
   kin_rate_limiter *parts[KIN__RATE_LIMITER_MAX_PARTS + 1];
   for (size_t i = 0; i < KIN__RATE_LIMITER_MAX_PARTS + 1; i++) {
@@ -478,22 +478,29 @@ static bool allocation_story(size_t fail_at) {
   return fail_alloc_has_failed(&memory);
 }
 
-static void test_sweep_allocations(void **state) {
+static void test_limiter_sweep_allocations(void **state) {
   (void)state;
   fail_alloc_sweep(allocation_story, 5);
 }
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {
-      TEST(test_exponential),      TEST(test_exponential_overflow),
-      TEST(test_exponential_ends), TEST(test_keys),
-      TEST(test_without_memory),   TEST(test_full_table),
-      TEST(test_fast_slow),        TEST(test_max_of),
-      TEST(test_max_wait),         TEST(test_bucket),
-      TEST(test_bucket_is_exact),  TEST(test_bucket_ends),
-      TEST(test_default),          TEST(test_own),
-      TEST(test_owners),           TEST(test_bounds),
-      TEST(test_sweep_allocations)};
+  const struct CMUnitTest tests[] = {TEST(test_exponential),
+                                     TEST(test_exponential_overflow),
+                                     TEST(test_exponential_ends),
+                                     TEST(test_limited_keys),
+                                     TEST(test_limiter_without_memory),
+                                     TEST(test_full_table),
+                                     TEST(test_fast_slow),
+                                     TEST(test_max_of),
+                                     TEST(test_max_wait),
+                                     TEST(test_bucket),
+                                     TEST(test_bucket_waits_are_exact),
+                                     TEST(test_bucket_extremes),
+                                     TEST(test_default),
+                                     TEST(test_own),
+                                     TEST(test_limiter_owners),
+                                     TEST(test_limiter_bounds),
+                                     TEST(test_limiter_sweep_allocations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static kin_work_queue_metrics metrics(const world *w) {
 /* WQ-01, WQ-02. client-go TestBasic: fifty keys, each added ten times and
  * worked on by ten workers at a time; in the end nothing is left. A queue that
  * is shut down, with drain or without, says so when it is empty. */
-static void test_basic(void **state) {
+static void test_work_queue_basic(void **state) {
   (void)state;
   for (int with_drain = 0; with_drain < 2; with_drain++) {
     world w;
@@ -696,7 +696,7 @@ static void test_all_priorities(void **state) {
 
 /* --- Input and bounds ----------------------------------------------------- */
 
-static void test_keys(void **state) {
+static void test_work_keys(void **state) {
   (void)state;
   world w;
   begin(&w);
@@ -725,7 +725,7 @@ static void test_keys(void **state) {
 
 /* A full queue refuses new keys, and takes those that it has. A key counts
  * until its work is done. */
-static void test_max_keys(void **state) {
+static void test_work_queue_is_full(void **state) {
   (void)state;
   world w;
   init(&w, 0);
@@ -890,7 +890,7 @@ static void test_a_million_keys(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_basic),
+      cmocka_unit_test(test_work_queue_basic),
       cmocka_unit_test(test_add_while_processing),
       cmocka_unit_test(test_len),
       cmocka_unit_test(test_reinsert),
@@ -915,8 +915,8 @@ int main(void) {
       cmocka_unit_test(test_priorities),
       cmocka_unit_test(test_priority_of_a_key),
       cmocka_unit_test(test_all_priorities),
-      cmocka_unit_test(test_keys),
-      cmocka_unit_test(test_max_keys),
+      cmocka_unit_test(test_work_keys),
+      cmocka_unit_test(test_work_queue_is_full),
       cmocka_unit_test(test_bad_options),
       cmocka_unit_test(test_stands_alone),
       cmocka_unit_test(test_free_with_keys),

@@ -63,7 +63,7 @@ static kin_work_queue_metrics read_metrics(const world *w) {
 
 /* WQ-13. client-go TestMetrics: the same adds, waits and answers, and the same
  * numbers after each. */
-static void test_metrics(void **state) {
+static void test_work_metrics(void **state) {
   (void)state;
   world w;
   begin(&w, "test");
@@ -158,7 +158,7 @@ static int write_text(const char *text, size_t length, void *data) {
 #define ASSERT_HAS(w, line) assert_non_null(strstr((w)->text, line))
 
 /* client-go's names; two queues under one head each. */
-static void test_text(void **state) {
+static void test_work_metrics_text(void **state) {
   (void)state;
   static world w;
   static world other;
@@ -195,7 +195,7 @@ static void test_text(void **state) {
 }
 
 /* The first error of the writer ends the writing, wherever it comes. */
-static void test_text_errors(void **state) {
+static void test_work_metrics_text_errors(void **state) {
   (void)state;
   static world w;
   begin(&w, "pods");
@@ -220,7 +220,8 @@ static void test_text_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_metrics), cmocka_unit_test(test_unfinished),
-      cmocka_unit_test(test_text), cmocka_unit_test(test_text_errors)};
+      cmocka_unit_test(test_work_metrics), cmocka_unit_test(test_unfinished),
+      cmocka_unit_test(test_work_metrics_text),
+      cmocka_unit_test(test_work_metrics_text_errors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
