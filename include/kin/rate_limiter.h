@@ -60,7 +60,7 @@ kin_rate_limiter_new(kin_rate_limiter **out, const kin_allocator *allocator,
 /** Each failure of a key doubles its wait: base_ms times 2 to the power of the
  * failures before, and at most max_ms (client-go's
  * NewTypedItemExponentialFailureRateLimiter). A key that fails costs memory
- * until kin_rate_limiter_forget: 24 bytes and the key. Of at most 16,777,216
+ * until kin_rate_limiter_forget: 32 bytes and the key. Of at most 16,777,216
  * keys; a further one, or one without memory, waits base_ms each time.
  * base_ms: at least 1. max_ms: at least 1; if below base_ms, every wait is
  * max_ms.

@@ -43,9 +43,9 @@ extern "C" {
  * and tells the time with kin_work_queue_advance. All other functions serve
  * both. One thread at a time; for an attached queue the loop's.
  *
- * Memory: 100 bytes and a copy of the key for each key that is queued, waits or
- * is worked on. Of a key whose work is done nothing is kept but its place, for
- * the next keys. */
+ * Memory: 108 bytes and a copy of the key for each key that is queued, waits or
+ * is worked on. Of a key whose work is done 20 bytes are kept, for the next key.
+ */
 typedef struct kin_work_queue kin_work_queue;
 
 /** Longest key, in bytes: every key of an object fits. */
@@ -66,8 +66,8 @@ typedef struct kin_work_item {
   size_t size;           /**< see KIN_HAS */
   kin_work_queue *queue; /**< the queue that the key came from */
   kin_str key;           /**< the key */
-  uint32_t requeues;     /**< failures of the key that the limiter counts */
-  int32_t priority;      /**< with which the key was queued */
+  uint32_t retries; /**< answers KIN_WORK_RETRY in a row before this work */
+  int32_t priority; /**< with which the key was queued */
 } kin_work_item;
 
 /** Works on a key; an event callback. The answer is kin_work_done or

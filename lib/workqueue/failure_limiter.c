@@ -7,8 +7,12 @@
 #include "workqueue/key_table.h"
 
 /* The limiters that count the failures of each key: exponential (WQ-11), and
- * fast and slow (WQ-12). An
- * element's number is that of its failures. */
+ * fast and slow (WQ-12). */
+
+typedef struct failures {
+  kin__key_head head;
+  uint32_t count;
+} failures;
 
 typedef struct failure_limiter {
   kin_rate_limiter base;
@@ -20,30 +24,28 @@ typedef struct failure_limiter {
 
 static uint32_t requeues(const kin_rate_limiter *limiter, kin_str key) {
   const failure_limiter *own = (const failure_limiter *)limiter;
-  uint32_t id = kin__key_table_find(&own->table, key);
-  const kin__key_head *found =
-      id != KIN__NO_SLOT ? kin__key_table_at(&own->table, id) : NULL;
-  return found != NULL ? found->number : 0;
+  const failures *found = kin__key_table_find(&own->table, key);
+  return found != NULL ? found->count : 0;
 }
 
 /* Counts a failure. Returns the number of those before; 0 without memory. */
 static uint32_t count_failure(failure_limiter *own, kin_str key) {
-  uint32_t id;
+  void *element;
   if (key.length > KIN_WORK_KEY_MAX ||
-      kin__key_table_take(&own->table, key, &id) != 0) {
+      kin__key_table_take(&own->table, key, &element) != 0) {
     return 0;
   }
-  kin__key_head *found = kin__key_table_at(&own->table, id);
-  uint32_t before = found->number;
-  found->number += found->number < UINT32_MAX;
+  failures *found = element;
+  uint32_t before = found->count;
+  found->count += found->count < UINT32_MAX;
   return before;
 }
 
 static void forget(kin_rate_limiter *limiter, kin_str key) {
   failure_limiter *own = (failure_limiter *)limiter;
-  uint32_t id = kin__key_table_find(&own->table, key);
-  if (id != KIN__NO_SLOT) {
-    kin__key_table_give(&own->table, id);
+  void *found = kin__key_table_find(&own->table, key);
+  if (found != NULL) {
+    kin__key_table_give(&own->table, found);
   }
 }
 
@@ -81,7 +83,7 @@ static int make(kin_rate_limiter **out, const kin_allocator *allocator,
   }
   failure_limiter *own = (failure_limiter *)*out;
   kin__key_table_init(&own->table, &own->base.allocator,
-                      kin__hash_make_seed(own), sizeof(kin__key_head),
+                      kin__hash_make_seed(own), sizeof(failures),
                       KIN__KEY_TABLE_MAX);
   own->first_ms = first_ms;
   own->last_ms = last_ms;

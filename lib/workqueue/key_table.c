@@ -2,75 +2,99 @@
 #include "workqueue/key_table.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include <kin/error.h>
 
 #include "base/alloc.h"
 #include "base/str.h"
 
+typedef struct slot {
+  kin__slot_head head;
+  kin__key_head *element; /* NULL iff the slot is free */
+} slot;
+
+static slot *slot_at(const kin__key_table *table, uint32_t id) {
+  return kin__slots_at(&table->slots, id);
+}
+
 void kin__key_table_init(kin__key_table *table, const kin_allocator *allocator,
-                         kin__hash_seed seed, size_t element_size,
+                         kin__hash_seed seed, uint32_t element_size,
                          uint32_t max) {
-  *table = (kin__key_table){.allocator = allocator, .seed = seed, .max = max};
-  kin__slots_init(&table->slots, allocator, element_size);
+  *table = (kin__key_table){.allocator = allocator,
+                            .seed = seed,
+                            .element_size = element_size,
+                            .max = max};
+  kin__slots_init(&table->slots, allocator, sizeof(slot));
   kin__map_init(&table->map, allocator, &table->slots);
 }
 
-static uint32_t find(const kin__key_table *table, kin_str key, uint32_t hash) {
-  uint32_t id = kin__map_first(&table->map, hash);
-  while (id != KIN__NO_SLOT) {
-    const kin__key_head *head = kin__key_table_at(table, id);
-    if (kin__str_equal(kin__str(head->key, head->length), key)) {
-      break;
-    }
-    id = kin__map_next(&table->map, id);
-  }
-  return id;
+kin_str kin__key_table_key(const kin__key_table *table, const void *element) {
+  return kin__str((const char *)element + table->element_size,
+                  ((const kin__key_head *)element)->length);
 }
 
-uint32_t kin__key_table_find(const kin__key_table *table, kin_str key) {
+static void *find(const kin__key_table *table, kin_str key, uint32_t hash) {
+  uint32_t id = kin__map_first(&table->map, hash);
+  for (; id != KIN__NO_SLOT; id = kin__map_next(&table->map, id)) {
+    kin__key_head *element = slot_at(table, id)->element;
+    if (kin__str_equal(kin__key_table_key(table, element), key)) {
+      return element;
+    }
+  }
+  return NULL;
+}
+
+void *kin__key_table_find(const kin__key_table *table, kin_str key) {
   if (table->map.count == 0) {
-    return KIN__NO_SLOT; /* most often so for a limiter: no hash is needed */
+    return NULL; /* most often so for a limiter: no hash is needed */
   }
   return find(table, key, kin__hash(&table->seed, key));
 }
 
 static int add(kin__key_table *table, kin_str key, uint32_t hash,
-               uint32_t *id) {
+               void **element) {
   if (table->map.count >= table->max) {
     return KIN_ETOOBIG;
   }
-  char *copy = kin__strndup(table->allocator, key.data, key.length);
-  int err = copy != NULL ? kin__map_reserve(&table->map) : KIN_ENOMEM;
+  kin__key_head *made =
+      kin__malloc(table->allocator, table->element_size + key.length);
+  int err = made != NULL ? kin__map_reserve(&table->map) : KIN_ENOMEM;
+  uint32_t id = KIN__NO_SLOT;
   if (err == 0) {
-    err = kin__slots_take(&table->slots, id);
+    err = kin__slots_take(&table->slots, &id);
   }
   if (err != 0) {
-    kin__free(table->allocator, copy);
+    kin__free(table->allocator, made);
     return err;
   }
-  kin__key_head *head = kin__key_table_at(table, *id);
-  head->key = copy;
-  head->length = (uint32_t)key.length;
-  err = kin__map_insert(&table->map, hash, *id);
+  memset(made, 0, table->element_size);
+  made->id = id;
+  made->length = (uint32_t)key.length;
+  if (key.length > 0) {
+    memcpy((char *)made + table->element_size, key.data, key.length);
+  }
+  slot_at(table, id)->element = made;
+  err = kin__map_insert(&table->map, hash, id);
   assert(err == 0); /* reserved */
+  *element = made;
   return err;
 }
 
-int kin__key_table_take(kin__key_table *table, kin_str key, uint32_t *id) {
+int kin__key_table_take(kin__key_table *table, kin_str key, void **element) {
   uint32_t hash = kin__hash(&table->seed, key);
-  *id = find(table, key, hash);
-  return *id != KIN__NO_SLOT ? 0 : add(table, key, hash, id);
+  *element = find(table, key, hash);
+  return *element != NULL ? 0 : add(table, key, hash, element);
 }
 
-void kin__key_table_give(kin__key_table *table, uint32_t id) {
-  kin__key_head *head = kin__key_table_at(table, id);
-  kin__free(table->allocator, head->key);
+void kin__key_table_give(kin__key_table *table, void *element) {
+  uint32_t id = ((const kin__key_head *)element)->id;
   kin__map_remove(&table->map, id);
   kin__slots_give(&table->slots, id);
+  kin__free(table->allocator, element);
 }
 
-/* From the last element on; a segment goes when its first element has gone. */
+/* From the last slot on; a segment goes when its first slot has gone. */
 static bool clear_slots(kin__key_table *table, uint32_t *count) {
   while (table->slots.segment_count > 0) {
     uint32_t first = (table->slots.segment_count - 1) << KIN__SLOTS_SHIFT;
@@ -78,8 +102,8 @@ static bool clear_slots(kin__key_table *table, uint32_t *count) {
       if (*count == 0) {
         return true;
       }
-      kin__key_head *head = kin__key_table_at(table, --table->slots.limit);
-      kin__free(table->allocator, head->key);
+      kin__free(table->allocator,
+                slot_at(table, --table->slots.limit)->element);
     }
     if (*count == 0) {
       return true;

@@ -13,12 +13,8 @@
 #define NS_PER_MS 1000000u
 #define NS_PER_US 1000u
 
-static kin__work_entry *at(const kin__work *work, uint32_t id) {
-  return kin__key_table_at(&work->table, id);
-}
-
-static kin_str key_of(const kin__work_entry *e) {
-  return kin__str(e->head.key, e->head.length);
+static kin_str key_of(const kin__work *work, const kin__work_entry *e) {
+  return kin__key_table_key(&work->table, e);
 }
 
 void kin__work_init(kin__work *work, const kin_allocator *allocator,
@@ -29,8 +25,7 @@ void kin__work_init(kin__work *work, const kin_allocator *allocator,
   work->metrics = (kin_work_queue_metrics)KIN_WORK_QUEUE_METRICS_INIT;
   kin__key_table_init(&work->table, allocator, seed, sizeof(kin__work_entry),
                       max_keys);
-  kin__ready_init(&work->ready, &work->table.slots,
-                  offsetof(kin__work_entry, link));
+  kin__ready_init(&work->ready);
   kin__timers_init(&work->waiting);
   kin__slots_init(&work->records, allocator, sizeof(kin__work_record));
   kin__link_init(&work->processing);
@@ -56,30 +51,27 @@ static bool is_ready(const kin__work_entry *e) {
 }
 
 /* Frees the entry if nothing is to be done with its key. */
-static void release(kin__work *work, uint32_t id) {
-  const kin__work_entry *e = at(work, id);
+static void release(kin__work *work, kin__work_entry *e) {
   if (!e->is_dirty && !e->is_processing && !e->wait.is_active) {
-    kin__key_table_give(&work->table, id);
+    kin__key_table_give(&work->table, e);
   }
 }
 
 /* A key that is wanted twice has the higher priority. */
-static void set_priority(kin__work *work, uint32_t id, int8_t priority) {
-  kin__work_entry *e = at(work, id);
+static void set_priority(kin__work *work, kin__work_entry *e, int8_t priority) {
   bool is_new = !e->is_dirty && !e->wait.is_active;
   if (!is_new && priority <= e->priority) {
     return;
   }
   if (is_ready(e)) {
-    kin__ready_remove(&work->ready, e->priority, id);
-    kin__ready_push(&work->ready, priority, id);
+    kin__ready_remove(&work->ready, e->priority, &e->link);
+    kin__ready_push(&work->ready, priority, &e->link);
   }
   e->priority = priority;
 }
 
 /* WQ-01 */
-static void make_dirty(kin__work *work, uint32_t id) {
-  kin__work_entry *e = at(work, id);
+static void make_dirty(kin__work *work, kin__work_entry *e) {
   if (e->is_dirty) {
     return;
   }
@@ -87,7 +79,7 @@ static void make_dirty(kin__work *work, uint32_t id) {
   e->added_ns = work->now_ns;
   work->metrics.adds++;
   if (!e->is_processing) {
-    kin__ready_push(&work->ready, e->priority, id);
+    kin__ready_push(&work->ready, e->priority, &e->link);
   }
 }
 
@@ -96,14 +88,13 @@ static uint64_t now_ms_up(const kin__work *work) {
 }
 
 /* WQ-07, WQ-08: of two due times the earlier counts. */
-static void schedule(kin__work *work, uint32_t id, int8_t priority,
+static void schedule(kin__work *work, kin__work_entry *e, int8_t priority,
                      uint64_t delay_ms) {
-  set_priority(work, id, priority);
+  set_priority(work, e, priority);
   if (delay_ms == 0) {
-    make_dirty(work, id);
+    make_dirty(work, e);
     return;
   }
-  kin__work_entry *e = at(work, id);
   uint64_t due_ms = kin__deadline_ms(now_ms_up(work), delay_ms);
   if (e->wait.is_active && e->wait.due_ms <= due_ms) {
     return;
@@ -114,7 +105,7 @@ static void schedule(kin__work *work, uint32_t id, int8_t priority,
 
 /* --- Adding --------------------------------------------------------------- */
 
-static int take(kin__work *work, kin_str key, uint32_t *id) {
+static int take(kin__work *work, kin_str key, kin__work_entry **e) {
   if (work->is_shut_down) {
     return KIN_ECLOSED;
   }
@@ -124,32 +115,31 @@ static int take(kin__work *work, kin_str key, uint32_t *id) {
   if (key.length > KIN_WORK_KEY_MAX) {
     return KIN_ETOOBIG;
   }
-  int err = kin__key_table_take(&work->table, key, id);
-  if (err == 0) {
-    at(work, *id)->head.number = *id;
-  }
+  void *element = NULL;
+  int err = kin__key_table_take(&work->table, key, &element);
+  *e = element;
   return err;
 }
 
 int kin__work_add(kin__work *work, kin_str key, int priority,
                   uint64_t delay_ms) {
-  uint32_t id;
-  int err = take(work, key, &id);
+  kin__work_entry *e;
+  int err = take(work, key, &e);
   if (err == 0) {
-    schedule(work, id, (int8_t)priority, delay_ms);
+    schedule(work, e, (int8_t)priority, delay_ms);
   }
   return err;
 }
 
 /* WQ-10 */
 int kin__work_add_rate_limited(kin__work *work, kin_str key) {
-  uint32_t id;
-  int err = take(work, key, &id);
+  kin__work_entry *e;
+  int err = take(work, key, &e);
   if (err == 0) {
     uint64_t delay_ms =
         kin_rate_limiter_when_ms(work->limiter, key, work->now_ns);
     work->metrics.retries++;
-    schedule(work, id, KIN_WORK_PRIORITY_DEFAULT, delay_ms);
+    schedule(work, e, KIN_WORK_PRIORITY_DEFAULT, delay_ms);
   }
   return err;
 }
@@ -170,13 +160,12 @@ bool kin__work_advance(kin__work *work, uint32_t count) {
     }
     kin__timer *first = work->waiting.root;
     kin__work_entry *e = KIN__CONTAINER_OF(first, kin__work_entry, wait);
-    uint32_t id = e->head.number;
     kin__timer_stop(&work->waiting, first);
     work->waiting_count--;
     if (!work->is_shut_down) {
-      make_dirty(work, id);
+      make_dirty(work, e);
     }
-    release(work, id);
+    release(work, e);
   }
   return false;
 }
@@ -195,8 +184,8 @@ static uint64_t us_since(const kin__work *work, uint64_t then_ns) {
 
 /* WQ-02 */
 int kin__work_get(kin__work *work, const kin_work_item **item) {
-  uint32_t id = kin__ready_first(&work->ready);
-  if (id == KIN__NO_SLOT) {
+  kin__link *first = kin__ready_first(&work->ready);
+  if (first == NULL) {
     return work->is_shut_down ? KIN_ECLOSED : KIN_ENOENT;
   }
   uint32_t record_id;
@@ -204,23 +193,22 @@ int kin__work_get(kin__work *work, const kin_work_item **item) {
   if (err != 0) {
     return err;
   }
-  kin__work_entry *e = at(work, id);
-  kin__ready_remove(&work->ready, e->priority, id);
+  kin__work_entry *e = KIN__CONTAINER_OF(first, kin__work_entry, link);
+  kin__ready_remove(&work->ready, e->priority, &e->link);
   e->is_dirty = false;
   e->is_processing = true;
   kin__histogram_add(&work->metrics.queue_us, us_since(work, e->added_ns), 1);
   kin__work_record *record = kin__slots_at(&work->records, record_id);
   record->id = record_id;
-  record->entry = id;
+  record->entry = e;
   record->started_ns = work->now_ns;
   work->started_us += work->now_ns / NS_PER_US;
   kin__link_push(&work->processing, &record->node);
-  record->item = (kin_work_item){
-      .size = sizeof record->item,
-      .queue = work->queue,
-      .key = key_of(e),
-      .requeues = kin_rate_limiter_requeues(work->limiter, key_of(e)),
-      .priority = e->priority};
+  record->item = (kin_work_item){.size = sizeof record->item,
+                                 .queue = work->queue,
+                                 .key = key_of(work, e),
+                                 .retries = e->retries,
+                                 .priority = e->priority};
   *item = &record->item;
   return 0;
 }
@@ -232,15 +220,16 @@ kin__work_record *kin__work_record_of(const kin_work_item *item) {
 
 /* WQ-03: a key that is dirty goes to the end. */
 static void end(kin__work *work, kin__work_record *record) {
-  kin__work_entry *e = at(work, record->entry);
+  kin__work_entry *e = record->entry;
   work->metrics.done++;
+  e->retries = 0;
   kin__histogram_add(&work->metrics.work_us, us_since(work, record->started_ns),
                      1);
   work->started_us -= record->started_ns / NS_PER_US;
   kin__link_remove(&record->node);
   e->is_processing = false;
   if (e->is_dirty) {
-    kin__ready_push(&work->ready, e->priority, record->entry);
+    kin__ready_push(&work->ready, e->priority, &e->link);
   }
 }
 
@@ -258,6 +247,8 @@ void kin__work_done(kin__work *work, kin__work_record *record,
     kin_rate_limiter_forget(work->limiter, key);
   } else if (result == KIN_WORK_RETRY) {
     work->metrics.failed++;
+    uint32_t before = record->item.retries;
+    record->entry->retries = before < UINT32_MAX ? before + 1 : before;
     if (!work->is_shut_down) {
       work->metrics.retries++;
       schedule(work, record->entry, (int8_t)record->item.priority,

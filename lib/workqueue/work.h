@@ -24,10 +24,11 @@
  * All combinations occur. An entry in none of them is freed at once.
  * (WQ-01, WQ-03, WQ-08) */
 typedef struct kin__work_entry {
-  kin__key_head head;   /* number: the entry's id */
-  kin__ready_link link; /* in `ready` */
-  uint64_t added_ns;    /* when it became dirty */
-  kin__timer wait;      /* active iff waiting */
+  kin__key_head head;
+  kin__link link;    /* in `ready` */
+  uint64_t added_ns; /* when it became dirty */
+  kin__timer wait;   /* active iff waiting */
+  uint32_t retries;  /* answers KIN_WORK_RETRY in a row */
   int8_t priority;
   bool is_dirty;
   bool is_processing;
@@ -42,7 +43,7 @@ typedef struct kin__work_record {
   kin__link node;     /* in `processing`, in the order of the starts */
   uint64_t started_ns;
   uint32_t id;
-  uint32_t entry;
+  kin__work_entry *entry;
 } kin__work_record;
 
 typedef struct kin__work {

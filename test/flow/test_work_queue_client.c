@@ -370,7 +370,7 @@ static void may_close(world *w, bool of_client) {
 static bool closes_client;
 
 static void work_and_close(world *w, const kin_work_item *item) {
-  bool is_first = item->requeues == 0;
+  bool is_first = item->retries == 0;
   may_close(w, closes_client);
   int err = is_first ? kin_work_done(item, KIN_WORK_RETRY)
                      : kin_work_done_after(item, 20);

@@ -553,7 +553,7 @@ static void test_rate_limiting_queue(void **state) {
   work(&w, "one"); /* a success forgets */
   assert_int_equal(kin_work_queue_requeues(w.queue, one), 0);
   const kin_work_item *item = get(&w, "two");
-  assert_int_equal(item->requeues, 1);
+  assert_int_equal(item->retries, 0); /* it has not been worked on */
   kin_work_queue_forget(w.queue, two);
   assert_int_equal(kin_work_queue_requeues(w.queue, two), 0);
   assert_int_equal(metrics(&w).processing, 1); /* only the limiter forgot */
@@ -579,7 +579,7 @@ static void test_one_bad_key(void **state) {
       assert_int_equal(kin_work_queue_get(w.queue, &item), 0);
       bool is_bad = kin__str_equal(item->key, kin__cstr("bad"));
       had_good = had_good || !is_bad;
-      assert_int_equal(item->requeues, is_bad ? tries : 0);
+      assert_int_equal(item->retries, is_bad ? tries : 0);
       tries += is_bad;
       assert_int_equal(
           kin_work_done(item, is_bad ? KIN_WORK_RETRY : KIN_WORK_SUCCESS), 0);
@@ -606,7 +606,13 @@ static void test_results(void **state) {
   assert_int_equal(kin_work_done(get(&w, "foo"), KIN_WORK_RETRY), 0);
   assert_int_equal(pass(&w, 0), 3);
   pass(&w, 2);
-  assert_int_equal(kin_work_done(get(&w, "foo"), KIN_WORK_KEEP), 0);
+  const kin_work_item *item = get(&w, "foo");
+  assert_int_equal(item->retries, 2);
+  add(&w, "foo");
+  assert_int_equal(kin_work_done(item, KIN_WORK_KEEP), 0);
+  item = get(&w, "foo");
+  assert_int_equal(item->retries, 0); /* in a row */
+  assert_int_equal(kin_work_done(item, KIN_WORK_KEEP), 0);
   assert_int_equal(kin_work_queue_requeues(w.queue, foo), 2);
   assert_int_equal(pass(&w, 0), UINT64_MAX);
   add(&w, "foo");
