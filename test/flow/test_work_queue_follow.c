@@ -414,6 +414,33 @@ static void test_follow_full_queue(void **state) {
   finish(&w);
 }
 
+/* An update that waits for room still concerns both owners. */
+static void test_owners_wait_for_room(void **state) {
+  (void)state;
+  world w;
+  init(&w, 0);
+  w.is_key = true;
+  w.options.max_keys = 2;
+  w.follow.keys = owner_keys;
+  w.follow.data = &w;
+  begin(&w);
+  owned(&w, "p", "a", KIN_WATCH_ADDED);
+  expect(&w, "owner/a ");
+  w.keeps_items = true;
+  owned(&w, "q", "yz", KIN_WATCH_ADDED); /* one is worked on, one queued */
+  expect(&w, "owner/y ");
+  owned(&w, "p", "b", KIN_WATCH_MODIFIED);
+  pass(&w, 300);
+  expect(&w, "");
+  kin__work_record *record =
+      KIN__CONTAINER_OF(w.queue->work.processing.next, kin__work_record, node);
+  w.keeps_items = false;
+  assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
+  pass(&w, 1000);
+  expect(&w, "owner/z owner/a owner/b ");
+  finish(&w);
+}
+
 /* No key is lost, whichever allocation fails. */
 static bool allocation_story(size_t fail_at) {
   world w;
@@ -654,6 +681,7 @@ int main(void) {
       cmocka_unit_test(test_owners),
       cmocka_unit_test(test_bad_keys),
       cmocka_unit_test(test_follow_full_queue),
+      cmocka_unit_test(test_owners_wait_for_room),
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_informer_goes_while_full),
       cmocka_unit_test(test_shut_down),
