@@ -291,10 +291,11 @@ typedef struct kin_work_follow_options {
   kin_filter_cb filter;  /**< as in kin_listener_options; NULL: all objects */
   void *data;            /**< passed to keys and filter */
 
-  /** Priority of changes, and of initial adds and resyncs. Both 0:
-   * KIN_WORK_PRIORITY_DEFAULT and KIN_WORK_PRIORITY_LOW, so that changes do not
-   * wait until everything was looked at once. */
+  /** Priority of changes: -128 to 127. */
   int32_t priority;
+  /** Priority of initial adds and resyncs: -128 to 127. If both are 0, this one
+   * is KIN_WORK_PRIORITY_LOW, so that changes do not wait until everything was
+   * looked at once. */
   int32_t initial_priority;
 
   /** Also adds the keys of objects that a relist found unchanged. */
