@@ -44,7 +44,7 @@ extern "C" {
  * both. One thread at a time; for an attached queue the loop's.
  *
  * Memory: 108 bytes and a copy of the key for each key that is queued, waits or
- * is worked on. Of a key whose work is done 20 bytes are kept, for the next key.
+ * is worked on, besides what the allocator needs. Of a key whose work is done 20 bytes are kept, for the next key.
  */
 typedef struct kin_work_queue kin_work_queue;
 

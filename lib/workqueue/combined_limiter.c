@@ -41,6 +41,16 @@ static uint32_t requeues(const kin_rate_limiter *limiter, kin_str key) {
   return most;
 }
 
+static void use_memory(kin_rate_limiter *limiter,
+                       const kin_allocator *allocator) {
+  combined_limiter *own = (combined_limiter *)limiter;
+  for (uint32_t i = 0; i < own->count; i++) {
+    if (own->parts[i]->ops->use_memory != NULL) {
+      own->parts[i]->ops->use_memory(own->parts[i], allocator);
+    }
+  }
+}
+
 static bool clear_step(kin_rate_limiter *limiter, uint32_t count) {
   combined_limiter *own = (combined_limiter *)limiter;
   while (own->count > 0) {
@@ -55,6 +65,7 @@ static bool clear_step(kin_rate_limiter *limiter, uint32_t count) {
 static const kin__rate_limiter_ops ops = {.when_ms = when_ms,
                                           .forget = forget,
                                           .requeues = requeues,
+                                          .use_memory = use_memory,
                                           .clear_step = clear_step};
 
 static int check(kin_rate_limiter *const *parts, size_t count) {

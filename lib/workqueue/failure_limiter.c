@@ -16,6 +16,7 @@ typedef struct failures {
 
 typedef struct failure_limiter {
   kin_rate_limiter base;
+  kin_allocator memory; /* of the table */
   kin__key_table table;
   uint32_t first_ms; /* base or fast */
   uint32_t last_ms;  /* max or slow */
@@ -46,6 +47,15 @@ static void forget(kin_rate_limiter *limiter, kin_str key) {
   void *found = kin__key_table_find(&own->table, key);
   if (found != NULL) {
     kin__key_table_give(&own->table, found);
+  }
+}
+
+static void use_memory(kin_rate_limiter *limiter,
+                       const kin_allocator *allocator) {
+  failure_limiter *own = (failure_limiter *)limiter;
+  if (own->table.slots.segment_count == 0 &&
+      own->table.map.segment_count == 0) {
+    own->memory = *allocator;
   }
 }
 
@@ -82,9 +92,9 @@ static int make(kin_rate_limiter **out, const kin_allocator *allocator,
     return err;
   }
   failure_limiter *own = (failure_limiter *)*out;
-  kin__key_table_init(&own->table, &own->base.allocator,
-                      kin__hash_make_seed(own), sizeof(failures),
-                      KIN__KEY_TABLE_MAX);
+  own->memory = own->base.allocator;
+  kin__key_table_init(&own->table, &own->memory, kin__hash_make_seed(own),
+                      sizeof(failures), KIN__KEY_TABLE_MAX);
   own->first_ms = first_ms;
   own->last_ms = last_ms;
   own->fast_tries = fast_tries;
@@ -97,6 +107,7 @@ int kin_rate_limiter_new_exponential(kin_rate_limiter **out,
   static const kin__rate_limiter_ops ops = {.when_ms = exponential_when_ms,
                                             .forget = forget,
                                             .requeues = requeues,
+                                            .use_memory = use_memory,
                                             .clear_step = clear_step};
   if (out != NULL) {
     *out = NULL;
@@ -114,6 +125,7 @@ int kin_rate_limiter_new_fast_slow(kin_rate_limiter **out,
   static const kin__rate_limiter_ops ops = {.when_ms = fast_slow_when_ms,
                                             .forget = forget,
                                             .requeues = requeues,
+                                            .use_memory = use_memory,
                                             .clear_step = clear_step};
   return make(out, allocator, &ops, fast_ms, slow_ms, fast_tries);
 }

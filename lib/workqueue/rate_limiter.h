@@ -11,6 +11,9 @@ typedef struct kin__rate_limiter_ops {
   uint64_t (*when_ms)(kin_rate_limiter *limiter, kin_str key, uint64_t now_ns);
   void (*forget)(kin_rate_limiter *limiter, kin_str key);
   uint32_t (*requeues)(const kin_rate_limiter *limiter, kin_str key);
+  /* Takes memory for keys from another allocator from now on, unless the limiter
+   * has keys. NULL: the limiter has none at any time. */
+  void (*use_memory)(kin_rate_limiter *limiter, const kin_allocator *allocator);
   /* Frees up to `count` pieces of what the limiter holds. Returns whether
    * anything is left. */
   bool (*clear_step)(kin_rate_limiter *limiter, uint32_t count);

@@ -52,9 +52,10 @@ static void free_queue(kin_work_queue *queue) {
 }
 
 /* Makes a queue of checked options. The limiter stays the program's on an
- * error. */
+ * error. `memory` is for keys. */
 static int make(kin_work_queue **out, const kin_allocator *allocator,
-                kin__hash_seed seed, const kin_work_queue_options *o) {
+                const kin_allocator *memory, kin__hash_seed seed,
+                const kin_work_queue_options *o) {
   kin_work_queue *queue = kin__calloc(allocator, 1, sizeof *queue);
   if (queue == NULL) {
     return KIN_ENOMEM;
@@ -73,9 +74,13 @@ static int make(kin_work_queue **out, const kin_allocator *allocator,
     return err;
   }
   limiter->is_owned = true;
+  if (limiter->ops->use_memory != NULL) {
+    limiter->ops->use_memory(limiter, memory);
+  }
+  queue->memory = *memory;
   queue->options.name = queue->name;
   queue->options.concurrency = o->concurrency != 0 ? o->concurrency : 1;
-  kin__work_init(&queue->work, &queue->allocator, queue, limiter, seed,
+  kin__work_init(&queue->work, &queue->memory, queue, limiter, seed,
                  o->max_keys != 0 ? o->max_keys : KIN__KEY_TABLE_MAX);
   kin__link_init(&queue->follows);
   *out = queue;
@@ -104,7 +109,7 @@ int kin_work_queue_new(kin_work_queue **out,
   }
   const kin_allocator *allocator =
       o.allocator != NULL ? o.allocator : kin__default_allocator();
-  return make(out, allocator, kin__hash_make_seed(out), &o);
+  return make(out, allocator, allocator, kin__hash_make_seed(out), &o);
 }
 
 void kin_work_queue_free(kin_work_queue *queue) {
@@ -179,7 +184,8 @@ int kin__work_queue_open(kin_work_queue **out, kin__host *host,
   if (fault != NULL) {
     return kin__log_problem(env->log, KIN_EINVAL, "%s", fault);
   }
-  err = make(out, env->allocator, kin__random_hash_seed(env->random), &o);
+  err = make(out, env->allocator, &env->memory->cells,
+             kin__random_hash_seed(env->random), &o);
   if (err != 0) {
     return err;
   }

@@ -12,6 +12,9 @@
 struct kin_work_queue {
   kin__work work;
   kin_allocator allocator;
+  kin_allocator memory; /* of keys; attached: in the client's slabs, so that the
+                         * C library never gives back millions of freed blocks
+                         * in one call */
   char *name;
   kin_work_queue_options options;
 
