@@ -252,10 +252,22 @@ set(kinformer_toolkit_sources
   lib/toolkit/lingering_index.c
   lib/toolkit/lister.c
   lib/toolkit/metrics_text.c
+  lib/toolkit/metrics_writer.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
   lib/toolkit/until.c
-  lib/toolkit/wait.c)
+  lib/toolkit/wait.c
+  lib/workqueue/bucket_limiter.c
+  lib/workqueue/combined_limiter.c
+  lib/workqueue/failure_limiter.c
+  lib/workqueue/key_table.c
+  lib/workqueue/rate_limiter.c
+  lib/workqueue/ready.c
+  lib/workqueue/work.c
+  lib/workqueue/work_follow.c
+  lib/workqueue/work_loop.c
+  lib/workqueue/work_metrics.c
+  lib/workqueue/work_queue.c)
 
 set(kinformer_toolkit_headers
   include/kin/change_filter.h
@@ -267,12 +279,14 @@ set(kinformer_toolkit_headers
   include/kin/metrics_text.h
   include/kin/pager.h
   include/kin/quantity.h
+  include/kin/rate_limiter.h
   include/kin/time.h
   include/kin/toolkit.h
   include/kin/until.h
   include/kin/value.h
   include/kin/wait.h
-  include/kin/watch.h)
+  include/kin/watch.h
+  include/kin/work_queue.h)
 
 set(kinformer_exec_sources
   lib/config/exec_child.c

@@ -11,7 +11,11 @@
  * open_pods has a queue, of which process() takes one pod after another. A pod
  * whose node is not known yet is an error: retry_on_error puts it back, behind
  * the others. The queue is a FIFO, which has the newest state of each pod, so a
- * pod that changed meanwhile is looked at once. */
+ * pod that changed meanwhile is looked at once.
+ *
+ * Not for a controller in the sense of Kubernetes: deletions reach process() as
+ * deltas only, all pods share one backoff, and process() cannot end later. Such
+ * a program takes an informer and a work queue: work_queue.c. */
 
 #include <inttypes.h>
 #include <signal.h>

@@ -38,6 +38,13 @@ extern "C" {
  *   an add then, and offers more: several listeners, at any time, each at its
  *   own pace.
  *
+ * Do not use one to write a controller in the sense of Kubernetes, which brings
+ * a cluster to a wanted state. Failed items share one backoff, whatever their
+ * key (retry_on_error), an item must be processed before `process` returns, and
+ * a deletion is one of the deltas of an item. An informer and a work queue have
+ * a wait for each key, any number of keys at a time, and one function for
+ * changes and deletions: <kin/work_queue.h>, examples/work_queue.c.
+ *
  * A controller belongs to the loop's thread. It works in small steps, between
  * which the loop runs, for lists of any size. Only a queue of the program's
  * gets a list at once, by kin_queue_replace. */

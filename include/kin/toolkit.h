@@ -5,8 +5,10 @@
 /** @file
  * Tools that use informers: several informers as one (factory.h), waits
  * (wait.h, until.h), watches without a store (watch.h), lists page by page
- * (pager.h), reading by type and namespace (lister.h), and the values in
- * objects (value.h, fields.h, meta.h, quantity.h, time.h). */
+ * (pager.h), reading by type and namespace (lister.h), changes of some fields
+ * (change_filter.h), deleted objects by index (lingering_index.h), the values
+ * in objects (value.h, fields.h, meta.h, quantity.h, time.h), and the queue of
+ * a controller (work_queue.h, rate_limiter.h). */
 
 #include <kin/change_filter.h>
 #include <kin/factory.h>
@@ -18,10 +20,12 @@
 #include <kin/metrics_text.h>
 #include <kin/pager.h>
 #include <kin/quantity.h>
+#include <kin/rate_limiter.h>
 #include <kin/time.h>
 #include <kin/until.h>
 #include <kin/value.h>
 #include <kin/wait.h>
 #include <kin/watch.h>
+#include <kin/work_queue.h>
 
 #endif /* KIN_TOOLKIT_H */

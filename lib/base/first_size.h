@@ -47,6 +47,7 @@ struct kin__aligned {
 #define KIN__FIRST_kin_process_handlers KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_push_store_options KIN__BY_ABI(32, 16, 16)
 #define KIN__FIRST_kin_queue_options KIN__BY_ABI(88, 48, 48)
+#define KIN__FIRST_kin_rate_limiter_callbacks KIN__BY_ABI(48, 24, 24)
 #define KIN__FIRST_kin_reflector_options KIN__BY_ABI(80, 40, 40)
 #define KIN__FIRST_kin_reflector_store KIN__BY_ABI(80, 40, 40)
 #define KIN__FIRST_kin_request_spec KIN__BY_ABI(200, 112, 112)
@@ -55,5 +56,8 @@ struct kin__aligned {
 #define KIN__FIRST_kin_store_options KIN__BY_ABI(32, 16, 16)
 #define KIN__FIRST_kin_until_options KIN__BY_ABI(96, 56, 52)
 #define KIN__FIRST_kin_wait_options KIN__BY_ABI(56, 32, 32)
+#define KIN__FIRST_kin_work_follow_options KIN__BY_ABI(48, 32, 32)
+#define KIN__FIRST_kin_work_queue_metrics KIN__BY_ABI(384, 384, 380)
+#define KIN__FIRST_kin_work_queue_options KIN__BY_ABI(72, 36, 36)
 
 #endif /* KIN_BASE_FIRST_SIZE_H */

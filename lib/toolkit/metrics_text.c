@@ -2,40 +2,21 @@
 #include <kin/metrics_text.h>
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "informer/informer.h"
 #include "informer/metrics.h"
+#include "toolkit/metrics_writer.h"
 
-/* Prometheus' text format, version 0.0.4. All lines of one metric stand
- * together, so each metric walks all informers. Each piece of a few lines is
- * made in a buffer on the stack and passed on. */
-
-#define MAX_NAME 255u
+/* All lines of one metric stand together, so each metric walks all
+ * informers. */
 
 typedef struct writer {
+  kin__metrics_writer to;
   const kin_metrics_source *sources;
   size_t count;
-  kin_metrics_write_cb write;
-  void *data;
-  int err;
 } writer;
-
-__attribute__((format(printf, 2, 3))) static void put(writer *w,
-                                                      const char *format, ...) {
-  char text[1024];
-  if (w->err != 0) {
-    return;
-  }
-  va_list args;
-  va_start(args, format);
-  int length = vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  w->err = w->write(text, (size_t)length, w->data);
-}
 
 static const char *name_of(const kin_metrics_source *source) {
   return source->name != NULL ? source->name
@@ -44,33 +25,7 @@ static const char *name_of(const kin_metrics_source *source) {
 
 static void put_head(writer *w, const char *name, const char *type,
                      const char *help) {
-  put(w, "# HELP kinformer_%s %s\n# TYPE kinformer_%s %s\n", name, help, name,
-      type);
-}
-
-/* --- Histograms ----------------------------------------------------------- */
-
-/* `labels` is empty or `informer="pods"`. Values are divided by `divisor`:
- * times are shown in seconds. */
-static void put_histogram(writer *w, const char *name, const char *labels,
-                          const kin_histogram *histogram, double divisor) {
-  const char *comma = labels[0] != '\0' ? "," : "";
-  const char *open = labels[0] != '\0' ? "{" : "";
-  const char *close = labels[0] != '\0' ? "}" : "";
-  char text[KIN__NUMBER_SIZE];
-  uint64_t below = 0;
-  for (size_t i = 0; i < KIN_HISTOGRAM_BUCKETS - 1; i++) {
-    below += histogram->buckets[i];
-    double bound = (double)kin_histogram_bound(i) / divisor;
-    put(w, "kinformer_%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels,
-        comma, kin__number_format(text, bound, 10), below);
-  }
-  put(w, "kinformer_%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels,
-      comma, histogram->count);
-  put(w, "kinformer_%s_sum%s%s%s %s\n", name, open, labels, close,
-      kin__number_format(text, (double)histogram->sum / divisor, 15));
-  put(w, "kinformer_%s_count%s%s%s %" PRIu64 "\n", name, open, labels, close,
-      histogram->count);
+  kin__metrics_put_head(&w->to, name, type, help);
 }
 
 /* --- Metrics -------------------------------------------------------------- */
@@ -159,17 +114,17 @@ static void put_numbers(writer *w, const number *numbers, size_t count,
     for (size_t i = 0; i < w->count; i++) {
       kin__metrics_read(w->sources[i].informer, &metrics);
       const void *value = member(&metrics, numbers[n].offset);
-      put(w, "kinformer_%s{informer=\"%s\"} %" PRIu64 "\n", numbers[n].name,
-          name_of(&w->sources[i]),
-          is_size ? (uint64_t) * (const size_t *)value
-                  : *(const uint64_t *)value);
+      kin__metrics_put(&w->to, "kinformer_%s{informer=\"%s\"} %" PRIu64 "\n",
+                       numbers[n].name, name_of(&w->sources[i]),
+                       is_size ? (uint64_t) * (const size_t *)value
+                               : *(const uint64_t *)value);
     }
   }
 }
 
 static void put_distributions(writer *w) {
   kin_informer_metrics metrics;
-  char labels[MAX_NAME + 16];
+  char labels[KIN__METRICS_MAX_NAME + 16];
   for (size_t n = 0; n < COUNT(distributions); n++) {
     const distribution *shown = &distributions[n];
     put_head(w, shown->name, "histogram", shown->help);
@@ -177,8 +132,9 @@ static void put_distributions(writer *w) {
       kin__metrics_read(w->sources[i].informer, &metrics);
       snprintf(labels, sizeof labels, "informer=\"%s\"",
                name_of(&w->sources[i]));
-      put_histogram(w, shown->name, labels, member(&metrics, shown->offset),
-                    shown->divisor);
+      kin__metrics_put_histogram(&w->to, shown->name, labels,
+                                 member(&metrics, shown->offset),
+                                 shown->divisor);
     }
   }
 }
@@ -186,8 +142,9 @@ static void put_distributions(writer *w) {
 static void put_labelled(writer *w, const kin_metrics_source *source,
                          const char *name, const char *label, const char *value,
                          uint64_t count) {
-  put(w, "kinformer_%s{informer=\"%s\",%s=\"%s\"} %" PRIu64 "\n", name,
-      name_of(source), label, value, count);
+  kin__metrics_put(&w->to,
+                   "kinformer_%s{informer=\"%s\",%s=\"%s\"} %" PRIu64 "\n",
+                   name, name_of(source), label, value, count);
 }
 
 static void put_events(writer *w) {
@@ -235,7 +192,7 @@ static void put_failures(writer *w) {
 static void put_gauge(writer *w, const char *name, const char *help,
                       uint32_t value) {
   put_head(w, name, "gauge", help);
-  put(w, "kinformer_%s %" PRIu32 "\n", name, value);
+  kin__metrics_put(&w->to, "kinformer_%s %" PRIu32 "\n", name, value);
 }
 
 static void put_lists(writer *w, const kin_client_stats *stats) {
@@ -253,41 +210,33 @@ static void put_client(writer *w, const kin_client *client) {
   (void)kin_client_get_stats(client, &stats);
   kin_client_get_iterations(client, &iteration_us);
   put_head(w, "client_requests_total", "counter", "Requests sent.");
-  put(w, "kinformer_client_requests_total %" PRIu64 "\n", stats.requests);
+  kin__metrics_put(&w->to, "kinformer_client_requests_total %" PRIu64 "\n",
+                   stats.requests);
   put_head(w, "client_connections_total", "counter", "Connections opened.");
-  put(w, "kinformer_client_connections_total %" PRIu64 "\n", stats.connections);
+  kin__metrics_put(&w->to, "kinformer_client_connections_total %" PRIu64 "\n",
+                   stats.connections);
   put_head(w, "client_open_connections", "gauge", "Connections open.");
-  put(w, "kinformer_client_open_connections %" PRIu32 "\n",
-      stats.open_connections);
+  kin__metrics_put(&w->to, "kinformer_client_open_connections %" PRIu32 "\n",
+                   stats.open_connections);
   put_head(w, "client_delayed_requests_total", "counter",
            "Requests sent after a wait for the client's own limit.");
-  put(w, "kinformer_client_delayed_requests_total %" PRIu64 "\n",
-      stats.delayed_requests);
+  kin__metrics_put(&w->to,
+                   "kinformer_client_delayed_requests_total %" PRIu64 "\n",
+                   stats.delayed_requests);
   put_head(w, "client_delay_seconds_total", "counter", "These waits together.");
   char text[KIN__NUMBER_SIZE];
-  put(w, "kinformer_client_delay_seconds_total %s\n",
+  kin__metrics_put(
+      &w->to, "kinformer_client_delay_seconds_total %s\n",
       kin__number_format(text, (double)stats.delayed_ns / 1e9, 15));
   put_lists(w, &stats);
   put_head(w, "client_warnings_total", "counter",
            "Warnings that came with responses.");
-  put(w, "kinformer_client_warnings_total %" PRIu64 "\n", stats.warnings);
+  kin__metrics_put(&w->to, "kinformer_client_warnings_total %" PRIu64 "\n",
+                   stats.warnings);
   put_head(w, "client_iteration_seconds", "histogram",
            "Own work in a loop iteration that had some.");
-  put_histogram(w, "client_iteration_seconds", "", &iteration_us, 1e6);
-}
-
-static bool is_name_valid(const char *name) {
-  static const char others[] = ".-_/";
-  size_t length = strnlen(name, MAX_NAME + 1);
-  for (size_t i = 0; i < length; i++) {
-    char c = name[i];
-    bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                    (c >= '0' && c <= '9');
-    if (!is_plain && strchr(others, c) == NULL) {
-      return false;
-    }
-  }
-  return length > 0 && length <= MAX_NAME;
+  kin__metrics_put_histogram(&w->to, "client_iteration_seconds", "",
+                             &iteration_us, 1e6);
 }
 
 int kin_metrics_write(const kin_client *client,
@@ -298,11 +247,11 @@ int kin_metrics_write(const kin_client *client,
   }
   for (size_t i = 0; i < count; i++) {
     if (sources[i].informer == NULL ||
-        (sources[i].name != NULL && !is_name_valid(sources[i].name))) {
+        (sources[i].name != NULL && !kin__metrics_is_name(sources[i].name))) {
       return KIN_EINVAL;
     }
   }
-  writer w = {sources, count, write, data, 0};
+  writer w = {{"kinformer_", write, data, 0}, sources, count};
   if (client != NULL) {
     put_client(&w, client);
   }
@@ -314,5 +263,5 @@ int kin_metrics_write(const kin_client *client,
     put_failures(&w);
     put_distributions(&w);
   }
-  return w.err;
+  return w.to.err;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what README.md and doc/kin.md show: their C compiles, their links lead
+"""Checks what the pages in PAGES show: their C compiles, their links lead
 somewhere, what they name in code exists in the headers, and the options of its commands are known to
 `kinformer`. Usage: check_readme.py SOURCE_DIR BUILD_INCLUDE_DIR CC, or
 --self-test; the last line counts the rules.
@@ -29,7 +29,7 @@ extern uv_loop_t *loop;
 
 
 # Each page is one program.
-PAGES = ["README.md", "doc/kin.md"]
+PAGES = ["README.md", "doc/kin.md", "doc/work-queue.md"]
 
 
 def blocks(text, language):

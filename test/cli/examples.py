@@ -315,6 +315,32 @@ def test_patch_label(programs):
         p.expect_end(2, None)
 
 
+def test_work_queue(programs):
+    path = "/api/v1/namespaces/default/configmaps"
+    with Simulator(programs.apisim) as server:
+        create(server.url + path, "a")
+
+        def labels(name):
+            with urllib.request.urlopen(f"{server.url}{path}/{name}") as answer:
+                return json.load(answer)["metadata"].get("labels")
+
+        def delete(name):
+            request = urllib.request.Request(f"{server.url}{path}/{name}",
+                                             method="DELETE")
+            urllib.request.urlopen(request).close()
+
+        with Program([programs.work_queue, server.url]) as p:
+            check_equal(p.next_line(), b"default/a has the label")
+            check_equal(labels("a"), {"seen": "true"})
+            create(server.url + path, "b")
+            check_equal(p.next_line(), b"default/b has the label")
+            check_equal(labels("b"), {"seen": "true"})
+            delete("a")
+            check_equal(p.next_line(), b"default/a is gone")
+            p.send(signal.SIGINT)
+            p.expect_end(0)
+
+
 def expect_word(programs, server, word, kind):
     """The word names this kind, and the list of the resource is complete."""
     with Program([programs.follow_word, server.url, word]) as p:

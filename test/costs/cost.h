@@ -57,6 +57,7 @@ extern const cost_row cost_rows_client[];
 extern const cost_row cost_rows_change[];
 extern const cost_row cost_rows_kubeconfig[];
 extern const cost_row cost_rows_value[];
+extern const cost_row cost_rows_work_queue[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */
 

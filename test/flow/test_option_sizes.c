@@ -153,6 +153,22 @@ static int use_wait(world *w, const void *options) {
   return kin_wait_open(NULL, w->client, options);
 }
 
+static int use_work_queue(world *w, const void *options) {
+  kin_work_queue *made;
+  int err = kin_work_queue_open(&made, w->client, options);
+  return err == 0 ? kin_work_queue_close(made, NULL, NULL) : err;
+}
+
+static int use_follow(world *w, const void *options) {
+  kin_work_queue_options o = KIN_WORK_QUEUE_OPTIONS_INIT;
+  o.worker = on_work;
+  kin_work_queue *made;
+  assert_int_equal(kin_work_queue_open(&made, w->client, &o), 0);
+  int err = kin_work_queue_follow(made, w->informer, options);
+  assert_int_equal(kin_work_queue_close(made, NULL, NULL), 0);
+  return err;
+}
+
 static int use_retry_watcher(world *w, const void *options) {
   kin_retry_watcher *made;
   int err = kin_retry_watcher_open(&made, w->client, options);
@@ -238,6 +254,22 @@ static int use_lazy(world *w, const void *options) {
   kin_lazy *made;
   int err = kin_lazy_new(&made, options);
   kin_lazy_free(made);
+  return err;
+}
+
+static int use_rate_limiter(world *w, const void *options) {
+  (void)w;
+  kin_rate_limiter *made;
+  int err = kin_rate_limiter_new(&made, NULL, options);
+  kin_rate_limiter_free(made);
+  return err;
+}
+
+static int use_work_queue_alone(world *w, const void *options) {
+  (void)w;
+  kin_work_queue *made;
+  int err = kin_work_queue_new(&made, options);
+  kin_work_queue_free(made);
   return err;
 }
 
@@ -405,6 +437,10 @@ static void test_of_the_rest_of_a_client(void **state) {
         {.size = sizeof options,
          .resource = resource,
          .on_event = on_watch_event});
+  CHECK(kin_work_queue_options, use_work_queue, true,
+        {.size = sizeof options, .worker = on_work});
+  CHECK(kin_work_follow_options, use_follow, true,
+        KIN_WORK_FOLLOW_OPTIONS_INIT);
 }
 
 static void test_without_client(void **state) {
@@ -429,6 +465,10 @@ static void test_without_client(void **state) {
         {.size = sizeof options, .less = less});
   CHECK(kin_lazy_options, use_lazy, false,
         {.size = sizeof options, .evaluate = evaluate});
+  CHECK(kin_rate_limiter_callbacks, use_rate_limiter, false,
+        {.size = sizeof options, .when_ms = wait_a_moment});
+  CHECK(kin_work_queue_options, use_work_queue_alone, false,
+        KIN_WORK_QUEUE_OPTIONS_INIT);
   CHECK(kin_fake_source_options, use_fake_source, false,
         KIN_FAKE_SOURCE_OPTIONS_INIT);
   CHECK(kin_feed_error, use_fake_error, false, KIN_FEED_ERROR_INIT);

@@ -40,6 +40,7 @@ typedef struct world {
   kin_controller *controller;
   kin_reflector *reflector;
   kin_retry_watcher *watcher;
+  kin_work_queue *work_queue;
 
   size_t feed_request;
   size_t request_options;
@@ -55,6 +56,7 @@ typedef struct world {
   size_t pager_result;
   size_t change;
   size_t changes;
+  size_t work_item;
 } world;
 
 /* --- The world ------------------------------------------------------------ */
@@ -206,6 +208,10 @@ static int queue_fills_target(world *w, void *result) {
   return kin_queue_reflector_store(w->queue, result);
 }
 
+static int work_queue_metrics(world *w, void *result) {
+  return kin_work_queue_get_metrics(w->work_queue, result);
+}
+
 static void on_watch_event(const kin_watch_event *event, void *data) {
   ((world *)data)->watch_event = event->size;
 }
@@ -234,6 +240,19 @@ static void open_all(world *w) {
   open_watcher(w, false);
 }
 
+static void on_work(kin_work_queue *queue, const kin_work_item *item,
+                    void *data) {
+  (void)queue;
+  ((world *)data)->work_item = item->size;
+}
+
+static void open_work_queue(world *w) {
+  kin_work_queue_options options = KIN_WORK_QUEUE_OPTIONS_INIT;
+  options.worker = on_work;
+  options.data = w;
+  assert_int_equal(kin_work_queue_open(&w->work_queue, w->client, &options), 0);
+}
+
 static void test_results(void **state) {
   world *w = *state;
   open_all(w);
@@ -244,6 +263,9 @@ static void test_results(void **state) {
   check_result(w, "client", client_stats, sizeof(kin_client_stats));
   check_result(w, "stats", controller_stats, sizeof(kin_controller_stats));
   check_result(w, "metrics", informer_metrics, sizeof(kin_informer_metrics));
+  open_work_queue(w);
+  check_result(w, "work queue", work_queue_metrics,
+               sizeof(kin_work_queue_metrics));
   check_result(w, "store", store_fills_target, sizeof(kin_reflector_store));
   check_result(w, "queue", queue_fills_target, sizeof(kin_reflector_store));
   assert_int_equal(kin_controller_close(w->controller, NULL, NULL), 0);
@@ -446,6 +468,14 @@ static void test_change_filters(void **state) {
   assert_int_equal(w->changes, sizeof(kin_changes));
 }
 
+static void test_work_item(void **state) {
+  world *w = *state;
+  open_work_queue(w);
+  assert_int_equal(kin_work_queue_add(w->work_queue, (kin_str){"a", 1}), 0);
+  run_until(w, &w->work_item);
+  assert_int_equal(w->work_item, sizeof(kin_work_item));
+}
+
 static int process(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   *(size_t *)data = item->size;
@@ -505,6 +535,7 @@ int main(void) {
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_wait_and_pager, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_change_filters, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_work_item, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_queue_item, set_up, tear_down),
       cmocka_unit_test(test_mutation),
   };

@@ -53,4 +53,18 @@ static inline void push(const kin_object_list *objects, void *data) {
   (void)data;
 }
 
+static inline void on_work(kin_work_queue *queue, const kin_work_item *item,
+                           void *data) {
+  (void)queue;
+  (void)item;
+  (void)data;
+}
+
+static inline uint64_t wait_a_moment(kin_str key, uint64_t now_ns, void *data) {
+  (void)key;
+  (void)now_ns;
+  (void)data;
+  return 1;
+}
+
 #endif /* KIN_TEST_IDLE_CALLBACKS_H */

@@ -21,6 +21,8 @@
 #include "transport/impersonate.h"
 #include "transport/tls_build.h"
 #include "transport/warning.h"
+#include "workqueue/rate_limiter.h"
+#include "workqueue/work_queue.h"
 
 /* <kin/client.h> */
 static void test_of_clients(void **state) {
@@ -61,11 +63,23 @@ static void test_of_objects(void **state) {
   assert_true(kin_histogram_bound(KIN_HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
 }
 
+/* <kin/work_queue.h>, <kin/rate_limiter.h> */
+static void test_of_work_queues(void **state) {
+  (void)state;
+  assert_int_equal(KIN_WORK_KEY_MAX, 128 << 10);
+  assert_int_equal(KIN__KEY_TABLE_MAX, 16777216);
+  assert_int_equal(KIN__WORK_MAX_CONCURRENCY, 65536);
+  assert_int_equal(KIN__WORK_MAX_FOLLOWS, 256);
+  assert_int_equal(KIN__RATE_LIMITER_MAX_PARTS, 16);
+  assert_int_equal(KIN__RATE_LIMITER_MAX_DEPTH, 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_of_clients),
       cmocka_unit_test(test_of_informers),
       cmocka_unit_test(test_of_objects),
+      cmocka_unit_test(test_of_work_queues),
   };
   return cmocka_run_group_tests_name("documented_limits", tests, NULL, NULL);
 }
