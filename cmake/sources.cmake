@@ -24,6 +24,7 @@ set(kinformer_sources
   lib/base/slots.c
   lib/base/str.c
   lib/base/timers.c
+  lib/base/timestamp.c
   lib/base/version.c
   lib/object/builder.c
   lib/object/builder_make.c
@@ -71,7 +72,6 @@ set(kinformer_sources
   lib/transport/uv_error.c
   lib/transport/warning.c
   lib/config/basic_source.c
-  lib/config/timestamp.c
   lib/config/token.c
   lib/config/wiping.c
   lib/decode/cursor.c

@@ -9,7 +9,7 @@
 #include <kin/str.h>
 
 #include "base/buf.h"
-#include "config/timestamp.h"
+#include "base/timestamp.h"
 
 /* The ExecCredential of client.authentication.k8s.io: what an exec plugin is
  * told, and what it answers. Nothing here runs a process. */

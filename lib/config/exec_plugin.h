@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timers.h"
+#include "base/timestamp.h"
 #include "config/exec_config.h"
-#include "config/timestamp.h"
 #include "transport/credentials.h"
 
 /* A source of credentials that runs an exec plugin; see <kin/exec_plugin.h> for

@@ -34,6 +34,49 @@ static void test_str_equal(void **state) {
   assert_false(kin__str_equal_nocase(KIN__LIT("\xc3"), KIN__LIT("\xe3")));
 }
 
+static const kin_str nothing_at_all = {NULL, 9};
+static const kin_str of_nine = KIN_STR_INIT("nine byte");
+
+/* <kin/str.h>: a string without bytes is empty, whatever its length. */
+static void test_str_compares(void **state) {
+  (void)state;
+  assert_int_equal(of_nine.length, 9);
+  assert_int_equal(KIN_STR("a\0b").length, 3);
+  assert_int_equal(kin_str_of(NULL).length, 0);
+  assert_true(kin_str_equal(kin_str_of("web"), KIN_STR("web")));
+  assert_true(kin_str_equal(nothing_at_all, KIN_STR("")));
+  assert_false(kin_str_equal(nothing_at_all, of_nine));
+  assert_false(kin_str_equal(KIN_STR("a\0b"), KIN_STR("a\0c")));
+  assert_int_equal(kin_str_compare(KIN_STR("b"), KIN_STR("b")), 0);
+  assert_int_equal(kin_str_compare(nothing_at_all, KIN_STR("")), 0);
+  assert_true(kin_str_compare(KIN_STR("a"), KIN_STR("b")) < 0);
+  assert_true(kin_str_compare(KIN_STR("\xc3"), KIN_STR("b")) > 0);
+  assert_true(kin_str_compare(KIN_STR("web"), KIN_STR("web-0")) < 0);
+  assert_true(kin_str_compare(KIN_STR("web-0"), KIN_STR("web")) > 0);
+  assert_true(kin_str_compare(nothing_at_all, of_nine) < 0);
+  assert_true(kin_str_begins_with(KIN_STR("web-0"), KIN_STR("web")));
+  assert_true(kin_str_begins_with(KIN_STR("web"), nothing_at_all));
+  assert_true(kin_str_begins_with(nothing_at_all, KIN_STR("")));
+  assert_false(kin_str_begins_with(KIN_STR("we"), KIN_STR("web")));
+  assert_false(kin_str_begins_with(nothing_at_all, KIN_STR("n")));
+}
+
+static void test_str_copies(void **state) {
+  (void)state;
+  char to[4] = "xxx";
+  assert_int_equal(kin_str_copy(to, sizeof to, KIN_STR("abc")), 3);
+  assert_string_equal(to, "abc");
+  assert_int_equal(kin_str_copy(to, sizeof to, KIN_STR("12345")), 5);
+  assert_string_equal(to, "123");
+  assert_int_equal(kin_str_copy(to, 0, KIN_STR("z")), 1);
+  assert_string_equal(to, "123");
+  assert_int_equal(kin_str_copy(NULL, 0, KIN_STR("four")), 4);
+  assert_int_equal(kin_str_copy(to, sizeof to, nothing_at_all), 0);
+  assert_string_equal(to, "");
+  assert_int_equal(kin_str_copy(to, 1, KIN_STR("abc")), 3);
+  assert_string_equal(to, "");
+}
+
 /* <kin/str.h>: without bytes nothing is printed, whatever the length. */
 static void test_str_is_printed(void **state) {
   (void)state;
@@ -289,6 +332,8 @@ static void test_random_is_repeatable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_str_equal),
+      cmocka_unit_test(test_str_compares),
+      cmocka_unit_test(test_str_copies),
       cmocka_unit_test(test_str_is_printed),
       cmocka_unit_test(test_str_to_u64),
       cmocka_unit_test(test_alloc_refuses_overflow),

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "config/timestamp.h"
+#include "base/timestamp.h"
 
 #include <stddef.h>
 
 #define DAY_S INT64_C(86400)
+
+/* 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
+#define FIRST_S INT64_C(-62167219200)
+#define LAST_S INT64_C(253402300799)
+
+enum { NS_DIGITS = 9 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -113,4 +119,64 @@ bool kin__timestamp_parse(kin_str text, kin__timestamp *out) {
            (hour * 60 + minute) * INT64_C(60) + second - offset_s;
   out->ns = ns;
   return true;
+}
+
+/* The inverse of days_since_1970. */
+static void date_of_days(int64_t days, int *year, int *month, int *day) {
+  days += 719468;
+  int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  int64_t day_of_era = days - era * 146097;
+  int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
+                         day_of_era / 146096) /
+                        365;
+  int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  int64_t m = (5 * day_of_year + 2) / 153; /* from March */
+  *day = (int)(day_of_year - (153 * m + 2) / 5 + 1);
+  *month = (int)(m < 10 ? m + 3 : m - 9);
+  *year = (int)(year_of_era + era * 400 + (*month <= 2));
+}
+
+/* Writes `value` in `digits` digits, and `after` unless it is NUL. */
+static char *put_number(char *to, int value, unsigned digits, char after) {
+  for (unsigned i = digits; i-- > 0; value /= 10) {
+    to[i] = (char)('0' + value % 10);
+  }
+  to += digits;
+  if (after != '\0') {
+    *to++ = after;
+  }
+  return to;
+}
+
+size_t kin__timestamp_format(char out[KIN__TIMESTAMP_MAX], kin__timestamp t,
+                             unsigned fraction_digits) {
+  out[0] = '\0';
+  if (t.s < FIRST_S || t.s > LAST_S || t.ns > 999999999 ||
+      fraction_digits > NS_DIGITS) {
+    return 0;
+  }
+  int64_t days = (t.s - (t.s < 0 ? DAY_S - 1 : 0)) / DAY_S;
+  int second_of_day = (int)(t.s - days * DAY_S);
+  int year;
+  int month;
+  int day;
+  date_of_days(days, &year, &month, &day);
+  char *at = put_number(out, year, 4, '-');
+  at = put_number(at, month, 2, '-');
+  at = put_number(at, day, 2, 'T');
+  at = put_number(at, second_of_day / 3600, 2, ':');
+  at = put_number(at, second_of_day / 60 % 60, 2, ':');
+  at = put_number(at, second_of_day % 60, 2, '\0');
+  if (fraction_digits > 0) {
+    int fraction = (int)t.ns;
+    for (unsigned i = fraction_digits; i < NS_DIGITS; i++) {
+      fraction /= 10;
+    }
+    *at++ = '.';
+    at = put_number(at, fraction, fraction_digits, '\0');
+  }
+  *at++ = 'Z';
+  *at = '\0';
+  return (size_t)(at - out);
 }
