@@ -246,6 +246,16 @@ set(kinformer_toolkit_headers
   include/kin/wait.h
   include/kin/watch.h)
 
+set(kinformer_toolkit_and_requests_sources
+  lib/election/boot_clock.c
+  lib/election/elector.c
+  lib/election/elector_machine.c
+  lib/election/elector_settings.c
+  lib/election/lease.c)
+
+set(kinformer_toolkit_and_requests_headers
+  include/kin/leader_election.h)
+
 set(kinformer_exec_sources
   lib/config/exec_command.c
   lib/config/exec_config.c

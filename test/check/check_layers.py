@@ -14,7 +14,8 @@ import sys
 
 STAGES = ["base", "object", "transport", "config", "decode", "listwatch",
           "queue", "store", "dispatch", "client", "connect", "feed", "check",
-          "informer", "request", "discovery", "cache", "toolkit"]
+          "informer", "request", "discovery", "cache", "toolkit",
+          "recorder", "election"]
 MAY_USE_UV = {"transport", "config", "client", "connect"}
 FOLDERS = ("lib", "testing", "include", "tools", "test", "bench", "examples")
 MAX_FILE_LINES = 600
