@@ -10,6 +10,7 @@ set(kinformer_sources
   lib/base/fork.c
   lib/base/gate.c
   lib/base/hash.c
+  lib/base/host_name.c
   lib/base/limiter.c
   lib/base/log.c
   lib/base/map.c
@@ -23,6 +24,7 @@ set(kinformer_sources
   lib/base/slab.c
   lib/base/slots.c
   lib/base/str.c
+  lib/base/system_clock.c
   lib/base/timers.c
   lib/base/timestamp.c
   lib/base/version.c
@@ -247,13 +249,17 @@ set(kinformer_toolkit_headers
   include/kin/watch.h)
 
 set(kinformer_toolkit_and_requests_sources
-  lib/election/boot_clock.c
+  lib/recorder/correlator.c
+  lib/recorder/event_body.c
+  lib/recorder/keyed_lru.c
+  lib/recorder/recorder.c
   lib/election/elector.c
   lib/election/elector_machine.c
   lib/election/elector_settings.c
   lib/election/lease.c)
 
 set(kinformer_toolkit_and_requests_headers
+  include/kin/event_recorder.h
   include/kin/leader_election.h)
 
 set(kinformer_exec_sources

@@ -26,6 +26,8 @@ struct kin__aligned {
 #define KIN__FIRST_kin_client_stats KIN__BY_ABI(168, 168, 164)
 #define KIN__FIRST_kin_controller_options KIN__BY_ABI(144, 72, 72)
 #define KIN__FIRST_kin_controller_stats KIN__BY_ABI(32, 32, 28)
+#define KIN__FIRST_kin_event_recorder_metrics KIN__BY_ABI(72, 72, 68)
+#define KIN__FIRST_kin_event_recorder_options KIN__BY_ABI(72, 44, 44)
 #define KIN__FIRST_kin_exec_plugin KIN__BY_ABI(136, 76, 76)
 #define KIN__FIRST_kin_expiring_store_options KIN__BY_ABI(56, 32, 32)
 #define KIN__FIRST_kin_factory_options KIN__BY_ABI(120, 64, 64)

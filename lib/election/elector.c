@@ -26,7 +26,7 @@
 #include "base/sized.h"
 #include "base/str.h"
 #include "client/member.h"
-#include "election/boot_clock.h"
+#include "base/system_clock.h"
 #include "election/elector_machine.h"
 #include "election/elector_settings.h"
 #include "election/lease.h"

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/host_name.h"
 #include "base/str.h"
 #include "request/compose.h"
 
@@ -19,7 +19,6 @@
 #define MAX_LEASE_DURATION_S 86400u
 #define MAX_IDENTITY_BYTES 1024u
 #define MAX_LABELS 64u
-#define MAX_HOST_BYTES 255u
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -138,15 +137,9 @@ static int set_times(kin__elector_settings *settings,
 
 static char *make_identity(const kin_allocator *allocator,
                            kin__random *random) {
-  char host[MAX_HOST_BYTES + 1];
+  char host[KIN__HOST_NAME_SIZE];
   char identity[sizeof host + 20];
-  if (gethostname(host, sizeof host) != 0) {
-    host[0] = '\0';
-  }
-  host[sizeof host - 1] = '\0';
-  for (char *c = host; *c != '\0'; c++) {
-    *c = (unsigned char)*c < 0x21 || (unsigned char)*c > 0x7e ? '-' : *c;
-  }
+  kin__host_name(host);
   snprintf(identity, sizeof identity, "%s_%016" PRIx64, host,
            kin__random_next(random));
   return kin__strdup(allocator, identity);

@@ -26,7 +26,8 @@ FIXED = """
 kin_allocator kin_cause kin_cursor kin_delta kin_deltas kin_exec_variable
 kin_factory_resync kin_heap_entry
 kin_histogram kin_impersonate_extra kin_index_cursor kin_known_objects
-kin_lister kin_lister_scan kin_metrics_source kin_object_list kin_parameter
+kin_lister kin_lister_scan kin_metrics_source kin_object_list
+kin_object_reference kin_parameter
 kin_queue_cursor kin_store_op kin_str kin_sync_counter kin_until_condition
 kin_wait_for kin_wait_item
 """.split()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "election/boot_clock.h"
+#include "base/system_clock.h"
 
 #include <stddef.h>
 #include <time.h>

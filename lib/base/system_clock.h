@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_ELECTION_BOOT_CLOCK_H
-#define KIN_ELECTION_BOOT_CLOCK_H
+#ifndef KIN_BASE_SYSTEM_CLOCK_H
+#define KIN_BASE_SYSTEM_CLOCK_H
 
 #include <stdint.h>
 
@@ -16,4 +16,4 @@ kin__clock kin__boot_clock(void);
 /* The clock on the wall: for texts only, never compared. */
 kin__timestamp kin__wall_now(void);
 
-#endif /* KIN_ELECTION_BOOT_CLOCK_H */
+#endif /* KIN_BASE_SYSTEM_CLOCK_H */
