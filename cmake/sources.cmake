@@ -232,7 +232,10 @@ set(kinformer_toolkit_sources
   lib/toolkit/factory.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lister.c
+  lib/toolkit/finalizers.c
   lib/toolkit/metrics_text.c
+  lib/toolkit/object_members.c
+  lib/toolkit/owners.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
   lib/toolkit/until.c
@@ -242,6 +245,8 @@ set(kinformer_toolkit_headers
   include/kin/factory.h
   include/kin/lister.h
   include/kin/metrics_text.h
+  include/kin/object_reference.h
+  include/kin/ownership.h
   include/kin/pager.h
   include/kin/toolkit.h
   include/kin/until.h

@@ -451,21 +451,6 @@ int kin_event_recorder_close(kin_event_recorder *recorder,
 
 /* --- Use ------------------------------------------------------------------ */
 
-void kin_object_reference_of(kin_object_reference *reference,
-                             const kin_object *object, const char *api_version,
-                             const char *kind) {
-  if (reference == NULL) {
-    return;
-  }
-  *reference = (kin_object_reference){
-      .api_version = kin__cstr(api_version),
-      .kind = kin__cstr(kind),
-      .namespace_ = kin_object_namespace(object),
-      .name = kin_object_name(object),
-      .uid = kin_object_uid(object),
-      .resource_version = kin_object_resource_version(object)};
-}
-
 /* Copies with clean texts. `bytes` holds them. Errors: KIN_EINVAL. */
 static int clean_reference(kin_object_reference *to,
                            const kin_object_reference *from, kin__buf *bytes) {
