@@ -11,6 +11,7 @@
 
 #include <kin/client.h>
 #include <kin/error.h>
+#include <kin/event_recorder.h>
 #include <kin/export.h>
 #include <kin/handler.h>
 #include <kin/lister_watcher.h>
@@ -121,6 +122,11 @@ typedef struct kin_leader_elector_options {
    * LeaseCandidate objects are the program's task. */
   bool coordinated;
 
+  /** Records "<identity> became leader" and "<identity> stopped leading" about
+   * the Lease; the reason is LeaderElection. NULL: nothing is recorded.
+   * The recorder must stay open until the elector is gone. */
+  kin_event_recorder *recorder;
+
   kin_leader_started_cb on_started;    /**< required */
   kin_leader_stopped_cb on_stopped;    /**< required */
   kin_leader_changed_cb on_new_leader; /**< may be NULL */
@@ -133,7 +139,7 @@ typedef struct kin_leader_elector_options {
 #define KIN_LEADER_ELECTOR_OPTIONS_INIT                                        \
   {                                                                            \
     sizeof(kin_leader_elector_options), NULL, NULL, NULL, NULL, 0, 0, 0, 0,    \
-        false, false, NULL, NULL, NULL, NULL, NULL, NULL                       \
+        false, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL                 \
   }
 
 /** Opens an elector; no run begins, and nothing is sent.

@@ -268,6 +268,25 @@ static void report(kin_leader_elector *elector) {
   }
 }
 
+/* LE-10. What cannot be recorded is counted by the recorder. */
+static void record(kin_leader_elector *elector, const char *action,
+                   const char *what) {
+  const kin__lease_terms *terms = &elector->settings.terms;
+  char note[KIN__ELECTOR_MAX_IDENTITY_BYTES + 32];
+  if (elector->options.recorder == NULL || elector->is_client_closing) {
+    return;
+  }
+  const kin_object_reference lease = {
+      .api_version = KIN__LIT(KIN__LEASE_GROUP "/v1"),
+      .kind = KIN__LIT("Lease"),
+      .namespace_ = kin__cstr(terms->namespace_),
+      .name = kin__cstr(terms->name),
+      .uid = kin_object_uid(elector->lease.object)};
+  snprintf(note, sizeof note, "%s %s", terms->identity, what);
+  (void)kin_event_recorder_record(elector->options.recorder, &lease, NULL,
+                                  "Normal", "LeaderElection", action, note);
+}
+
 static void tell_started(kin_leader_elector *elector) {
   const kin__env *env = elector->member.env;
   elector->terms++;
@@ -275,6 +294,7 @@ static void tell_started(kin_leader_elector *elector) {
                  elector->settings.terms.identity,
                  elector->settings.terms.namespace_,
                  elector->settings.terms.name);
+  record(elector, "Lead", "became leader");
   uint64_t start_ns = kin__clock_ns(&env->clock);
   elector->options.on_started(elector, elector->options.data);
   kin__env_add_handler_time(env, start_ns);
@@ -312,6 +332,9 @@ static void tell_stopped(kin_leader_elector *elector) {
   kin__log_write(env->log, KIN_LOG_INFO, "leader election: %s %s: %s",
                  elector->settings.terms.identity,
                  stop.had_led ? "has stopped leading" : "has not led", message);
+  if (stop.had_led) {
+    record(elector, "StopLeading", "stopped leading");
+  }
   uint64_t start_ns = kin__clock_ns(&env->clock);
   elector->options.on_stopped(elector, &stop, elector->options.data);
   kin__env_add_handler_time(env, start_ns);

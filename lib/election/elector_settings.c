@@ -17,7 +17,6 @@
 #define MIN_REQUEST_TIMEOUT_MS 1000u
 
 #define MAX_LEASE_DURATION_S 86400u
-#define MAX_IDENTITY_BYTES 1024u
 #define MAX_LABELS 64u
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -56,10 +55,11 @@ static int check_identity(const kin_leader_elector_options *options,
   if (identity == NULL) {
     return 0;
   }
-  if (identity[0] == '\0' || strlen(identity) > MAX_IDENTITY_BYTES) {
+  if (identity[0] == '\0' ||
+      strlen(identity) > KIN__ELECTOR_MAX_IDENTITY_BYTES) {
     return kin__log_problem(log, KIN_EINVAL,
                             "identity: is empty, or longer than %u bytes",
-                            MAX_IDENTITY_BYTES);
+                            KIN__ELECTOR_MAX_IDENTITY_BYTES);
   }
   return 0;
 }

@@ -8,6 +8,8 @@
 #include "base/random.h"
 #include "election/lease.h"
 
+#define KIN__ELECTOR_MAX_IDENTITY_BYTES 1024u
+
 /* The options of an elector, checked, copied, and with defaults filled in. */
 typedef struct kin__elector_settings {
   const kin_allocator *allocator;

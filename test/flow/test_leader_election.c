@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "election/elector.h"
+#include "recorder/recorder.h"
 #include "support/election_world.h"
 
 #define OTHERS                                                                 \
@@ -575,6 +576,42 @@ static void test_two_candidates(void **state) {
   ew_finish(&w);
 }
 
+/* --- Events --------------------------------------------------------------- */
+
+static const kin_event_recorder_options recorder_options = {
+    .size = sizeof recorder_options, .controller = "c", .instance = "c-0"};
+
+/* An Event's request that is open. */
+static void expect_event(election_world *w, const char *note) {
+  script_request *request = script_expect(&w->vh.script, "/events?");
+  char body[2048];
+  snprintf(body, sizeof body, "%.*s", (int)request->body_length, request->body);
+  assert_non_null(strstr(body, note));
+  assert_non_null(strstr(body, "\"kind\":\"Lease\""));
+  assert_non_null(strstr(body, "\"reason\":\"LeaderElection\""));
+  script_respond(&w->vh.script, "/events?", 201, "{}");
+}
+
+/* LE-10, TestRecordEventSuccess, TestRecordEventNilRecorder: the other tests
+ * have no recorder. */
+static void test_election_events(void **state) {
+  (void)state;
+  election_world w;
+  kin_event_recorder *recorder;
+  ew_init(&w, 0);
+  assert_int_equal(
+      kin__event_recorder_open(&recorder, &w.vh.host, &recorder_options), 0);
+  w.candidates[0].options.recorder = recorder;
+  ew_begin(&w, 0);
+  assert_true(ew_answer(&w)); /* GET */
+  assert_true(ew_answer(&w)); /* POST */
+  expect_event(&w, "\"note\":\"a became leader\"");
+  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+  script_run(&w.vh.script);
+  expect_event(&w, "\"note\":\"a stopped leading\"");
+  ew_finish(&w);
+}
+
 /* --- Health --------------------------------------------------------------- */
 
 /* LE-11, TestLeaderElectionHealthChecker: only a leader can be unhealthy. */
@@ -805,6 +842,7 @@ int main(void) {
       cmocka_unit_test(test_suspended_unasked),
       cmocka_unit_test(test_suspended_shortly),
       cmocka_unit_test(test_two_candidates),
+      cmocka_unit_test(test_election_events),
       cmocka_unit_test(test_health),
       cmocka_unit_test(test_coordinated),
       cmocka_unit_test(test_coordinated_expired),

@@ -241,8 +241,9 @@ bool ew_answer(election_world *w) {
   bool has_answered = false;
   script_run(script);
   for (unsigned i = 0; i < SCRIPT_MAX_REQUESTS && !w->is_silent; i++) {
-    if (script->requests[i] != NULL) {
-      answer_one(w, script->requests[i]);
+    script_request *request = script->requests[i];
+    if (request != NULL && strstr(request->target, "/leases") != NULL) {
+      answer_one(w, request);
       has_answered = true;
     }
   }
