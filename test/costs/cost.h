@@ -55,6 +55,7 @@ extern const cost_row cost_rows_informer[];
 extern const cost_row cost_rows_listener[];
 extern const cost_row cost_rows_client[];
 extern const cost_row cost_rows_kubeconfig[];
+extern const cost_row cost_rows_writers[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */
 

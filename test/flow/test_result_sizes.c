@@ -17,6 +17,7 @@
 #include <kin/discovery.h>
 #include <kin/request.h>
 #include <kin/toolkit.h>
+#include <kin/leader_election.h>
 #include <kin/testing/fake_source.h>
 
 #include "support/loop_server.h"
@@ -40,6 +41,8 @@ typedef struct world {
   kin_controller *controller;
   kin_reflector *reflector;
   kin_retry_watcher *watcher;
+  kin_leader_elector *elector;
+  kin_event_recorder *recorder;
 
   size_t feed_request;
   size_t request_options;
@@ -53,6 +56,7 @@ typedef struct world {
   size_t discovery_result;
   size_t api_resource;
   size_t pager_result;
+  size_t leader_stop;
 } world;
 
 /* --- The world ------------------------------------------------------------ */
@@ -232,6 +236,52 @@ static void open_all(world *w) {
   open_watcher(w, false);
 }
 
+static int elector_metrics(world *w, void *result) {
+  return kin_leader_elector_get_metrics(w->elector, result);
+}
+
+static int recorder_metrics(world *w, void *result) {
+  return kin_event_recorder_get_metrics(w->recorder, result);
+}
+
+static void on_started(kin_leader_elector *elector, void *data) {
+  (void)elector;
+  (void)data;
+}
+
+static void on_stopped(kin_leader_elector *elector, const kin_leader_stop *stop,
+                       void *data) {
+  (void)elector;
+  ((world *)data)->leader_stop = stop->size;
+}
+
+static void open_elector(world *w) {
+  kin_leader_elector_options options = KIN_LEADER_ELECTOR_OPTIONS_INIT;
+  options.namespace_ = "n";
+  options.name = "l";
+  options.on_started = on_started;
+  options.on_stopped = on_stopped;
+  options.data = w;
+  assert_int_equal(kin_leader_elector_open(&w->elector, w->client, &options),
+                   0);
+}
+
+static void open_recorder(world *w) {
+  kin_event_recorder_options options = KIN_EVENT_RECORDER_OPTIONS_INIT;
+  options.controller = "c";
+  assert_int_equal(kin_event_recorder_open(&w->recorder, w->client, &options),
+                   0);
+}
+
+static void test_leader_stop(void **state) {
+  world *w = *state;
+  open_elector(w);
+  assert_int_equal(kin_leader_elector_start(w->elector), 0);
+  assert_int_equal(kin_leader_elector_stop(w->elector), 0);
+  run_until(w, &w->leader_stop);
+  assert_int_equal(w->leader_stop, sizeof(kin_leader_stop));
+}
+
 static void test_results(void **state) {
   world *w = *state;
   open_all(w);
@@ -242,6 +292,12 @@ static void test_results(void **state) {
   check_result(w, "client", client_stats, sizeof(kin_client_stats));
   check_result(w, "stats", controller_stats, sizeof(kin_controller_stats));
   check_result(w, "metrics", informer_metrics, sizeof(kin_informer_metrics));
+  open_elector(w);
+  check_result(w, "elector", elector_metrics,
+               sizeof(kin_leader_elector_metrics));
+  open_recorder(w);
+  check_result(w, "recorder", recorder_metrics,
+               sizeof(kin_event_recorder_metrics));
   check_result(w, "store", store_fills_target, sizeof(kin_reflector_store));
   check_result(w, "queue", queue_fills_target, sizeof(kin_reflector_store));
   assert_int_equal(kin_controller_close(w->controller, NULL, NULL), 0);
@@ -471,6 +527,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_retry_watcher_error, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(test_wait_and_pager, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_leader_stop, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_queue_item, set_up, tear_down),
       cmocka_unit_test(test_mutation),
   };

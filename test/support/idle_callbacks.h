@@ -3,6 +3,7 @@
 #define KIN_TEST_IDLE_CALLBACKS_H
 
 #include <kin/cache.h>
+#include <kin/leader_election.h>
 #include <kin/toolkit.h>
 
 /* Callbacks that options require, for tests in which nothing happens. */
@@ -50,6 +51,18 @@ static inline void on_mutation(const kin_mutation *mutation, void *data) {
 
 static inline void push(const kin_object_list *objects, void *data) {
   (void)objects;
+  (void)data;
+}
+
+static inline void on_started(kin_leader_elector *elector, void *data) {
+  (void)elector;
+  (void)data;
+}
+
+static inline void on_stopped(kin_leader_elector *elector,
+                              const kin_leader_stop *stop, void *data) {
+  (void)elector;
+  (void)stop;
   (void)data;
 }
 
