@@ -44,7 +44,7 @@
 #define TIMERS_PER_STEP 64u
 #define DROPS_PER_STEP 256u
 #define REQUEST_TIMEOUT_MS 30000u
-#define MAX_BODY_BYTES (64u << 10)
+#define MAX_BODY_BYTES (128u << 10) /* each byte of a text may be escaped */
 
 typedef struct slot {
   kin_event_recorder *recorder;

@@ -816,6 +816,27 @@ static void test_odd_leases(void **state) {
   }
 }
 
+/* A lease that could not be written back is not read. */
+static void test_huge_lease(void **state) {
+  (void)state;
+  static char blanks[1 << 20];
+  election_world w;
+  ew_init(&w, 0);
+  memset(blanks, ' ', sizeof blanks);
+  ew_begin(&w, 0);
+  script_run(&w.vh.script);
+  script_request *request = script_expect(&w.vh.script, EW_PATH);
+  assert_true(script_request_head(request, 200));
+  for (int i = 0; i < 3; i++) {
+    assert_true(script_request_body(request, blanks, sizeof blanks));
+  }
+  assert_string_equal(w.candidates[0].told, "");
+  assert_false(script_request_body(request, " ", 1));
+  assert_int_equal(w.candidates[0].code, KIN_ETOOBIG);
+  assert_false(leads(&w, 0));
+  ew_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_election_options),
@@ -850,6 +871,7 @@ int main(void) {
       cmocka_unit_test(test_act_in_each_callback),
       cmocka_unit_test(test_answers_in_pieces),
       cmocka_unit_test(test_odd_leases),
+      cmocka_unit_test(test_huge_lease),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

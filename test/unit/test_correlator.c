@@ -91,7 +91,7 @@ static void answer(rig *r, kin__event_entry *entry, kin__event_outcome how) {
 
 /* The first occurrence is created, the second is a series, the others are
  * counted, and the count is written when the series is over. */
-static void test_series(void **state) {
+static void test_event_series(void **state) {
   (void)state;
   rig r;
   begin(&r, limits_of(10, 10, 25));
@@ -162,7 +162,7 @@ static void test_series_in_flight(void **state) {
 
 /* The server forgets events after an hour, so a long series is written every
  * half hour, and made again if it is gone. */
-static void test_refresh(void **state) {
+static void test_event_refresh(void **state) {
   (void)state;
   rig r;
   begin(&r, limits_of(10, 10, 25));
@@ -183,7 +183,7 @@ static void test_refresh(void **state) {
 }
 
 /* What makes another event, and what does not. */
-static void test_keys(void **state) {
+static void test_event_keys(void **state) {
   (void)state;
   rig r;
   kin_str other = KIN__LIT("x");
@@ -269,7 +269,7 @@ static void test_tries_of_a_series(void **state) {
   end(&r);
 }
 
-static void test_rejected(void **state) {
+static void test_event_rejected(void **state) {
   (void)state;
   rig r;
   begin(&r, limits_of(10, 10, 25));
@@ -399,7 +399,7 @@ static void expect_name(rig *r, const char *object, const char *beginning) {
 }
 
 /* Names that no Event can have are replaced. */
-static void test_names(void **state) {
+static void test_event_names(void **state) {
   (void)state;
   static const char *const bad[] = {"Web", "web_0", "web.", ".web", "w..b",
                                     "-w",  "w-",    "w-.b", "w:b",  "\xc3\xa4"};
@@ -446,22 +446,22 @@ static void test_utf8(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_series),
+      cmocka_unit_test(test_event_series),
       cmocka_unit_test(test_single),
       cmocka_unit_test(test_series_of_two),
       cmocka_unit_test(test_series_in_flight),
-      cmocka_unit_test(test_refresh),
-      cmocka_unit_test(test_keys),
+      cmocka_unit_test(test_event_refresh),
+      cmocka_unit_test(test_event_keys),
       cmocka_unit_test(test_key_borders),
       cmocka_unit_test(test_tries),
       cmocka_unit_test(test_tries_of_a_series),
-      cmocka_unit_test(test_rejected),
+      cmocka_unit_test(test_event_rejected),
       cmocka_unit_test(test_exists),
       cmocka_unit_test(test_spam_filter),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_full_memory),
       cmocka_unit_test(test_many_sources),
-      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_event_names),
       cmocka_unit_test(test_utf8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
