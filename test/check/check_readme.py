@@ -63,7 +63,7 @@ def program(snippets):
     statements = "\n".join(p[1] for p in parts)
     needs = "extern kin_client *client; extern kin_informer *pods;\n" \
             "extern struct kin_factory *factory;\n" \
-            "extern const kin_object *object, *parent, *child;\n" \
+            "extern const struct kin_object *object, *parent, *child;\n" \
             "void on_elector_closed(void *data);\n"
     return (f"{PREAMBLE}{needs}{definitions}\n"
             f"void page(void);\nvoid page(void) {{\n{statements}\n}}\n")
