@@ -61,7 +61,7 @@ typedef struct kin_event_recorder_options {
   /** New Events about one object and of one type: so many at once, and one more
    * each interval_s. 0: 25 and 300 s; at most 65,536 and a day. */
   uint32_t burst;
-  uint32_t interval_s;
+  uint32_t interval_s; /**< see burst */
 
   /** How long kin_event_recorder_close goes on to write what is waiting. 0: not
    * at all; at most a minute. A client that closes writes nothing more. */

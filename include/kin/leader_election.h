@@ -88,7 +88,7 @@ typedef struct kin_leader_elector_options {
   /** The Lease. Both are required. The Lease is created if there is none, and
    * what others write into it is kept. */
   const char *namespace_;
-  const char *name;
+  const char *name; /**< see namespace_ */
 
   /** The candidate's identity, at most 1,024 bytes of UTF-8. It must differ
    * from that of all other candidates: two programs of one identity both lead.
@@ -98,7 +98,7 @@ typedef struct kin_leader_elector_options {
   /** Labels that the Lease gets with each write; other labels stay. At most
    * 64. */
   const kin_parameter *labels;
-  size_t label_count;
+  size_t label_count; /**< see labels */
 
   /** A candidate takes the lease when it has seen no change for this time. 0:
    * 15 s; at most a day. */

@@ -18,11 +18,11 @@ extern "C" {
 typedef struct kin_object_reference {
   kin_str api_version; /**< "apps/v1" */
   kin_str kind;        /**< "Deployment" */
-  kin_str namespace_;
-  kin_str name;
-  kin_str uid;
-  kin_str resource_version;
-  kin_str field_path; /**< "spec.containers{web}" */
+  kin_str namespace_;  /**< empty: it lies in none */
+  kin_str name;        /**< "web" */
+  kin_str uid;         /**< tells it from another object of the same name */
+  kin_str resource_version; /**< the state that was seen */
+  kin_str field_path;       /**< "spec.containers{web}" */
 } kin_object_reference;
 
 /** Fills a reference from an object: kind and apiVersion as given, because

@@ -160,12 +160,12 @@ static void test_event(void **state) {
   expect_body(&w, "{'kind':'Event','apiVersion':'events.k8s.io/v1','metadata':{"
                   "'name':'web.");
   expect_body(&w, "','namespace':'n'},'eventTime':'20");
-  expect_body(&w,
-              "Z','reportingController':'example.com/c','reportingInstance':"
-              "'c-0','action':'Pulling','reason':'Failed','type':'Warning',"
-              "'note':'a \\'quote\\'\\u000a','regarding':{'apiVersion':'v1','kind':"
-              "'Pod','namespace':'n','name':'web','uid':'u-1',"
-              "'resourceVersion':'9'},'related':{'kind':'Node','name':'n1'}}");
+  expect_body(
+      &w, "Z','reportingController':'example.com/c','reportingInstance':"
+          "'c-0','action':'Pulling','reason':'Failed','type':'Warning',"
+          "'note':'a \\'quote\\'\\u000a','regarding':{'apiVersion':'v1','kind':"
+          "'Pod','namespace':'n','name':'web','uid':'u-1',"
+          "'resourceVersion':'9'},'related':{'kind':'Node','name':'n1'}}");
   answer(&w, 201, "");
   assert_int_equal(w.errors, 0);
   finish(&w);
@@ -445,6 +445,33 @@ static void test_close_at_once(void **state) {
   finish(&w);
 }
 
+/* What is remembered is freed in steps, 256 at most in each. */
+static void test_close_in_steps(void **state) {
+  (void)state;
+  world w;
+  char reason[16];
+  begin(&w, 0);
+  w.options.burst = 2000;
+  open_recorder(&w);
+  for (int i = 0; i < 700; i++) {
+    snprintf(reason, sizeof reason, "R%d", i);
+    assert_int_equal(record(&w, reason, ""), 0);
+    if (i < 350) {
+      answer(&w, 201, "");
+    }
+  }
+  script_run(&w.vh.script);
+  assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+  size_t before = atomic_load(&w.vh.memory.live_blocks);
+  while (w.closed == 0) {
+    script_run_deferred(&w.vh.script);
+    size_t now = atomic_load(&w.vh.memory.live_blocks);
+    assert_true(before - now <= 256 + 16); /* and the parts of requests */
+    before = now;
+  }
+  finish(&w);
+}
+
 /* flush_ms: what waits is written, and no longer than that. */
 static void test_flush(void **state) {
   (void)state;
@@ -584,6 +611,7 @@ int main(void) {
       cmocka_unit_test(test_recorder_options),
       cmocka_unit_test(test_record_arguments),
       cmocka_unit_test(test_close_at_once),
+      cmocka_unit_test(test_close_in_steps),
       cmocka_unit_test(test_flush),
       cmocka_unit_test(test_recorder_client_closes),
       cmocka_unit_test(test_recorder_allocations_fail),
