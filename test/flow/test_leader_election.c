@@ -487,6 +487,34 @@ static void test_deleted(void **state) {
   ew_finish(&w);
 }
 
+static void put_others_before_post(election_world *w, const char *method) {
+  if (strcmp(method, "POST") == 0) {
+    w->before_answer = NULL;
+    ew_put_lease(w, OTHERS, "");
+  }
+}
+
+/* LE-05: another one makes it first. The lease in hand is none, so the next try
+ * begins with GET. */
+static void test_deleted_and_lost(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  ew_begin(&w, 0);
+  ew_pass(&w, 100);
+  w.asked[0] = '\0';
+  w.lease[0] = '\0';
+  w.before_answer = put_others_before_post;
+  ew_pass(&w, 2000);
+  ew_expect_asked(&w, "PUT=404 GET=404 POST=409 ");
+  ew_pass(&w, 2000);
+  ew_expect_asked(&w, "GET=200 ");
+  assert_false(leads(&w, 0));
+  ew_expect(&w.candidates[0], "leader(a) started error(404) leader() "
+                              "leader(x) stopped(-5060,led) ");
+  ew_finish(&w);
+}
+
 /* A write whose answer is lost is found again. */
 static void test_lost_answer(void **state) {
   (void)state;
@@ -858,6 +886,7 @@ int main(void) {
       cmocka_unit_test(test_late_answer),
       cmocka_unit_test(test_overtaken),
       cmocka_unit_test(test_deleted),
+      cmocka_unit_test(test_deleted_and_lost),
       cmocka_unit_test(test_lost_answer),
       cmocka_unit_test(test_suspended_leader),
       cmocka_unit_test(test_suspended_unasked),
