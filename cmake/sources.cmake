@@ -11,6 +11,7 @@ set(kinformer_sources
   lib/base/fork.c
   lib/base/gate.c
   lib/base/hash.c
+  lib/base/host_name.c
   lib/base/library.c
   lib/base/limiter.c
   lib/base/log.c
@@ -25,6 +26,7 @@ set(kinformer_sources
   lib/base/slab.c
   lib/base/slots.c
   lib/base/str.c
+  lib/base/system_clock.c
   lib/base/timers.c
   lib/base/timestamp.c
   lib/base/version.c
@@ -248,11 +250,14 @@ set(kinformer_toolkit_sources
   lib/toolkit/change_waits.c
   lib/toolkit/factory.c
   lib/toolkit/field_set.c
+  lib/toolkit/finalizers.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lingering_index.c
   lib/toolkit/lister.c
   lib/toolkit/metrics_text.c
   lib/toolkit/metrics_writer.c
+  lib/toolkit/object_members.c
+  lib/toolkit/owners.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
   lib/toolkit/until.c
@@ -277,6 +282,8 @@ set(kinformer_toolkit_headers
   include/kin/lister.h
   include/kin/meta.h
   include/kin/metrics_text.h
+  include/kin/object_reference.h
+  include/kin/ownership.h
   include/kin/pager.h
   include/kin/quantity.h
   include/kin/rate_limiter.h
@@ -287,6 +294,20 @@ set(kinformer_toolkit_headers
   include/kin/wait.h
   include/kin/watch.h
   include/kin/work_queue.h)
+
+set(kinformer_toolkit_and_requests_sources
+  lib/recorder/correlator.c
+  lib/recorder/event_body.c
+  lib/recorder/keyed_lru.c
+  lib/recorder/recorder.c
+  lib/election/elector.c
+  lib/election/elector_machine.c
+  lib/election/elector_settings.c
+  lib/election/lease.c)
+
+set(kinformer_toolkit_and_requests_headers
+  include/kin/event_recorder.h
+  include/kin/leader_election.h)
 
 set(kinformer_exec_sources
   lib/config/exec_child.c

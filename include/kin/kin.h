@@ -10,6 +10,8 @@
  *
  * <kin/request.h> adds single requests: get, create, patch, delete.
  * <kin/discovery.h> finds the resource that a word names.
+ * <kin/leader_election.h> lets one of several copies of a program act.
+ * <kin/event_recorder.h> writes Events.
  * <kin/toolkit.h> adds tools that use informers: factories, waits, watchers,
  * listers, pages. <kin/cache.h> has the pieces of client-go's tools/cache one
  * by one. */

@@ -27,9 +27,9 @@ kin_allocator kin_cause kin_condition kin_cursor kin_delta kin_deltas
 kin_exec_variable kin_factory_resync kin_heap_entry kin_histogram
 kin_impersonate_extra kin_index_cursor kin_int_or_string kin_known_objects
 kin_lingering_cursor kin_lister kin_lister_scan kin_metrics_source
-kin_object_list kin_owner_reference kin_parameter kin_quantity kin_queue_cursor
-kin_store_op kin_str kin_sync_counter kin_time kin_until_condition kin_value
-kin_value_iterator kin_wait_for kin_wait_item
+kin_object_list kin_object_reference kin_owner_reference kin_parameter
+kin_quantity kin_queue_cursor kin_store_op kin_str kin_sync_counter kin_time
+kin_until_condition kin_value kin_value_iterator kin_wait_for kin_wait_item
 """.split()
 
 STRUCT = re.compile(r"typedef struct (kin_\w+) \{(.*?)\n\} \1;", re.S)

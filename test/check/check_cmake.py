@@ -27,8 +27,11 @@ OPTIONS = {"cache": "KINFORMER_CACHE", "discovery": "KINFORMER_DISCOVERY",
 # The options that a dependency stands for.
 DEPENDENCIES = {"yaml": "kubeconfig"}
 # The parts of the library, in the order of sources.cmake.
-PARTS = ("", "requests", "discovery", "cache", "toolkit", "exec", "no_exec",
-         "kubeconfig", "proxy", "no_proxy", "zlib", "no_zlib")
+PARTS = ("", "requests", "discovery", "cache", "toolkit",
+         "toolkit_and_requests", "exec", "no_exec", "kubeconfig", "proxy",
+         "no_proxy", "zlib", "no_zlib")
+# What begins a part that one option, or two options together, switch on.
+CONDITION = r"^if get_option\('(\w+)'\)(?: and get_option\('(\w+)'\))?$"
 MESON_ONLY = {"tests", "examples", "bench", "fuzz", "replaceable_objects",
               "private_dependencies"}
 MODULES = {"libuv": "uv", "libllhttp": "llhttp", "openssl": "openssl",
@@ -39,27 +42,29 @@ def names(text):
     return re.findall(r"'([\w/.]+\.[ch])'", text)
 
 
+def part_of(option, second):
+    return f"{option}_and_{second}" if second else option
+
+
 def files_of(text, variable):
     """The files in `variable = files(...)` and `variable += files(...)`, by the
     option in whose `if`, or in that of its dependency, they are; "no_" and the
     option: in its `else`; "" if in none."""
     parts, part = {}, ""
     for match in re.finditer(
-            rf"^if get_option\('(\w+)'\)|^if (\w+)_dep\.found\(\)|^(else$)|"
+            rf"{CONDITION}|^if (\w+)_dep\.found\(\)|^(else$)|"
             rf"^(endif)|"
             rf"^ *{variable} \+?= files\(([^?]*?)\)", text, re.M | re.S):
         if match.group(1):
-            part = match.group(1)
-        elif match.group(2):
-            part = DEPENDENCIES[match.group(2)]
+            part = part_of(match.group(1), match.group(2))
         elif match.group(3):
-            part = f"no_{part}"
+            part = DEPENDENCIES[match.group(3)]
         elif match.group(4):
-            part = ""
-        elif match.group(3):
             part = f"no_{part}"
+        elif match.group(5):
+            part = ""
         else:
-            parts.setdefault(part, []).extend(names(match.group(5)))
+            parts.setdefault(part, []).extend(names(match.group(6)))
     return parts
 
 
@@ -70,8 +75,8 @@ def library_sources(root):
              for part, found in files_of(text, "lib_sources").items()}
     folders = re.search(r"foreach stage : \[(.*?)\]", text, re.S).group(1)
     found = [("", name) for name in re.findall(r"'(\w+)'", folders)]
-    found += re.findall(r"^if get_option\('(\w+)'\)\n  subdir\('(\w+)'\)", text,
-                        re.M)
+    found += [(part_of(option, second), folder) for option, second, folder in
+              re.findall(rf"{CONDITION}\n  subdir\('(\w+)'\)", text, re.M)]
     for part, folder in found:
         text = (root / "lib" / folder / "meson.build").read_text()
         of_folder = files_of(text, "lib_sources")

@@ -29,7 +29,8 @@ extern uv_loop_t *loop;
 
 
 # Each page is one program.
-PAGES = ["README.md", "doc/kin.md", "doc/work-queue.md"]
+PAGES = ["README.md", "doc/kin.md", "doc/work-queue.md",
+         "doc/leader-election.md", "doc/events.md"]
 
 
 def blocks(text, language):
@@ -62,7 +63,9 @@ def program(snippets):
     definitions = "\n".join(p[0] for p in parts)
     statements = "\n".join(p[1] for p in parts)
     needs = "extern kin_client *client; extern kin_informer *pods;\n" \
-            "extern struct kin_factory *factory;\n"
+            "extern struct kin_factory *factory;\n" \
+            "extern const struct kin_object *object, *parent, *child;\n" \
+            "void on_elector_closed(void *data);\n"
     return (f"{PREAMBLE}{needs}{definitions}\n"
             f"void page(void);\nvoid page(void) {{\n{statements}\n}}\n")
 

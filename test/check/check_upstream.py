@@ -29,7 +29,8 @@ import sys
 
 REQUIRED = ("tools/cache/", "tools/pager/", "tools/watch/", "dynamic/",
             "metadata/", "features/", "util/consistencydetector/",
-            "util/watchlist/", "tools/clientcmd/", "util/workqueue/")
+            "util/watchlist/", "tools/clientcmd/", "util/workqueue/",
+            "tools/leaderelection/")
 OWN_PACKAGES = ("tools/cache", "tools/cache/synctrack", "tools/cache/testing")
 NOT_APPLICABLE = "Upstream tests"
 

@@ -341,6 +341,44 @@ def test_work_queue(programs):
             p.expect_end(0)
 
 
+def test_leader(programs):
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    with Simulator(programs.apisim) as server:
+        command = [programs.leader, server.url, "default/l"]
+
+        def spec():
+            with urllib.request.urlopen(server.url + path) as answer:
+                return json.load(answer)["spec"]
+
+        with Program(command) as first:
+            name = first.next_line().removeprefix(b"the leader is ")
+            check_equal(first.next_line(), b"leading as " + name)
+            check_equal(first.next_line(), b"working")
+            check_equal(spec()["holderIdentity"], name.decode())
+            with Program(command) as second:
+                check_equal(second.next_line(), b"the leader is " + name)
+                first.send(signal.SIGINT)
+                line = first.next_line()
+                while line == b"working":
+                    line = first.next_line()
+                check_equal(line, b"stopped: the program has stopped it")
+                check_equal(first.next_line(), b"closed")
+                first.expect_end(0)
+                other = second.next_line()
+                check_equal(other == b"the leader is " + name, False)
+                check_equal(second.next_line(), b"leading as " +
+                            other.removeprefix(b"the leader is "))
+                check_equal(spec()["leaseTransitions"], 1)
+                check_equal(second.next_line(), b"working")
+                second.send(signal.SIGTERM)
+                while line != b"closed":
+                    line = second.next_line()
+                second.expect_end(0)
+                check_equal(spec()["holderIdentity"], "")
+        with Program([programs.leader, server.url, "l"]) as p:
+            p.expect_end(2, None)
+
+
 def expect_word(programs, server, word, kind):
     """The word names this kind, and the list of the resource is complete."""
     with Program([programs.follow_word, server.url, word]) as p:

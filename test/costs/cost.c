@@ -41,8 +41,9 @@ static const cost_row *const tables[] = {cost_rows_store,
                                          cost_rows_client,
                                          cost_rows_change,
                                          cost_rows_value,
-                                         cost_rows_kubeconfig,
                                          cost_rows_work_queue,
+                                         cost_rows_kubeconfig,
+                                         cost_rows_writers,
                                          NULL};
 static const cost_row *const planted_tables[] = {cost_rows_planted, NULL};
 

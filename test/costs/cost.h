@@ -58,6 +58,7 @@ extern const cost_row cost_rows_change[];
 extern const cost_row cost_rows_kubeconfig[];
 extern const cost_row cost_rows_value[];
 extern const cost_row cost_rows_work_queue[];
+extern const cost_row cost_rows_writers[];
 
 /* --- Counting: cost.c ----------------------------------------------------- */
 

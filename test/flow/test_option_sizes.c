@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <kin/cache.h>
+#include <kin/leader_election.h>
 #include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>
@@ -131,6 +132,16 @@ static int use_reflector_store(world *w, const void *options) {
   o.resource = &w->resource;
   o.store = options;
   return use_reflector(w, &o);
+}
+
+static int use_elector(world *w, const void *options) {
+  kin_leader_elector *elector;
+  return kin_leader_elector_open(&elector, w->client, options);
+}
+
+static int use_recorder(world *w, const void *options) {
+  kin_event_recorder *recorder;
+  return kin_event_recorder_open(&recorder, w->client, options);
 }
 
 static int use_until(world *w, const void *options) {
@@ -423,6 +434,14 @@ static void test_of_the_rest_of_a_client(void **state) {
               &w->reflector_store, sizeof(kin_reflector_store), true);
   CHECK(kin_request_spec, use_request, true,
         {.size = sizeof options, .path = "/"});
+  CHECK(kin_leader_elector_options, use_elector, true,
+        {.size = sizeof options,
+         .namespace_ = "n",
+         .name = "l",
+         .on_started = on_started,
+         .on_stopped = on_stopped});
+  CHECK(kin_event_recorder_options, use_recorder, true,
+        {.size = sizeof options, .controller = "c"});
   CHECK(kin_until_options, use_until, true,
         {.size = sizeof options,
          .resource = resource,

@@ -17,6 +17,7 @@
 #include <kin/discovery.h>
 #include <kin/request.h>
 #include <kin/toolkit.h>
+#include <kin/leader_election.h>
 #include <kin/testing/fake_source.h>
 
 #include "support/loop_server.h"
@@ -41,6 +42,8 @@ typedef struct world {
   kin_reflector *reflector;
   kin_retry_watcher *watcher;
   kin_work_queue *work_queue;
+  kin_leader_elector *elector;
+  kin_event_recorder *recorder;
 
   size_t feed_request;
   size_t request_options;
@@ -57,6 +60,7 @@ typedef struct world {
   size_t change;
   size_t changes;
   size_t work_item;
+  size_t leader_stop;
 } world;
 
 /* --- The world ------------------------------------------------------------ */
@@ -253,6 +257,52 @@ static void open_work_queue(world *w) {
   assert_int_equal(kin_work_queue_open(&w->work_queue, w->client, &options), 0);
 }
 
+static int elector_metrics(world *w, void *result) {
+  return kin_leader_elector_get_metrics(w->elector, result);
+}
+
+static int recorder_metrics(world *w, void *result) {
+  return kin_event_recorder_get_metrics(w->recorder, result);
+}
+
+static void on_started(kin_leader_elector *elector, void *data) {
+  (void)elector;
+  (void)data;
+}
+
+static void on_stopped(kin_leader_elector *elector, const kin_leader_stop *stop,
+                       void *data) {
+  (void)elector;
+  ((world *)data)->leader_stop = stop->size;
+}
+
+static void open_elector(world *w) {
+  kin_leader_elector_options options = KIN_LEADER_ELECTOR_OPTIONS_INIT;
+  options.namespace_ = "n";
+  options.name = "l";
+  options.on_started = on_started;
+  options.on_stopped = on_stopped;
+  options.data = w;
+  assert_int_equal(kin_leader_elector_open(&w->elector, w->client, &options),
+                   0);
+}
+
+static void open_recorder(world *w) {
+  kin_event_recorder_options options = KIN_EVENT_RECORDER_OPTIONS_INIT;
+  options.controller = "c";
+  assert_int_equal(kin_event_recorder_open(&w->recorder, w->client, &options),
+                   0);
+}
+
+static void test_leader_stop(void **state) {
+  world *w = *state;
+  open_elector(w);
+  assert_int_equal(kin_leader_elector_start(w->elector), 0);
+  assert_int_equal(kin_leader_elector_stop(w->elector), 0);
+  run_until(w, &w->leader_stop);
+  assert_int_equal(w->leader_stop, sizeof(kin_leader_stop));
+}
+
 static void test_results(void **state) {
   world *w = *state;
   open_all(w);
@@ -266,6 +316,12 @@ static void test_results(void **state) {
   open_work_queue(w);
   check_result(w, "work queue", work_queue_metrics,
                sizeof(kin_work_queue_metrics));
+  open_elector(w);
+  check_result(w, "elector", elector_metrics,
+               sizeof(kin_leader_elector_metrics));
+  open_recorder(w);
+  check_result(w, "recorder", recorder_metrics,
+               sizeof(kin_event_recorder_metrics));
   check_result(w, "store", store_fills_target, sizeof(kin_reflector_store));
   check_result(w, "queue", queue_fills_target, sizeof(kin_reflector_store));
   assert_int_equal(kin_controller_close(w->controller, NULL, NULL), 0);
@@ -536,6 +592,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_wait_and_pager, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_change_filters, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_work_item, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_leader_stop, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_queue_item, set_up, tear_down),
       cmocka_unit_test(test_mutation),
   };

@@ -3,6 +3,7 @@
 #define KIN_TEST_IDLE_CALLBACKS_H
 
 #include <kin/cache.h>
+#include <kin/leader_election.h>
 #include <kin/toolkit.h>
 
 /* Callbacks that options require, for tests in which nothing happens. */
@@ -65,6 +66,18 @@ static inline uint64_t wait_a_moment(kin_str key, uint64_t now_ns, void *data) {
   (void)now_ns;
   (void)data;
   return 1;
+}
+
+static inline void on_started(kin_leader_elector *elector, void *data) {
+  (void)elector;
+  (void)data;
+}
+
+static inline void on_stopped(kin_leader_elector *elector,
+                              const kin_leader_stop *stop, void *data) {
+  (void)elector;
+  (void)stop;
+  (void)data;
 }
 
 #endif /* KIN_TEST_IDLE_CALLBACKS_H */

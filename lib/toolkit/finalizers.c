@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include <kin/ownership.h>
+
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/str.h"
+#include "object/text.h"
+#include "toolkit/object_members.h"
+
+static kin_str finalizers_of(const kin_object *object) {
+  return kin__metadata_member(object, KIN__LIT("finalizers"));
+}
+
+static bool has_string(kin_str list, kin_str plain) {
+  kin__text_elements elements = {.text = list};
+  while (kin__text_next_element(&elements)) {
+    if (kin__text_is_string(elements.value, plain)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool kin_object_has_finalizer(const kin_object *object, const char *finalizer) {
+  return object != NULL && finalizer != NULL &&
+         has_string(finalizers_of(object), kin__cstr(finalizer));
+}
+
+bool kin_object_is_terminating(const kin_object *object) {
+  return object != NULL &&
+         kin__metadata_member(object, KIN__LIT("deletionTimestamp")).length > 0;
+}
+
+/* --- Patches -------------------------------------------------------------- */
+
+/* What fits is written; the rest is only counted. */
+typedef struct sink {
+  char *to;
+  size_t size;
+  size_t length;
+} sink;
+
+static void put(sink *s, kin_str text) {
+  if (s->length < s->size && text.length < s->size - s->length) {
+    memcpy(s->to + s->length, text.data, text.length);
+    s->to[s->length + text.length] = '\0';
+  }
+  s->length += text.length;
+}
+
+static bool is_list_of_strings(kin_str list) {
+  kin__text_elements elements = {.text = list};
+  if (list.length > 0 && list.data[0] != '[') {
+    return false;
+  }
+  while (kin__text_next_element(&elements)) {
+    kin_str raw;
+    if (!kin__text_string(elements.value, &raw)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A finalizer is a label of DNS, a slash and a name: no byte of it needs an
+ * escape. */
+static bool is_finalizer(const char *finalizer) {
+  if (finalizer == NULL || finalizer[0] == '\0') {
+    return false;
+  }
+  for (const char *c = finalizer; *c != '\0'; c++) {
+    if ((unsigned char)*c < 0x21 || (unsigned char)*c > 0x7e || *c == '"' ||
+        *c == '\\') {
+      return false;
+    }
+  }
+  return true;
+}
+
+static int check(const kin_object *object, const char *finalizer,
+                 const char *to, size_t size, const size_t *length,
+                 bool is_wanted) {
+  if (object == NULL || !is_finalizer(finalizer) || length == NULL ||
+      (to == NULL && size > 0)) {
+    return KIN_EINVAL;
+  }
+  if (kin_object_is_key_only(object)) {
+    return KIN_EUNEXPECTED;
+  }
+  if (kin_object_resource_version(object).length == 0) {
+    return KIN_EKEY;
+  }
+  kin_str list = finalizers_of(object);
+  if (!is_list_of_strings(list)) {
+    return KIN_ETYPE;
+  }
+  return has_string(list, kin__cstr(finalizer)) == is_wanted ? KIN_EALREADY : 0;
+}
+
+static void put_list(sink *s, kin_str list, kin_str finalizer, bool is_wanted) {
+  kin__text_elements elements = {.text = list};
+  bool has_one = false;
+  put(s, KIN__LIT("["));
+  while (kin__text_next_element(&elements)) {
+    if (!kin__text_is_string(elements.value, finalizer)) {
+      put(s, has_one ? KIN__LIT(",") : KIN__LIT(""));
+      put(s, elements.value);
+      has_one = true;
+    }
+  }
+  if (is_wanted) {
+    put(s, has_one ? KIN__LIT(",\"") : KIN__LIT("\""));
+    put(s, finalizer);
+    put(s, KIN__LIT("\""));
+  }
+  put(s, KIN__LIT("]"));
+}
+
+static int write_patch(const kin_object *object, const char *finalizer,
+                       bool is_wanted, char *to, size_t size, size_t *length) {
+  int err = check(object, finalizer, to, size, length, is_wanted);
+  if (err != 0) {
+    return err;
+  }
+  sink s = {.to = to, .size = size};
+  put(&s, KIN__LIT("{\"metadata\":{\"resourceVersion\":"));
+  /* As written in the object, with its quotes. */
+  put(&s, kin__metadata_member(object, KIN__LIT("resourceVersion")));
+  put(&s, KIN__LIT(",\"finalizers\":"));
+  put_list(&s, finalizers_of(object), kin__cstr(finalizer), is_wanted);
+  put(&s, KIN__LIT("}}"));
+  *length = s.length;
+  return s.length < size ? 0 : KIN_ETOOBIG;
+}
+
+int kin_object_add_finalizer_patch(const kin_object *object,
+                                   const char *finalizer, char *to, size_t size,
+                                   size_t *length) {
+  return write_patch(object, finalizer, true, to, size, length);
+}
+
+int kin_object_remove_finalizer_patch(const kin_object *object,
+                                      const char *finalizer, char *to,
+                                      size_t size, size_t *length) {
+  return write_patch(object, finalizer, false, to, size, length);
+}

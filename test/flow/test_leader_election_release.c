@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a leader elector's run: the release of the lease, closing, and the
+ * next run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/election_world.h"
+
+#define OTHERS                                                                 \
+  "{'holderIdentity':'x','leaseDurationSeconds':15,'leaseTransitions':3}"
+
+static bool leads(election_world *w, int candidate) {
+  return kin_leader_elector_is_leader(w->candidates[candidate].elector);
+}
+
+/* --- Release -------------------------------------------------------------- */
+
+/* LE-09, TestReleaseLeaseLeases, TestReleaseMethodCallsGet: the lease is read
+ * and then written without a holder, after on_stopped. */
+static void test_release(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_put_lease(&w, "{'leaseTransitions':4}", "'labels':{'l':'1'}");
+  ew_begin(&w, 0);
+  ew_pass(&w, 100);
+  w.asked[0] = '\0';
+  ew_expect(&w.candidates[0], "leader(a) started ");
+  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+  script_run(&w.vh.script);
+  ew_expect(&w.candidates[0], "stopped(0,led) ");
+  assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
+  ew_pass(&w, 0);
+  ew_expect_asked(&w, "GET=200 PUT=200 ");
+  ew_expect(&w.candidates[0], "leader() ");
+  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
+  assert_string_equal(ew_spec(&w, "leaseDurationSeconds"), "1");
+  assert_string_equal(ew_spec(&w, "leaseTransitions"), "5");
+  assert_string_equal(ew_spec(&w, "renewTime"), ew_spec(&w, "acquireTime"));
+  assert_non_null(strstr(w.lease, "\"labels\":{\"l\":\"1\"}"));
+  ew_finish(&w);
+}
+
+static void write_label_before_put(election_world *w, const char *method) {
+  if (strcmp(method, "PUT") == 0) {
+    w->before_answer = NULL;
+    ew_put_lease(w, "{'holderIdentity':'a','leaseDurationSeconds':15}",
+                 "'labels':{'n':'1'}");
+  }
+}
+
+/* LE-09, TestReleaseRetriesOnConflict: at once. */
+static void test_release_conflict(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_begin(&w, 0);
+  ew_pass(&w, 100);
+  w.asked[0] = '\0';
+  w.before_answer = write_label_before_put;
+  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+  ew_pass(&w, 0);
+  ew_expect_asked(&w, "GET=200 PUT=409 GET=200 PUT=200 ");
+  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
+  ew_finish(&w);
+}
+
+/* LE-09: a lease that is another's by now is left alone, also one that is
+ * gone, or that cannot be read. */
+static void test_release_of_nothing(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how++) {
+    election_world w;
+    ew_init(&w, 0);
+    w.candidates[0].options.release_on_stop = true;
+    ew_begin(&w, 0);
+    ew_pass(&w, 100);
+    w.asked[0] = '\0';
+    assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+    if (how == 0) {
+      ew_put_lease(&w, OTHERS, "");
+    } else if (how == 1) {
+      w.lease[0] = '\0';
+    } else {
+      w.refuse = 403;
+    }
+    ew_pass(&w, 0);
+    ew_expect_asked(&w, how == 0   ? "GET=200 "
+                        : how == 1 ? "GET=404 "
+                                   : "GET=403 ");
+    ew_finish(&w);
+  }
+}
+
+/* LE-08, LE-09, TestReleaseOnCancellation_Leases: the close callback comes after
+ * the release. A renewal that is in flight is cancelled; if the server carries
+ * it out all the same, the release still succeeds. */
+static void test_release_on_close(void **state) {
+  (void)state;
+  for (int zombie = 0; zombie < 2; zombie++) {
+    election_world w;
+    ew_init(&w, 0);
+    w.candidates[0].options.release_on_stop = true;
+    ew_begin(&w, 0);
+    ew_pass(&w, 100);
+    w.is_silent = true;
+    ew_pass(&w, 2000);
+    assert_int_equal(script_open_requests(&w.vh.script), 1);
+    assert_int_equal(
+        kin_leader_elector_close(w.candidates[0].elector, NULL, NULL), 0);
+    assert_int_equal(
+        kin_leader_elector_close(w.candidates[0].elector, NULL, NULL),
+        KIN_EALREADY);
+    assert_int_equal(kin_leader_elector_start(w.candidates[0].elector),
+                     KIN_ECLOSED);
+    if (zombie == 1) {
+      ew_put_lease(&w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
+    }
+    script_run(&w.vh.script);
+    ew_expect(&w.candidates[0], "leader(a) started stopped(0,led) ");
+    w.is_silent = false;
+    w.asked[0] = '\0';
+    ew_pass(&w, 0);
+    ew_expect_asked(&w, "GET=200 PUT=200 ");
+    ew_expect(&w.candidates[0], "leader() closed ");
+    assert_string_equal(ew_spec(&w, "holderIdentity"), "");
+    ew_finish(&w);
+  }
+}
+
+/* LE-09: a silent server holds the close up for the renew deadline. */
+static void test_release_is_bounded(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_begin(&w, 0);
+  ew_pass(&w, 100);
+  w.is_silent = true;
+  assert_int_equal(
+      kin_leader_elector_close(w.candidates[0].elector, NULL, NULL), 0);
+  ew_pass(&w, 4990);
+  ew_expect(&w.candidates[0], "leader(a) started stopped(0,led) ");
+  ew_pass(&w, 5010); /* the request's own time is half the deadline */
+  assert_int_equal(w.candidates[0].closed, 1);
+  ew_finish(&w);
+}
+
+/* A candidate whose write may have arrived releases as well. */
+static void test_release_of_a_candidate(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_put_lease(&w, "{}", "");
+  ew_begin(&w, 0);
+  assert_true(ew_answer(&w)); /* GET; the PUT is in flight */
+  ew_put_lease(&w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
+  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+  w.asked[0] = '\0';
+  ew_pass(&w, 0);
+  ew_expect_asked(&w, "GET=200 PUT=200 ");
+  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
+  ew_finish(&w);
+}
+
+/* A client that closes sends nothing; the run ends all the same. */
+static void test_election_client_closes(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how++) {
+    election_world w;
+    ew_init(&w, 0);
+    w.candidates[0].options.release_on_stop = true;
+    ew_begin(&w, 0);
+    ew_pass(&w, 100);
+    w.is_silent = true;
+    if (how == 1) {
+      ew_pass(&w, 2000); /* a request is in flight */
+    } else if (how == 2) {
+      assert_int_equal(
+          kin_leader_elector_close(w.candidates[0].elector, NULL, NULL), 0);
+      script_run(&w.vh.script); /* the release is in flight */
+    }
+    vh_close(&w.vh);
+    assert_false(leads(&w, 0));
+    script_run(&w.vh.script);
+    assert_true(w.vh.is_closed);
+    ew_expect(&w.candidates[0], how == 2
+                                    ? "leader(a) started stopped(0,led) closed "
+                                    : "leader(a) started stopped(-5003,led) "
+                                      "closed ");
+    assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
+    ew_finish(&w);
+  }
+}
+
+/* --- Runs ----------------------------------------------------------------- */
+
+static void start_again(election_world *w, ew_candidate *candidate) {
+  (void)w;
+  assert_int_equal(kin_leader_elector_start(candidate->elector), 0);
+  assert_int_equal(kin_leader_elector_start(candidate->elector), KIN_EALREADY);
+}
+
+/* LE-08: each run ends with one on_stopped; the next one begins after the
+ * release of the last. */
+static void test_run_again(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_begin(&w, 0);
+  assert_int_equal(kin_leader_elector_start(w.candidates[0].elector),
+                   KIN_EALREADY);
+  ew_pass(&w, 100);
+  w.then = start_again;
+  w.at_call = 3; /* on_stopped */
+  w.asked[0] = '\0';
+  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+  ew_pass(&w, 100);
+  ew_expect(&w.candidates[0],
+            "leader(a) started stopped(0,led) leader() leader(a) started ");
+  ew_expect_asked(&w, "GET=200 PUT=200 GET=200 PUT=200 PUT=200 ");
+  assert_true(leads(&w, 0));
+  w.then = NULL;
+  ew_finish(&w);
+}
+
+/* LE-08: a run that is stopped before it could begin ends all the same. */
+static void test_stop_before_the_begin(void **state) {
+  (void)state;
+  election_world w;
+  ew_init(&w, 0);
+  w.candidates[0].options.release_on_stop = true;
+  ew_begin(&w, 0);
+  ew_pass(&w, 100);
+  ew_expect(&w.candidates[0], "leader(a) started ");
+  kin_leader_elector *elector = w.candidates[0].elector;
+  assert_int_equal(kin_leader_elector_stop(elector), 0);
+  assert_int_equal(kin_leader_elector_start(elector), 0);
+  assert_int_equal(kin_leader_elector_stop(elector), 0);
+  assert_int_equal(kin_leader_elector_stop(elector), KIN_EALREADY);
+  ew_pass(&w, 100);
+  ew_expect(&w.candidates[0], "stopped(0,led) leader() stopped(0) ");
+  /* Never led, and nothing sent: LE-08 all the same. */
+  w.asked[0] = '\0';
+  assert_int_equal(kin_leader_elector_start(elector), 0);
+  assert_int_equal(kin_leader_elector_stop(elector), 0);
+  ew_pass(&w, 100);
+  ew_expect(&w.candidates[0], "stopped(0) ");
+  ew_expect_asked(&w, "");
+  ew_finish(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_release),
+      cmocka_unit_test(test_release_conflict),
+      cmocka_unit_test(test_release_of_nothing),
+      cmocka_unit_test(test_release_on_close),
+      cmocka_unit_test(test_release_is_bounded),
+      cmocka_unit_test(test_release_of_a_candidate),
+      cmocka_unit_test(test_election_client_closes),
+      cmocka_unit_test(test_run_again),
+      cmocka_unit_test(test_stop_before_the_begin),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
