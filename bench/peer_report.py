@@ -3,7 +3,7 @@
 
 usage: peer_report.py --check | --self-test | --write RESULTS
 
---check: whether doc/performance.md and its charts show what
+--check: whether README.md, doc/performance.md and its charts show what
 bench/peers/results.json holds. The last line counts.
 --write: keeps a result, which peers.py has left in BUILDDIR/peers/results.json,
 and shows it there.
@@ -20,6 +20,10 @@ from xml.sax.saxutils import escape
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/peers/results.json"
 PAGE = ROOT / "doc/performance.md"
+README = ROOT / "README.md"
+README_FIGURES = ["sync", "sync_cpu", "event_cpu", "object"]
+README_ROWS = ["kinformer", "go-typed-protobuf", "go-typed-json", "go-dynamic",
+               "rust-typed", "rust-dynamic"]
 MB = 1e6
 
 # Name, title, unit, what a result says, and the factor from there to the unit.
@@ -141,7 +145,7 @@ def about_lines(result):
             f"versions: {versions}",
             f"rounds: {about['rounds']}, medians; pods of {about['shapes']} "
             f"shapes; ratios within a round to the row of kinformer",
-            f"all other programs and the server together used "
+            f"programs that are no part of this used "
             f"{about['busy_others']:.2f} cores on average"]
 
 
@@ -181,11 +185,27 @@ def markdown(result):
 BEGIN, END = "<!-- results: written by bench/peers.py -->", "<!-- end -->"
 
 
-def page_with(page, result):
+def readme(result):
+    """The first set's main rows and figures."""
+    data = result["sets"][0]
+    about = result["about"]
+    columns = [i for i, f in enumerate(FIGURES) if f[0] in README_FIGURES]
+    lines = ["| | " + " | ".join(titles()[i] for i in columns) + " |",
+             "|---" * (len(columns) + 1) + "|"]
+    for row in data["rows"]:
+        if row["name"] in README_ROWS:
+            cells = cells_of(data, row)
+            lines.append(f"| {row['text']} | "
+                         + " | ".join(cells[i] for i in columns) + " |")
+    return (f"{heading(data)}, on {about['date']}; medians of "
+            f"{about['rounds']} rounds:\n\n" + "\n".join(lines))
+
+
+def page_with(page, text):
     """The page with what is between the two comments replaced."""
     before, rest = page.split(BEGIN, 1)
     _, after = rest.split(END, 1)
-    return f"{before}{BEGIN}\n\n{markdown(result)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 # ---- charts
@@ -250,21 +270,23 @@ def chart(data):
 # ---- files
 
 
-def charts(result):
-    return {ROOT / f"doc/performance-{data['name']}.svg": chart(data)
-            for data in result["sets"]}
+def files_of(result):
+    """path -> text, of all that shows a result."""
+    charts = {ROOT / f"doc/performance-{data['name']}.svg": chart(data)
+              for data in result["sets"]}
+    return {PAGE: page_with(PAGE.read_text(), markdown(result)),
+            README: page_with(README.read_text(), readme(result)), **charts}
 
 
 def write_all(result):
     RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    PAGE.write_text(page_with(PAGE.read_text(), result))
-    for path, text in charts(result).items():
+    for path, text in files_of(result).items():
         path.write_text(text)
 
 
 def check():
     result = json.loads(RESULTS.read_text())
-    expected = {PAGE: page_with(PAGE.read_text(), result), **charts(result)}
+    expected = files_of(result)
     failed = 0
     for path, text in expected.items():
         same = path.exists() and path.read_text() == text
@@ -302,7 +324,7 @@ def example():
 def self_test():
     result = example()
     data = result["sets"][0]
-    page = page_with(f"head\n{BEGIN}\nold\n{END}\ntail\n", result)
+    page = page_with(f"head\n{BEGIN}\nold\n{END}\ntail\n", markdown(result))
     svg = chart(data)
     root = xml.etree.ElementTree.fromstring(svg)
     bars = root.findall("{http://www.w3.org/2000/svg}rect")
@@ -318,9 +340,12 @@ def self_test():
         "the rest of the page stays": page.startswith("head\n")
                                       and page.endswith(f"{END}\ntail\n")
                                       and "old" not in page,
-        "written twice is the same": page_with(page, result) == page,
+        "written twice is the same": page_with(page, markdown(result)) == page,
         "a bar for each value": len(bars) == 6
                                 and widths[:2] == [BAR / 10, BAR],
+        "README has main rows and figures": "| kinformer, <all> | 2.00 | 2.00 | 2.00 |"
+                                            in readme(result)
+                                            and "peer" not in readme(result),
         "ratio in the table": "20.0 (8.0 ×)" in markdown_table(data),
         "numbers": [number(x) for x in (0.1234, 1.234, 56.78, 999.6, 12345, 0)]
                    == ["0.123", "1.23", "56.8", "1000", "12,345", "0"],

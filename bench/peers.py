@@ -84,7 +84,7 @@ DATA_SETS = [
     ], options=["--resource", WIDGETS, "--replay-resource", "widgets"],
         path="/apis/example.com/v1/widgets"),
     # The JavaScript client holds a list as one string, which V8 ends at 512 MiB.
-    DataSet("fewer", "pods, fewer of them", [
+    DataSet("fewer", "pods", [
         KIN,
         GO_PROTOBUF,
         GO_JSON,
@@ -253,7 +253,8 @@ def run_all(programs, missing, o):
     for data in DATA_SETS:
         if data.name in o.sets:
             result["sets"].append(run_data_set(data, programs, o))
-            # Time that a virtual machine was not given counts as others'.
+            # The servers have ended and count as own; time that a virtual
+            # machine was not given counts as others'.
             others = busy_s() - busy - (own_s() - own)
             result["about"]["busy_others"] = round(
                 max(others, 0) / (time.monotonic() - began), 2)
@@ -270,7 +271,7 @@ def parse_arguments():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--pods", type=int, default=100000)
     parser.add_argument("--object-bytes", type=int, default=5100,
-                        help="size aimed at; %(default)s gives a mean of 5.4 KB")
+                        help="size aimed at; the mean is some more: 5.6 KB")
     parser.add_argument("--shapes", type=int, default=240,
                         help="0: all pods alike")
     parser.add_argument("--events", type=int, default=50000)
@@ -284,7 +285,7 @@ def parse_arguments():
                         help="the peers, by language; default: %(default)s")
     parser.add_argument("--write", action="store_true",
                         help="keep the results in bench/peers/results.json, and "
-                             "show them in doc/performance.md and its charts")
+                             "show them in README.md and doc/performance.md")
     parser.add_argument("--smoke", action="store_true",
                         help="small and quick: does it run at all")
     o = parser.parse_args()

@@ -12,8 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -29,21 +27,11 @@ func fail(format string, arguments ...any) {
 type meter struct {
 	objects, events int64 // expected
 	added, updated  int64
-	listVersion     atomic.Int64
-	version         func() string // the last one that the reflector has received
 	synced          instant
 	syncPeak        int64
-	early           int64 // events received before synced
 	finished        instant
+	shown           chan struct{} // closed at synced
 	done            chan struct{}
-}
-
-func number(version string) int64 {
-	n, err := strconv.ParseInt(version, 10, 64)
-	if err != nil {
-		fail("resourceVersion %q is not a number", version)
-	}
-	return n
 }
 
 func (m *meter) OnAdd(any, bool) {
@@ -51,9 +39,7 @@ func (m *meter) OnAdd(any, bool) {
 	if m.added == m.objects {
 		m.synced = now()
 		m.syncPeak = memoryBytes("VmHWM:")
-		if list, at := m.listVersion.Load(), number(m.version()); at > list {
-			m.early = at - list
-		}
+		close(m.shown)
 		if m.events == 0 {
 			m.finished = m.synced
 			close(m.done)
@@ -91,9 +77,8 @@ func main() {
 		os.Exit(2)
 	}
 
-	m := &meter{objects: *objects, events: *events, done: make(chan struct{})}
-	informer := newInformer(*server, *mode, *resource, &m.listVersion)
-	m.version = informer.LastSyncResourceVersion
+	m := &meter{objects: *objects, events: *events, shown: make(chan struct{}), done: make(chan struct{})}
+	informer := newInformer(*server, *mode, *resource, m.shown)
 	if _, err := informer.AddEventHandler(m); err != nil {
 		fail("%v", err)
 	}
@@ -115,18 +100,17 @@ func main() {
 
 func report(m *meter, started instant, base, stored int64) {
 	steady, peak := memoryBytes("VmRSS:"), memoryBytes("VmHWM:")
-	counted := m.events - m.early
 	wall := m.finished.wall.Sub(m.synced.wall).Seconds()
 	perEvent, rate := 0.0, 0.0
-	if counted > 0 {
-		perEvent = (m.finished.cpu - m.synced.cpu) * 1e6 / float64(counted)
-		rate = float64(counted) / wall
+	if m.events > 0 {
+		perEvent = (m.finished.cpu - m.synced.cpu) * 1e6 / float64(m.events)
+		rate = float64(m.events) / wall
 	}
 	json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"objects":          stored,
 		"sync_s":           m.synced.wall.Sub(started.wall).Seconds(),
 		"sync_cpu_s":       m.synced.cpu - started.cpu,
-		"events":           counted,
+		"events":           m.events,
 		"events_s":         wall,
 		"events_per_s":     rate,
 		"cpu_us_per_event": perEvent,
