@@ -121,12 +121,17 @@ def heading(data):
 # ---- text
 
 
+def circumstances(data):
+    return (f"{len(data['rounds'])} rounds; meanwhile programs that are no part of "
+            f"this used {data['busy_others']:.2f} cores on average")
+
+
 def text_table(data):
     rows = rows_of(data)
     first = max(len(text) for text, _ in rows) + 2
     width = [max(len(t), *(len(cells[i]) for _, cells in rows)) + 2
              for i, t in enumerate(titles())]
-    lines = [heading(data),
+    lines = [heading(data), circumstances(data),
              " " * first + "".join(f"{t:>{w}}" for t, w in zip(titles(), width))]
     for text, cells in rows:
         lines.append(f"{text:{first}}" + "".join(
@@ -143,10 +148,8 @@ def about_lines(result):
     return [f"date {about['date']}; {about['cpu']}; {about['memory']}; "
             f"{about['system']}; kinformer built as {about['build']}",
             f"versions: {versions}",
-            f"rounds: {about['rounds']}, medians; pods of {about['shapes']} "
-            f"shapes; ratios within a round to the row of kinformer",
-            f"programs that are no part of this used "
-            f"{about['busy_others']:.2f} cores on average"]
+            f"pods of {about['shapes']} shapes; medians; ratios within a round "
+            f"to the row of kinformer"]
 
 
 def text_report(result):
@@ -167,7 +170,8 @@ def markdown_table(data):
 
 
 def markdown_set(data):
-    parts = [f"### {heading(data)}", markdown_table(data),
+    parts = [f"### {heading(data)}", circumstances(data) + ":",
+             markdown_table(data),
              f"![{data['text']}: first sync, CPU per event, memory per object]"
              f"(performance-{data['name']}.svg)"]
     for row in data["rows"]:
@@ -198,7 +202,7 @@ def readme(result):
             lines.append(f"| {row['text']} | "
                          + " | ".join(cells[i] for i in columns) + " |")
     return (f"{heading(data)}, on {about['date']}; medians of "
-            f"{about['rounds']} rounds:\n\n" + "\n".join(lines))
+            f"{len(data['rounds'])} rounds:\n\n" + "\n".join(lines))
 
 
 def page_with(page, text):
@@ -312,11 +316,12 @@ def example():
              ("broken", "broken")]
     return {
         "about": {"date": "2026-01-02", "cpu": "c", "memory": "m", "system": "s",
-                  "build": "release", "rounds": 3, "shapes": 4,
-                  "versions": {"lib": "1.0"}, "busy_others": 0.25},
+                  "build": "release", "shapes": 4,
+                  "versions": {"lib": "1.0"}},
         "missing": {},
         "sets": [{"name": "pods", "text": "pods", "objects": 1000, "events": 10,
-                  "bytes_per_object": 5400, "rounds": rounds, "rows": [
+                  "bytes_per_object": 5400, "busy_others": 0.25,
+                  "rounds": rounds, "rows": [
                       {"name": name, "text": text, "reference": "kinformer"}
                       for name, text in names]}]}
 

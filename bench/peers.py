@@ -240,7 +240,6 @@ def describe(programs, o):
         "system": f"{platform.system()} {platform.release()}, libc "
                   f"{' '.join(platform.libc_ver())}",
         "build": run.build_options(o.build).get("buildtype", "unknown"),
-        "rounds": o.rounds,
         "shapes": o.shapes,
         "versions": {name: version for program in programs.values()
                      for name, version in program.versions.items()},
@@ -256,8 +255,9 @@ def run_all(programs, missing, o):
             # The servers have ended and count as own; time that a virtual
             # machine was not given counts as others'.
             others = busy_s() - busy - (own_s() - own)
-            result["about"]["busy_others"] = round(
-                max(others, 0) / (time.monotonic() - began), 2)
+            share = round(max(others, 0) / (time.monotonic() - began), 2)
+            for measured in result["sets"]:
+                measured["busy_others"] = share
             # A run of an hour may be ended before its end.
             (o.build / "peers/results.json").write_text(json.dumps(result))
     return result
