@@ -274,7 +274,7 @@ def parse_arguments():
                         help="size aimed at; the mean is some more: 5.6 KB")
     parser.add_argument("--shapes", type=int, default=240,
                         help="0: all pods alike")
-    parser.add_argument("--events", type=int, default=50000)
+    parser.add_argument("--events", type=int, default=100000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--settle-ms", type=int, default=5000)
     parser.add_argument("--limit-s", type=int, default=900,
