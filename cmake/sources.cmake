@@ -400,6 +400,8 @@ set(apisim_sources
   tools/apisim/options.c
   tools/apisim/patch.c
   tools/apisim/podgen.c
+  tools/apisim/podshape.c
+  tools/apisim/podtext.c
   tools/apisim/registry.c
   tools/apisim/render.c
   tools/apisim/replay.c

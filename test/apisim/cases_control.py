@@ -210,7 +210,9 @@ def test_command_line(start):
                       ["--replay=1"], ["--churn", "nan"], ["--seed", ""],
                       ["--resource", "x"], ["--resource", "a.b.c:lower"],
                       ["--resource", "pods.v1.x", "--resource", "pods.v1.x"],
-                      ["--forbid", "nothing"]):
+                      ["--forbid", "nothing"], ["--shapes", "501"],
+                      ["--replay-resource", "nodes"],
+                      ["--replay-resource", "widgets"]):
         refused = run(*arguments)
         assert refused.returncode == 2, (arguments, refused)
         assert refused.stderr.startswith("kin-apisim: "), refused

@@ -60,6 +60,81 @@ def test_events_have_a_chunk_each(start):
     assert sim.stats()["eventsSent"] == 300
 
 
+def shape_of(value):
+    """Which members there are. The length of env is left out: that is how pods
+    of one shape differ in size."""
+    if isinstance(value, dict):
+        return tuple((name, shape_of(member) if name != "env" else 0)
+                     for name, member in value.items() if name != "env")
+    if isinstance(value, list):
+        return tuple(shape_of(member) for member in value)
+    return type(value).__name__
+
+
+def size_of(value):
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def test_shapes_differ(start):
+    sim = replay(start, "--shapes", "200", pods=2000, events=20)
+    items = sim.get(PODS).json()["items"]
+    assert len({shape_of(item) for item in items}) == 200
+    assert {len(item["spec"]["containers"]) for item in items} == set(range(1, 7))
+    assert len({item["metadata"]["uid"] for item in items}) == 2000
+    sizes = sorted(size_of(item) for item in items)
+    assert 0.9 < sum(sizes) / len(sizes) / 5400 < 1.1
+    assert 1800 < sizes[0] < 2600 and 11000 < sizes[-1] < 13000
+    stream = sim.watch(f"{WATCH}&resourceVersion=2001")
+    shapes = {item["metadata"]["uid"]: shape_of(item) for item in items}
+    for event in stream.events(20):
+        pod = {k: v for k, v in event["object"].items()
+               if k not in ("kind", "apiVersion")}
+        assert shape_of(pod) == shapes[pod["metadata"]["uid"]]
+
+
+def test_shapes_without_replay_and_in_number(start):
+    sim = start("--pods", "100", "--shapes", "3", "--seed", "7")
+    assert len({shape_of(i) for i in sim.get(PODS).json()["items"]}) == 3
+    sim = replay(start, "--shapes", "500", pods=1000)
+    items = sim.get(PODS).json()["items"]
+    assert len({shape_of(item) for item in items}) == 500
+
+
+def test_custom_resource(start):
+    sim = replay(start, "--resource", "widgets.v1.example.com",
+                 "--replay-resource", "widgets", "--shapes", "10", pods=30,
+                 events=5)
+    path = "/apis/example.com/v1/widgets"
+    answer = sim.get(path).json()
+    assert list(answer) == ["apiVersion", "items", "kind", "metadata"]
+    assert answer["kind"] == "WidgetList" and version(answer) == 31
+    for item in answer["items"]:
+        assert list(item) == ["apiVersion", "kind", "metadata", "spec", "status"]
+        assert item["apiVersion"] == "example.com/v1" and item["kind"] == "Widget"
+    events = sim.watch(f"{path}?watch=1&resourceVersion=31").events(5)
+    assert all(list(e["object"])[:2] == ["apiVersion", "kind"] for e in events)
+    assert [version(e["object"]) for e in events] == list(range(32, 37))
+    assert sim.get(PODS).json()["items"] == []
+    metadata = sim.get(path, PARTIAL_LIST).json()
+    assert metadata["kind"] == "PartialObjectMetadataList"
+    assert all(set(x) == {"kind", "apiVersion", "metadata"}
+               for x in metadata["items"]) and len(metadata["items"]) == 30
+
+
+def test_custom_resource_of_nothing_and_after_a_change(start):
+    options = ("--resource", "widgets.v1.example.com", "--replay-resource",
+               "widgets", "--replay-changed", "50")
+    path = "/apis/example.com/v1/widgets"
+    assert replay(start, *options, pods=0).get(path).json()["items"] == []
+    sim = replay(start, *options, pods=100, events=0)
+    first, second = (sim.get(path).json() for _ in range(2))
+    before, after = by_uid(first["items"]), by_uid(second["items"])
+    assert before.keys() == after.keys()
+    assert 20 < sum(before[uid] != after[uid] for uid in before) < 80
+    assert all(x["kind"] == "Widget" for x in second["items"])
+    assert version(second) >= max(after.values())
+
+
 def test_each_client_gets_list_and_events(start):
     sim = replay(start)
     for _ in range(3):

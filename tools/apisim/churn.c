@@ -212,7 +212,8 @@ void churn_open(churn *ch, struct sim *s, uint64_t pods, double rate) {
   ch->sim = s;
   ch->gen = (podgen){.seed = s->opts->seed,
                      .namespaces = s->opts->namespaces,
-                     .object_bytes = s->opts->object_bytes};
+                     .object_bytes = s->opts->object_bytes,
+                     .shapes = s->opts->shapes};
   uv_timer_init(s->loop, &ch->timer);
   uv_idle_init(s->loop, &ch->idle);
   ch->timer.data = ch;

@@ -81,6 +81,14 @@ static bool add_resources(program *p) {
     }
     res->forbidden = true;
   }
+  const char *replayed = p->opts.replay_resource;
+  if (!replay_can(registry_find_plural(&p->sim.registry, replayed))) {
+    fprintf(stderr,
+            "kin-apisim: --replay-resource %s: neither pods nor a custom "
+            "resource\n",
+            replayed);
+    return false;
+  }
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "buf.h"
 #include "mem.h"
+#include "podshape.h"
 
 typedef enum option_kind {
   OPTION_FLAG,
@@ -68,6 +69,9 @@ static const option_spec SPECS[] = {
      "spread them over ns-0 to ns-(K-1) (10)", 1, 1e6},
     {"object-bytes", OPTION_SIZE, AT(object_bytes), "B",
      "size of a pod in bytes, at least about 1060 (5400)", 0, 1 << 20},
+    {"shapes", OPTION_U64, AT(shapes), "N",
+     "pods of N shapes and sizes, of that size on average; 0 = all alike (0)",
+     0, PODSHAPE_MOST},
     {"churn", OPTION_DOUBLE, AT(churn), "R",
      "changes to these pods a second (0)", 0, 1e6},
     {"replay", OPTION_FLAG, AT(replay), NULL,
@@ -80,6 +84,8 @@ static const option_spec SPECS[] = {
      "of them a second; 0 = as fast as the client reads (0)", 0, 1e8},
     {"replay-changed", OPTION_DOUBLE, AT(replay_changed), "PERCENT",
      "objects changed in each replay list after the first (0)", 0, 100},
+    {"replay-resource", OPTION_TEXT, AT(replay_resource), "PLURAL",
+     "replay these pods as objects of a custom resource (pods)", 0, 0},
 };
 
 enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
@@ -189,6 +195,7 @@ int options_parse(options *o, int argc, char **argv) {
       .bookmark_interval_ms = 60000,
       .namespaces = 10,
       .object_bytes = 5400,
+      .replay_resource = "pods",
   };
   for (int i = 1; i < argc; i++) {
     const char *arg = argv[i];

@@ -33,13 +33,15 @@ typedef struct options {
   uint64_t pods;
   uint64_t namespaces;
   size_t object_bytes;
+  uint64_t shapes; // 0 = all alike
   double churn;
 
   bool replay;
   bool replay_metadata;
   uint64_t replay_events;
   double replay_rate; // events per second; 0 = as fast as the socket takes them
-  double replay_changed; // percent
+  double replay_changed;       // percent
+  const char *replay_resource; // plural
 } options;
 
 /* Returns -1 to go on, else the exit status (0 after --help). */

@@ -4,80 +4,32 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "podshape.h"
+#include "podtext.h"
 #include "rng.h"
 
-static const char *const APPS[] = {
-    "checkout",  "cart",     "catalog",   "search",    "payments",
-    "ledger",    "identity", "gateway",   "inventory", "shipping",
-    "recommend", "pricing",  "reviews",   "media",     "notify",
-    "metrics",   "billing",  "scheduler", "worker",    "frontend",
-};
 static const char *const TIERS[] = {"frontend", "backend", "cache", "batch"};
-static const char *const WORDS[] = {
-    "alpha", "region", "eu-west-1", "true",   "timeout",  "30s",
-    "https", "queue",  "primary",   "shard",  "replica",  "cluster.local",
-    "v2",    "token",  "redis",     "5432",   "postgres", "info",
-    "json",  "cache",  "us-east-2", "secret", "bucket",   "stream",
-};
-static const char NAME_LETTERS[] = "bcdfghjklmnpqrstvwxz2456789";
 
 enum {
-  NAME_BASE = sizeof NAME_LETTERS - 1,
+  NAME_BASE = sizeof PODTEXT_LETTERS - 1,
   NAME_SPACE = 27 * 27 * 27 * 27 * 27,
   NAME_STEP = 8675309, // coprime to 27, so that names are unique
   FULL_BYTES = 4600,   // from this size on, everything is there
   MEDIUM_BYTES = 3300, // and from this one, most
   ENV_MIN = 64,        // less padding than this is not worth an env
-  EPOCH = 1767225600,  // 2026-01-01
 };
-
-static const char *pick(rng *r, const char *const *from, size_t count) {
-  return from[rng_below(r, count)];
-}
-
-#define PICK(r, list) pick((r), (list), sizeof(list) / sizeof(list)[0])
-
-static void put_letters(buf *out, rng *r, int count) {
-  for (int i = 0; i < count; i++) {
-    buf_putc(out, NAME_LETTERS[rng_below(r, NAME_BASE)]);
-  }
-}
-
-static void put_time(buf *out, uint64_t seconds) {
-  char text[RFC3339_LEN + 1];
-  format_rfc3339((time_t)(EPOCH + seconds % (300 * 86400)), text);
-  buf_putc(out, '"');
-  buf_append(out, text, RFC3339_LEN);
-  buf_putc(out, '"');
-}
-
-static rng rng_of_pod(const podgen *g, uint64_t index) {
-  return (rng){rng_mix(g->seed * 0x10001 + index)};
-}
 
 void podgen_namespace(const podgen *g, uint64_t index, buf *out) {
   buf_puts(out, "ns-");
   buf_put_u64(out, index % (g->namespaces != 0 ? g->namespaces : 1));
 }
 
-static const char *app_of(const podgen *g, uint64_t index) {
-  rng r = rng_of_pod(g, index);
-  return PICK(&r, APPS);
-}
-
-static void put_set_name(const podgen *g, uint64_t index, buf *out) {
-  rng r = {rng_mix(g->seed ^ (index % 997))};
-  buf_puts(out, app_of(g, index));
-  buf_putc(out, '-');
-  put_letters(out, &r, 10);
-}
-
 void podgen_name(const podgen *g, uint64_t index, buf *out) {
-  put_set_name(g, index, out);
+  podtext_set_name(g, index, out);
   buf_putc(out, '-');
   uint64_t number = index % NAME_SPACE * NAME_STEP % NAME_SPACE;
   for (int i = 0; i < 5; i++) {
-    buf_putc(out, NAME_LETTERS[number % NAME_BASE]);
+    buf_putc(out, PODTEXT_LETTERS[number % NAME_BASE]);
     number /= NAME_BASE;
   }
   if (index >= NAME_SPACE) {
@@ -93,11 +45,11 @@ static void put_labels(const podgen *g, uint64_t index, rng *r, buf *out) {
              ",\"labels\":{\"app\":\"%s\",\"app.kubernetes.io/instance\":"
              "\"%s-prod\",\"tier\":\"%s\",\"track\":\"%s\",\"version\":"
              "\"v1.%u.%u\",\"pod-template-hash\":\"",
-             app_of(g, index), app_of(g, index), PICK(r, TIERS),
+             podtext_app(g, index), podtext_app(g, index), PICK(r, TIERS),
              rng_below(r, 10) == 0 ? "canary" : "stable",
              (unsigned)rng_below(r, 30), (unsigned)rng_below(r, 10));
   rng set = {rng_mix(g->seed ^ (index % 997))};
-  put_letters(out, &set, 10);
+  podtext_letters(out, &set, 10);
   buf_puts(out, "\"}");
 }
 
@@ -106,7 +58,7 @@ static void put_annotations(rng *r, buf *out) {
              ",\"annotations\":{\"checksum/config\":\"%016llx%016llx\","
              "\"kubernetes.io/config.seen\":",
              (unsigned long long)rng_next(r), (unsigned long long)rng_next(r));
-  put_time(out, rng_next(r));
+  podtext_time(out, rng_next(r));
   buf_printf(
       out, ",\"prometheus.io/port\":\"%u\",\"prometheus.io/scrape\":\"true\"}",
       8000 + (unsigned)rng_below(r, 2000));
@@ -118,7 +70,7 @@ static void put_owner(const podgen *g, uint64_t index, buf *out) {
   rng_uuid(&r, uid);
   buf_puts(out, ",\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":"
                 "\"ReplicaSet\",\"name\":\"");
-  put_set_name(g, index, out);
+  podtext_set_name(g, index, out);
   buf_printf(out,
              "\",\"uid\":\"%s\",\"controller\":true,"
              "\"blockOwnerDeletion\":true}]",
@@ -128,7 +80,7 @@ static void put_owner(const podgen *g, uint64_t index, buf *out) {
 static void put_managed_fields(uint64_t created, uint64_t change, buf *out) {
   buf_puts(out, ",\"managedFields\":[{\"manager\":\"kube-controller-manager\","
                 "\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":");
-  put_time(out, created);
+  podtext_time(out, created);
   buf_puts(
       out,
       ",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:metadata\":{"
@@ -145,7 +97,7 @@ static void put_managed_fields(uint64_t created, uint64_t change, buf *out) {
       "\"f:schedulerName\":{},\"f:securityContext\":{},"
       "\"f:terminationGracePeriodSeconds\":{}}}},{\"manager\":\"kubelet\","
       "\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":");
-  put_time(out, created + 7 + change);
+  podtext_time(out, created + 7 + change);
   buf_puts(
       out,
       ",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:status\":{"
@@ -161,32 +113,13 @@ static void put_managed_fields(uint64_t created, uint64_t change, buf *out) {
 
 /* ------------------------------------------------------------------ spec */
 
-/* Environment variables of about pad bytes in all: what makes one pod larger
- * than another. */
-static void put_env(rng *r, size_t pad, buf *out) {
-  size_t from = out->len;
-  buf_puts(out, ",\"env\":[");
-  for (unsigned i = 0; out->len - from + 40 < pad; i++) {
-    buf_printf(out, "%s{\"name\":\"APP_SETTING_%03u\",\"value\":\"",
-               i != 0 ? "," : "", i);
-    size_t want = 20 + rng_below(r, 60);
-    size_t start = out->len;
-    while (out->len - start < want && out->len - from + 8 < pad) {
-      buf_puts(out, out->len != start ? "-" : "");
-      buf_puts(out, PICK(r, WORDS));
-    }
-    buf_puts(out, "\"}");
-  }
-  buf_puts(out, "]");
-}
-
 /* Returns the offset at which environment variables belong. */
 static size_t put_container(const podgen *g, uint64_t index, rng *r, bool rich,
                             buf *out) {
   unsigned port = 8000 + (unsigned)rng_below(r, 2000);
   buf_printf(
       out, "{\"name\":\"app\",\"image\":\"registry.example.com/shop/%s:v1.%u\"",
-      app_of(g, index), (unsigned)rng_below(r, 300));
+      podtext_app(g, index), (unsigned)rng_below(r, 300));
   if (rich) {
     buf_printf(out,
                ",\"ports\":[{\"name\":\"http\",\"containerPort\":%u,"
@@ -232,7 +165,7 @@ static size_t put_spec(const podgen *g, uint64_t index, rng *r, bool rich,
                "\"token\"}},{\"configMap\":{\"name\":\"kube-root-ca.crt\","
                "\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca.crt\"}]}}],"
                "\"defaultMode\":420}}],",
-               app_of(g, index));
+               podtext_app(g, index));
   }
   buf_puts(out, "\"containers\":[");
   size_t env_at = put_container(g, index, r, rich, out);
@@ -240,7 +173,7 @@ static size_t put_spec(const podgen *g, uint64_t index, rng *r, bool rich,
              "],\"restartPolicy\":\"Always\",\"terminationGracePeriodSeconds\":"
              "30,\"dnsPolicy\":\"ClusterFirst\",\"serviceAccountName\":\"%s\","
              "\"nodeName\":\"node-%u\"",
-             app_of(g, index), (unsigned)rng_below(r, 100));
+             podtext_app(g, index), (unsigned)rng_below(r, 100));
   if (rich) {
     buf_puts(out,
              ",\"securityContext\":{},\"schedulerName\":\"default-scheduler\","
@@ -264,7 +197,7 @@ static void put_condition(buf *out, const char *type, uint64_t when,
              "%s{\"type\":\"%s\",\"status\":\"True\",\"lastProbeTime\":null,"
              "\"lastTransitionTime\":",
              first ? "" : ",", type);
-  put_time(out, when);
+  podtext_time(out, when);
   buf_putc(out, '}');
 }
 
@@ -286,14 +219,14 @@ static void put_status(uint64_t created, uint64_t change, rng *r, bool rich,
              ",\"hostIP\":\"10.0.%u.%u\",\"podIP\":\"10.244.%u.%u\",\"podIPs\":"
              "[{\"ip\":\"10.244.%u.%u\"}],\"startTime\":",
              a, b, b, a, b, a);
-  put_time(out, created);
+  podtext_time(out, created);
   buf_printf(out,
              ",\"containerStatuses\":[{\"name\":\"app\",\"ready\":true,"
              "\"restartCount\":%llu",
              (unsigned long long)change);
   if (rich) {
     buf_puts(out, ",\"state\":{\"running\":{\"startedAt\":");
-    put_time(out, created + 5 + change);
+    podtext_time(out, created + 5 + change);
     buf_printf(out,
                "}},\"lastState\":{},\"started\":true,\"containerID\":"
                "\"containerd://%016llx%016llx\"",
@@ -311,7 +244,7 @@ static void put_metadata(const podgen *g, uint64_t index, uint64_t version,
   podgen_name(g, index, out);
   if (g->object_bytes >= MEDIUM_BYTES) {
     buf_puts(out, "\",\"generateName\":\"");
-    put_set_name(g, index, out);
+    podtext_set_name(g, index, out);
     buf_putc(out, '-');
   }
   buf_puts(out, "\",\"namespace\":\"");
@@ -319,7 +252,7 @@ static void put_metadata(const podgen *g, uint64_t index, uint64_t version,
   buf_printf(out, "\",\"uid\":\"%s\",\"resourceVersion\":\"", uid);
   buf_put_u64(out, version);
   buf_puts(out, "\",\"generation\":1,\"creationTimestamp\":");
-  put_time(out, created);
+  podtext_time(out, created);
   put_labels(g, index, r, out);
   if (g->object_bytes >= MEDIUM_BYTES) {
     put_annotations(r, out);
@@ -331,22 +264,18 @@ static void put_metadata(const podgen *g, uint64_t index, uint64_t version,
   buf_putc(out, '}');
 }
 
-static void insert(buf *out, size_t at, const buf *text) {
-  buf_reserve(out, text->len);
-  memmove(out->data + at + text->len, out->data + at, out->len - at);
-  memcpy(out->data + at, text->data, text->len);
-  out->len += text->len;
-  out->data[out->len] = '\0';
-}
-
 void podgen_render(const podgen *g, uint64_t index, uint64_t version,
                    uint64_t change, buf *out) {
   size_t from = out->len;
-  rng r = rng_of_pod(g, index);
+  buf_puts(out, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
+  if (g->shapes != 0) {
+    podshape_render(g, index, version, change, out);
+    return;
+  }
+  rng r = podtext_rng(g, index);
   rng_next(&r); // the application's name
   uint64_t created = rng_below(&r, 200 * 86400);
   bool rich = g->object_bytes >= MEDIUM_BYTES;
-  buf_puts(out, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
   put_metadata(g, index, version, change, created, &r, out);
   size_t env_at = put_spec(g, index, &r, rich, out);
   put_status(created, change, &r, rich, out);
@@ -354,8 +283,8 @@ void podgen_render(const podgen *g, uint64_t index, uint64_t version,
   size_t len = out->len - from;
   if (len + ENV_MIN < g->object_bytes) {
     buf env = {0};
-    put_env(&r, g->object_bytes - len, &env);
-    insert(out, env_at, &env);
+    podtext_env(&r, g->object_bytes - len, &env);
+    podtext_insert(out, env_at, &env);
     buf_free(&env);
   }
 }

@@ -16,6 +16,7 @@ typedef struct podgen {
   uint64_t namespaces; // pods go to ns-0 ... ns-(namespaces - 1) in turn
   size_t object_bytes; // the size aimed at, from about 1060 on; small ones
                        // leave parts out
+  uint64_t shapes;     // 0: one shape; else as in podshape.h
 } podgen;
 
 void podgen_namespace(const podgen *g, uint64_t index, buf *out);

@@ -56,13 +56,19 @@ struct replay {
 
 /* ------------------------------------------------------------------ state */
 
+bool replay_can(const resource *res) {
+  return res != NULL && (res->custom || res->has_pod_fields);
+}
+
 replay *replay_open(struct sim *s) {
   replay *rp = xcalloc(1, sizeof *rp);
   rp->sim = s;
   rp->plan = (replay_plan){
       .gen = {.seed = s->opts->seed,
               .namespaces = s->opts->namespaces,
-              .object_bytes = s->opts->object_bytes},
+              .object_bytes = s->opts->object_bytes,
+              .shapes = s->opts->shapes},
+      .res = registry_find_plural(&s->registry, s->opts->replay_resource),
       .pods = s->opts->pods,
       .events = s->opts->pods != 0 ? s->opts->replay_events : 0,
       .first_version = s->opts->pods + 1,
@@ -197,9 +203,8 @@ static void put_text_chunk(conn *c, const buf *text) {
 
 static void put_bookmark(replay_watch *w, uint64_t version, bool end) {
   buf text = {0};
-  const resource *pods = registry_find_plural(&w->rp->sim->registry, "pods");
   buf_puts(&text, "{\"type\":\"BOOKMARK\",\"object\":");
-  render_bookmark(&text, pods, w->form->partial, version, end);
+  render_bookmark(&text, w->rp->plan.res, w->form->partial, version, end);
   buf_puts(&text, "}\n");
   if (!w->c->plan.drop_bookmarks) {
     put_text_chunk(w->c, &text);
@@ -406,7 +411,7 @@ bool replay_answer(const api_call *call) {
   bool list = strcmp(call->verb, "list") == 0;
   bool watch = strcmp(call->verb, "watch") == 0;
   if (rp == NULL || (!list && !watch) || call->ns != NULL ||
-      call->name != NULL || !call->res->has_pod_fields || c->http10 ||
+      call->name != NULL || call->res != rp->plan.res || c->http10 ||
       c->plan.gzip) {
     return false;
   }

@@ -2,7 +2,7 @@
 #ifndef APISIM_REPLAY_H
 #define APISIM_REPLAY_H
 
-/* Benchmark mode: /api/v1/pods from bytes rendered at the start. */
+/* Benchmark mode: all pods, or a custom resource, from bytes rendered at the start. */
 
 #include <stdbool.h>
 
@@ -12,6 +12,9 @@
 struct sim;
 typedef struct replay replay;
 
+/* Whether a resource can be replayed: pods, and custom resources. */
+bool replay_can(const resource *res);
+/* Of --replay-resource, which replay_can(). */
 replay *replay_open(struct sim *s);
 /* NULL is fine. */
 void replay_close(replay *rp);

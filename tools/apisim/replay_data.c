@@ -12,8 +12,6 @@
 enum { SLAB_BYTES = 64 * 1024 * 1024 };
 
 static const char POD_PREFIX[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",";
-static const char PARTIAL_PREFIX[] = "{\"kind\":\"PartialObjectMetadata\","
-                                     "\"apiVersion\":\"meta.k8s.io/v1\",";
 
 /* ----------------------------------------------------------------- slabs */
 
@@ -87,34 +85,49 @@ uint64_t replay_event_pod(const replay_plan *plan, uint64_t i) {
 }
 
 static void render_events(replay_form *f, const replay_plan *plan) {
-  char before[160];
-  snprintf(before, sizeof before, "{\"type\":\"MODIFIED\",\"object\":%s",
-           f->event_prefix);
+  buf before = {0};
   buf body = {0};
+  buf_printf(&before, "{\"type\":\"MODIFIED\",\"object\":%s", f->prefix.data);
   for (uint64_t i = 0; i < plan->events; i++) {
     render_body(f, plan, replay_event_pod(plan, i), plan->first_version + i + 1,
                 i + 1, &body);
-    f->events[i] = put_chunk(&f->slabs, before, &body, "}\n");
+    f->events[i] = put_chunk(&f->slabs, before.data, &body, "}\n");
   }
+  buf_free(&before);
   buf_free(&body);
 }
 
 static const char *item_end(const replay_plan *plan, uint64_t index) {
-  return index + 1 < plan->pods ? "," : "]}\n";
+  return index + 1 < plan->pods ? "," : "";
+}
+
+/* Items of built-in types have no kind and apiVersion. Custom resources are
+ * unstructured: their items have both, and members are in alphabetical order. */
+static void set_prefixes(replay_form *f, const resource *res) {
+  const char *kind = f->partial ? "PartialObjectMetadata" : res->kind;
+  const char *version = f->partial ? "meta.k8s.io/v1" : res->api_version;
+  f->items_first = res->custom && !f->partial;
+  if (f->items_first) {
+    buf_printf(&f->list_kind, "\"kind\":\"%sList\"", kind);
+    buf_printf(&f->prefix, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",", version,
+               kind);
+  } else {
+    buf_printf(&f->list_kind, "\"kind\":\"%sList\",\"apiVersion\":\"%s\"", kind,
+               version);
+    buf_printf(&f->prefix, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",", kind,
+               version);
+  }
+  f->item_prefix = f->partial || res->custom ? f->prefix.data : "{";
 }
 
 void replay_form_render(replay_form *f, const replay_plan *plan, bool partial) {
   *f = (replay_form){
       .partial = partial,
-      .list_kind = partial ? "{\"kind\":\"PartialObjectMetadataList\","
-                             "\"apiVersion\":\"meta.k8s.io/v1\""
-                           : "{\"kind\":\"PodList\",\"apiVersion\":\"v1\"",
-      .item_prefix = partial ? PARTIAL_PREFIX : "{",
-      .event_prefix = partial ? PARTIAL_PREFIX : POD_PREFIX,
       .base = xcalloc(plan->pods, sizeof(replay_item)),
       .now = xcalloc(plan->pods, sizeof(replay_item)),
       .events = xcalloc(plan->events, sizeof(replay_item)),
   };
+  set_prefixes(f, plan->res);
   buf body = {0};
   for (uint64_t i = 0; i < plan->pods; i++) {
     render_body(f, plan, i, i + 1, 0, &body);
@@ -127,6 +140,8 @@ void replay_form_render(replay_form *f, const replay_plan *plan, bool partial) {
 
 void replay_form_free(replay_form *f) {
   slabs_free(&f->slabs);
+  buf_free(&f->list_kind);
+  buf_free(&f->prefix);
   free(f->base);
   free(f->now);
   free(f->events);
@@ -173,20 +188,31 @@ static void put_pieces(const replay_item *item, const char *before,
   segq_push(to, NULL, "\r\n", 2);
 }
 
+static void put_text(const buf *text, segq *to) {
+  buf chunk = {0};
+  buf_printf(&chunk, "%zx\r\n", text->len);
+  buf_append(&chunk, text->data, text->len);
+  buf_puts(&chunk, "\r\n");
+  segq_push_copy(to, chunk.data, chunk.len);
+  buf_free(&chunk);
+}
+
 void replay_put_list(const replay_form *f, const replay_plan *plan,
                      uint64_t version, segq *to) {
   buf head = {0};
-  buf_printf(&head,
-             "%s,\"metadata\":{\"resourceVersion\":\"%llu\"},\"items\":[",
-             f->list_kind, (unsigned long long)version);
-  buf_puts(&head, plan->pods == 0 ? "]}\n" : "");
-  buf chunk = {0};
-  buf_printf(&chunk, "%zx\r\n", head.len);
-  buf_append(&chunk, head.data, head.len);
-  buf_puts(&chunk, "\r\n");
-  segq_push_copy(to, chunk.data, chunk.len);
-  buf_free(&head);
-  buf_free(&chunk);
+  buf tail = {0};
+  if (f->items_first) {
+    buf_printf(&head, "{\"apiVersion\":\"%s\",\"items\":[",
+               plan->res->api_version);
+    buf_printf(&tail, "],%s,\"metadata\":{\"resourceVersion\":\"%llu\"}}\n",
+               f->list_kind.data, (unsigned long long)version);
+  } else {
+    buf_printf(&head,
+               "{%s,\"metadata\":{\"resourceVersion\":\"%llu\"},\"items\":[",
+               f->list_kind.data, (unsigned long long)version);
+    buf_puts(&tail, "]}\n");
+  }
+  put_text(&head, to);
   for (uint64_t i = 0; i < plan->pods; i++) {
     const replay_item *item = &f->now[i];
     if (item->wire != NULL) {
@@ -195,13 +221,16 @@ void replay_put_list(const replay_form *f, const replay_plan *plan,
       put_pieces(item, f->item_prefix, item_end(plan, i), to);
     }
   }
+  put_text(&tail, to);
+  buf_free(&head);
+  buf_free(&tail);
 }
 
 void replay_put_added(const replay_form *f, uint64_t index, segq *to) {
-  char before[160];
-  snprintf(before, sizeof before, "{\"type\":\"ADDED\",\"object\":%s",
-           f->event_prefix);
-  put_pieces(&f->now[index], before, "}\n", to);
+  buf before = {0};
+  buf_printf(&before, "{\"type\":\"ADDED\",\"object\":%s", f->prefix.data);
+  put_pieces(&f->now[index], before.data, "}\n", to);
+  buf_free(&before);
 }
 
 void replay_put_event(const replay_form *f, uint64_t i, segq *to) {

@@ -14,6 +14,7 @@
 
 #include "blob.h"
 #include "podgen.h"
+#include "registry.h"
 
 typedef struct replay_item {
   blob *owner;      // one of the slabs; not counted here
@@ -32,9 +33,10 @@ typedef struct slabs {
 /* Objects in full, or their metadata only. */
 typedef struct replay_form {
   bool partial;
-  const char *list_kind;    // {"kind":...,"apiVersion":...
-  const char *item_prefix;  // before the body of a list item
-  const char *event_prefix; // before the body of an event's object
+  bool items_first;        // in lists, as custom resources have it
+  buf list_kind;           // "kind":...,"apiVersion":...
+  buf prefix;              // before the body of an object: {"kind":...,
+  const char *item_prefix; // of a list item: prefix.data or {
   slabs slabs;
   replay_item *base; // the first list
   replay_item *now;  // the list as it is
@@ -43,6 +45,7 @@ typedef struct replay_form {
 
 typedef struct replay_plan {
   podgen gen;
+  const resource *res; // what the pods are served as
   uint64_t pods;
   uint64_t events;
   uint64_t first_version; // of the first list; pod i was written at i + 1
