@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include <kin/toolkit.h>
-#include <yyjson.h>
 
 #define LINGER_MS 60000
 #define MAX_LINE 512
@@ -39,48 +38,46 @@ typedef struct app {
   size_t length;
 } app;
 
-static bool has_own_address(yyjson_val *pod) {
-  yyjson_val *phase = yyjson_ptr_get(pod, "/status/phase");
-  return !yyjson_is_true(yyjson_ptr_get(pod, "/spec/hostNetwork")) &&
-         !yyjson_equals_str(phase, "Succeeded") &&
-         !yyjson_equals_str(phase, "Failed");
+static bool has_own_address(const kin_object *pod) {
+  bool has_host_network = false;
+  kin_value phase = kin_object_at(pod, "/status/phase");
+  kin_value_bool(kin_object_at(pod, "/spec/hostNetwork"), &has_host_network);
+  return !has_host_network &&
+         !kin_value_string_is(phase, KIN_STR("Succeeded")) &&
+         !kin_value_string_is(phase, KIN_STR("Failed"));
 }
 
-static int emit_each(kin_index_values *values, yyjson_val *list,
-                     const char *name) {
-  size_t i;
-  size_t count;
-  yyjson_val *element;
-  yyjson_arr_foreach(list, i, count, element) {
-    yyjson_val *value = yyjson_obj_get(element, name);
-    kin_str s = {yyjson_get_str(value), yyjson_get_len(value)};
-    int status = s.data != NULL ? kin_index_emit(values, s) : 0;
-    if (status != 0) {
-      return status;
+/* The member `name` of each element of a list. */
+static int emit_each(kin_index_values *values, kin_value list, kin_str name) {
+  kin_value_iterator elements = kin_value_iterate(list);
+  kin_value element;
+  while (kin_value_next(&elements, &element)) {
+    char buffer[MAX_LINE];
+    kin_str text;
+    kin_value value = kin_value_member(element, name);
+    if (kin_value_string(value, buffer, sizeof buffer, &text) == 0) {
+      int status = kin_index_emit(values, text);
+      if (status != 0) {
+        return status;
+      }
     }
   }
   return 0;
 }
 
 /* The addresses and containers of a pod. */
-static int index_owner(const kin_object *object, kin_index_values *values,
+static int index_owner(const kin_object *pod, kin_index_values *values,
                        void *data) {
   (void)data;
-  kin_object_view *view;
-  int status = kin_object_view_open(&view, object);
-  if (status != 0) {
-    return status;
-  }
-  yyjson_val *pod =
-      yyjson_doc_get_root(kin_object_view_document(view, &status));
-  if (status == 0 && has_own_address(pod)) {
-    status = emit_each(values, yyjson_ptr_get(pod, "/status/podIPs"), "ip");
+  int status = 0;
+  if (has_own_address(pod)) {
+    status =
+        emit_each(values, kin_object_at(pod, "/status/podIPs"), KIN_STR("ip"));
   }
   if (status == 0) {
-    status = emit_each(values, yyjson_ptr_get(pod, "/status/containerStatuses"),
-                       "containerID");
+    status = emit_each(values, kin_object_at(pod, "/status/containerStatuses"),
+                       KIN_STR("containerID"));
   }
-  kin_object_view_close(view);
   return status;
 }
 

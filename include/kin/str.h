@@ -41,14 +41,16 @@ typedef struct kin_str {
 /** The arguments for KIN_STR_FORMAT. */
 #define KIN_STR_ARG(s) (int)(s).length, (s).data ? (s).data : ""
 
+/* The functions below take time in proportion to the lengths. */
+
 /** A kin_str of a NUL-terminated string, which is borrowed. NULL gives the
- * empty string. Cost: O(length). */
+ * empty string. */
 static inline kin_str kin_str_of(const char *text) {
   kin_str s = {text, text != NULL ? strlen(text) : 0};
   return s;
 }
 
-/** Returns whether both strings have the same bytes. Cost: O(length). */
+/** Returns whether both strings have the same bytes. */
 static inline bool kin_str_equal(kin_str a, kin_str b) {
   size_t a_length = a.data != NULL ? a.length : 0;
   size_t b_length = b.data != NULL ? b.length : 0;
@@ -58,7 +60,7 @@ static inline bool kin_str_equal(kin_str a, kin_str b) {
 
 /** Compares bytes as unsigned numbers, like strcmp: a negative number if `a` is
  * before `b`, 0 if they are equal, else a positive number. A string is before
- * every longer string that begins with it. Cost: O(length). */
+ * every longer string that begins with it. */
 static inline int kin_str_compare(kin_str a, kin_str b) {
   size_t a_length = a.data != NULL ? a.length : 0;
   size_t b_length = b.data != NULL ? b.length : 0;
@@ -67,7 +69,7 @@ static inline int kin_str_compare(kin_str a, kin_str b) {
   return order != 0 ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-/** Returns whether `s` begins with the bytes of `prefix`. Cost: O(length). */
+/** Returns whether `s` begins with the bytes of `prefix`. */
 static inline bool kin_str_begins_with(kin_str s, kin_str prefix) {
   size_t s_length = s.data != NULL ? s.length : 0;
   size_t length = prefix.data != NULL ? prefix.length : 0;
@@ -78,7 +80,7 @@ static inline bool kin_str_begins_with(kin_str s, kin_str prefix) {
 /** Copies `s` with a NUL behind it into the `size` bytes at `to`, as snprintf
  * does: what does not fit is left out. Returns the length of `s`; the copy is
  * complete if that is less than `size`. `to` may be NULL if `size` is 0.
- * Cost: O(length). */
+ * */
 static inline size_t kin_str_copy(char *to, size_t size, kin_str s) {
   size_t length = s.data != NULL ? s.length : 0;
   if (to != NULL && size > 0) {
