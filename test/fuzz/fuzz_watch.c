@@ -92,6 +92,23 @@ static bool is_kept(const decode_options *options, yyjson_val *frame) {
          (is_good || !options->skips_bad);
 }
 
+static unsigned count_members(yyjson_val *object, const char *name) {
+  unsigned count = 0;
+  yyjson_obj_iter members = yyjson_obj_iter_with(object);
+  yyjson_val *key;
+  while ((key = yyjson_obj_iter_next(&members)) != NULL) {
+    count += yyjson_equals_str(key, name);
+  }
+  return count;
+}
+
+/* Of a member that is given twice, the decoder takes the one that it can read,
+ * and yyjson the first one. So nothing can be said of such a frame, nor of the
+ * objects after it. */
+static bool is_ambiguous(yyjson_val *frame) {
+  return count_members(frame, "type") > 1 || count_members(frame, "object") > 1;
+}
+
 /* Walks over the frames as far as yyjson can read them. */
 static void check_frames(const decode_options *options, run *r, kin_str text,
                          int err) {
@@ -105,6 +122,7 @@ static void check_frames(const decode_options *options, run *r, kin_str text,
     }
     yyjson_val *frame = yyjson_doc_get_root(doc);
     are_apart = are_apart && yyjson_is_ctn(frame);
+    can_compare = can_compare && !is_ambiguous(frame);
     if (can_compare && is_kept(options, frame)) {
       /* An error ended the decoder here, or before. */
       if (at == r->got.count) {
