@@ -29,22 +29,15 @@
 #define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
 #endif
 
-static const cost_row *const tables[] = {cost_rows_store,
-                                         cost_rows_index,
-                                         cost_rows_object,
-                                         cost_rows_cache,
-                                         cost_rows_mutation,
-                                         cost_rows_queue,
-                                         cost_rows_process,
-                                         cost_rows_informer,
-                                         cost_rows_listener,
-                                         cost_rows_client,
-                                         cost_rows_change,
-                                         cost_rows_value,
-                                         cost_rows_work_queue,
-                                         cost_rows_kubeconfig,
-                                         cost_rows_writers,
-                                         NULL};
+static const cost_row *const tables[] = {
+    cost_rows_store,      cost_rows_index,
+    cost_rows_object,     cost_rows_cache,
+    cost_rows_mutation,   cost_rows_queue,
+    cost_rows_process,    cost_rows_informer,
+    cost_rows_listener,   cost_rows_client,
+    cost_rows_change,     cost_rows_value,
+    cost_rows_work_queue, cost_rows_kubeconfig,
+    cost_rows_writers,    NULL};
 static const cost_row *const planted_tables[] = {cost_rows_planted, NULL};
 
 static char count_name[64]; /* "row 12 at 4096" */
