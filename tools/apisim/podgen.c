@@ -267,7 +267,7 @@ static void put_metadata(const podgen *g, uint64_t index, uint64_t version,
 void podgen_render(const podgen *g, uint64_t index, uint64_t version,
                    uint64_t change, buf *out) {
   size_t from = out->len;
-  buf_puts(out, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",");
+  buf_puts(out, PODGEN_PREFIX);
   if (g->shapes != 0) {
     podshape_render(g, index, version, change, out);
     return;

@@ -11,6 +11,9 @@
 
 #include "buf.h"
 
+/* The members before metadata, with which every pod begins. */
+#define PODGEN_PREFIX "{\"kind\":\"Pod\",\"apiVersion\":\"v1\","
+
 typedef struct podgen {
   uint64_t seed;
   uint64_t namespaces; // pods go to ns-0 ... ns-(namespaces - 1) in turn
@@ -21,7 +24,7 @@ typedef struct podgen {
 
 void podgen_namespace(const podgen *g, uint64_t index, buf *out);
 void podgen_name(const podgen *g, uint64_t index, buf *out);
-/* Appends the whole object, kind and apiVersion first. */
+/* Appends the whole object, PODGEN_PREFIX first. */
 void podgen_render(const podgen *g, uint64_t index, uint64_t version,
                    uint64_t change, buf *out);
 

@@ -11,8 +11,6 @@
 
 enum { SLAB_BYTES = 64 * 1024 * 1024 };
 
-static const char POD_PREFIX[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",";
-
 /* ----------------------------------------------------------------- slabs */
 
 static void slabs_free(slabs *s) {
@@ -44,13 +42,12 @@ static void render_body(const replay_form *f, const replay_plan *plan,
                         buf *out) {
   buf_clear(out);
   podgen_render(&plan->gen, index, version, change, out);
-  size_t prefix = sizeof POD_PREFIX - 1;
   if (f->partial) {
     span meta = scan_find(out->data, (span){0, (uint32_t)out->len}, "metadata");
     out->len = meta.off + meta.len;
     buf_putc(out, '}');
   }
-  buf_consume(out, prefix);
+  buf_consume(out, sizeof PODGEN_PREFIX - 1);
 }
 
 /* Puts a chunk of three parts into a slab. */
