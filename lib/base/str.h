@@ -19,9 +19,9 @@ static inline kin_str kin__cstr(const char *s) {
 }
 
 /* A string that a program gave. A NULL `data` makes it empty
- * (<kin/error.h>). */
+ * (<kin/error.h>); the result's is never NULL, so bytes may be added to it. */
 static inline kin_str kin__str_given(kin_str s) {
-  return kin__str(s.data, s.data != NULL ? s.length : 0);
+  return s.data != NULL ? s : kin__str("", 0);
 }
 
 /* `s`, or `fallback` if it is NULL. */
