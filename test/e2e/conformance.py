@@ -230,7 +230,8 @@ class Normaliser:
         (re.compile(r"(Too large resource version: \d+, current: )\d+"),
          r"\1<version>"),
         (re.compile(r"(ResourceVersion in record \()\d+"), r"\1<version>"),
-        (re.compile(r"at \d{4}(-\d\d){2}T\d\d(:\d\d){2}Z"), "at <time>"),
+        (re.compile(r'(resourceVersion\\*":\\*")\d+'), r"\1<version>"),
+        (re.compile(r"\d{4}(-\d\d){2}T\d\d(:\d\d){2}Z"), "<time>"),
     )
 
     def __init__(self, documents):
