@@ -256,7 +256,7 @@ set(kinformer_toolkit_sources
   lib/toolkit/lister.c
   lib/toolkit/metrics_text.c
   lib/toolkit/metrics_writer.c
-  lib/toolkit/object_members.c
+  lib/toolkit/object_reference.c
   lib/toolkit/owners.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c

@@ -3,7 +3,8 @@
 #define KIN_OWNERSHIP_H
 
 /** @file
- * Finalizers and owners of objects, as every controller writes them. */
+ * Finalizers and owners of objects, as every controller writes them. The owners
+ * that an object has are read with meta.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,14 +85,6 @@ KIN_EXTERN int kin_object_set_owner(kin_object **out,
                                     const kin_object *object,
                                     const kin_object_reference *owner,
                                     kin_owner_kind kind);
-
-/** Finds the controller of an object (metav1.GetControllerOf). Returns false,
- * and leaves *controller alone, if there is none. The texts are as written in
- * the object's JSON and live as long as the object; the namespace is the
- * object's own, which a cluster-scoped controller does not have.
- * Cost: O(bytes). */
-KIN_EXTERN bool kin_object_controller_of(const kin_object *object,
-                                         kin_object_reference *controller);
 
 #ifdef __cplusplus
 }

@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include <kin/error.h>
+#include <kin/value.h>
 
 #include "base/str.h"
-#include "object/text.h"
-#include "toolkit/object_members.h"
 
-static kin_str finalizers_of(const kin_object *object) {
-  return kin__metadata_member(object, KIN__LIT("finalizers"));
+static kin_value finalizers_of(const kin_object *object) {
+  return kin_object_at(object, "/metadata/finalizers");
 }
 
-static bool has_string(kin_str list, kin_str plain) {
-  kin__text_elements elements = {.text = list};
-  while (kin__text_next_element(&elements)) {
-    if (kin__text_is_string(elements.value, plain)) {
+static bool has_string(kin_value list, kin_str plain) {
+  kin_value_iterator elements = kin_value_iterate(list);
+  kin_value element;
+  while (kin_value_next(&elements, &element)) {
+    if (kin_value_string_is(element, plain)) {
       return true;
     }
   }
@@ -30,7 +30,7 @@ bool kin_object_has_finalizer(const kin_object *object, const char *finalizer) {
 
 bool kin_object_is_terminating(const kin_object *object) {
   return object != NULL &&
-         kin__metadata_member(object, KIN__LIT("deletionTimestamp")).length > 0;
+         kin_value_exists(kin_object_at(object, "/metadata/deletionTimestamp"));
 }
 
 /* --- Patches -------------------------------------------------------------- */
@@ -50,14 +50,14 @@ static void put(sink *s, kin_str text) {
   s->length += text.length;
 }
 
-static bool is_list_of_strings(kin_str list) {
-  kin__text_elements elements = {.text = list};
-  if (list.length > 0 && list.data[0] != '[') {
+static bool is_list_of_strings(kin_value list) {
+  if (kin_value_exists(list) && kin_value_type_of(list) != KIN_VALUE_ARRAY) {
     return false;
   }
-  while (kin__text_next_element(&elements)) {
-    kin_str raw;
-    if (!kin__text_string(elements.value, &raw)) {
+  kin_value_iterator elements = kin_value_iterate(list);
+  kin_value element;
+  while (kin_value_next(&elements, &element)) {
+    if (kin_value_type_of(element) != KIN_VALUE_STRING) {
       return false;
     }
   }
@@ -92,21 +92,23 @@ static int check(const kin_object *object, const char *finalizer,
   if (kin_object_resource_version(object).length == 0) {
     return KIN_EKEY;
   }
-  kin_str list = finalizers_of(object);
+  kin_value list = finalizers_of(object);
   if (!is_list_of_strings(list)) {
     return KIN_ETYPE;
   }
   return has_string(list, kin__cstr(finalizer)) == is_wanted ? KIN_EALREADY : 0;
 }
 
-static void put_list(sink *s, kin_str list, kin_str finalizer, bool is_wanted) {
-  kin__text_elements elements = {.text = list};
+static void put_list(sink *s, kin_value list, kin_str finalizer,
+                     bool is_wanted) {
+  kin_value_iterator elements = kin_value_iterate(list);
+  kin_value element;
   bool has_one = false;
   put(s, KIN__LIT("["));
-  while (kin__text_next_element(&elements)) {
-    if (!kin__text_is_string(elements.value, finalizer)) {
+  while (kin_value_next(&elements, &element)) {
+    if (!kin_value_string_is(element, finalizer)) {
       put(s, has_one ? KIN__LIT(",") : KIN__LIT(""));
-      put(s, elements.value);
+      put(s, element.json);
       has_one = true;
     }
   }
@@ -127,7 +129,7 @@ static int write_patch(const kin_object *object, const char *finalizer,
   sink s = {.to = to, .size = size};
   put(&s, KIN__LIT("{\"metadata\":{\"resourceVersion\":"));
   /* As written in the object, with its quotes. */
-  put(&s, kin__metadata_member(object, KIN__LIT("resourceVersion")));
+  put(&s, kin_object_at(object, "/metadata/resourceVersion").json);
   put(&s, KIN__LIT(",\"finalizers\":"));
   put_list(&s, finalizers_of(object), kin__cstr(finalizer), is_wanted);
   put(&s, KIN__LIT("}}"));

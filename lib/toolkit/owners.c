@@ -6,44 +6,43 @@
 #include <string.h>
 
 #include <kin/error.h>
+#include <kin/meta.h>
 #include <kin/object_builder.h>
 
 #include "base/buf.h"
 #include "base/str.h"
 #include "object/object.h"
 #include "object/text.h"
-#include "toolkit/object_members.h"
 
 #define MAX_OWNER_BYTES (64u << 10)
+/* Longer ones than a group of DNS and a version do not exist. */
+enum { MAX_API_VERSION_BYTES = 512 };
 #define PLACE "/metadata/ownerReferences"
 
-static kin_str owners_of(const kin_object *object) {
-  return kin__metadata_member(object, KIN__LIT("ownerReferences"));
+static kin_value owners_of(const kin_object *object) {
+  return kin_object_at(object, PLACE);
 }
 
 /* Of an apiVersion: "apps" of "apps/v1", "" of "v1". */
 static kin_str group_of(kin_str api_version) {
-  const char *slash = api_version.length > 0
-                          ? memchr(api_version.data, '/', api_version.length)
-                          : NULL;
+  const char *slash = memchr(api_version.data, '/', api_version.length);
   return kin__str(api_version.data,
                   slash != NULL ? (size_t)(slash - api_version.data) : 0);
 }
 
-static bool is_controller(kin_str reference) {
-  return kin__str_equal(kin__text_member(reference, KIN__LIT("controller")),
-                        KIN__LIT("true"));
+static bool has_group(kin_value api_version, kin_str group) {
+  char buffer[MAX_API_VERSION_BYTES];
+  kin_str text;
+  return kin_value_string(api_version, buffer, sizeof buffer, &text) == 0 &&
+         kin__str_equal(group_of(text), group);
 }
 
 /* controllerutil's referSameObject: neither version nor uid count. */
-static bool refers_to(kin_str reference, const kin_object_reference *owner) {
-  kin_str api_version =
-      kin__text_raw_string(kin__text_member(reference, KIN__LIT("apiVersion")));
-  return kin__str_equal(group_of(api_version), group_of(owner->api_version)) &&
-         kin__text_is_string(kin__text_member(reference, KIN__LIT("kind")),
-                             owner->kind) &&
-         kin__text_is_string(kin__text_member(reference, KIN__LIT("name")),
-                             owner->name);
+static bool refers_to(const kin_owner_reference *reference,
+                      const kin_object_reference *owner) {
+  return has_group(reference->api_version, group_of(owner->api_version)) &&
+         kin_value_string_is(reference->kind, owner->kind) &&
+         kin_value_string_is(reference->name, owner->name);
 }
 
 /* --- Checks --------------------------------------------------------------- */
@@ -71,24 +70,27 @@ static int check(const kin_object *object, const kin_object_reference *owner,
   if (kin_object_is_key_only(object)) {
     return KIN_EUNEXPECTED;
   }
-  kin_str list = owners_of(object);
-  return list.length == 0 || list.data[0] == '[' ? 0 : KIN_ETYPE;
+  kin_value list = owners_of(object);
+  return !kin_value_exists(list) || kin_value_type_of(list) == KIN_VALUE_ARRAY
+             ? 0
+             : KIN_ETYPE;
 }
 
 /* The place of the owner in the list: that of an entry for the same object, or
  * the end. Errors: KIN_EEXIST. */
-static int find_place(kin_str list, const kin_object_reference *owner,
-                      kin_owner_kind kind, size_t *place) {
-  kin__text_elements elements = {.text = list};
+static int find_place(const kin_object *object,
+                      const kin_object_reference *owner, kin_owner_kind kind,
+                      size_t *place) {
+  kin_value_iterator references = kin_object_owner_references(object);
+  kin_owner_reference reference;
   size_t index = 0;
   *place = SIZE_MAX;
-  for (; kin__text_next_element(&elements); index++) {
-    bool is_same = refers_to(elements.value, owner);
+  for (; kin_owner_reference_next(&references, &reference); index++) {
+    bool is_same = refers_to(&reference, owner);
     if (is_same && *place == SIZE_MAX) {
       *place = index;
     }
-    if (!is_same && kind == KIN_OWNER_CONTROLLER &&
-        is_controller(elements.value)) {
+    if (!is_same && kind == KIN_OWNER_CONTROLLER && reference.is_controller) {
       return KIN_EEXIST;
     }
   }
@@ -130,10 +132,10 @@ static int append_owner(kin__buf *out, const kin_object_reference *owner,
   return err == 0 ? kin__buf_append_cstr(out, "}") : err;
 }
 
-static int set_entry(kin_object_builder *builder, kin_str list, size_t place,
+static int set_entry(kin_object_builder *builder, bool has_list, size_t place,
                      kin__buf *entry) {
   char pointer[sizeof PLACE + 24];
-  if (list.length == 0) {
+  if (!has_list) {
     int err = kin_object_builder_set_json(builder, PLACE, "[]", 2);
     if (err != 0) {
       return err;
@@ -151,7 +153,7 @@ static int edit(kin_object **out, const kin_allocator *allocator,
   if (err != 0) {
     return err;
   }
-  err = set_entry(builder, owners_of(object), place, entry);
+  err = set_entry(builder, kin_value_exists(owners_of(object)), place, entry);
   if (err != 0) {
     kin_object_builder_free(builder);
     return err == KIN_EJSON ? KIN_EINVAL : err; /* the entry is no UTF-8 */
@@ -174,7 +176,7 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
   size_t place = 0;
   int err = check(object, &clean, kind);
   if (err == 0) {
-    err = find_place(owners_of(object), &clean, kind, &place);
+    err = find_place(object, &clean, kind, &place);
   }
   if (err != 0) {
     return err;
@@ -187,31 +189,4 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
   }
   kin__buf_finish(&entry);
   return err == KIN_ETOOBIG ? KIN_EINVAL : err;
-}
-
-/* --- Reading -------------------------------------------------------------- */
-
-bool kin_object_controller_of(const kin_object *object,
-                              kin_object_reference *controller) {
-  if (object == NULL || controller == NULL) {
-    return false;
-  }
-  kin__text_elements elements = {.text = owners_of(object)};
-  while (kin__text_next_element(&elements)) {
-    kin_str entry = elements.value;
-    if (is_controller(entry)) {
-      *controller = (kin_object_reference){
-          .api_version = kin__text_raw_string(
-              kin__text_member(entry, KIN__LIT("apiVersion"))),
-          .kind =
-              kin__text_raw_string(kin__text_member(entry, KIN__LIT("kind"))),
-          .namespace_ = kin_object_namespace(object),
-          .name =
-              kin__text_raw_string(kin__text_member(entry, KIN__LIT("name"))),
-          .uid =
-              kin__text_raw_string(kin__text_member(entry, KIN__LIT("uid")))};
-      return true;
-    }
-  }
-  return false;
 }

@@ -181,13 +181,6 @@ static void set_owner(size_t n) {
   kin_object_unref(big);
 }
 
-static void controller_of(size_t n) {
-  kin_object *big = cost_big_object(n);
-  kin_object_reference controller;
-  COST(cost_assert(!kin_object_controller_of(big, &controller)));
-  kin_object_unref(big);
-}
-
 #define BYTES "bytes of the object"
 const cost_row cost_rows_writers[] = {
     {"kin_leader_elector_is_leader", "O(1)", "electors", COST_ONE, is_leader,
@@ -212,8 +205,6 @@ const cost_row cost_rows_writers[] = {
     {"kin_object_remove_finalizer_patch", "O(bytes)", BYTES, COST_LINEAR,
      remove_finalizer, COST_BYTES},
     {"kin_object_set_owner", "O(bytes)", BYTES, COST_LINEAR, set_owner,
-     COST_BYTES},
-    {"kin_object_controller_of", "O(bytes)", BYTES, COST_LINEAR, controller_of,
      COST_BYTES},
     {0},
 };
