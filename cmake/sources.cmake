@@ -22,6 +22,7 @@ set(kinformer_sources
   lib/base/scan.c
   lib/base/sched.c
   lib/base/sealed.c
+  lib/base/segments.c
   lib/base/sized.c
   lib/base/slab.c
   lib/base/slots.c

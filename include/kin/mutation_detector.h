@@ -59,7 +59,7 @@ typedef struct kin_mutation {
  * hands. The client's option mutation_check checks the objects in an informer's
  * store with less effort.
  *
- * An object costs a reference, 45 bytes, and, unless it is sealed already, 8
+ * An object costs a reference, 46 bytes, and, unless it is sealed already, 8
  * bytes for each 64 begun of its header, of its strings and of its JSON. An
  * object is forgotten two to four minutes after it was added last, as in
  * client-go, but not before it has been compared once more.

@@ -3,14 +3,10 @@
 
 #include <kin/error.h>
 
-#include "base/alloc.h"
-
 /* Linear hashing: there are `buckets` chains, numbered from 0. A hash belongs
  * to chain hash & mask. If that chain does not exist yet, the hash belongs to
  * the chain half the table below, from which it will be split off. */
 
-#define HEADS_SHIFT 10u
-#define HEADS_PER_SEGMENT (1u << HEADS_SHIFT)
 #define MIN_BUCKETS 16u
 
 void kin__map_init(kin__map *map, const kin_allocator *allocator,
@@ -19,16 +15,12 @@ void kin__map_init(kin__map *map, const kin_allocator *allocator,
 }
 
 void kin__map_finish(kin__map *map) {
-  for (uint32_t i = 0; i < map->segment_count; i++) {
-    kin__free(map->allocator, map->segments[i]);
-  }
-  kin__free(map->allocator, map->segments);
+  kin__segments_finish(&map->heads, map->allocator);
   kin__map_init(map, map->allocator, map->slots);
 }
 
 static uint32_t *chain(const kin__map *map, uint32_t bucket) {
-  return &map->segments[bucket >> HEADS_SHIFT]
-                       [bucket & (HEADS_PER_SEGMENT - 1)];
+  return kin__segments_at(&map->heads, bucket, sizeof(uint32_t));
 }
 
 static kin__slot_head *head_of(const kin__map *map, uint32_t id) {
@@ -40,25 +32,11 @@ static uint32_t bucket_of(const kin__map *map, uint32_t hash) {
   return bucket < map->buckets ? bucket : bucket & (map->mask >> 1);
 }
 
-/* Makes sure that the chain head `bucket` has memory. */
+/* Makes sure that the chain head `bucket`, the next one, has memory. */
 static int reserve_head(kin__map *map, uint32_t bucket) {
-  uint32_t segment = bucket >> HEADS_SHIFT;
-  if (segment < map->segment_count) {
-    return 0;
-  }
-  int err = kin__reserve_one(map->allocator, &map->segments, segment,
-                             &map->segment_capacity, sizeof *map->segments);
-  if (err != 0) {
-    return err;
-  }
-  uint32_t *heads =
-      kin__malloc(map->allocator, HEADS_PER_SEGMENT * sizeof *heads);
-  if (heads == NULL) {
-    return KIN_ENOMEM;
-  }
-  map->segments[segment] = heads;
-  map->segment_count++;
-  return 0;
+  return bucket < kin__segments_room(&map->heads)
+             ? 0
+             : kin__segments_add(&map->heads, map->allocator, sizeof(uint32_t));
 }
 
 int kin__map_reserve(kin__map *map) {
@@ -112,11 +90,13 @@ static void shrink(kin__map *map) {
   if (map->buckets == (map->mask >> 1) + 1) {
     map->mask >>= 1;
   }
-  /* One spare segment stays, so that a count that swings around a segment's
-   * border does not allocate each time. */
-  uint32_t needed = ((map->buckets - 1) >> HEADS_SHIFT) + 1;
-  if (map->segment_count > needed + 1) {
-    kin__free(map->allocator, map->segments[--map->segment_count]);
+  /* Half a segment stays besides, so that a count that swings around a
+   * segment's border does not allocate each time. */
+  uint32_t border = kin__segments_last(&map->heads);
+  uint32_t spare =
+      border / 2 < KIN__SEGMENT_MAX ? border / 2 : KIN__SEGMENT_MAX;
+  if (map->buckets + spare <= border) {
+    kin__segments_drop(&map->heads, map->allocator);
   }
 }
 
@@ -170,8 +150,6 @@ uint32_t kin__map_next(const kin__map *map, uint32_t id) {
 }
 
 bool kin__map_drop_segment(kin__map *map) {
-  if (map->segment_count > 0) {
-    kin__free(map->allocator, map->segments[--map->segment_count]);
-  }
-  return map->segment_count > 0;
+  kin__segments_drop(&map->heads, map->allocator);
+  return map->heads.count > 0;
 }

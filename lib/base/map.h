@@ -10,7 +10,7 @@
 /* A hash table of the elements of a kin__slots: hash -> chain of ids. The table
  * grows by linear hashing: each insert splits at most one chain, and each
  * removal merges at most one. So no operation is O(n), and the largest
- * allocation is a segment of 1,024 heads. The cost is 4 bytes an element,
+ * allocation is a segment of 1,024 heads, or the directory. The cost is 4 bytes an element,
  * besides the element's kin__slot_head.
  *
  * The caller compares keys: it walks kin__map_first .. kin__map_next over the
@@ -18,10 +18,8 @@
 typedef struct kin__map {
   const kin_allocator *allocator;
   kin__slots *slots;
-  uint32_t **segments; /* of chain heads */
-  uint32_t segment_capacity;
-  uint32_t segment_count;
-  uint32_t buckets; /* in use: (mask >> 1) < buckets <= mask + 1 */
+  kin__segments heads; /* of the chains */
+  uint32_t buckets;    /* in use: (mask >> 1) < buckets <= mask + 1 */
   uint32_t mask;
   uint32_t count;
 } kin__map;

@@ -5,11 +5,6 @@
 
 #include <kin/error.h>
 
-#include "base/alloc.h"
-
-/* The last id is KIN__NO_SLOT, so one segment is never used. */
-#define MAX_SEGMENTS ((UINT32_MAX >> KIN__SLOTS_SHIFT) - 1)
-
 void kin__slots_init(kin__slots *slots, const kin_allocator *allocator,
                      size_t element_size) {
   *slots = (kin__slots){.allocator = allocator,
@@ -18,35 +13,22 @@ void kin__slots_init(kin__slots *slots, const kin_allocator *allocator,
 }
 
 void kin__slots_finish(kin__slots *slots) {
-  for (uint32_t i = slots->segment_count; i > 0; i--) {
-    kin__free(slots->allocator, slots->segments[i - 1]);
-  }
-  kin__free(slots->allocator, slots->segments);
+  kin__segments_finish(&slots->segments, slots->allocator);
   kin__slots_init(slots, slots->allocator, slots->element_size);
 }
 
 static int add_segment(kin__slots *slots) {
-  uint32_t count = slots->segment_count;
-  if (count == MAX_SEGMENTS) {
-    return KIN_ENOMEM;
-  }
-  int err = kin__reserve_one(slots->allocator, &slots->segments, count,
-                             &slots->segment_capacity, sizeof *slots->segments);
-  if (err != 0) {
-    return err;
-  }
-  char *segment = kin__malloc(slots->allocator,
-                              KIN__SLOTS_PER_SEGMENT * slots->element_size);
-  if (segment == NULL) {
-    return KIN_ENOMEM;
-  }
-  slots->segments[slots->segment_count++] = segment;
-  return 0;
+  return kin__segments_add(&slots->segments, slots->allocator,
+                           slots->element_size);
 }
 
 int kin__slots_reserve(kin__slots *slots, uint32_t count) {
-  uint64_t room = (uint64_t)slots->segment_count << KIN__SLOTS_SHIFT;
-  return room - slots->live >= count ? 0 : add_segment(slots);
+  int err = 0;
+  while (err == 0 &&
+         kin__segments_room(&slots->segments) - slots->live < count) {
+    err = add_segment(slots);
+  }
+  return err;
 }
 
 int kin__slots_take(kin__slots *slots, uint32_t *id) {
@@ -58,7 +40,7 @@ int kin__slots_take(kin__slots *slots, uint32_t *id) {
     slots->live++;
     return 0;
   }
-  if (slots->limit >> KIN__SLOTS_SHIFT == slots->segment_count) {
+  if (slots->limit == kin__segments_room(&slots->segments)) {
     int err = add_segment(slots);
     if (err != 0) {
       return err;
@@ -79,11 +61,8 @@ void kin__slots_give(kin__slots *slots, uint32_t id) {
 }
 
 uint32_t kin__slots_drop_segment(kin__slots *slots) {
-  if (slots->segment_count == 0) {
-    return 0;
-  }
-  kin__free(slots->allocator, slots->segments[--slots->segment_count]);
-  uint32_t limit = slots->segment_count << KIN__SLOTS_SHIFT;
+  kin__segments_drop(&slots->segments, slots->allocator);
+  uint32_t limit = kin__segments_room(&slots->segments);
   slots->limit = slots->limit < limit ? slots->limit : limit;
   slots->free_head = KIN__NO_SLOT;
   return slots->limit;

@@ -7,12 +7,14 @@
 
 #include <kin/allocator.h>
 
+#include "base/segments.h"
+
 #define KIN__NO_SLOT UINT32_MAX
 
 /* A segmented array of elements with stable addresses and 32-bit ids. Taking
  * and giving back is O(1). Growing adds one segment and copies only the
- * directory (8 bytes for each 1,024 elements). A walk counts ids up to
- * kin__slots_limit, so it may pause for any time.
+ * directory. A walk counts ids up to kin__slots_limit, so it may pause for any
+ * time.
  *
  * Every element begins with a kin__slot_head. A free element is zeroed except
  * for its head. The owner's own fields must say whether an element is in use (a
@@ -24,11 +26,9 @@ typedef struct kin__slot_head {
 
 typedef struct kin__slots {
   const kin_allocator *allocator;
-  char **segments;
+  kin__segments segments; /* with room for `limit` at least */
   size_t element_size;
-  uint32_t segment_capacity; /* of the directory */
-  uint32_t segment_count;    /* allocated; at most one beyond limit */
-  uint32_t limit;            /* all ids handed out so far are below this */
+  uint32_t limit; /* all ids handed out so far are below this */
   uint32_t free_head;
   uint32_t live;
 } kin__slots;
@@ -48,12 +48,8 @@ int kin__slots_take(kin__slots *slots, uint32_t *id);
 /* Gives an element back and zeroes it. */
 void kin__slots_give(kin__slots *slots, uint32_t id);
 
-#define KIN__SLOTS_SHIFT 10u
-#define KIN__SLOTS_PER_SEGMENT (1u << KIN__SLOTS_SHIFT)
-
 static inline void *kin__slots_at(const kin__slots *slots, uint32_t id) {
-  return slots->segments[id >> KIN__SLOTS_SHIFT] +
-         (size_t)(id & (KIN__SLOTS_PER_SEGMENT - 1)) * slots->element_size;
+  return kin__segments_at(&slots->segments, id, slots->element_size);
 }
 
 static inline uint32_t kin__slots_limit(const kin__slots *slots) {

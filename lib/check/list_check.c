@@ -184,11 +184,11 @@ static void forget_results(kin__list_check *check) {
 
 /* Returns whether there is more. At the end no memory is held. */
 static bool drop_some(kin__list_check *check) {
-  if (check->slots.segment_count > 0) {
+  if (check->slots.segments.count > 0) {
     (void)kin__slots_drop_segment(&check->slots);
     return true;
   }
-  if (check->map.segment_count > 0 && kin__map_drop_segment(&check->map)) {
+  if (check->map.heads.count > 0 && kin__map_drop_segment(&check->map)) {
     return true;
   }
   const kin_allocator *allocator = &env_of(check)->memory->cells;

@@ -78,18 +78,18 @@ int kin__listener_queue_reserve(kin__listener_queue *queue) {
  * it is set aside, and the next overflow begins with a new one. A single
  * segment is kept, for queues that often overflow a little. */
 bool kin__listener_queue_trim_step(kin__listener_queue *queue) {
-  if (queue->retired.segments == NULL) {
+  if (queue->retired.segments.places == NULL) {
     if (!kin__listener_queue_wants_trim(queue)) {
       return false;
     }
     queue->retired = queue->entries;
     kin__slots_init(&queue->entries, queue->allocator, sizeof(entry));
   }
-  for (uint32_t i = 0; i < TRIM_SEGMENTS && queue->retired.segment_count > 0;
+  for (uint32_t i = 0; i < TRIM_SEGMENTS && queue->retired.segments.count > 0;
        i++) {
     kin__slots_drop_segment(&queue->retired);
   }
-  if (queue->retired.segment_count == 0) {
+  if (queue->retired.segments.count == 0) {
     kin__slots_finish(&queue->retired);
   }
   return kin__listener_queue_wants_trim(queue);

@@ -113,8 +113,9 @@ size_t kin__listener_queue_clear_step(kin__listener_queue *queue, size_t count);
 /* Whether memory of a drained overflow is left. */
 static inline bool
 kin__listener_queue_wants_trim(const kin__listener_queue *queue) {
-  return queue->retired.segments != NULL ||
-         (queue->first == KIN__NO_SLOT && queue->entries.segment_count > 1);
+  return queue->retired.segments.places != NULL ||
+         (queue->first == KIN__NO_SLOT &&
+          kin__segments_room(&queue->entries.segments) > KIN__SEGMENT_MAX);
 }
 
 /* Frees a part of that memory and returns whether there is more. Not between a

@@ -40,7 +40,8 @@ static void finish_old_keys(kin__stage *stage) {
 }
 
 static void retire_keys(kin__stage *stage) {
-  if (stage->keys.segments == NULL && stage->key_map.segments == NULL) {
+  if (stage->keys.segments.places == NULL &&
+      stage->key_map.heads.places == NULL) {
     return;
   }
   finish_old_keys(stage);
@@ -51,9 +52,9 @@ static void retire_keys(kin__stage *stage) {
 }
 
 static void free_some_old_keys(kin__stage *stage) {
-  if (stage->old_map.segment_count > 0) {
+  if (stage->old_map.heads.count > 0) {
     (void)kin__map_drop_segment(&stage->old_map);
-  } else if (stage->old_keys.segment_count > 0) {
+  } else if (stage->old_keys.segments.count > 0) {
     (void)kin__slots_drop_segment(&stage->old_keys);
   }
 }

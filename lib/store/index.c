@@ -144,6 +144,22 @@ static bool spend(uint32_t *budget) {
   return true;
 }
 
+/* Frees a segment. Returns false if none is left. */
+static bool drop_segment(kin__index *index) {
+  if (index->values.segments.count > 0) {
+    kin__slots_drop_segment(&index->values);
+  } else if (index->postings.segments.count > 0) {
+    kin__slots_drop_segment(&index->postings);
+  } else if (index->map.heads.count > 0) {
+    kin__map_drop_segment(&index->map);
+  } else if (index->heads_capacity > 0) {
+    kin__free(index->allocator, index->heads[--index->heads_capacity]);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 bool kin__index_free_step(kin__index *index, uint32_t *budget) {
   if (index->clear_left == KIN__NO_SLOT) {
     index->clear_left = kin__slots_limit(&index->values);
@@ -154,18 +170,11 @@ bool kin__index_free_step(kin__index *index, uint32_t *budget) {
     }
     give_bytes(index, value_at(index, --index->clear_left)->bytes);
   }
-  while (index->values.segment_count > 0 || index->postings.segment_count > 0 ||
-         index->map.segment_count > 0 || index->heads_capacity > 0) {
+  do {
     if (!spend(budget)) {
       return true;
     }
-    kin__slots_drop_segment(&index->values);
-    kin__slots_drop_segment(&index->postings);
-    kin__map_drop_segment(&index->map);
-    if (index->heads_capacity > 0) {
-      kin__free(index->allocator, index->heads[--index->heads_capacity]);
-    }
-  }
+  } while (drop_segment(index));
   kin__slots_finish(&index->values);
   kin__slots_finish(&index->postings);
   kin__map_finish(&index->map);

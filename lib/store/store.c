@@ -41,10 +41,10 @@ static bool clear_slots(kin_store *store, uint32_t *budget) {
   if (store->clear_left > 0) {
     return true;
   }
-  for (; *budget > 0 && store->slots.segment_count > 0; (*budget)--) {
+  for (; *budget > 0 && store->slots.segments.count > 0; (*budget)--) {
     kin__slots_drop_segment(&store->slots);
   }
-  return store->slots.segment_count > 0;
+  return store->slots.segments.count > 0;
 }
 
 bool kin__store_clear_step(kin_store *store, uint32_t count) {
@@ -61,7 +61,7 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
     }
     store->indices = next;
   }
-  for (; store->map.segment_count > 0; count--) {
+  for (; store->map.heads.count > 0; count--) {
     if (count == 0) {
       return true;
     }

@@ -81,7 +81,8 @@ void kin__change_wait_set_newest(kin__change_wait *wait,
 
 /* After a burst the table's segments are given back. */
 static void trim(kin__change_waits *waits) {
-  if (waits->map.count == 0 && waits->slots.segment_count > 1) {
+  if (waits->map.count == 0 &&
+      kin__segments_room(&waits->slots.segments) > KIN__SEGMENT_MAX) {
     kin__change_waits_finish(waits);
     kin__slots_init(&waits->slots, waits->allocator, sizeof(place));
     kin__map_init(&waits->map, waits->allocator, &waits->slots);

@@ -53,8 +53,7 @@ static void forget(kin_rate_limiter *limiter, kin_str key) {
 static void use_memory(kin_rate_limiter *limiter,
                        const kin_allocator *allocator) {
   failure_limiter *own = (failure_limiter *)limiter;
-  if (own->table.slots.segment_count == 0 &&
-      own->table.map.segment_count == 0) {
+  if (own->table.slots.segments.count == 0 && own->table.map.heads.count == 0) {
     own->memory = *allocator;
   }
 }

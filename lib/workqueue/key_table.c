@@ -96,8 +96,8 @@ void kin__key_table_give(kin__key_table *table, void *element) {
 
 /* From the last slot on; a segment goes when its first slot has gone. */
 static bool clear_slots(kin__key_table *table, uint32_t *count) {
-  while (table->slots.segment_count > 0) {
-    uint32_t first = (table->slots.segment_count - 1) << KIN__SLOTS_SHIFT;
+  while (table->slots.segments.count > 0) {
+    uint32_t first = kin__segments_last(&table->slots.segments);
     for (; table->slots.limit > first; (*count)--) {
       if (*count == 0) {
         return true;
@@ -118,7 +118,7 @@ bool kin__key_table_clear_step(kin__key_table *table, uint32_t count) {
   if (clear_slots(table, &count)) {
     return true;
   }
-  while (table->map.segment_count > 0) {
+  while (table->map.heads.count > 0) {
     if (count == 0) {
       return true;
     }

@@ -423,9 +423,8 @@ static void test_close_drops_what_is_queued(void **state) {
 }
 
 static size_t bytes_of(const kin__slots *slots) {
-  return (size_t)slots->segment_count * KIN__SLOTS_PER_SEGMENT *
-             slots->element_size +
-         slots->segment_capacity * sizeof *slots->segments;
+  return (size_t)kin__segments_room(&slots->segments) * slots->element_size +
+         slots->segments.capacity * sizeof *slots->segments.places;
 }
 
 /* What a long pause took is given back, whether its end delivers anything or

@@ -24,7 +24,7 @@
 /* An index entry costs at most 24 bytes besides the distinct values. */
 static void test_index_cost_of_an_entry(void **state) {
   (void)state;
-  enum { COUNT = 20 * KIN__SLOTS_PER_SEGMENT };
+  enum { COUNT = 20 * KIN__SEGMENT_MAX };
   store_rig f;
   store_rig_setup(&f);
   for (unsigned i = 0; i < COUNT; i++) {

@@ -344,7 +344,7 @@ static void test_pause_coalesces_behind_the_exact_part(void **state) {
  * in steps. */
 static void test_annulled_overflow_ends(void **state) {
   (void)state;
-  enum { KEYS = 20000, SEGMENTS = 20, SEGMENTS_PER_STEP = 16 };
+  enum { KEYS = 20000, ROOM = 20 * KIN__SEGMENT_MAX, SEGMENTS_PER_STEP = 16 };
   setup(ALL, 2);
   add("x", 1, false);
   add("y", 1, false);
@@ -354,7 +354,7 @@ static void test_annulled_overflow_ends(void **state) {
     add(name, 1, false);
   }
   assert_int_equal(kin__listener_queue_count(&f.queue), KEYS + 2);
-  assert_int_equal(f.queue.entries.segment_count, SEGMENTS);
+  assert_int_equal(kin__segments_room(&f.queue.entries.segments), ROOM);
   for (int i = KEYS; i-- > 0;) {
     snprintf(name, sizeof name, "k%d", i);
     del(name, 1);
@@ -362,11 +362,12 @@ static void test_annulled_overflow_ends(void **state) {
   assert_int_equal(kin__listener_queue_count(&f.queue), 2);
   assert_true(kin__listener_queue_wants_trim(&f.queue));
   assert_true(kin__listener_queue_trim_step(&f.queue));
-  assert_int_equal(f.queue.retired.segment_count, SEGMENTS - SEGMENTS_PER_STEP);
+  assert_int_equal(kin__segments_room(&f.queue.retired.segments),
+                   ROOM - SEGMENTS_PER_STEP * KIN__SEGMENT_MAX);
   while (kin__listener_queue_trim_step(&f.queue)) {
   }
   assert_false(kin__listener_queue_wants_trim(&f.queue));
-  assert_int_equal(f.queue.entries.segment_count, 0);
+  assert_int_equal(f.queue.entries.segments.count, 0);
   assert_true(pop());
   update("y", 1, 2); /* exact again */
   update("y", 2, 3); /* overflow again */

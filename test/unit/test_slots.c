@@ -12,7 +12,7 @@
 #include "base/slots.h"
 #include "support/fail_alloc.h"
 
-#define PER_SEGMENT KIN__SLOTS_PER_SEGMENT
+#define PER_SEGMENT KIN__SEGMENT_MAX
 
 typedef struct element {
   kin__slot_head head;
@@ -45,7 +45,7 @@ static void test_slots_init_allocates_nothing(void **state) {
   setup(&f, 0);
   assert_int_equal(f.memory.calls, 0);
   assert_int_equal(kin__slots_limit(&f.slots), 0);
-  assert_int_equal(f.slots.segment_count, 0);
+  assert_int_equal(kin__segments_room(&f.slots.segments), 0);
   teardown(&f);
 }
 
@@ -70,10 +70,7 @@ static void test_slots_stay_in_place(void **state) {
     assert_int_equal(at[i]->number, i + 1);
   }
   assert_int_equal(f.slots.live, COUNT);
-  assert_int_equal(f.slots.segment_count, 6);
-  assert_int_equal(f.memory.live_bytes,
-                   6 * PER_SEGMENT * sizeof(element) +
-                       f.slots.segment_capacity * sizeof *f.slots.segments);
+  assert_int_equal(kin__segments_room(&f.slots.segments), 6 * PER_SEGMENT);
   teardown(&f);
 }
 
@@ -169,11 +166,13 @@ static void test_slots_drop_one_segment_at_a_time(void **state) {
     take(&f, &id)->number = 1;
   }
   assert_int_equal(kin__slots_reserve(&f.slots, PER_SEGMENT), 0);
-  assert_int_equal(f.slots.segment_count, 4);
+  assert_int_equal(kin__segments_room(&f.slots.segments), 4 * PER_SEGMENT);
   size_t blocks = f.memory.live_blocks;
-  const uint32_t left[] = {2 * PER_SEGMENT + 1, 2 * PER_SEGMENT, PER_SEGMENT,
-                           0};
-  for (size_t i = 0; i < 4; i++) {
+  const uint32_t left[] = {
+      2 * PER_SEGMENT + 1, 2 * PER_SEGMENT,  PER_SEGMENT,
+      PER_SEGMENT / 2,     PER_SEGMENT / 4,  PER_SEGMENT / 8,
+      PER_SEGMENT / 16,    PER_SEGMENT / 32, 0};
+  for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
     assert_int_equal(kin__slots_drop_segment(&f.slots), left[i]);
     assert_int_equal(f.memory.live_blocks, --blocks);
   }

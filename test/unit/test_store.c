@@ -16,7 +16,7 @@
 #include "support/objects.h"
 #include "support/store_rig.h"
 
-#define PER_SEGMENT KIN__SLOTS_PER_SEGMENT
+#define PER_SEGMENT KIN__SEGMENT_MAX
 
 /* Puts an object and keeps no reference to it. */
 static const kin_object *put(store_rig *f, const char *key, unsigned version) {

@@ -244,7 +244,7 @@ static void swap_numbered(kin_store *store, unsigned count, unsigned round) {
  * once, and what a scan gives is what is stored at that moment. */
 static void test_store_bulk_swaps_during_a_scan(void **state) {
   (void)state;
-  enum { COUNT = 3 * KIN__SLOTS_PER_SEGMENT, EVERY = COUNT / 8 };
+  enum { COUNT = 3 * KIN__SEGMENT_MAX, EVERY = COUNT / 8 };
   static unsigned met[COUNT];
   memset(met, 0, sizeof met);
   store_rig f;
