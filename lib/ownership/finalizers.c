@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "object/text.h"
-#include "toolkit/object_members.h"
+#include "ownership/object_members.h"
 
 static kin_str finalizers_of(const kin_object *object) {
   return kin__metadata_member(object, KIN__LIT("finalizers"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "toolkit/object_members.h"
+#include "ownership/object_members.h"
 
 #include <kin/object_reference.h>
 

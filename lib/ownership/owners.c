@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "object/object.h"
 #include "object/text.h"
-#include "toolkit/object_members.h"
+#include "ownership/object_members.h"
 
 #define MAX_OWNER_BYTES (64u << 10)
 #define PLACE "/metadata/ownerReferences"

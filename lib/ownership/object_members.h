@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_TOOLKIT_OBJECT_MEMBERS_H
-#define KIN_TOOLKIT_OBJECT_MEMBERS_H
+#ifndef KIN_OWNERSHIP_OBJECT_MEMBERS_H
+#define KIN_OWNERSHIP_OBJECT_MEMBERS_H
 
 #include <stdbool.h>
 
@@ -17,4 +17,4 @@ bool kin__text_is_string(kin_str value, kin_str plain);
 /* The bytes between the quotes; "" if the value is no string. */
 kin_str kin__text_raw_string(kin_str value);
 
-#endif /* KIN_TOOLKIT_OBJECT_MEMBERS_H */
+#endif /* KIN_OWNERSHIP_OBJECT_MEMBERS_H */
