@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kin/toolkit.h>
+#include <kin/controllers.h>
 
 #include "measure.h"
 #include "meter.h"

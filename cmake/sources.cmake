@@ -21,7 +21,6 @@ set(kinformer_sources
   lib/base/options.c
   lib/base/scan.c
   lib/base/sched.c
-  lib/base/sealed.c
   lib/base/segments.c
   lib/base/sized.c
   lib/base/slab.c
@@ -37,12 +36,12 @@ set(kinformer_sources
   lib/object/edit_path.c
   lib/object/json.c
   lib/object/key.c
+  lib/object/mutation_part.c
   lib/object/object.c
   lib/object/object_list.c
   lib/object/parse.c
   lib/object/pointer_set.c
   lib/object/same_content.c
-  lib/object/seal.c
   lib/object/selector.c
   lib/object/text.c
   lib/object/text_equal.c
@@ -140,9 +139,6 @@ set(kinformer_sources
   lib/feed/object_notice.c
   lib/feed/pager_core.c
   lib/feed/settings.c
-  lib/check/list_check.c
-  lib/check/mutation_check.c
-  lib/check/mutation_detector.c
   lib/informer/apply.c
   lib/informer/handle_deltas.c
   lib/informer/informer.c
@@ -251,18 +247,37 @@ set(kinformer_toolkit_sources
   lib/toolkit/change_waits.c
   lib/toolkit/factory.c
   lib/toolkit/field_set.c
-  lib/toolkit/finalizers.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lingering_index.c
   lib/toolkit/lister.c
   lib/toolkit/metrics_text.c
   lib/toolkit/metrics_writer.c
-  lib/toolkit/object_reference.c
-  lib/toolkit/owners.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
   lib/toolkit/until.c
-  lib/toolkit/wait.c
+  lib/toolkit/wait.c)
+
+set(kinformer_toolkit_headers
+  include/kin/change_filter.h
+  include/kin/factory.h
+  include/kin/fields.h
+  include/kin/lingering_index.h
+  include/kin/lister.h
+  include/kin/meta.h
+  include/kin/metrics_text.h
+  include/kin/pager.h
+  include/kin/quantity.h
+  include/kin/time.h
+  include/kin/toolkit.h
+  include/kin/until.h
+  include/kin/value.h
+  include/kin/wait.h
+  include/kin/watch.h)
+
+set(kinformer_controllers_sources
+  lib/ownership/finalizers.c
+  lib/ownership/object_reference.c
+  lib/ownership/owners.c
   lib/workqueue/bucket_limiter.c
   lib/workqueue/combined_limiter.c
   lib/workqueue/failure_limiter.c
@@ -275,28 +290,13 @@ set(kinformer_toolkit_sources
   lib/workqueue/work_metrics.c
   lib/workqueue/work_queue.c)
 
-set(kinformer_toolkit_headers
-  include/kin/change_filter.h
-  include/kin/factory.h
-  include/kin/fields.h
-  include/kin/lingering_index.h
-  include/kin/lister.h
-  include/kin/meta.h
-  include/kin/metrics_text.h
+set(kinformer_controllers_headers
   include/kin/object_reference.h
   include/kin/ownership.h
-  include/kin/pager.h
-  include/kin/quantity.h
   include/kin/rate_limiter.h
-  include/kin/time.h
-  include/kin/toolkit.h
-  include/kin/until.h
-  include/kin/value.h
-  include/kin/wait.h
-  include/kin/watch.h
   include/kin/work_queue.h)
 
-set(kinformer_toolkit_and_requests_sources
+set(kinformer_controllers_and_requests_sources
   lib/recorder/correlator.c
   lib/recorder/event_body.c
   lib/recorder/keyed_lru.c
@@ -306,9 +306,21 @@ set(kinformer_toolkit_and_requests_sources
   lib/election/elector_settings.c
   lib/election/lease.c)
 
-set(kinformer_toolkit_and_requests_headers
+set(kinformer_controllers_and_requests_headers
   include/kin/event_recorder.h
   include/kin/leader_election.h)
+
+set(kinformer_checks_sources
+  lib/base/sealed.c
+  lib/object/seal.c
+  lib/check/list_check.c
+  lib/check/mutation_check.c
+  lib/check/mutation_detector.c)
+
+set(kinformer_no_checks_sources
+  lib/base/sealed_none.c
+  lib/object/seal_none.c
+  lib/check/check_none.c)
 
 set(kinformer_exec_sources
   lib/config/exec_child.c

@@ -16,8 +16,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include <kin/controllers.h>
 #include <kin/request.h>
-#include <kin/toolkit.h>
 
 typedef struct program {
   kin_client *client;

@@ -22,7 +22,8 @@ SYSTEM = {"accept", "bind", "close", "connect", "index", "listen", "open",
           "poll", "read", "recv", "remove", "rename", "select", "send",
           "signal", "socket", "write"}
 PUBLIC = ["kin/kin.h", "kin/request.h", "kin/discovery.h", "kin/cache.h",
-          "kin/toolkit.h", "kin/kubeconfig.h",
+          "kin/toolkit.h", "kin/work_queue.h", "kin/ownership.h",
+          "kin/event_recorder.h", "kin/leader_election.h", "kin/kubeconfig.h",
           "kin/version.h", "kin/yyjson.h"]
 
 
@@ -269,7 +270,8 @@ def make_header():
 def make_source():
     lists = source_lists()
     shared = [name for part in ("", "_requests", "_discovery", "_cache",
-                                "_exec", "_proxy", "_toolkit")
+                                "_checks", "_exec", "_proxy", "_toolkit",
+                                "_controllers", "_controllers_and_requests")
               for name in lists[f"kinformer{part}_sources"]]
     conditions = {name: f"#{kind} {macro}" for part, kind, macro in (
                       ("kubeconfig", "ifndef", "KIN_NO_KUBECONFIG"),

@@ -224,7 +224,8 @@ typedef struct kin_client_options {
    * source of the program's own is asked for that list while its watch is open.
    *
    * Costs a list, and 20 bytes for each object until the comparison is done.
-   * Off, the check costs nothing. */
+   * Off, the check costs nothing. KIN_ENOTSUP in a library that was built
+   * without the option `checks`. */
   bool check_watch_lists;
 
   /** Detect writes to the objects of this client's informers, which must not be
@@ -243,7 +244,9 @@ typedef struct kin_client_options {
    * mapped from the system whatever the allocator. That costs 8 KiB even for a
    * small object, and two of the process's mappings. So at most 16,384 objects
    * are protected at a time, as long as the system allows it. The others are
-   * treated as with CHECKSUM. */
+   * treated as with CHECKSUM.
+   *
+   * KIN_ENOTSUP in a library that was built without the option `checks`. */
   kin_mutation_check mutation_check;
   uint32_t mutation_check_ms; /**< 0: 1 s; at most an hour */
 
@@ -299,7 +302,8 @@ typedef struct kin_client_options {
  * for an http server or that contradict each other, a proxy for a unix socket;
  * `problem` and a log line say which), KIN_EURL (server, proxy_url, or the
  * environment's proxy), KIN_ENOTSUP (options of a newer version, accept_gzip
- * without zlib, proxy_url without proxies, exec without exec plugins),
+ * without zlib, proxy_url without proxies, exec without exec plugins,
+ * check_watch_lists or mutation_check without checks),
  * KIN_ELIBRARY (the program uses another llhttp, yyjson, zlib, OpenSSL or libuv
  * than this library needs; `problem` says which), KIN_ENOMEM, and libuv's. *out
  * is NULL then. Errors in a file or in PEM data

@@ -10,11 +10,10 @@
  *
  * <kin/request.h> adds single requests: get, create, patch, delete.
  * <kin/discovery.h> finds the resource that a word names.
- * <kin/leader_election.h> lets one of several copies of a program act.
- * <kin/event_recorder.h> writes Events.
  * <kin/toolkit.h> adds tools that use informers: factories, waits, watchers,
- * listers, pages. <kin/cache.h> has the pieces of client-go's tools/cache one
- * by one. */
+ * listers, pages. <kin/controllers.h> adds what controllers need: work queues,
+ * leader election, Events, finalizers and owners. <kin/cache.h> has the pieces
+ * of client-go's tools/cache one by one. */
 
 #include <kin/allocator.h>
 #include <kin/client.h>

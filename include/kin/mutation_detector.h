@@ -99,7 +99,8 @@ typedef struct kin_mutation_detector_options {
 
 /** Makes an empty detector. Options are copied.
  * Errors: KIN_EINVAL (options, no clock or no callback), KIN_ENOTSUP (options
- * of a newer version), KIN_ENOMEM. */
+ * of a newer version, or a library that was built without the option `checks`),
+ * KIN_ENOMEM. */
 KIN_EXTERN int
 kin_mutation_detector_new(kin_mutation_detector **out,
                           const kin_mutation_detector_options *options);

@@ -6,13 +6,8 @@
  * Tools that use informers: several informers as one (factory.h), waits
  * (wait.h, until.h), watches without a store (watch.h), lists page by page
  * (pager.h), reading by type and namespace (lister.h), changes of some fields
- * (change_filter.h), deleted objects by index (lingering_index.h), the values
- * in objects (value.h, fields.h, meta.h, quantity.h, time.h), the queue of a
- * controller (work_queue.h, rate_limiter.h), and finalizers and owners
- * (ownership.h).
- *
- * <kin/leader_election.h> and <kin/event_recorder.h> need the option requests,
- * too, and are included by themselves. */
+ * (change_filter.h), deleted objects by index (lingering_index.h), and the
+ * values in objects (value.h, fields.h, meta.h, quantity.h, time.h). */
 
 #include <kin/change_filter.h>
 #include <kin/factory.h>
@@ -22,16 +17,12 @@
 #include <kin/lister.h>
 #include <kin/meta.h>
 #include <kin/metrics_text.h>
-#include <kin/object_reference.h>
-#include <kin/ownership.h>
 #include <kin/pager.h>
 #include <kin/quantity.h>
-#include <kin/rate_limiter.h>
 #include <kin/time.h>
 #include <kin/until.h>
 #include <kin/value.h>
 #include <kin/wait.h>
 #include <kin/watch.h>
-#include <kin/work_queue.h>
 
 #endif /* KIN_TOOLKIT_H */

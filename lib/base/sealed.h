@@ -48,6 +48,10 @@ typedef struct kin__seal {
   size_t pages_bytes;
 } kin__seal;
 
+/* False: the library was built without the option checks. Then nothing may ask
+ * for seals, or for the comparison of lists (check/). */
+bool kin__checks_are_supported(void);
+
 /* A cell of `size` bytes with room for checksums, for a memory that uses seals.
  * NULL if out of memory. Give the cell back with kin__cell_give, on any
  * thread. */

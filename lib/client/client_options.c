@@ -10,6 +10,7 @@
 
 #include "base/limiter.h"
 #include "base/options.h"
+#include "base/sealed.h"
 
 #define MAX_TIMEOUT_MS 3600000u
 #define MAX_BUDGET_US 1000000u
@@ -66,6 +67,18 @@ static int check_enums(const kin_client_options *options, const kin__log *log) {
   return 0;
 }
 
+static int check_checks(const kin_client_options *options,
+                        const kin__log *log) {
+  bool mutations = options->mutation_check != KIN_MUTATION_CHECK_OFF;
+  if ((mutations || options->check_watch_lists) &&
+      !kin__checks_are_supported()) {
+    return kin__log_problem(log, KIN_ENOTSUP,
+                            "%s: needs a library that was built with checks",
+                            mutations ? "mutation_check" : "check_watch_lists");
+  }
+  return 0;
+}
+
 /* The user agent goes into request heads unescaped. */
 static int check_user_agent(const char *s, const kin__log *log) {
   size_t length = strlen(s);
@@ -92,6 +105,9 @@ int kin__client_options_check(const kin_client_options *options,
   }
   if (err == 0) {
     err = check_enums(options, log);
+  }
+  if (err == 0) {
+    err = check_checks(options, log);
   }
   const char *authority = options->proxy_certificate_authority_file;
   if (err == 0 && authority != NULL && authority[0] == '\0') {

@@ -138,11 +138,3 @@ kin_object *kin__object_close(kin_object *object) {
 kin__seal *kin__object_seal(const kin_object *object) {
   return kin__sealed_seal((const kin__cell *)(const void *)object);
 }
-
-const char *kin_mutation_part_name(kin_mutation_part part) {
-  static const char *const names[] = {[KIN_MUTATION_HEADER] = "header",
-                                      [KIN_MUTATION_STRINGS] = "strings",
-                                      [KIN_MUTATION_JSON] = "json"};
-  size_t i = (size_t)part;
-  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
-}

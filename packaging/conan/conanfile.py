@@ -25,6 +25,8 @@ class Kinformer(ConanFile):
         "shared": [True, False],
         "fPIC": [True, False],
         "cache": [True, False],
+        "checks": [True, False],
+        "controllers": [True, False],
         "kubeconfig": [True, False],
         "discovery": [True, False],
         "requests": [True, False],
@@ -38,6 +40,8 @@ class Kinformer(ConanFile):
         "shared": False,
         "fPIC": True,
         "cache": True,
+        "checks": True,
+        "controllers": True,
         "kubeconfig": True,
         "discovery": True,
         "requests": True,
@@ -93,6 +97,9 @@ class Kinformer(ConanFile):
         toolchain = MesonToolchain(self)
         toolchain.project_options.update({
             "cache": bool(self.options.cache),
+            "checks": bool(self.options.checks),
+            "controllers": bool(self.options.controllers and
+                                self.options.toolkit),
             "kubeconfig": "enabled" if self.options.kubeconfig else "disabled",
             "discovery": bool(self.options.discovery and
                               self.options.requests),

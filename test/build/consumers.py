@@ -33,7 +33,8 @@ PODS = 20
 NEEDED = ["CMakeLists.txt", "meson.build", "meson_options.txt", "cmake",
           "include", "lib", "testing", "subprojects/packagefiles"]
 CORE = ["-Drequests=false", "-Ddiscovery=false", "-Dcache=false",
-        "-Dexec=false", "-Dproxy=false", "-Dtoolkit=false", "-Dtools=false"]
+        "-Dexec=false", "-Dproxy=false", "-Dtoolkit=false",
+        "-Dcontrollers=false", "-Dchecks=false", "-Dtools=false"]
 CC = os.environ.get("CC", "cc").split()
 JOBS = f"-j{os.cpu_count() or 1}"
 WRAPS = ["libuv", "llhttp", "openssl", "yaml", "yyjson", "zlib"]
@@ -128,7 +129,8 @@ class Ways(debian.Ways, recipes.Ways):
         need("meson", "ninja")
         project = self.project("meson", "subprojects/kinformer")
         run("meson", "setup", "build", "-Dkinformer:cache=false",
-            "-Dkinformer:toolkit=false", cwd=project)
+            "-Dkinformer:toolkit=false", "-Dkinformer:controllers=false",
+            cwd=project)
         run("ninja", "-C", "build", JOBS, cwd=project)
         self.follow(project / "build/consumer")
         installed = project / "installed"
@@ -150,7 +152,8 @@ class Ways(debian.Ways, recipes.Ways):
             copy(path, target)
         run("meson", "setup", "build", "--wrap-mode=forcefallback",
             "--default-library=static", "-Dkinformer:cache=false",
-            "-Dkinformer:toolkit=false", cwd=project)
+            "-Dkinformer:toolkit=false", "-Dkinformer:controllers=false",
+            cwd=project)
         run("ninja", "-C", "build", JOBS, cwd=project)
         self.follow(project / "build/consumer")
         needed = re.findall(r"Shared library: \[(\w+)",
@@ -173,6 +176,7 @@ class Ways(debian.Ways, recipes.Ways):
         project = self.project("fetch_content")
         copy_source(project / "elsewhere")
         self.cmake(project, "-DKINFORMER_CACHE=OFF", "-DKINFORMER_TOOLKIT=OFF",
+                   "-DKINFORMER_CONTROLLERS=OFF",
                    "-DFETCHCONTENT_SOURCE_DIR_KINFORMER="
                    f"{project / 'elsewhere'}")
         self.follow(project / "build/consumer")
@@ -213,6 +217,7 @@ class Ways(debian.Ways, recipes.Ways):
             need("cmake")
             run("cmake", "-S", SOURCE, "-B", directory / "build",
                 "-DKINFORMER_CACHE=OFF", "-DKINFORMER_TOOLKIT=OFF",
+                "-DKINFORMER_CONTROLLERS=OFF",
                 "-DKINFORMER_TOOLS=OFF", "-DCMAKE_INSTALL_LIBDIR=lib",
                 f"-DCMAKE_INSTALL_PREFIX={directory / 'prefix'}")
             run("cmake", "--build", directory / "build", JOBS)

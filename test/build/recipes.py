@@ -43,7 +43,8 @@ class Ways:
                 name=name, version=version, module=module))
             run("conan", "create", recipe, "--no-remote", **env)
         for options in (["-o", "&:tools=False"], ["-o", "&:shared=True", "-o",
-                        "&:cache=False", "-o", "&:toolkit=False"]):
+                        "&:cache=False", "-o", "&:toolkit=False", "-o",
+                        "&:checks=False"]):
             # It speaks on standard error.
             said = run(
                 "sh", "-c", 'exec "$0" "$@" 2>&1', "conan", "create",

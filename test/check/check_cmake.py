@@ -19,16 +19,19 @@ HEADER = """# SPDX-License-Identifier: MIT
 """
 # Meson's options that CMake has, by their names there. The others are for
 # working on the library itself, which is Meson's alone.
-OPTIONS = {"cache": "KINFORMER_CACHE", "discovery": "KINFORMER_DISCOVERY",
+OPTIONS = {"cache": "KINFORMER_CACHE", "checks": "KINFORMER_CHECKS",
+           "discovery": "KINFORMER_DISCOVERY",
            "exec": "KINFORMER_EXEC", "proxy": "KINFORMER_PROXY",
            "requests": "KINFORMER_REQUESTS", "toolkit": "KINFORMER_TOOLKIT",
+           "controllers": "KINFORMER_CONTROLLERS",
            "tools": "KINFORMER_TOOLS", "zlib": "KINFORMER_ZLIB",
            "kubeconfig": "KINFORMER_KUBECONFIG"}
 # The options that a dependency stands for.
 DEPENDENCIES = {"yaml": "kubeconfig"}
 # The parts of the library, in the order of sources.cmake.
 PARTS = ("", "requests", "discovery", "cache", "toolkit",
-         "toolkit_and_requests", "exec", "no_exec", "kubeconfig", "proxy",
+         "controllers", "controllers_and_requests", "checks",
+         "no_checks", "exec", "no_exec", "kubeconfig", "proxy",
          "no_proxy", "zlib", "no_zlib")
 # What begins a part that one option, or two options together, switch on.
 CONDITION = r"^if get_option\('(\w+)'\)(?: and get_option\('(\w+)'\))?$"

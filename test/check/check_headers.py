@@ -12,6 +12,7 @@ import sys
 FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
 INITIALIZERS = """
 #include <kin/cache.h>
+#include <kin/controllers.h>
 #include <kin/kubeconfig.h>
 #include <kin/discovery.h>
 #include <kin/request.h>

@@ -15,7 +15,7 @@ import sys
 STAGES = ["base", "object", "transport", "config", "decode", "listwatch",
           "queue", "store", "dispatch", "client", "connect", "feed", "check",
           "informer", "request", "discovery", "cache", "values", "toolkit",
-          "workqueue", "recorder", "election"]
+          "ownership", "workqueue", "recorder", "election"]
 # These are used alone: they know only the stages named.
 ALONE = {"values": {"base", "object"}}
 MAY_USE_UV = {"transport", "config", "client", "connect"}

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <kin/toolkit.h>
+#include <kin/controllers.h>
 #include <kin/testing/fake_source.h>
 
 #include "support/idle_callbacks.h"

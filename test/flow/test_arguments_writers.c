@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <kin/leader_election.h>
+#include <kin/controllers.h>
 #include <kin/toolkit.h>
 
 #include "support/idle_callbacks.h"

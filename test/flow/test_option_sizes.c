@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <kin/cache.h>
-#include <kin/leader_election.h>
+#include <kin/controllers.h>
 #include <kin/request.h>
 #include <kin/toolkit.h>
 #include <kin/testing/fake_source.h>

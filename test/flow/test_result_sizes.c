@@ -17,7 +17,7 @@
 #include <kin/discovery.h>
 #include <kin/request.h>
 #include <kin/toolkit.h>
-#include <kin/leader_election.h>
+#include <kin/controllers.h>
 #include <kin/testing/fake_source.h>
 
 #include "support/loop_server.h"

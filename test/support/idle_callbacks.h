@@ -3,7 +3,7 @@
 #define KIN_TEST_IDLE_CALLBACKS_H
 
 #include <kin/cache.h>
-#include <kin/leader_election.h>
+#include <kin/controllers.h>
 #include <kin/toolkit.h>
 
 /* Callbacks that options require, for tests in which nothing happens. */

@@ -3,15 +3,17 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOL
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
-        cache      KINFORMER_CACHE
-        discovery  KINFORMER_DISCOVERY
-        exec       KINFORMER_EXEC
-        kubeconfig KINFORMER_KUBECONFIG
-        proxy      KINFORMER_PROXY
-        requests   KINFORMER_REQUESTS
-        toolkit    KINFORMER_TOOLKIT
-        tools      KINFORMER_TOOLS
-        zlib       KINFORMER_ZLIB
+        cache       KINFORMER_CACHE
+        checks      KINFORMER_CHECKS
+        controllers KINFORMER_CONTROLLERS
+        discovery   KINFORMER_DISCOVERY
+        exec        KINFORMER_EXEC
+        kubeconfig  KINFORMER_KUBECONFIG
+        proxy       KINFORMER_PROXY
+        requests    KINFORMER_REQUESTS
+        toolkit     KINFORMER_TOOLKIT
+        tools       KINFORMER_TOOLS
+        zlib        KINFORMER_ZLIB
 )
 # The library finds its dependencies with pkg-config.
 vcpkg_find_acquire_program(PKGCONFIG)
