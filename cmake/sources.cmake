@@ -260,6 +260,7 @@ set(kinformer_toolkit_sources
   lib/toolkit/owners.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
+  lib/toolkit/stored_field.c
   lib/toolkit/until.c
   lib/toolkit/wait.c
   lib/workqueue/bucket_limiter.c
