@@ -254,6 +254,7 @@ set(kinformer_toolkit_sources
   lib/toolkit/metrics_writer.c
   lib/toolkit/pager.c
   lib/toolkit/retry_watcher.c
+  lib/toolkit/stored_field.c
   lib/toolkit/until.c
   lib/toolkit/wait.c)
 

@@ -149,9 +149,11 @@ typedef struct kin_change_filter_options {
    * so 1 and 1.0 differ. One comparison reads at most 32 times the bytes of
    * the two values, and goes 64 levels deep; values that need more differ.
    *
-   * An informer with kin_informer_options.fields must keep these fields: what
-   * is not stored does not change. An object that is kept with its key only
-   * (kin_object_is_key_only) has none of them. */
+   * The informer must store something of each: kin_informer_options.fields,
+   * drop_labels and metadata_only decide. What is not stored would not change,
+   * so it is refused; with a transform or a source of the program's nothing is.
+   * An object that is kept with its key only (kin_object_is_key_only) has none
+   * of them. */
   const char *const *fields;
   size_t field_count;
 

@@ -219,9 +219,10 @@ typedef struct kin_informer_options {
   size_t field_count;
 
   /** Labels are not stored, but those that `fields` names one by one. Then
-   * kin_object_label finds none, selectors of the program match objects as if
-   * they had none, and so do indices by "/metadata/labels/..." for labels that
-   * are not stored. label_selector works as ever: the server evaluates it. */
+   * kin_object_label finds none, and selectors of the program match objects as
+   * if they had none. kin_object_at and an index by "/metadata/labels/..." find
+   * the labels that are stored. label_selector works as ever: the server
+   * evaluates it. */
   bool drop_labels;
 
   /** An update after which the stored text differs in nothing but the

@@ -211,6 +211,7 @@ static void init_parts(kin_informer *informer) {
   /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
+  informer->store.has_no_labels = options->drop_labels;
   informer->store.index_added = on_index_added;
   informer->store.index_ctx = informer;
   kin__delta_fifo_init(&informer->fifo, env->allocator, seed);

@@ -215,7 +215,7 @@ static int read_array(const pass *p, const node *parent, kin_str text) {
   return result;
 }
 
-static int read_whole(const pass *p, const node *n, kin_str text) {
+static int read_scalar(const pass *p, const node *n, kin_str text) {
   int result = 0;
   uint32_t id = n->pointer;
   while (result == 0 && id != NONE) {
@@ -229,15 +229,13 @@ static int read_whole(const pass *p, const node *n, kin_str text) {
 static int read_value(const pass *p, uint32_t at, kin_str value) {
   const node *n = &p->set->nodes[at];
   char first = value.data[0];
-  bool is_container = first == '{' || first == '[';
-  int result = 0;
-  if (first != 'n' && (!is_container || p->set->emits_containers)) {
-    result = read_whole(p, n, value);
+  if (first == '{') {
+    return read_object(p, n, value);
   }
-  if (result != 0 || !is_container) {
-    return result;
+  if (first == '[') {
+    return read_array(p, n, value);
   }
-  return first == '{' ? read_object(p, n, value) : read_array(p, n, value);
+  return first != 'n' ? read_scalar(p, n, value) : 0;
 }
 
 int kin__pointer_set_read(kin__pointer_set *set, kin_str text,

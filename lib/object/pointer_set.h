@@ -23,8 +23,7 @@ typedef struct kin__pointer_set {
   uint32_t *same; /* for each pointer: an earlier one that is equal */
   uint32_t count;
   uint32_t capacity;
-  uint64_t containers;   /* entered by all reads so far */
-  bool emits_containers; /* the owner's: also emit objects and arrays */
+  uint64_t containers; /* entered by all reads so far */
 } kin__pointer_set;
 
 void kin__pointer_set_init(kin__pointer_set *set,
@@ -39,8 +38,7 @@ int kin__pointer_set_add(kin__pointer_set *set, const char *pointer,
 
 /* Calls emit with each string, number or boolean that a pointer names, as it is
  * written in the text (kin__json_scalar gives its value), in the order of the
- * text. With emits_containers also an object or array that a pointer names, as
- * it is written, before what is in it. Text that is not JSON ends the pass where the walk meets it; values
+ * text. Text that is not JSON ends the pass where the walk meets it; values
  * that no pointer names are skipped unread. Returns emit's first non-zero
  * result, which also ends the pass. Recursion is as deep as the longest
  * pointer. Not reentrant: emit must not read with the same set. */

@@ -88,7 +88,7 @@ static int complete(kin__index **out, kin__index *index, const char *name,
 }
 
 int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
-                   const kin_index_options *options) {
+                   const kin_index_options *options, bool has_labels) {
   *out = NULL;
   if (options->name == NULL || options->name[0] == '\0') {
     return KIN_EINVAL;
@@ -97,7 +97,8 @@ int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
   if (index == NULL) {
     return KIN_ENOMEM;
   }
-  int err = kin__index_source_init(&index->source, index->allocator, options);
+  int err = kin__index_source_init(&index->source, index->allocator, options,
+                                   has_labels);
   return complete(out, index, options->name, err);
 }
 

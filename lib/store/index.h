@@ -73,10 +73,11 @@ typedef struct kin__index {
   uint32_t clear_left; /* value ids not yet freed; KIN__NO_SLOT before */
 } kin__index;
 
-/* Makes an empty index that covers no slot. `options` are complete.
+/* Makes an empty index that covers no slot. `options` are complete. For
+ * `has_labels` see kin__index_source_init.
  * Errors: KIN_EINVAL (no name, or see kin__index_source_init), KIN_ENOMEM. */
 int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
-                   const kin_index_options *options);
+                   const kin_index_options *options, bool has_labels);
 
 /* Makes an empty index with the name and source of `index` that covers all
  * slots. Errors: KIN_ENOMEM. */

@@ -45,11 +45,12 @@ static int set_text(kin__index_source *source, const kin_allocator *allocator,
 }
 
 static int init_pointer(kin__index_source *source,
-                        const kin_allocator *allocator, const char *pointer) {
+                        const kin_allocator *allocator, const char *pointer,
+                        bool has_labels) {
   if (!kin__json_pointer_is_usable(pointer)) {
     return KIN_EINVAL;
   }
-  const char *label = label_token(pointer);
+  const char *label = has_labels ? label_token(pointer) : NULL;
   if (strcmp(pointer, "/metadata/namespace") == 0) {
     source->kind = KIN__INDEX_NAMESPACE;
   } else if (strcmp(pointer, "/metadata/name") == 0) {
@@ -74,7 +75,7 @@ static int init_pointer(kin__index_source *source,
 
 int kin__index_source_init(kin__index_source *source,
                            const kin_allocator *allocator,
-                           const kin_index_options *options) {
+                           const kin_index_options *options, bool has_labels) {
   *source = (kin__index_source){.cb = options->cb, .data = options->data};
   if ((options->pointer != NULL) == (options->cb != NULL)) {
     return KIN_EINVAL;
@@ -83,7 +84,7 @@ int kin__index_source_init(kin__index_source *source,
     source->kind = KIN__INDEX_CALLBACK;
     return 0;
   }
-  return init_pointer(source, allocator, options->pointer);
+  return init_pointer(source, allocator, options->pointer, has_labels);
 }
 
 int kin__index_source_copy(kin__index_source *source,

@@ -54,6 +54,8 @@ struct kin_store {
                     * and kin_store_free must not be called */
   int index_refusal; /* the error of kin_store_add_index; 0: none */
   bool is_indexed_in_steps; /* as if managed, but for indices only */
+  bool has_no_labels; /* objects' labels are not resident: an index reads those
+                       * that are stored from the text */
   /* Called when a new index must be built; may be NULL. */
   void (*index_added)(void *ctx);
   void *index_ctx;

@@ -115,7 +115,8 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
     return KIN_EEXIST;
   }
   kin__index *index;
-  err = kin__index_new(&index, store->memory, store->seed, &o);
+  err = kin__index_new(&index, store->memory, store->seed, &o,
+                       !store->has_no_labels);
   if (err != 0) {
     return err;
   }

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "dispatch/listener.h"
+#include "toolkit/stored_field.h"
 
 #define TELLS_PER_STEP 64u
 #define DROPS_PER_STEP 256u
@@ -384,6 +385,23 @@ static int init_fields(kin_change_filter *filter,
                                 bad);
 }
 
+/* A field that is not stored never changes, and nobody would know why. */
+static int check_stored(const kin_informer *informer,
+                        const kin_change_filter_options *options) {
+  for (size_t i = 0; i < options->field_count; i++) {
+    bool is_stored;
+    int err = kin__is_stored_field(informer, options->fields[i], &is_stored);
+    if (err != 0) {
+      return err;
+    }
+    if (!is_stored) {
+      return kin__log_problem(informer->env->log, KIN_EINVAL,
+                              "fields: %zu is not stored by this informer", i);
+    }
+  }
+  return 0;
+}
+
 static void take_options(kin_change_filter *filter,
                          const kin_change_filter_options *options) {
   filter->options = *options;
@@ -412,6 +430,9 @@ static int make(kin_change_filter **out, kin_informer *informer,
   kin__task_init(&filter->task, step);
   take_options(filter, options);
   int err = init_fields(filter, options, env);
+  if (err == 0) {
+    err = check_stored(informer, options);
+  }
   if (err == 0) {
     err = add_listener(filter);
   }

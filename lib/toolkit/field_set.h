@@ -5,16 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <kin/fields.h>
 #include <kin/object.h>
-
-#include "object/pointer_set.h"
 
 #define KIN__FIELDS_MAX 64u
 
 /* Fields by which two states of an object are compared. */
 typedef struct kin__field_set {
-  kin__pointer_set pointers;
-  kin_str *values; /* of one object, and then of the other */
+  const kin_allocator *allocator;
+  kin_fields *fields; /* NULL: none, the whole texts are compared */
+  size_t count;
+  kin_value *values; /* of one object, and then of the other */
 } kin__field_set;
 
 /* Errors: KIN_EINVAL (a pointer, a `*`, or too many), KIN_ENOMEM. The set can

@@ -336,7 +336,8 @@ static int make(kin_lingering_index **out, kin_informer *informer,
   own.name = options->name;
   own.cb = index_lost;
   own.data = index;
-  int err = kin__index_new(&index->gone, env->memory, index->seeds[0], &own);
+  int err =
+      kin__index_new(&index->gone, env->memory, index->seeds[0], &own, true);
   if (err != 0) {
     free_index(index);
     return err;

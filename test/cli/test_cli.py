@@ -19,6 +19,7 @@ import traceback
 import agents
 import asking
 import ending
+import endpoints
 import examples
 import faults
 import kubeconfig
@@ -30,8 +31,8 @@ import usage
 import words
 
 MODULES = (usage, words, lines, ending, tables, security, kubeconfig, simulated,
-           faults, asking, examples, agents)
-EXAMPLES = (examples, agents)
+           faults, asking, examples, endpoints, agents)
+EXAMPLES = (examples, endpoints, agents)
 
 
 def parse_arguments():

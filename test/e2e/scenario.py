@@ -109,6 +109,10 @@ class Context:
                      self._secrets, None,
                      f"actor-{self.unused_name()}")
 
+    def example(self, name):
+        """The program of an example, built where kinformer is."""
+        return self._program.parents[2] / "examples" / name
+
     def secret(self, token):
         """No program of this scenario may show this token, or has shown it."""
         if token not in self._secrets:

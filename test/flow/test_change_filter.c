@@ -394,6 +394,117 @@ static void test_bad_options(void **state) {
   filter_rig_close(&rig);
 }
 
+/* A field that the informer does not keep would never change. */
+static int open_on(filter_rig *rig, const kin_informer_options *informer,
+                   const char *field) {
+  kin_informer *over;
+  assert_int_equal(kin__informer_open_on(&over, &rig->vh.host, informer), 0);
+  kin_change_filter_options options = rig->options;
+  options.fields = &field;
+  options.field_count = 1;
+  options.on_closed = NULL;
+  rig->vh.text[0] = '\0';
+  int err = kin_change_filter_open(NULL, over, &options);
+  bool is_said = strstr(rig->vh.text, "fields: 0 is not stored") != NULL;
+  assert_int_equal(is_said, err != 0);
+  return err;
+}
+
+static int keep_all(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)in;
+  (void)out;
+  (void)data;
+  return 0;
+}
+
+static void test_fields_that_are_not_stored(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec/a", "/status/list/2",
+                                       "/metadata/labels/app",
+                                       "/metadata/annotations/x.y~1z"};
+  static const struct {
+    const char *field;
+    bool is_stored;           /* with `fields` */
+    bool is_without_labels;   /* and drop_labels */
+    bool is_of_metadata_only; /* with metadata_only */
+  } rows[] = {
+      {"/spec/a", true, true, false},
+      {"/spec/a/b/0", true, true, false},
+      {"/spec", true, true, false},
+      {"/spec/b", false, false, false},
+      {"/data", false, false, false},
+      {"/status/list/2/c", true, true, false},
+      {"/status/list/1", true, true, false},
+      {"/status/list/1/c", false, false, false},
+      {"/status/list/3", false, false, false},
+      {"/status/list/x", false, false, false},
+      {"/metadata/name", true, true, true},
+      {"/metadata/labels/app", true, true, true},
+      {"/metadata/labels/tier", true, false, true},
+      {"/metadata/annotations/x.y~1z", true, true, true},
+      {"/metadata/annotations/x.y", false, false, true},
+      {"/metadata/managedFields", false, false, false},
+      {"/kind", true, true, true},
+      {"", true, true, true},
+  };
+  filter_rig rig;
+  filter_rig_init(&rig, 0);
+  assert_int_equal(filter_rig_open_informer(&rig), 0);
+  kin_informer_options of_fields = KIN_INFORMER_OPTIONS_INIT;
+  of_fields.plural = "pods";
+  of_fields.fields = fields;
+  of_fields.field_count = sizeof fields / sizeof *fields;
+  kin_informer_options without_labels = of_fields;
+  without_labels.drop_labels = true;
+  kin_informer_options transformed = without_labels;
+  transformed.transform = keep_all; /* may set any field */
+  kin_informer_options metadata = KIN_INFORMER_OPTIONS_INIT;
+  metadata.plural = "pods";
+  metadata.metadata_only = true;
+  kin_informer_options whole = KIN_INFORMER_OPTIONS_INIT;
+  whole.plural = "pods";
+  whole.keep_managed_fields = true;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *field = rows[i].field;
+    assert_int_equal(open_on(&rig, &of_fields, field) == 0, rows[i].is_stored);
+    assert_int_equal(open_on(&rig, &without_labels, field) == 0,
+                     rows[i].is_without_labels);
+    assert_int_equal(open_on(&rig, &metadata, field) == 0,
+                     rows[i].is_of_metadata_only);
+    assert_int_equal(open_on(&rig, &transformed, field), 0);
+    assert_int_equal(open_on(&rig, &whole, field), 0);
+  }
+  filter_rig_close(&rig);
+}
+
+static void test_stored_fields_without_memory(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec/a"};
+  filter_rig rig;
+  filter_rig_init(&rig, 0);
+  assert_int_equal(filter_rig_open_informer(&rig), 0);
+  kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
+  io.plural = "pods";
+  io.fields = fields;
+  io.field_count = 1;
+  kin_informer *over;
+  assert_int_equal(kin__informer_open_on(&over, &rig.vh.host, &io), 0);
+  fail_alloc *memory = &rig.vh.memory;
+  size_t n = 0;
+  int err;
+  do {
+    size_t before = atomic_load(&memory->live_blocks);
+    memory->fail_at = memory->calls + ++n;
+    rig.options.on_closed = NULL;
+    err = kin_change_filter_open(NULL, over, &rig.options);
+    memory->fail_at = 0;
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    assert_true(err == 0 || atomic_load(&memory->live_blocks) == before);
+  } while (err != 0);
+  assert_true(n > 4); /* the filter, its fields twice, the pointer's copy */
+  filter_rig_close(&rig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_fields_decide),
@@ -411,6 +522,8 @@ int main(void) {
       cmocka_unit_test(test_max_waiting),
       cmocka_unit_test(test_burst),
       cmocka_unit_test(test_bad_options),
+      cmocka_unit_test(test_fields_that_are_not_stored),
+      cmocka_unit_test(test_stored_fields_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,44 @@ static void test_labels_are_dropped(void **state) {
   }
 }
 
+/* A label that a field names is stored, so an index finds it. */
+static void test_index_of_a_kept_label(void **state) {
+  (void)state;
+  static const char *const fields[] = {"/spec", "/metadata/labels/tier",
+                                       "/metadata/labels/a~1b"};
+  static const struct {
+    const char *pointer;
+    const char *value;
+    size_t found;
+  } rows[] = {{"/metadata/labels/tier", "y", 1},
+              {"/metadata/labels/tier", "z", 0},
+              {"/metadata/labels/a~1b", "", 1},
+              {"/metadata/labels/app", "x", 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    world w;
+    kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+    options.fields = fields;
+    options.field_count = 3;
+    options.drop_labels = true;
+    open_world(&w, &options, false);
+    kin_store *store = kin_informer_store(w.informer);
+    kin_index_options early = {sizeof early, "early", rows[i].pointer, NULL,
+                               NULL};
+    assert_int_equal(kin_store_add_index(store, &early), 0);
+    list(&w, "{'metadata':{'name':'a','namespace':'d','uid':'u','labels':{"
+             "'app':'x','tier':'y','a/b':''},'resourceVersion':'5'}}");
+    kin_index_options late = {sizeof late, "late", rows[i].pointer, NULL, NULL};
+    assert_int_equal(kin_store_add_index(store, &late), 0);
+    script_run(&w.vh.script);
+    kin_str value = kin_str_of(rows[i].value);
+    assert_int_equal(kin_store_index_count(store, "early", value),
+                     rows[i].found);
+    assert_int_equal(kin_store_index_count(store, "late", value),
+                     rows[i].found);
+    vh_finish(&w.vh);
+  }
+}
+
 /* Also of an object that is kept with its key only. */
 static void test_labels_of_oversized_are_dropped(void **state) {
   (void)state;
@@ -260,6 +298,7 @@ static void test_same_content(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_labels_are_dropped),
+      cmocka_unit_test(test_index_of_a_kept_label),
       cmocka_unit_test(test_labels_of_oversized_are_dropped),
       cmocka_unit_test(test_unchanged_is_not_told),
       cmocka_unit_test(test_unchanged_in_a_list),

@@ -194,6 +194,22 @@ static void test_fields(void **state) {
   kin__field_set_finish(&set);
 }
 
+static void test_refused_fields(void **state) {
+  (void)state;
+  static const char *const wrong[] = {"data",   "/spec/*", "/*",
+                                      "/a/*/b", "/a~",     NULL};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const char *fields[] = {"/data", "/a*/*b", wrong[i]};
+    kin__field_set set;
+    size_t bad = 0;
+    assert_int_equal(
+        kin__field_set_init(&set, kin__default_allocator(), fields, 3, &bad),
+        KIN_EINVAL);
+    assert_int_equal(bad, 2);
+    kin__field_set_finish(&set);
+  }
+}
+
 static bool init_without_memory(size_t fail_at) {
   static const char *const fields[] = {"/data", "/spec/a", "/spec/b/c"};
   fail_alloc memory;
@@ -209,7 +225,7 @@ static bool init_without_memory(size_t fail_at) {
 
 static void test_sweep_allocations(void **state) {
   (void)state;
-  fail_alloc_sweep(init_without_memory, 5);
+  fail_alloc_sweep(init_without_memory, 2);
 }
 
 int main(void) {
@@ -218,6 +234,7 @@ int main(void) {
       cmocka_unit_test(test_depth),
       cmocka_unit_test(test_reads_are_bounded),
       cmocka_unit_test(test_fields),
+      cmocka_unit_test(test_refused_fields),
       cmocka_unit_test(test_sweep_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
