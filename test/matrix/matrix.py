@@ -58,6 +58,8 @@ ROWS = {
     "i386": Row("trixie", "32 bits, uint64_t aligned to 4", arch="i386"),
     "armhf": Row("trixie", "32 bits, uint64_t aligned to 8",
                  cross=("armhf", "arm-linux-gnueabihf", "arm", "little")),
+    "arm64": Row("trixie", "the NEON scanner",
+                 cross=("arm64", "aarch64-linux-gnu", "aarch64", "little")),
     "s390x": Row("trixie", "big-endian",
                  cross=("s390x", "s390x-linux-gnu", "s390x", "big")),
 }
