@@ -28,22 +28,22 @@ enum {
 };
 
 /* Two pages between closed ones. */
-typedef struct area {
+typedef struct page_area {
   char *begin;
   char *end;
-} area;
+} page_area;
 
 /* A scanner in question, and where bytes are put for it. */
-typedef struct trial {
+typedef struct scan_trial {
   const kin__scanner *portable;
   const kin__scanner *scanner;
-  area area;
+  page_area area;
   size_t compared;
   size_t differences;
   size_t results[3]; /* how often a skip had each */
-} trial;
+} scan_trial;
 
-static bool open_area(area *area) {
+static bool open_area(page_area *area) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   size_t size = (MAX_LENGTH + ALIGNMENTS + page - 1) / page * page;
   char *all = mmap(NULL, size + 2 * page, PROT_NONE,
@@ -52,7 +52,7 @@ static bool open_area(area *area) {
       mprotect(all + page, size, PROT_READ | PROT_WRITE) != 0) {
     return false;
   }
-  *area = (struct area){all + page, all + page + size};
+  *area = (struct page_area){all + page, all + page + size};
   return true;
 }
 
@@ -80,12 +80,12 @@ static void fill(char *bytes, size_t length, uint64_t seed) {
   }
 }
 
-static void compare(trial *trial, bool is_same) {
+static void compare(scan_trial *trial, bool is_same) {
   trial->compared++;
   trial->differences += !is_same;
 }
 
-static void try_classify(trial *trial, const char *block) {
+static void try_classify(scan_trial *trial, const char *block) {
   kin__block_masks expected;
   kin__block_masks masks;
   trial->portable->classify(&expected, block);
@@ -93,13 +93,14 @@ static void try_classify(trial *trial, const char *block) {
   compare(trial, memcmp(&masks, &expected, sizeof masks) == 0);
 }
 
-static void try_find_special(trial *trial, const char *bytes, size_t length) {
+static void try_find_special(scan_trial *trial, const char *bytes,
+                             size_t length) {
   compare(trial, trial->scanner->find_special(bytes, length) ==
                      trial->portable->find_special(bytes, length));
 }
 
 /* Begins in a state of the seed's. */
-static void try_skip(trial *trial, const char *bytes, size_t length,
+static void try_skip(scan_trial *trial, const char *bytes, size_t length,
                      uint64_t seed) {
   uint64_t state = seed * 2 + 1;
   kin__skip expected = {
@@ -127,7 +128,7 @@ static void try_skip(trial *trial, const char *bytes, size_t length,
 }
 
 /* Every byte at every place of a block, among spaces. */
-static void try_single_bytes(trial *trial) {
+static void try_single_bytes(scan_trial *trial) {
   char *block = trial->area.end - KIN__BLOCK;
   for (unsigned place = 0; place < KIN__BLOCK; place++) {
     for (unsigned value = 0; value < 256; value++) {
@@ -140,7 +141,7 @@ static void try_single_bytes(trial *trial) {
 }
 
 /* A single special byte at every place of every length, or none. */
-static void try_single_specials(trial *trial) {
+static void try_single_specials(scan_trial *trial) {
   static const char special[] = {'"', '\\', '\n', 0x1f};
   for (size_t length = 0; length <= 2 * KIN__BLOCK; length++) {
     char *bytes = trial->area.end - length;
@@ -154,7 +155,8 @@ static void try_single_specials(trial *trial) {
   }
 }
 
-static void try_bytes(trial *trial, char *bytes, size_t length, uint64_t seed) {
+static void try_bytes(scan_trial *trial, char *bytes, size_t length,
+                      uint64_t seed) {
   fill(bytes, length, seed);
   try_skip(trial, bytes, length, seed);
   try_find_special(trial, bytes, length);
@@ -165,7 +167,7 @@ static void try_bytes(trial *trial, char *bytes, size_t length, uint64_t seed) {
 }
 
 /* Every length at the end of the pages, and at every alignment. */
-static void try_random_bytes(trial *trial) {
+static void try_random_bytes(scan_trial *trial) {
   uint64_t seed = 0;
   for (size_t length = 0; length <= MAX_LENGTH; length++) {
     for (unsigned round = 0; round < 16; round++) {
@@ -177,7 +179,7 @@ static void try_random_bytes(trial *trial) {
   }
 }
 
-static bool is_alike(trial *trial) {
+static bool is_alike(scan_trial *trial) {
   trial->compared = 0;
   trial->differences = 0;
   try_single_bytes(trial);
@@ -209,7 +211,7 @@ static size_t wrong_find(const char *bytes, size_t length) {
   return at + 1 == length ? length : at;
 }
 
-static bool are_wrong_ones_noticed(trial *trial) {
+static bool are_wrong_ones_noticed(scan_trial *trial) {
   kin__scanner wrong[3];
   for (unsigned i = 0; i < 3; i++) {
     wrong[i] = *trial->portable;
@@ -252,7 +254,7 @@ static void report(const char *what, bool holds) {
 }
 
 int main(int argc, char **argv) {
-  trial trial = {.portable = kin__scanner_at(0)};
+  scan_trial trial = {.portable = kin__scanner_at(0)};
   if (!open_area(&trial.area)) {
     perror("scan_alike: mmap");
     return 2;
