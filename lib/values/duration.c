@@ -81,6 +81,13 @@ static uint64_t take_unit(kin_str *text) {
   return 0;
 }
 
+/* Go rounds each result to a double. An i387 keeps more bits until the result is
+ * stored, and the nanoseconds could be off by one. */
+static double stored(double result) {
+  volatile double place = result;
+  return place;
+}
+
 /* Takes a number with its unit, and adds it. */
 static bool take_part(kin_str *text, uint64_t *ns) {
   uint64_t value;
@@ -103,7 +110,8 @@ static bool take_part(kin_str *text, uint64_t *ns) {
   }
   value *= unit;
   if (fraction > 0) {
-    value += (uint64_t)((double)fraction * ((double)unit / scale));
+    double unit_of_last = stored((double)unit / scale);
+    value += (uint64_t)stored((double)fraction * unit_of_last);
   }
   if (value > RANGE || *ns + value > RANGE) {
     return false;

@@ -6,6 +6,7 @@
  * the first of several members of one name counts. */
 #include <kin/fields.h>
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -133,6 +134,10 @@ static void grow(kin_fields *fields, uint32_t at, uint32_t begin, uint32_t end,
     begin = next;
   }
 }
+
+static_assert(sizeof(kin_fields) % _Alignof(node) == 0 &&
+                  _Alignof(node) >= _Alignof(kin_str),
+              "the nodes lie behind the struct, the tokens behind the nodes");
 
 /* One block for all. */
 static kin_fields *allocate(const kin_allocator *allocator, size_t count,

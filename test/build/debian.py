@@ -46,6 +46,7 @@ class Ways:
         root = self.work / "deb-unpacked"
         for path in debs.glob("*kinformer*.deb"):
             run("dpkg-deb", "--extract", path, root)
+        self.expect_complete(root)
         [lib] = root.glob("usr/lib/*/libkinformer.a")
         lib = lib.parent
         prefix = f"--define-variable=prefix={root}/usr"
@@ -59,6 +60,22 @@ class Ways:
         said = run(root / "usr/bin/kinformer", "pods", "-A", "--once",
                    "--server", self.url, LD_LIBRARY_PATH=str(lib))
         expect('{"event":"synced"' in said, f"kinformer said {said[-200:]!r}")
+
+    @staticmethod
+    def expect_complete(root):
+        """Every public header, page and example is in the packages. debhelper
+        compresses long pages."""
+        manual = root / "usr/share/doc/libkinformer-dev"
+        for there, here in ((root / "usr/include/kin", "include/kin/*.h"),
+                            (manual / "doc", "doc/*.md"),
+                            (manual / "doc", "doc/*.svg"),
+                            (manual / "examples", "examples/*.*"),
+                            (manual / "examples/lua", "examples/lua/*"),
+                            (manual / "examples/node", "examples/node/*")):
+            packed = {path.name.removesuffix(".gz") for path in there.glob("*")}
+            wanted = {path.name for path in SOURCE.glob(here)} - {"meson.build"}
+            expect(wanted and wanted <= packed,
+                   f"{there}: lacks {sorted(wanted - packed)}")
 
     def way_deb_installed(self):
         """In a Debian that has only what the packages depend on, a compiler

@@ -6,10 +6,11 @@ bytes. Each row is a Debian of its own in a directory, made by debootstrap from
 the mirror that this machine's apt uses. Needs root.
 
 Usage: matrix.py [--dir DIR] [--list] [--tests NAME,...] [--remake]
-                 [--buildtype TYPE] [--sanitize] [ROW...]
+                 [--buildtype TYPE] [--sanitize] [--release NAME] [ROW...]
 
 A row's directory stays for the next run, which then builds what has changed;
---remake begins anew, with the newest packages.
+--remake begins anew, with the newest packages. --release takes another release
+of Debian for all rows, into directories of their own.
 
 A foreign processor's code is compiled by a cross compiler and runs under
 qemu-user. For the oldest row, pip fetches the source of an old llhttp.
@@ -58,6 +59,8 @@ ROWS = {
     "i386": Row("trixie", "32 bits, uint64_t aligned to 4", arch="i386"),
     "armhf": Row("trixie", "32 bits, uint64_t aligned to 8",
                  cross=("armhf", "arm-linux-gnueabihf", "arm", "little")),
+    "arm64": Row("trixie", "the NEON scanner",
+                 cross=("arm64", "aarch64-linux-gnu", "aarch64", "little")),
     "s390x": Row("trixie", "big-endian",
                  cross=("s390x", "s390x-linux-gnu", "s390x", "big")),
 }
@@ -249,6 +252,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--remake", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--release", default="")
     parser.add_argument("--buildtype", default="debugoptimized")
     parser.add_argument("--tests", default=[], type=lambda s: s.split(","))
     parser.add_argument("rows", nargs="*", metavar="ROW")
@@ -274,8 +278,11 @@ def main():
 
 
 def run_row(name, options):
-    root = options.dir.resolve() / name
-    system = System(ROWS[name], root)
+    row, root = ROWS[name], options.dir.resolve() / name
+    if options.release:
+        row = dataclasses.replace(row, suite=options.release)
+        root = root.with_name(f"{name}-{options.release}")
+    system = System(row, root)
     if options.remake:
         shutil.rmtree(root, ignore_errors=True)
     try:

@@ -62,6 +62,8 @@ static void test_duration_parse(void **state) {
       {"0.100000000000000000000h", 6 * M},
       {"0.830103483285477580700h", 49 * M + 48 * S + 372539827},
       {"0.9ns", 0},
+      /* 991828126620 with the registers of an i387 */
+      {"0.27550781295000h", INT64_C(991828126619)},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int64_t ns = 77;

@@ -881,7 +881,8 @@ static void test_a_million_keys(void **state) {
   }
   assert_int_equal(count(&w), 1000000);
   size_t each = (w.memory.live_bytes - before - key_bytes) / 1000000;
-  assert_in_range(each, 90, 110);
+  bool is_wide = sizeof(void *) == 8; /* with pointers of 4 bytes: 79 */
+  assert_in_range(each, is_wide ? 90 : 70, is_wide ? 110 : 90);
   for (int i = 0; i < 1000000; i++) {
     const kin_work_item *item;
     assert_int_equal(kin_work_queue_get(w.queue, &item), 0);
