@@ -223,6 +223,7 @@ static kin__cell *take_from(struct kin__slab *slab) {
     slab->is_spare = false;
     slab->arena->spare_slabs--;
   }
+  slab->arena->used_bytes += slab->cell_size;
   uint32_t live = live_cells(slab) + 1;
   set_live_cells(slab, live);
   if (live == slab->capacity) {
@@ -318,6 +319,7 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
     kin__link_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
   }
   set_live_cells(slab, --live);
+  arena->used_bytes -= slab->cell_size;
   cell->next = slab->free;
   slab->free = cell;
   POISON(cell, slab->cell_size);
@@ -339,6 +341,20 @@ void kin__cell_give_here(kin__cell *cell) {
   } else {
     sort_out(arena, cell);
   }
+}
+
+kin__arena_fill kin__arena_get_fill(const kin__arena *arena) {
+  kin__arena_fill none = {0, 0};
+  return arena != NULL && !arena->is_closed
+             ? (kin__arena_fill){arena->bytes, arena->used_bytes}
+             : none;
+}
+
+bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
+  const struct kin__slab *slab = cell->slab;
+  return arena != NULL && slab->arena == arena && !arena->is_closed &&
+         live_cells(slab) < slab->capacity - slab->capacity / 4 &&
+         arena->lists[class_of(slab->cell_size)].next != &slab->node;
 }
 
 static bool has_given(const kin__arena *arena) {

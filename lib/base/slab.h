@@ -79,6 +79,25 @@ bool kin__arena_collect(kin__arena *arena, unsigned count);
 /* Whether there are cells to sort. */
 bool kin__arena_has_given(const kin__arena *arena);
 
+/* --- Cells that lie alone --------------------------------------------------
+ *
+ * Slabs go back to the system when their last cell does. After most objects
+ * have gone, the rest may hold nearly all slabs. The owner of the cells can then
+ * copy them to other cells. */
+
+typedef struct kin__arena_fill {
+  size_t bytes; /* of all slabs */
+  size_t used;  /* of the cells that are in use */
+} kin__arena_fill;
+
+/* Both 0 for no arena, and after kin__arena_close_step. */
+kin__arena_fill kin__arena_get_fill(const kin__arena *arena);
+
+/* On the arena's thread. Whether the cell is this arena's, a copy of it would
+ * lie in another slab, and its own slab is less than three quarters full. The
+ * arena may be NULL. */
+bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena);
+
 /* --- Slabs that another thread prepares ------------------------------------
  *
  * The system gives a page when the page is written to for the first time, and

@@ -23,6 +23,7 @@ struct kin__arena {
   _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
   kin__cell *unsorted;        /* taken off `given` as a whole */
   size_t bytes;               /* of all slabs */
+  size_t used_bytes;          /* of the cells of slabs that are in use */
   uint32_t spare_slabs;       /* empty ones that are kept */
   uint32_t closing;           /* the list to be given up next; FULL is last */
   uint32_t ready_count;       /* slabs in `ready`, not in `bytes` */
