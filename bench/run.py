@@ -39,6 +39,8 @@ class Variant(NamedTuple):
 
 VARIANTS = [
     Variant("kept", "everything", ["--keep-all"], []),
+    Variant("alone", "everything, memory taken by the loop's thread",
+            ["--keep-all", "--no-memory-helper"], []),
     Variant("default", "without managedFields", [], []),
     Variant("metadata", "metadata only", ["--metadata-only"],
             ["--metadata-only"]),

@@ -208,14 +208,14 @@ typedef struct kin_client_options {
    * library that was built without zlib. */
   bool accept_gzip;
 
-  /** Memory for objects comes from the system without the pool's help. By
-   * default, while objects arrive fast (40 MB/s), libuv's pool takes memory
-   * from the system ahead of them: at most a sixteenth of what they have, and
-   * 16 MiB, given back when it has not been needed for a second. The first list
-   * then takes about a third less time, and the same CPU time, on two threads.
-   * The program's own work in the pool may have to wait for a few milliseconds.
-   * With an allocator of the program's, and with mutation_check, there is no
-   * help. */
+  /** Memory for objects comes from the system without the help of libuv's pool.
+   * By default, while objects arrive fast (40 MB/s), the pool takes memory from
+   * the system ahead of them: at most a sixteenth of what they have, and 16
+   * MiB. Memory that is not needed for a second goes back. The loop's thread
+   * then needs about a third less CPU time for a first list; the process needs
+   * as much as without help. The program's own work in the pool may have to
+   * wait for a few milliseconds. There is no help with an allocator of the
+   * program's, or with mutation_check. */
   bool no_memory_helper;
 
   /* --- Tests and debugging --- */
