@@ -23,7 +23,8 @@
 static histogram turns[PHASE_COUNT];
 
 instant instant_now(void) {
-  return (instant){wall_ns(), process_cpu_ns()};
+  return (instant){wall_ns(), process_cpu_ns(), thread_cpu_ns(),
+                   thread_page_faults()};
 }
 
 /* ---- ending */
@@ -164,6 +165,7 @@ static int begin(bench *b) {
   co.server = b->arguments.server;
   co.certificate_authority_file = b->arguments.authority_file;
   co.insecure_skip_tls_verify = b->arguments.is_insecure;
+  co.no_memory_helper = b->arguments.no_memory_helper;
   int status = kin_client_open(&b->client, &b->loop, &co);
   if (status != 0) {
     return status;
@@ -201,7 +203,8 @@ static void usage(void) {
         "[--events N]\n"
         "         [--keep-all] [--metadata-only] [--settle-ms MS] "
         "[--timeout SECONDS]\n"
-        "         [--more] [--latency] [--ca FILE | --insecure]\n",
+        "         [--more] [--latency] [--no-memory-helper]\n"
+        "         [--ca FILE | --insecure]\n",
         stderr);
   exit(2);
 }
@@ -222,6 +225,7 @@ static arguments parse_arguments(int argc, char **argv) {
       {"timeout", required_argument, NULL, 'T'},
       {"more", no_argument, NULL, 'M'},
       {"latency", no_argument, NULL, 'l'},
+      {"no-memory-helper", no_argument, NULL, 'h'},
       {"ca", required_argument, NULL, 'c'},
       {"insecure", no_argument, NULL, 'i'},
       {NULL, 0, NULL, 0}};
@@ -259,6 +263,9 @@ static arguments parse_arguments(int argc, char **argv) {
       break;
     case 'l':
       a.latency = true;
+      break;
+    case 'h':
+      a.no_memory_helper = true;
       break;
     case 'c':
       a.authority_file = optarg;
@@ -316,6 +323,9 @@ static void print_result(const bench *b) {
          (unsigned long long)b->objects,
          seconds(b->started.wall_ns, b->synced.wall_ns),
          seconds(b->started.cpu_ns, b->synced.cpu_ns));
+  printf(",\"sync_thread_cpu_s\":%.6f,\"sync_thread_faults\":%llu",
+         seconds(b->started.thread_ns, b->synced.thread_ns),
+         (unsigned long long)(b->synced.faults - b->started.faults));
   printf(",\"events\":%llu,\"delivered\":%llu,\"events_s\":%.6f,"
          "\"events_per_s\":%.0f,\"cpu_us_per_event\":%.4f",
          (unsigned long long)events, (unsigned long long)b->delivered, events_s,

@@ -38,12 +38,15 @@ typedef struct arguments {
   bool metadata_only;
   bool more;
   bool latency;
+  bool no_memory_helper;
 } arguments;
 
-/* A moment, on both clocks. */
+/* A moment, on all clocks. */
 typedef struct instant {
   uint64_t wall_ns;
-  uint64_t cpu_ns;
+  uint64_t cpu_ns;    /* of the process */
+  uint64_t thread_ns; /* CPU time of the loop's thread */
+  uint64_t faults;    /* page faults of the loop's thread */
 } instant;
 
 instant instant_now(void);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -24,6 +25,17 @@ uint64_t process_cpu_ns(void) {
 
 uint64_t thread_cpu_ns(void) {
   return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t thread_page_faults(void) {
+#ifdef RUSAGE_THREAD
+  struct rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0
+             ? (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt
+             : 0;
+#else
+  return 0;
+#endif
 }
 
 uint64_t memory_bytes(const char *field) {

@@ -11,6 +11,9 @@ uint64_t wall_ns(void);
 uint64_t process_cpu_ns(void);
 uint64_t thread_cpu_ns(void);
 
+/* Of the calling thread; 0 where the system does not count them. */
+uint64_t thread_page_faults(void);
+
 /* A field of /proc/self/status such as "VmHWM:", in bytes; 0 if unknown. */
 uint64_t memory_bytes(const char *field);
 

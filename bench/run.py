@@ -39,6 +39,8 @@ class Variant(NamedTuple):
 
 VARIANTS = [
     Variant("kept", "everything", ["--keep-all"], []),
+    Variant("alone", "everything, memory taken by the loop's thread",
+            ["--keep-all", "--no-memory-helper"], []),
     Variant("default", "without managedFields", [], []),
     Variant("metadata", "metadata only", ["--metadata-only"],
             ["--metadata-only"]),
@@ -55,6 +57,8 @@ LIMITS = [("sync_s", "s"), ("sync_cpu_s", "s"), ("cpu_us_per_event", "us"),
 FIGURES = [
     ("sync_s", "s", lambda k, r: k["sync_s"]),
     ("sync_cpu_s", "s", lambda k, r: k["sync_cpu_s"]),
+    ("sync_thread_cpu_s", "s", lambda k, r: k["sync_thread_cpu_s"]),
+    ("sync_thread_faults", "faults", lambda k, r: k["sync_thread_faults"]),
     ("sync_ratio", "x", lambda k, r: k["sync_s"] / r["sync_s"]),
     ("sync_cpu_ratio", "x", lambda k, r: k["sync_cpu_s"] / r["sync_cpu_s"]),
     ("event_cpu", "us", lambda k, r: k["cpu_us_per_event"]),

@@ -24,6 +24,7 @@ set(kinformer_sources
   lib/base/segments.c
   lib/base/sized.c
   lib/base/slab.c
+  lib/base/slab_ready.c
   lib/base/slots.c
   lib/base/str.c
   lib/base/system_clock.c
@@ -125,6 +126,7 @@ set(kinformer_sources
   lib/client/libraries.c
   lib/client/loop.c
   lib/client/member.c
+  lib/client/memory_helper.c
   lib/client/route.c
   lib/client/server.c
   lib/feed/feed.c
@@ -140,6 +142,7 @@ set(kinformer_sources
   lib/feed/pager_core.c
   lib/feed/settings.c
   lib/informer/apply.c
+  lib/informer/compaction.c
   lib/informer/handle_deltas.c
   lib/informer/informer.c
   lib/informer/metrics.c

@@ -403,7 +403,10 @@ KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
 KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
                                              const char *namespace_);
 
-/** The cache. It lives until the informer's close callback. */
+/** The cache. It lives until the informer's close callback. It may change in
+ * each turn of the loop, and objects of which the program holds no reference may
+ * become others with the same content: after many deletions the rest is moved
+ * together, so that memory goes back to the system. */
 KIN_EXTERN kin_store *kin_informer_store(kin_informer *informer);
 
 /** Returns whether the first lists of all scopes are in the store, or once

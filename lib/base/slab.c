@@ -39,7 +39,6 @@ static const range ranges[] = {
 #define CELL_MAX (8u << 10)
 #define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
-#define MAPPED_SLAB_BYTES (256u << 10)
 #define MAX_SPARE_SLABS 4u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
@@ -138,11 +137,22 @@ static uint32_t bytes_of(const struct kin__slab *slab) {
   return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
 }
 
+static void *slab_memory(kin__arena *arena, uint32_t bytes) {
+  if (!arena->maps_pages) {
+    return kin__malloc(arena->allocator, bytes);
+  }
+  kin__ready_slab *ready = arena->ready;
+  if (ready == NULL) {
+    return map_pages(bytes);
+  }
+  arena->ready = ready->next;
+  arena->ready_count--;
+  return ready;
+}
+
 static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
-  uint32_t bytes = arena->maps_pages ? MAPPED_SLAB_BYTES : SLAB_BYTES;
-  struct kin__slab *slab = arena->maps_pages
-                               ? map_pages(bytes)
-                               : kin__malloc(arena->allocator, bytes);
+  uint32_t bytes = arena->maps_pages ? KIN__MAPPED_SLAB_BYTES : SLAB_BYTES;
+  struct kin__slab *slab = slab_memory(arena, bytes);
   if (slab == NULL) {
     return NULL;
   }
@@ -155,6 +165,9 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
   arena->bytes += bytes;
   POISON(slab->cells, room);
   kin__link_push(&arena->lists[class_of(size)], &slab->node);
+  if (arena->grew != NULL) {
+    arena->grew(arena->grew_ctx);
+  }
   return slab;
 }
 
@@ -210,6 +223,7 @@ static kin__cell *take_from(struct kin__slab *slab) {
     slab->is_spare = false;
     slab->arena->spare_slabs--;
   }
+  slab->arena->used_bytes += slab->cell_size;
   uint32_t live = live_cells(slab) + 1;
   set_live_cells(slab, live);
   if (live == slab->capacity) {
@@ -305,6 +319,7 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
     kin__link_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
   }
   set_live_cells(slab, --live);
+  arena->used_bytes -= slab->cell_size;
   cell->next = slab->free;
   slab->free = cell;
   POISON(cell, slab->cell_size);
@@ -326,6 +341,20 @@ void kin__cell_give_here(kin__cell *cell) {
   } else {
     sort_out(arena, cell);
   }
+}
+
+kin__arena_fill kin__arena_get_fill(const kin__arena *arena) {
+  kin__arena_fill none = {0, 0};
+  return arena != NULL && !arena->is_closed
+             ? (kin__arena_fill){arena->bytes, arena->used_bytes}
+             : none;
+}
+
+bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
+  const struct kin__slab *slab = cell->slab;
+  return arena != NULL && slab->arena == arena && !arena->is_closed &&
+         live_cells(slab) < slab->capacity - slab->capacity / 4 &&
+         arena->lists[class_of(slab->cell_size)].next != &slab->node;
 }
 
 static bool has_given(const kin__arena *arena) {
@@ -367,6 +396,10 @@ static void close_arena(kin__arena *arena) {
 bool kin__arena_close_step(kin__arena *arena) {
   if (arena == NULL) {
     return false;
+  }
+  if (arena->ready != NULL) {
+    (void)kin__arena_drop_ready(arena);
+    return true;
   }
   if (!arena->is_closed) {
     if (arena->unsorted == NULL) {

@@ -2,8 +2,10 @@
 #ifndef KIN_BASE_SLAB_H
 #define KIN_BASE_SLAB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <kin/allocator.h>
 
@@ -38,9 +40,9 @@ typedef struct kin__cell {
  * mapped from the system and not taken from the allocator: freeing one then
  * takes the same bounded time whatever else is free.
  *
- * (Populating all pages of a slab at once costs as much as one fault for each
- * page, in longer steps. Huge pages cost a sixth, but one fault takes up to 5
- * ms. Both were measured.) */
+ * (Populating all pages of a slab at once costs two thirds of one fault for each
+ * page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
+ * Both were measured. So another thread does it, see kin__slab_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* Lets go of the slabs one by one. The thread that gives the last cell of a
  * slab back frees this slab; no slab waits for another. Cells taken later are
@@ -76,5 +78,52 @@ void kin__cell_give_here(kin__cell *cell);
 bool kin__arena_collect(kin__arena *arena, unsigned count);
 /* Whether there are cells to sort. */
 bool kin__arena_has_given(const kin__arena *arena);
+
+/* --- Cells that lie alone --------------------------------------------------
+ *
+ * Slabs go back to the system when their last cell does. After most objects
+ * have gone, the rest may hold nearly all slabs. The owner of the cells can then
+ * copy them to other cells. */
+
+typedef struct kin__arena_fill {
+  size_t bytes; /* of all slabs */
+  size_t used;  /* of the cells that are in use */
+} kin__arena_fill;
+
+/* Both 0 for no arena, and after kin__arena_close_step. */
+kin__arena_fill kin__arena_get_fill(const kin__arena *arena);
+
+/* On the arena's thread. Whether the cell is this arena's, a copy of it would
+ * lie in another slab, and its own slab is less than three quarters full. The
+ * arena may be NULL. */
+bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena);
+
+/* --- Slabs that another thread prepares ------------------------------------
+ *
+ * The system gives a page when the page is written to for the first time, and
+ * that takes longer than to fill it. During a fast list another thread does
+ * this ahead. An arena that has no prepared slab maps one itself. */
+
+/* Memory of a slab, mapped and touched. */
+typedef struct kin__ready_slab {
+  struct kin__ready_slab *next;
+} kin__ready_slab;
+
+/* On any thread. NULL if there is no memory, or if *must_stop has become
+ * true. */
+kin__ready_slab *kin__slab_prepare(const atomic_bool *must_stop);
+
+/* Only for an arena that maps pages and has not been closed. `grew` is called
+ * after each slab that the arena has taken; NULL: no more calls. */
+void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx), void *ctx);
+/* The number of slabs that may be prepared for this arena, those that are ready
+ * included: at most KIN__MAX_READY_SLABS, and a sixteenth of all. */
+uint32_t kin__arena_wants_ready(const kin__arena *arena);
+uint32_t kin__arena_ready_count(const kin__arena *arena);
+void kin__arena_add_ready(kin__arena *arena, kin__ready_slab *slab);
+/* Gives one prepared slab back to the system. Returns whether one is left. */
+bool kin__arena_drop_ready(kin__arena *arena);
+
+#define KIN__MAX_READY_SLABS 64u
 
 #endif /* KIN_BASE_SLAB_H */

@@ -12,6 +12,8 @@
 
 /* The arena, for slab.c, and for tests that look at its bytes. */
 
+#define KIN__MAPPED_SLAB_BYTES (256u << 10)
+
 #define KIN__SLAB_CLASSES (64u + 112u + 56u)
 
 struct kin__arena {
@@ -21,8 +23,13 @@ struct kin__arena {
   _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
   kin__cell *unsorted;        /* taken off `given` as a whole */
   size_t bytes;               /* of all slabs */
+  size_t used_bytes;          /* of the cells of slabs that are in use */
   uint32_t spare_slabs;       /* empty ones that are kept */
   uint32_t closing;           /* the list to be given up next; FULL is last */
+  uint32_t ready_count;       /* slabs in `ready`, not in `bytes` */
+  kin__ready_slab *ready;     /* mapped and touched, for add_slab */
+  void (*grew)(void *ctx);    /* see kin__arena_watch */
+  void *grew_ctx;
   kin__link lists[KIN__SLAB_CLASSES + 1];
 };
 

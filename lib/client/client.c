@@ -17,6 +17,7 @@
 #include "client/host.h"
 #include "client/libraries.h"
 #include "client/loop.h"
+#include "client/memory_helper.h"
 #include "client/route.h"
 #include "transport/transport.h"
 #include "transport/warning.h"
@@ -36,6 +37,7 @@ struct kin_client {
   kin__loop loop;
   kin__memory *memory;
   kin__task memory_task; /* collects the memory of freed objects */
+  kin__memory_helper memory_helper;
   kin__log log;
   kin__random random;
   kin__route route;
@@ -252,6 +254,9 @@ int kin__client_open(kin_client **out, uv_loop_t *loop,
       kin__number_or((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS),
       kin__number_or((uint32_t)copy.list_turn_ms, DEFAULT_LIST_TURN_MS));
   open_limiter(client, &copy);
+  bool has_helper = !copy.no_memory_helper && client->memory->is_default;
+  kin__memory_helper_init(&client->memory_helper, &client->loop,
+                          has_helper ? client->memory->arena : NULL);
   fill_env(client, &copy);
   fill_host(client);
   *out = client;
@@ -313,14 +318,19 @@ static void before_work(void *ctx) {
   }
 }
 
+static void on_helper_closed(void *ctx) {
+  kin_client *client = ctx;
+  client->is_closing_memory = true;
+  kin__sched_add(&client->loop.sched, &client->memory_task);
+}
+
 static void on_route_closed(void *ctx) {
   kin_client *client = ctx;
   kin__gate_finish(&client->lists);
   if (client->env.limiter != NULL) {
     kin__limiter_finish(&client->limiter);
   }
-  client->is_closing_memory = true;
-  kin__sched_add(&client->loop.sched, &client->memory_task);
+  kin__memory_helper_close(&client->memory_helper, on_helper_closed, client);
 }
 
 static void close_route_when_alone(kin_client *client) {

@@ -306,6 +306,10 @@ bool kin__handle_deltas_step(kin__task *task) {
   /* Frees the memory of deleted objects even if no object is added. */
   (void)kin__arena_collect(env->memory->arena,
                            kin__sched_pieces(env->sched, KEYS_PER_STEP));
-  return informer->fifo.depth > 0 ||
-         kin__dispatcher_is_sending(&informer->dispatcher);
+  bool has_more = informer->fifo.depth > 0 ||
+                  kin__dispatcher_is_sending(&informer->dispatcher);
+  if (!has_more) {
+    kin__compaction_wake(informer);
+  }
+  return has_more;
 }

@@ -183,6 +183,7 @@ static void on_close(kin__member *member) {
   kin__mutation_check_stop(&informer->mutation_check);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
+  kin__sched_cancel(env->sched, &informer->compaction.task);
   kin__sched_cancel(env->sched, &informer->version_waits.task);
   kin__sched_add(env->sched, &informer->close_task);
 }
@@ -247,6 +248,7 @@ static void init_parts(kin_informer *informer) {
   kin__task_init(&informer->process_task, kin__handle_deltas_step);
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
+  kin__compaction_init(&informer->compaction);
   kin__timer_init(&informer->process_timer, on_process_timer);
   kin__timer_init(&informer->index_timer, on_index_timer);
 }

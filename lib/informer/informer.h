@@ -15,6 +15,7 @@
 #include "dispatch/dispatcher.h"
 #include "client/host.h"
 #include "check/mutation_check.h"
+#include "informer/compaction.h"
 #include "informer/scopes.h"
 #include "feed/settings.h"
 #include "informer/version_wait.h"
@@ -44,6 +45,7 @@ typedef struct kin__gone_watch {
  *   each listener's task        listener's queue -> handlers
  *   a feed's notice task        on_error and on_state
  *   the index task              builds indices added to a filled store
+ *   the compaction's task       moves objects that hold memory alone
  *   the mutation check's task   looks for objects that were written to
  *   the waits' tasks            end waits for a version (version_wait.h)
  *   the close task              frees everything in steps
@@ -59,6 +61,7 @@ struct kin_informer {
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
   kin__mutation_check mutation_check;
+  kin__compaction compaction;
   kin__version_waits version_waits;
 
   kin__scopes scopes;

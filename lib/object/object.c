@@ -308,6 +308,13 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
   return give(out, memory, copy);
 }
 
+bool kin__object_is_movable(const kin_object *object,
+                            const kin__memory *memory) {
+  return atomic_load_explicit(&object->refs, memory_order_acquire) == 1 &&
+         kin__cell_is_lonely((const kin__cell *)(const void *)object,
+                             memory->arena);
+}
+
 kin_object *kin_object_ref(const kin_object *object) {
   kin_object *counted = (kin_object *)object;
   if (counted != NULL) {

@@ -48,6 +48,12 @@ int kin__object_new(kin_object **out, kin__memory *memory,
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
+/* Whether the caller has the only reference, and a copy in the same memory
+ * would help to give memory back, see kin__cell_is_lonely. On the memory's
+ * thread. */
+bool kin__object_is_movable(const kin_object *object,
+                            const kin__memory *memory);
+
 /* The stored JSON text, and the object's allocator. Both live as long as the
  * object. */
 kin_str kin__object_body(const kin_object *object);

@@ -82,6 +82,7 @@ static const member members[] = {
     MEMBER(qps_milli, COPIED),
     MEMBER(burst, COPIED),
     MEMBER(accept_gzip, COPIED),
+    MEMBER(no_memory_helper, COPIED),
     MEMBER(check_watch_lists, COPIED),
     MEMBER(mutation_check, COPIED),
     MEMBER(mutation_check_ms, COPIED),
@@ -247,6 +248,7 @@ static void test_open_options_reach_the_server(void **state) {
   o->qps_milli = 7000;
   o->burst = 8;
   o->accept_gzip = true;
+  o->no_memory_helper = true;
   o->check_watch_lists = true;
   o->mutation_check = KIN_MUTATION_CHECK_CHECKSUM;
   o->mutation_check_ms = 9000;
