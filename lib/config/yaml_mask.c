@@ -154,8 +154,7 @@ int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
   if (mask->copy == NULL) {
     return KIN_ENOMEM;
   }
-  mask->has_marks =
-      source.length < KIN__YAML_MASK_MAX_BYTES && write_masked(mask);
+  mask->has_marks = source.length >> 6 * DIGITS == 0 && write_masked(mask);
   if (!mask->has_marks && source.length > 0) {
     memcpy(mask->copy, source.data, source.length);
     mask->length = source.length;

@@ -19,8 +19,6 @@
 
 /* The shortest run that is replaced, and the bytes of a mark. */
 #define KIN__YAML_MASK_MIN 11u
-/* The longest text that can be masked: a mark has so many places. */
-#define KIN__YAML_MASK_MAX_BYTES (1u << 24)
 
 typedef struct kin__yaml_mask {
   const kin_allocator *allocator;
@@ -30,7 +28,7 @@ typedef struct kin__yaml_mask {
   bool has_marks;
 } kin__yaml_mask;
 
-/* Without marks, if the text itself may have one. Errors: KIN_ENOMEM. */
+/* Without marks, if the text itself may have one, or is over 16 MiB. Errors: KIN_ENOMEM. */
 int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
                         kin_str source);
 /* Wipes and frees the copy. */
