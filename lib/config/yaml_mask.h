@@ -17,9 +17,6 @@
  * length. The marks in a scalar become the runs again. Lines stay the same,
  * columns do not. A run that is shorter than a mark stays as it is. */
 
-/* The shortest run that is replaced, and the bytes of a mark. */
-#define KIN__YAML_MASK_MIN 11u
-
 typedef struct kin__yaml_mask {
   const kin_allocator *allocator;
   kin_str source; /* borrowed */
