@@ -358,6 +358,7 @@ set(kinformer_kubeconfig_sources
   lib/config/problems.c
   lib/config/vault.c
   lib/config/yaml.c
+  lib/config/yaml_mask.c
   lib/config/yaml_scalar.c
   lib/connect/kube_finder.c
   lib/connect/late.c

@@ -275,7 +275,8 @@ typedef struct kin_client_options {
    * http proxy. NO_PROXY has servers without a proxy, with a comma between two:
    * names (with all names below), ".name" (only those below), addresses, ranges
    * such as 10.0.0.0/8, each but a range also with ":port"; "*" is all servers.
-   * The environment is read once, by kin_client_open. It never applies to
+   * The environment is read once, by kin_client_open (not so for a client from a
+   * kubeconfig: kin/kubeconfig.h). It never applies to
    * localhost and loopback addresses; HTTP_PROXY not if REQUEST_METHOD is set
    * (a CGI program).
    *

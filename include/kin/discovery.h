@@ -26,6 +26,8 @@ extern "C" {
  * - when a word is unknown and the server was last asked 10 s ago or earlier;
  *   so a custom resource that was defined meanwhile is found;
  * - after kin_discovery_refresh.
+ * The server answers 304 to the ETags of its documents if nothing has changed;
+ * the table stays then.
  *
  * The requests are those of kubectl: /api and /apis in the aggregated form
  * (apidiscovery.k8s.io/v2, v2beta1). A server that refuses this form (400, 404,

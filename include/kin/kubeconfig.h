@@ -132,8 +132,11 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * cluster. A new address in the chosen context is taken for the same cluster.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
- * allocator, problem and log are not used. The variables of the environment are
- * read in this call. `options` may be NULL: the defaults. The options of the
+ * allocator, problem and log are not used. The variables of the environment by
+ * which files and pods are found (KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, ...)
+ * are read in this call; those of proxies (HTTPS_PROXY, NO_PROXY, ...) whenever a
+ * server without a proxy-url has been found, in a callback of the loop: which of
+ * them counts depends on the server. `options` may be NULL: the defaults. The options of the
  * server, its TLS, proxy_url, credentials and impersonation must not be set;
  * all others count, proxy_certificate_authority_file too, but for accept_gzip
  * where the chosen cluster has disable-compression.

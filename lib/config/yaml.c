@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "config/yaml_mask.h"
 
 /* Releases 0.1 and 0.2 have the same ABI, that of libyaml-0.so.2. The parser is
  * a struct of ours, whose size another release may change. */
@@ -49,6 +50,7 @@ typedef struct yaml_level {
 typedef struct yaml_builder {
   kin__vault *vault;
   kin__yaml_problem *problem;
+  kin__yaml_mask mask;
   const kin__yaml_node *root;
   bool has_document;
   bool is_done;
@@ -175,7 +177,6 @@ static int new_node(yaml_builder *builder, const yaml_event_t *event,
     return KIN_ENOMEM;
   }
   node->line = (uint32_t)event->start_mark.line + 1;
-  node->column = (uint32_t)event->start_mark.column + 1;
   *out = node;
   return 0;
 }
@@ -235,16 +236,18 @@ static int place(yaml_builder *builder, const yaml_event_t *event,
 static int take_scalar(yaml_builder *builder, const yaml_event_t *event) {
   kin_str value = kin__str((const char *)event->data.scalar.value,
                            event->data.scalar.length);
+  size_t length = kin__yaml_unmask(&builder->mask, value, NULL);
   kin__yaml_node *node;
-  int err = new_node(builder, event, value.length, &node);
+  int err = new_node(builder, event, length, &node);
   if (err != 0) {
     return err;
   }
-  char *text = kin__vault_copy(builder->vault, value);
+  char *text = kin__vault_alloc(builder->vault, length + 1, 1);
   if (text == NULL) {
     return KIN_ENOMEM;
   }
-  node->text = kin__str(text, value.length);
+  (void)kin__yaml_unmask(&builder->mask, value, text);
+  node->text = kin__str(text, length);
   if (!set_type(node, event)) {
     return refuse(builder, event, "the tag does not fit the value");
   }
@@ -252,7 +255,7 @@ static int take_scalar(yaml_builder *builder, const yaml_event_t *event) {
   err = add_anchor(builder, event, event->data.scalar.anchor, node, &anchor);
   if (err == 0 && anchor != NULL) {
     anchor->nodes = 1;
-    anchor->bytes = value.length;
+    anchor->bytes = length;
     anchor->is_complete = true;
   }
   return err == 0 ? place(builder, event, node) : err;
@@ -439,15 +442,18 @@ int kin__yaml_parse(kin__vault *vault, kin_str text,
   }
   builder->vault = vault;
   builder->problem = problem;
-  int err = KIN_ENOMEM;
+  int err = kin__yaml_mask_init(&builder->mask, vault->allocator, text);
   yaml_parser_t parser;
-  if (yaml_parser_initialize(&parser)) {
-    yaml_parser_set_input_string(
-        &parser, (const unsigned char *)(text.length > 0 ? text.data : ""),
-        text.length);
+  if (err == 0 && !yaml_parser_initialize(&parser)) {
+    err = KIN_ENOMEM;
+  } else if (err == 0) {
+    yaml_parser_set_input_string(&parser,
+                                 (const unsigned char *)builder->mask.copy,
+                                 builder->mask.length);
     err = run_parser(&parser, builder);
     delete_parser(&parser);
   }
+  kin__yaml_mask_finish(&builder->mask);
   *root = err == 0 ? builder->root : NULL;
   kin__free(vault->allocator, builder);
   return err;

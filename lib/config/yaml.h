@@ -22,8 +22,8 @@
  *
  * libyaml allocates with the C library's malloc, and gives an error if that
  * fails: KIN_ENOMEM here. Its buffers and tokens are wiped before they are
- * freed, but not the pieces that it leaves behind while it collects a long
- * scalar. */
+ * freed. It would leave pieces of a long scalar behind, so it never sees tokens
+ * and keys: see yaml_mask.h. */
 
 kin__library kin__yaml_library(void);
 
@@ -55,10 +55,9 @@ typedef struct kin__yaml_item {
 
 typedef struct kin__yaml_node {
   kin__yaml_type type;
-  bool is_quoted; /* a scalar in quotes, or a block */
-  bool truth;     /* of a boolean */
-  uint32_t line;  /* from 1 on */
-  uint32_t column;
+  bool is_quoted;        /* a scalar in quotes, or a block */
+  bool truth;            /* of a boolean */
+  uint32_t line;         /* from 1 on */
   kin_str text;          /* of a scalar, as written; NUL-terminated */
   kin__yaml_item *first; /* of a list or map, in the order of the text */
   size_t count;

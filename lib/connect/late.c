@@ -166,7 +166,8 @@ static const char *keep_text(char **at, const char *text) {
 /* The body stays the caller's until the end, as in an exchange. */
 static late_call *make_call(kin__late *late, const kin__request *request) {
   size_t size = text_size(request->method) + text_size(request->target) +
-                text_size(request->accept) + text_size(request->content_type);
+                text_size(request->accept) + text_size(request->content_type) +
+                text_size(request->if_none_match);
   late_call *call = kin__malloc(late->place.allocator, sizeof *call + size);
   if (call == NULL) {
     return NULL;
@@ -177,6 +178,7 @@ static late_call *make_call(kin__late *late, const kin__request *request) {
   call->request.target = keep_text(&at, request->target);
   call->request.accept = keep_text(&at, request->accept);
   call->request.content_type = keep_text(&at, request->content_type);
+  call->request.if_none_match = keep_text(&at, request->if_none_match);
   kin__link_init(&call->node);
   return call;
 }

@@ -57,9 +57,10 @@ static bool is_continuation(char c) {
   return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Copies a server's text for people: cut at a character's boundary to fit, and
- * on one line. */
+/* Copies a server's text for people: cut at a character's boundary to fit, on
+ * one line, without blanks around it. */
 static void copy_text(char *to, size_t size, kin_str text) {
+  text = kin__str_trim(text);
   size_t length = text.length;
   if (length > size - 1) {
     length = size - 1;
@@ -238,7 +239,7 @@ void kin__status_from_response(kin__status *status, int http_status,
       .code = http_status, .retry_after_s = -1, .is_failure = true};
   copy_text(status->reason, sizeof status->reason, kin__cstr(known->reason));
   copy_text(status->message, sizeof status->message,
-            body.length > 0 ? body : kin__cstr(known->message));
+            kin__str_trim(body).length > 0 ? body : kin__cstr(known->message));
   status->is_expired = is_expired(status);
 }
 

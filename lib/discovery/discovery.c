@@ -33,6 +33,8 @@ typedef struct resource_table {
   kin__member member;
   kin__api_table table; /* of use iff has_table */
   bool has_table;
+  kin__load_tags tags; /* of `table`, iff has_tags */
+  bool has_tags;
   bool is_old;   /* the program said so: look-ups need a load */
   bool is_stale; /* the same, since the last load began */
   bool is_loading;
@@ -225,11 +227,20 @@ static void keep_result(resource_table *table) {
     return;
   }
   table->failure = (kin__load_failure){.code = 0};
+  table->is_old = table->is_stale;
+  if (kin__load_is_unchanged(load)) {
+    kin__api_table_finish(&load->table);
+    return;
+  }
+  const kin__load_tags *tags = kin__load_tags_of(load);
+  table->has_tags = tags != NULL;
+  if (tags != NULL) {
+    table->tags = *tags;
+  }
   table->lack = lack != NULL ? *lack : table->failure;
   kin__api_table_finish(&table->table);
   table->table = load->table;
   table->has_table = true;
-  table->is_old = table->is_stale;
 }
 
 static void on_loaded(kin__load *load) {
@@ -247,10 +258,13 @@ static void on_loaded(kin__load *load) {
 
 static void begin_load(resource_table *table) {
   const kin__env *env = table->member.env;
+  bool may_keep =
+      table->has_table && table->has_tags && !has_other_server(table);
   table->is_stale = false;
   table->generation = kin__env_server_generation(env);
   table->loaded_ms = kin__env_now_ms(env);
-  int err = kin__load_start(&table->load, table->member.host, on_loaded);
+  int err = kin__load_start(&table->load, table->member.host,
+                            may_keep ? &table->tags : NULL, on_loaded);
   table->is_loading = err == 0;
   if (err != 0) {
     kin__load_fail(&table->failure, err);

@@ -21,13 +21,14 @@
 #define PIECES_PER_STEP 256u
 
 static int ask(kin__load_reading *reading, const char *path, const char *accept,
-               kin_request_cb cb, void *data) {
+               const char *tag, kin_request_cb cb, void *data) {
   kin__load *load = reading->load;
   kin_request_spec spec = KIN_REQUEST_SPEC_INIT;
   spec.path = path;
   spec.accept = accept;
   spec.timeout_ms = LOAD_TIMEOUT_MS;
-  int err = kin__request_start(&reading->request, load->host, &spec, cb, data);
+  int err = kin__request_start_unless(&reading->request, load->host, &spec, tag,
+                                      cb, data);
   load->running += err == 0;
   return err;
 }
@@ -148,7 +149,8 @@ static int ask_version(kin__load *load, kin__api_version *version) {
   *asked = (version_request){.reading.load = load, .version = version};
   snprintf(path, sizeof path, "/%s%s%s/%s", is_core ? "api" : "apis",
            is_core ? "" : "/", version->group, version->version);
-  int err = ask(&asked->reading, path, OLD, on_version, asked);
+  load->has_asked_versions = true;
+  int err = ask(&asked->reading, path, OLD, NULL, on_version, asked);
   if (err != 0) {
     kin__free(allocator, asked);
   }
@@ -170,9 +172,16 @@ static void ask_versions(kin__load *load) {
 
 static void on_root(const kin_response *response, void *data);
 
+static unsigned root_index(const kin__load_root *root) {
+  return root->is_core ? 0 : 1;
+}
+
 static int ask_root(kin__load_root *root) {
+  const kin__load *load = root->reading.load;
   return ask(&root->reading, root->is_core ? "/api" : "/apis",
-             root->is_plain ? OLD : AGGREGATED, on_root, root);
+             root->is_plain ? OLD : AGGREGATED,
+             root->is_plain ? NULL : load->known.of_root[root_index(root)],
+             on_root, root);
 }
 
 /* Whether the old form may be answered where the aggregated one is not. */
@@ -223,13 +232,21 @@ static bool root_step(kin__task *task) {
 
 static void on_root(const kin_response *response, void *data) {
   kin__load_root *root = data;
+  kin__load *load = root->reading.load;
+  unsigned index = root_index(root);
   if (response->code == 0) {
+    if (!root->is_plain) {
+      snprintf(load->tags.of_root[index], sizeof load->tags.of_root[index],
+               "%s", kin__request_etag(root->reading.request));
+    }
     begin_reading(&root->reading,
                   root->is_core ? KIN__DOCUMENT_CORE : KIN__DOCUMENT_GROUPS,
                   NULL, root_step);
     return;
   }
-  if (!ask_plainly(root, response->status, response->code)) {
+  if (response->status == 304 && load->known.of_root[index][0] != '\0') {
+    root->is_unchanged = true;
+  } else if (!ask_plainly(root, response->status, response->code)) {
     take_failure(&root->failure, response);
   }
   end_root(root);
@@ -242,7 +259,22 @@ static bool has_roots(const kin__load *load) {
   return load->next > 0 || load->running == 0;
 }
 
+/* The other root has changed or failed: a new table needs all of this one. */
+static void ask_again(kin__load *load) {
+  for (int i = 0; i < 2 && load->end.code == 0; i++) {
+    kin__load_root *root = &load->roots[i];
+    if (root->is_unchanged) {
+      root->is_unchanged = false;
+      load->known.of_root[i][0] = '\0';
+      note_load_start(load, ask_root(root));
+    }
+  }
+}
+
 static void go_on(kin__load *load) {
+  if (load->running == 0 && !kin__load_is_unchanged(load)) {
+    ask_again(load);
+  }
   if (has_roots(load)) {
     ask_versions(load);
   }
@@ -252,8 +284,14 @@ static void go_on(kin__load *load) {
 }
 
 int kin__load_start(kin__load *load, kin__host *host,
+                    const kin__load_tags *known,
                     void (*done)(kin__load *load)) {
-  *load = (kin__load){.host = host, .done = done};
+  memset(load, 0, sizeof *load);
+  load->host = host;
+  load->done = done;
+  if (known != NULL) {
+    load->known = *known;
+  }
   kin__api_table_init(&load->table, host->env->allocator);
   for (int i = 0; i < 2; i++) {
     load->roots[i] = (kin__load_root){.reading.load = load, .is_core = i == 0};
@@ -263,6 +301,22 @@ int kin__load_start(kin__load *load, kin__host *host,
     note_load_start(load, ask_root(&load->roots[1]));
   }
   return err;
+}
+
+bool kin__load_is_unchanged(const kin__load *load) {
+  return load->end.code == 0 && load->roots[0].is_unchanged &&
+         load->roots[1].is_unchanged;
+}
+
+/* What was asked besides the roots has no tag of its own. */
+const kin__load_tags *kin__load_tags_of(const kin__load *load) {
+  bool is_whole = load->end.code == 0 && !load->has_asked_versions;
+  for (int i = 0; i < 2; i++) {
+    const kin__load_root *root = &load->roots[i];
+    is_whole = is_whole && root->failure.code == 0 && !root->is_plain &&
+               load->tags.of_root[i][0] != '\0';
+  }
+  return is_whole ? &load->tags : NULL;
 }
 
 const kin__load_failure *kin__load_failed(const kin__load *load) {

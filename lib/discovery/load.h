@@ -7,6 +7,7 @@
 #include "client/host.h"
 #include "discovery/document.h"
 #include "discovery/table.h"
+#include "transport/exchange.h"
 
 /* Asks a server for its resources: /api and /apis, and each pending version of
  * a group, a few at a time. */
@@ -29,11 +30,18 @@ typedef struct kin__load_reading {
   kin__task task;
 } kin__load_reading;
 
+/* The ETags of the roots' aggregated answers, by which the server tells that
+ * nothing has changed since; "": none. */
+typedef struct kin__load_tags {
+  char of_root[2][KIN__ETAG_MAX + 1];
+} kin__load_tags;
+
 /* One of the two roots. */
 typedef struct kin__load_root {
   kin__load_reading reading;
   bool is_core;
-  bool is_plain; /* has been asked in the old form */
+  bool is_plain;     /* has been asked in the old form */
+  bool is_unchanged; /* since the known table */
   kin__load_failure failure;
 } kin__load_root;
 
@@ -41,17 +49,26 @@ struct kin__load {
   kin__host *host;
   kin__api_table table; /* the result */
   kin__load_root roots[2];
+  kin__load_tags known; /* of the table that is known */
+  kin__load_tags tags;  /* of the result */
+  bool has_asked_versions;
   unsigned running;      /* requests, and answers that are read */
   uint32_t next;         /* versions before it are not pending */
   kin__load_failure end; /* of the whole load: no more requests */
   void (*done)(kin__load *load);
 };
 
-/* Starts. `done` is called once, from a callback of a request or a step of the
+/* Starts. `known`: the tags of a table that may be kept, or NULL. `done` is called once, from a callback of a request or a step of the
  * scheduler, and owns the table from then on. The load must live until then; closing the host leads to
  * it. Errors: those of kin_request_start; `done` is not called then. */
 int kin__load_start(kin__load *load, kin__host *host,
-                    void (*done)(kin__load *load));
+                    const kin__load_tags *known, void (*done)(kin__load *load));
+
+/* In `done`: whether the table that is known is still true; the load's own is
+ * empty then. */
+bool kin__load_is_unchanged(const kin__load *load);
+/* In `done`: the tags that stand for the whole table, or NULL. */
+const kin__load_tags *kin__load_tags_of(const kin__load *load);
 
 /* In `done`: why the table is of no use, or NULL. */
 const kin__load_failure *kin__load_failed(const kin__load *load);

@@ -43,6 +43,7 @@ struct kin_request {
   kin_request_error_cb on_error;
   void *data;
   kin__composed composed;
+  char if_none_match[KIN__ETAG_MAX + 1]; /* "": none */
   kin_verb verb;
   size_t max_response_bytes;
   uint32_t max_retries;
@@ -61,6 +62,7 @@ struct kin_request {
   int http_status; /* 0: no head yet */
   int64_t retry_after_s;
   char content_type[256];
+  char etag[KIN__ETAG_MAX + 1];
   kin__buf body; /* with room for a NUL */
 
   bool is_refusal;      /* failure comes from an answer */
@@ -173,6 +175,10 @@ static void call_back(kin__deferred *deferred) {
   kin__env_add_handler_time(env, start_ns);
   kin__answer_finish(&answer);
   kin__member_gone(&request->member);
+}
+
+const char *kin__request_etag(const kin_request *request) {
+  return request->etag;
 }
 
 void kin__request_take_body(kin_request *request, kin__buf *body) {
@@ -317,6 +323,8 @@ static void on_head(void *ctx, const kin__response_head *head) {
   request->retry_after_s = head->retry_after_s;
   snprintf(request->content_type, sizeof request->content_type, KIN_STR_FORMAT,
            KIN_STR_ARG(type));
+  snprintf(request->etag, sizeof request->etag, KIN_STR_FORMAT,
+           KIN_STR_ARG(head->etag));
   if (is_error_status(request)) {
     kin__timer_start(env_of(request)->timers, &request->timer,
                      kin__env_now_ms(env_of(request)) + MAX_ERROR_BODY_MS);
@@ -415,11 +423,13 @@ static int send_request(kin_request *request) {
   request->http_status = 0;
   request->retry_after_s = -1;
   request->content_type[0] = '\0';
+  request->etag[0] = '\0';
   kin__buf_reset(&request->body, 0);
   const kin__request http = {.method = composed->method,
                              .target = composed->target.data,
                              .accept = composed->accept,
                              .content_type = composed->content_type,
+                             .if_none_match = request->if_none_match,
                              .body = composed->body.data,
                              .body_length = composed->body.length};
   request->state = OPEN;
@@ -536,9 +546,9 @@ static int begin(kin_request *request, kin__host *host) {
   return err;
 }
 
-int kin__request_start(kin_request **out, kin__host *host,
-                       const kin_request_spec *spec, kin_request_cb cb,
-                       void *data) {
+int kin__request_start_unless(kin_request **out, kin__host *host,
+                              const kin_request_spec *spec, const char *tag,
+                              kin_request_cb cb, void *data) {
   *out = NULL;
   int err = kin__host_check(host);
   if (err == 0 && cb == NULL) {
@@ -554,6 +564,8 @@ int kin__request_start(kin_request **out, kin__host *host,
   if (request == NULL) {
     return KIN_ENOMEM;
   }
+  snprintf(request->if_none_match, sizeof request->if_none_match, "%s",
+           kin__or_default(tag, ""));
   err = kin__compose(&request->composed, spec, host->env->log);
   if (err == 0) {
     err = begin(request, host);

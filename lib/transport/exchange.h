@@ -17,6 +17,9 @@ struct kin__transport;
 typedef struct kin__exchange kin__exchange;
 
 /* A response's head, valid during on_head. */
+/* API servers send 130: a SHA-512. */
+#define KIN__ETAG_MAX 160u
+
 typedef struct kin__response_head {
   int status;
   kin_str content_type;  /* media type with its parameters, "" if absent */
@@ -30,6 +33,8 @@ typedef struct kin__response_head {
                      * 32 bytes, of visible ASCII */
   kin_str location; /* the target of a redirect, "" if absent; cut to 256 bytes
                      * of any value; may hold secrets */
+  kin_str etag;     /* quoted, as it came; "" if absent, malformed or over
+                     * KIN__ETAG_MAX bytes */
   uint64_t connection; /* the number of the response's connection: unique in its
                         * transport, never 0 */
 } kin__response_head;
@@ -59,6 +64,7 @@ typedef struct kin__request {
   const char *method; /* "PATCH", static; NULL: "GET" */
   const char *target; /* "/api/v1/pods?limit=500", without the url's prefix */
   const char *accept; /* value of the Accept field */
+  const char *if_none_match; /* an ETag; 304 is then an answer. NULL: none */
   /* These are borrowed until on_end or the cancel. */
   const char *content_type; /* of the body; NULL: none */
   const char *body;
@@ -81,7 +87,7 @@ typedef struct kin__request {
  * A failure to connect comes through on_end. Errors: KIN_ENOMEM, KIN_ECLOSED,
  * KIN_EINVAL (a method that is no word of capitals; a target without its first
  * slash or with bytes that must be percent-encoded; control characters in
- * accept or content_type), KIN_ETOOBIG (a head over 1 MiB). */
+ * accept, if_none_match or content_type), KIN_ETOOBIG (a head over 1 MiB). */
 int kin__exchange_start(struct kin__transport *transport,
                         const kin__request *request,
                         const kin__exchange_callbacks *callbacks, void *ctx,

@@ -87,7 +87,8 @@ static bool is_https_hint(kin__exchange *exchange, const char *bytes,
   return exchange->hint_length == whole;
 }
 
-/* 304 Not Modified is not a redirect; we never send a conditional request. */
+/* 304 Not Modified is not a redirect. Only discovery sends conditional
+ * requests. */
 static bool is_redirect(int status) {
   return status >= 300 && status < 400 && status != 304;
 }

@@ -55,6 +55,7 @@ static void reset_head(kin__http1 *http1) {
   http1->head.content_type = kin__str(http1->content_type, 0);
   http1->head.location = kin__str(http1->location, 0);
   http1->head.encoding = kin__str(http1->encoding, 0);
+  http1->head.etag = kin__str(http1->etag, 0);
 }
 
 static int on_message_begin(llhttp_t *parser) {
@@ -86,8 +87,8 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t length) {
   return 0;
 }
 
-/* If there are several Content-Type, Location or Retry-After lines, the first
- * counts. */
+/* If there are several Content-Type, Location, Retry-After or ETag lines, the
+ * first counts. */
 static kin__http1_field classify(const kin__http1 *http1) {
   kin_str name = kin__str(http1->name, http1->name_length);
   if (name.length > sizeof http1->name) {
@@ -110,6 +111,9 @@ static kin__http1_field classify(const kin__http1 *http1) {
   if (kin__str_equal_nocase(name, KIN__LIT("location"))) {
     return http1->head.location.length == 0 ? KIN__FIELD_LOCATION
                                             : KIN__FIELD_IGNORED;
+  }
+  if (kin__str_equal_nocase(name, KIN__LIT("etag"))) {
+    return http1->head.etag.length == 0 ? KIN__FIELD_ETAG : KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("warning"))) {
     return http1->warnings != NULL ? KIN__FIELD_WARNING : KIN__FIELD_IGNORED;
@@ -148,6 +152,8 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   } else if (http1->field == KIN__FIELD_LOCATION) {
     collect(http1->location, sizeof http1->location, &http1->value_length, at,
             length);
+  } else if (http1->field == KIN__FIELD_ETAG) {
+    collect(http1->etag, sizeof http1->etag, &http1->value_length, at, length);
   } else if (http1->field == KIN__FIELD_WARNING) {
     collect_warning(http1, at, length);
   } else if (http1->field != KIN__FIELD_IGNORED) {
@@ -203,6 +209,30 @@ static void keep_retry_after(kin__http1 *http1, kin_str value) {
   }
 }
 
+/* RFC 9110, 8.8.3; only ASCII, because the tag goes into a request. */
+static bool is_etag(kin_str tag) {
+  bool is_weak = tag.length > 2 && tag.data[0] == 'W' && tag.data[1] == '/';
+  size_t begin = is_weak ? 2 : 0;
+  if (tag.length < begin + 2 || tag.data[begin] != '"' ||
+      tag.data[tag.length - 1] != '"') {
+    return false;
+  }
+  for (size_t i = begin + 1; i < tag.length - 1; i++) {
+    char c = tag.data[i];
+    if (c <= ' ' || c > '~' || c == '"') {
+      return false;
+    }
+  }
+  return true;
+}
+
+static void keep_etag(kin__http1 *http1) {
+  kin_str tag = kept(http1, http1->etag, sizeof http1->etag);
+  if (http1->value_length <= sizeof http1->etag && is_etag(tag)) {
+    http1->head.etag = tag;
+  }
+}
+
 static int on_header_value_complete(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
   kin__response_head *head = &http1->head;
@@ -215,6 +245,9 @@ static int on_header_value_complete(llhttp_t *parser) {
     break;
   case KIN__FIELD_LOCATION:
     head->location = kept(http1, http1->location, sizeof http1->location);
+    break;
+  case KIN__FIELD_ETAG:
+    keep_etag(http1);
     break;
   case KIN__FIELD_WARNING:
     collect_warning(http1, "\n", 1);

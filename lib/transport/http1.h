@@ -35,6 +35,7 @@ typedef enum kin__http1_field {
   KIN__FIELD_TRANSFER_ENCODING,
   KIN__FIELD_RETRY_AFTER,
   KIN__FIELD_LOCATION,
+  KIN__FIELD_ETAG,
   KIN__FIELD_WARNING
 } kin__http1_field;
 
@@ -55,6 +56,7 @@ typedef struct kin__http1 {
   char content_type[256];
   char location[256];
   char encoding[32];
+  char etag[KIN__ETAG_MAX];
   kin__response_head head;
   kin__buf *warnings; /* may be set after init: gets the values of Warning
                        * fields, each ended by a newline, as far as they fit.

@@ -53,8 +53,10 @@ int kin__request_compose(kin__buf *out, const kin__request *request,
                          const char *user_agent, const char *fields) {
   bool has_type = request->body_length > 0 && request->content_type != NULL;
   const char *type = has_type ? request->content_type : "";
+  const char *tag = kin__or_default(request->if_none_match, "");
   if (!is_method(request->method) || !kin__request_is_target(request->target) ||
-      !kin__request_is_field(request->accept) || !kin__request_is_field(type)) {
+      !kin__request_is_field(request->accept) || !kin__request_is_field(type) ||
+      !kin__request_is_field(tag)) {
     return KIN_EINVAL;
   }
   char length[48] = "";
@@ -81,6 +83,8 @@ int kin__request_compose(kin__buf *out, const kin__request *request,
       request->accepts_gzip ? "gzip" : "identity",
       has_type ? "\r\nContent-Type: " : "",
       type,
+      tag[0] != '\0' ? "\r\nIf-None-Match: " : "",
+      tag,
       "\r\n",
       length,
       "\r\n",

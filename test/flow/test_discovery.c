@@ -17,227 +17,84 @@
 #include "base/str.h"
 #include "discovery/discovery.h"
 #include "discovery/load.h"
-#include "support/virtual_host.h"
-
-#define FINDS 64
-#define LIST(items)                                                            \
-  "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"                        \
-  "\"apidiscovery.k8s.io/v2\",\"items\":[" items "]}"
-#define GROUP(name, resources)                                                 \
-  "{\"metadata\":{\"name\":\"" name                                            \
-  "\"},\"versions\":[{\"version\":\"v1\",\"resources\":[" resources            \
-  "],\"freshness\":\"Current\"}]}"
-#define RESOURCE(plural, kind, rest)                                           \
-  "{\"resource\":\"" plural "\",\"responseKind\":{\"kind\":\"" kind            \
-  "\"},\"verbs\":[\"get\",\"list\",\"watch\"]," rest                           \
-  ",\"singularResource\":\"\"}"
-#define NAMESPACED "\"scope\":\"Namespaced\""
-#define CLUSTER "\"scope\":\"Cluster\""
-#define APPS                                                                   \
-  LIST(GROUP(                                                                  \
-      "apps",                                                                  \
-      RESOURCE(                                                                \
-          "deployments", "Deployment",                                         \
-          NAMESPACED                                                           \
-          ",\"categories\":[\"all\"]") "," RESOURCE("nodes", "Node",           \
-                                                    CLUSTER) ","               \
-                                                             "{\"resource\":"  \
-                                                             "\"reviews\","    \
-                                                             "\"responseKind"  \
-                                                             "\":{\"kind\":"   \
-                                                             "\"Review\"},"    \
-                                                             "\"verbs\":["     \
-                                                             "\"create\"]}"))
-#define CORE                                                                   \
-  LIST(GROUP("",                                                               \
-             RESOURCE("pods", "Pod", NAMESPACED ",\"shortNames\":[\"po\"]")))
-#define APPS_AND_WIDGETS                                                       \
-  LIST(GROUP("apps",                                                           \
-             RESOURCE("deployments", "Deployment",                             \
-                      NAMESPACED)) "," GROUP("example.com",                    \
-                                             RESOURCE("widgets", "Widget",     \
-                                                      NAMESPACED)))
-#define API "/api?"
-#define APIS "/apis?"
-
-typedef struct find_world {
-  virtual_host vh;
-  kin_discovery *finds[FINDS];
-  int begun;
-  int ended;
-  int code; /* of the last result */
-  kin_error_class error_class;
-  int status;
-  char message[4096];
-  char found[512]; /* "pods.v1. " and so on */
-  char word[64];
-  char name[64];
-  char near[512];
-  bool is_category;
-  void (*then)(struct find_world *w, const kin_discovery_result *result);
-  kin_informer *informer;
-  int open_code;
-} find_world;
-
-static void init(find_world *w, size_t fail_at) {
-  memset(w, 0, sizeof *w);
-  vh_init(&w->vh, fail_at);
-}
-
-static void on_found(const kin_discovery_result *result, void *data) {
-  find_world *w = data;
-  assert_int_equal(result->size, sizeof *result);
-  assert_true(result->resources != NULL || result->resource_count == 0);
-  w->ended++;
-  w->code = result->code;
-  w->error_class = result->error_class;
-  w->status = result->status;
-  w->is_category = result->is_category;
-  snprintf(w->message, sizeof w->message, "%s", result->message);
-  snprintf(w->word, sizeof w->word, "%s", result->word);
-  snprintf(w->name, sizeof w->name, "%s", result->name);
-  w->found[0] = w->near[0] = '\0';
-  for (size_t i = 0; i < result->resource_count; i++) {
-    const kin_api_resource *found = result->resources[i];
-    size_t length = strlen(w->found);
-    assert_int_equal(found->size, sizeof *found);
-    snprintf(w->found + length, sizeof w->found - length, "%s.%s.%s ",
-             found->plural, found->version, found->group);
-  }
-  for (size_t i = 0; i < result->near_count; i++) {
-    size_t length = strlen(w->near);
-    snprintf(w->near + length, sizeof w->near - length, "%s ",
-             result->near_words[i]);
-  }
-  assert_true((result->code == 0) == (result->message[0] == '\0'));
-  if (w->then != NULL) {
-    w->then(w, result);
-  }
-}
-
-static int try_find(find_world *w, const char *word) {
-  int ended = w->ended;
-  int err =
-      kin__discovery_find(&w->finds[w->begun], &w->vh.host, word, on_found, w);
-  assert_int_equal(w->ended, ended); /* none inside the call */
-  assert_true((err == 0) == (w->finds[w->begun] != NULL));
-  w->begun += err == 0;
-  return err;
-}
-
-static void find(find_world *w, const char *word) {
-  assert_int_equal(try_find(w, word), 0);
-  script_run(&w->vh.script);
-}
-
-/* Answers both roots; fails if they were not asked in the aggregated form. */
-static void answer(find_world *w, const char *core, const char *groups) {
-  assert_non_null(
-      strstr(script_expect(&w->vh.script, API)->accept, "apidiscovery"));
-  script_respond(&w->vh.script, API, 200, core);
-  script_respond(&w->vh.script, APIS, 200, groups);
-}
-
-static void expect(const find_world *w, int code, const char *found) {
-  assert_int_equal(w->ended, w->begun);
-  if (w->code != code) {
-    fail_msg("%s: %s", kin_err_name(w->code), w->message);
-  }
-  assert_string_equal(w->found, found);
-}
-
-static unsigned requests(const find_world *w) {
-  return w->vh.script.request_count;
-}
-
-static void finish(find_world *w) {
-  vh_finish(&w->vh);
-  assert_int_equal(w->ended, w->begun);
-}
-
-static void begin_with_table(find_world *w) {
-  init(w, 0);
-  find(w, "pods");
-  answer(w, CORE, APPS);
-  expect(w, 0, "pods.v1. ");
-  assert_int_equal(requests(w), 2);
-}
+#include "support/find_world.h"
 
 /* --- Answers -------------------------------------------------------------- */
 
 static void test_fifty_finds_two_requests(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   for (int i = 0; i < 50; i++) {
-    find(&w, i % 2 == 0 ? "po" : "deployments/web");
+    find_world_find(&w, i % 2 == 0 ? "po" : "deployments/web");
   }
-  assert_int_equal(requests(&w), 2);
+  assert_int_equal(find_world_requests(&w), 2);
   script_respond(&w.vh.script, APIS, 200, APPS); /* in any order */
   assert_int_equal(w.ended, 0);
   script_respond(&w.vh.script, API, 200, CORE);
-  expect(&w, 0, "deployments.v1.apps ");
+  find_world_expect(&w, 0, "deployments.v1.apps ");
   assert_string_equal(w.word, "deployments");
   assert_string_equal(w.name, "web");
-  find(&w, "Pod");
-  expect(&w, 0, "pods.v1. ");
+  find_world_find(&w, "Pod");
+  find_world_expect(&w, 0, "pods.v1. ");
   assert_string_equal(w.name, "");
-  find(&w, "all");
-  expect(&w, 0, "deployments.v1.apps ");
+  find_world_find(&w, "all");
+  find_world_expect(&w, 0, "deployments.v1.apps ");
   assert_true(w.is_category);
-  assert_int_equal(requests(&w), 2);
-  finish(&w);
+  assert_int_equal(find_world_requests(&w), 2);
+  find_world_finish(&w);
 }
 
 static void test_refused_words(void **state) {
   (void)state;
   find_world w;
   static const char *const words[] = {"", "/", "a/b/c", "a\tb", NULL};
-  init(&w, 0);
+  find_world_init(&w, 0);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    assert_int_equal(try_find(&w, words[i]), KIN_EINVAL);
+    assert_int_equal(find_world_try_find(&w, words[i]), KIN_EINVAL);
   }
   assert_non_null(strstr(w.vh.text, "word: is empty"));
   kin_discovery *unused;
   assert_int_equal(kin__discovery_find(&unused, &w.vh.host, "x", NULL, NULL),
                    KIN_EINVAL);
-  assert_int_equal(requests(&w), 0);
-  finish(&w);
+  assert_int_equal(find_world_requests(&w), 0);
+  find_world_finish(&w);
 }
 
 static void test_unknown_word(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "poods");
-  answer(&w, CORE, APPS);
-  expect(&w, KIN_ENOENT, "");
+  find_world_init(&w, 0);
+  find_world_find(&w, "poods");
+  find_world_answer(&w, CORE, APPS);
+  find_world_expect(&w, KIN_ENOENT, "");
   assert_int_equal(w.error_class, KIN_CLASS_NONE);
   assert_string_equal(w.near, "pods ");
   assert_string_equal(
       w.message, "the server has no resource \"poods\"; did you mean pods?");
-  find(&w, "nods");
+  find_world_find(&w, "nods");
   assert_string_equal(w.message, "the server has no resource \"nods\"; did "
                                  "you mean pods or nodes?");
-  find(&w, "zzzzz.example.com/x");
-  expect(&w, KIN_ENOENT, "");
+  find_world_find(&w, "zzzzz.example.com/x");
+  find_world_expect(&w, KIN_ENOENT, "");
   assert_string_equal(w.message,
                       "the server has no resource \"zzzzz.example.com\"");
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void test_ambiguous_word(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "Same");
-  answer(&w, CORE,
-         LIST(GROUP("a.io", RESOURCE("xs", "Same", NAMESPACED) "," RESOURCE(
-                                "ys", "Same", NAMESPACED))));
-  expect(&w, KIN_EAMBIGUOUS, "xs.v1.a.io ys.v1.a.io ");
+  find_world_init(&w, 0);
+  find_world_find(&w, "Same");
+  find_world_answer(
+      &w, CORE,
+      LIST(GROUP("a.io", RESOURCE("xs", "Same", NAMESPACED) "," RESOURCE(
+                             "ys", "Same", NAMESPACED))));
+  find_world_expect(&w, KIN_EAMBIGUOUS, "xs.v1.a.io ys.v1.a.io ");
   assert_string_equal(w.message,
                       "\"Same\" names several resources: xs.a.io, ys.a.io");
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* --- Asking again --------------------------------------------------------- */
@@ -246,111 +103,113 @@ static void test_ambiguous_word(void **state) {
 static void test_new_resource(void **state) {
   (void)state;
   find_world w;
-  begin_with_table(&w);
-  find(&w, "widgets");
-  expect(&w, KIN_ENOENT, "");
+  find_world_begin_with_table(&w);
+  find_world_find(&w, "widgets");
+  find_world_expect(&w, KIN_ENOENT, "");
   script_advance(&w.vh.script, 9999);
-  find(&w, "widgets");
-  expect(&w, KIN_ENOENT, "");
-  assert_int_equal(requests(&w), 2);
+  find_world_find(&w, "widgets");
+  find_world_expect(&w, KIN_ENOENT, "");
+  assert_int_equal(find_world_requests(&w), 2);
   script_advance(&w.vh.script, 1);
-  find(&w, "widgets");
-  find(&w, "Widget");
-  assert_int_equal(requests(&w), 4);
+  find_world_find(&w, "widgets");
+  find_world_find(&w, "Widget");
+  assert_int_equal(find_world_requests(&w), 4);
   int ended = w.ended;
-  find(&w, "pods"); /* needs no answer */
+  find_world_find(&w, "pods"); /* needs no answer */
   assert_int_equal(w.ended, ended + 1);
-  answer(&w, CORE, APPS_AND_WIDGETS);
-  expect(&w, 0, "widgets.v1.example.com ");
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, 0, "widgets.v1.example.com ");
   script_advance(&w.vh.script, 10000);
-  find(&w, "gadgets");
-  assert_int_equal(requests(&w), 6);
-  answer(&w, CORE, APPS_AND_WIDGETS);
-  expect(&w, KIN_ENOENT, "");
+  find_world_find(&w, "gadgets");
+  assert_int_equal(find_world_requests(&w), 6);
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, KIN_ENOENT, "");
   assert_string_equal(w.near, "widgets ");
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void test_refresh(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   assert_int_equal(kin__discovery_refresh(&w.vh.host), 0); /* nothing yet */
-  find(&w, "pods");
+  find_world_find(&w, "pods");
   assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-  find(&w, "widgets"); /* the running load may be too old for this one */
-  assert_int_equal(requests(&w), 2);
-  answer(&w, CORE, APPS);
+  find_world_find(&w,
+                  "widgets"); /* the running load may be too old for this one */
+  assert_int_equal(find_world_requests(&w), 2);
+  find_world_answer(&w, CORE, APPS);
   assert_int_equal(w.ended, 1);
-  assert_int_equal(requests(&w), 4);
-  find(&w, "po"); /* joins the second load */
+  assert_int_equal(find_world_requests(&w), 4);
+  find_world_find(&w, "po"); /* joins the second load */
   assert_int_equal(w.ended, 1);
-  answer(&w, CORE, APPS_AND_WIDGETS);
-  expect(&w, 0, "pods.v1. ");
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, 0, "pods.v1. ");
   for (int i = 0; i < 3; i++) {
     assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
   }
   script_run(&w.vh.script);
-  assert_int_equal(requests(&w), 4); /* a refresh asks nothing by itself */
-  find(&w, "widgets");
-  assert_int_equal(requests(&w), 6);
-  answer(&w, CORE, APPS);
-  expect(&w, KIN_ENOENT, "");
+  assert_int_equal(find_world_requests(&w),
+                   4); /* a refresh asks nothing by itself */
+  find_world_find(&w, "widgets");
+  assert_int_equal(find_world_requests(&w), 6);
+  find_world_answer(&w, CORE, APPS);
+  find_world_expect(&w, KIN_ENOENT, "");
   vh_close(&w.vh);
   assert_int_equal(kin__discovery_refresh(&w.vh.host), KIN_ECLOSED);
-  assert_int_equal(try_find(&w, "x"), KIN_ECLOSED);
-  finish(&w);
+  assert_int_equal(find_world_try_find(&w, "x"), KIN_ECLOSED);
+  find_world_finish(&w);
 }
 
-/* A load that fails leaves the known words known. */
 /* Other settings of the server are in use: before a look-up, and while the
  * server is asked. */
 static void test_other_server(void **state) {
   (void)state;
   find_world w;
   uint32_t generation = 3;
-  init(&w, 0);
+  find_world_init(&w, 0);
   w.vh.script.env.server_generation = &generation;
-  find(&w, "pods");
-  answer(&w, CORE, APPS);
-  find(&w, "pods");
+  find_world_find(&w, "pods");
+  find_world_answer(&w, CORE, APPS);
+  find_world_find(&w, "pods");
   assert_int_equal(w.ended, 2);
   generation++;
-  find(&w, "widgets");
+  find_world_find(&w, "widgets");
   assert_int_equal(w.ended, 2);
   generation++;
-  find(&w, "widgets");
-  answer(&w, CORE, APPS); /* of the server before */
+  find_world_find(&w, "widgets");
+  find_world_answer(&w, CORE, APPS); /* of the server before */
   assert_int_equal(w.ended, 3);
   assert_int_equal(w.code, KIN_ENOENT);
-  answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
   assert_int_equal(w.ended, 4);
-  expect(&w, 0, "widgets.v1.example.com ");
-  find(&w, "pods");
+  find_world_expect(&w, 0, "widgets.v1.example.com ");
+  find_world_find(&w, "pods");
   assert_int_equal(w.ended, 5);
-  finish(&w);
+  find_world_finish(&w);
 }
 
+/* A load that fails leaves the known words known. */
 static void test_failed_refresh(void **state) {
   (void)state;
   find_world w;
-  begin_with_table(&w);
+  find_world_begin_with_table(&w);
   for (int round = 0; round < 2; round++) {
     assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-    find(&w, "widgets");
-    find(&w, "pods");
+    find_world_find(&w, "widgets");
+    find_world_find(&w, "pods");
     script_respond(&w.vh.script, API, 500, "no");
     script_respond(&w.vh.script, APIS, 500, "no");
-    expect(&w, 0, "pods.v1. ");
-    find(&w, "pods"); /* the table is still too old */
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_find(&w, "pods"); /* the table is still too old */
     script_break(&w.vh.script, API, UV_ECONNREFUSED, KIN_CLASS_CONNECT);
     script_break(&w.vh.script, APIS, UV_ECONNREFUSED, KIN_CLASS_CONNECT);
-    expect(&w, 0, "pods.v1. ");
-    find(&w, "widgets");
-    answer(&w, CORE, APPS);
-    expect(&w, KIN_ENOENT, "");
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_find(&w, "widgets");
+    find_world_answer(&w, CORE, APPS);
+    find_world_expect(&w, KIN_ENOENT, "");
   }
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* --- Refusals ------------------------------------------------------------- */
@@ -362,17 +221,17 @@ static const char forbidden[] =
 static void test_all_is_forbidden(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   for (int round = 0; round < 2; round++) {
-    find(&w, "pods");
+    find_world_find(&w, "pods");
     script_respond(&w.vh.script, API, 403, forbidden);
     script_respond(&w.vh.script, APIS, 403, forbidden);
-    expect(&w, KIN_ESTATUS, "");
+    find_world_expect(&w, KIN_ESTATUS, "");
     assert_int_equal(w.error_class, KIN_CLASS_FORBIDDEN);
     assert_int_equal(w.status, 403);
     assert_non_null(strstr(w.message, "not for you"));
   }
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* What the other root has is found. For the rest the failure counts: nobody
@@ -380,59 +239,59 @@ static void test_all_is_forbidden(void **state) {
 static void test_a_part_is_forbidden(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "pods");
+  find_world_init(&w, 0);
+  find_world_find(&w, "pods");
   script_respond(&w.vh.script, API, 200, CORE);
   script_respond(&w.vh.script, APIS, 403, forbidden);
-  expect(&w, 0, "pods.v1. ");
-  find(&w, "deployments");
-  expect(&w, KIN_ESTATUS, "");
+  find_world_expect(&w, 0, "pods.v1. ");
+  find_world_find(&w, "deployments");
+  find_world_expect(&w, KIN_ESTATUS, "");
   assert_int_equal(w.status, 403);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* An aggregated API server has no /api. */
 static void test_no_core_group(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "deployments");
+  find_world_init(&w, 0);
+  find_world_find(&w, "deployments");
   script_respond(&w.vh.script, APIS, 200, APPS);
   script_respond(&w.vh.script, API, 404, "404 page not found");
   script_respond(&w.vh.script, API, 404, "404 page not found");
-  expect(&w, 0, "deployments.v1.apps ");
-  find(&w, "pods");
-  expect(&w, KIN_ENOENT, "");
-  finish(&w);
+  find_world_expect(&w, 0, "deployments.v1.apps ");
+  find_world_find(&w, "pods");
+  find_world_expect(&w, KIN_ENOENT, "");
+  find_world_finish(&w);
 }
 
 static void test_no_discovery(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "pods");
+  find_world_init(&w, 0);
+  find_world_find(&w, "pods");
   for (int i = 0; i < 2; i++) {
     script_respond(&w.vh.script, API, 404, "404 page not found");
     script_respond(&w.vh.script, APIS, 404, "404 page not found");
   }
-  expect(&w, KIN_ENOENT, "");
+  find_world_expect(&w, KIN_ENOENT, "");
   assert_int_equal(w.status, 404);
   assert_int_equal(w.error_class, KIN_CLASS_ABSENT);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* An aggregated API server that refuses: the 404 of /api says nothing. */
 static void test_no_core_group_and_forbidden(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "pods");
+  find_world_init(&w, 0);
+  find_world_find(&w, "pods");
   script_respond(&w.vh.script, API, 404, "404 page not found");
   script_respond(&w.vh.script, API, 404, "404 page not found");
   script_respond(&w.vh.script, APIS, 403, forbidden);
-  expect(&w, KIN_ESTATUS, "");
+  find_world_expect(&w, KIN_ESTATUS, "");
   assert_int_equal(w.status, 403);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void test_odd_answers(void **state) {
@@ -440,8 +299,8 @@ static void test_odd_answers(void **state) {
   static const char *const odd[] = {"", "{", "[]", "{\"kind\":\"PodList\"}"};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     find_world w;
-    init(&w, 0);
-    find(&w, "pods");
+    find_world_init(&w, 0);
+    find_world_find(&w, "pods");
     for (int k = 0; k < 2; k++) {
       assert_int_equal(w.ended, 0);
       assert_int_equal(strcmp(script_expect(&w.vh.script, API)->accept,
@@ -454,7 +313,7 @@ static void test_odd_answers(void **state) {
     assert_true(w.code == KIN_EJSON || w.code == KIN_EUNEXPECTED);
     assert_int_equal(w.error_class, KIN_CLASS_DECODE);
     assert_non_null(strstr(w.message, "/api"));
-    finish(&w);
+    find_world_finish(&w);
   }
 }
 
@@ -483,13 +342,13 @@ static void answer_old_versions(find_world *w) {
 }
 
 static void expect_old(find_world *w) {
-  expect(w, 0, "deployments.v1.apps ");
-  find(w, "rollback");
-  expect(w, 0, "rollbacks.v1beta1.apps ");
-  find(w, "pods");
-  expect(w, 0, "pods.v1. ");
-  find(w, "nodemetrics");
-  expect(w, KIN_ENOENT, "");
+  find_world_expect(w, 0, "deployments.v1.apps ");
+  find_world_find(w, "rollback");
+  find_world_expect(w, 0, "rollbacks.v1beta1.apps ");
+  find_world_find(w, "pods");
+  find_world_expect(w, 0, "pods.v1. ");
+  find_world_find(w, "nodemetrics");
+  find_world_expect(w, KIN_ENOENT, "");
   assert_non_null(strstr(w->message, "not known: metrics.k8s.io/v1 ("));
 }
 
@@ -497,12 +356,12 @@ static void expect_old(find_world *w) {
 static void test_old_form(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "deployments");
-  answer(&w, VERSIONS, GROUPS);
+  find_world_init(&w, 0);
+  find_world_find(&w, "deployments");
+  find_world_answer(&w, VERSIONS, GROUPS);
   answer_old_versions(&w);
   expect_old(&w);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void test_fall_back(void **state) {
@@ -510,8 +369,8 @@ static void test_fall_back(void **state) {
   static const int statuses[] = {400, 404, 406, 415};
   for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
     find_world w;
-    init(&w, 0);
-    find(&w, "deployments");
+    find_world_init(&w, 0);
+    find_world_find(&w, "deployments");
     script_respond(&w.vh.script, API, statuses[i], "no");
     assert_string_equal(script_expect(&w.vh.script, API)->accept,
                         "application/json");
@@ -520,7 +379,7 @@ static void test_fall_back(void **state) {
     script_respond(&w.vh.script, API, 200, VERSIONS);
     answer_old_versions(&w);
     expect_old(&w);
-    finish(&w);
+    find_world_finish(&w);
   }
 }
 
@@ -533,40 +392,41 @@ static void test_fall_back_of_a_version(void **state) {
            "\"version\":\"v1\",\"freshness\":\"Stale\"}]}," GROUP(
                "apps", RESOURCE("deployments", "Deployment", NAMESPACED)));
   find_world w;
-  init(&w, 0);
-  find(&w, "nodemetrics");
-  answer(&w, CORE, stale);
+  find_world_init(&w, 0);
+  find_world_find(&w, "nodemetrics");
+  find_world_answer(&w, CORE, stale);
   assert_int_equal(w.ended, 0);
   assert_int_equal(script_open_requests(&w.vh.script), 1);
   script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 200,
                  RESOURCES("nodes", "NodeMetrics"));
-  expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
   assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-  find(&w, "deployments");
-  answer(&w, CORE, stale);
+  find_world_find(&w, "deployments");
+  find_world_answer(&w, CORE, stale);
   script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 200, "oops");
-  expect(&w, 0, "deployments.v1.apps ");
-  finish(&w);
+  find_world_expect(&w, 0, "deployments.v1.apps ");
+  find_world_finish(&w);
 }
 
 /* Not more than four requests at a time. */
 static void test_many_versions(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
-  find(&w, "xs");
-  answer(&w,
-         "{\"kind\":\"APIVersions\",\"versions\":[\"v1\",\"v2\",\"v3\",\"v4\","
-         "\"v5\",\"v6\"]}",
-         LIST(""));
+  find_world_init(&w, 0);
+  find_world_find(&w, "xs");
+  find_world_answer(
+      &w,
+      "{\"kind\":\"APIVersions\",\"versions\":[\"v1\",\"v2\",\"v3\",\"v4\","
+      "\"v5\",\"v6\"]}",
+      LIST(""));
   char path[32];
   for (int i = 1; i <= 6; i++) {
     assert_int_equal(script_open_requests(&w.vh.script), i <= 3 ? 4 : 7 - i);
     snprintf(path, sizeof path, "/api/v%d?", i);
     script_respond(&w.vh.script, path, 200, RESOURCES("xs", "X"));
   }
-  expect(&w, 0, "xs.v1. ");
-  finish(&w);
+  find_world_expect(&w, 0, "xs.v1. ");
+  find_world_finish(&w);
 }
 
 /* --- Informers ------------------------------------------------------------ */
@@ -582,7 +442,7 @@ static void open_found(find_world *w, const kin_discovery_result *result) {
 }
 
 static void expect_request(find_world *w, const char *word, const char *part) {
-  find(w, word);
+  find_world_find(w, word);
   assert_int_equal(w->open_code, 0);
   assert_int_equal(kin_informer_start(w->informer), 0);
   script_run(&w->vh.script);
@@ -594,7 +454,7 @@ static void expect_request(find_world *w, const char *word, const char *part) {
 static void test_open_informers(void **state) {
   (void)state;
   find_world w;
-  begin_with_table(&w);
+  find_world_begin_with_table(&w);
   w.then = open_found;
   expect_request(&w, "Deployment/web",
                  "/apis/apps/v1/namespaces/a/deployments?fieldSelector="
@@ -604,7 +464,7 @@ static void test_open_informers(void **state) {
                  "metadata.name%3Da%5C%2Cb%5C%3Dc%5C%5Cd&");
   /* Without namespaces. */
   expect_request(&w, "nodes", "/apis/apps/v1/nodes?fieldSelector=spec.x%3Dy&");
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void open_wrongly(find_world *w, const kin_discovery_result *result) {
@@ -629,23 +489,23 @@ static void test_no_informer(void **state) {
       {"review", "reviews.apps cannot be listed and watched"},
   };
   find_world w;
-  begin_with_table(&w);
+  find_world_begin_with_table(&w);
   w.then = open_found;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    find(&w, rows[i].word);
+    find_world_find(&w, rows[i].word);
     assert_int_equal(w.open_code, KIN_EINVAL);
     assert_null(w.informer);
     assert_non_null(strstr(w.vh.text, rows[i].problem));
   }
   w.then = open_wrongly;
-  find(&w, "pods");
+  find_world_find(&w, "pods");
   assert_non_null(strstr(w.vh.text, "must be NULL"));
   kin_informer *informer;
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   assert_int_equal(
       kin__discovery_open_informer(&informer, &w.vh.host, NULL, &options),
       KIN_EINVAL);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void open_with_long_selector(find_world *w,
@@ -661,13 +521,13 @@ static void open_with_long_selector(find_world *w,
 static void test_long_selector(void **state) {
   (void)state;
   find_world w;
-  begin_with_table(&w);
+  find_world_begin_with_table(&w);
   w.then = open_with_long_selector;
-  find(&w, "pods");
+  find_world_find(&w, "pods");
   assert_int_equal(w.open_code, 0);
-  find(&w, "pods/x");
+  find_world_find(&w, "pods/x");
   assert_int_equal(w.open_code, KIN_EINVAL);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* --- Ends ----------------------------------------------------------------- */
@@ -683,15 +543,15 @@ typedef enum place {
 
 static void go_to(find_world *w, place where) {
   if (where == DUE || where == IN_LATER) {
-    find(w, "pods");
+    find_world_find(w, "pods");
   }
   if (where == DUE) {
-    answer(w, CORE, APPS);
+    find_world_answer(w, CORE, APPS);
   }
   if (where == IN_LATER) {
     assert_int_equal(kin__discovery_refresh(&w->vh.host), 0);
   }
-  assert_int_equal(try_find(w, "deployments"), 0);
+  assert_int_equal(find_world_try_find(w, "deployments"), 0);
   if (where != DUE) {
     script_run(&w->vh.script);
   }
@@ -705,7 +565,7 @@ static void go_to(find_world *w, place where) {
 
 static void end_in_place(place where, bool by_client) {
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   go_to(&w, where);
   int ended = w.ended;
   kin_discovery *last = w.finds[w.begun - 1];
@@ -722,7 +582,7 @@ static void end_in_place(place where, bool by_client) {
   assert_int_equal(w.code, by_client ? KIN_ECLOSED : UV_ECANCELED);
   assert_int_equal(w.error_class, KIN_CLASS_NONE);
   assert_true(by_client == w.vh.is_closed);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 static void test_find_cancelled_in_each_state(void **state) {
@@ -759,12 +619,12 @@ static void respond_if_open(find_world *w, const char *part, const char *body);
  * the n-th step. Returns whether there was one. */
 static bool close_after_step(int n) {
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   step_counter counter = {.world = &w, .close_at = n};
   w.vh.script.sched.max_pieces = 1;
   w.vh.script.on_step = on_step;
   w.vh.script.on_step_ctx = &counter;
-  assert_int_equal(try_find(&w, "deployments"), 0);
+  assert_int_equal(find_world_try_find(&w, "deployments"), 0);
   script_run(&w.vh.script);
   respond_if_open(&w, API, CORE);
   respond_if_open(&w, APIS, GROUPS);
@@ -779,7 +639,7 @@ static bool close_after_step(int n) {
   assert_true(is_closed || w.code == 0);
   assert_true(!is_closed || n > 40 || w.code == KIN_ECLOSED);
   w.vh.script.on_step = NULL;
-  finish(&w);
+  find_world_finish(&w);
   return is_closed;
 }
 
@@ -805,8 +665,9 @@ static void find_in_callback(find_world *w,
   kin_discovery *again;
   w->then = NULL;
   assert_int_equal(kin__discovery_refresh(&w->vh.host), 0);
-  assert_int_equal(
-      kin__discovery_find(&again, &w->vh.host, "widgets", on_found, w), 0);
+  assert_int_equal(kin__discovery_find(&again, &w->vh.host, "widgets",
+                                       find_world_on_found, w),
+                   0);
   w->begun++;
   assert_string_equal(result->resources[0]->plural, "pods");
 }
@@ -824,31 +685,31 @@ static void cancel_others(find_world *w, const kin_discovery_result *result) {
 static void test_callback_may_do_anything(void **state) {
   (void)state;
   find_world w;
-  init(&w, 0);
+  find_world_init(&w, 0);
   for (int i = 0; i < 3; i++) {
-    find(&w, "pods");
+    find_world_find(&w, "pods");
   }
   w.then = close_in_callback;
-  answer(&w, CORE, APPS);
+  find_world_answer(&w, CORE, APPS);
   assert_int_equal(w.code, KIN_ECLOSED); /* of the others */
-  finish(&w);
+  find_world_finish(&w);
 
-  init(&w, 0);
-  find(&w, "pods");
+  find_world_init(&w, 0);
+  find_world_find(&w, "pods");
   w.then = find_in_callback;
-  answer(&w, CORE, APPS);
-  answer(&w, CORE, APPS_AND_WIDGETS);
-  expect(&w, 0, "widgets.v1.example.com ");
-  finish(&w);
+  find_world_answer(&w, CORE, APPS);
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, 0, "widgets.v1.example.com ");
+  find_world_finish(&w);
 
-  init(&w, 0);
+  find_world_init(&w, 0);
   for (int i = 0; i < 3; i++) {
-    find(&w, "pods");
+    find_world_find(&w, "pods");
   }
   w.then = cancel_others;
-  answer(&w, CORE, APPS);
+  find_world_answer(&w, CORE, APPS);
   assert_int_equal(w.code, UV_ECANCELED);
-  finish(&w);
+  find_world_finish(&w);
 }
 
 /* --- Memory --------------------------------------------------------------- */
@@ -862,10 +723,11 @@ static void respond_if_open(find_world *w, const char *part, const char *body) {
 /* Each of: a find, both roots, the versions, a second find. */
 static bool story(size_t fail_at) {
   find_world w;
-  init(&w, fail_at);
+  find_world_init(&w, fail_at);
   w.then = open_found;
   for (int round = 0; round < 2; round++) {
-    if (try_find(&w, round == 0 ? "deployments/web" : "poods") != 0) {
+    if (find_world_try_find(&w, round == 0 ? "deployments/web" : "poods") !=
+        0) {
       continue;
     }
     script_run(&w.vh.script);
@@ -879,7 +741,7 @@ static bool story(size_t fail_at) {
     assert_true(w.code == 0 || w.code == KIN_ENOENT || w.code == KIN_ENOMEM);
   }
   bool has_failed = fail_alloc_has_failed(&w.vh.memory);
-  finish(&w);
+  find_world_finish(&w);
   return has_failed;
 }
 
@@ -893,18 +755,18 @@ static void test_start_fails(void **state) {
   (void)state;
   for (int failing = 1; failing <= 2; failing++) {
     find_world w;
-    init(&w, 0);
+    find_world_init(&w, 0);
     w.vh.script.fail_start = failing;
-    find(&w, "pods");
+    find_world_find(&w, "pods");
     respond_if_open(&w, API, CORE);
     respond_if_open(&w, APIS, APPS);
-    expect(&w, KIN_ENOMEM, "");
+    find_world_expect(&w, KIN_ENOMEM, "");
     assert_int_equal(w.error_class, KIN_CLASS_MEMORY);
     w.vh.script.fail_start = 0;
-    find(&w, "pods");
-    answer(&w, CORE, APPS);
-    expect(&w, 0, "pods.v1. ");
-    finish(&w);
+    find_world_find(&w, "pods");
+    find_world_answer(&w, CORE, APPS);
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_finish(&w);
   }
 }
 

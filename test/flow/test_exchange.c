@@ -57,6 +57,33 @@ static void test_exchange_request(void **state) {
   world_close(&w);
 }
 
+/* A condition, and the answer that it may have: a head without a body, after
+ * which the connection is used again. */
+static void test_exchange_condition(void **state) {
+  (void)state;
+  static const loop_reply replies[] = {
+      {.bytes = "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"},
+      {.bytes = HELLO}};
+  world w;
+  world_setup(&w, replies, 2);
+  kin__request request = {.target = "/x", .accept = "a/b"};
+  fetch f = {.world = &w};
+  request.if_none_match = "\"1\"\r\nX: y";
+  assert_int_equal(fetch_start_request(&f, &w, &request), KIN_EINVAL);
+  request.if_none_match = "\"1\"";
+  assert_int_equal(fetch_start_request(&f, &w, &request), 0);
+  fetch_until_end(&f);
+  assert_int_equal(f.error.code, 0);
+  assert_int_equal(f.status, 304);
+  assert_non_null(
+      strstr(w.server.last_request, "\r\nIf-None-Match: \"1\"\r\n\r\n"));
+  fetch_finish(&f);
+  fetch_hello(&w);
+  assert_null(strstr(w.server.last_request, "If-None-Match"));
+  assert_int_equal(stats(&w)->connections, 1);
+  world_close(&w);
+}
+
 static void test_exchange_status_and_fields(void **state) {
   (void)state;
   static const loop_reply replies[] = {
@@ -501,6 +528,7 @@ static void test_exchange_ref(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exchange_request),
+      cmocka_unit_test(test_exchange_condition),
       cmocka_unit_test(test_exchange_status_and_fields),
       cmocka_unit_test(test_exchange_split),
       cmocka_unit_test(test_exchange_large_body),

@@ -355,6 +355,26 @@ static void test_open_options_no_proxy_authority(void **state) {
   bench_finish(&b);
 }
 
+/* The variables of proxies are read when the server has been found, not when
+ * the client is opened. */
+static void test_open_options_proxy_variables(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b, "");
+  tls_write_file(b.path, "clusters:\n- name: c\n  cluster:\n"
+                         "    server: https://kube.example\n"
+                         "contexts:\n- name: c\n  context: {cluster: c}\n"
+                         "current-context: c\n");
+  assert_int_equal(client_world_open_client(&b.w), 0);
+  assert_int_equal(setenv("HTTPS_PROXY", "foo://u:s3cret@h", 1), 0);
+  assert_int_equal(client_world_open_informer(&b.w, "pods"), 0);
+  CLIENT_UNTIL(&b.w, b.w.errors > 0);
+  assert_int_equal(unsetenv("HTTPS_PROXY"), 0);
+  assert_non_null(strstr(b.w.message, "HTTPS_PROXY: is no http://"));
+  assert_null(strstr(b.w.message, "s3cret"));
+  bench_finish(&b);
+}
+
 /* accept_gzip, unless the kubeconfig has disable-compression. */
 static void test_open_options_gzip(void **state) {
   (void)state;
@@ -399,6 +419,7 @@ int main(void) {
       cmocka_unit_test(test_open_options_reach_the_server),
       cmocka_unit_test(test_open_options_proxy_authority),
       cmocka_unit_test(test_open_options_no_proxy_authority),
+      cmocka_unit_test(test_open_options_proxy_variables),
       cmocka_unit_test(test_open_options_gzip),
       cmocka_unit_test(test_open_options_allocations_fail),
   };

@@ -41,6 +41,8 @@ static int source_start(void *ctx, const kin__request *request,
                             .ctx = callbacks_ctx};
   snprintf(entry->target, sizeof entry->target, "%s", request->target);
   snprintf(entry->accept, sizeof entry->accept, "%s", request->accept);
+  snprintf(entry->if_none_match, sizeof entry->if_none_match, "%s",
+           request->if_none_match != NULL ? request->if_none_match : "");
   snprintf(entry->method, sizeof entry->method, "%s",
            request->method != NULL ? request->method : "GET");
   snprintf(entry->content_type, sizeof entry->content_type, "%s",

@@ -24,6 +24,7 @@ typedef struct script_request {
   unsigned id; /* never that of another: its address may be, once it ended */
   char target[2048];
   char accept[128];
+  char if_none_match[KIN__ETAG_MAX + 1];
   char method[16];
   char content_type[64];
   const char *body; /* borrowed, as an exchange does */

@@ -26,6 +26,7 @@ typedef struct outcome {
   size_t bodies;
   int status;
   char content_type[400];
+  char etag[KIN__ETAG_MAX + 1];
   int64_t retry_after_s;
   bool is_identity;
   char *body;
@@ -50,6 +51,7 @@ static void on_head(void *ctx, const kin__response_head *head) {
   o->is_identity = head->is_identity;
   snprintf(o->content_type, sizeof o->content_type, KIN_STR_FORMAT,
            KIN_STR_ARG(head->content_type));
+  snprintf(o->etag, sizeof o->etag, KIN_STR_FORMAT, KIN_STR_ARG(head->etag));
   maybe_stop(o);
 }
 
@@ -423,6 +425,42 @@ static void test_http1_fields(void **state) {
   }
 }
 
+/* A tag that cannot be sent back is none. */
+static void test_http1_etag(void **state) {
+  (void)state;
+  char longest[KIN__ETAG_MAX + 1];
+  char too_long[KIN__ETAG_MAX + 2];
+  snprintf(longest, sizeof longest, "\"%0*d\"", (int)KIN__ETAG_MAX - 2, 7);
+  snprintf(too_long, sizeof too_long, "\"%0*d\"", (int)KIN__ETAG_MAX - 1, 7);
+  const char *const cases[][2] = {
+      {"\"\"", "\"\""},
+      {"\"a-Z!~\"", "\"a-Z!~\""},
+      {"W/\"1\"  ", "W/\"1\""},
+      {longest, longest},
+      {too_long, ""},
+      {"", ""},
+      {"\"", ""},
+      {"W/", ""},
+      {"W/\"", ""},
+      {"abc", ""},
+      {"\"a", ""},
+      {"\"a\"b\"", ""},
+      {"\"a b\"", ""},
+      {"\"a\tb\"", ""},
+      {"\"\xc3\xa4\"", ""},
+      {"\"1\"\r\nETag: \"2\"", "\"1\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[1024];
+    snprintf(text, sizeof text, OK "etag: %s\r\n\r\n", cases[i][0]);
+    outcome o;
+    sweep(text, strlen(text), &o);
+    assert_int_equal(o.heads, 1);
+    assert_string_equal(o.etag, cases[i][1]);
+    finish(&o);
+  }
+}
+
 static void test_http1_content_type_is_cut(void **state) {
   (void)state;
   char text[1024];
@@ -562,6 +600,7 @@ int main(void) {
       cmocka_unit_test(test_http1_framings),
       cmocka_unit_test(test_http1_extra_bytes_later),
       cmocka_unit_test(test_http1_fields),
+      cmocka_unit_test(test_http1_etag),
       cmocka_unit_test(test_http1_content_type_is_cut),
       cmocka_unit_test(test_http1_head_bytes),
       cmocka_unit_test(test_http1_bombs),

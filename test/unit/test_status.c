@@ -234,7 +234,7 @@ static void test_status_from_response(void **state) {
   }
   kin__status s;
   kin__status_from_response(&s, 410, KIN__LIT("gone\r\n"));
-  assert_string_equal(s.message, "gone  ");
+  assert_string_equal(s.message, "gone");
   assert_true(s.is_expired);
 }
 

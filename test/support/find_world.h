@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_TEST_FIND_WORLD_H
+#define KIN_TEST_FIND_WORLD_H
+
+#include "discovery/discovery.h"
+#include "support/virtual_host.h"
+
+/* Look-ups of words on a virtual clock, and discovery documents. */
+
+#define FINDS 64
+#define LIST(items)                                                            \
+  "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":"                        \
+  "\"apidiscovery.k8s.io/v2\",\"items\":[" items "]}"
+#define GROUP(name, resources)                                                 \
+  "{\"metadata\":{\"name\":\"" name                                            \
+  "\"},\"versions\":[{\"version\":\"v1\",\"resources\":[" resources            \
+  "],\"freshness\":\"Current\"}]}"
+#define RESOURCE(plural, kind, rest)                                           \
+  "{\"resource\":\"" plural "\",\"responseKind\":{\"kind\":\"" kind            \
+  "\"},\"verbs\":[\"get\",\"list\",\"watch\"]," rest                           \
+  ",\"singularResource\":\"\"}"
+#define NAMESPACED "\"scope\":\"Namespaced\""
+#define CLUSTER "\"scope\":\"Cluster\""
+#define APPS                                                                   \
+  LIST(GROUP(                                                                  \
+      "apps",                                                                  \
+      RESOURCE(                                                                \
+          "deployments", "Deployment",                                         \
+          NAMESPACED                                                           \
+          ",\"categories\":[\"all\"]") "," RESOURCE("nodes", "Node",           \
+                                                    CLUSTER) ","               \
+                                                             "{\"resource\":"  \
+                                                             "\"reviews\","    \
+                                                             "\"responseKind"  \
+                                                             "\":{\"kind\":"   \
+                                                             "\"Review\"},"    \
+                                                             "\"verbs\":["     \
+                                                             "\"create\"]}"))
+#define CORE                                                                   \
+  LIST(GROUP("",                                                               \
+             RESOURCE("pods", "Pod", NAMESPACED ",\"shortNames\":[\"po\"]")))
+#define APPS_AND_WIDGETS                                                       \
+  LIST(GROUP("apps",                                                           \
+             RESOURCE("deployments", "Deployment",                             \
+                      NAMESPACED)) "," GROUP("example.com",                    \
+                                             RESOURCE("widgets", "Widget",     \
+                                                      NAMESPACED)))
+#define API "/api?"
+#define APIS "/apis?"
+
+typedef struct find_world {
+  virtual_host vh;
+  kin_discovery *finds[FINDS];
+  int begun;
+  int ended;
+  int code; /* of the last result */
+  kin_error_class error_class;
+  int status;
+  char message[4096];
+  char found[512]; /* "pods.v1. " and so on */
+  char word[64];
+  char name[64];
+  char near[512];
+  bool is_category;
+  void (*then)(struct find_world *w, const kin_discovery_result *result);
+  kin_informer *informer;
+  int open_code;
+} find_world;
+
+void find_world_init(find_world *w, size_t fail_at);
+/* Keeps the result in the world, which is its data. */
+void find_world_on_found(const kin_discovery_result *result, void *data);
+int find_world_try_find(find_world *w, const char *word);
+void find_world_find(find_world *w, const char *word);
+/* Answers both roots; fails if they were not asked in the aggregated form. */
+void find_world_answer(find_world *w, const char *core, const char *groups);
+void find_world_expect(const find_world *w, int code, const char *found);
+unsigned find_world_requests(const find_world *w);
+void find_world_finish(find_world *w);
+void find_world_begin_with_table(find_world *w);
+
+#endif /* KIN_TEST_FIND_WORLD_H */
