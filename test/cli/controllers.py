@@ -3,172 +3,123 @@
 killed, or paused for longer than its lease."""
 
 import contextlib
+import http.client
+import http.server
 import json
+import pathlib
 import re
 import signal
+import sys
 import threading
+import urllib.error
 import urllib.parse
 import urllib.request
 
-from examples import write
-from harness import (Program, Scripted, Simulator, check, check_equal,
-                     status_body, until)
+from harness import (Program, QuietServer, Scripted, Simulator, check,
+                     check_equal, status_body, until)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from support.widget_story import KIND, Churn, History  # noqa: E402
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 LEASE = ("/apis/coordination.k8s.io/v1/namespaces/default/leases/"
          "widget-controller")
-FINALIZER = "example.com/controller"
 LEASE_S = 3
-WAIT_S = 60
+TYPES = {"PATCH": "application/merge-patch+json"}
 
 
-class History:
-    """Each change of the Widgets, in the order of the server, by a watch."""
-
-    def __init__(self, url):
-        self._url = url + WIDGETS
-        self._changed = threading.Condition()
-        self.events = []  # (type, object)
-        self.newest = {}  # name -> object
-
-    def __enter__(self):
-        query = urllib.parse.urlencode({"watch": "1", "resourceVersion": "0",
-                                        "timeoutSeconds": "600"})
-        self._answer = urllib.request.urlopen(f"{self._url}?{query}")
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        return self
-
-    def __exit__(self, *_):
-        self._answer.fp.raw._sock.shutdown(2)
-        self._reader.join()
-        self._answer.close()
-
-    def _read(self):
-        with contextlib.suppress(OSError, ValueError):
-            for line in self._answer:
-                event = json.loads(line)
-                kind, obj = event["type"], event["object"]
-                name = obj["metadata"]["name"]
-                with self._changed:
-                    self.events.append((kind, obj))
-                    if kind == "DELETED":
-                        self.newest.pop(name, None)
-                    else:
-                        self.newest[name] = obj
-                    self._changed.notify_all()
-
-    def wait(self, what, predicate):
-        """Returns when predicate() holds, tried after each event."""
-        with self._changed:
-            check(self._changed.wait_for(predicate, WAIT_S),
-                  f"never: {what}; there is {self.newest}")
-
-    def await_term(self, term):
-        self.wait(f"a status of term {term}", lambda: any(
-            obj.get("status", {}).get("term") == term
-            for obj in self.newest.values()))
-
-    def is_settled(self, widgets):
-        """Whether these (name -> parent) are there, each with its status."""
-        if self.newest.keys() != widgets.keys():
-            return False
-        return all(
-            obj.get("status", {}).get("observedGeneration") ==
-            obj["metadata"]["generation"] and
-            obj["status"]["children"] ==
-            sum(parent == name for parent in widgets.values()) and
-            obj["metadata"].get("finalizers") == [FINALIZER]
-            for name, obj in self.newest.items())
-
-    def terms(self):
-        """All terms that were written, after the rules were checked:
-
-        - a term has one leader;
-        - for each Widget, terms never go back;
-        - each Widget is deleted by one write that removes the finalizer, and
-          gets the finalizer once.
-        """
-        leaders, last, finalizers, seen = {}, {}, {}, []
-        versions = [int(o["metadata"]["resourceVersion"])
-                    for _, o in self.events]
-        check_equal(versions, sorted(versions), "the order of the watch")
-        for kind, obj in self.events:
-            uid = obj["metadata"]["uid"]
-            has = obj["metadata"].get("finalizers", []) != []
-            if has != finalizers.get(uid, (False, 0))[0]:
-                finalizers[uid] = (has, finalizers.get(uid, (0, 0))[1] + 1)
-            if kind == "DELETED":
-                check("deletionTimestamp" in obj["metadata"] or
-                      uid not in finalizers, "deleted with its finalizer")
-            status = obj.get("status")
-            if status:
-                leader = leaders.setdefault(status["term"], status["leader"])
-                check_equal(status["leader"], leader, "two leaders of a term")
-                check(status["term"] >= last.get(uid, -1),
-                      f"{obj['metadata']['name']}: term {status['term']} after "
-                      f"{last.get(uid)}")
-                last[uid] = status["term"]
-                seen.append(status["term"])
-        check(all(count <= 2 for _, count in finalizers.values()),
-              "a finalizer was added or removed twice")
-        return seen
-
-
-class Churn:
-    """Creates, changes and deletes Widgets until it is stopped."""
-
-    def __init__(self, url):
-        self._url = url + WIDGETS
-        self.widgets = {}  # name -> parent, as they should be
-        self._stop = threading.Event()
-        self._round = 0
-        self._error = None
-
-    def __enter__(self):
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        self._thread.join()
-        if self._error:
-            raise self._error
-
-    def _run(self):
+def caller(url):
+    """What a Churn calls."""
+    def call(method, name, value):
+        body = json.dumps(value).encode() if value else None
+        request = urllib.request.Request(
+            f"{url}/{name}".rstrip("/"), body,
+            {"Content-Type": TYPES.get(method, "application/json")},
+            method=method)
         try:
-            # A pause between rounds is the load, no wait for anything.
-            while not self._stop.wait(0.02):
-                self._step()
-        except Exception as error:  # pylint: disable=broad-exception-caught
-            self._error = error
+            urllib.request.urlopen(request).close()
+        except urllib.error.HTTPError as error:
+            check_equal(error.code, 409, f"{method} {name}")
+            return False
+        return True
 
-    def _step(self):
-        n = self._round
-        self._round += 1
-        name, parent = f"w{n % 40}", f"w{n * 7 % 5}"
-        if name not in self.widgets:
-            # One that is still being deleted is left alone this time.
-            with contextlib.suppress(urllib.error.HTTPError):
-                write(self._url, "POST",
-                      {"apiVersion": "example.com/v1", "kind": "Widget",
-                       "metadata": {"name": name}, "spec": {"parent": parent}})
-                self.widgets[name] = parent
-        elif n % 3 == 0:
-            write(f"{self._url}/{name}", "DELETE")
-            del self.widgets[name]
-        else:
-            patch(f"{self._url}/{name}", {"spec": {"parent": parent, "n": n}})
-            self.widgets[name] = parent
+    return call
 
 
-def patch(url, value):
-    request = urllib.request.Request(
-        url, json.dumps(value).encode(),
-        {"Content-Type": "application/merge-patch+json"}, method="PATCH")
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+@contextlib.contextmanager
+def watched(url):
+    """The History of what is at a URL."""
+    query = urllib.parse.urlencode({"watch": "1", "resourceVersion": "0",
+                                    "timeoutSeconds": "600"})
+    answer = urllib.request.urlopen(f"{url}?{query}")
+    history = History(answer).start()
+    try:
+        yield history
+    finally:
+        answer.fp.raw._sock.shutdown(2)
+        history.join()
+        answer.close()
+
+
+class Holding:
+    """A proxy that holds back the next write to a status while `hold` is set,
+    and notes how the server answers it after the release."""
+
+    def __init__(self, url):
+        self.hold = threading.Event()
+        self.held = threading.Event()
+        self.released = threading.Event()
+        self.answered = threading.Event()
+        self.status = None
+        target = urllib.parse.urlsplit(url).netloc
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def forward(self):
+                body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+                is_held = (self.path.endswith("/status") and
+                           proxy.hold.is_set() and not proxy.held.is_set())
+                if is_held:
+                    proxy.held.set()
+                    proxy.released.wait()
+                server = http.client.HTTPConnection(target)
+                server.request(self.command, self.path, body,
+                               dict(self.headers))
+                with server.getresponse() as answer:
+                    if is_held:
+                        proxy.status = answer.status
+                        proxy.answered.set()
+                    self.send_response(answer.status)
+                    self.send_header("Content-Type",
+                                     answer.headers["Content-Type"])
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    # At the end the server cuts its watches.
+                    with contextlib.suppress(http.client.IncompleteRead):
+                        while part := answer.read1(65536):
+                            self.wfile.write(b"%x\r\n%s\r\n"
+                                             % (len(part), part))
+                    self.wfile.write(b"0\r\n\r\n")
+
+            do_GET = do_POST = do_PUT = do_PATCH = forward
+
+        self._server = QuietServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever,
+                         kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
 
 
 def holder(server):
@@ -187,12 +138,13 @@ def await_leading(p):
 
 
 @contextlib.contextmanager
-def started(programs, churned=True):
+def started(programs):
     """A server, the History and the Churn of its Widgets, and a function that
     starts a copy."""
     with Simulator(programs.apisim, "--resource",
                    "widgets.v1.example.com:Widget") as server, \
-            History(server.url) as history, Churn(server.url) as churn, \
+            watched(server.url + WIDGETS) as history, \
+            Churn(caller(server.url + WIDGETS)) as churn, \
             contextlib.ExitStack() as copies:
         yield server, history, churn, lambda: copies.enter_context(Program(
             [programs.controller, server.url, "default", str(LEASE_S)]))
@@ -200,9 +152,9 @@ def started(programs, churned=True):
 
 def expect_all_done(history, churn):
     """After the churn: nothing was lost, and nothing done by two leaders."""
-    churn.__exit__()
+    widgets = churn.stop()
     history.wait("each Widget as it should be",
-                 lambda: history.is_settled(churn.widgets))
+                 lambda: history.is_settled(widgets))
     return history.terms()
 
 
@@ -243,6 +195,40 @@ def test_controller_paused(programs):
         for copy in copies:
             copy.send(signal.SIGINT)
             copy.expect_end(0, None)
+
+
+def test_controller_writes_late(programs):
+    """A write that left the paused leader, and reaches the server when another
+    leader has written the same Widget, is refused."""
+    with Simulator(programs.apisim, "--resource",
+                   "widgets.v1.example.com:Widget") as server, \
+            Holding(server.url) as proxy, \
+            watched(server.url + WIDGETS) as history:
+        call = caller(server.url + WIDGETS)
+        command = [programs.controller, server.url, "default", str(LEASE_S)]
+        call("POST", "", {**KIND, "metadata": {"name": "a"}})
+        with contextlib.ExitStack() as copies:
+            first = copies.enter_context(
+                Program([command[0], proxy.url, *command[2:]]))
+            _, term = await_leading(first)
+            second = copies.enter_context(Program(command))
+            history.wait("a status", lambda: history.is_settled({"a": None}))
+            proxy.hold.set()
+            call("PATCH", "a", {"spec": {"n": 1}})
+            check(proxy.held.wait(60), "nothing was written")
+            first.send(signal.SIGSTOP)
+            _, later = await_leading(second)
+            history.await_term(later)
+            proxy.released.set()
+            check(proxy.answered.wait(60), "no answer")
+            check_equal(proxy.status, 409)
+            first.send(signal.SIGCONT)
+            check(first.next_line().startswith(b"stopped: "), "it went on")
+            history.wait("the end", lambda: history.is_settled({"a": None}))
+            check_equal(sorted(set(history.terms())), [term, later])
+            for copy in (first, second):
+                copy.send(signal.SIGINT)
+                copy.expect_end(0, None)
 
 
 def test_controller_released(programs):
