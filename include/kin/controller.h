@@ -43,7 +43,7 @@ extern "C" {
  * key (retry_on_error), an item must be processed before `process` returns, and
  * a deletion is one of the deltas of an item. An informer and a work queue have
  * a wait for each key, any number of keys at a time, and one function for
- * changes and deletions: <kin/work_queue.h>, examples/work_queue.c.
+ * changes and deletions: <kin/work_queue.h>, examples/controller.c.
  *
  * A controller belongs to the loop's thread. It works in small steps, between
  * which the loop runs, for lists of any size. Only a queue of the program's

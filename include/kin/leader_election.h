@@ -183,6 +183,14 @@ KIN_EXTERN kin_str kin_leader_elector_leader(const kin_leader_elector *elector);
 KIN_EXTERN const char *
 kin_leader_elector_identity(const kin_leader_elector *elector);
 
+/** The number of the term: leaseTransitions of the Lease that was seen last, 0
+ * without one. While the candidate leads, the number is that of its own term: a
+ * term that begins later with another holder has a higher number. A candidate
+ * that did not renew in time, and does so before anybody else takes the lease,
+ * keeps its number. Written into objects, the number tells which leader is the
+ * newer one (a fencing token). A Lease that was deleted begins at 0 again. */
+KIN_EXTERN int64_t kin_leader_elector_term(const kin_leader_elector *elector);
+
 /** For a health check (client-go's HealthzAdaptor). Returns 0 (healthy), or
  * KIN_ETIMEDOUT: the elector leads, but the last renewal is longer ago than
  * lease_duration_s and `tolerance_ms`. That happens only if the loop does not

@@ -536,6 +536,10 @@ const char *kin_leader_elector_identity(const kin_leader_elector *elector) {
   return elector != NULL ? elector->settings.terms.identity : "";
 }
 
+int64_t kin_leader_elector_term(const kin_leader_elector *elector) {
+  return elector != NULL ? elector->lease.transitions : 0;
+}
+
 int kin_leader_elector_check(const kin_leader_elector *elector,
                              uint64_t tolerance_ms) {
   uint64_t tolerance_ns = tolerance_ms < UINT64_MAX / NS_PER_MS

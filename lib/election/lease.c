@@ -54,6 +54,8 @@ static int read_spec(kin__lease *lease) {
     err = read_string(lease->view, "/spec/preferredHolder", &preferred);
   }
   lease->has_preferred_holder = preferred.length > 0;
+  (void)kin_object_view_int(lease->view, "/spec/leaseTransitions",
+                            &lease->transitions);
   return err;
 }
 
@@ -123,10 +125,8 @@ static void set_new(kin_object_builder *builder,
 
 static void set_transitions(kin_object_builder *builder,
                             const kin__lease *lease) {
-  int64_t transitions = 0;
+  int64_t transitions = lease->transitions;
   if (lease->view != NULL) {
-    (void)kin_object_view_int(lease->view, "/spec/leaseTransitions",
-                              &transitions);
     /* The field has 32 bits. */
     transitions = transitions >= 0 && transitions < INT32_MAX ? transitions + 1
                                                               : transitions;

@@ -24,6 +24,7 @@ typedef struct kin__lease {
   kin_str spec;   /* as the server wrote it; "" without one */
   kin_str holder; /* holderIdentity; "": nobody */
   uint32_t duration_s;
+  int64_t transitions; /* 0 without one; whatever number is written */
   bool has_preferred_holder;
 } kin__lease;
 

@@ -77,7 +77,7 @@ def test_embed(programs):
             check_equal(stream.readline(), b"")
 
 
-def test_controller(programs):
+def test_delta_controller(programs):
     nodes = "/api/v1/nodes"
     items = [pod("a", 5, spec={"nodeName": "n2"}), pod("b", 6),
              pod("c", 7, spec={"nodeName": "n1"})]
@@ -85,7 +85,7 @@ def test_controller(programs):
     late = {"metadata": {"name": "n2", "uid": "n2", "resourceVersion": "11"}}
     with Scripted({PODS: [pod_list(items, 10)],
                    nodes: [pod_list([node], 10)]}) as server, \
-            Program([programs.controller, server.url]) as p:
+            Program([programs.delta_controller, server.url]) as p:
         check_equal(sorted(p.next_line() for _ in range(3)),
                     [b"node n1", b"pod default/b waits",
                      b"pod default/c is on n1"])

@@ -18,6 +18,7 @@ import traceback
 
 import agents
 import asking
+import controllers
 import ending
 import endpoints
 import examples
@@ -31,8 +32,8 @@ import usage
 import words
 
 MODULES = (usage, words, lines, ending, tables, security, kubeconfig, simulated,
-           faults, asking, examples, endpoints, agents)
-EXAMPLES = (examples, endpoints, agents)
+           faults, asking, examples, endpoints, agents, controllers)
+EXAMPLES = (examples, endpoints, agents, controllers)
 
 
 def parse_arguments():

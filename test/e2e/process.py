@@ -53,6 +53,10 @@ class Process:
         self._popen.stdin.write(string.encode())
         self._popen.stdin.flush()
 
+    def end_input(self):
+        """Of its standard input, which has to be subprocess.PIPE."""
+        self._popen.stdin.close()
+
     def is_running(self):
         return self._popen.poll() is None
 

@@ -40,6 +40,7 @@ import scenarios_running  # noqa: F401
 import scenarios_asking  # noqa: F401
 import scenarios_credentials  # noqa: F401
 import scenarios_examples  # noqa: F401
+import scenarios_programs  # noqa: F401
 
 CONFORMANCE = "conformance"
 CLIENT_GO = "against-client-go"  # needs no server

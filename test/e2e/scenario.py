@@ -11,6 +11,7 @@ import typing
 from actor import Actor, ActorFold
 from api import CONFIG_MAPS, PODS, key_of
 from bounds import judge_recovery, recovery_due
+from example import Example
 from fold import Fold
 from kin import Failure, Kinformer
 import objects
@@ -112,6 +113,14 @@ class Context:
     def example(self, name):
         """The program of an example, built where kinformer is."""
         return self._program.parents[2] / "examples" / name
+
+    def run_example(self, name, *arguments, environment=None,
+                    has_input=False):
+        """An Example to be entered by `with`; its first argument is the
+        server."""
+        return Example(self.example(name), [self.way.access.url, *arguments],
+                       self.cluster.directory, f"{name}-{self.unused_name()}",
+                       environment, has_input)
 
     def secret(self, token):
         """No program of this scenario may show this token, or has shown it."""
@@ -233,6 +242,11 @@ class Context:
                                    if not line["initial"])
         if seen != collections.Counter(expected):
             raise Failure(f"changes {dict(seen)}, expected {expected}")
+
+    @staticmethod
+    def expect_equal(got, expected):
+        if got != expected:
+            raise Failure(f"{got!r}, expected {expected!r}")
 
     @staticmethod
     def expect(condition, text):

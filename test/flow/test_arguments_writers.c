@@ -35,6 +35,7 @@ static void test_electors(void **state) {
   ZERO(kin_leader_elector_is_leader(NULL));
   EMPTY(kin_leader_elector_leader(NULL));
   assert_string_equal(kin_leader_elector_identity(NULL), "");
+  assert_int_equal(kin_leader_elector_term(NULL), 0);
   ZERO(kin_leader_elector_check(NULL, 1)); /* none is healthy */
   kin_leader_elector *elector;
   assert_int_equal(kin_leader_elector_open(&elector, client, &options), 0);

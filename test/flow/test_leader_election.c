@@ -148,6 +148,7 @@ static void test_acquire_from_nothing(void **state) {
   assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
   assert_string_equal(ew_spec(&w, "leaseDurationSeconds"), "15");
   assert_string_equal(ew_spec(&w, "leaseTransitions"), "0");
+  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 0);
   kin_str leader = kin_leader_elector_leader(w.candidates[0].elector);
   assert_int_equal(leader.length, 1);
   ew_finish(&w);
@@ -164,10 +165,12 @@ static void test_acquire_from_the_dead(void **state) {
   ew_pass(&w, 14900);
   assert_false(leads(&w, 0));
   ew_expect(&w.candidates[0], "leader(x) ");
+  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 3);
   ew_pass(&w, 4600); /* the longest wait between two tries is 4.4 s */
   assert_true(leads(&w, 0));
   ew_expect(&w.candidates[0], "leader(a) started ");
   assert_string_equal(ew_spec(&w, "leaseTransitions"), "4");
+  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 4);
   assert_string_not_equal(ew_spec(&w, "acquireTime"),
                           "2026-01-01T00:00:00.000000Z");
   ew_finish(&w);
@@ -236,6 +239,7 @@ static void test_acquire_our_own(void **state) {
   ew_pass(&w, 0);
   assert_true(leads(&w, 0));
   assert_string_equal(ew_spec(&w, "leaseTransitions"), "3");
+  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 3);
   assert_string_equal(ew_spec(&w, "acquireTime"),
                       "2026-01-01T00:00:00.000000Z");
   ew_finish(&w);
