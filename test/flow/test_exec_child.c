@@ -108,7 +108,8 @@ static void test_exec_child_by_uv_spawn(void **state) {
   assert_int_equal(spawns, 0);
 }
 
-/* execvp runs a script without "#!" with /bin/sh; posix_spawn does not. */
+/* posix_spawn does not run a script without "#!". uv_spawn does where it calls
+ * execvp, which takes /bin/sh; that of libuv 1.53 refuses, as Go does. */
 static void test_exec_child_without_interpreter(void **state) {
   (void)state;
   reset();
@@ -116,7 +117,13 @@ static void test_exec_child_without_interpreter(void **state) {
   exec_world_begin(&w, EXEC_TOKEN("t0ken-1"));
   exec_world_file(&w, "plugin", EXEC_TOKEN("t0ken-2"));
   assert_int_equal(chmod(w.script, 0700), 0);
-  exec_world_expect(&w, "Bearer t0ken-2", true);
+  kin__credential found;
+  bool has_waited;
+  if (exec_world_ask(&w, &found, &has_waited) == 0) {
+    assert_string_equal(found.value, "Bearer t0ken-2");
+  } else {
+    assert_non_null(strstr(found.reason, "exec format error"));
+  }
   exec_world_finish(&w);
 }
 
