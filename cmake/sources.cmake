@@ -97,6 +97,7 @@ set(kinformer_sources
   lib/listwatch/lost.c
   lib/listwatch/request.c
   lib/listwatch/retry_deadline.c
+  lib/listwatch/shard.c
   lib/listwatch/stage.c
   lib/listwatch/state.c
   lib/listwatch/stream.c
@@ -433,6 +434,7 @@ set(apisim_sources
   tools/apisim/schema_types.c
   tools/apisim/selector.c
   tools/apisim/server.c
+  tools/apisim/shards.c
   tools/apisim/stats.c
   tools/apisim/status.c
   tools/apisim/store.c

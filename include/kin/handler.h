@@ -45,8 +45,10 @@ typedef enum kin_delete_reason {
   KIN_DELETE_RECREATED,     /**< same name, new uid: an add follows */
   KIN_DELETE_SCOPE_REMOVED, /**< its namespace is no longer watched */
   KIN_DELETE_FILTERED,      /**< a filter no longer accepts it */
-  KIN_DELETE_CLEARED        /**< the resource has vanished, see
+  KIN_DELETE_CLEARED,       /**< the resource has vanished, see
                              * kin_informer_options.clear_when_absent */
+  KIN_DELETE_RESHARDED      /**< the object may well exist, but belongs to
+                             * another shard: see kin_informer_set_shard */
 } kin_delete_reason;
 
 /** Returns "watch", "relist", "recreated", "scope_removed", "filtered",

@@ -45,6 +45,17 @@ typedef enum kin_state {
 /** Returns "idle", "syncing", "live", ... Static. */
 KIN_EXTERN const char *kin_state_name(kin_state state);
 
+/** Where the objects of other shards are left out: kin_status.shard_filter. */
+typedef enum kin_shard_filter {
+  KIN_SHARD_NONE = 0, /**< the informer is for all objects */
+  KIN_SHARD_UNKNOWN, /**< no list yet; or the last list does not say so, and had
+                       * fewer than 64 objects, all of this shard: lists that
+                       * come as watches, and those of custom resources */
+  KIN_SHARD_SERVER,  /**< by the API server: other shards' objects do not
+                       * come */
+  KIN_SHARD_CLIENT   /**< here: the server sends the objects of all shards */
+} kin_shard_filter;
+
 /** A scope as it is now. Ages are milliseconds since then; UINT64_MAX:
  * never. */
 typedef struct kin_status {
@@ -101,12 +112,21 @@ typedef struct kin_status {
   /* --- See check_watch_lists of a client --- */
   uint64_t checked_lists;      /**< compared lists */
   uint64_t inconsistent_lists; /**< lists that differed */
+
+  /* --- See shard_count of kin_informer_options --- */
+
+  uint64_t other_shards; /**< objects of other shards that came and were
+                          * dropped, in lists and events */
+  uint32_t shard_count;  /**< of shards; 1: the informer has all objects */
+  kin_shard_filter shard_filter; /**< as of the last list, or of the last object
+                                  * of another shard that came after it */
 } kin_status;
 /** Sets the size, and each member to its default. */
 #define KIN_STATUS_INIT                                                        \
   {                                                                            \
     sizeof(kin_status), KIN_STATE_IDLE, false, "", 0, 0, KIN_CLASS_NONE, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                   \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,            \
+        KIN_SHARD_NONE                                                         \
   }
 
 /** Called for each change of a scope's state; an event callback. `namespace_`
@@ -316,6 +336,26 @@ typedef struct kin_informer_options {
    * objects are stored as they are: keep_managed_fields, fields,
    * metadata_only and drop_labels have no effect. */
   const kin_lister_watcher *source;
+
+  /* --- Past one process --- */
+
+  /** Only the objects of one shard: shard_index of shard_count shards, counted
+   * from 0; at most 4,096. shard_count 0 or 1: all objects. Each object is in
+   * exactly one shard, by the FNV-1a hash of its uid: in equal ranges of the
+   * 64-bit hash, as KEP-5866 has them. So programs that agree on shard_count
+   * divide a resource among them, in whichever language.
+   *
+   * Each list and watch names the shard (shardSelector). An API server with the
+   * feature gate ShardedListAndWatch sends its objects only. Any other server
+   * ignores the parameter and sends all objects; then those of other shards are
+   * dropped as their bytes arrive, which costs the scan but no memory. The
+   * result is the same, also if the server changes while the informer runs;
+   * kin_status.shard_filter says which. Objects of a source of the program's
+   * own are dropped likewise. doc/scale.md has the costs.
+   *
+   * kin_reflector, kin_pager and kin_retry_watcher refuse a shard_count. */
+  uint32_t shard_index;
+  uint32_t shard_count; /**< see shard_index */
 } kin_informer_options;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_OPTIONS_INIT                                              \
@@ -323,13 +363,14 @@ typedef struct kin_informer_options {
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
         NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, false, false, NULL,  \
         NULL, KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0,    \
-        NULL, NULL, false, NULL                                                \
+        NULL, NULL, false, NULL, 0, 0                                          \
   }
 
 /** Opens an informer; nothing is requested before kin_informer_start.
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
  * namespaces, a selector, parameters or a number over its limit, a parameter's
- * name, a start_version that does not go with the consistency, a source without
+ * name, a shard that does not exist or comes with a parameter shardSelector, a
+ * start_version that does not go with the consistency, a source without
  * its functions), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED
  * (client), KIN_ENOMEM. *out is NULL then.
  * Cost: O(namespaces). */
@@ -402,6 +443,25 @@ KIN_EXTERN int kin_informer_add_namespace(kin_informer *informer,
  * informer, in steps. */
 KIN_EXTERN int kin_informer_remove_namespace(kin_informer *informer,
                                              const char *namespace_);
+
+/** Changes the shard of an informer, before its start or later: see
+ * kin_informer_options.shard_count. Open requests end, and each namespace is
+ * listed again. Objects of both the old and the new shard stay in the store, and
+ * nothing is told of them. The others of the old shard are deleted with the
+ * reason KIN_DELETE_RESHARDED when that list is applied; the others of the new
+ * shard come as adds. `relisted` then says that the change is complete. Until
+ * then the store keeps the old shard, which gets no changes any more.
+ *
+ * An informer that waits after a failure lists when its wait ends. A list that
+ * is being applied is applied first. To hand objects over without a gap, change
+ * the programs that get objects before those that give them away.
+ *
+ * Legal in every event callback.
+ * Errors: KIN_EINVAL (no such shard, more than 4,096 shards, or the informer
+ * has a parameter shardSelector), KIN_ECLOSED. Nothing has changed then.
+ * Cost: O(namespaces); then a list. */
+KIN_EXTERN int kin_informer_set_shard(kin_informer *informer, uint32_t index,
+                                      uint32_t count);
 
 /** The cache. It lives until the informer's close callback. It may change in
  * each turn of the loop, and objects of which the program holds no reference may

@@ -27,7 +27,8 @@ typedef enum member {
   ITEMS,
   VERSION,
   CONTINUE,
-  REMAINING
+  REMAINING,
+  SHARD_INFO
 } member;
 
 struct kin__list_decoder {
@@ -175,6 +176,9 @@ static member metadata_member(kin_str name) {
   if (kin__str_equal(name, KIN__LIT("continue"))) {
     return CONTINUE;
   }
+  if (kin__str_equal(name, KIN__LIT("shardInfo"))) {
+    return SHARD_INFO;
+  }
   return kin__str_equal(name, KIN__LIT("remainingItemCount")) ? REMAINING
                                                               : NO_MEMBER;
 }
@@ -211,6 +215,7 @@ static int on_container(kin__list_decoder *d, int token) {
     d->has_metadata = true;
     d->place = IN_METADATA;
   } else {
+    d->result.is_sharded |= d->member == SHARD_INFO;
     kin__cursor_skip(&d->cursor, 1);
   }
   return 0;

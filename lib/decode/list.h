@@ -2,6 +2,9 @@
 #ifndef KIN_DECODE_LIST_H
 #define KIN_DECODE_LIST_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <kin/allocator.h>
 
 #include "decode/projection.h"
@@ -18,6 +21,7 @@ typedef struct kin__list_result {
                       * decoder's until reset or free */
   int64_t remaining; /* metadata.remainingItemCount, -1 if absent */
   uint64_t items;
+  bool is_sharded; /* metadata.shardInfo: the server has selected the shard */
 } kin__list_result;
 
 /* The projection must outlive the decoder. Errors: KIN_ENOMEM. */

@@ -22,6 +22,8 @@ const char *kin_delete_reason_name(kin_delete_reason reason) {
     return "filtered";
   case KIN_DELETE_CLEARED:
     return "cleared";
+  case KIN_DELETE_RESHARDED:
+    return "resharded";
   }
   return "";
 }

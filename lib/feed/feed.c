@@ -101,6 +101,9 @@ static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
   feed->is_retry = wanted->is_retry;
   feed->is_granted = false;
   feed->connection = 0;
+  if (kin__is_list(wanted->kind) && request.continue_token[0] == '\0') {
+    kin__feed_doubt_shard(feed);
+  }
   if (request.continue_token[0] == '\0') {
     start_clock(feed);
   }
@@ -168,8 +171,7 @@ static void unhold(kin_feed *feed) {
  * complete). So many informers that start together do not request and stage all
  * objects at once. */
 static bool must_wait(kin_feed *feed, const kin__listwatch_request *wanted) {
-  bool is_list =
-      wanted->kind == KIN__REQUEST_LIST || wanted->kind == KIN__REQUEST_STREAM;
+  bool is_list = kin__is_list(wanted->kind);
   if (is_list && wanted->token == NULL) {
     kin__feed_list_wanted(feed);
   }
@@ -223,7 +225,20 @@ static void drop_stage(kin_feed *feed) {
   }
 }
 
+/* A stream, and a list of custom resources, does not say whether the server has
+ * selected the shard's objects. If it had not, one of so many objects would
+ * belong to another shard. */
+#define TELLING_OBJECTS 64u
+
+static void judge_shard(kin_feed *feed) {
+  if (feed->counters.shard_filter == KIN_SHARD_UNKNOWN &&
+      kin__stage_count(&feed->stage) >= TELLING_OBJECTS) {
+    feed->counters.shard_filter = KIN_SHARD_SERVER;
+  }
+}
+
 static void apply_stage(kin_feed *feed) {
+  judge_shard(feed);
   kin__feed_metrics *metrics = &feed->metrics;
   kin__histogram_add(&metrics->list_us, request_age_us(feed), 1);
   kin__histogram_add(&metrics->list_items, kin__stage_count(&feed->stage), 1);
@@ -328,6 +343,22 @@ void kin__feed_close(kin_feed *feed) {
   kin__feed_stop(feed);
   kin__notice_stop(feed);
   kin__object_notice_stop(feed);
+}
+
+void kin__feed_doubt_shard(kin_feed *feed) {
+  feed->counters.shard_count = feed->resource->shard.count;
+  feed->counters.shard_filter = kin__shard_is_part(&feed->resource->shard)
+                                    ? KIN_SHARD_UNKNOWN
+                                    : KIN_SHARD_NONE;
+}
+
+/* A list that waits for its turn has no request yet: its request will name the
+ * new shard. */
+void kin__feed_reshard(kin_feed *feed) {
+  kin__feed_doubt_shard(feed);
+  if (feed->lists.state != KIN__GATE_WAITING) {
+    step_simple(feed, KIN__INPUT_RELIST);
+  }
 }
 
 void kin__feed_applied(kin_feed *feed) {
@@ -473,6 +504,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   kin__notice_init(&feed->notice);
   kin__object_notice_init(&feed->object_notice);
   kin__link_init(&feed->paused_node);
+  kin__feed_doubt_shard(feed);
 }
 
 void kin__feed_finish(kin_feed *feed) {

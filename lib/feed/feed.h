@@ -192,6 +192,10 @@ int kin__feed_verify(kin_feed *feed, const char *target);
  * request is a consistent list. No effect at any other time. */
 void kin__feed_forget(kin_feed *feed);
 
+/* The resource's shard has changed: the open request is cancelled, and a list of
+ * the new shard follows. The same position is kept. */
+void kin__feed_reshard(kin_feed *feed);
+
 /* The owner has applied the stage. */
 void kin__feed_applied(kin_feed *feed);
 /* The owner cannot apply the stage: it is discarded, and the feed lists again
@@ -257,6 +261,17 @@ void kin__feed_opened(kin_feed *feed, uint64_t connection);
 /* The cached object with this identity, borrowed, or NULL. */
 const kin_object *kin__feed_cached(kin_feed *feed,
                                    const kin__object_parts *identity);
+
+/* Whether an object with this uid belongs to another shard. Such an object is
+ * not made: kin__feed_pass moves the position only. Errors: as for
+ * kin__feed_take. */
+static inline bool kin__feed_is_foreign(const kin_feed *feed, kin_str uid) {
+  return !kin__shard_has(&feed->resource->shard, uid);
+}
+int kin__feed_pass(kin_feed *feed, kin__decoded_type type, kin_str version);
+/* A list, or a page of one, says whether the server has selected the shard's
+ * objects. */
+void kin__feed_note_selection(kin_feed *feed, bool is_by_server);
 
 /* An object of a list or a watch. Takes over the reference, also on failure.
  * `is_cached`: the object is the cached one. After a failure the caller gives

@@ -13,12 +13,20 @@ static inline bool kin__is_watch(kin__request_kind request) {
   return request == KIN__REQUEST_WATCH || request == KIN__REQUEST_STREAM;
 }
 
+/* Of objects; a stream is one until it is complete. */
+static inline bool kin__is_list(kin__request_kind request) {
+  return request == KIN__REQUEST_LIST || request == KIN__REQUEST_STREAM;
+}
+
 /* Gives the machine an input and carries its actions out. */
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 
 /* Carries actions out, in their declared order. `failure`: of the input. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure);
+
+/* Forgets who selects the shard's objects. */
+void kin__feed_doubt_shard(kin_feed *feed);
 
 /* A verify has ended. The owner is told if the verify was asked for. */
 void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict);

@@ -69,6 +69,23 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
   return err;
 }
 
+/* An event of another shard moves the position, as the server's own filter
+ * does with bookmarks. In a streamed list such an object is progress, as the
+ * bytes of an incomplete one: it may be the first with its key. */
+int kin__feed_pass(kin_feed *feed, kin__decoded_type type, kin_str version) {
+  feed->counters.other_shards++;
+  feed->counters.shard_filter = KIN_SHARD_CLIENT;
+  bool is_event = feed->request == KIN__REQUEST_WATCH && !feed->is_held;
+  return is_event ? saw(feed, type, version) : 0;
+}
+
+void kin__feed_note_selection(kin_feed *feed, bool is_by_server) {
+  kin_shard_filter *filter = &feed->counters.shard_filter;
+  if (is_by_server && *filter == KIN_SHARD_UNKNOWN) {
+    *filter = KIN_SHARD_SERVER;
+  }
+}
+
 static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
   bool is_new = false;
@@ -215,6 +232,9 @@ static int take(kin_feed *feed, kin__decoded_type type,
   }
   kin_str uid = kin_object_uid(object);
   kin_str version = kin_object_resource_version(object);
+  if (kin__feed_is_foreign(feed, uid)) {
+    return kin__feed_pass(feed, type, version);
+  }
   const kin_object *cached = NULL;
   bool is_cacheable =
       type != KIN__DECODED_DELETED && feed->owner->cached != NULL;

@@ -38,6 +38,9 @@ static void forget_request(kin__http_source *source) {
  * them by a look-up that it needs anyway. */
 static bool sink_known(void *ctx, const kin__object_parts *identity) {
   kin__http_source *source = ctx;
+  if (kin__feed_is_foreign(source->feed, identity->uid)) {
+    return true; /* the rest of its bytes is dropped as they arrive */
+  }
   if (source->is_watch &&
       kin__feed_request_kind(source->feed) != KIN__REQUEST_STREAM) {
     return false;
@@ -79,6 +82,9 @@ static int sink_object(void *ctx, kin__decoded_type type,
     return 0;
   }
   source->has_usable = true;
+  if (kin__feed_is_foreign(source->feed, parts->uid)) {
+    return kin__feed_pass(source->feed, type, parts->version);
+  }
   bool is_cached = parts->body.data == NULL;
   kin_object *object;
   int err = take_object(source, type, parts, &object);
@@ -346,6 +352,7 @@ static void on_list_end(kin__http_source *source, const char *what) {
              is_list_useless(source)) {
     end_with_code(source->feed, KIN_EKEY, what);
   } else {
+    kin__feed_note_selection(source->feed, result.is_sharded);
     kin__feed_end_list(source->feed, result.version, result.token);
   }
 }

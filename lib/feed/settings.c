@@ -150,6 +150,23 @@ static int check_fields(const kin_informer_options *options,
   return 0;
 }
 
+int kin__settings_check_shard(const kin__resource *resource,
+                              const kin__shard *shard, const kin__log *log) {
+  if (!kin__shard_is_valid(shard)) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "shard_index: no shard %" PRIu32 " of %" PRIu32,
+                            shard->index, shard->count);
+  }
+  for (size_t i = 0; kin__shard_is_part(shard) && i < resource->parameter_count;
+       i++) {
+    if (strcmp(resource->parameters[i].name, KIN__SHARD_PARAMETER) == 0) {
+      return refuse(log, "parameters", KIN__SHARD_PARAMETER,
+                    "is set by shard_count");
+    }
+  }
+  return 0;
+}
+
 static int check_numbers(const kin_informer_options *options,
                          const kin__log *log) {
   const struct {
@@ -253,17 +270,19 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
     return err;
   }
   char *next = settings->strings;
-  settings->resource =
-      (kin__resource){.group = put(&next, strings[0]),
-                      .version = put(&next, strings[1]),
-                      .plural = put(&next, strings[2]),
-                      .label_selector = put(&next, strings[3]),
-                      .field_selector = put(&next, strings[4]),
-                      .metadata_only = options->metadata_only,
-                      .parameters = settings->parameters,
-                      .parameter_count = options->parameter_count,
-                      .modify = options->modify,
-                      .modify_data = options->modify_data};
+  settings->resource = (kin__resource){
+      .group = put(&next, strings[0]),
+      .version = put(&next, strings[1]),
+      .plural = put(&next, strings[2]),
+      .label_selector = put(&next, strings[3]),
+      .field_selector = put(&next, strings[4]),
+      .metadata_only = options->metadata_only,
+      .parameters = settings->parameters,
+      .parameter_count = options->parameter_count,
+      .modify = options->modify,
+      .modify_data = options->modify_data,
+      .shard = {options->shard_index,
+                options->shard_count > 0 ? options->shard_count : 1}};
   settings->start_version = put(&next, strings[5]);
   for (size_t i = 0; i < settings->namespace_count; i++) {
     settings->namespaces[i] = put(&next, names[i]);
@@ -319,6 +338,10 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   settings->limits.max_object_bytes = settings->options.max_object_bytes;
   err = copy_strings(settings, allocator, &settings->options);
   if (err == 0) {
+    err = kin__settings_check_shard(&settings->resource,
+                                    &settings->resource.shard, log);
+  }
+  if (err == 0) {
     err = make_projection(settings, allocator, &settings->options);
     if (err == KIN_EINVAL) {
       kin__log_problem(
@@ -342,6 +365,7 @@ static const char *beyond_resource(const kin_informer_options *options) {
          : options->on_mutation != NULL ? "on_mutation"
          : options->transform != NULL   ? "transform"
          : options->clear_when_absent   ? "clear_when_absent"
+         : options->shard_count != 0    ? "shard_count"
                                         : NULL;
 }
 

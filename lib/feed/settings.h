@@ -42,6 +42,11 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
 void kin__settings_finish(kin__settings *settings,
                           const kin_allocator *allocator);
 
+/* Whether requests for this resource can name this shard. Errors:
+ * KIN_EINVAL. */
+int kin__settings_check_shard(const kin__resource *resource,
+                              const kin__shard *shard, const kin__log *log);
+
 /* Accepts only options that describe one scope to list and watch: no options
  * for a store, listeners or reports. Errors: KIN_EINVAL. */
 int kin__settings_check_resource(const kin__settings *settings,

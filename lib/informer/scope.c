@@ -7,6 +7,14 @@
 #include "informer/handle_deltas.h"
 #include "informer/transform.h"
 
+/* An object that a list leaves out may live on in another shard. */
+static uint8_t sweep_reason(const kin__scope *scope, const kin_object *object) {
+  kin_delete_reason reason = scope->apply.reason;
+  bool is_moved = reason == KIN_DELETE_RELIST &&
+                  kin__feed_is_foreign(&scope->feed, kin_object_uid(object));
+  return (uint8_t)(is_moved ? KIN_DELETE_RESHARDED : reason);
+}
+
 int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone) {
   kin_informer *informer = scope->informer;
@@ -18,7 +26,7 @@ int kin__scope_push(kin__scope *scope, kin_delta_type type,
                       .is_initial = !scope->feed.has_synced && !scope->is_late};
   if (type == KIN_DELTA_DELETED) {
     delta.reason =
-        is_tombstone ? (uint8_t)scope->apply.reason : KIN_DELETE_WATCH;
+        is_tombstone ? sweep_reason(scope, object) : KIN_DELETE_WATCH;
   }
   int err = kin__delta_fifo_push(&informer->fifo, &delta);
   if (err != 0) {

@@ -251,6 +251,31 @@ void kin__scopes_finish(kin_informer *informer) {
 
 /* --- Use ------------------------------------------------------------------ */
 
+int kin_informer_set_shard(kin_informer *informer, uint32_t index,
+                           uint32_t count) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
+  if (informer->member.is_closing) {
+    return KIN_ECLOSED;
+  }
+  const kin__shard shard = {index, count > 0 ? count : 1};
+  kin__shard *own = &informer->settings.resource.shard;
+  int err = kin__settings_check_shard(&informer->settings.resource, &shard,
+                                      informer->env->log);
+  if (err != 0 || (shard.index == own->index && shard.count == own->count)) {
+    return err;
+  }
+  *own = shard;
+  kin__scope *scope;
+  FOR_EACH(scope, &informer->scopes) {
+    if (!scope->is_removed) {
+      kin__feed_reshard(&scope->feed);
+    }
+  }
+  return 0;
+}
+
 static int check_use(const kin_informer *informer, const char *namespace_) {
   if (informer->member.is_closing) {
     return KIN_ECLOSED;

@@ -151,7 +151,10 @@ static void on_applied(kin__listwatch *listwatch, uint64_t now_ms,
   listwatch->past.streams_given_up = 0;
   kin__retry_deadline *internal = &listwatch->retries.internal_errors;
   kin__retry_deadline_init(internal, internal->max_ms); /* RD-01 */
-  if (kin__listwatch_applying(listwatch)->is_stream_open) {
+  if (kin__listwatch_applying(listwatch)->is_outdated) {
+    actions->cancel_request = true;
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
+  } else if (kin__listwatch_applying(listwatch)->is_stream_open) {
     kin__listwatch_on_stream_applied(listwatch, now_ms, actions);
   } else {
     kin__listwatch_to_opening(listwatch, now_ms, actions);
@@ -413,6 +416,28 @@ static void on_forget(kin__listwatch *listwatch,
   kin__listwatch_waiting(listwatch)->after = KIN__LISTWATCH_LISTING;
 }
 
+static void on_relist(kin__listwatch *listwatch, uint64_t now_ms,
+                      kin__listwatch_actions *actions) {
+  switch (listwatch->state) {
+  case KIN__LISTWATCH_WAITING:
+    kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
+    kin__listwatch_waiting(listwatch)->after = KIN__LISTWATCH_LISTING;
+    break;
+  case KIN__LISTWATCH_APPLYING:
+    kin__listwatch_applying(listwatch)->is_outdated = true;
+    break;
+  case KIN__LISTWATCH_IDLE:
+  case KIN__LISTWATCH_STOPPED:
+    break;
+  default:
+    kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
+    actions->cancel_request = true;
+    actions->stop_timer = true;
+    kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
+    break;
+  }
+}
+
 static void on_stop(kin__listwatch *listwatch,
                     kin__listwatch_actions *actions) {
   if (listwatch->state == KIN__LISTWATCH_STOPPED) {
@@ -477,6 +502,9 @@ void kin__listwatch_step(kin__listwatch *listwatch,
     break;
   case KIN__INPUT_FORGET:
     on_forget(listwatch, actions);
+    break;
+  case KIN__INPUT_RELIST:
+    on_relist(listwatch, now_ms, actions);
     break;
   case KIN__INPUT_RETRY_AFTER:
     if (listwatch->state == KIN__LISTWATCH_WAITING) {

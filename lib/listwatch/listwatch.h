@@ -59,6 +59,9 @@
  * older than the position, VERIFYING goes to LISTING at once. If the server
  * does not know the target, VERIFYING is entered again for the position alone.
  *
+ * KIN__INPUT_RELIST leads to LISTING from every state with a request, and after
+ * APPLYING. The position stays, so that the list is not older.
+ *
  * A machine of mode KIN__WATCH_ONLY gets its first version from its owner and
  * makes no list. It goes from IDLE to OPENING and resumes after every end and
  * failure, at least a second after the last watch began. It is STOPPED by
@@ -90,6 +93,8 @@ typedef enum kin__listwatch_input_type {
   KIN__INPUT_VERIFY,  /* find out whether the watch is up to `version`; "": the
                        * newest version */
   KIN__INPUT_FORGET,  /* in WAITING: make a consistent list next */
+  KIN__INPUT_RELIST,  /* what is to be listed has changed: list now, or
+                           * after the wait */
   KIN__INPUT_RETRY_AFTER, /* the program answered a failure: delay_ms */
   KIN__INPUT_REACHED,     /* kin__listwatch_saw has returned true */
   KIN__INPUT_TYPES

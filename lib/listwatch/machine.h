@@ -64,6 +64,7 @@ typedef struct kin__streaming {
 typedef struct kin__applying {
   bool is_stream_open;         /* the list came as a watch that has not ended */
   uint64_t stream_deadline_ms; /* of that watch */
+  bool is_outdated; /* what is to be listed has changed: a list follows */
 } kin__applying;
 
 typedef struct kin__opening {

@@ -123,12 +123,18 @@ int kin__request_target(kin__buf *out, const kin__resource *resource,
                                                                      : "",
                                          timeout_s,
                                          is_watch};
-  kin_parameter sorted[OWN_NAMES + KIN__MAX_PARAMETERS];
+  char shard[KIN__SHARD_SELECTOR_SIZE];
+  kin_parameter sorted[OWN_NAMES + 1 + KIN__MAX_PARAMETERS];
   size_t count = 0;
   for (size_t i = 0; i < OWN_NAMES; i++) {
     if (values[i] != NULL && values[i][0] != '\0') {
       sorted[count++] = (kin_parameter){own_names[i], values[i]};
     }
+  }
+  kin__shard_selector(&resource->shard, shard);
+  if (shard[0] != '\0') {
+    kin__parameters_insert(sorted, &count,
+                           &(kin_parameter){KIN__SHARD_PARAMETER, shard});
   }
   for (size_t i = 0; i < query->parameter_count; i++) {
     kin__parameters_insert(sorted, &count, &query->parameters[i]);

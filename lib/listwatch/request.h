@@ -8,6 +8,7 @@
 #include <kin/lister_watcher.h>
 
 #include "base/buf.h"
+#include "listwatch/shard.h"
 
 /* The resource to list and watch. Strings are NUL-terminated, checked, and live
  * as long as the informer. */
@@ -22,6 +23,7 @@ typedef struct kin__resource {
   size_t parameter_count;
   kin_modify_request_cb modify; /* may be NULL */
   void *modify_data;
+  kin__shard shard; /* may change between two requests */
 } kin__resource;
 
 #define KIN__MAX_PARAMETERS 64u
@@ -44,7 +46,7 @@ typedef struct kin__query {
 
 /* Empties `out`, then writes the request target and a NUL: the path, and the
  * query with sorted keys and percent-encoded values (RQ-02, RQ-04). Parameters
- * of one name keep their order. `namespace_` "" means all. Errors: KIN_ENOMEM,
+ * of one name keep their order. The resource's shard is one of them. `namespace_` "" means all. Errors: KIN_ENOMEM,
  * KIN_ETOOBIG. */
 int kin__request_target(kin__buf *out, const kin__resource *resource,
                         const char *namespace_, const kin__query *query);

@@ -90,6 +90,21 @@ static void add_among_objects(size_t n) {
   add_namespace(1, n);
 }
 
+static void set_shard(size_t namespaces, size_t pods) {
+  cost_world w;
+  cost_world_start(&w, namespaces, pods);
+  COST(cost_must(kin_informer_set_shard(w.informer, 1, 2)));
+  cost_world_finish(&w);
+}
+
+static void shard_of_namespaces(size_t n) {
+  set_shard(n, 4);
+}
+
+static void shard_of_objects(size_t n) {
+  set_shard(1, n);
+}
+
 static void remove_namespace(size_t namespaces, size_t pods) {
   cost_world w;
   cost_world_start(&w, namespaces, pods);
@@ -290,6 +305,9 @@ const cost_row cost_rows_informer[] = {
      removal_of_objects},
     {"kin_informer_remove_namespace", NULL, "objects, each step after it",
      COST_ONE, removal_steps},
+    {"kin_informer_set_shard", "O(namespaces)", "namespaces", COST_LINEAR,
+     shard_of_namespaces, COST_FEW},
+    {"kin_informer_set_shard", NULL, "objects", COST_ONE, shard_of_objects},
     {"kin_informer_wait_version", "O(log n)", "waits", COST_LOG, wait_version,
      WAITS},
     {"kin_informer_wait_version", "O(namespaces)", "namespaces", COST_LINEAR,

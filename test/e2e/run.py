@@ -31,6 +31,7 @@ from scenario import SCENARIOS, Context
 import scenarios_objects  # noqa: F401
 import scenarios_scopes  # noqa: F401
 import scenarios_lists  # noqa: F401
+import scenarios_shards  # noqa: F401
 import scenarios_watch_list  # noqa: F401
 import scenarios_faults  # noqa: F401
 import scenarios_tls  # noqa: F401

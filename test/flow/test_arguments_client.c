@@ -192,6 +192,8 @@ static void test_clients_and_informers(void **state) {
   REFUSED(kin_informer_add_namespace(w->informer, NULL));
   REFUSED(kin_informer_remove_namespace(NULL, ""));
   REFUSED(kin_informer_remove_namespace(w->informer, NULL));
+  REFUSED(kin_informer_set_shard(NULL, 0, 1));
+  REFUSED(kin_informer_set_shard(w->informer, 1, 1));
   assert_null(kin_informer_store(NULL));
   ZERO(kin_informer_has_synced(NULL));
   REFUSED(kin_informer_get_status(NULL, NULL, &w->status));

@@ -17,6 +17,10 @@ static void choose_scopes(sim_actor *actor) {
       .is_nodes = sim_chance(w, 15),
       .namespace_ = API_NONE,
       .app = sim_chance(w, 25) ? (int)sim_below(w, API_APPS) : API_NONE};
+  if (sim_chance(w, 25)) {
+    uint32_t count = 2 + (uint32_t)sim_below(w, API_SHARDS - 1);
+    actor->selection.shard = (kin__shard){(uint32_t)sim_below(w, count), count};
+  }
   actor->all_namespaces = actor->selection.is_nodes || sim_chance(w, 50);
   actor->scope_count =
       actor->all_namespaces ? 1 : 1 + (size_t)sim_below(w, API_NAMESPACES);

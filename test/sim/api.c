@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* A revision is also spent on writes to resources nobody here looks at. */
 #define FOREIGN_WRITES 3
 /* etcdctl snapshot restore --bump-revision --mark-compacted. */
@@ -195,6 +197,9 @@ bool api_selects(const api *server, const api_selection *selection, int write) {
     return false;
   }
   const api_write *w = &server->writes[write];
+  char uid[24];
+  api_uid(w, uid);
   return api_covers(selection, w->object) &&
+         kin__shard_has(&selection->shard, kin__cstr(uid)) &&
          (selection->app == API_NONE || selection->app == w->app);
 }

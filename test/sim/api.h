@@ -8,6 +8,7 @@
 #include <kin/str.h>
 
 #include "base/random.h"
+#include "listwatch/shard.h"
 #include "sim/trace.h"
 
 /* What a simulated API server stores: two resources (pods in three namespaces,
@@ -25,6 +26,7 @@
 #define API_APPS 3
 #define API_NODE_NAMES 4
 #define API_IMAGES 5
+#define API_SHARDS 4 /* into so many, at most */
 #define API_NONE (-1)
 
 /* One change of one object, and the object's state after it. */
@@ -61,8 +63,9 @@ typedef struct api {
 /* What a list or a watch covers. */
 typedef struct api_selection {
   bool is_nodes;
-  int namespace_; /* API_NONE: all */
-  int app;        /* label selector; API_NONE: none */
+  int namespace_;   /* API_NONE: all */
+  int app;          /* label selector; API_NONE: none */
+  kin__shard shard; /* count 0: all */
 } api_selection;
 
 void api_init(api *server, kin__random *random, sim_trace *trace, int pods);

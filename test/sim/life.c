@@ -162,6 +162,7 @@ static void mistreat_server(sim_world *w) {
     w->net.honours_limit = sim_chance(w, 50);
     w->net.gone_is_a_status = sim_chance(w, 50);
     w->net.knows_streams = sim_chance(w, 60);
+    w->net.knows_shards = sim_chance(w, 50);
     w->net.repeats_events = sim_chance(w, 30);
     w->net.loses_bookmarks = sim_chance(w, 30);
     break;
@@ -272,6 +273,7 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   w->net.gone_is_a_status = sim_chance(w, 50);
   w->net.items_have_kind = sim_chance(w, 30);
   w->net.knows_streams = sim_chance(w, 60);
+  w->net.knows_shards = sim_chance(w, 50);
   w->net.has_odd_objects = sim_chance(w, 30);
   w->net.repeats_events = sim_chance(w, 30);
   w->net.loses_bookmarks = sim_chance(w, 30);

@@ -131,6 +131,9 @@ static void accept_request(sim_net *net, script_request *request) {
   if (!sim_query_parse(&conn->query, request)) {
     sim_fail(net->trace, "a request nobody understands: %s", request->target);
   }
+  if (!net->knows_shards) {
+    conn->query.selection.shard = (kin__shard){0, 0};
+  }
   conn->sickness = net->sickness[sim_path(&conn->query.selection)];
   choose_fate(net, conn);
   conn->content_type = "application/json";

@@ -103,6 +103,7 @@ typedef struct sim_net {
   bool gone_is_a_status; /* a watch from too long ago gets 410, not an event */
   bool items_have_kind;  /* a custom resource's do, a built-in type's do not */
   bool knows_streams;    /* lists come as watches, too */
+  bool knows_shards;     /* else it sends the objects of all */
   bool has_odd_objects;  /* now and then one without a name, or a Table */
   bool repeats_events;   /* now and then */
   bool loses_bookmarks;  /* but those that end initial events */

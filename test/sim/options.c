@@ -127,6 +127,8 @@ kin_informer_options sim_make_options(sim_actor *actor,
     options.namespaces = names;
     options.namespace_count = actor->scope_count;
   }
+  options.shard_index = actor->selection.shard.index;
+  options.shard_count = actor->selection.shard.count;
   if (actor->selection.app != API_NONE) {
     options.label_selector = selectors[actor->selection.app];
   }

@@ -60,6 +60,27 @@ static bool parse_path(sim_query *query, const char *target) {
          is_rest(rest + 1, "/pods");
 }
 
+/* The shard whose selector this is, in its own words. */
+static kin__shard parse_shard(const char *target) {
+  const char *at = strstr(target, "shardSelector=");
+  for (uint32_t i = 0; at != NULL && i < API_SHARDS * (API_SHARDS + 1); i++) {
+    const kin__shard shard = {i % API_SHARDS, 2 + i / API_SHARDS};
+    char text[KIN__SHARD_SELECTOR_SIZE];
+    char begin[24];
+    char end[24];
+    if (shard.index >= shard.count) {
+      continue;
+    }
+    kin__shard_selector(&shard, text);
+    if (sscanf(text, "shardRange(object.metadata.uid, '%23[^']', '%23[^']')",
+               begin, end) == 2 &&
+        strstr(at, begin) != NULL && strstr(at, end) != NULL) {
+      return shard;
+    }
+  }
+  return (kin__shard){0, 0};
+}
+
 bool sim_query_parse(sim_query *query, const script_request *request) {
   const char *target = request->target;
   *query = (sim_query){.is_watch = request->is_watch};
@@ -70,6 +91,7 @@ bool sim_query_parse(sim_query *query, const script_request *request) {
   if (app != NULL) {
     query->selection.app = atoi(app);
   }
+  query->selection.shard = parse_shard(target);
   const char *version = parameter(target, "resourceVersion=");
   query->is_any = version != NULL && version[0] == '0';
   query->version = version != NULL ? strtoull(version, NULL, 10) : 0;

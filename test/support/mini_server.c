@@ -79,6 +79,47 @@ static bool is_in_scope(const script_request *request, int object) {
          strstr(request->target, part) != NULL;
 }
 
+/* Written from the API server's own text, k8s.io/apimachinery/pkg/sharding:
+ * the hash as "0x" and 16 digits, compared as text. */
+static bool is_less(const char *a, const char *b) {
+  size_t length = strlen(a);
+  return length != strlen(b) ? length < strlen(b) : strcmp(a, b) < 0;
+}
+
+static bool is_in_range(const char *selector, const char *uid) {
+  char begin[24] = "";
+  char end[24] = "";
+  assert_int_equal(sscanf(selector,
+                          "shardSelector=shardRange%%28object.metadata.uid%%2C"
+                          "%%20%%27%23[0-9a-fx]%%27%%2C%%20%%27%23[0-9a-fx]"
+                          "%%27%%29",
+                          begin, end),
+                   2);
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (; *uid != '\0'; uid++) {
+    hash ^= (unsigned char)*uid;
+    hash *= UINT64_C(1099511628211);
+  }
+  char place[24];
+  snprintf(place, sizeof place, "0x%016" PRIx64, hash);
+  return !is_less(place, begin) && is_less(place, end);
+}
+
+static const char *selector_of(const mini_server *server,
+                               const script_request *request) {
+  return server->knows_shards ? strstr(request->target, "shardSelector=")
+                              : NULL;
+}
+
+static bool is_wanted(const mini_server *server, const script_request *request,
+                      int object, int incarnation) {
+  const char *selector = selector_of(server, request);
+  char uid[32];
+  snprintf(uid, sizeof uid, "uid-%d-%d", object, incarnation);
+  return is_in_scope(request, object) &&
+         (selector == NULL || is_in_range(selector, uid));
+}
+
 static uint64_t parameter(const script_request *request, const char *name) {
   const char *at = strstr(request->target, name);
   return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0;
@@ -115,7 +156,7 @@ static void serve_list(mini_server *server, script_request *request) {
                            "{\"kind\":\"PodList\",\"items\":[");
   for (; i < MINI_OBJECTS && (limit == 0 || items < limit); i++) {
     mini_event last = state_at(server, i, version);
-    if (last.type == 'D' || !is_in_scope(request, i)) {
+    if (last.type == 'D' || !is_wanted(server, request, i, last.incarnation)) {
       continue;
     }
     used += (size_t)snprintf(body + used, sizeof body - used, "%s",
@@ -129,8 +170,11 @@ static void serve_list(mini_server *server, script_request *request) {
   }
   snprintf(body + used, sizeof body - used,
            "],\"metadata\":{\"resourceVersion\":\"%" PRIu64
-           "\",\"continue\":\"%s\"}}",
-           version, token);
+           "\",\"continue\":\"%s\"%s}}",
+           version, token,
+           selector_of(server, request) != NULL
+               ? ",\"shardInfo\":{\"selector\":\"the same\"}"
+               : "");
   server->lists++;
   if (script_request_head(request, 200) && put(request, body)) {
     script_request_end(request);
@@ -183,7 +227,8 @@ static void begin_stream(mini_server *server, script_request *request) {
   for (int i = 0; i < MINI_OBJECTS && is_open; i++) {
     mini_event event = {'A', i, server->incarnations[i], server->padding[i],
                         server->versions[i]};
-    if (server->versions[i] != 0 && is_in_scope(request, i)) {
+    if (server->versions[i] != 0 &&
+        is_wanted(server, request, i, server->incarnations[i])) {
       is_open = send_event(request, &event);
     }
   }
@@ -228,7 +273,7 @@ static bool serve_watch(mini_server *server, script_request *request) {
     const mini_event *event = &server->events[i];
     if (event->version > request->position) {
       request->position = event->version;
-      if (is_in_scope(request, event->object)) {
+      if (is_wanted(server, request, event->object, event->incarnation)) {
         send_event(request, event);
         return true;
       }

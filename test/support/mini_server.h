@@ -36,6 +36,7 @@ typedef struct mini_server {
   bool honours_limit;     /* pages; off as with the watch cache and version 0 */
   bool refuses_streams;   /* a watch with sendInitialEvents: 422 */
   bool holds_bookmark;    /* the initial events do not end yet */
+  bool knows_shards;      /* shardSelector (KEP-5866); else it is ignored */
   bool is_absent;         /* it does not know the resource: 404 */
   const char *withholds;  /* requests whose target has this wait: the test
                            * answers them itself, see mini_await; NULL: none */

@@ -7,6 +7,7 @@
 
 #include "conn.h"
 #include "mem.h"
+#include "sim.h"
 #include "status.h"
 
 char *object_key(const char *ns, const char *name) {
@@ -24,6 +25,7 @@ char *object_key(const char *ns, const char *name) {
 void filter_free(filter *f) {
   selector_free(&f->labels);
   selector_free(&f->fields);
+  shards_free(&f->shards);
   free(f->prefix);
   *f = (filter){0};
 }
@@ -38,12 +40,13 @@ bool filter_in_scope(const filter *f, const rev *r) {
 }
 
 bool filter_match(const filter *f, const rev *r) {
-  return selector_match_labels(&f->labels, r) &&
+  return (!f->has_shard || shards_match(&f->shards, r)) &&
+         selector_match_labels(&f->labels, r) &&
          selector_match_fields(&f->fields, r);
 }
 
 bool filter_is_empty(const filter *f) {
-  return f->labels.count == 0 && f->fields.count == 0;
+  return f->labels.count == 0 && f->fields.count == 0 && !f->has_shard;
 }
 
 static bool read_filter(const api_call *call, filter *out) {
@@ -60,6 +63,16 @@ static bool read_filter(const api_call *call, filter *out) {
                              call->res->has_pod_fields, &out->fields, &error)) {
     selector_free(&out->labels);
     status_bad_request_take(call->c, &error);
+    return false;
+  }
+  const char *shards = request_query(req, "shardSelector");
+  out->has_shard =
+      call->c->sim->opts->sharded_lists && shards != NULL && *shards != '\0';
+  if (out->has_shard && !shards_parse(shards, &out->shards, &error)) {
+    selector_free(&out->labels);
+    selector_free(&out->fields);
+    status_send(call->c, 500, "InternalError", error.data, NULL);
+    buf_free(&error);
     return false;
   }
   if (call->name != NULL) {

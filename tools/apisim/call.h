@@ -10,6 +10,7 @@
 
 #include "media.h"
 #include "registry.h"
+#include "shards.h"
 #include "selector.h"
 
 struct conn;
@@ -31,6 +32,8 @@ char *object_key(const char *ns, const char *name);
 typedef struct filter {
   selector labels;
   selector fields;
+  bool has_shard; // shardSelector, if the server knows shards
+  shard_ranges shards;
   char *prefix; // of the keys in the namespace asked for; "" = all
 } filter;
 

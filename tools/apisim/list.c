@@ -129,7 +129,8 @@ static void on_drain(void *data) {
 
 /* The list's own metadata, in the order of a typed or a custom list. */
 static void put_list_meta(buf *out, bool custom, uint64_t version,
-                          const char *next, uint64_t remaining) {
+                          const char *next, uint64_t remaining,
+                          const char *shard) {
   buf_putc(out, '{');
   if (custom) {
     buf_printf(out, "\"continue\":\"%s\",", next);
@@ -148,6 +149,9 @@ static void put_list_meta(buf *out, bool custom, uint64_t version,
   if (!custom && remaining != 0) {
     buf_puts(out, ",\"remainingItemCount\":");
     buf_put_u64(out, remaining);
+  }
+  if (!custom && shard != NULL) { // a custom list has no member for it
+    buf_printf(out, ",\"shardInfo\":{\"selector\":\"%s\"}", shard);
   }
   buf_putc(out, '}');
 }
@@ -219,7 +223,7 @@ static void answer(const api_call *call, const list_options *lo, snapshot items,
   bool counted = items.more && filter_is_empty(&lo->filter);
   buf meta = {0};
   put_list_meta(&meta, call->res->custom && !job->partial, version, next.data,
-                counted ? items.remaining : 0);
+                counted ? items.remaining : 0, lo->filter.shards.text);
   buf head = {0};
   put_head_and_tail(&head, &job->tail, call->res, job->partial,
                     items.count == 0, &meta);

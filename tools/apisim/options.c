@@ -54,6 +54,8 @@ static const option_spec SPECS[] = {
      "and the greatest (1.3)", 0, 0},
     {"gzip", OPTION_FLAG, AT(gzip), NULL,
      "send lists from 128 KiB on as gzip to clients that take it", 0, 0},
+    {"sharded-lists", OPTION_FLAG, AT(sharded_lists), NULL,
+     "know shardSelector, as with the gate ShardedListAndWatch", 0, 0},
     {"forbid", OPTION_LIST, AT(forbid), "PLURAL",
      "answer 403 for this resource (repeatable)", 0, 0},
     {"resource", OPTION_LIST, AT(resources), "SPEC",

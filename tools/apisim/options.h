@@ -25,6 +25,7 @@ typedef struct options {
   int tls_min_version; // 1, 2, 3: TLS 1.x; 0 = not given
   int tls_max_version;
   bool gzip;
+  bool sharded_lists;
   text_list forbid;
   text_list resources;
   text_list faults;

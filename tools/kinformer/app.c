@@ -171,6 +171,8 @@ kin_informer_options app_informer_options(app *a) {
   io.namespace_count = o->namespace_count;
   io.label_selector = o->label_selector;
   io.field_selector = o->field_selector;
+  io.shard_index = o->shard_index;
+  io.shard_count = o->shard_count;
   io.page_size = o->page_size;
   io.no_watch_list = o->no_watch_list;
   io.resync_ms = o->resync_ms;

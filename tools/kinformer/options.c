@@ -29,6 +29,7 @@ enum {
   OPT_CONTEXT,
   OPT_CLUSTER,
   OPT_USER,
+  OPT_SHARD,
   OPT_RESYNC,
   OPT_PAGE_SIZE,
   OPT_NO_WATCH_LIST,
@@ -67,6 +68,7 @@ static const struct option long_options[] = {
     {"context", required_argument, NULL, OPT_CONTEXT},
     {"cluster", required_argument, NULL, OPT_CLUSTER},
     {"user", required_argument, NULL, OPT_USER},
+    {"shard", required_argument, NULL, OPT_SHARD},
     {"resync", required_argument, NULL, OPT_RESYNC},
     {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
     {"no-watch-list", no_argument, NULL, OPT_NO_WATCH_LIST},
@@ -240,6 +242,28 @@ static outcome set_page_size(options *o, const char *number) {
   return GO_ON;
 }
 
+static outcome set_shard(options *o, const char *part) {
+  char index[16];
+  uint64_t i = 0;
+  uint64_t n = 0;
+  size_t length = strcspn(part, "/");
+  bool is_valid = length < sizeof index && part[length] == '/';
+  if (is_valid) {
+    memcpy(index, part, length);
+    index[length] = '\0';
+    is_valid = parse_u64(index, 4095, &i) &&
+               parse_u64(part + length + 1, 4096, &n) && i < n;
+  }
+  if (!is_valid) {
+    return refuse("--shard %s: must be INDEX/COUNT, from 0/COUNT up; at most "
+                  "4096 shards",
+                  part);
+  }
+  o->shard_index = (uint32_t)i;
+  o->shard_count = (uint32_t)n;
+  return GO_ON;
+}
+
 static outcome set_exit_after(options *o, const char *number) {
   if (!parse_u64(number, UINT64_MAX, &o->exit_after) || o->exit_after == 0) {
     return refuse("--exit-after %s: must be a number above 0", number);
@@ -316,6 +340,8 @@ static outcome take(options *o, int c, const char *name) {
     return GO_ON;
   case OPT_SERVER:
     return set_server(o, optarg);
+  case OPT_SHARD:
+    return set_shard(o, optarg);
   case OPT_RESYNC:
     return set_resync(o, optarg);
   case OPT_PAGE_SIZE:

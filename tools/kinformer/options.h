@@ -40,6 +40,8 @@ typedef struct options {
   const char *label_selector; /* NULL: none */
   const char *field_selector;
 
+  uint32_t shard_index; /* as in kin_informer_options */
+  uint32_t shard_count;
   uint32_t resync_ms; /* 0: none */
   uint32_t page_size; /* as in kin_informer_options */
   bool metadata_only;
