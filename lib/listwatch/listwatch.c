@@ -418,6 +418,9 @@ static void on_forget(kin__listwatch *listwatch,
 
 static void on_relist(kin__listwatch *listwatch, uint64_t now_ms,
                       kin__listwatch_actions *actions) {
+  if (listwatch->options.mode != KIN__LIST_AND_WATCH) {
+    return;
+  }
   switch (listwatch->state) {
   case KIN__LISTWATCH_WAITING:
     kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
@@ -428,6 +431,11 @@ static void on_relist(kin__listwatch *listwatch, uint64_t now_ms,
     break;
   case KIN__LISTWATCH_IDLE:
   case KIN__LISTWATCH_STOPPED:
+    break;
+  case KIN__LISTWATCH_LISTING: /* in place of a stream, or there are none */
+    actions->cancel_request = true;
+    listwatch->list.fell_back_to_current = false;
+    kin__listwatch_to_listing(listwatch, actions);
     break;
   default:
     kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);

@@ -256,6 +256,14 @@ static const row rows[] = {
     {FILLING, KIN__INPUT_STREAMED, NULL, 0, APPLYING, "stop hold apply", false},
     {HELD, KIN__INPUT_APPLIED, NULL, 0, WATCHING, "continue timer", false},
 
+    /* Something else is to be listed. */
+    {ASKED, KIN__INPUT_RELIST, NULL, 0, STREAMING, "cancel stop drop stream@",
+     false},
+    {FILLING, KIN__INPUT_RELIST, NULL, 0, STREAMING, "cancel stop drop stream@",
+     false},
+    {HELD, KIN__INPUT_RELIST, NULL, 0, APPLYING, "", false},
+    {LET_GO, KIN__INPUT_RELIST, NULL, 0, APPLYING, "", false},
+
     /* It ends before the list is complete (WL-06). */
     {GRANTED, KIN__INPUT_WATCH_ENDED, NULL, 500, LISTING, "stop drop list@0",
      false},
