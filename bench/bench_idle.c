@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What informers cost that have nothing to do: N informers on one client, each
+/* The cost of informers that have nothing to do: N informers on one client, each
  * of one namespace's pods, in sync, with one handler.
  *
  *   synced     from the start until the last informer's synced

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a look-up in a lingering index costs: the pod of an address, for a line
+/* The cost of a look-up in a lingering index: the pod of an address, for a line
  * of now, for an older one, and for an address that nobody had. As
  * examples/pod_ip.c does for each line.
  *

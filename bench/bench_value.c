@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What reading an object costs, on one core: one field and twenty, by pointer,
+/* The cost of reading an object, on one core: one field and twenty, by pointer,
  * in one pass and from a parsed document; and matching label selectors.
  *
  * bench_value [OBJECTS [ROUNDS]]

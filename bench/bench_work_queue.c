@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a work queue costs: wall time and CPU time of each operation, and memory
+/* The cost of a work queue: wall time and CPU time of each operation, and memory
  * of each key, in the phases of bench/workqueue_go, which is client-go's.
  *
  * Prints `name value unit` lines. Times are means over all keys, which are made
