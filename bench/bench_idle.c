@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost of informers that have nothing to do: N informers on one client, each
- * of one namespace's pods, in sync, with one handler.
+/* The cost of informers that have nothing to do: N informers on one client,
+ * each of one namespace's pods, in sync, with one handler.
  *
  *   synced     from the start until the last informer's synced
  *   resident   memory of the process, by informer, 1 s after that

@@ -25,7 +25,8 @@ typedef struct kin__yaml_mask {
   bool has_marks;
 } kin__yaml_mask;
 
-/* Without marks, if the text itself may have one, or is over 16 MiB. Errors: KIN_ENOMEM. */
+/* Without marks, if the text itself may have one, or is over 16 MiB. Errors:
+ * KIN_ENOMEM. */
 int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
                         kin_str source);
 /* Wipes and frees the copy. */

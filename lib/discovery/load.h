@@ -58,9 +58,10 @@ struct kin__load {
   void (*done)(kin__load *load);
 };
 
-/* Starts. `known`: the tags of a table that may be kept, or NULL. `done` is called once, from a callback of a request or a step of the
- * scheduler, and owns the table from then on. The load must live until then; closing the host leads to
- * it. Errors: those of kin_request_start; `done` is not called then. */
+/* Starts. `known`: the tags of a table that may be kept, or NULL. `done` is
+ * called once, from a callback of a request or a step of the scheduler, and owns
+ * the table from then on. The load must live until then; closing the host leads
+ * to the call. Errors: those of kin_request_start; `done` is not called then. */
 int kin__load_start(kin__load *load, kin__host *host,
                     const kin__load_tags *known, void (*done)(kin__load *load));
 

@@ -46,8 +46,8 @@ typedef struct kin__query {
 
 /* Empties `out`, then writes the request target and a NUL: the path, and the
  * query with sorted keys and percent-encoded values (RQ-02, RQ-04). Parameters
- * of one name keep their order. The resource's shard is one of them. `namespace_` "" means all. Errors: KIN_ENOMEM,
- * KIN_ETOOBIG. */
+ * of one name keep their order. The resource's shard is one of them.
+ * `namespace_` "" means all. Errors: KIN_ENOMEM, KIN_ETOOBIG. */
 int kin__request_target(kin__buf *out, const kin__resource *resource,
                         const char *namespace_, const kin__query *query);
 
