@@ -115,6 +115,8 @@ char *cost_text(size_t size);
 kin_object *cost_object(const char *json);
 /* "{'metadata':{'name':'big', ...},'spec':{'x':'...'}}" with so many x. */
 kin_object *cost_big_object(size_t bytes);
+/* The same bytes in an annotation, before the rest of the metadata. */
+kin_object *cost_annotated_object(size_t bytes);
 /* An object with labels "l0" to "l<count - 1>", whose values are their
  * names. */
 kin_object *cost_labelled_object(size_t count);

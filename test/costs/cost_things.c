@@ -123,19 +123,30 @@ const kin_object **cost_pods(size_t first, size_t count) {
   return pods;
 }
 
-kin_object *cost_big_object(size_t bytes) {
-  static const char format[] =
-      "{'metadata':{'name':'big','namespace':'space','uid':'u','labels':"
-      "{'app':'all'},'resourceVersion':'7'},'spec':{'x':'%s'}}";
-  char *x = cost_text(bytes + 1);
-  memset(x, 'x', bytes);
-  size_t size = bytes + sizeof format;
+/* An object with a text of so many bytes between two pieces. */
+static kin_object *object_around(const char *before, size_t bytes,
+                                 const char *after) {
+  size_t size = strlen(before) + bytes + strlen(after) + 1;
   char *json = cost_text(size);
-  snprintf(json, size, format, x);
+  char *x = json + snprintf(json, size, "%s", before);
+  memset(x, 'x', bytes);
+  snprintf(x + bytes, size - (size_t)(x + bytes - json), "%s", after);
   kin_object *object = cost_object(json);
   free(json);
-  free(x);
   return object;
+}
+
+kin_object *cost_big_object(size_t bytes) {
+  return object_around(
+      "{'metadata':{'name':'big','namespace':'space','uid':'u','labels':"
+      "{'app':'all'},'resourceVersion':'7'},'spec':{'x':'",
+      bytes, "'}}");
+}
+
+kin_object *cost_annotated_object(size_t bytes) {
+  return object_around("{'metadata':{'annotations':{'x':'", bytes,
+                       "'},'name':'big','namespace':'space','uid':'u',"
+                       "'resourceVersion':'7'}}");
 }
 
 kin_object *cost_labelled_object(size_t count) {

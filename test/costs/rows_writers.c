@@ -139,19 +139,19 @@ static void reference_of(size_t n) {
 }
 
 static void has_finalizer(size_t n) {
-  kin_object *big = cost_big_object(n);
+  kin_object *big = cost_annotated_object(n);
   COST(cost_assert(!kin_object_has_finalizer(big, "f")));
   kin_object_unref(big);
 }
 
 static void is_terminating(size_t n) {
-  kin_object *big = cost_big_object(n);
+  kin_object *big = cost_annotated_object(n);
   COST(cost_assert(!kin_object_is_terminating(big)));
   kin_object_unref(big);
 }
 
 static void add_finalizer(size_t n) {
-  kin_object *big = cost_big_object(n);
+  kin_object *big = cost_annotated_object(n);
   char patch[256];
   size_t length;
   COST((void)kin_object_add_finalizer_patch(big, "f", patch, sizeof patch,
@@ -160,7 +160,7 @@ static void add_finalizer(size_t n) {
 }
 
 static void remove_finalizer(size_t n) {
-  kin_object *big = cost_big_object(n);
+  kin_object *big = cost_annotated_object(n);
   char patch[256];
   size_t length;
   COST((void)kin_object_remove_finalizer_patch(big, "f", patch, sizeof patch,
