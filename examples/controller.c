@@ -77,7 +77,7 @@ static void reconcile(kin_work_queue *queue, const kin_work_item *item,
   const kin_object *widget =
       kin_store_get(kin_informer_store(t->informer), item->key);
   if (widget == NULL) {
-    /* It is gone. */
+    /* The Widget is gone: nothing is left to do. */
   } else if (kin_object_is_terminating(widget)) {
     /* Clean up here: twice must do no harm. Then the finalizer may go. */
     err = kin_object_remove_finalizer_patch(widget, FINALIZER, body,

@@ -6,7 +6,7 @@
  *     kubectl proxy --port=8001 &
  *     delta_controller http://127.0.0.1:8001
  *
- * It says where each pod runs, once the node is known. Two controllers:
+ * The program says where each pod runs, once the node is known. Two controllers:
  * open_nodes has nothing but handlers and gets a store to look things up in;
  * open_pods has a queue, of which process() takes one pod after another. A pod
  * whose node is not known yet is an error: retry_on_error puts it back, behind

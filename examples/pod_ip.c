@@ -120,7 +120,7 @@ static void on_input(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *buf) {
   }
 }
 
-/* What comes in before waits in the pipe. */
+/* Lines that arrive earlier wait in the pipe. */
 static void on_synced(kin_informer *informer, const kin_event *event,
                       void *data) {
   (void)informer;
