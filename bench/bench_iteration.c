@@ -15,10 +15,13 @@
  *   close   the client is closed
  *   unref   after it, the last of the objects that were kept is released
  *   own     kin_client_stats.longest_ns, wall time
+ *   machine as many turns of fixed work follow, with nothing else in them: the
+ *           longest of them less the shortest
  *
  * With several RUNS, a figure is the least of the runs' longest iterations. The
  * machine (page faults, a hypervisor, a cold cache) only adds to an iteration,
- * so that is nearest to what the library itself takes.
+ * so that is nearest to what the library itself takes. What a single run has
+ * beyond it is to be held against the column `machine`.
  *
  * usage: bench_iteration [RUNS | BYTES COUNT INDICES LISTENERS SCOPES [RUNS]] */
 #include <inttypes.h>
@@ -61,6 +64,7 @@ typedef enum phase {
   CLOSE,
   UNREF,
   OWN,
+  MACHINE,
   COLUMNS
 } phase;
 
@@ -80,6 +84,7 @@ typedef struct bench {
   phase phase;
   uint64_t began_ns;
   uint64_t longest_ns[COLUMNS];
+  size_t turns;
   size_t synced;
   size_t adds; /* since the last phase began */
   size_t updates;
@@ -255,6 +260,7 @@ static void on_prepare(uv_prepare_t *prepare) {
   if (took_ns > b->longest_ns[b->phase]) {
     b->longest_ns[b->phase] = took_ns;
   }
+  b->turns++;
   b->began_ns = thread_cpu_ns();
 }
 
@@ -402,6 +408,27 @@ static uint64_t release_kept(bench *b) {
   return longest_ns;
 }
 
+/* About half a millisecond. */
+static uint64_t fixed_work_ns(void) {
+  uint64_t began_ns = thread_cpu_ns();
+  volatile uint32_t sum = 0;
+  for (uint32_t i = 0; i < 200000; i++) {
+    sum += i;
+  }
+  return thread_cpu_ns() - began_ns;
+}
+
+static uint64_t added_by_machine_ns(size_t turns) {
+  uint64_t shortest_ns = fixed_work_ns();
+  uint64_t longest_ns = shortest_ns;
+  for (size_t i = 1; i < turns; i++) {
+    uint64_t took_ns = fixed_work_ns();
+    shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
+    longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
+  }
+  return longest_ns - shortest_ns;
+}
+
 static double ms(uint64_t ns) {
   return (double)ns / 1e6;
 }
@@ -431,6 +458,7 @@ static void run_once(const shape *s, uint64_t least[COLUMNS]) {
   uv_run(&b.loop, UV_RUN_DEFAULT);
   b.longest_ns[UNREF] = release_kept(&b);
   b.longest_ns[OWN] = stats.longest_ns;
+  b.longest_ns[MACHINE] = added_by_machine_ns(b.turns);
   for (int i = 0; i < COLUMNS; i++) {
     least[i] = b.longest_ns[i] < least[i] ? b.longest_ns[i] : least[i];
   }
@@ -473,7 +501,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   printf("  bytes   count  idx  lsnrs scope    sync  events   index    late"
-         "   waits   close   unref     own\n");
+         "   waits   close   unref     own machine\n");
   if (argc > 2) {
     run(&(shape){n[0], n[1], n[2], n[3], n[4]}, argc == 7 ? n[5] : 1);
     return 0;
