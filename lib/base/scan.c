@@ -383,16 +383,53 @@ AVX2 static size_t avx2_find_special(const char *bytes, size_t length) {
 static const kin__scanner avx2 = {"avx2", avx2_classify, avx2_skip,
                                   avx2_find_special};
 
+/* A whole block in one register, and comparisons that are masks already: a
+ * third of the instructions of AVX2. */
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx2,popcnt,pclmul")))
+
+AVX512 ALWAYS_INLINE void classify_avx512(kin__block_masks *masks,
+                                          const char *block) {
+  __m512i v = _mm512_loadu_si512(block);
+  __m512i folded = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
+  masks->quote = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"'));
+  masks->backslash = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\'));
+  masks->open = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('{'));
+  masks->close = _mm512_cmpeq_epi8_mask(folded, _mm512_set1_epi8('}'));
+  masks->control = _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
+}
+
+static const primitives avx512_primitives = {classify_avx512, prefix_xor_clmul,
+                                             popcount_instruction};
+
+AVX512 static void avx512_classify(kin__block_masks *masks, const char *block) {
+  classify_avx512(masks, block);
+}
+
+AVX512 static kin__skip_result avx512_skip(kin__skip *skip, const char *bytes,
+                                           size_t length, size_t *used) {
+  return skip_span(skip, bytes, length, used, &avx512_primitives);
+}
+
+/* Most strings are short, so their ends are found as with AVX2. */
+static const kin__scanner avx512 = {"avx512", avx512_classify, avx512_skip,
+                                    avx2_find_special};
+
 /* What the processor and the system can do. __builtin_cpu_supports would add
  * 4.5 KB for its table of all processors. */
-enum { IS_ASKED = 1, HAS_SSE2 = 2, HAS_AVX2 = 4 };
+enum { IS_ASKED = 1, HAS_SSE2 = 2, HAS_AVX2 = 4, HAS_AVX512 = 8 };
 
-/* Whether the system saves the registers of AVX. */
-static bool are_registers_saved(void) {
+/* Which registers the system saves. */
+enum { SAVES_AVX = 0x6, SAVES_AVX512 = 0xe6 };
+
+static unsigned saved_registers(void) {
   unsigned low;
   unsigned high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 6u) == 6u;
+  return low;
+}
+
+static bool has_all(unsigned bits, unsigned needed) {
+  return (bits & needed) == needed;
 }
 
 static unsigned ask_cpu(void) {
@@ -406,9 +443,14 @@ static unsigned ask_cpu(void) {
   }
   features |= (d & bit_SSE2) != 0 ? HAS_SSE2 : 0u;
   const unsigned needed = bit_OSXSAVE | bit_AVX | bit_POPCNT | bit_PCLMUL;
-  if ((c & needed) == needed && are_registers_saved() &&
-      __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_AVX2) != 0) {
+  unsigned saved = has_all(c, needed) ? saved_registers() : 0;
+  if (has_all(saved, SAVES_AVX) &&
+      __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && has_all(b, bit_AVX2)) {
     features |= HAS_AVX2;
+    if (has_all(saved, SAVES_AVX512) &&
+        has_all(b, bit_AVX512F | bit_AVX512BW)) {
+      features |= HAS_AVX512;
+    }
   }
   return features;
 }
@@ -509,9 +551,11 @@ static const kin__scanner neon = {"neon", neon_classify, neon_skip,
 
 #endif /* HAVE_NEON */
 
+enum { MAX_USABLE = 4 };
+
 /* Lists the scanners that this machine can run, the best last, and returns
  * their number. */
-static size_t list_usable(const kin__scanner *usable[3]) {
+static size_t list_usable(const kin__scanner *usable[MAX_USABLE]) {
   size_t count = 0;
   usable[count++] = &portable;
 #if HAVE_X86
@@ -522,6 +566,9 @@ static size_t list_usable(const kin__scanner *usable[3]) {
   if ((features & HAS_AVX2) != 0) {
     usable[count++] = &avx2;
   }
+  if ((features & HAS_AVX512) != 0) {
+    usable[count++] = &avx512;
+  }
 #endif
 #if HAVE_NEON
   usable[count++] = &neon;
@@ -530,12 +577,12 @@ static size_t list_usable(const kin__scanner *usable[3]) {
 }
 
 const kin__scanner *kin__scanner_at(size_t index) {
-  const kin__scanner *usable[3];
+  const kin__scanner *usable[MAX_USABLE];
   size_t count = list_usable(usable);
   return index < count ? usable[index] : NULL;
 }
 
 const kin__scanner *kin__scanner_best(void) {
-  const kin__scanner *usable[3];
+  const kin__scanner *usable[MAX_USABLE];
   return usable[list_usable(usable) - 1];
 }
