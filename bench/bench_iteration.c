@@ -11,7 +11,11 @@
  *   events  as many updates as there are objects, at most 2,000
  *   index   one more index is added, which parses every object
  *   late    as many more handlers as there were are added, and replayed to
+ *   leave   these handlers are closed, until nothing is left of them
+ *   resync  a handler with a period of one second joins, and gets a resync
+ *   relist  the watch ends with 410, and all objects are listed again
  *   waits   4,000 waits for a version that all time out together
+ *   scope   a namespace is removed, if there are several
  *   close   the client is closed
  *   unref   after it, the last of the objects that were kept is released
  *   own     kin_client_stats.longest_ns, wall time
@@ -23,44 +27,36 @@
  * so that is nearest to what the library itself takes. What a single run has
  * beyond it is to be held against the column `machine`.
  *
- * usage: bench_iteration [RUNS | BYTES COUNT INDICES LISTENERS SCOPES [RUNS]] */
-#include <inttypes.h>
-#include <pthread.h>
+ * With --watch-list, the lists are streams of initial events.
+ *
+ * usage: bench_iteration [--watch-list]
+ *          [RUNS | BYTES COUNT INDICES LISTENERS SCOPES [RUNS]] */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <uv.h>
 
 #include <kin/kin.h>
 
+#include "iteration_server.h"
 #include "measure.h"
 
-#define MAX_EVENTS 2000u
 #define WAITS 4000u
 #define KEPT 2000u
-#define REQUEST_BYTES 8192
 
-typedef struct shape {
-  size_t bytes;
-  size_t count;
-  size_t indices;
-  size_t listeners;
-  size_t scopes; /* 1: all namespaces in one */
-} shape;
-
-/* The columns of the table; the first six are phases. */
+/* The columns of the table; the first are phases. */
 typedef enum phase {
   SYNC,
   EVENTS,
   INDEX,
   LATE,
+  LEAVE,
+  RESYNC,
+  RELIST,
   WAITING,
+  SCOPE,
   CLOSE,
   UNREF,
   OWN,
@@ -69,13 +65,9 @@ typedef enum phase {
 } phase;
 
 typedef struct bench {
-  shape shape;
-  int listening;
-  uint16_t port;
-  /* The server's threads wait here, without taking CPU time. */
-  pthread_mutex_t lock;
-  pthread_cond_t changed;
-  bool may_send; /* events */
+  iteration_shape shape;
+  iteration_server server;
+  bool is_watch_list;
 
   uv_loop_t loop;
   uv_prepare_t prepare;
@@ -86,8 +78,12 @@ typedef struct bench {
   uint64_t longest_ns[COLUMNS];
   size_t turns;
   size_t synced;
+  kin_listener **late;
   size_t adds; /* since the last phase began */
   size_t updates;
+  size_t deletes;
+  size_t resynced;
+  size_t relisted;
   size_t waited;
   bool is_closed;
   const kin_object *kept[KEPT];
@@ -100,158 +96,6 @@ static void check(int err, const char *what) {
     exit(1);
   }
 }
-
-/* --- The server ----------------------------------------------------------- */
-
-typedef struct connection {
-  bench *bench;
-  int fd;
-} connection;
-
-static void send_all(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t count = send(fd, bytes, length, MSG_NOSIGNAL);
-    if (count <= 0) {
-      return;
-    }
-    bytes += count;
-    length -= (size_t)count;
-  }
-}
-
-/* Object `number`, filled up to its size with fields that a parser has to look
- * at. Returns its length. */
-static size_t render(const shape *s, char *to, size_t number,
-                     uint64_t version) {
-  char *at = to;
-  at += sprintf(at,
-                "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{"
-                "\"name\":\"pod-%07zu\",\"namespace\":\"ns-%zu\",\"uid\":"
-                "\"8f3c1f6e-0000-4000-8000-%012zu\",\"resourceVersion\":"
-                "\"%" PRIu64 "\"},\"spec\":{\"nodeName\":\"node-%zu\"",
-                number, number % s->scopes, number, version, number);
-  for (size_t i = 0; i < s->indices; i++) {
-    at += sprintf(at, ",\"i%zu\":\"value-%zu-%zu\"", i, i, number % 1000);
-  }
-  at += sprintf(at, ",\"env\":[0");
-  for (size_t i = 0; (size_t)(at - to) + 64 < s->bytes; i++) {
-    at += sprintf(at, ",{\"name\":\"VARIABLE_%zu\",\"value\":\"%zu\"}", i,
-                  number + i);
-  }
-  at += sprintf(at, "]}}");
-  return (size_t)(at - to);
-}
-
-/* The namespace's number in the path, or SIZE_MAX: all. */
-static size_t scope_of(const char *request) {
-  const char *at = strstr(request, "/namespaces/ns-");
-  return at != NULL ? strtoul(at + 15, NULL, 10) : SIZE_MAX;
-}
-
-static void serve_list(const connection *c, size_t scope) {
-  static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json"
-                             "\r\nConnection: close\r\n\r\n{\"kind\":\"PodList"
-                             "\",\"apiVersion\":\"v1\",\"metadata\":{"
-                             "\"resourceVersion\":\"1000\"},\"items\":[";
-  const shape *s = &c->bench->shape;
-  char *object = malloc(s->bytes + 4096 + 64 * s->indices);
-  bool is_first = true;
-  send_all(c->fd, head, sizeof head - 1);
-  for (size_t i = 0; object != NULL && i < s->count; i++) {
-    if (scope == SIZE_MAX || i % s->scopes == scope) {
-      object[0] = ',';
-      size_t length = render(s, object + 1, i, 10);
-      send_all(c->fd, object + is_first, length + 1 - is_first);
-      is_first = false;
-    }
-  }
-  send_all(c->fd, "]}", 2);
-  free(object);
-}
-
-static void serve_watch(const connection *c, size_t scope) {
-  static const char head[] =
-      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
-  bench *b = c->bench;
-  const shape *s = &b->shape;
-  char *frame = malloc(s->bytes + 4096 + 64 * s->indices);
-  send_all(c->fd, head, sizeof head - 1);
-  pthread_mutex_lock(&b->lock);
-  while (!b->may_send) {
-    pthread_cond_wait(&b->changed, &b->lock);
-  }
-  pthread_mutex_unlock(&b->lock);
-  for (size_t i = 0; frame != NULL && i < s->count && i < MAX_EVENTS; i++) {
-    if (scope == SIZE_MAX || i % s->scopes == scope) {
-      size_t at = (size_t)sprintf(frame, "{\"type\":\"MODIFIED\",\"object\":");
-      at += render(s, frame + at, i, 2000 + i);
-      at += (size_t)sprintf(frame + at, "}\n");
-      send_all(c->fd, frame, at);
-    }
-  }
-  free(frame);
-  char byte;
-  while (recv(c->fd, &byte, 1, 0) > 0) {
-  }
-}
-
-static void *serve(void *data) {
-  connection c = *(connection *)data;
-  free(data);
-  char request[REQUEST_BYTES + 1];
-  size_t length = 0;
-  request[0] = '\0';
-  while (strstr(request, "\r\n\r\n") == NULL && length < REQUEST_BYTES) {
-    ssize_t count = recv(c.fd, request + length, REQUEST_BYTES - length, 0);
-    if (count <= 0) {
-      break;
-    }
-    length += (size_t)count;
-    request[length] = '\0';
-  }
-  if (strstr(request, "watch=") != NULL) {
-    serve_watch(&c, scope_of(request));
-  } else if (length > 0) {
-    serve_list(&c, scope_of(request));
-  }
-  close(c.fd);
-  return NULL;
-}
-
-/* Ends when the socket is shut down. */
-static void *accept_all(void *data) {
-  bench *b = data;
-  for (int fd; (fd = accept(b->listening, NULL, NULL)) >= 0;) {
-    connection *c = malloc(sizeof *c);
-    pthread_t thread;
-    if (c == NULL) {
-      exit(1);
-    }
-    *c = (connection){b, fd};
-    if (pthread_create(&thread, NULL, serve, c) != 0) {
-      exit(1);
-    }
-    pthread_detach(thread);
-  }
-  return NULL;
-}
-
-static void open_server(bench *b, pthread_t *thread) {
-  struct sockaddr_in address = {.sin_family = AF_INET,
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
-  b->listening = socket(AF_INET, SOCK_STREAM, 0);
-  if (bind(b->listening, (struct sockaddr *)&address, size) != 0 ||
-      listen(b->listening, 1024) != 0 ||
-      getsockname(b->listening, (struct sockaddr *)&address, &size) != 0 ||
-      pthread_create(thread, NULL, accept_all, b) != 0) {
-    perror("bench_iteration");
-    exit(1);
-  }
-  b->port = ntohs(address.sin_port);
-}
-
-/* --- The host ------------------------------------------------------------- */
 
 static void on_prepare(uv_prepare_t *prepare) {
   bench *b = prepare->data;
@@ -270,6 +114,9 @@ static void on_event(kin_informer *informer, const kin_event *event,
   (void)informer;
   b->adds += event->type == KIN_EVENT_ADD;
   b->updates += event->type == KIN_EVENT_UPDATE;
+  b->resynced += event->type == KIN_EVENT_UPDATE && event->is_resync;
+  b->deletes += event->type == KIN_EVENT_DELETE;
+  b->relisted += event->type == KIN_EVENT_RELISTED;
   b->synced += event->type == KIN_EVENT_SYNCED;
 }
 
@@ -300,13 +147,38 @@ static void run_until(bench *b, const size_t *counter, size_t target) {
   }
 }
 
-static void add_listeners(bench *b) {
+static kin_listener *listen_to(bench *b, uint32_t resync_ms) {
   kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
-  options.on_add = options.on_update = options.on_synced = on_event;
+  options.on_add = options.on_update = options.on_delete = on_event;
+  options.on_synced = options.on_relisted = on_event;
+  options.resync_ms = resync_ms;
   options.data = b;
+  kin_listener *listener;
+  check(kin_informer_listen(b->informer, &options, &listener), "listen");
+  return listener;
+}
+
+static void add_listeners(bench *b, kin_listener **listeners) {
   for (size_t i = 0; i < b->shape.listeners; i++) {
-    check(kin_informer_listen(b->informer, &options, NULL), "listen");
+    listeners[i] = listen_to(b, 0);
   }
+}
+
+/* Whether the loop has work that is due: it would not wait. */
+static bool is_busy(bench *b) {
+  return uv_backend_timeout(&b->loop) == 0;
+}
+
+/* A closed handler has no last callback. Its queue is gone when the loop would
+ * wait for something from outside. */
+static void close_late(bench *b) {
+  for (size_t i = 0; i < b->shape.listeners; i++) {
+    kin_listener_close(b->late[i]);
+  }
+  enter(b, LEAVE);
+  do {
+    uv_run(&b->loop, UV_RUN_NOWAIT);
+  } while (is_busy(b));
 }
 
 static void add_index(bench *b, const char *pointer) {
@@ -318,7 +190,7 @@ static void add_index(bench *b, const char *pointer) {
 
 static void open_client(bench *b) {
   char url[64];
-  snprintf(url, sizeof url, "http://127.0.0.1:%u", b->port);
+  snprintf(url, sizeof url, "http://127.0.0.1:%u", b->server.port);
   kin_client_options client = KIN_CLIENT_OPTIONS_INIT;
   client.server = url;
   check(kin_client_open(&b->client, &b->loop, &client), "open a client");
@@ -333,7 +205,7 @@ static void open_client(bench *b) {
   }
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   options.plural = "pods";
-  options.no_watch_list = true;
+  options.no_watch_list = !b->is_watch_list;
   options.keep_managed_fields = true;
   if (b->shape.scopes > 1) {
     options.namespaces = namespaces;
@@ -361,32 +233,24 @@ static void keep_some(bench *b) {
   }
 }
 
-static void allow_events(bench *b) {
-  pthread_mutex_lock(&b->lock);
-  b->may_send = true;
-  pthread_cond_broadcast(&b->changed);
-  pthread_mutex_unlock(&b->lock);
-}
-
-static void run_phases(bench *b) {
-  const shape *s = &b->shape;
-  size_t events = s->count < MAX_EVENTS ? s->count : MAX_EVENTS;
-  add_listeners(b);
-  enter(b, SYNC);
-  check(kin_informer_start(b->informer), "start");
-  run_until(b, &b->synced, s->listeners);
-  allow_events(b);
-  enter(b, EVENTS);
-  run_until(b, &b->updates, events * s->listeners);
-  add_index(b, "/spec/nodeName");
-  enter(b, INDEX);
-  while (!kin_store_index_ready(kin_informer_store(b->informer),
-                                "/spec/nodeName")) {
-    uv_run(&b->loop, UV_RUN_ONCE);
-  }
-  add_listeners(b);
+static void run_handlers(bench *b) {
+  const iteration_shape *s = &b->shape;
+  add_listeners(b, b->late);
   enter(b, LATE);
   run_until(b, &b->adds, s->count * s->listeners);
+  close_late(b);
+  kin_listener *resynced = listen_to(b, 1000);
+  enter(b, RESYNC);
+  run_until(b, &b->resynced, s->count);
+  kin_listener_close(resynced);
+}
+
+static void run_requests(bench *b) {
+  const iteration_shape *s = &b->shape;
+  b->relisted = 0;
+  enter(b, RELIST);
+  iteration_server_enter(&b->server, ITERATION_EXPIRED);
+  run_until(b, &b->relisted, s->scopes * s->listeners);
   for (size_t i = 0; i < WAITS; i++) {
     check(kin_informer_wait_version(b->informer, s->scopes > 1 ? "ns-0" : NULL,
                                     "999999999", 100, on_waited, b),
@@ -394,7 +258,37 @@ static void run_phases(bench *b) {
   }
   enter(b, WAITING);
   run_until(b, &b->waited, WAITS);
+}
+
+static void remove_scope(bench *b) {
+  const iteration_shape *s = &b->shape;
+  check(kin_informer_remove_namespace(b->informer, "ns-0"), "remove");
+  enter(b, SCOPE);
+  size_t in_first = (s->count + s->scopes - 1) / s->scopes;
+  run_until(b, &b->deletes, in_first * s->listeners);
+}
+
+static void run_phases(bench *b) {
+  const iteration_shape *s = &b->shape;
+  add_listeners(b, b->late);
+  enter(b, SYNC);
+  check(kin_informer_start(b->informer), "start");
+  run_until(b, &b->synced, s->listeners);
+  iteration_server_enter(&b->server, ITERATION_EVENTS);
+  enter(b, EVENTS);
+  run_until(b, &b->updates, iteration_event_count(s) * s->listeners);
+  add_index(b, "/spec/nodeName");
+  enter(b, INDEX);
+  while (!kin_store_index_ready(kin_informer_store(b->informer),
+                                "/spec/nodeName")) {
+    uv_run(&b->loop, UV_RUN_ONCE);
+  }
+  run_handlers(b);
+  run_requests(b);
   keep_some(b);
+  if (s->scopes > 1) {
+    remove_scope(b);
+  }
 }
 
 static uint64_t release_kept(bench *b) {
@@ -433,15 +327,24 @@ static double ms(uint64_t ns) {
   return (double)ns / 1e6;
 }
 
+typedef struct arguments {
+  bool is_watch_list;
+  size_t runs;
+  iteration_shape shape; /* bytes 0: those of the table */
+} arguments;
+
 /* One run; `least` takes the least that any run has found in a phase. */
-static void run_once(const shape *s, uint64_t least[COLUMNS]) {
+static void run_once(const arguments *a, const iteration_shape *s,
+                     uint64_t least[COLUMNS]) {
   static bench b;
-  pthread_t server;
   memset(&b, 0, sizeof b);
   b.shape = *s;
-  pthread_mutex_init(&b.lock, NULL);
-  pthread_cond_init(&b.changed, NULL);
-  open_server(&b, &server);
+  b.is_watch_list = a->is_watch_list;
+  b.late = calloc(s->listeners, sizeof(kin_listener *));
+  if (b.late == NULL) {
+    exit(1);
+  }
+  iteration_server_open(&b.server, s);
   check(uv_loop_init(&b.loop), "open a loop");
   uv_prepare_init(&b.loop, &b.prepare);
   b.prepare.data = &b;
@@ -463,16 +366,15 @@ static void run_once(const shape *s, uint64_t least[COLUMNS]) {
     least[i] = b.longest_ns[i] < least[i] ? b.longest_ns[i] : least[i];
   }
   check(uv_loop_close(&b.loop), "close the loop");
-  shutdown(b.listening, SHUT_RDWR);
-  pthread_join(server, NULL);
-  close(b.listening);
+  iteration_server_close(&b.server);
+  free(b.late);
 }
 
-static void run(const shape *s, size_t runs) {
+static void run(const arguments *a, const iteration_shape *s) {
   uint64_t least[COLUMNS];
   memset(least, 0xff, sizeof least);
-  for (size_t i = 0; i < runs; i++) {
-    run_once(s, least);
+  for (size_t i = 0; i < a->runs; i++) {
+    run_once(a, s, least);
   }
   printf("%7zu %7zu %4zu %6zu %5zu", s->bytes, s->count, s->indices,
          s->listeners, s->scopes);
@@ -483,31 +385,49 @@ static void run(const shape *s, size_t runs) {
   fflush(stdout);
 }
 
+static arguments parse(int argc, char **argv) {
+  arguments a = {.runs = 1};
+  if (argc > 1 && strcmp(argv[1], "--watch-list") == 0) {
+    a.is_watch_list = true;
+    argc--;
+    argv++;
+  }
+  if (argc > 2 && argc != 6 && argc != 7) {
+    fprintf(stderr, "usage: bench_iteration [--watch-list] [RUNS | BYTES COUNT "
+                    "INDICES LISTENERS SCOPES [RUNS]]\n");
+    exit(2);
+  }
+  size_t n[6] = {0};
+  for (int i = 0; i + 1 < argc; i++) {
+    n[i] = number_argument("bench_iteration", "argument", argv[i + 1]);
+  }
+  if (argc == 2) {
+    a.runs = n[0];
+  } else if (argc > 2) {
+    a.shape = (iteration_shape){n[0], n[1], n[2], n[3], n[4]};
+    a.runs = argc == 7 ? n[5] : 1;
+  }
+  return a;
+}
+
 int main(int argc, char **argv) {
-  static const shape shapes[] = {
+  static const iteration_shape shapes[] = {
       {300, 100000, 0, 1, 1},   {2000, 100000, 4, 1, 1},
       {60000, 1000, 0, 1, 1},   {60000, 1000, 4, 1, 1},
       {200000, 300, 1, 1, 1},   {250000, 200, 64, 1, 1},
       {2000, 2000, 0, 3000, 1}, {2000, 500, 0, 10000, 1},
       {2000, 20000, 1, 1, 200}, {2000, 20000, 1, 1, 1024},
   };
-  size_t n[6] = {0};
-  for (int i = 0; i + 1 < argc && i < 6; i++) {
-    n[i] = number_argument("bench_iteration", "argument", argv[i + 1]);
-  }
-  if (argc > 2 && argc != 6 && argc != 7) {
-    fprintf(stderr, "usage: bench_iteration [RUNS | BYTES COUNT INDICES "
-                    "LISTENERS SCOPES [RUNS]]\n");
-    return 2;
-  }
+  arguments a = parse(argc, argv);
   printf("  bytes   count  idx  lsnrs scope    sync  events   index    late"
-         "   waits   close   unref     own machine\n");
-  if (argc > 2) {
-    run(&(shape){n[0], n[1], n[2], n[3], n[4]}, argc == 7 ? n[5] : 1);
+         "   leave  resync  relist   waits   scope   close   unref     own"
+         " machine\n");
+  if (a.shape.count > 0) {
+    run(&a, &a.shape);
     return 0;
   }
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-    run(&shapes[i], argc == 2 ? n[0] : 1);
+    run(&a, &shapes[i]);
   }
   return 0;
 }
