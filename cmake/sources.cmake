@@ -137,6 +137,7 @@ set(kinformer_sources
   lib/feed/feed_request.c
   lib/feed/feed_state.c
   lib/feed/feed_verify.c
+  lib/feed/http_parse.c
   lib/feed/http_source.c
   lib/feed/notice.c
   lib/feed/object_notice.c

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "feed/http_source.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "decode/item.h"
 #include "feed/feed.h"
+#include "feed/http_source_core.h"
 
 #define MAX_TARGET_BYTES (512u << 10)
 /* Limits of an error body. A body over a limit is ended there, because a server
@@ -17,112 +18,12 @@
 #define QUIET_WAIT_NS 50000000u
 #define LOUD_WAIT_NS 1000000000u
 
-/* Result of a decoder callback that ends the body on purpose after an ERROR
- * event. Never leaves this file. */
-#define STOP_READING (-6000)
-
-/* A built-in type's list items lack kind and apiVersion; the next event of the
- * object has them: `"kind":"Pod","apiVersion":"v1",`. */
-#define KIND_BYTES 32u
-
 static void forget_request(kin__http_source *source) {
   kin__timer_stop(source->env->timers, &source->error_timer);
   source->exchange = NULL;
   kin_object_unref(source->known);
   source->known = NULL;
-}
-
-/* --- The decoders' sink --------------------------------------------------- */
-
-/* Not for watch events: unchanged objects are rare there, and processing finds
- * them by a look-up that it needs anyway. */
-static bool sink_known(void *ctx, const kin__object_parts *identity) {
-  kin__http_source *source = ctx;
-  if (kin__feed_is_foreign(source->feed, identity->uid)) {
-    return true; /* the rest of its bytes is dropped as they arrive */
-  }
-  if (source->is_watch &&
-      kin__feed_request_kind(source->feed) != KIN__REQUEST_STREAM) {
-    return false;
-  }
-  const kin_object *cached = kin__feed_cached(source->feed, identity);
-  if (cached == NULL) {
-    return false;
-  }
-  kin_object_unref(source->known);
-  source->known = kin_object_ref(cached);
-  return true;
-}
-
-size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
-  static const char start[] = "{\"metadata\"";
-  size_t length = sizeof start - 1;
-  bool lacks_kind = type == KIN__DECODED_LISTED && body.length >= length &&
-                    memcmp(body.data, start, length) == 0;
-  return lacks_kind ? KIND_BYTES : 0;
-}
-
-/* Object of a sink call, with a reference; the cached object if known. */
-static int take_object(kin__http_source *source, kin__decoded_type type,
-                       const kin__object_parts *parts, kin_object **object) {
-  if (parts->body.data == NULL) {
-    *object = source->known;
-    source->known = NULL;
-    return 0;
-  }
-  kin__object_parts sized = *parts;
-  sized.headroom = kin__http_source_headroom(type, parts->body);
-  return kin__object_new(object, source->memory, &sized);
-}
-
-static int sink_object(void *ctx, kin__decoded_type type,
-                       const kin__object_parts *parts) {
-  kin__http_source *source = ctx;
-  if (source->is_verify) {
-    return 0;
-  }
-  source->has_usable = true;
-  if (kin__feed_is_foreign(source->feed, parts->uid)) {
-    return kin__feed_pass(source->feed, type, parts->version);
-  }
-  bool is_cached = parts->body.data == NULL;
-  kin_object *object;
-  int err = take_object(source, type, parts, &object);
-  if (err == 0 && parts->is_key_only) {
-    kin__decode_limits limits = kin__item_limits(source->limits);
-    kin__feed_oversized(source->feed, parts, &limits);
-  }
-  return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
-}
-
-/* True if no object of the answer is an API object. Treating such an answer as
- * an empty list would delete all cached objects. */
-static bool is_list_useless(const kin__http_source *source) {
-  return source->has_bad && !source->has_usable;
-}
-
-static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
-  kin__http_source *source = ctx;
-  bool ends_list = initial_events_end && kin__feed_is_filling(source->feed);
-  if (ends_list && is_list_useless(source)) {
-    return KIN_EKEY;
-  }
-  return kin__feed_take_bookmark(source->feed, version, initial_events_end);
-}
-
-static int sink_error(void *ctx, const kin__status *status) {
-  kin__http_source *source = ctx;
-  source->error_event = *status;
-  return STOP_READING;
-}
-
-static int sink_bad(void *ctx, int code, const kin__object_parts *identity) {
-  kin__http_source *source = ctx;
-  if (source->is_verify) {
-    return 0;
-  }
-  source->has_bad = true;
-  return kin__feed_bad_object(source->feed, code, identity);
+  kin__http_source_drop_decoders(source);
 }
 
 /* --- The response --------------------------------------------------------- */
@@ -180,14 +81,6 @@ static void on_head(void *ctx, const kin__response_head *head) {
     return;
   }
   kin__feed_opened(feed, head->connection);
-}
-
-static void on_error_event(kin__http_source *source) {
-  kin__failure failure;
-  char what[256];
-  kin__feed_describe(source->feed, what, sizeof what);
-  kin__failure_from_status(&failure, &source->error_event, -1, what);
-  kin__feed_break(source->feed, KIN__INPUT_ERROR_EVENT, &failure);
 }
 
 /* Without memory the message is cut. */
@@ -303,20 +196,7 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   if (take_status_body(source, bytes, length)) {
     return;
   }
-  int err = source->is_watch
-                ? kin__watch_decoder_parse(source->watch_decoder, bytes, length)
-                : kin__list_decoder_parse(source->list_decoder, bytes, length);
-  if (err == KIN_ECLOSED) {
-    return; /* the source may serve the next request already */
-  }
-  if (err == STOP_READING) {
-    on_error_event(source);
-  } else if (err != 0) {
-    kin__feed_give_up(
-        feed, err,
-        source->is_watch ? kin__watch_decoder_key_in_hand(source->watch_decoder)
-                         : kin__list_decoder_key_in_hand(source->list_decoder));
-  }
+  kin__http_source_parse(source, bytes, length);
 }
 
 static void end_with_code(kin_feed *feed, int code, const char *what) {
@@ -341,15 +221,18 @@ static void on_status_body(kin__http_source *source, const char *what) {
   kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
 }
 
-static void on_list_end(kin__http_source *source, const char *what) {
+static void on_list_end(kin__http_source *source, kin__list_decoder *decoder,
+                        const char *what) {
   kin__list_result result;
-  int err = kin__list_decoder_end(source->list_decoder, &result);
   if (!source->has_body) {
     end_empty(source->feed, what); /* RE-03 */
-  } else if (err != 0) {
+    return;
+  }
+  int err = kin__list_decoder_end(decoder, &result);
+  if (err != 0) {
     end_with_code(source->feed, err, what);
   } else if (result.token[0] == '\0' && !source->is_verify &&
-             is_list_useless(source)) {
+             kin__http_source_is_useless(source)) {
     end_with_code(source->feed, KIN_EKEY, what);
   } else {
     kin__feed_note_selection(source->feed, result.is_sharded);
@@ -359,11 +242,12 @@ static void on_list_end(kin__http_source *source, const char *what) {
 
 /* A body that ends inside a frame was cut off. The next watch brings the frame
  * again (WS-05). */
-static void on_watch_end(kin__http_source *source, const char *what) {
-  if (kin__watch_decoder_is_between(source->watch_decoder)) {
-    kin__feed_end_watch(source->feed);
-  } else {
+static void on_watch_end(kin__http_source *source, bool is_in_frame,
+                         const char *what) {
+  if (is_in_frame) {
     end_with_code(source->feed, KIN_EEOF, what);
+  } else {
+    kin__feed_end_watch(source->feed);
   }
 }
 
@@ -371,6 +255,9 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   kin__http_source *source = ctx;
   char what[256];
   kin__feed_describe(source->feed, what, sizeof what);
+  bool is_in_frame = source->watch_decoder != NULL;
+  kin__list_decoder *list = source->list_decoder;
+  source->list_decoder = NULL;
   forget_request(source);
   if (error != NULL) {
     kin__failure failure;
@@ -381,37 +268,14 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   } else if (has_status_body(source)) {
     on_status_body(source, what);
   } else if (source->is_watch) {
-    on_watch_end(source, what);
+    on_watch_end(source, is_in_frame, what);
   } else {
-    on_list_end(source, what);
+    on_list_end(source, list, what);
   }
+  kin__list_decoder_free(list);
 }
 
 /* --- The lister-watcher --------------------------------------------------- */
-
-/* Makes or resets the decoder for the coming response. */
-static int ready_decoder(kin__http_source *source) {
-  kin__decode_sink sink = {.ctx = source,
-                           .known = sink_known,
-                           .object = sink_object,
-                           .bookmark = sink_bookmark,
-                           .error = sink_error,
-                           .bad = sink_bad};
-  if (source->is_watch && source->watch_decoder != NULL) {
-    kin__watch_decoder_reset(source->watch_decoder);
-    return 0;
-  }
-  if (!source->is_watch && source->list_decoder != NULL) {
-    kin__list_decoder_reset(source->list_decoder);
-    return 0;
-  }
-  const kin_allocator *allocator = source->env->allocator;
-  return source->is_watch
-             ? kin__watch_decoder_new(&source->watch_decoder, allocator,
-                                      source->limits, source->projection, &sink)
-             : kin__list_decoder_new(&source->list_decoder, allocator,
-                                     source->limits, source->projection, &sink);
-}
 
 static const kin__exchange_callbacks callbacks = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end};
@@ -424,6 +288,7 @@ static int send_request(kin__http_source *source) {
   const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
                              &source->exchange);
+  kin__buf_finish(&source->target);
   if (err == 0 && source->is_paused) {
     transport->pause(source->exchange);
   }
@@ -520,9 +385,6 @@ static int open_request(void *ctx, const kin_feed_request *request,
     source->has_bad = false;
   }
   int err = make_target(source, request->namespace_, &query);
-  if (err == 0) {
-    err = ready_decoder(source);
-  }
   if (err != 0) {
     return err;
   }
@@ -589,8 +451,7 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
 }
 
 void kin__http_source_finish(kin__http_source *source) {
-  kin__list_decoder_free(source->list_decoder);
-  kin__watch_decoder_free(source->watch_decoder);
+  assert(source->list_decoder == NULL && source->watch_decoder == NULL);
   kin__buf_finish(&source->target);
   kin__buf_finish(&source->error_body);
 }

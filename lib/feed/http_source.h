@@ -36,15 +36,15 @@ typedef struct kin__http_source {
   int http_status; /* 0 before the head */
   bool has_body;   /* a byte of the body has come */
   int64_t retry_after_s;
-  kin__buf target;
+  kin__buf target; /* until the request is sent */
   kin__buf error_body;
   kin__timer error_timer;          /* limits the time of an error body */
   size_t status_seen;              /* of a 200's body, see kin__status_begins */
   kin__status_rest status_rest;    /* of a watch's body, see kin__status_ends */
-  kin__list_decoder *list_decoder; /* made at first use */
-  kin__watch_decoder *watch_decoder;
-  kin_object *known; /* result of known(): one reference */
-  kin__status error_event;
+  kin__list_decoder *list_decoder; /* from the body's first byte to its end */
+  kin__watch_decoder *watch_decoder; /* in the middle of a frame, else NULL */
+  kin_object *known;                 /* result of known(): one reference */
+  kin__status *error_event;          /* valid while a decoder parses */
 } kin__http_source;
 
 /* All pointers must outlive the source. Allocates nothing. */
