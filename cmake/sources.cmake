@@ -139,6 +139,7 @@ set(kinformer_sources
   lib/feed/feed_verify.c
   lib/feed/http_parse.c
   lib/feed/http_source.c
+  lib/feed/noted_failure.c
   lib/feed/notice.c
   lib/feed/object_notice.c
   lib/feed/pager_core.c

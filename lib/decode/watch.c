@@ -370,7 +370,6 @@ int kin__watch_decoders_take(kin__watch_decoders *decoders,
     return kin__watch_decoder_new(out, decoders->allocator, limits, projection,
                                   sink);
   }
-  kin__watch_decoder_reset(d);
   serve(d, limits, projection, sink);
   return 0;
 }
@@ -384,7 +383,9 @@ void kin__watch_decoders_give(kin__watch_decoders *decoders,
     kin__watch_decoder_free(d);
     return;
   }
-  kin__item_close(&d->item);
+  if (!kin__watch_decoder_is_between(d)) {
+    kin__watch_decoder_reset(d);
+  }
   d->next = decoders->free;
   decoders->free = d;
   decoders->count++;

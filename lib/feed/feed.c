@@ -29,8 +29,8 @@ static uint64_t request_age_us(const kin_feed *feed) {
 static void measure_watch(kin_feed *feed) {
   kin__feed_metrics *metrics = &feed->metrics;
   uint64_t age_us = request_age_us(feed);
-  kin__histogram_add(&metrics->watch_us, age_us, 1);
-  kin__histogram_add(&metrics->watch_items, metrics->request_items, 1);
+  kin__rare_histogram_add(&metrics->watch_us, age_us);
+  kin__rare_histogram_add(&metrics->watch_items, metrics->request_items);
   metrics->short_watches +=
       metrics->request_items == 0 && age_us < SHORT_WATCH_US;
 }
@@ -240,8 +240,8 @@ static void judge_shard(kin_feed *feed) {
 static void apply_stage(kin_feed *feed) {
   judge_shard(feed);
   kin__feed_metrics *metrics = &feed->metrics;
-  kin__histogram_add(&metrics->list_us, request_age_us(feed), 1);
-  kin__histogram_add(&metrics->list_items, kin__stage_count(&feed->stage), 1);
+  kin__rare_histogram_add(&metrics->list_us, request_age_us(feed));
+  kin__rare_histogram_add(&metrics->list_items, kin__stage_count(&feed->stage));
   kin__feed_list_complete(feed);
   feed->owner->apply(feed);
 }
@@ -510,4 +510,5 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
 void kin__feed_finish(kin_feed *feed) {
   kin__listwatch_finish(&feed->listwatch);
   kin__object_notice_finish(feed);
+  kin__noted_failure_drop(&feed->notice.failure, feed->env->allocator);
 }

@@ -5,6 +5,10 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/slots.h"
 #include "base/str.h"
 #include "object/object.h"
 
@@ -15,17 +19,41 @@ typedef struct staged_key {
   uintptr_t *place;
 } staged_key;
 
-static void init_keys(kin__stage *stage, const kin_allocator *allocator) {
-  kin__slots_init(&stage->keys, allocator, sizeof(staged_key));
-  kin__map_init(&stage->key_map, allocator, &stage->keys);
+/* Of a merged stage. */
+typedef struct kin__stage_keys {
+  kin__slots keys;
+  kin__map map;
+  kin__slots old_keys; /* of taken or discarded objects, being freed */
+  kin__map old_map;
+  kin__hash_seed seed; /* of the map */
+} kin__stage_keys;
+
+static void init_keys(kin__stage_keys *keys, const kin_allocator *allocator) {
+  kin__slots_init(&keys->keys, allocator, sizeof(staged_key));
+  kin__map_init(&keys->map, allocator, &keys->keys);
 }
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
   *stage = (kin__stage){0};
   kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
-  init_keys(stage, allocator);
-  kin__slots_init(&stage->old_keys, allocator, sizeof(staged_key));
-  kin__map_init(&stage->old_map, allocator, &stage->old_keys);
+}
+
+/* Errors: KIN_ENOMEM. */
+static int have_keys(kin__stage *stage) {
+  if (stage->keys != NULL) {
+    return 0;
+  }
+  const kin_allocator *allocator = stage->objects.allocator;
+  kin__stage_keys *keys = kin__malloc(allocator, sizeof *keys);
+  if (keys == NULL) {
+    return KIN_ENOMEM;
+  }
+  init_keys(keys, allocator);
+  kin__slots_init(&keys->old_keys, allocator, sizeof(staged_key));
+  kin__map_init(&keys->old_map, allocator, &keys->old_keys);
+  keys->seed = kin__hash_make_seed(stage);
+  stage->keys = keys;
+  return 0;
 }
 
 /* --- Old keys ------------------------------------------------------------- */
@@ -34,28 +62,41 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
  * popped object frees one segment of the keys; there are more objects than
  * segments. */
 
-static void finish_old_keys(kin__stage *stage) {
-  kin__map_finish(&stage->old_map);
-  kin__slots_finish(&stage->old_keys);
+static void finish_old_keys(kin__stage_keys *keys) {
+  kin__map_finish(&keys->old_map);
+  kin__slots_finish(&keys->old_keys);
 }
 
 static void retire_keys(kin__stage *stage) {
-  if (stage->keys.segments.places == NULL &&
-      stage->key_map.heads.places == NULL) {
+  kin__stage_keys *keys = stage->keys;
+  if (keys == NULL ||
+      (keys->keys.segments.places == NULL && keys->map.heads.places == NULL)) {
     return;
   }
-  finish_old_keys(stage);
-  stage->old_keys = stage->keys;
-  stage->old_map = stage->key_map;
-  stage->old_map.slots = &stage->old_keys;
-  init_keys(stage, stage->objects.allocator);
+  finish_old_keys(keys);
+  keys->old_keys = keys->keys;
+  keys->old_map = keys->map;
+  keys->old_map.slots = &keys->old_keys;
+  init_keys(keys, stage->objects.allocator);
 }
 
-static void free_some_old_keys(kin__stage *stage) {
-  if (stage->old_map.heads.count > 0) {
-    (void)kin__map_drop_segment(&stage->old_map);
-  } else if (stage->old_keys.segments.count > 0) {
-    (void)kin__slots_drop_segment(&stage->old_keys);
+static void free_some_old_keys(kin__stage_keys *keys) {
+  if (keys == NULL) {
+    return;
+  }
+  if (keys->old_map.heads.count > 0) {
+    (void)kin__map_drop_segment(&keys->old_map);
+  } else if (keys->old_keys.segments.count > 0) {
+    (void)kin__slots_drop_segment(&keys->old_keys);
+  }
+}
+
+static void free_keys(kin__stage *stage) {
+  if (stage->keys != NULL) {
+    retire_keys(stage);
+    finish_old_keys(stage->keys);
+    kin__free(stage->objects.allocator, stage->keys);
+    stage->keys = NULL;
   }
 }
 
@@ -70,7 +111,7 @@ static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
               "a type must fit into the bits that alignment leaves");
 
 static bool is_void(const kin__stage *stage, uintptr_t entry) {
-  return stage->is_merged && (entry & TYPE_BITS) == VOID_BITS;
+  return stage->keys != NULL && (entry & TYPE_BITS) == VOID_BITS;
 }
 
 static kin_object *object_in(uintptr_t entry) {
@@ -105,9 +146,7 @@ static void free_if_empty(kin__stage *stage) {
     return;
   }
   kin__chunkq_finish(&stage->objects);
-  retire_keys(stage);
-  finish_old_keys(stage);
-  stage->is_merged = false;
+  free_keys(stage);
   stage->first_void = NULL;
   stage->voids = 0;
 }
@@ -115,7 +154,7 @@ static void free_if_empty(kin__stage *stage) {
 /* --- Keys ----------------------------------------------------------------- */
 
 static staged_key *key_at(const kin__stage *stage, uint32_t id) {
-  return kin__slots_at(&stage->keys, id);
+  return kin__slots_at(&stage->keys->keys, id);
 }
 
 static bool is_refused(const kin_object *object) {
@@ -125,8 +164,8 @@ static bool is_refused(const kin_object *object) {
 /* KIN__NO_SLOT if there is none. */
 static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
                      bool of_refused) {
-  uint32_t id = kin__map_first(&stage->key_map, hash);
-  for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->key_map, id)) {
+  uint32_t id = kin__map_first(&stage->keys->map, hash);
+  for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->keys->map, id)) {
     const kin_object *object = object_in(*key_at(stage, id)->place);
     if (kin__str_equal(kin_object_key(object), key) &&
         is_refused(object) == of_refused) {
@@ -137,8 +176,8 @@ static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
 }
 
 static void drop_key(kin__stage *stage, uint32_t id) {
-  kin__map_remove(&stage->key_map, id);
-  kin__slots_give(&stage->keys, id);
+  kin__map_remove(&stage->keys->map, id);
+  kin__slots_give(&stage->keys->keys, id);
 }
 
 static void void_key(kin__stage *stage, uint32_t id) {
@@ -150,13 +189,13 @@ static void void_key(kin__stage *stage, uint32_t id) {
 
 static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
   uint32_t id;
-  int err = kin__slots_take(&stage->keys, &id);
+  int err = kin__slots_take(&stage->keys->keys, &id);
   if (err != 0) {
     return err;
   }
-  err = kin__map_insert(&stage->key_map, hash, id);
+  err = kin__map_insert(&stage->keys->map, hash, id);
   if (err != 0) {
-    kin__slots_give(&stage->keys, id);
+    kin__slots_give(&stage->keys->keys, id);
     return err;
   }
   uintptr_t *place = take_place(stage);
@@ -188,7 +227,7 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 static int merge(kin__stage *stage, kin__decoded_type type,
                  kin_object *take_object, bool *is_new) {
   kin_str key = kin_object_key(take_object);
-  uint32_t hash = kin__hash(&stage->seed, key);
+  uint32_t hash = kin__hash(&stage->keys->seed, key);
   uint32_t last = find(stage, key, hash, false);
   uint32_t refused = find(stage, key, hash, true);
   *is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
@@ -220,12 +259,12 @@ static int merge(kin__stage *stage, kin__decoded_type type,
 
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
                      kin_object *take_object, bool *is_new) {
-  if (!stage->has_seed) {
-    stage->seed = kin__hash_make_seed(stage);
-    stage->has_seed = true;
+  int err = have_keys(stage);
+  if (err != 0) {
+    kin_object_unref(take_object);
+    return err;
   }
-  stage->is_merged = true;
-  int err = merge(stage, type, take_object, is_new);
+  err = merge(stage, type, take_object, is_new);
   free_if_empty(stage);
   return err;
 }
@@ -252,7 +291,7 @@ static void pop(kin__stage *stage) {
     kin_object_unref(object_in(*place));
   }
   kin__chunkq_pop(&stage->objects);
-  free_some_old_keys(stage);
+  free_some_old_keys(stage->keys);
 }
 
 /* Popped places must not be reused, so the free list ends here. */
@@ -289,6 +328,10 @@ bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
     }
   }
   return stage->stale > 0;
+}
+
+size_t kin__stage_key_count(const kin__stage *stage) {
+  return stage->keys != NULL ? stage->keys->keys.live : 0;
 }
 
 size_t kin__stage_count(const kin__stage *stage) {

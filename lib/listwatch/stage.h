@@ -9,10 +9,7 @@
 #include <kin/object.h>
 
 #include "base/chunkq.h"
-#include "base/hash.h"
-#include "base/map.h"
 #include "base/sched.h"
-#include "base/slots.h"
 #include "decode/sink.h"
 
 /* The objects of an incomplete list: 8 bytes each, invisible outside the feed.
@@ -28,14 +25,9 @@ typedef struct kin__stage {
                         * the lowest two bits */
   size_t stale;        /* discarded and not freed yet: the first ones */
   size_t voids;        /* void places after the stale ones */
-  uintptr_t *first_void; /* free list of void places */
-  bool is_merged;        /* a merge was made since the stage was empty */
-  kin__slots keys;       /* of merged objects */
-  kin__map key_map;
-  kin__slots old_keys; /* of taken or discarded objects, being freed */
-  kin__map old_map;
-  kin__hash_seed seed; /* of the map, made before the first key */
-  bool has_seed;
+  uintptr_t *first_void;        /* free list of void places */
+  struct kin__stage_keys *keys; /* NULL: no merge was made since the stage was
+                                 * empty */
 } kin__stage;
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
@@ -73,6 +65,9 @@ bool kin__stage_free_step(kin__stage *stage, size_t count);
 /* As one step of a task: bounded in objects and in time. */
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count);
+
+/* Number of keys of merged objects. */
+size_t kin__stage_key_count(const kin__stage *stage);
 
 /* Number of objects that are not stale and not void. */
 size_t kin__stage_count(const kin__stage *stage);
