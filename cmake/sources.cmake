@@ -52,6 +52,7 @@ set(kinformer_sources
   lib/transport/conn.c
   lib/transport/dial.c
   lib/transport/exchange.c
+  lib/transport/exchange_asking.c
   lib/transport/exchange_list.c
   lib/transport/exchange_response.c
   lib/transport/exchange_unpack.c
