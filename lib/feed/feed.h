@@ -47,7 +47,7 @@ typedef struct kin__feed_counters {
 typedef struct kin__feed_metrics {
   uint64_t events[3]; /* added, modified, deleted */
   uint64_t short_watches;
-  uint64_t failures[KIN_ERROR_CLASSES];
+  uint32_t failures[KIN_ERROR_CLASSES];
   kin__rare_histogram list_us;
   kin__rare_histogram list_items;
   kin__rare_histogram list_wait_us; /* of lists that waited for their turn */
