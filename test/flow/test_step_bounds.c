@@ -105,7 +105,8 @@ static void read_gauges(world *w) {
   w->now[QUEUE] = (int64_t)informer->fifo.depth;
   w->now[PROCESSED] = (int64_t)informer->processed_keys;
   w->now[SWEPT] = scope->apply.cursor;
-  w->now[CHECKED] = informer->mutation_check.slot;
+  w->now[CHECKED] =
+      informer->mutation_check != NULL ? informer->mutation_check->slot : 0;
   if (!informer->member.is_closing) {
     read_listeners(w);
     const kin__index *index = informer->store.indices;
