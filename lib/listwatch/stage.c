@@ -6,6 +6,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/chunkq.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/slots.h"
@@ -18,6 +19,16 @@ typedef struct staged_key {
   kin__slot_head head;
   uintptr_t *place;
 } staged_key;
+
+/* Of a stage that is not empty. */
+typedef struct kin__stage_content {
+  kin__chunkq objects; /* of kin_object *, one reference each, with the type in
+                        * the lowest two bits */
+  size_t stale;        /* discarded and not freed yet: the first ones */
+  size_t voids;        /* void places after the stale ones */
+  uintptr_t *first_void;        /* free list of void places */
+  struct kin__stage_keys *keys; /* NULL: no merge was made so far */
+} content;
 
 /* Of a merged stage. */
 typedef struct kin__stage_keys {
@@ -34,16 +45,27 @@ static void init_keys(kin__stage_keys *keys, const kin_allocator *allocator) {
 }
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
-  *stage = (kin__stage){0};
-  kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
+  *stage = (kin__stage){.allocator = allocator};
+}
+
+/* The content, which is made if need be; NULL if out of memory. */
+static content *have_content(kin__stage *stage) {
+  if (stage->content == NULL) {
+    content *made = kin__calloc(stage->allocator, 1, sizeof *made);
+    if (made != NULL) {
+      kin__chunkq_init(&made->objects, stage->allocator, sizeof(uintptr_t));
+    }
+    stage->content = made;
+  }
+  return stage->content;
 }
 
 /* Errors: KIN_ENOMEM. */
-static int have_keys(kin__stage *stage) {
-  if (stage->keys != NULL) {
+static int have_keys(content *c) {
+  if (c->keys != NULL) {
     return 0;
   }
-  const kin_allocator *allocator = stage->objects.allocator;
+  const kin_allocator *allocator = c->objects.allocator;
   kin__stage_keys *keys = kin__malloc(allocator, sizeof *keys);
   if (keys == NULL) {
     return KIN_ENOMEM;
@@ -51,8 +73,8 @@ static int have_keys(kin__stage *stage) {
   init_keys(keys, allocator);
   kin__slots_init(&keys->old_keys, allocator, sizeof(staged_key));
   kin__map_init(&keys->old_map, allocator, &keys->old_keys);
-  keys->seed = kin__hash_make_seed(stage);
-  stage->keys = keys;
+  keys->seed = kin__hash_make_seed(c);
+  c->keys = keys;
   return 0;
 }
 
@@ -67,8 +89,8 @@ static void finish_old_keys(kin__stage_keys *keys) {
   kin__slots_finish(&keys->old_keys);
 }
 
-static void retire_keys(kin__stage *stage) {
-  kin__stage_keys *keys = stage->keys;
+static void retire_keys(content *c) {
+  kin__stage_keys *keys = c->keys;
   if (keys == NULL ||
       (keys->keys.segments.places == NULL && keys->map.heads.places == NULL)) {
     return;
@@ -77,7 +99,7 @@ static void retire_keys(kin__stage *stage) {
   keys->old_keys = keys->keys;
   keys->old_map = keys->map;
   keys->old_map.slots = &keys->old_keys;
-  init_keys(keys, stage->objects.allocator);
+  init_keys(keys, c->objects.allocator);
 }
 
 static void free_some_old_keys(kin__stage_keys *keys) {
@@ -91,12 +113,12 @@ static void free_some_old_keys(kin__stage_keys *keys) {
   }
 }
 
-static void free_keys(kin__stage *stage) {
-  if (stage->keys != NULL) {
-    retire_keys(stage);
-    finish_old_keys(stage->keys);
-    kin__free(stage->objects.allocator, stage->keys);
-    stage->keys = NULL;
+static void free_keys(content *c) {
+  if (c->keys != NULL) {
+    retire_keys(c);
+    finish_old_keys(c->keys);
+    kin__free(c->objects.allocator, c->keys);
+    c->keys = NULL;
   }
 }
 
@@ -110,8 +132,8 @@ static void free_keys(kin__stage *stage) {
 static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
               "a type must fit into the bits that alignment leaves");
 
-static bool is_void(const kin__stage *stage, uintptr_t entry) {
-  return stage->keys != NULL && (entry & TYPE_BITS) == VOID_BITS;
+static bool is_void(const content *c, uintptr_t entry) {
+  return c->keys != NULL && (entry & TYPE_BITS) == VOID_BITS;
 }
 
 static kin_object *object_in(uintptr_t entry) {
@@ -123,38 +145,38 @@ static uintptr_t make_entry(kin__decoded_type type, const kin_object *object) {
   return (uintptr_t)object | (uintptr_t)(type - KIN__DECODED_LISTED);
 }
 
-static uintptr_t *take_place(kin__stage *stage) {
-  uintptr_t *place = stage->first_void;
+static uintptr_t *take_place(content *c) {
+  uintptr_t *place = c->first_void;
   if (place == NULL) {
-    return kin__chunkq_push(&stage->objects);
+    return kin__chunkq_push(&c->objects);
   }
-  stage->first_void = (uintptr_t *)(*place & ~TYPE_BITS);
-  stage->voids--;
+  c->first_void = (uintptr_t *)(*place & ~TYPE_BITS);
+  c->voids--;
   return place;
 }
 
-static void void_place(kin__stage *stage, uintptr_t *place) {
+static void void_place(content *c, uintptr_t *place) {
   kin_object_unref(object_in(*place));
-  *place = (uintptr_t)stage->first_void | VOID_BITS;
-  stage->first_void = place;
-  stage->voids++;
+  *place = (uintptr_t)c->first_void | VOID_BITS;
+  c->first_void = place;
+  c->voids++;
 }
 
 /* An empty stage holds no memory, because no function finishes a stage. */
 static void free_if_empty(kin__stage *stage) {
-  if (stage->objects.count > 0) {
-    return;
+  content *old = stage->content;
+  if (old != NULL && old->objects.count == 0) {
+    kin__chunkq_finish(&old->objects);
+    free_keys(old);
+    kin__free(stage->allocator, old);
+    stage->content = NULL;
   }
-  kin__chunkq_finish(&stage->objects);
-  free_keys(stage);
-  stage->first_void = NULL;
-  stage->voids = 0;
 }
 
 /* --- Keys ----------------------------------------------------------------- */
 
-static staged_key *key_at(const kin__stage *stage, uint32_t id) {
-  return kin__slots_at(&stage->keys->keys, id);
+static staged_key *key_at(const content *c, uint32_t id) {
+  return kin__slots_at(&c->keys->keys, id);
 }
 
 static bool is_refused(const kin_object *object) {
@@ -162,11 +184,11 @@ static bool is_refused(const kin_object *object) {
 }
 
 /* KIN__NO_SLOT if there is none. */
-static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
+static uint32_t find(const content *c, kin_str key, uint32_t hash,
                      bool of_refused) {
-  uint32_t id = kin__map_first(&stage->keys->map, hash);
-  for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->keys->map, id)) {
-    const kin_object *object = object_in(*key_at(stage, id)->place);
+  uint32_t id = kin__map_first(&c->keys->map, hash);
+  for (; id != KIN__NO_SLOT; id = kin__map_next(&c->keys->map, id)) {
+    const kin_object *object = object_in(*key_at(c, id)->place);
     if (kin__str_equal(kin_object_key(object), key) &&
         is_refused(object) == of_refused) {
       break;
@@ -175,36 +197,36 @@ static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
   return id;
 }
 
-static void drop_key(kin__stage *stage, uint32_t id) {
-  kin__map_remove(&stage->keys->map, id);
-  kin__slots_give(&stage->keys->keys, id);
+static void drop_key(content *c, uint32_t id) {
+  kin__map_remove(&c->keys->map, id);
+  kin__slots_give(&c->keys->keys, id);
 }
 
-static void void_key(kin__stage *stage, uint32_t id) {
+static void void_key(content *c, uint32_t id) {
   if (id != KIN__NO_SLOT) {
-    void_place(stage, key_at(stage, id)->place);
-    drop_key(stage, id);
+    void_place(c, key_at(c, id)->place);
+    drop_key(c, id);
   }
 }
 
-static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
+static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
   uint32_t id;
-  int err = kin__slots_take(&stage->keys->keys, &id);
+  int err = kin__slots_take(&c->keys->keys, &id);
   if (err != 0) {
     return err;
   }
-  err = kin__map_insert(&stage->keys->map, hash, id);
+  err = kin__map_insert(&c->keys->map, hash, id);
   if (err != 0) {
-    kin__slots_give(&stage->keys->keys, id);
+    kin__slots_give(&c->keys->keys, id);
     return err;
   }
-  uintptr_t *place = take_place(stage);
+  uintptr_t *place = take_place(c);
   if (place == NULL) {
-    drop_key(stage, id);
+    drop_key(c, id);
     return KIN_ENOMEM;
   }
   *place = entry;
-  key_at(stage, id)->place = place;
+  key_at(c, id)->place = place;
   return 0;
 }
 
@@ -212,7 +234,8 @@ static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
 
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object) {
-  uintptr_t *place = kin__chunkq_push(&stage->objects);
+  content *to = have_content(stage);
+  uintptr_t *place = to != NULL ? kin__chunkq_push(&to->objects) : NULL;
   if (place == NULL) {
     kin_object_unref(take_object);
     free_if_empty(stage);
@@ -224,116 +247,136 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 
 /* A refused state is kept beside the last good one. A good state replaces both;
  * a deletion removes both. */
-static int merge(kin__stage *stage, kin__decoded_type type,
-                 kin_object *take_object, bool *is_new) {
+static int merge(content *c, kin__decoded_type type, kin_object *take_object,
+                 bool *is_new) {
   kin_str key = kin_object_key(take_object);
-  uint32_t hash = kin__hash(&stage->keys->seed, key);
-  uint32_t last = find(stage, key, hash, false);
-  uint32_t refused = find(stage, key, hash, true);
+  uint32_t hash = kin__hash(&c->keys->seed, key);
+  uint32_t last = find(c, key, hash, false);
+  uint32_t refused = find(c, key, hash, true);
   *is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
             type != KIN__DECODED_DELETED;
   if (type == KIN__DECODED_DELETED) {
-    void_key(stage, last);
-    void_key(stage, refused);
+    void_key(c, last);
+    void_key(c, refused);
     kin_object_unref(take_object);
     return 0;
   }
   uint32_t same = is_refused(take_object) ? refused : last;
   uintptr_t entry = make_entry(type, take_object);
   if (same == KIN__NO_SLOT) {
-    int err = push_keyed(stage, hash, entry);
+    int err = push_keyed(c, hash, entry);
     if (err != 0) {
       kin_object_unref(take_object);
       return err;
     }
   } else {
-    uintptr_t *place = key_at(stage, same)->place;
+    uintptr_t *place = key_at(c, same)->place;
     kin_object_unref(object_in(*place));
     *place = entry;
   }
   if (same != refused) {
-    void_key(stage, refused);
+    void_key(c, refused);
   }
   return 0;
 }
 
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
                      kin_object *take_object, bool *is_new) {
-  int err = have_keys(stage);
-  if (err != 0) {
+  content *to = have_content(stage);
+  int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
+  if (err == 0) {
+    err = merge(to, type, take_object, is_new);
+  } else {
     kin_object_unref(take_object);
-    return err;
   }
-  err = merge(stage, type, take_object, is_new);
   free_if_empty(stage);
   return err;
 }
 
+static uintptr_t *first_place(const kin__stage *stage) {
+  return stage->content != NULL ? kin__chunkq_peek(&stage->content->objects)
+                                : NULL;
+}
+
 bool kin__stage_is_void(const kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
-  return place != NULL && is_void(stage, *place);
+  const uintptr_t *place = first_place(stage);
+  return place != NULL && is_void(stage->content, *place);
 }
 
 kin_object *kin__stage_peek(const kin__stage *stage) {
-  assert(stage->stale == 0 && !kin__stage_is_void(stage));
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  assert(!kin__stage_is_stale(stage) && !kin__stage_is_void(stage));
+  const uintptr_t *place = first_place(stage);
   return place != NULL ? object_in(*place) : NULL;
 }
 
 kin__decoded_type kin__stage_type(const kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  const uintptr_t *place = first_place(stage);
   return (kin__decoded_type)((*place & TYPE_BITS) + KIN__DECODED_LISTED);
 }
 
-static void pop(kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
-  if (!is_void(stage, *place)) {
+static void pop(content *from) {
+  const uintptr_t *place = kin__chunkq_peek(&from->objects);
+  if (!is_void(from, *place)) {
     kin_object_unref(object_in(*place));
   }
-  kin__chunkq_pop(&stage->objects);
-  free_some_old_keys(stage->keys);
+  kin__chunkq_pop(&from->objects);
+  free_some_old_keys(from->keys);
 }
 
 /* Popped places must not be reused, so the free list ends here. */
 void kin__stage_pop(kin__stage *stage) {
-  assert(stage->stale == 0);
-  stage->voids -= kin__stage_is_void(stage);
-  stage->first_void = NULL;
-  retire_keys(stage);
-  pop(stage);
+  content *from = stage->content;
+  assert(from->stale == 0);
+  from->voids -= kin__stage_is_void(stage);
+  from->first_void = NULL;
+  retire_keys(from);
+  pop(from);
   free_if_empty(stage);
 }
 
 void kin__stage_discard(kin__stage *stage) {
-  stage->stale = stage->objects.count;
-  stage->first_void = NULL;
-  stage->voids = 0;
-  retire_keys(stage);
+  content *old = stage->content;
+  if (old != NULL) {
+    old->stale = old->objects.count;
+    old->first_void = NULL;
+    old->voids = 0;
+    retire_keys(old);
+  }
+}
+
+bool kin__stage_is_stale(const kin__stage *stage) {
+  return stage->content != NULL && stage->content->stale > 0;
 }
 
 bool kin__stage_free_step(kin__stage *stage, size_t count) {
-  for (; count > 0 && stage->stale > 0; count--) {
-    pop(stage);
-    stage->stale--;
+  for (; count > 0 && kin__stage_is_stale(stage); count--) {
+    pop(stage->content);
+    stage->content->stale--;
     free_if_empty(stage);
   }
-  return stage->stale > 0;
+  return kin__stage_is_stale(stage);
 }
 
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count) {
-  if (stage->stale > 0) {
+  if (kin__stage_is_stale(stage)) {
     kin__slice slice = kin__slice_begin(sched, count);
     while (kin__slice_next(&slice) && kin__stage_free_step(stage, 1)) {
     }
   }
-  return stage->stale > 0;
+  return kin__stage_is_stale(stage);
+}
+
+size_t kin__stage_places(const kin__stage *stage) {
+  return stage->content != NULL ? stage->content->objects.count : 0;
 }
 
 size_t kin__stage_key_count(const kin__stage *stage) {
-  return stage->keys != NULL ? stage->keys->keys.live : 0;
+  const content *of = stage->content;
+  return of != NULL && of->keys != NULL ? of->keys->keys.live : 0;
 }
 
 size_t kin__stage_count(const kin__stage *stage) {
-  return stage->objects.count - stage->stale - stage->voids;
+  const content *of = stage->content;
+  return of != NULL ? of->objects.count - of->stale - of->voids : 0;
 }

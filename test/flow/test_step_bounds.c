@@ -101,7 +101,7 @@ static void read_gauges(world *w) {
     return;
   }
   const kin__scope *scope = informer->scopes.places[0];
-  w->now[STAGE] = (int64_t)scope->feed.stage.objects.count;
+  w->now[STAGE] = (int64_t)kin__stage_places(&scope->feed.stage);
   w->now[QUEUE] = (int64_t)informer->fifo.depth;
   w->now[PROCESSED] = (int64_t)informer->processed_keys;
   w->now[SWEPT] = scope->apply.cursor;
