@@ -527,7 +527,6 @@ void kin__list_check_free(kin__list_check *check) {
   }
   assert(check->is_pager_empty);
   kin__pager_core_finish(&check->pager);
-  kin__http_source_finish(&check->http);
   kin__transform_finish(&check->transform);
   kin__free(env_of(check)->allocator, check);
 }

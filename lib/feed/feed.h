@@ -47,7 +47,7 @@ typedef struct kin__feed_counters {
 typedef struct kin__feed_metrics {
   uint64_t events[3]; /* added, modified, deleted */
   uint64_t short_watches;
-  uint32_t failures[KIN_ERROR_CLASSES];
+  uint32_t failures[KIN_CLASS_MEMORY + 1];
   kin__rare_histogram list_us;
   kin__rare_histogram list_items;
   kin__rare_histogram list_wait_us; /* of lists that waited for their turn */
@@ -111,7 +111,8 @@ typedef struct kin__feed_owner {
 struct kin_feed {
   const kin__env *env;
   const kin__feed_owner *owner;
-  kin_lister_watcher source;
+  const kin_lister_watcher *source;
+  void *source_ctx; /* in place of source->ctx */
   const kin__resource *resource;
   const char *namespace_;
 
@@ -163,7 +164,8 @@ struct kin_feed {
 typedef struct kin__feed_options {
   const kin__env *env;
   const kin__feed_owner *owner;
-  kin_lister_watcher source;
+  const kin_lister_watcher *source;
+  void *source_ctx;
   const kin__resource *resource;
   const char *namespace_;
   /* With stream_refused, the owner must accept merged stages. The feed makes no

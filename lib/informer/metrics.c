@@ -45,10 +45,10 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->overdue_lists += counters->overdue_lists;
   to->checked_lists += counters->checked_lists;
   to->inconsistent_lists += counters->inconsistent_lists;
-  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+  for (size_t i = 0; i <= KIN_RELIST_INTERNAL; i++) {
     to->lost_positions[i] += kin__listwatch_lost_positions(&feed->listwatch)[i];
   }
-  for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
+  for (size_t i = 0; i <= KIN_CLASS_MEMORY; i++) {
     to->failures[i] += from->failures[i];
   }
   kin__histogram_merge(&to->list_us, &from->list_us);

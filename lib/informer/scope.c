@@ -203,5 +203,4 @@ void kin__scope_finish(kin__scope *scope) {
   kin__list_check_free(scope->list_check);
   kin__free(scope->informer->env->allocator, scope->waits);
   kin__feed_finish(&scope->feed);
-  kin__http_source_finish(&scope->http);
 }
