@@ -14,7 +14,7 @@
  * push: of an empty queue only a first one, so that most queues of a client stay
  * small. */
 #define KIN__CHUNK_FIRST 8u
-#define KIN__CHUNK_NEXT 64u
+#define KIN__CHUNK_NEXT 32u
 
 struct kin__chunk;
 

@@ -136,9 +136,7 @@ static void remove_entry(kin__listener_queue *queue, uint32_t id) {
   } else {
     queue->last = e->prev;
   }
-  if (is_hidden(queue, e)) {
-    queue->hidden--;
-  }
+  queue->merged -= !is_hidden(queue, e);
   if (!kin__notification_is_marker(&e->notification)) {
     kin__map_remove(&queue->overflow->map, id);
   }
@@ -162,9 +160,7 @@ static void append_entry(kin__listener_queue *queue,
     queue->first = id;
   }
   queue->last = id;
-  if (is_hidden(queue, e)) {
-    queue->hidden++;
-  }
+  queue->merged += !is_hidden(queue, e);
   if (!kin__notification_is_marker(notification)) {
     err = kin__map_insert(&queue->overflow->map, hash, id);
     assert(err == 0);

@@ -50,7 +50,7 @@ typedef struct kin__listener_queue {
   kin__listener_overflow *overflow; /* NULL: none was needed so far */
   uint32_t first; /* oldest entry of the overflow; KIN__NO_SLOT: none */
   uint32_t last;
-  uint32_t hidden;    /* entries that are not delivered */
+  uint32_t merged;    /* entries without hidden ones */
   size_t exact_limit; /* the overflow begins here */
   uint8_t wanted;     /* KIN__WANTS of each type to be delivered */
   bool is_paused;
@@ -108,8 +108,7 @@ kin__listener_queue_is_empty(const kin__listener_queue *queue) {
 /* Number of notifications to deliver. */
 static inline size_t
 kin__listener_queue_count(const kin__listener_queue *queue) {
-  size_t merged = queue->overflow != NULL ? queue->overflow->entries.live : 0;
-  return queue->exact.count + merged - queue->hidden;
+  return queue->exact.count + queue->merged;
 }
 
 /* Drops up to `count` notifications and returns how many. */

@@ -135,7 +135,7 @@ static kin__decode_sink sink_of(kin__http_source *source) {
 static void stop_parsing(kin__http_source *source, int err, const char *key) {
   if (err == STOP_READING) {
     on_error_event(source);
-  } else if (err != 0) {
+  } else {
     kin__feed_give_up(source->feed, err, key);
   }
 }
@@ -161,7 +161,9 @@ static void parse_watch(kin__http_source *source, const char *bytes,
     source->watch_decoder = decoder;
     return;
   }
-  stop_parsing(source, err, kin__watch_decoder_key_in_hand(decoder));
+  if (err != 0) {
+    stop_parsing(source, err, kin__watch_decoder_key_in_hand(decoder));
+  }
   kin__watch_decoders_give(decoders, decoder);
 }
 

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "support/fail_alloc.h"
 
-#define PER_CHUNK 64
+#define PER_CHUNK 32
 static_assert(PER_CHUNK == KIN__CHUNK_NEXT, "as in the header");
 
 typedef struct fixture {
