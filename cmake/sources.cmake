@@ -52,6 +52,7 @@ set(kinformer_sources
   lib/transport/conn.c
   lib/transport/dial.c
   lib/transport/exchange.c
+  lib/transport/exchange_asking.c
   lib/transport/exchange_list.c
   lib/transport/exchange_response.c
   lib/transport/exchange_unpack.c
@@ -137,7 +138,9 @@ set(kinformer_sources
   lib/feed/feed_request.c
   lib/feed/feed_state.c
   lib/feed/feed_verify.c
+  lib/feed/http_parse.c
   lib/feed/http_source.c
+  lib/feed/noted_failure.c
   lib/feed/notice.c
   lib/feed/object_notice.c
   lib/feed/pager_core.c

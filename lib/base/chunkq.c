@@ -8,10 +8,9 @@
 
 #include "base/alloc.h"
 
-#define PER_CHUNK 64u
-
 struct kin__chunk {
   struct kin__chunk *next;
+  unsigned capacity;
   alignas(max_align_t) char elements[];
 };
 
@@ -32,21 +31,27 @@ void kin__chunkq_finish(kin__chunkq *queue) {
 
 static bool have_spare(kin__chunkq *queue) {
   if (queue->spare == NULL) {
+    unsigned capacity =
+        queue->last == NULL ? KIN__CHUNK_FIRST : KIN__CHUNK_NEXT;
     queue->spare =
         kin__malloc(queue->allocator,
-                    sizeof *queue->spare + PER_CHUNK * queue->element_size);
+                    sizeof *queue->spare + capacity * queue->element_size);
+    if (queue->spare != NULL) {
+      queue->spare->capacity = capacity;
+    }
   }
   return queue->spare != NULL;
 }
 
 int kin__chunkq_reserve(kin__chunkq *queue, unsigned count) {
-  assert(count <= PER_CHUNK);
-  bool has_room = queue->last != NULL && PER_CHUNK - queue->tail >= count;
+  assert(count <= KIN__CHUNK_FIRST);
+  bool has_room =
+      queue->last != NULL && queue->last->capacity - queue->tail >= count;
   return has_room || have_spare(queue) ? 0 : KIN_ENOMEM;
 }
 
 void *kin__chunkq_push(kin__chunkq *queue) {
-  if (queue->last == NULL || queue->tail == PER_CHUNK) {
+  if (queue->last == NULL || queue->tail == queue->last->capacity) {
     if (!have_spare(queue)) {
       return NULL;
     }
@@ -72,11 +77,26 @@ void *kin__chunkq_peek(const kin__chunkq *queue) {
              : NULL;
 }
 
+/* Keeps an empty chunk or the spare one, the smaller of the two. */
+static void put_aside(kin__chunkq *queue, struct kin__chunk *chunk) {
+  struct kin__chunk *spare = queue->spare;
+  if (spare != NULL && spare->capacity <= chunk->capacity) {
+    spare = chunk;
+    chunk = queue->spare;
+  }
+  kin__free(queue->allocator, spare);
+  if (queue->count == 0 && chunk->capacity > KIN__CHUNK_FIRST) {
+    kin__free(queue->allocator, chunk);
+    chunk = NULL;
+  }
+  queue->spare = chunk;
+}
+
 void kin__chunkq_pop(kin__chunkq *queue) {
   assert(queue->count > 0);
   queue->count--;
   queue->head++;
-  if (queue->count > 0 && queue->head < PER_CHUNK) {
+  if (queue->count > 0 && queue->head < queue->first->capacity) {
     return;
   }
   struct kin__chunk *chunk = queue->first;
@@ -86,19 +106,19 @@ void kin__chunkq_pop(kin__chunkq *queue) {
     queue->last = NULL;
     queue->tail = 0;
   }
-  kin__free(queue->allocator, queue->spare);
-  queue->spare = chunk;
+  put_aside(queue, chunk);
 }
 
 void *kin__chunkq_next(const kin__chunkq *queue, kin__chunkq_cursor *cursor) {
   kin__chunkq_cursor at = *cursor;
   if (at.chunk == NULL) {
     at = (kin__chunkq_cursor){queue->first, queue->head};
-  } else if (at.index == PER_CHUNK && at.chunk->next != NULL) {
+  } else if (at.index == at.chunk->capacity && at.chunk->next != NULL) {
     at = (kin__chunkq_cursor){at.chunk->next, 0};
   }
-  bool is_end = at.chunk == NULL ||
-                at.index == (at.chunk == queue->last ? queue->tail : PER_CHUNK);
+  bool is_end =
+      at.chunk == NULL ||
+      at.index == (at.chunk == queue->last ? queue->tail : at.chunk->capacity);
   if (is_end) {
     return NULL;
   }

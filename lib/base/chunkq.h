@@ -8,8 +8,14 @@
 #include <kin/allocator.h>
 
 /* A FIFO of fixed-size elements in a list of chunks. Push and pop are O(1) in
- * the worst case. Elements never move. Chunks are freed as the queue drains,
- * but one empty chunk is kept for the next push. */
+ * the worst case. Elements never move. A queue that was empty begins with a
+ * chunk of KIN__CHUNK_FIRST elements; the chunks after it have KIN__CHUNK_NEXT.
+ * Chunks are freed as the queue drains, but one empty chunk is kept for the next
+ * push: of an empty queue only a first one, so that most queues of a client stay
+ * small. */
+#define KIN__CHUNK_FIRST 8u
+#define KIN__CHUNK_NEXT 32u
+
 struct kin__chunk;
 
 typedef struct kin__chunkq {
@@ -29,8 +35,8 @@ void kin__chunkq_init(kin__chunkq *queue, const kin_allocator *allocator,
 /* Frees all chunks. The caller first releases what the elements own. */
 void kin__chunkq_finish(kin__chunkq *queue);
 
-/* Makes sure that the next `count` (at most 64) pushes succeed.
- * Errors: KIN_ENOMEM. */
+/* Makes sure that the next `count` (at most KIN__CHUNK_FIRST) pushes succeed, up
+ * to the next pop. Errors: KIN_ENOMEM. */
 int kin__chunkq_reserve(kin__chunkq *queue, unsigned count);
 
 /* Appends an uninitialized element and returns it; NULL if out of memory. */

@@ -177,7 +177,6 @@ static const kin__feed_owner owner = {.cached = on_cached,
 static void free_reflector(kin_reflector *reflector) {
   const kin_allocator *allocator = reflector->env->allocator;
   kin__feed_finish(&reflector->feed);
-  kin__http_source_finish(&reflector->http);
   kin__settings_finish(&reflector->settings, allocator);
   if (reflector->name != reflector->description) {
     kin__free(allocator, reflector->name);

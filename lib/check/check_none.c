@@ -31,15 +31,20 @@ void kin__list_check_free(kin__list_check *check) {
   (void)check;
 }
 
-void kin__mutation_check_init(kin__mutation_check *check, const kin__env *env,
-                              const kin_store *store, const char *plural,
-                              kin__mutation_cb found_one, void *owner) {
+int kin__mutation_check_new(kin__mutation_check **out, const kin__env *env,
+                            const kin_store *store, const char *plural,
+                            kin__mutation_cb found_one, void *owner) {
   (void)env;
   (void)store;
   (void)plural;
   (void)found_one;
   (void)owner;
-  check->is_on = false;
+  *out = NULL;
+  return 0;
+}
+
+void kin__mutation_check_free(kin__mutation_check *check) {
+  (void)check;
 }
 
 void kin__mutation_check_start(kin__mutation_check *check) {

@@ -261,7 +261,7 @@ static uint64_t count_missing(const kin__list_check *check) {
 }
 
 static void on_list_complete(kin__list_check *check) {
-  kin_status *counters = &check->of.feed->counters;
+  kin__feed_counters *counters = &check->of.feed->counters;
   counters->checked_lists++;
   if (check->unlike == 0 && count_missing(check) == 0) {
     enter(check, CHECK_DROPPING);
@@ -527,7 +527,6 @@ void kin__list_check_free(kin__list_check *check) {
   }
   assert(check->is_pager_empty);
   kin__pager_core_finish(&check->pager);
-  kin__http_source_finish(&check->http);
   kin__transform_finish(&check->transform);
   kin__free(env_of(check)->allocator, check);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/mutation_check.h"
 
+#include <kin/error.h>
+
+#include "base/alloc.h"
 #include "base/str.h"
 #include "object/seal.h"
 #include "check/mutation_detector.h"
@@ -229,28 +232,45 @@ static void on_timer(kin__timer *timer) {
   kin__sched_add(check->env->sched, &check->task);
 }
 
-void kin__mutation_check_init(kin__mutation_check *check, const kin__env *env,
-                              const kin_store *store, const char *plural,
-                              kin__mutation_cb found_one, void *owner) {
+int kin__mutation_check_new(kin__mutation_check **out, const kin__env *env,
+                            const kin_store *store, const char *plural,
+                            kin__mutation_cb found_one, void *owner) {
+  *out = NULL;
+  if (env->memory->check == KIN_MUTATION_CHECK_OFF) {
+    return 0;
+  }
+  kin__mutation_check *check = kin__malloc(env->allocator, sizeof *check);
+  if (check == NULL) {
+    return KIN_ENOMEM;
+  }
   *check = (kin__mutation_check){.env = env,
                                  .store = store,
                                  .plural = plural,
                                  .found_one = found_one,
-                                 .owner = owner,
-                                 .is_on = env->memory->check !=
-                                          KIN_MUTATION_CHECK_OFF};
+                                 .owner = owner};
   check->found_end = &check->found;
   kin__task_init(&check->task, step);
   kin__timer_init(&check->timer, on_timer);
+  *out = check;
+  return 0;
+}
+
+void kin__mutation_check_free(kin__mutation_check *check) {
+  if (check != NULL) {
+    kin__free(check->env->allocator, check);
+  }
 }
 
 void kin__mutation_check_start(kin__mutation_check *check) {
-  if (check->is_on) {
+  if (check != NULL) {
     wait(check);
   }
 }
 
 void kin__mutation_check_stop(kin__mutation_check *check) {
+  if (check == NULL) {
+    return;
+  }
   const kin__env *env = check->env;
   check->is_stopped = true;
   kin__timer_stop(env->timers, &check->timer);
@@ -263,7 +283,7 @@ void kin__mutation_check_stop(kin__mutation_check *check) {
 }
 
 bool kin__mutation_check_free_step(kin__mutation_check *check, size_t count) {
-  if (check->detector == NULL) {
+  if (check == NULL || check->detector == NULL) {
     return false;
   }
   if (kin__mutation_detector_drop(check->detector, count)) {

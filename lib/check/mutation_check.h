@@ -39,7 +39,6 @@ typedef struct kin__mutation_check {
   const char *plural; /* for the log */
   kin__mutation_cb found_one;
   void *owner;
-  bool is_on;
   bool is_stopped; /* no more reports */
   kin__task task;
   kin__timer timer;
@@ -56,10 +55,13 @@ typedef struct kin__mutation_check {
   kin_mutation foreign; /* to report, with a reference; or its object is NULL */
 } kin__mutation_check;
 
-void kin__mutation_check_init(kin__mutation_check *check, const kin__env *env,
-                              const kin_store *store, const char *plural,
-                              kin__mutation_cb found_one, void *owner);
-/* No effect if the check is off; the same for all functions below. */
+/* *out is NULL if the client asks for no check; NULL is allowed in all functions
+ * below. Errors: KIN_ENOMEM. */
+int kin__mutation_check_new(kin__mutation_check **out, const kin__env *env,
+                            const kin_store *store, const char *plural,
+                            kin__mutation_cb found_one, void *owner);
+/* After a stop and all steps of kin__mutation_check_free_step. */
+void kin__mutation_check_free(kin__mutation_check *check);
 void kin__mutation_check_start(kin__mutation_check *check);
 /* Ends reports. Allowed inside the callback. */
 void kin__mutation_check_stop(kin__mutation_check *check);
@@ -74,7 +76,7 @@ void kin__mutation_check_look(kin__mutation_check *check,
  * NULL is allowed. */
 static inline void kin__mutation_check_leaving(kin__mutation_check *check,
                                                const kin_object *object) {
-  if (check->is_on && object != NULL) {
+  if (check != NULL && object != NULL) {
     kin__mutation_check_look(check, object);
   }
 }

@@ -50,6 +50,7 @@ struct kin_client {
   bool is_unref;
   bool is_closing_memory; /* the last work of the loop */
   kin__gate lists;
+  kin__watch_decoders watch_decoders;
   kin__limiter limiter; /* in use iff env.limiter is set */
   kin__warnings warnings;
   bool stream_refused; /* by the server; see kin__list_and_watch */
@@ -72,6 +73,7 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .mutation_check_ms = options->mutation_check_ms,
                  .transport = client->route.ops,
                  .server_generation = client->route.generation,
+                 .watch_decoders = &client->watch_decoders,
                  .handler_ns = &client->loop.handler_ns,
                  .lists = &client->lists,
                  .limiter = options->qps_milli != 0 ? &client->limiter : NULL,
@@ -253,6 +255,7 @@ int kin__client_open(kin_client **out, uv_loop_t *loop,
       &client->lists, &client->loop.sched, &client->loop.timers,
       kin__number_or((uint32_t)copy.max_lists, DEFAULT_MAX_LISTS),
       kin__number_or((uint32_t)copy.list_turn_ms, DEFAULT_LIST_TURN_MS));
+  kin__watch_decoders_init(&client->watch_decoders, &client->memory->allocator);
   open_limiter(client, &copy);
   bool has_helper = !copy.no_memory_helper && client->memory->is_default;
   kin__memory_helper_init(&client->memory_helper, &client->loop,
@@ -327,6 +330,7 @@ static void on_helper_closed(void *ctx) {
 static void on_route_closed(void *ctx) {
   kin_client *client = ctx;
   kin__gate_finish(&client->lists);
+  kin__watch_decoders_finish(&client->watch_decoders);
   if (client->env.limiter != NULL) {
     kin__limiter_finish(&client->limiter);
   }

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/sched.h"
 #include "base/timers.h"
+#include "decode/watch.h"
 #include "transport/exchange.h"
 
 /* A callback for the beginning of a later loop iteration, when no frame of the
@@ -49,6 +50,8 @@ typedef struct kin__env {
   /* Changes when other settings of the server are in use: what was learned of
    * the server may be wrong then. NULL: never. */
   const uint32_t *server_generation;
+  /* For watches in the middle of a frame. */
+  kin__watch_decoders *watch_decoders;
   uint64_t *handler_ns;    /* time in the program's callbacks is added here */
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */

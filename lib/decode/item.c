@@ -60,19 +60,22 @@ kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
 }
 
 void kin__item_init(kin__item *item, const kin_allocator *allocator,
-                    const kin__decode_limits *limits,
-                    const kin__projection *projection,
                     const kin__decode_sink *sink) {
-  *item = (kin__item){.sink = sink,
-                      .root = kin__projection_root(projection),
-                      .max_bytes = limits->max_object_bytes,
-                      .max_passed = limits->max_passed_bytes,
-                      .max_depth = limits->max_depth};
-  kin__buf_init(&item->carry, allocator, item->max_bytes);
+  *item = (kin__item){.sink = sink};
+  kin__buf_init(&item->carry, allocator, 0);
   kin__buf_init(
       &item->strings, allocator,
       KIN__ITEM_TEXTS_MAX + KIN__ITEM_LABELS_MAX +
           kin__key_only_bound(KIN__ITEM_TEXTS_MAX, KIN__ITEM_LABELS_MAX));
+}
+
+void kin__item_serve(kin__item *item, const kin__decode_limits *limits,
+                     const kin__projection *projection) {
+  item->root = kin__projection_root(projection);
+  item->max_bytes = limits->max_object_bytes;
+  item->max_passed = limits->max_passed_bytes;
+  item->max_depth = limits->max_depth;
+  item->carry.max_length = item->max_bytes;
 }
 
 void kin__item_finish(kin__item *item) {

@@ -121,11 +121,13 @@ typedef struct kin__item {
  * levels, and 1 GiB. */
 kin__decode_limits kin__item_limits(const kin__decode_limits *given);
 
-/* Allocates nothing. Allocator, projection and sink must outlive the item. */
+/* Allocates nothing. Allocator and sink must outlive the item. */
 void kin__item_init(kin__item *item, const kin_allocator *allocator,
-                    const kin__decode_limits *limits,
-                    const kin__projection *projection,
                     const kin__decode_sink *sink);
+/* Sets the limits (of kin__item_limits) and the projection, which must outlive
+ * its use, for the objects to come. The item must not be open. */
+void kin__item_serve(kin__item *item, const kin__decode_limits *limits,
+                     const kin__projection *projection);
 void kin__item_finish(kin__item *item);
 
 /* The cursor's last token must be the KIN__TOKEN_OBJECT that begins the

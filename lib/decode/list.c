@@ -71,7 +71,8 @@ int kin__list_decoder_new(kin__list_decoder **out,
   d->allocator = *allocator;
   d->sink = *sink;
   kin__cursor_init(&d->cursor, &d->allocator, false);
-  kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
+  kin__item_init(&d->item, &d->allocator, &d->sink);
+  kin__item_serve(&d->item, &bounds, projection);
   kin__buf_init(&d->token, &d->allocator, TOKEN_MAX + 1);
   start(d);
   return 0;
@@ -321,6 +322,9 @@ int kin__list_decoder_end(kin__list_decoder *d, kin__list_result *result) {
 }
 
 const char *kin__list_decoder_key_in_hand(kin__list_decoder *d) {
+  if (d == NULL) {
+    return "";
+  }
   if (d->error == 0) {
     kin__item_note_key(&d->item, &d->cursor);
   }

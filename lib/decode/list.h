@@ -51,7 +51,7 @@ int kin__list_decoder_parse(kin__list_decoder *decoder, const char *bytes,
 int kin__list_decoder_end(kin__list_decoder *decoder, kin__list_result *result);
 
 /* The key of the current object, as far as it was seen, for error messages:
- * "ns/name", or "". Valid until the next call. */
+ * "ns/name", or ""; "" for NULL. Valid until the next call. */
 const char *kin__list_decoder_key_in_hand(kin__list_decoder *decoder);
 
 #endif /* KIN_DECODE_LIST_H */

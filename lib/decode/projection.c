@@ -25,8 +25,7 @@ struct kin__projection_node {
   node *made; /* the list of all nodes, for freeing */
   kin__project project;
   kin__project others; /* members that no child names */
-  size_t name_length;
-  char name[];
+  kin_str name;
 };
 
 struct kin__projection {
@@ -35,16 +34,33 @@ struct kin__projection {
   node *made;
 };
 
-/* Makes a node with room for `length` bytes of name, which the caller
- * writes. */
-static node *new_node(kin__projection *projection, size_t length,
+/* Most informers have this one. */
+const kin__projection *kin__projection_default(bool keep_managed_fields) {
+  static const node managed_fields = {.project = KIN__DROP_ALL,
+                                      .others = KIN__DROP_ALL,
+                                      .name = {"managedFields", 13}};
+  static const node metadata = {.children = (node *)&managed_fields,
+                                .project = KIN__DESCEND,
+                                .others = KIN__KEEP_ALL,
+                                .name = {"metadata", 8}};
+  static const node root = {.children = (node *)&metadata,
+                            .project = KIN__DESCEND,
+                            .others = KIN__KEEP_ALL};
+  static const kin__projection shared = {.root = (node *)&root};
+  return keep_managed_fields ? NULL : &shared;
+}
+
+static node *new_node(kin__projection *projection, kin_str name,
                       kin__project project, kin__project others) {
-  node *n = kin__malloc(&projection->allocator, sizeof *n + length);
+  node *n = kin__malloc(&projection->allocator, sizeof *n + name.length);
   if (n != NULL) {
     *n = (node){.made = projection->made,
                 .project = project,
                 .others = others,
-                .name_length = length};
+                .name = kin__str((const char *)(n + 1), name.length)};
+    if (name.length > 0) {
+      memcpy(n + 1, name.data, name.length);
+    }
     projection->made = n;
   }
   return n;
@@ -52,7 +68,7 @@ static node *new_node(kin__projection *projection, size_t length,
 
 static const node *find_child(const node *parent, kin_str name) {
   for (const node *n = parent->children; n != NULL; n = n->next) {
-    if (kin__str_equal(kin__str(n->name, n->name_length), name)) {
+    if (kin__str_equal(n->name, name)) {
       return n;
     }
   }
@@ -65,9 +81,8 @@ static node *child_for(kin__projection *projection, node *parent,
                        kin_str name) {
   node *child = (node *)find_child(parent, name);
   if (child == NULL) {
-    child = new_node(projection, name.length, KIN__DESCEND, KIN__DROP_ALL);
+    child = new_node(projection, name, KIN__DESCEND, KIN__DROP_ALL);
     if (child != NULL) {
-      memcpy(child->name, name.data, name.length);
       child->next = parent->children;
       parent->children = child;
     }
@@ -83,7 +98,8 @@ static int new_projection(kin__projection **out, const kin_allocator *allocator,
     return KIN_ENOMEM;
   }
   *projection = (kin__projection){.allocator = *allocator};
-  projection->root = new_node(projection, 0, KIN__DESCEND, others);
+  projection->root =
+      new_node(projection, kin__str(NULL, 0), KIN__DESCEND, others);
   if (projection->root == NULL) {
     kin__projection_free(projection);
     return KIN_ENOMEM;
@@ -203,17 +219,21 @@ int kin__projection_new_fields(kin__projection **out,
   return err;
 }
 
-void kin__projection_free(kin__projection *projection) {
-  if (projection == NULL) {
-    return;
-  }
+static void free_nodes(kin__projection *projection) {
   while (projection->made != NULL) {
     node *n = projection->made;
     projection->made = n->made;
     kin__free(&projection->allocator, n);
   }
+}
+
+void kin__projection_free(const kin__projection *projection) {
+  if (projection == NULL || projection == kin__projection_default(false)) {
+    return;
+  }
   kin_allocator allocator = projection->allocator;
-  kin__free(&allocator, projection);
+  free_nodes((kin__projection *)projection);
+  kin__free(&allocator, (kin__projection *)projection);
 }
 
 /* If the whole root is kept ("" is among the fields), there is no node. */
@@ -242,9 +262,9 @@ kin__project kin__projection_member(const node *parent, kin_str name,
 /* Whether a name is an array index as JSON Pointers write it. */
 static bool read_index(const node *n, uint32_t *index) {
   uint64_t value;
-  bool is_index = n->name_length > 0 && n->name_length <= 9 &&
-                  (n->name[0] != '0' || n->name_length == 1) &&
-                  kin__str_to_u64(kin__str(n->name, n->name_length), &value);
+  bool is_index = n->name.length > 0 && n->name.length <= 9 &&
+                  (n->name.data[0] != '0' || n->name.length == 1) &&
+                  kin__str_to_u64(n->name, &value);
   if (is_index) {
     *index = (uint32_t)value;
   }

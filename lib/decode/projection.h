@@ -20,7 +20,12 @@ typedef enum kin__project {
   KIN__DESCEND /* its members decide */
 } kin__project;
 
-/* The default: keeps everything but metadata.managedFields. */
+/* Keeps everything, or everything but metadata.managedFields. Shared by all who
+ * ask; needs no memory. */
+const kin__projection *kin__projection_default(bool keep_managed_fields);
+
+/* The same as a projection of its own, which may be changed. Errors:
+ * KIN_ENOMEM. */
 int kin__projection_new(kin__projection **out, const kin_allocator *allocator,
                         bool keep_managed_fields);
 
@@ -36,8 +41,8 @@ int kin__projection_new_fields(kin__projection **out,
  * has no label as far as kin_object_label knows. Errors: KIN_ENOMEM. */
 int kin__projection_drop_labels(kin__projection *projection);
 
-/* NULL is allowed. */
-void kin__projection_free(kin__projection *projection);
+/* NULL and the shared one are allowed. */
+void kin__projection_free(const kin__projection *projection);
 
 /* The node of the object itself; the node of a member of the object that `node`
  * stands for. A NULL projection or node keeps everything. *child is NULL unless

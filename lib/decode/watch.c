@@ -33,9 +33,9 @@ struct kin__watch_decoder {
   kin__decode_sink sink;
   uint32_t max_bytes;
   kin__cursor cursor;
-  kin__item item; /* open once the frame's object has begun */
-  int error;      /* the error that ended the decoder, or 0 */
-  uint32_t body;  /* counts the resets: the number of this body */
+  kin__item item;           /* open once the frame's object has begun */
+  int error;                /* the error that ended the decoder, or 0 */
+  kin__watch_decoder *next; /* of the free ones */
 
   /* The current frame. */
   place place;
@@ -55,6 +55,15 @@ static void start(kin__watch_decoder *d) {
   d->has_object = false;
 }
 
+static void serve(kin__watch_decoder *d, const kin__decode_limits *limits,
+                  const kin__projection *projection,
+                  const kin__decode_sink *sink) {
+  kin__decode_limits bounds = kin__item_limits(limits);
+  d->sink = *sink;
+  d->max_bytes = bounds.max_object_bytes;
+  kin__item_serve(&d->item, &bounds, projection);
+}
+
 int kin__watch_decoder_new(kin__watch_decoder **out,
                            const kin_allocator *allocator,
                            const kin__decode_limits *limits,
@@ -65,14 +74,11 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
   if (d == NULL) {
     return KIN_ENOMEM;
   }
-  kin__decode_limits bounds = kin__item_limits(limits);
   d->allocator = *allocator;
-  d->sink = *sink;
-  d->max_bytes = bounds.max_object_bytes;
   kin__cursor_init(&d->cursor, &d->allocator, true);
-  kin__item_init(&d->item, &d->allocator, &bounds, projection, &d->sink);
+  kin__item_init(&d->item, &d->allocator, &d->sink);
+  serve(d, limits, projection, sink);
   d->error = 0;
-  d->body = 0;
   start(d);
   return 0;
 }
@@ -91,7 +97,6 @@ void kin__watch_decoder_reset(kin__watch_decoder *d) {
   kin__cursor_reset(&d->cursor);
   kin__item_close(&d->item);
   d->error = 0;
-  d->body++;
   start(d);
 }
 
@@ -307,14 +312,8 @@ int kin__watch_decoder_parse(kin__watch_decoder *d, const char *bytes,
   if (d->error != 0 || length == 0) {
     return d->error;
   }
-  uint32_t body = d->body;
   kin__cursor_parse(&d->cursor, bytes, length);
-  int err = run(d);
-  if (d->body != body) {
-    return err; /* a sink call reset the decoder: the error is of the old
-                 * body */
-  }
-  d->error = err;
+  d->error = run(d);
   if (d->error == 0) {
     d->error = hold_frame(d);
   }
@@ -329,8 +328,65 @@ bool kin__watch_decoder_is_between(const kin__watch_decoder *d) {
 }
 
 const char *kin__watch_decoder_key_in_hand(kin__watch_decoder *d) {
+  if (d == NULL) {
+    return "";
+  }
   if (d->error == 0) {
     kin__item_note_key(&d->item, &d->cursor);
   }
   return d->item.key;
+}
+
+/* --- Many watches --------------------------------------------------------- */
+
+void kin__watch_decoders_init(kin__watch_decoders *decoders,
+                              const kin_allocator *allocator) {
+  *decoders = (kin__watch_decoders){.allocator = allocator};
+}
+
+static kin__watch_decoder *take_free(kin__watch_decoders *decoders) {
+  kin__watch_decoder *d = decoders->free;
+  if (d != NULL) {
+    decoders->free = d->next;
+    decoders->count--;
+  }
+  return d;
+}
+
+void kin__watch_decoders_finish(kin__watch_decoders *decoders) {
+  while (decoders->free != NULL) {
+    kin__watch_decoder_free(take_free(decoders));
+  }
+}
+
+int kin__watch_decoders_take(kin__watch_decoders *decoders,
+                             kin__watch_decoder **out,
+                             const kin__decode_limits *limits,
+                             const kin__projection *projection,
+                             const kin__decode_sink *sink) {
+  kin__watch_decoder *d = take_free(decoders);
+  *out = d;
+  if (d == NULL) {
+    return kin__watch_decoder_new(out, decoders->allocator, limits, projection,
+                                  sink);
+  }
+  serve(d, limits, projection, sink);
+  return 0;
+}
+
+void kin__watch_decoders_give(kin__watch_decoders *decoders,
+                              kin__watch_decoder *d) {
+  if (d == NULL) {
+    return;
+  }
+  if (decoders->count == KIN__WATCH_DECODERS_KEPT) {
+    kin__watch_decoder_free(d);
+    return;
+  }
+  if (!kin__watch_decoder_is_between(d)) {
+    kin__watch_decoder_reset(d);
+  }
+  d->next = decoders->free;
+  decoders->free = d;
+  decoders->count++;
 }

@@ -3,6 +3,7 @@
 #define KIN_DECODE_WATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <kin/allocator.h>
 
@@ -27,9 +28,7 @@ int kin__watch_decoder_new(kin__watch_decoder **out,
                            const kin__projection *projection,
                            const kin__decode_sink *sink);
 void kin__watch_decoder_free(kin__watch_decoder *decoder);
-/* Prepares the decoder for another body. Legal inside a sink call that returns
- * an error: the running kin__watch_decoder_parse returns this error, which does
- * not concern the next body. */
+/* Prepares the decoder for another body. */
 void kin__watch_decoder_reset(kin__watch_decoder *decoder);
 
 /* Errors as kin__list_decoder_parse. KIN_EUNEXPECTED also for a frame without
@@ -41,7 +40,35 @@ int kin__watch_decoder_parse(kin__watch_decoder *decoder, const char *bytes,
 /* Whether the stream is between two frames: an end here loses nothing. */
 bool kin__watch_decoder_is_between(const kin__watch_decoder *decoder);
 
-/* As kin__list_decoder_key_in_hand. */
+/* As kin__list_decoder_key_in_hand; "" for NULL. */
 const char *kin__watch_decoder_key_in_hand(kin__watch_decoder *decoder);
+
+/* Decoders for many watches. A watch needs one only from the first byte of a
+ * frame to the last: a decoder between two frames is as good as a new one. So
+ * idle watches need none, and a busy watch takes a free one without an
+ * allocation. */
+typedef struct kin__watch_decoders {
+  const kin_allocator *allocator;
+  kin__watch_decoder *free; /* at most KIN__WATCH_DECODERS_KEPT */
+  uint32_t count;           /* of free ones */
+} kin__watch_decoders;
+
+#define KIN__WATCH_DECODERS_KEPT 4u
+
+/* Allocates nothing. The allocator must outlive the decoders. */
+void kin__watch_decoders_init(kin__watch_decoders *decoders,
+                              const kin_allocator *allocator);
+/* Frees those that are not taken. */
+void kin__watch_decoders_finish(kin__watch_decoders *decoders);
+/* A decoder before its first byte. Arguments and errors as
+ * kin__watch_decoder_new. */
+int kin__watch_decoders_take(kin__watch_decoders *decoders,
+                             kin__watch_decoder **out,
+                             const kin__decode_limits *limits,
+                             const kin__projection *projection,
+                             const kin__decode_sink *sink);
+/* Gives a decoder back, in any state. NULL is allowed. */
+void kin__watch_decoders_give(kin__watch_decoders *decoders,
+                              kin__watch_decoder *decoder);
 
 #endif /* KIN_DECODE_WATCH_H */

@@ -5,6 +5,7 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 
 /* An element of the overflow. Zeroed when free. */
@@ -26,7 +27,7 @@ typedef struct entry {
    KIN__WANTS(KIN_EVENT_DELETE))
 
 static entry *entry_at(const kin__listener_queue *queue, uint32_t id) {
-  return kin__slots_at(&queue->entries, id);
+  return kin__slots_at(&queue->overflow->entries, id);
 }
 
 void kin__listener_queue_init(kin__listener_queue *queue,
@@ -40,17 +41,36 @@ void kin__listener_queue_init(kin__listener_queue *queue,
       .wanted = wanted | KIN__WANTS(KIN_EVENT_SYNCED),
   };
   kin__chunkq_init(&queue->exact, allocator, sizeof(kin__notification));
-  kin__slots_init(&queue->entries, allocator, sizeof(entry));
-  kin__slots_init(&queue->retired, allocator, sizeof(entry));
-  kin__map_init(&queue->map, allocator, &queue->entries);
+}
+
+/* Errors: KIN_ENOMEM. */
+static int have_overflow(kin__listener_queue *queue) {
+  if (queue->overflow != NULL) {
+    return 0;
+  }
+  const kin_allocator *allocator = queue->allocator;
+  kin__listener_overflow *overflow = kin__malloc(allocator, sizeof *overflow);
+  if (overflow == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__slots_init(&overflow->entries, allocator, sizeof(entry));
+  kin__slots_init(&overflow->retired, allocator, sizeof(entry));
+  kin__map_init(&overflow->map, allocator, &overflow->entries);
+  queue->overflow = overflow;
+  return 0;
 }
 
 void kin__listener_queue_finish(kin__listener_queue *queue) {
   kin__listener_queue_clear_step(queue, SIZE_MAX);
   kin__chunkq_finish(&queue->exact);
-  kin__map_finish(&queue->map);
-  kin__slots_finish(&queue->entries);
-  kin__slots_finish(&queue->retired);
+  kin__listener_overflow *overflow = queue->overflow;
+  if (overflow != NULL) {
+    kin__map_finish(&overflow->map);
+    kin__slots_finish(&overflow->entries);
+    kin__slots_finish(&overflow->retired);
+    kin__free(queue->allocator, overflow);
+    queue->overflow = NULL;
+  }
 }
 
 void kin__listener_queue_pause(kin__listener_queue *queue, bool is_paused) {
@@ -66,9 +86,12 @@ int kin__listener_queue_reserve(kin__listener_queue *queue) {
   }
   if (err == 0 && (kin__listener_queue_is_coalescing(queue) ||
                    queue->exact_limit - queue->exact.count < RESERVED)) {
-    err = kin__slots_reserve(&queue->entries, RESERVED);
+    err = have_overflow(queue);
     if (err == 0) {
-      err = kin__map_reserve(&queue->map);
+      err = kin__slots_reserve(&queue->overflow->entries, RESERVED);
+    }
+    if (err == 0) {
+      err = kin__map_reserve(&queue->overflow->map);
     }
   }
   return err;
@@ -78,19 +101,20 @@ int kin__listener_queue_reserve(kin__listener_queue *queue) {
  * it is set aside, and the next overflow begins with a new one. A single
  * segment is kept, for queues that often overflow a little. */
 bool kin__listener_queue_trim_step(kin__listener_queue *queue) {
-  if (queue->retired.segments.places == NULL) {
-    if (!kin__listener_queue_wants_trim(queue)) {
-      return false;
-    }
-    queue->retired = queue->entries;
-    kin__slots_init(&queue->entries, queue->allocator, sizeof(entry));
+  if (!kin__listener_queue_wants_trim(queue)) {
+    return false;
   }
-  for (uint32_t i = 0; i < TRIM_SEGMENTS && queue->retired.segments.count > 0;
-       i++) {
-    kin__slots_drop_segment(&queue->retired);
+  kin__listener_overflow *overflow = queue->overflow;
+  kin__slots *retired = &overflow->retired;
+  if (retired->segments.places == NULL) {
+    *retired = overflow->entries;
+    kin__slots_init(&overflow->entries, queue->allocator, sizeof(entry));
   }
-  if (queue->retired.segments.count == 0) {
-    kin__slots_finish(&queue->retired);
+  for (uint32_t i = 0; i < TRIM_SEGMENTS && retired->segments.count > 0; i++) {
+    kin__slots_drop_segment(retired);
+  }
+  if (retired->segments.count == 0) {
+    kin__slots_finish(retired);
   }
   return kin__listener_queue_wants_trim(queue);
 }
@@ -112,20 +136,18 @@ static void remove_entry(kin__listener_queue *queue, uint32_t id) {
   } else {
     queue->last = e->prev;
   }
-  if (is_hidden(queue, e)) {
-    queue->hidden--;
-  }
+  queue->merged -= !is_hidden(queue, e);
   if (!kin__notification_is_marker(&e->notification)) {
-    kin__map_remove(&queue->map, id);
+    kin__map_remove(&queue->overflow->map, id);
   }
-  kin__slots_give(&queue->entries, id);
+  kin__slots_give(&queue->overflow->entries, id);
 }
 
 /* Cannot fail: memory was reserved. */
 static void append_entry(kin__listener_queue *queue,
                          const kin__notification *notification, uint32_t hash) {
   uint32_t id = KIN__NO_SLOT;
-  int err = kin__slots_take(&queue->entries, &id);
+  int err = kin__slots_take(&queue->overflow->entries, &id);
   assert(err == 0);
   entry *e = entry_at(queue, id);
   e->notification = *notification;
@@ -138,11 +160,9 @@ static void append_entry(kin__listener_queue *queue,
     queue->first = id;
   }
   queue->last = id;
-  if (is_hidden(queue, e)) {
-    queue->hidden++;
-  }
+  queue->merged += !is_hidden(queue, e);
   if (!kin__notification_is_marker(notification)) {
-    err = kin__map_insert(&queue->map, hash, id);
+    err = kin__map_insert(&queue->overflow->map, hash, id);
     assert(err == 0);
   }
   (void)err;
@@ -153,8 +173,8 @@ static void append_entry(kin__listener_queue *queue,
 static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
                           uint32_t hash, bool *has_delete) {
   *has_delete = false;
-  for (uint32_t id = kin__map_first(&queue->map, hash); id != KIN__NO_SLOT;
-       id = kin__map_next(&queue->map, id)) {
+  for (uint32_t id = kin__map_first(&queue->overflow->map, hash);
+       id != KIN__NO_SLOT; id = kin__map_next(&queue->overflow->map, id)) {
     const kin__notification *n = &entry_at(queue, id)->notification;
     if (kin__str_equal(kin_object_key(n->object), key)) {
       if (n->type != KIN_EVENT_DELETE) {

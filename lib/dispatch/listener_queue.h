@@ -38,18 +38,22 @@
  * itself, an add of a known object or an update of an unknown one may come.
  * Such a pair is merged into the nearest legal one; the bound of two entries
  * holds. */
+typedef struct kin__listener_overflow {
+  kin__slots entries;
+  kin__map map;       /* entries by key, without markers */
+  kin__slots retired; /* entries of a drained overflow, being freed */
+} kin__listener_overflow;
+
 typedef struct kin__listener_queue {
   const kin_allocator *allocator;
-  kin__chunkq exact;  /* of kin__notification */
-  kin__slots entries; /* the overflow */
-  kin__map map;       /* entries by key, without markers */
-  uint32_t first;     /* oldest entry; KIN__NO_SLOT: none */
+  kin__chunkq exact;                /* of kin__notification */
+  kin__listener_overflow *overflow; /* NULL: none was needed so far */
+  uint32_t first; /* oldest entry of the overflow; KIN__NO_SLOT: none */
   uint32_t last;
-  uint32_t hidden;    /* entries that are not delivered */
+  uint32_t merged;    /* entries without hidden ones */
   size_t exact_limit; /* the overflow begins here */
   uint8_t wanted;     /* KIN__WANTS of each type to be delivered */
   bool is_paused;
-  kin__slots retired; /* of a drained overflow, being freed */
 } kin__listener_queue;
 
 #define KIN__WANTS(type) (1u << (type))
@@ -104,7 +108,7 @@ kin__listener_queue_is_empty(const kin__listener_queue *queue) {
 /* Number of notifications to deliver. */
 static inline size_t
 kin__listener_queue_count(const kin__listener_queue *queue) {
-  return queue->exact.count + queue->entries.live - queue->hidden;
+  return queue->exact.count + queue->merged;
 }
 
 /* Drops up to `count` notifications and returns how many. */
@@ -113,9 +117,11 @@ size_t kin__listener_queue_clear_step(kin__listener_queue *queue, size_t count);
 /* Whether memory of a drained overflow is left. */
 static inline bool
 kin__listener_queue_wants_trim(const kin__listener_queue *queue) {
-  return queue->retired.segments.places != NULL ||
-         (queue->first == KIN__NO_SLOT &&
-          kin__segments_room(&queue->entries.segments) > KIN__SEGMENT_MAX);
+  const kin__listener_overflow *overflow = queue->overflow;
+  return overflow != NULL &&
+         (overflow->retired.segments.places != NULL ||
+          (queue->first == KIN__NO_SLOT &&
+           kin__segments_room(&overflow->entries.segments) > KIN__SEGMENT_MAX));
 }
 
 /* Frees a part of that memory and returns whether there is more. Not between a

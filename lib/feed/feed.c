@@ -29,8 +29,8 @@ static uint64_t request_age_us(const kin_feed *feed) {
 static void measure_watch(kin_feed *feed) {
   kin__feed_metrics *metrics = &feed->metrics;
   uint64_t age_us = request_age_us(feed);
-  kin__histogram_add(&metrics->watch_us, age_us, 1);
-  kin__histogram_add(&metrics->watch_items, metrics->request_items, 1);
+  kin__rare_histogram_add(&metrics->watch_us, age_us);
+  kin__rare_histogram_add(&metrics->watch_items, metrics->request_items);
   metrics->short_watches +=
       metrics->request_items == 0 && age_us < SHORT_WATCH_US;
 }
@@ -62,7 +62,7 @@ static void drop_request(kin_feed *feed) {
     void *answer = feed->answer;
     request_ended(feed);
     if (!feed->is_opening) {
-      feed->source.cancel(feed->source.ctx, answer);
+      feed->source->cancel(feed->source_ctx, answer);
     }
   }
 }
@@ -114,13 +114,13 @@ static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
     request.limit = 0;
   }
   if (err == 0) {
-    err = feed->source.open(feed->source.ctx, &request, feed, &answer);
+    err = feed->source->open(feed->source_ctx, &request, feed, &answer);
   }
   feed->is_opening = false;
   if (err != 0) {
     request_ended(feed);
   } else if (feed->request == KIN__REQUEST_NONE) {
-    feed->source.cancel(feed->source.ctx, answer); /* closed by open */
+    feed->source->cancel(feed->source_ctx, answer); /* closed by open */
   } else {
     feed->answer = answer;
   }
@@ -128,11 +128,11 @@ static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
 }
 
 void kin__feed_pause(kin_feed *feed, kin__link *list) {
-  if (kin__feed_is_open(feed) && feed->source.pause != NULL &&
+  if (kin__feed_is_open(feed) && feed->source->pause != NULL &&
       kin__link_is_empty(&feed->paused_node)) {
     kin__link_push(list, &feed->paused_node);
     if (!feed->is_held) {
-      feed->source.pause(feed->source.ctx, feed->answer);
+      feed->source->pause(feed->source_ctx, feed->answer);
     }
   }
 }
@@ -140,7 +140,7 @@ void kin__feed_pause(kin_feed *feed, kin__link *list) {
 void kin__feed_resume(kin_feed *feed) {
   kin__link_remove(&feed->paused_node);
   if (!feed->is_held) {
-    feed->source.resume(feed->source.ctx, feed->answer);
+    feed->source->resume(feed->source_ctx, feed->answer);
   }
 }
 
@@ -149,7 +149,7 @@ void kin__feed_resume(kin_feed *feed) {
 static void hold(kin_feed *feed) {
   feed->is_held = true;
   if (kin__link_is_empty(&feed->paused_node)) {
-    feed->source.pause(feed->source.ctx, feed->answer);
+    feed->source->pause(feed->source_ctx, feed->answer);
   }
 }
 
@@ -163,7 +163,7 @@ static void unhold(kin_feed *feed) {
     drop_held(feed);
     kin__feed_give_up(feed, err, "");
   } else if (kin__link_is_empty(&feed->paused_node)) {
-    feed->source.resume(feed->source.ctx, feed->answer);
+    feed->source->resume(feed->source_ctx, feed->answer);
   }
 }
 
@@ -240,8 +240,8 @@ static void judge_shard(kin_feed *feed) {
 static void apply_stage(kin_feed *feed) {
   judge_shard(feed);
   kin__feed_metrics *metrics = &feed->metrics;
-  kin__histogram_add(&metrics->list_us, request_age_us(feed), 1);
-  kin__histogram_add(&metrics->list_items, kin__stage_count(&feed->stage), 1);
+  kin__rare_histogram_add(&metrics->list_us, request_age_us(feed));
+  kin__rare_histogram_add(&metrics->list_items, kin__stage_count(&feed->stage));
   kin__feed_list_complete(feed);
   feed->owner->apply(feed);
 }
@@ -472,7 +472,7 @@ static kin__listwatch_options machine_of(kin_feed *feed,
   kin__listwatch_options machine = options->listwatch;
   if (machine.mode == KIN__LIST_AND_WATCH) {
     kin__list_and_watch *list = &machine.list_and_watch;
-    if (!options->source.watch_list || options->source.pause == NULL) {
+    if (!options->source->watch_list || options->source->pause == NULL) {
       list->stream_refused = NULL;
     } else if (list->stream_refused != NULL && options->is_own_source) {
       list->stream_refused = &feed->stream_refused;
@@ -487,6 +487,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   *feed = (kin_feed){.env = env,
                      .owner = options->owner,
                      .source = options->source,
+                     .source_ctx = options->source_ctx,
                      .resource = options->resource,
                      .namespace_ = options->namespace_,
                      .stale_after_ms = options->stale_after_ms,
@@ -510,4 +511,5 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
 void kin__feed_finish(kin_feed *feed) {
   kin__listwatch_finish(&feed->listwatch);
   kin__object_notice_finish(feed);
+  kin__noted_failure_drop(&feed->notice.failure, feed->env->allocator);
 }

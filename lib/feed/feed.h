@@ -10,6 +10,7 @@
 #include <kin/metrics.h>
 
 #include "decode/sink.h"
+#include "base/histogram.h"
 #include "client/env.h"
 #include "feed/notice.h"
 #include "feed/object_notice.h"
@@ -22,16 +23,36 @@
  * program's own), gathers lists in a stage, and gives its owner whole lists and
  * single events. The feed does not know how its owner uses them. */
 
+/* Those of kin_status. */
+typedef struct kin__feed_counters {
+  uint64_t lists;
+  uint64_t relists;
+  uint64_t slow_lists;
+  uint64_t overdue_lists;
+  uint64_t watches;
+  uint64_t bookmarks;
+  uint64_t unchanged;
+  uint64_t received_bytes;
+  uint64_t transform_failures;
+  uint64_t oversized;
+  uint64_t bad_objects;
+  uint64_t checked_lists;
+  uint64_t inconsistent_lists;
+  uint64_t other_shards;
+  uint32_t shard_count;
+  kin_shard_filter shard_filter;
+} kin__feed_counters;
+
 /* The numbers of kin_informer_metrics. */
 typedef struct kin__feed_metrics {
   uint64_t events[3]; /* added, modified, deleted */
   uint64_t short_watches;
-  uint64_t failures[KIN_ERROR_CLASSES];
-  kin_histogram list_us;
-  kin_histogram list_items;
-  kin_histogram list_wait_us; /* of lists that waited for their turn */
-  kin_histogram watch_us;
-  kin_histogram watch_items;
+  uint32_t failures[KIN_CLASS_MEMORY + 1];
+  kin__rare_histogram list_us;
+  kin__rare_histogram list_items;
+  kin__rare_histogram list_wait_us; /* of lists that waited for their turn */
+  kin__rare_histogram watch_us;
+  kin__rare_histogram watch_items;
   uint64_t request_began_ns; /* of a list: at its first page */
   uint64_t request_items;    /* of a watch */
 } kin__feed_metrics;
@@ -90,7 +111,8 @@ typedef struct kin__feed_owner {
 struct kin_feed {
   const kin__env *env;
   const kin__feed_owner *owner;
-  kin_lister_watcher source;
+  const kin_lister_watcher *source;
+  void *source_ctx; /* in place of source->ctx */
   const kin__resource *resource;
   const char *namespace_;
 
@@ -134,7 +156,7 @@ struct kin_feed {
   uint64_t last_byte_ms; /* UINT64_MAX: never */
   uint64_t last_event_ms;
   uint64_t last_bookmark_ms;
-  kin_status counters; /* only the counters are used */
+  kin__feed_counters counters;
   kin__feed_metrics metrics;
 };
 
@@ -142,7 +164,8 @@ struct kin_feed {
 typedef struct kin__feed_options {
   const kin__env *env;
   const kin__feed_owner *owner;
-  kin_lister_watcher source;
+  const kin_lister_watcher *source;
+  void *source_ctx;
   const kin__resource *resource;
   const char *namespace_;
   /* With stream_refused, the owner must accept merged stages. The feed makes no

@@ -12,13 +12,13 @@ kin__feed_options kin__feed_options_of(const kin__feed_subject *subject) {
     http->memory = subject->memory;
   }
   bool is_own = settings->source.open != NULL;
-  kin__feed_options feed = {.env = env,
-                            .source =
-                                is_own ? settings->source
-                                       : kin__http_source_lister_watcher(http),
-                            .is_own_source = is_own,
-                            .resource = &settings->resource,
-                            .namespace_ = subject->namespace_};
+  kin__feed_options feed = {
+      .env = env,
+      .source = is_own ? &settings->source : kin__http_source_lister_watcher(),
+      .source_ctx = is_own ? settings->source.ctx : http,
+      .is_own_source = is_own,
+      .resource = &settings->resource,
+      .namespace_ = subject->namespace_};
   if (subject->lists_and_watches) {
     feed.listwatch = (kin__listwatch_options){
         .mode = KIN__LIST_AND_WATCH,

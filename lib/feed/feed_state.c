@@ -83,8 +83,26 @@ static bool is_waiting_to_list(const kin_feed *feed) {
 
 void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   uint64_t now_ms = kin__env_now_ms(feed->env);
+  const kin__feed_counters *counters = &feed->counters;
   const uint64_t *events = feed->metrics.events;
-  *status = feed->counters;
+  *status = (kin_status){
+      .lists = counters->lists,
+      .relists = counters->relists,
+      .slow_lists = counters->slow_lists,
+      .overdue_lists = counters->overdue_lists,
+      .watches = counters->watches,
+      .bookmarks = counters->bookmarks,
+      .unchanged = counters->unchanged,
+      .received_bytes = counters->received_bytes,
+      .transform_failures = counters->transform_failures,
+      .oversized = counters->oversized,
+      .bad_objects = counters->bad_objects,
+      .checked_lists = counters->checked_lists,
+      .inconsistent_lists = counters->inconsistent_lists,
+      .other_shards = counters->other_shards,
+      .shard_count = counters->shard_count,
+      .shard_filter = counters->shard_filter,
+  };
   status->events = events[0] + events[1] + events[2];
   status->state = compute_state(feed);
   status->has_synced = feed->has_synced;

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
-#include "decode/item.h"
 #include "feed/feed.h"
+#include "feed/http_source_core.h"
 
 #define MAX_TARGET_BYTES (512u << 10)
 /* Limits of an error body. A body over a limit is ended there, because a server
@@ -17,112 +18,24 @@
 #define QUIET_WAIT_NS 50000000u
 #define LOUD_WAIT_NS 1000000000u
 
-/* Result of a decoder callback that ends the body on purpose after an ERROR
- * event. Never leaves this file. */
-#define STOP_READING (-6000)
-
-/* A built-in type's list items lack kind and apiVersion; the next event of the
- * object has them: `"kind":"Pod","apiVersion":"v1",`. */
-#define KIND_BYTES 32u
+static void forget_pending(kin__http_source *source) {
+  kin__http_pending *pending = source->pending;
+  source->pending = NULL;
+  if (pending != NULL) {
+    const kin__env *env = source->env;
+    kin__timer_stop(env->timers, &pending->error_timer);
+    kin__buf_finish(&pending->target);
+    kin__buf_finish(&pending->error_body);
+    kin__free(env->allocator, pending);
+  }
+}
 
 static void forget_request(kin__http_source *source) {
-  kin__timer_stop(source->env->timers, &source->error_timer);
+  forget_pending(source);
   source->exchange = NULL;
   kin_object_unref(source->known);
   source->known = NULL;
-}
-
-/* --- The decoders' sink --------------------------------------------------- */
-
-/* Not for watch events: unchanged objects are rare there, and processing finds
- * them by a look-up that it needs anyway. */
-static bool sink_known(void *ctx, const kin__object_parts *identity) {
-  kin__http_source *source = ctx;
-  if (kin__feed_is_foreign(source->feed, identity->uid)) {
-    return true; /* the rest of its bytes is dropped as they arrive */
-  }
-  if (source->is_watch &&
-      kin__feed_request_kind(source->feed) != KIN__REQUEST_STREAM) {
-    return false;
-  }
-  const kin_object *cached = kin__feed_cached(source->feed, identity);
-  if (cached == NULL) {
-    return false;
-  }
-  kin_object_unref(source->known);
-  source->known = kin_object_ref(cached);
-  return true;
-}
-
-size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
-  static const char start[] = "{\"metadata\"";
-  size_t length = sizeof start - 1;
-  bool lacks_kind = type == KIN__DECODED_LISTED && body.length >= length &&
-                    memcmp(body.data, start, length) == 0;
-  return lacks_kind ? KIND_BYTES : 0;
-}
-
-/* Object of a sink call, with a reference; the cached object if known. */
-static int take_object(kin__http_source *source, kin__decoded_type type,
-                       const kin__object_parts *parts, kin_object **object) {
-  if (parts->body.data == NULL) {
-    *object = source->known;
-    source->known = NULL;
-    return 0;
-  }
-  kin__object_parts sized = *parts;
-  sized.headroom = kin__http_source_headroom(type, parts->body);
-  return kin__object_new(object, source->memory, &sized);
-}
-
-static int sink_object(void *ctx, kin__decoded_type type,
-                       const kin__object_parts *parts) {
-  kin__http_source *source = ctx;
-  if (source->is_verify) {
-    return 0;
-  }
-  source->has_usable = true;
-  if (kin__feed_is_foreign(source->feed, parts->uid)) {
-    return kin__feed_pass(source->feed, type, parts->version);
-  }
-  bool is_cached = parts->body.data == NULL;
-  kin_object *object;
-  int err = take_object(source, type, parts, &object);
-  if (err == 0 && parts->is_key_only) {
-    kin__decode_limits limits = kin__item_limits(source->limits);
-    kin__feed_oversized(source->feed, parts, &limits);
-  }
-  return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
-}
-
-/* True if no object of the answer is an API object. Treating such an answer as
- * an empty list would delete all cached objects. */
-static bool is_list_useless(const kin__http_source *source) {
-  return source->has_bad && !source->has_usable;
-}
-
-static int sink_bookmark(void *ctx, kin_str version, bool initial_events_end) {
-  kin__http_source *source = ctx;
-  bool ends_list = initial_events_end && kin__feed_is_filling(source->feed);
-  if (ends_list && is_list_useless(source)) {
-    return KIN_EKEY;
-  }
-  return kin__feed_take_bookmark(source->feed, version, initial_events_end);
-}
-
-static int sink_error(void *ctx, const kin__status *status) {
-  kin__http_source *source = ctx;
-  source->error_event = *status;
-  return STOP_READING;
-}
-
-static int sink_bad(void *ctx, int code, const kin__object_parts *identity) {
-  kin__http_source *source = ctx;
-  if (source->is_verify) {
-    return 0;
-  }
-  source->has_bad = true;
-  return kin__feed_bad_object(source->feed, code, identity);
+  kin__http_source_drop_decoders(source);
 }
 
 /* --- The response --------------------------------------------------------- */
@@ -167,11 +80,8 @@ static void on_head(void *ctx, const kin__response_head *head) {
   source->http_status = head->status;
   source->retry_after_s = head->retry_after_s;
   kin__feed_touch(feed);
-  kin__buf_reset(&source->error_body, 0);
-  source->status_seen = 0;
-  source->status_rest = (kin__status_rest){.depth = 0};
   if (head->status != 200) {
-    kin__timer_start(source->env->timers, &source->error_timer,
+    kin__timer_start(source->env->timers, &source->pending->error_timer,
                      kin__env_now_ms(source->env) + MAX_ERROR_BODY_MS);
     return;
   }
@@ -182,20 +92,17 @@ static void on_head(void *ctx, const kin__response_head *head) {
   kin__feed_opened(feed, head->connection);
 }
 
-static void on_error_event(kin__http_source *source) {
-  kin__failure failure;
-  char what[256];
-  kin__feed_describe(source->feed, what, sizeof what);
-  kin__failure_from_status(&failure, &source->error_event, -1, what);
-  kin__feed_break(source->feed, KIN__INPUT_ERROR_EVENT, &failure);
-}
-
 /* Without memory the message is cut. */
 static void keep_error_body(kin__http_source *source, const char *bytes,
                             size_t length) {
-  size_t room = MAX_ERROR_BODY - source->error_body.length;
-  (void)kin__buf_append(&source->error_body, bytes,
+  size_t room = MAX_ERROR_BODY - source->pending->error_body.length;
+  (void)kin__buf_append(&source->pending->error_body, bytes,
                         length < room ? length : room);
+}
+
+static kin_str body_of(const kin__http_source *source) {
+  const kin__buf *body = &source->pending->error_body;
+  return kin__str(body->data, body->length);
 }
 
 /* The failure that an error response describes. */
@@ -203,7 +110,7 @@ static void read_error_response(const kin__http_source *source,
                                 kin__failure *failure) {
   kin__status status;
   char what[256];
-  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  kin_str body = body_of(source);
   kin__feed_describe(source->feed, what, sizeof what);
   if (!kin__status_parse(&status, source->env->allocator, body) ||
       !status.is_failure) {
@@ -217,12 +124,6 @@ static void read_error_response(const kin__http_source *source,
   kin__failure_from_status(failure, &status, source->retry_after_s, what);
 }
 
-static void end_error_response(kin__http_source *source) {
-  kin__failure failure;
-  read_error_response(source, &failure);
-  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
-}
-
 /* The body has no end, so the feed breaks the request. */
 static void break_error_response(kin__http_source *source) {
   kin__failure failure;
@@ -231,11 +132,13 @@ static void break_error_response(kin__http_source *source) {
 }
 
 static void on_error_timer(kin__timer *timer) {
-  break_error_response(KIN__CONTAINER_OF(timer, kin__http_source, error_timer));
+  break_error_response(
+      KIN__CONTAINER_OF(timer, kin__http_pending, error_timer)->source);
 }
 
 static bool has_status_body(const kin__http_source *source) {
-  return source->status_seen == KIN__STATUS_HAS_BEGUN;
+  return source->pending != NULL &&
+         source->pending->status_seen == KIN__STATUS_HAS_BEGUN;
 }
 
 /* An error in a 200's body (RE-03). False: no error, or not complete. */
@@ -243,7 +146,7 @@ static bool read_status_body(const kin__http_source *source,
                              kin__failure *failure) {
   kin__status status;
   char what[256];
-  kin_str body = kin__str(source->error_body.data, source->error_body.length);
+  kin_str body = body_of(source);
   if (!kin__status_parse(&status, source->env->allocator, body) ||
       !status.is_failure) {
     return false;
@@ -263,26 +166,36 @@ static void end_watch_with_status(kin__http_source *source) {
   }
 }
 
-/* Whether the bytes belong to a Status in place of the list or watch. */
+/* Whether the bytes belong to a Status in place of the list or watch, as far as
+ * is known. */
 static bool take_status_body(kin__http_source *source, const char *bytes,
                              size_t length) {
-  size_t used = kin__status_begins(&source->status_seen, bytes, length);
+  kin__http_pending *pending = source->pending;
+  if (pending == NULL) {
+    return false;
+  }
+  size_t used = kin__status_begins(&pending->status_seen, bytes, length);
+  if (pending->status_seen == SIZE_MAX) {
+    forget_pending(source);
+    return false;
+  }
   if (!has_status_body(source)) {
     return false;
   }
-  if (source->error_body.length == 0) {
+  if (source->pending->error_body.length == 0) {
     keep_error_body(source, KIN__STATUS_START, KIN__STATUS_HAS_BEGUN);
   }
   bool has_ended = false;
   bytes += used;
   length -= used;
   if (source->is_watch) {
-    length = kin__status_ends(&source->status_rest, bytes, length, &has_ended);
+    length = kin__status_ends(&source->pending->status_rest, bytes, length,
+                              &has_ended);
   }
   keep_error_body(source, bytes, length);
   if (has_ended) {
     end_watch_with_status(source);
-  } else if (source->error_body.length == MAX_ERROR_BODY) {
+  } else if (source->pending->error_body.length == MAX_ERROR_BODY) {
     kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
   }
   return true;
@@ -295,7 +208,7 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   kin__feed_received(feed, length);
   if (source->http_status != 200) {
     keep_error_body(source, bytes, length);
-    if (source->error_body.length == MAX_ERROR_BODY) {
+    if (source->pending->error_body.length == MAX_ERROR_BODY) {
       break_error_response(source);
     }
     return;
@@ -303,20 +216,7 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   if (take_status_body(source, bytes, length)) {
     return;
   }
-  int err = source->is_watch
-                ? kin__watch_decoder_parse(source->watch_decoder, bytes, length)
-                : kin__list_decoder_parse(source->list_decoder, bytes, length);
-  if (err == KIN_ECLOSED) {
-    return; /* the source may serve the next request already */
-  }
-  if (err == STOP_READING) {
-    on_error_event(source);
-  } else if (err != 0) {
-    kin__feed_give_up(
-        feed, err,
-        source->is_watch ? kin__watch_decoder_key_in_hand(source->watch_decoder)
-                         : kin__list_decoder_key_in_hand(source->list_decoder));
-  }
+  kin__http_source_parse(source, bytes, length);
 }
 
 static void end_with_code(kin_feed *feed, int code, const char *what) {
@@ -333,23 +233,18 @@ static void end_empty(kin_feed *feed, const char *what) {
   kin__feed_end_failed(feed, KIN__INPUT_FAILED, &failure);
 }
 
-static void on_status_body(kin__http_source *source, const char *what) {
-  kin__failure failure;
-  if (!read_status_body(source, &failure)) {
-    kin__failure_from_code(&failure, KIN_EUNEXPECTED, what, "");
-  }
-  kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
-}
-
-static void on_list_end(kin__http_source *source, const char *what) {
+static void on_list_end(kin__http_source *source, kin__list_decoder *decoder,
+                        const char *what) {
   kin__list_result result;
-  int err = kin__list_decoder_end(source->list_decoder, &result);
   if (!source->has_body) {
     end_empty(source->feed, what); /* RE-03 */
-  } else if (err != 0) {
+    return;
+  }
+  int err = kin__list_decoder_end(decoder, &result);
+  if (err != 0) {
     end_with_code(source->feed, err, what);
   } else if (result.token[0] == '\0' && !source->is_verify &&
-             is_list_useless(source)) {
+             kin__http_source_is_useless(source)) {
     end_with_code(source->feed, KIN_EKEY, what);
   } else {
     kin__feed_note_selection(source->feed, result.is_sharded);
@@ -359,71 +254,65 @@ static void on_list_end(kin__http_source *source, const char *what) {
 
 /* A body that ends inside a frame was cut off. The next watch brings the frame
  * again (WS-05). */
-static void on_watch_end(kin__http_source *source, const char *what) {
-  if (kin__watch_decoder_is_between(source->watch_decoder)) {
-    kin__feed_end_watch(source->feed);
-  } else {
+static void on_watch_end(kin__http_source *source, bool is_in_frame,
+                         const char *what) {
+  if (is_in_frame) {
     end_with_code(source->feed, KIN_EEOF, what);
+  } else {
+    kin__feed_end_watch(source->feed);
   }
+}
+
+/* The failure that the end of an answer tells; false: none so far. */
+static bool read_failure(const kin__http_source *source, const char *what,
+                         const kin__exchange_error *error,
+                         kin__failure *failure) {
+  if (error != NULL) {
+    kin__failure_from_exchange(failure, error);
+  } else if (source->http_status != 200) {
+    read_error_response(source, failure);
+  } else if (!has_status_body(source)) {
+    return false;
+  } else if (!read_status_body(source, failure)) {
+    kin__failure_from_code(failure, KIN_EUNEXPECTED, what, "");
+  }
+  return true;
 }
 
 static void on_end(void *ctx, const kin__exchange_error *error) {
   kin__http_source *source = ctx;
+  kin__failure failure;
   char what[256];
   kin__feed_describe(source->feed, what, sizeof what);
+  bool has_failed = read_failure(source, what, error, &failure);
+  bool is_in_frame = source->watch_decoder != NULL;
+  kin__list_decoder *list = source->list_decoder;
+  source->list_decoder = NULL;
   forget_request(source);
-  if (error != NULL) {
-    kin__failure failure;
-    kin__failure_from_exchange(&failure, error);
+  if (has_failed) {
     kin__feed_end_failed(source->feed, KIN__INPUT_FAILED, &failure);
-  } else if (source->http_status != 200) {
-    end_error_response(source);
-  } else if (has_status_body(source)) {
-    on_status_body(source, what);
   } else if (source->is_watch) {
-    on_watch_end(source, what);
+    on_watch_end(source, is_in_frame, what);
   } else {
-    on_list_end(source, what);
+    on_list_end(source, list, what);
   }
+  kin__list_decoder_free(list);
 }
 
 /* --- The lister-watcher --------------------------------------------------- */
-
-/* Makes or resets the decoder for the coming response. */
-static int ready_decoder(kin__http_source *source) {
-  kin__decode_sink sink = {.ctx = source,
-                           .known = sink_known,
-                           .object = sink_object,
-                           .bookmark = sink_bookmark,
-                           .error = sink_error,
-                           .bad = sink_bad};
-  if (source->is_watch && source->watch_decoder != NULL) {
-    kin__watch_decoder_reset(source->watch_decoder);
-    return 0;
-  }
-  if (!source->is_watch && source->list_decoder != NULL) {
-    kin__list_decoder_reset(source->list_decoder);
-    return 0;
-  }
-  const kin_allocator *allocator = source->env->allocator;
-  return source->is_watch
-             ? kin__watch_decoder_new(&source->watch_decoder, allocator,
-                                      source->limits, source->projection, &sink)
-             : kin__list_decoder_new(&source->list_decoder, allocator,
-                                     source->limits, source->projection, &sink);
-}
 
 static const kin__exchange_callbacks callbacks = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end};
 
 static int send_request(kin__http_source *source) {
   kin__request http = {
-      .target = source->target.data,
+      .target = source->pending->target.data,
       .accept = kin__request_accept(source->resource, source->is_watch),
       .is_watch = source->is_watch};
   const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
                              &source->exchange);
+  kin__buf_finish(&source->pending->target);
   if (err == 0 && source->is_paused) {
     transport->pause(source->exchange);
   }
@@ -438,7 +327,7 @@ static bool must_wait(kin__http_source *source) {
   bool is_free = kin__feed_request_kind(feed) == KIN__REQUEST_WATCH &&
                  !kin__feed_is_retry(feed);
   return source->env->limiter != NULL && !is_free &&
-         !kin__limiter_enter(source->env->limiter, &source->turn);
+         !kin__limiter_enter(source->env->limiter, &source->pending->turn);
 }
 
 /* CN-08. */
@@ -454,7 +343,8 @@ static void log_wait(const kin__http_source *source, uint64_t waited_ns) {
 }
 
 static void on_turn(kin__limiter_visitor *visitor, uint64_t waited_ns) {
-  kin__http_source *source = KIN__CONTAINER_OF(visitor, kin__http_source, turn);
+  kin__http_source *source =
+      KIN__CONTAINER_OF(visitor, kin__http_pending, turn)->source;
   log_wait(source, waited_ns);
   kin__feed_sent_late(source->feed);
   int err = send_request(source);
@@ -487,11 +377,26 @@ static int make_target(kin__http_source *source, const char *namespace_,
     query->field_selector = selector.data;
   }
   if (err == 0) {
-    err = kin__request_target(&source->target, source->resource, namespace_,
-                              query);
+    err = kin__request_target(&source->pending->target, source->resource,
+                              namespace_, query);
   }
   kin__buf_finish(&selector);
   return err;
+}
+
+static int make_pending(kin__http_source *source) {
+  const kin_allocator *allocator = source->env->allocator;
+  kin__http_pending *pending = kin__calloc(allocator, 1, sizeof *pending);
+  if (pending == NULL) {
+    return KIN_ENOMEM;
+  }
+  pending->source = source;
+  kin__limiter_visitor_init(&pending->turn, on_turn);
+  kin__timer_init(&pending->error_timer, on_error_timer);
+  kin__buf_init(&pending->target, allocator, MAX_TARGET_BYTES);
+  kin__buf_init(&pending->error_body, allocator, MAX_ERROR_BODY);
+  source->pending = pending;
+  return 0;
 }
 
 static int open_request(void *ctx, const kin_feed_request *request,
@@ -519,11 +424,12 @@ static int open_request(void *ctx, const kin_feed_request *request,
     source->has_usable = false;
     source->has_bad = false;
   }
-  int err = make_target(source, request->namespace_, &query);
+  int err = make_pending(source);
   if (err == 0) {
-    err = ready_decoder(source);
+    err = make_target(source, request->namespace_, &query);
   }
   if (err != 0) {
+    forget_pending(source);
     return err;
   }
   *out = source;
@@ -531,7 +437,11 @@ static int open_request(void *ctx, const kin_feed_request *request,
     kin__feed_delayed(feed);
     return 0;
   }
-  return send_request(source);
+  err = send_request(source);
+  if (err != 0) {
+    forget_pending(source);
+  }
+  return err;
 }
 
 static void cancel_request(void *ctx, void *answer) {
@@ -540,7 +450,7 @@ static void cancel_request(void *ctx, void *answer) {
   if (source->exchange != NULL) {
     source->env->transport.cancel(source->exchange);
   } else {
-    kin__limiter_leave(source->env->limiter, &source->turn);
+    kin__limiter_leave(source->env->limiter, &source->pending->turn);
   }
   forget_request(source);
 }
@@ -563,14 +473,14 @@ static void resume_request(void *ctx, void *answer) {
   }
 }
 
-kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source) {
-  return (kin_lister_watcher){.size = sizeof(kin_lister_watcher),
-                              .open = open_request,
-                              .cancel = cancel_request,
-                              .pause = pause_request,
-                              .resume = resume_request,
-                              .ctx = source,
-                              .watch_list = true};
+const kin_lister_watcher *kin__http_source_lister_watcher(void) {
+  static const kin_lister_watcher functions = {.size = sizeof functions,
+                                               .open = open_request,
+                                               .cancel = cancel_request,
+                                               .pause = pause_request,
+                                               .resume = resume_request,
+                                               .watch_list = true};
+  return &functions;
 }
 
 void kin__http_source_init(kin__http_source *source, const kin__env *env,
@@ -582,15 +492,4 @@ void kin__http_source_init(kin__http_source *source, const kin__env *env,
                                .resource = resource,
                                .limits = limits,
                                .projection = projection};
-  kin__limiter_visitor_init(&source->turn, on_turn);
-  kin__timer_init(&source->error_timer, on_error_timer);
-  kin__buf_init(&source->target, env->allocator, MAX_TARGET_BYTES);
-  kin__buf_init(&source->error_body, env->allocator, MAX_ERROR_BODY);
-}
-
-void kin__http_source_finish(kin__http_source *source) {
-  kin__list_decoder_free(source->list_decoder);
-  kin__watch_decoder_free(source->watch_decoder);
-  kin__buf_finish(&source->target);
-  kin__buf_finish(&source->error_body);
 }

@@ -14,6 +14,17 @@
 #include "client/env.h"
 #include "listwatch/request.h"
 
+/* A request until its answer is known to be a list or a watch. */
+typedef struct kin__http_pending {
+  struct kin__http_source *source;
+  kin__limiter_visitor turn; /* at env->limiter */
+  kin__buf target;           /* until the request is sent */
+  kin__buf error_body;
+  kin__timer error_timer;       /* limits the time of an error body */
+  size_t status_seen;           /* of a 200's body, see kin__status_begins */
+  kin__status_rest status_rest; /* of a watch's body, see kin__status_ends */
+} kin__http_pending;
+
 /* The lister-watcher for an API server: one per feed. It writes the request,
  * checks the head of the response, decodes the body, and gives the objects to
  * the feed. */
@@ -24,9 +35,9 @@ typedef struct kin__http_source {
   const kin__decode_limits *limits;
   const kin__projection *projection;
 
-  kin_feed *feed;            /* whose request is open */
-  void *exchange;            /* NULL: none, or the request waits for its turn */
-  kin__limiter_visitor turn; /* at env->limiter */
+  kin_feed *feed; /* whose request is open */
+  void *exchange; /* NULL: none, or the request waits for its turn */
+  kin__http_pending *pending; /* NULL: no request is open, or see there */
   bool is_watch;
   bool is_paused;
   bool is_verify;  /* a verify: its items are ignored */
@@ -36,26 +47,21 @@ typedef struct kin__http_source {
   int http_status; /* 0 before the head */
   bool has_body;   /* a byte of the body has come */
   int64_t retry_after_s;
-  kin__buf target;
-  kin__buf error_body;
-  kin__timer error_timer;          /* limits the time of an error body */
-  size_t status_seen;              /* of a 200's body, see kin__status_begins */
-  kin__status_rest status_rest;    /* of a watch's body, see kin__status_ends */
-  kin__list_decoder *list_decoder; /* made at first use */
-  kin__watch_decoder *watch_decoder;
-  kin_object *known; /* result of known(): one reference */
-  kin__status error_event;
+  kin__list_decoder *list_decoder;   /* from the body's first byte to its end */
+  kin__watch_decoder *watch_decoder; /* in the middle of a frame, else NULL */
+  kin_object *known;                 /* result of known(): one reference */
+  kin__status *error_event;          /* valid while a decoder parses */
 } kin__http_source;
 
-/* All pointers must outlive the source. Allocates nothing. */
+/* All pointers must outlive the source. Allocates nothing; a source without an
+ * open request owns nothing. */
 void kin__http_source_init(kin__http_source *source, const kin__env *env,
                            const kin__resource *resource,
                            const kin__decode_limits *limits,
                            const kin__projection *projection);
-/* No request may be open. */
-void kin__http_source_finish(kin__http_source *source);
 
-kin_lister_watcher kin__http_source_lister_watcher(kin__http_source *source);
+/* Its functions; their ctx is the source. Static. */
+const kin_lister_watcher *kin__http_source_lister_watcher(void);
 
 /* Bytes by which an object's next state is likely larger, because items of a
  * list lack fields: see kin__object_parts. */

@@ -8,8 +8,7 @@ void kin__notice_failure(kin_feed *feed, const kin__failure *failure,
   if (feed->owner->failed == NULL) {
     return;
   }
-  feed->notice.has_failure = true;
-  feed->notice.failure = *failure;
+  kin__noted_failure_set(&feed->notice.failure, feed->env->allocator, failure);
   feed->notice.attempt = kin__listwatch_failures(&feed->listwatch);
   feed->notice.retry_in_ms = retry_in_ms;
   kin__sched_add(feed->env->sched, &feed->notice.task);
@@ -33,7 +32,7 @@ void kin__notice_state(kin_feed *feed, kin_state from, kin_state to) {
 /* Delivers the changes noted before the call. The feed may be closed
  * meanwhile. */
 static void tell_states(kin_feed *feed) {
-  kin__notice told = feed->notice;
+  const kin__notice told = feed->notice;
   feed->notice.state_count = 0;
   for (uint8_t i = 0; i < told.state_count && !feed->is_closed; i++) {
     uint64_t start_ns = kin__clock_ns(&feed->env->clock);
@@ -44,20 +43,23 @@ static void tell_states(kin_feed *feed) {
 }
 
 static void tell_failure(kin_feed *feed) {
-  if (!feed->notice.has_failure) {
+  kin__notice *notice = &feed->notice;
+  if (notice->failure.code == 0) {
     return;
   }
-  kin__notice told = feed->notice;
-  feed->notice.has_failure = false;
+  kin__failure told;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__noted_failure_take(&notice->failure, feed->env->allocator, what, &told);
   kin_error_event event = {.size = sizeof event,
-                           .code = told.failure.code,
-                           .error_class = told.failure.error_class,
-                           .status = told.failure.status,
-                           .reason = told.failure.reason,
-                           .message = told.failure.message,
+                           .code = told.code,
+                           .error_class = told.error_class,
+                           .status = told.status,
+                           .reason = told.reason,
+                           .message = told.message,
                            .namespace_ = feed->namespace_,
-                           .attempt = told.attempt,
-                           .retry_in_ms = told.retry_in_ms,
+                           .attempt = notice->attempt,
+                           .retry_in_ms = notice->retry_in_ms,
                            .answer = KIN_RETRY};
   uint64_t start_ns = kin__clock_ns(&feed->env->clock);
   feed->owner->failed(feed, &event);
@@ -84,4 +86,5 @@ void kin__notice_init(kin__notice *notice) {
 
 void kin__notice_stop(kin_feed *feed) {
   kin__sched_cancel(feed->env->sched, &feed->notice.task);
+  kin__noted_failure_drop(&feed->notice.failure, feed->env->allocator);
 }

@@ -9,18 +9,17 @@
 #include <kin/lister_watcher.h>
 
 #include "base/sched.h"
-#include "listwatch/failure.h"
+#include "feed/noted_failure.h"
 
-/* Pending notices of a feed to its owner. They are kept in place, so that a
- * lack of memory can be reported, and are delivered from a task. Of several
+/* Pending notices of a feed to its owner. A lack of memory can be reported, too.
+ * They are delivered from a task. Of several
  * failures before the delivery, the last one is delivered. Of more than four
  * state changes, the middle ones are left out. */
 #define KIN__NOTICE_STATES 4u
 
 typedef struct kin__notice {
   kin__task task; /* scheduled while a notice is pending */
-  bool has_failure;
-  kin__failure failure;
+  kin__noted_failure failure;
   uint32_t attempt;
   uint64_t retry_in_ms;
   uint8_t state_count;

@@ -57,7 +57,10 @@ static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
 
 static void tell(kin_feed *feed) {
   kin__object_notice *notice = &feed->object_notice;
-  kin__failure told = notice->first;
+  kin__failure told;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__noted_failure_take(&notice->first, feed->env->allocator, what, &told);
   char message[sizeof told.message + 32];
   int length = snprintf(message, sizeof message, "%s", told.message);
   if (notice->untold > 1) {
@@ -92,7 +95,7 @@ static void note(kin_feed *feed, kin__failure *failure) {
   kin__put_on_one_line(failure->message);
   kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
   if (notice->untold == 0) {
-    notice->first = *failure;
+    kin__noted_failure_set(&notice->first, feed->env->allocator, failure);
     kin__sched_add(feed->env->sched, &notice->task);
   }
   notice->untold += notice->untold < UINT32_MAX;
@@ -175,6 +178,7 @@ void kin__object_notice_init(kin__object_notice *notice) {
 void kin__object_notice_stop(kin_feed *feed) {
   kin__sched_cancel(feed->env->sched, &feed->object_notice.task);
   kin__timer_stop(feed->env->timers, &feed->object_notice.timer);
+  kin__noted_failure_drop(&feed->object_notice.first, feed->env->allocator);
 }
 
 void kin__object_notice_finish(kin_feed *feed) {

@@ -11,7 +11,7 @@
 #include "base/timers.h"
 #include "decode/sink.h"
 #include "object/object.h"
-#include "listwatch/failure.h"
+#include "feed/noted_failure.h"
 
 /* Notices about single objects that the feed could not take as they are. An
  * object over a limit is kept as its key alone. An object that is no API object
@@ -20,17 +20,16 @@
  * Each key, uid and version is reported and counted once, as far as a table of
  * KIN__OBJECT_NOTICE_TABLE places can remember. The server cannot cause more
  * than one error event in KIN__OBJECT_NOTICE_MS: the event names the first
- * object and the number of others. Kept in place, so that reports need no
- * memory. */
+ * object and the number of others. */
 #define KIN__OBJECT_NOTICE_TABLE 4096u
 #define KIN__OBJECT_NOTICE_MS 1000u
 
 typedef struct kin__object_notice {
-  kin__task task;     /* reports */
-  kin__timer timer;   /* until the next report is allowed */
-  uint64_t next_ms;   /* no report before this time */
-  kin__failure first; /* object that is not reported yet */
-  uint32_t untold;    /* number of unreported objects */
+  kin__task task;           /* reports */
+  kin__timer timer;         /* until the next report is allowed */
+  uint64_t next_ms;         /* no report before this time */
+  kin__noted_failure first; /* object that is not reported yet */
+  uint32_t untold;          /* number of unreported objects */
   kin__hash_seed seed;
   uint64_t *told; /* Fingerprints, placed by value modulo the table's size; 0:
                    * none. NULL before the first. */

@@ -183,7 +183,7 @@ static void take_more(kin__pager_core *core) {
 static void give_some(kin__pager_core *core) {
   const kin__stage *stage = &core->feed.stage;
   kin__slice slice = kin__slice_begin(core->feed.env->sched, ITEMS_PER_STEP);
-  while (stage->stale == 0 && kin__slice_next(&slice)) {
+  while (!kin__stage_is_stale(stage) && kin__slice_next(&slice)) {
     if (core->is_closing || !has_something(core)) {
       return;
     }
@@ -209,7 +209,8 @@ static bool step(kin__task *task) {
   if (!core->is_closing) {
     take_more(core);
   }
-  return core->is_closing || has_something(core) || core->feed.stage.stale > 0;
+  return core->is_closing || has_something(core) ||
+         kin__stage_is_stale(&core->feed.stage);
 }
 
 /* --- Life ----------------------------------------------------------------- */

@@ -299,15 +299,20 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
 static int make_projection(kin__settings *settings,
                            const kin_allocator *allocator,
                            const kin_informer_options *options) {
+  if (options->field_count == 0 && !options->drop_labels) {
+    settings->projection =
+        kin__projection_default(options->keep_managed_fields);
+    return 0;
+  }
+  kin__projection *own;
   int err =
       options->field_count > 0
-          ? kin__projection_new_fields(&settings->projection, allocator,
-                                       options->fields, options->field_count)
-          : kin__projection_new(&settings->projection, allocator,
-                                options->keep_managed_fields);
-  return err == 0 && options->drop_labels
-             ? kin__projection_drop_labels(settings->projection)
-             : err;
+          ? kin__projection_new_fields(&own, allocator, options->fields,
+                                       options->field_count)
+          : kin__projection_new(&own, allocator, options->keep_managed_fields);
+  settings->projection = own;
+  return err == 0 && options->drop_labels ? kin__projection_drop_labels(own)
+                                          : err;
 }
 
 int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,

@@ -23,7 +23,7 @@ typedef struct kin__settings {
   size_t namespace_count;
   const char *start_version; /* "": none */
   kin_parameter *parameters; /* the resource's */
-  kin__projection *projection;
+  const kin__projection *projection;
   kin__decode_limits limits;
   kin_lister_watcher source; /* .open NULL: HTTP */
   char *strings;             /* all of the above in one block */

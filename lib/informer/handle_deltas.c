@@ -39,7 +39,7 @@ static int take_away(const change *c, uint32_t slot, kin_delete_reason reason,
                          .object = last != NULL ? last : cached,
                          .cached = cached}}};
   kin__dispatcher_send(&c->informer->dispatcher, &gone);
-  kin__mutation_check_leaving(&c->informer->mutation_check, cached);
+  kin__mutation_check_leaving(c->informer->mutation_check, cached);
   kin_object_unref(cached);
   return 0;
 }
@@ -159,7 +159,7 @@ static int apply_upsert(const change *c) {
   }
   mark(c, slot);
   tell_upsert(c, slot, old);
-  kin__mutation_check_leaving(&informer->mutation_check, old);
+  kin__mutation_check_leaving(informer->mutation_check, old);
   kin_object_unref(old);
   return 0;
 }

@@ -67,6 +67,7 @@ static void free_informer(kin_informer *informer) {
   const kin__env *env = informer->env;
   kin__scopes_finish(informer);
   kin__informer_transform_free(informer);
+  kin__mutation_check_free(informer->mutation_check);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
   kin__store_finish(&informer->store);
@@ -133,7 +134,7 @@ static bool free_scopes(kin_informer *informer) {
 }
 
 static bool free_mutation_check(kin_informer *informer) {
-  return kin__mutation_check_free_step(&informer->mutation_check, 1);
+  return kin__mutation_check_free_step(informer->mutation_check, 1);
 }
 
 static bool free_store(kin_informer *informer) {
@@ -180,7 +181,7 @@ static void on_close(kin__member *member) {
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->process_timer);
   kin__timer_stop(env->timers, &informer->index_timer);
-  kin__mutation_check_stop(&informer->mutation_check);
+  kin__mutation_check_stop(informer->mutation_check);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_cancel(env->sched, &informer->compaction.task);
@@ -233,9 +234,6 @@ static void init_parts(kin_informer *informer) {
                         .synced_version = synced_version,
                         .ctx = informer};
   kin__dispatcher_init(&informer->dispatcher);
-  kin__mutation_check_init(&informer->mutation_check, informer->env,
-                           &informer->store, informer->settings.resource.plural,
-                           on_mutation, informer);
   kin__version_waits_init(informer);
 
   kin__member_init(&informer->member, &member_ops, env);
@@ -269,6 +267,11 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   }
   init_parts(informer);
   err = kin__informer_transform_open(informer);
+  if (err == 0) {
+    err = kin__mutation_check_new(
+        &informer->mutation_check, env, &informer->store,
+        informer->settings.resource.plural, on_mutation, informer);
+  }
   if (err == 0) {
     err = kin__scopes_open(informer);
   }
@@ -348,7 +351,7 @@ int kin_informer_start(kin_informer *informer) {
   if (informer->settings.options.fixed_indices) {
     informer->store.index_refusal = KIN_EALREADY;
   }
-  kin__mutation_check_start(&informer->mutation_check);
+  kin__mutation_check_start(informer->mutation_check);
   kin__scopes_start(informer);
   return 0;
 }

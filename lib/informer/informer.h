@@ -60,7 +60,7 @@ struct kin_informer {
   kin_store doomed; /* the store's content at close, freed in steps */
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
-  kin__mutation_check mutation_check;
+  kin__mutation_check *mutation_check; /* NULL: off */
   kin__compaction compaction;
   kin__version_waits version_waits;
 

@@ -26,16 +26,8 @@ const char *kin_relist_reason_name(kin_relist_reason reason) {
   return i < sizeof names / sizeof *names ? names[i] : "unknown";
 }
 
-static void merge(kin_histogram *to, const kin_histogram *from) {
-  to->count += from->count;
-  to->sum += from->sum;
-  for (size_t i = 0; i < KIN_HISTOGRAM_BUCKETS; i++) {
-    to->buckets[i] += from->buckets[i];
-  }
-}
-
 void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
-  const kin_status *counters = &feed->counters;
+  const kin__feed_counters *counters = &feed->counters;
   const kin__feed_metrics *from = &feed->metrics;
   to->lists += counters->lists;
   to->watches += counters->watches;
@@ -53,24 +45,25 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   to->overdue_lists += counters->overdue_lists;
   to->checked_lists += counters->checked_lists;
   to->inconsistent_lists += counters->inconsistent_lists;
-  for (size_t i = 0; i < KIN_RELIST_REASONS; i++) {
+  for (size_t i = 0; i <= KIN_RELIST_INTERNAL; i++) {
     to->lost_positions[i] += kin__listwatch_lost_positions(&feed->listwatch)[i];
   }
-  for (size_t i = 0; i < KIN_ERROR_CLASSES; i++) {
+  for (size_t i = 0; i <= KIN_CLASS_MEMORY; i++) {
     to->failures[i] += from->failures[i];
   }
-  merge(&to->list_us, &from->list_us);
-  merge(&to->list_items, &from->list_items);
-  merge(&to->list_wait_us, &from->list_wait_us);
-  merge(&to->watch_us, &from->watch_us);
-  merge(&to->watch_items, &from->watch_items);
+  kin__histogram_merge(&to->list_us, &from->list_us);
+  kin__histogram_merge(&to->list_items, &from->list_items);
+  kin__histogram_merge(&to->list_wait_us, &from->list_wait_us);
+  kin__histogram_merge(&to->watch_us, &from->watch_us);
+  kin__histogram_merge(&to->watch_items, &from->watch_items);
   to->waiting_lists += feed->lists.state == KIN__GATE_WAITING;
 }
 
 void kin__metrics_read(const kin_informer *informer,
                        kin_informer_metrics *metrics) {
   const kin__dispatcher *dispatcher = &informer->dispatcher;
-  *metrics = informer->scopes.past;
+  const kin_informer_metrics *past = informer->scopes.past;
+  *metrics = past != NULL ? *past : (kin_informer_metrics){0};
   metrics->queue_depth = informer->fifo.depth;
   metrics->process_us = informer->process_us;
   metrics->objects = kin_store_count(&informer->store);

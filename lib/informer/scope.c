@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "feed/feed_options.h"
 #include "informer/handle_deltas.h"
 #include "informer/transform.h"
@@ -168,7 +169,6 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
   options.owner = informer->transform != NULL ? &transforming_owner : &owner;
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
-  kin__scope_waits_init(&scope->waits);
   kin__link_init(&scope->emptied_node);
 }
 
@@ -201,6 +201,6 @@ void kin__scope_remove(kin__scope *scope) {
 
 void kin__scope_finish(kin__scope *scope) {
   kin__list_check_free(scope->list_check);
+  kin__free(scope->informer->env->allocator, scope->waits);
   kin__feed_finish(&scope->feed);
-  kin__http_source_finish(&scope->http);
 }

@@ -29,9 +29,9 @@ typedef struct kin__scope {
   bool is_removed; /* only its deletes are still delivered */
   kin__apply apply;
   kin__list_check *list_check; /* NULL: not needed yet */
-  kin__scope_waits waits;
-  kin__link emptied_node; /* in the informer's scopes.emptied, or alone */
-  char name[];            /* feed.namespace_ */
+  kin__scope_waits *waits;     /* NULL: none so far */
+  kin__link emptied_node;      /* in the informer's scopes.emptied, or alone */
+  char name[];                 /* feed.namespace_ */
 } kin__scope;
 
 static inline kin__scope *kin__scope_of(kin_feed *feed) {

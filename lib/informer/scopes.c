@@ -130,14 +130,19 @@ static void check_synced(kin_informer *informer) {
                 scopes->synced == scopes->count;
   int err = is_due ? kin__dispatcher_synced(&informer->dispatcher) : 0;
   if (err != 0) {
-    kin__timer_start(env->timers, &informer->scopes.sync_timer,
+    kin__timer_start(env->timers, &informer->scopes.retry_timer,
                      kin__env_now_ms(env) +
                          (err < 0 ? KIN__MEMORY_RETRY_MS : 0));
   }
 }
 
-static void on_sync_timer(kin__timer *timer) {
-  check_synced(KIN__CONTAINER_OF(timer, kin_informer, scopes.sync_timer));
+static void on_retry_timer(kin__timer *timer) {
+  kin_informer *informer =
+      KIN__CONTAINER_OF(timer, kin_informer, scopes.retry_timer);
+  if (!kin__link_is_empty(&informer->scopes.emptied)) {
+    kin__sched_add(informer->env->sched, &informer->scopes.task);
+  }
+  check_synced(informer);
 }
 
 /* --- Removing ------------------------------------------------------------- */
@@ -156,16 +161,32 @@ static void start_waiting(kin_informer *informer, const char *namespace_) {
 
 static void gone(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  kin__metrics_add_feed(&informer->scopes.past, &scope->feed);
+  kin__metrics_add_feed(informer->scopes.past, &scope->feed);
   unplace(scope); /* the memory stays: the name is still needed */
   start_waiting(informer, scope->feed.namespace_);
   free_scope(scope);
   check_synced(informer);
 }
 
+/* Whether there is a place for the counters of scopes that are gone. */
+static bool has_past(kin__scopes *scopes, const kin__env *env) {
+  if (scopes->past == NULL) {
+    scopes->past = kin__calloc(env->allocator, 1, sizeof *scopes->past);
+  }
+  return scopes->past != NULL;
+}
+
 static bool gone_step(kin__task *task) {
   kin__scopes *scopes = KIN__CONTAINER_OF(task, kin__scopes, task);
   if (!kin__link_is_empty(&scopes->emptied)) {
+    const kin_informer *informer =
+        KIN__CONTAINER_OF(scopes, const kin_informer, scopes);
+    const kin__env *env = informer->env;
+    if (!has_past(scopes, env)) {
+      kin__timer_start(env->timers, &scopes->retry_timer,
+                       kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+      return false;
+    }
     gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
   }
   return !kin__link_is_empty(&scopes->emptied);
@@ -184,7 +205,7 @@ int kin__scopes_open(kin_informer *informer) {
   informer->scopes.is_all = settings->namespaces[0][0] == '\0';
   kin__link_init(&informer->scopes.emptied);
   kin__task_init(&informer->scopes.task, gone_step);
-  kin__timer_init(&informer->scopes.sync_timer, on_sync_timer);
+  kin__timer_init(&informer->scopes.retry_timer, on_retry_timer);
   for (size_t i = 0; i < settings->namespace_count; i++) {
     kin__scope *scope;
     int err = add(informer, settings->namespaces[i], &scope);
@@ -211,7 +232,7 @@ void kin__scopes_close(kin_informer *informer) {
     kin__scope_close(scope);
   }
   kin__sched_cancel(informer->env->sched, &informer->scopes.task);
-  kin__timer_stop(informer->env->timers, &informer->scopes.sync_timer);
+  kin__timer_stop(informer->env->timers, &informer->scopes.retry_timer);
 }
 
 bool kin__scopes_free_step(kin_informer *informer) {
@@ -241,6 +262,8 @@ bool kin__scopes_finish_step(kin_informer *informer) {
   }
   kin__free(informer->env->allocator, scopes->places);
   scopes->places = NULL;
+  kin__free(informer->env->allocator, scopes->past);
+  scopes->past = NULL;
   return false;
 }
 

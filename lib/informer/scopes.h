@@ -31,14 +31,15 @@ typedef struct kin__scopes {
   struct kin__scope **places; /* NULL: free */
   uint32_t limit;             /* places from here on are NULL */
   uint32_t capacity;
-  uint32_t count;        /* of scopes */
-  uint32_t synced;       /* scopes with a first list, without removed scopes */
-  uint32_t emptying;     /* at close: place whose stage is being freed */
-  bool is_all;           /* one scope for all namespaces; no other is allowed */
-  kin__link emptied;     /* removed scopes without objects */
-  kin__task task;        /* frees them, when no frame uses them */
-  kin__timer sync_timer; /* retry of the sync notification */
-  kin_informer_metrics past; /* counters of scopes that are gone */
+  uint32_t count;    /* of scopes */
+  uint32_t synced;   /* scopes with a first list, without removed scopes */
+  uint32_t emptying; /* at close: place whose stage is being freed */
+  bool is_all;       /* one scope for all namespaces; no other is allowed */
+  kin__link emptied; /* removed scopes without objects */
+  kin__task task;    /* frees them, when no frame uses them */
+  kin__timer retry_timer;     /* of the task, and of the sync notification */
+  kin_informer_metrics *past; /* counters of scopes that are gone; NULL: no
+                               * scope is */
 } kin__scopes;
 
 /* Makes the scopes of the settings. Errors: KIN_ENOMEM; kin__scopes_finish is

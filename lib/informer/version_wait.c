@@ -86,7 +86,7 @@ static bool tell_step(kin__task *task) {
 
 static void leave(version_wait *wait) {
   kin__link_remove(&wait->node);
-  kin__timer_stop(&wait->scope->waits.by_version, &wait->place);
+  kin__timer_stop(&wait->scope->waits->by_version, &wait->place);
   if (!kin__link_is_empty(&wait->odd_node)) {
     kin__link_remove(&wait->odd_node);
     wait->informer->version_waits.odd_count--;
@@ -114,7 +114,7 @@ static void on_timeout(kin__timer *timer) {
 /* The wait's version is reached: the keys queued now must be processed next. */
 static void settle(version_wait *wait) {
   kin_informer *informer = wait->informer;
-  kin__scope_waits *waits = &wait->scope->waits;
+  kin__scope_waits *waits = wait->scope->waits;
   leave(wait);
   wait->settled_at = informer->processed_keys + informer->fifo.depth;
   kin__link_push(&waits->settling, &wait->node);
@@ -132,13 +132,13 @@ static void on_place(kin__timer *place) {
  * unknown, and while versions repeat. */
 static const char *position_of(const kin__scope *scope) {
   const char *version = kin__listwatch_version(&scope->feed.listwatch);
-  const kin__scope_waits *waits = &scope->waits;
+  const kin__scope_waits *waits = scope->waits;
   if (kin__listwatch_versions_repeat(&scope->feed.listwatch) ||
       version[0] == '\0') {
     return "";
   }
-  bool is_verified =
-      waits->verified[0] != '\0' && waits->lists == scope->feed.counters.lists;
+  bool is_verified = waits != NULL && waits->verified[0] != '\0' &&
+                     waits->lists == scope->feed.counters.lists;
   return is_verified && kin__version_is_before(version, waits->verified)
              ? waits->verified
              : version;
@@ -161,7 +161,7 @@ static uint64_t number_of(const char *version) {
 }
 
 static void reach_odd(kin__scope *scope, const char *position) {
-  kin__link *odd = &scope->waits.odd;
+  kin__link *odd = &scope->waits->odd;
   for (kin__link *node = odd->next, *next; node != odd; node = next) {
     version_wait *wait = KIN__CONTAINER_OF(node, version_wait, odd_node);
     next = node->next;
@@ -178,7 +178,7 @@ static bool reach(kin__scope *scope) {
   }
   reach_odd(scope, position);
   return kin__timers_run(
-      &scope->waits.by_version, number_of(position),
+      &scope->waits->by_version, number_of(position),
       kin__sched_pieces(scope->informer->env->sched, WAITS_PER_STEP));
 }
 
@@ -187,7 +187,7 @@ static bool reach(kin__scope *scope) {
 void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
   (void)version;
   kin__scope *scope = kin__scope_of(feed);
-  if (scope->waits.wants_steps) {
+  if (scope->waits != NULL && scope->waits->wants_steps) {
     reach_odd(scope, position_of(scope));
     kin__version_waits_wake(scope);
   }
@@ -196,7 +196,7 @@ void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
 /* --- The queue ------------------------------------------------------------ */
 
 static version_wait *first_settled(const kin__scope *scope) {
-  version_wait *wait = first_of(&scope->waits.settling);
+  version_wait *wait = first_of(&scope->waits->settling);
   return wait != NULL && wait->settled_at <= scope->informer->processed_keys
              ? wait
              : NULL;
@@ -207,7 +207,7 @@ static kin__slice begin_slice(const kin__scope *scope) {
 }
 
 static bool end_settled(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   version_wait *wait = first_settled(scope);
   kin__slice slice = begin_slice(scope);
   while (wait != NULL && kin__slice_next(&slice)) {
@@ -224,7 +224,7 @@ void kin__version_waits_processed(kin_informer *informer) {
   kin__link *settling = &informer->version_waits.settling;
   for (kin__link *node = settling->next; node != settling; node = node->next) {
     kin__scope *scope =
-        KIN__CONTAINER_OF(node, kin__scope, waits.settling_node);
+        KIN__CONTAINER_OF(node, kin__scope_waits, settling_node)->scope;
     if (first_settled(scope) != NULL) {
       kin__version_waits_wake(scope);
     }
@@ -260,7 +260,7 @@ static uint64_t due_ms(const kin__scope_waits *waits) {
  * wait for a version that does not exist cannot make the feed lose its
  * position. */
 static void ask_feed(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   waits->asking = KIN__ASKING_FEED;
   waits->wants_watch = false;
   if (kin__feed_verify(&scope->feed, "") != 0) {
@@ -277,7 +277,7 @@ static void ask_feed(kin__scope *scope) {
 }
 
 static void ask_if_due(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   kin__timers *timers = scope->informer->env->timers;
   kin__timer_stop(timers, &waits->timer);
   /* The first list wakes the task. */
@@ -296,8 +296,8 @@ static void ask_if_due(kin__scope *scope) {
 /* A question ends the watch, so mere waits give a new watch time first. */
 void kin__version_waits_opened(kin_feed *feed) {
   kin__scope *scope = kin__scope_of(feed);
-  kin__scope_waits *waits = &scope->waits;
-  if (waits->wants_watch) {
+  kin__scope_waits *waits = scope->waits;
+  if (waits != NULL && waits->wants_watch) {
     bool is_asked = !kin__link_is_empty(&waits->questions);
     waits->wants_watch = false;
     waits->not_before_ms = now_of(scope) + (is_asked ? 0 : PATIENCE_MS);
@@ -308,7 +308,7 @@ void kin__version_waits_opened(kin_feed *feed) {
 void kin__version_waits_verified(kin_feed *feed, int code,
                                  const char *version) {
   kin__scope *scope = kin__scope_of(feed);
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   waits->asking = KIN__ASKING_TOLD;
   waits->verdict = code;
   waits->lists = feed->counters.lists;
@@ -319,21 +319,21 @@ void kin__version_waits_verified(kin_feed *feed, int code,
 }
 
 static void asking_is_over(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   waits->asking = KIN__ASKING_NOTHING;
   waits->again_after_ms = at_most(2 * waits->again_after_ms, LONGEST_PAUSE_MS);
   waits->again_ms = now_of(scope) + waits->again_after_ms;
 }
 
 static void ask_again_later(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   kin__link_splice(&waits->questions, &waits->open_questions);
   waits->not_before_ms = now_of(scope) + PATIENCE_MS;
   asking_is_over(scope);
 }
 
 static bool answer(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   kin__slice slice = begin_slice(scope);
   while (kin__slice_next(&slice)) {
     version_wait *wait = first_of(&waits->open_questions);
@@ -350,7 +350,7 @@ static bool answer(kin__scope *scope) {
 /* Whether a list after the verdict reaches the verdict's version. A list from a
  * watch cache may not. */
 static bool judge_list(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   const char *position = position_of(scope);
   if (scope->feed.counters.lists == waits->lists) {
     return false;
@@ -375,7 +375,7 @@ static void end_all(kin__link *list, int code) {
 
 /* Ends all waits in by_version, so the heap need not stay in order. */
 static void end_unsettled(kin__scope *scope, int code) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   kin__timers_init(&waits->by_version);
   end_all(&waits->fresh, code);
   end_all(&waits->asked, code);
@@ -384,7 +384,7 @@ static void end_unsettled(kin__scope *scope, int code) {
 }
 
 static bool judge(kin__scope *scope) {
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
   if (waits->asking == KIN__ASKING_LIST) {
     return judge_list(scope);
   }
@@ -410,8 +410,8 @@ static bool judge(kin__scope *scope) {
 /* --- The scope's task ----------------------------------------------------- */
 
 static bool scope_step(kin__task *task) {
-  kin__scope *scope = KIN__CONTAINER_OF(task, kin__scope, waits.task);
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = KIN__CONTAINER_OF(task, kin__scope_waits, task);
+  kin__scope *scope = waits->scope;
   bool has_more = reach(scope);
   has_more |= judge(scope);
   has_more |= end_settled(scope);
@@ -429,13 +429,14 @@ static bool scope_step(kin__task *task) {
 }
 
 void kin__version_waits_wake(kin__scope *scope) {
-  if (scope->informer->version_waits.count > 0) {
-    kin__sched_add(scope->informer->env->sched, &scope->waits.task);
+  if (scope->waits != NULL && scope->informer->version_waits.count > 0) {
+    kin__sched_add(scope->informer->env->sched, &scope->waits->task);
   }
 }
 
 static void on_timer(kin__timer *timer) {
-  kin__version_waits_wake(KIN__CONTAINER_OF(timer, kin__scope, waits.timer));
+  kin__version_waits_wake(
+      KIN__CONTAINER_OF(timer, kin__scope_waits, timer)->scope);
 }
 
 /* --- Life ----------------------------------------------------------------- */
@@ -447,8 +448,17 @@ void kin__version_waits_init(kin_informer *informer) {
   kin__task_init(&waits->task, tell_step);
 }
 
-void kin__scope_waits_init(kin__scope_waits *waits) {
-  *waits = (kin__scope_waits){0};
+/* Errors: KIN_ENOMEM. */
+static int have_waits(kin__scope *scope) {
+  if (scope->waits != NULL) {
+    return 0;
+  }
+  kin__scope_waits *waits =
+      kin__calloc(scope->informer->env->allocator, 1, sizeof *waits);
+  if (waits == NULL) {
+    return KIN_ENOMEM;
+  }
+  waits->scope = scope;
   kin__link_init(&waits->fresh);
   kin__link_init(&waits->asked);
   kin__timers_init(&waits->by_version);
@@ -459,11 +469,16 @@ void kin__scope_waits_init(kin__scope_waits *waits) {
   kin__link_init(&waits->settling_node);
   kin__task_init(&waits->task, scope_step);
   kin__timer_init(&waits->timer, on_timer);
+  scope->waits = waits;
+  return 0;
 }
 
 void kin__version_waits_end(kin__scope *scope, int code) {
   const kin__env *env = scope->informer->env;
-  kin__scope_waits *waits = &scope->waits;
+  kin__scope_waits *waits = scope->waits;
+  if (waits == NULL) {
+    return;
+  }
   end_unsettled(scope, code);
   end_all(&waits->settling, code);
   kin__link_remove(&waits->settling_node);
@@ -489,7 +504,9 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
   if (informer->version_waits.count >= MAX_WAITS) {
     return KIN_EAGAIN;
   }
-  version_wait *wait = kin__calloc(env->allocator, 1, sizeof *wait);
+  int err = have_waits(scope);
+  version_wait *wait =
+      err == 0 ? kin__calloc(env->allocator, 1, sizeof *wait) : NULL;
   if (wait == NULL) {
     return KIN_ENOMEM;
   }
@@ -515,7 +532,7 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
 
 /* For a version that is not reached yet. */
 static void queue_by_version(version_wait *wait) {
-  kin__scope_waits *waits = &wait->scope->waits;
+  kin__scope_waits *waits = wait->scope->waits;
   uint64_t number;
   kin__link_push(&waits->fresh, &wait->node);
   if (kin__str_to_u64(kin__cstr(wait->version), &number)) {
@@ -576,7 +593,7 @@ int kin_informer_verify(kin_informer *informer, const char *namespace_,
   }
   if (err == 0) {
     wait->is_question = true;
-    kin__link_push(&scope->waits.questions, &wait->node);
+    kin__link_push(&scope->waits->questions, &wait->node);
   }
   return err;
 }

@@ -31,8 +31,9 @@ typedef enum kin__asking {
   KIN__ASKING_LIST  /* the watch was not up to date: until the next list */
 } kin__asking;
 
-/* The waits of a scope. */
+/* The waits of a scope; made with the first one. */
 typedef struct kin__scope_waits {
+  struct kin__scope *scope;
   bool wants_steps; /* the scope has waits for a version: the task hears of
                      * every step of the position */
 
@@ -75,7 +76,6 @@ typedef struct kin__version_waits {
 } kin__version_waits;
 
 void kin__version_waits_init(kin_informer *informer);
-void kin__scope_waits_init(kin__scope_waits *waits);
 
 /* The scope closes: its waits end with `code`, and its task and timer stop.
  * O(n) for its waits. */

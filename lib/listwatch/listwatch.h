@@ -193,7 +193,7 @@ kin__listwatch_failing_ms(const kin__listwatch *listwatch, uint64_t now_ms) {
 }
 
 /* How often a position was lost, by kin_relist_reason. */
-static inline const uint64_t *
+static inline const uint32_t *
 kin__listwatch_lost_positions(const kin__listwatch *listwatch) {
   return listwatch->lost_positions;
 }

@@ -173,7 +173,7 @@ typedef struct kin__listwatch {
   kin__past_lists past;
   kin__verify verify;
   kin__retries retries;
-  uint64_t lost_positions[KIN_RELIST_REASONS];
+  uint32_t lost_positions[KIN_RELIST_INTERNAL + 1];
 } kin__listwatch;
 
 #endif /* KIN_LISTWATCH_MACHINE_H */

@@ -5,6 +5,11 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
+#include "base/chunkq.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/slots.h"
 #include "base/str.h"
 #include "object/object.h"
 
@@ -15,17 +20,62 @@ typedef struct staged_key {
   uintptr_t *place;
 } staged_key;
 
-static void init_keys(kin__stage *stage, const kin_allocator *allocator) {
-  kin__slots_init(&stage->keys, allocator, sizeof(staged_key));
-  kin__map_init(&stage->key_map, allocator, &stage->keys);
+/* Of a stage that is not empty. */
+typedef struct kin__stage_content {
+  kin__chunkq objects; /* of kin_object *, one reference each, with the type in
+                        * the lowest two bits */
+  size_t stale;        /* discarded and not freed yet: the first ones */
+  size_t voids;        /* void places after the stale ones */
+  uintptr_t *first_void;        /* free list of void places */
+  struct kin__stage_keys *keys; /* NULL: no merge was made so far */
+} content;
+
+/* Of a merged stage. */
+typedef struct kin__stage_keys {
+  kin__slots keys;
+  kin__map map;
+  kin__slots old_keys; /* of taken or discarded objects, being freed */
+  kin__map old_map;
+  kin__hash_seed seed; /* of the map */
+} kin__stage_keys;
+
+static void init_keys(kin__stage_keys *keys, const kin_allocator *allocator) {
+  kin__slots_init(&keys->keys, allocator, sizeof(staged_key));
+  kin__map_init(&keys->map, allocator, &keys->keys);
 }
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
-  *stage = (kin__stage){0};
-  kin__chunkq_init(&stage->objects, allocator, sizeof(uintptr_t));
-  init_keys(stage, allocator);
-  kin__slots_init(&stage->old_keys, allocator, sizeof(staged_key));
-  kin__map_init(&stage->old_map, allocator, &stage->old_keys);
+  *stage = (kin__stage){.allocator = allocator};
+}
+
+/* The content, which is made if need be; NULL if out of memory. */
+static content *have_content(kin__stage *stage) {
+  if (stage->content == NULL) {
+    content *made = kin__calloc(stage->allocator, 1, sizeof *made);
+    if (made != NULL) {
+      kin__chunkq_init(&made->objects, stage->allocator, sizeof(uintptr_t));
+    }
+    stage->content = made;
+  }
+  return stage->content;
+}
+
+/* Errors: KIN_ENOMEM. */
+static int have_keys(content *c) {
+  if (c->keys != NULL) {
+    return 0;
+  }
+  const kin_allocator *allocator = c->objects.allocator;
+  kin__stage_keys *keys = kin__malloc(allocator, sizeof *keys);
+  if (keys == NULL) {
+    return KIN_ENOMEM;
+  }
+  init_keys(keys, allocator);
+  kin__slots_init(&keys->old_keys, allocator, sizeof(staged_key));
+  kin__map_init(&keys->old_map, allocator, &keys->old_keys);
+  keys->seed = kin__hash_make_seed(c);
+  c->keys = keys;
+  return 0;
 }
 
 /* --- Old keys ------------------------------------------------------------- */
@@ -34,28 +84,41 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator) {
  * popped object frees one segment of the keys; there are more objects than
  * segments. */
 
-static void finish_old_keys(kin__stage *stage) {
-  kin__map_finish(&stage->old_map);
-  kin__slots_finish(&stage->old_keys);
+static void finish_old_keys(kin__stage_keys *keys) {
+  kin__map_finish(&keys->old_map);
+  kin__slots_finish(&keys->old_keys);
 }
 
-static void retire_keys(kin__stage *stage) {
-  if (stage->keys.segments.places == NULL &&
-      stage->key_map.heads.places == NULL) {
+static void retire_keys(content *c) {
+  kin__stage_keys *keys = c->keys;
+  if (keys == NULL ||
+      (keys->keys.segments.places == NULL && keys->map.heads.places == NULL)) {
     return;
   }
-  finish_old_keys(stage);
-  stage->old_keys = stage->keys;
-  stage->old_map = stage->key_map;
-  stage->old_map.slots = &stage->old_keys;
-  init_keys(stage, stage->objects.allocator);
+  finish_old_keys(keys);
+  keys->old_keys = keys->keys;
+  keys->old_map = keys->map;
+  keys->old_map.slots = &keys->old_keys;
+  init_keys(keys, c->objects.allocator);
 }
 
-static void free_some_old_keys(kin__stage *stage) {
-  if (stage->old_map.heads.count > 0) {
-    (void)kin__map_drop_segment(&stage->old_map);
-  } else if (stage->old_keys.segments.count > 0) {
-    (void)kin__slots_drop_segment(&stage->old_keys);
+static void free_some_old_keys(kin__stage_keys *keys) {
+  if (keys == NULL) {
+    return;
+  }
+  if (keys->old_map.heads.count > 0) {
+    (void)kin__map_drop_segment(&keys->old_map);
+  } else if (keys->old_keys.segments.count > 0) {
+    (void)kin__slots_drop_segment(&keys->old_keys);
+  }
+}
+
+static void free_keys(content *c) {
+  if (c->keys != NULL) {
+    retire_keys(c);
+    finish_old_keys(c->keys);
+    kin__free(c->objects.allocator, c->keys);
+    c->keys = NULL;
   }
 }
 
@@ -69,8 +132,8 @@ static void free_some_old_keys(kin__stage *stage) {
 static_assert(KIN__DECODED_DELETED - KIN__DECODED_LISTED <= TYPE_BITS,
               "a type must fit into the bits that alignment leaves");
 
-static bool is_void(const kin__stage *stage, uintptr_t entry) {
-  return stage->is_merged && (entry & TYPE_BITS) == VOID_BITS;
+static bool is_void(const content *c, uintptr_t entry) {
+  return c->keys != NULL && (entry & TYPE_BITS) == VOID_BITS;
 }
 
 static kin_object *object_in(uintptr_t entry) {
@@ -82,40 +145,38 @@ static uintptr_t make_entry(kin__decoded_type type, const kin_object *object) {
   return (uintptr_t)object | (uintptr_t)(type - KIN__DECODED_LISTED);
 }
 
-static uintptr_t *take_place(kin__stage *stage) {
-  uintptr_t *place = stage->first_void;
+static uintptr_t *take_place(content *c) {
+  uintptr_t *place = c->first_void;
   if (place == NULL) {
-    return kin__chunkq_push(&stage->objects);
+    return kin__chunkq_push(&c->objects);
   }
-  stage->first_void = (uintptr_t *)(*place & ~TYPE_BITS);
-  stage->voids--;
+  c->first_void = (uintptr_t *)(*place & ~TYPE_BITS);
+  c->voids--;
   return place;
 }
 
-static void void_place(kin__stage *stage, uintptr_t *place) {
+static void void_place(content *c, uintptr_t *place) {
   kin_object_unref(object_in(*place));
-  *place = (uintptr_t)stage->first_void | VOID_BITS;
-  stage->first_void = place;
-  stage->voids++;
+  *place = (uintptr_t)c->first_void | VOID_BITS;
+  c->first_void = place;
+  c->voids++;
 }
 
 /* An empty stage holds no memory, because no function finishes a stage. */
 static void free_if_empty(kin__stage *stage) {
-  if (stage->objects.count > 0) {
-    return;
+  content *old = stage->content;
+  if (old != NULL && old->objects.count == 0) {
+    kin__chunkq_finish(&old->objects);
+    free_keys(old);
+    kin__free(stage->allocator, old);
+    stage->content = NULL;
   }
-  kin__chunkq_finish(&stage->objects);
-  retire_keys(stage);
-  finish_old_keys(stage);
-  stage->is_merged = false;
-  stage->first_void = NULL;
-  stage->voids = 0;
 }
 
 /* --- Keys ----------------------------------------------------------------- */
 
-static staged_key *key_at(const kin__stage *stage, uint32_t id) {
-  return kin__slots_at(&stage->keys, id);
+static staged_key *key_at(const content *c, uint32_t id) {
+  return kin__slots_at(&c->keys->keys, id);
 }
 
 static bool is_refused(const kin_object *object) {
@@ -123,11 +184,11 @@ static bool is_refused(const kin_object *object) {
 }
 
 /* KIN__NO_SLOT if there is none. */
-static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
+static uint32_t find(const content *c, kin_str key, uint32_t hash,
                      bool of_refused) {
-  uint32_t id = kin__map_first(&stage->key_map, hash);
-  for (; id != KIN__NO_SLOT; id = kin__map_next(&stage->key_map, id)) {
-    const kin_object *object = object_in(*key_at(stage, id)->place);
+  uint32_t id = kin__map_first(&c->keys->map, hash);
+  for (; id != KIN__NO_SLOT; id = kin__map_next(&c->keys->map, id)) {
+    const kin_object *object = object_in(*key_at(c, id)->place);
     if (kin__str_equal(kin_object_key(object), key) &&
         is_refused(object) == of_refused) {
       break;
@@ -136,36 +197,36 @@ static uint32_t find(const kin__stage *stage, kin_str key, uint32_t hash,
   return id;
 }
 
-static void drop_key(kin__stage *stage, uint32_t id) {
-  kin__map_remove(&stage->key_map, id);
-  kin__slots_give(&stage->keys, id);
+static void drop_key(content *c, uint32_t id) {
+  kin__map_remove(&c->keys->map, id);
+  kin__slots_give(&c->keys->keys, id);
 }
 
-static void void_key(kin__stage *stage, uint32_t id) {
+static void void_key(content *c, uint32_t id) {
   if (id != KIN__NO_SLOT) {
-    void_place(stage, key_at(stage, id)->place);
-    drop_key(stage, id);
+    void_place(c, key_at(c, id)->place);
+    drop_key(c, id);
   }
 }
 
-static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
+static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
   uint32_t id;
-  int err = kin__slots_take(&stage->keys, &id);
+  int err = kin__slots_take(&c->keys->keys, &id);
   if (err != 0) {
     return err;
   }
-  err = kin__map_insert(&stage->key_map, hash, id);
+  err = kin__map_insert(&c->keys->map, hash, id);
   if (err != 0) {
-    kin__slots_give(&stage->keys, id);
+    kin__slots_give(&c->keys->keys, id);
     return err;
   }
-  uintptr_t *place = take_place(stage);
+  uintptr_t *place = take_place(c);
   if (place == NULL) {
-    drop_key(stage, id);
+    drop_key(c, id);
     return KIN_ENOMEM;
   }
   *place = entry;
-  key_at(stage, id)->place = place;
+  key_at(c, id)->place = place;
   return 0;
 }
 
@@ -173,7 +234,8 @@ static int push_keyed(kin__stage *stage, uint32_t hash, uintptr_t entry) {
 
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object) {
-  uintptr_t *place = kin__chunkq_push(&stage->objects);
+  content *to = have_content(stage);
+  uintptr_t *place = to != NULL ? kin__chunkq_push(&to->objects) : NULL;
   if (place == NULL) {
     kin_object_unref(take_object);
     free_if_empty(stage);
@@ -185,112 +247,136 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 
 /* A refused state is kept beside the last good one. A good state replaces both;
  * a deletion removes both. */
-static int merge(kin__stage *stage, kin__decoded_type type,
-                 kin_object *take_object, bool *is_new) {
+static int merge(content *c, kin__decoded_type type, kin_object *take_object,
+                 bool *is_new) {
   kin_str key = kin_object_key(take_object);
-  uint32_t hash = kin__hash(&stage->seed, key);
-  uint32_t last = find(stage, key, hash, false);
-  uint32_t refused = find(stage, key, hash, true);
+  uint32_t hash = kin__hash(&c->keys->seed, key);
+  uint32_t last = find(c, key, hash, false);
+  uint32_t refused = find(c, key, hash, true);
   *is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
             type != KIN__DECODED_DELETED;
   if (type == KIN__DECODED_DELETED) {
-    void_key(stage, last);
-    void_key(stage, refused);
+    void_key(c, last);
+    void_key(c, refused);
     kin_object_unref(take_object);
     return 0;
   }
   uint32_t same = is_refused(take_object) ? refused : last;
   uintptr_t entry = make_entry(type, take_object);
   if (same == KIN__NO_SLOT) {
-    int err = push_keyed(stage, hash, entry);
+    int err = push_keyed(c, hash, entry);
     if (err != 0) {
       kin_object_unref(take_object);
       return err;
     }
   } else {
-    uintptr_t *place = key_at(stage, same)->place;
+    uintptr_t *place = key_at(c, same)->place;
     kin_object_unref(object_in(*place));
     *place = entry;
   }
   if (same != refused) {
-    void_key(stage, refused);
+    void_key(c, refused);
   }
   return 0;
 }
 
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
                      kin_object *take_object, bool *is_new) {
-  if (!stage->has_seed) {
-    stage->seed = kin__hash_make_seed(stage);
-    stage->has_seed = true;
+  content *to = have_content(stage);
+  int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
+  if (err == 0) {
+    err = merge(to, type, take_object, is_new);
+  } else {
+    kin_object_unref(take_object);
   }
-  stage->is_merged = true;
-  int err = merge(stage, type, take_object, is_new);
   free_if_empty(stage);
   return err;
 }
 
+static uintptr_t *first_place(const kin__stage *stage) {
+  return stage->content != NULL ? kin__chunkq_peek(&stage->content->objects)
+                                : NULL;
+}
+
 bool kin__stage_is_void(const kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
-  return place != NULL && is_void(stage, *place);
+  const uintptr_t *place = first_place(stage);
+  return place != NULL && is_void(stage->content, *place);
 }
 
 kin_object *kin__stage_peek(const kin__stage *stage) {
-  assert(stage->stale == 0 && !kin__stage_is_void(stage));
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  assert(!kin__stage_is_stale(stage) && !kin__stage_is_void(stage));
+  const uintptr_t *place = first_place(stage);
   return place != NULL ? object_in(*place) : NULL;
 }
 
 kin__decoded_type kin__stage_type(const kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
+  const uintptr_t *place = first_place(stage);
   return (kin__decoded_type)((*place & TYPE_BITS) + KIN__DECODED_LISTED);
 }
 
-static void pop(kin__stage *stage) {
-  const uintptr_t *place = kin__chunkq_peek(&stage->objects);
-  if (!is_void(stage, *place)) {
+static void pop(content *from) {
+  const uintptr_t *place = kin__chunkq_peek(&from->objects);
+  if (!is_void(from, *place)) {
     kin_object_unref(object_in(*place));
   }
-  kin__chunkq_pop(&stage->objects);
-  free_some_old_keys(stage);
+  kin__chunkq_pop(&from->objects);
+  free_some_old_keys(from->keys);
 }
 
 /* Popped places must not be reused, so the free list ends here. */
 void kin__stage_pop(kin__stage *stage) {
-  assert(stage->stale == 0);
-  stage->voids -= kin__stage_is_void(stage);
-  stage->first_void = NULL;
-  retire_keys(stage);
-  pop(stage);
+  content *from = stage->content;
+  assert(from->stale == 0);
+  from->voids -= kin__stage_is_void(stage);
+  from->first_void = NULL;
+  retire_keys(from);
+  pop(from);
   free_if_empty(stage);
 }
 
 void kin__stage_discard(kin__stage *stage) {
-  stage->stale = stage->objects.count;
-  stage->first_void = NULL;
-  stage->voids = 0;
-  retire_keys(stage);
+  content *old = stage->content;
+  if (old != NULL) {
+    old->stale = old->objects.count;
+    old->first_void = NULL;
+    old->voids = 0;
+    retire_keys(old);
+  }
+}
+
+bool kin__stage_is_stale(const kin__stage *stage) {
+  return stage->content != NULL && stage->content->stale > 0;
 }
 
 bool kin__stage_free_step(kin__stage *stage, size_t count) {
-  for (; count > 0 && stage->stale > 0; count--) {
-    pop(stage);
-    stage->stale--;
+  for (; count > 0 && kin__stage_is_stale(stage); count--) {
+    pop(stage->content);
+    stage->content->stale--;
     free_if_empty(stage);
   }
-  return stage->stale > 0;
+  return kin__stage_is_stale(stage);
 }
 
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count) {
-  if (stage->stale > 0) {
+  if (kin__stage_is_stale(stage)) {
     kin__slice slice = kin__slice_begin(sched, count);
     while (kin__slice_next(&slice) && kin__stage_free_step(stage, 1)) {
     }
   }
-  return stage->stale > 0;
+  return kin__stage_is_stale(stage);
+}
+
+size_t kin__stage_places(const kin__stage *stage) {
+  return stage->content != NULL ? stage->content->objects.count : 0;
+}
+
+size_t kin__stage_key_count(const kin__stage *stage) {
+  const content *of = stage->content;
+  return of != NULL && of->keys != NULL ? of->keys->keys.live : 0;
 }
 
 size_t kin__stage_count(const kin__stage *stage) {
-  return stage->objects.count - stage->stale - stage->voids;
+  const content *of = stage->content;
+  return of != NULL ? of->objects.count - of->stale - of->voids : 0;
 }

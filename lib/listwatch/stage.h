@@ -8,11 +8,7 @@
 
 #include <kin/object.h>
 
-#include "base/chunkq.h"
-#include "base/hash.h"
-#include "base/map.h"
 #include "base/sched.h"
-#include "base/slots.h"
 #include "decode/sink.h"
 
 /* The objects of an incomplete list: 8 bytes each, invisible outside the feed.
@@ -24,18 +20,8 @@
  * last state (WL-03). A merged key costs 28 bytes more. A deletion leaves a
  * void place, which the next key takes. */
 typedef struct kin__stage {
-  kin__chunkq objects; /* of kin_object *, one reference each, with the type in
-                        * the lowest two bits */
-  size_t stale;        /* discarded and not freed yet: the first ones */
-  size_t voids;        /* void places after the stale ones */
-  uintptr_t *first_void; /* free list of void places */
-  bool is_merged;        /* a merge was made since the stage was empty */
-  kin__slots keys;       /* of merged objects */
-  kin__map key_map;
-  kin__slots old_keys; /* of taken or discarded objects, being freed */
-  kin__map old_map;
-  kin__hash_seed seed; /* of the map, made before the first key */
-  bool has_seed;
+  const kin_allocator *allocator;
+  struct kin__stage_content *content; /* NULL: empty */
 } kin__stage;
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
@@ -73,6 +59,15 @@ bool kin__stage_free_step(kin__stage *stage, size_t count);
 /* As one step of a task: bounded in objects and in time. */
 bool kin__stage_free_slice(kin__stage *stage, const kin__sched *sched,
                            uint32_t count);
+
+/* Whether discarded objects are left that are not freed yet. */
+bool kin__stage_is_stale(const kin__stage *stage);
+
+/* Number of places, void and stale ones too. */
+size_t kin__stage_places(const kin__stage *stage);
+
+/* Number of keys of merged objects. */
+size_t kin__stage_key_count(const kin__stage *stage);
 
 /* Number of objects that are not stale and not void. */
 size_t kin__stage_count(const kin__stage *stage);

@@ -22,18 +22,22 @@ typedef struct kin__index_chain {
   int64_t last;
 } chain;
 
-void kin__index_pass_init(kin__index_pass *pass,
-                          const kin_allocator *allocator) {
-  *pass = (kin__index_pass){0};
-  kin__pointer_set_init(&pass->set, allocator);
+kin__index_pass *kin__index_pass_new(const kin_allocator *allocator) {
+  kin__index_pass *pass = kin__calloc(allocator, 1, sizeof *pass);
+  if (pass != NULL) {
+    kin__pointer_set_init(&pass->set, allocator);
+  }
+  return pass;
 }
 
-void kin__index_pass_finish(kin__index_pass *pass) {
-  const kin_allocator *allocator = pass->set.allocator;
-  kin__free(allocator, pass->chains);
-  kin__free(allocator, pass->found);
-  kin__pointer_set_finish(&pass->set);
-  kin__index_pass_init(pass, allocator);
+void kin__index_pass_free(kin__index_pass *pass) {
+  if (pass != NULL) {
+    const kin_allocator *allocator = pass->set.allocator;
+    kin__free(allocator, pass->chains);
+    kin__free(allocator, pass->found);
+    kin__pointer_set_finish(&pass->set);
+    kin__free(allocator, pass);
+  }
 }
 
 int kin__index_pass_add(kin__index_pass *pass, const char *pointer,

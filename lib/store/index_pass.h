@@ -19,9 +19,10 @@ typedef struct kin__index_pass {
   uint32_t found_capacity;
 } kin__index_pass;
 
-void kin__index_pass_init(kin__index_pass *pass,
-                          const kin_allocator *allocator);
-void kin__index_pass_finish(kin__index_pass *pass);
+/* NULL if out of memory. The allocator must outlive the pass. */
+kin__index_pass *kin__index_pass_new(const kin_allocator *allocator);
+/* NULL is allowed. */
+void kin__index_pass_free(kin__index_pass *pass);
 
 /* Adds a pointer and sets *place, by which its values are asked for.
  * Errors: KIN_EINVAL (malformed), KIN_ENOMEM; nothing was added then. */

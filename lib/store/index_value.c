@@ -107,10 +107,18 @@ void kin__index_source_finish(kin__index_source *source,
   }
 }
 
-int kin__index_source_join(kin__index_source *source, kin__index_pass *pass) {
-  return source->kind == KIN__INDEX_POINTER
-             ? kin__index_pass_add(pass, source->text, &source->place)
-             : 0;
+int kin__index_source_join(kin__index_source *source,
+                           const kin_allocator *allocator,
+                           kin__index_pass **pass) {
+  if (source->kind != KIN__INDEX_POINTER) {
+    return 0;
+  }
+  if (*pass == NULL) {
+    *pass = kin__index_pass_new(allocator);
+  }
+  return *pass != NULL
+             ? kin__index_pass_add(*pass, source->text, &source->place)
+             : KIN_ENOMEM;
 }
 
 void kin__index_reader_init(kin__index_reader *reader, const kin_object *object,

@@ -59,8 +59,10 @@ void kin__index_reader_init(kin__index_reader *reader, const kin_object *object,
 void kin__index_reader_finish(kin__index_reader *reader);
 
 /* Adds the source's pointer, if it has one, to those that a store reads
- * together. Errors: KIN_ENOMEM. */
-int kin__index_source_join(kin__index_source *source, kin__index_pass *pass);
+ * together. *pass is NULL before the first. Errors: KIN_ENOMEM. */
+int kin__index_source_join(kin__index_source *source,
+                           const kin_allocator *allocator,
+                           kin__index_pass **pass);
 
 /* Calls kin_index_emit for each value of the object. A pointer skips whatever
  * cannot be a value: containers, null, strings that are too long, and text that

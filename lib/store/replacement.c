@@ -34,7 +34,8 @@ static int add_like(kin__replacement *r, kin__index **link,
   if (err != 0) {
     return err;
   }
-  err = kin__index_source_join(&index->source, &r->other.pass);
+  err = kin__index_source_join(&index->source, r->other.allocator,
+                               &r->other.pass);
   if (err != 0) {
     kin__index_free(index);
     return err;

@@ -27,7 +27,6 @@ void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
                        .clear_left = KIN__NO_SLOT};
   kin__slots_init(&store->slots, store->allocator, sizeof(kin__store_slot));
   kin__map_init(&store->map, store->allocator, &store->slots);
-  kin__index_pass_init(&store->pass, store->allocator);
 }
 
 static bool clear_slots(kin_store *store, uint32_t *budget) {
@@ -69,7 +68,8 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   }
   kin__slots_finish(&store->slots);
   kin__map_finish(&store->map);
-  kin__index_pass_finish(&store->pass);
+  kin__index_pass_free(store->pass);
+  store->pass = NULL;
   kin__free(store->allocator, store->version);
   store->version = NULL;
   store->version_length = store->version_capacity = 0;
@@ -115,7 +115,7 @@ static void commit_indices(kin_store *store, uint32_t slot) {
 static int prepare_indices(kin_store *store, uint32_t slot,
                            const kin_object *object) {
   kin__index_reader reader;
-  kin__index_reader_init(&reader, object, &store->pass);
+  kin__index_reader_init(&reader, object, store->pass);
   int err = 0;
   store->is_indexing = true;
   for (kin__index *i = store->indices; i != NULL && err == 0; i = i->next) {

@@ -46,7 +46,7 @@ struct kin_store {
   kin__slots slots;
   kin__map map;
   struct kin__index *indices; /* singly linked, in order of creation */
-  kin__index_pass pass;       /* the pointers of all indices */
+  kin__index_pass *pass;      /* the pointers of all indices; NULL: none */
   uint64_t bytes;             /* see kin_store_bytes */
   uint32_t writes;            /* changes so far, modulo 2^32 */
   uint32_t replacements;      /* begun so far, see replacement.h */

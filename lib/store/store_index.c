@@ -127,7 +127,8 @@ int kin_store_add_index(kin_store *store, const kin_index_options *options) {
   uint32_t count = is_owned ? 0 : UINT32_MAX;
   err = build(store, index, &count);
   if (err == 0) {
-    err = kin__index_source_join(&index->source, &store->pass);
+    err =
+        kin__index_source_join(&index->source, store->allocator, &store->pass);
   }
   if (err != 0) {
     kin__index_free(index);

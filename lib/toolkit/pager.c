@@ -85,7 +85,6 @@ static const kin__pager_owner owner = {.item = on_item,
 
 static void free_pager(kin_pager *pager) {
   const kin_allocator *allocator = pager->member.env->allocator;
-  kin__http_source_finish(&pager->http);
   kin__settings_finish(&pager->settings, allocator);
   kin__free(allocator, pager);
 }

@@ -271,7 +271,6 @@ static bool step(kin__task *task) {
 static void free_watcher(kin_retry_watcher *watcher) {
   const kin_allocator *allocator = watcher->member.env->allocator;
   kin__feed_finish(&watcher->feed);
-  kin__http_source_finish(&watcher->http);
   kin__chunkq_finish(&watcher->events);
   kin__settings_finish(&watcher->settings, allocator);
   kin__free(allocator, watcher);

@@ -18,6 +18,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/link.h"
@@ -87,13 +88,12 @@ static void update_poll(kin__conn *conn) {
 
 /* Tells the owner that the connection has ended. */
 static void report(kin__conn *conn, int code) {
-  kin__conn_error *error = &conn->error;
-  if (error->code != code) {
+  if (code != 0 && kin__conn_get_error(conn, code) == NULL) {
     kin_error_class error_class =
         code == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_CONNECT;
     kin__conn_set_error(conn, code, error_class, kin_strerror(code));
   }
-  conn->events->on_end(conn, code != 0 ? error : NULL);
+  conn->events->on_end(conn, code != 0 ? &conn->net->conn_error : NULL);
   assert(is_closed(conn));
 }
 
@@ -204,7 +204,8 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   if (kin__net_is_cut_off(net)) {
     return UV_ECANCELED;
   }
-  kin__conn *conn = kin__calloc(net->allocator, 1, sizeof *conn);
+  size_t peer_size = strlen(peer) + 1;
+  kin__conn *conn = kin__calloc(net->allocator, 1, sizeof *conn + peer_size);
   if (conn == NULL) {
     return KIN_ENOMEM;
   }
@@ -217,7 +218,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   conn->fd = fd;
   conn->is_reading = true;
   set_streams(conn, top);
-  snprintf(conn->peer, sizeof conn->peer, "%s", peer);
+  memcpy(conn->peer, peer, peer_size);
   kin__buf_init(&conn->out, &net->wiping.allocator, MAX_QUEUED_BYTES);
   kin__task_init(&conn->task, step);
   kin__link_init(&conn->idle_node);
@@ -276,6 +277,9 @@ void kin__conn_close(kin__conn *conn) {
   assert(!is_closed(conn));
   kin__net *net = conn->net;
   conn->is_closed = true;
+  if (net->failed_conn == conn) {
+    net->failed_conn = NULL;
+  }
   kin__sched_cancel(net->sched, &conn->task);
   kin__link_remove(&conn->node);
   kin__link_remove(&conn->idle_node);
@@ -377,8 +381,17 @@ int kin__conn_write(kin__conn *conn, const char *bytes, size_t length) {
 
 int kin__conn_set_error(kin__conn *conn, int code, kin_error_class error_class,
                         const char *reason) {
-  conn->error.code = code;
-  conn->error.error_class = error_class;
-  snprintf(conn->error.reason, sizeof conn->error.reason, "%s", reason);
+  kin__conn_error *error = &conn->net->conn_error;
+  error->code = code;
+  error->error_class = error_class;
+  snprintf(error->reason, sizeof error->reason, "%s", reason);
+  conn->net->failed_conn = conn;
   return code;
+}
+
+const kin__conn_error *kin__conn_get_error(const kin__conn *conn, int code) {
+  const kin__net *net = conn->net;
+  return net->failed_conn == conn && net->conn_error.code == code
+             ? &net->conn_error
+             : NULL;
 }

@@ -24,12 +24,6 @@ typedef struct kin__conn kin__conn;
 /* Room for "proxy " and an address. */
 #define KIN__CONN_PEER_SIZE (KIN__ADDRESS_TEXT_SIZE + 6)
 
-typedef struct kin__conn_error {
-  int code;
-  kin_error_class error_class;
-  char reason[240];
-} kin__conn_error;
-
 /* Events for the owner, called from a step. In each of them the owner may close
  * the connection or hand it on. */
 typedef struct kin__conn_events {
@@ -50,7 +44,6 @@ struct kin__conn {
   kin__link node; /* in net->conns while open, then in net->closed_conns */
   const kin__conn_events *events;
   void *owner;
-  char peer[KIN__CONN_PEER_SIZE];
   uint64_t serial; /* the net's first is 1 */
 
   unsigned edition; /* of the certificates it was opened with */
@@ -71,12 +64,12 @@ struct kin__conn {
   kin__buf out;        /* wire bytes for which the socket had no room */
   uint64_t sent_bytes; /* wire bytes that the socket has taken */
   int send_error;
-  kin__conn_error error;
   bool is_closed;
   bool is_opened;  /* the stream's open() has been called */
   bool is_ready;   /* the stream called kin__conn_ready */
   bool is_reading; /* not paused */
   bool is_watching_peer;
+  char peer[]; /* at most KIN__CONN_PEER_SIZE */
 };
 
 /* Takes fd and the stack of streams with this top; NULL: plain bytes. On an
@@ -101,6 +94,9 @@ void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
  * come later, through on_end. Errors: KIN_ENOMEM, KIN_ETOOBIG, and the
  * stream's. */
 int kin__conn_send(kin__conn *conn, const char *bytes, size_t length);
+
+/* The details of an error that kin__conn_send has just returned; NULL: none. */
+const kin__conn_error *kin__conn_get_error(const kin__conn *conn, int code);
 
 /* Whether the kernel has taken all sent bytes. */
 bool kin__conn_is_flushed(const kin__conn *conn);
@@ -130,7 +126,8 @@ void kin__conn_ready(kin__conn *conn);
 bool kin__conn_deliver(kin__conn *conn, const char *bytes, size_t length);
 /* Wire bytes for the socket. Errors: KIN_ENOMEM, KIN_ETOOBIG. */
 int kin__conn_write(kin__conn *conn, const char *bytes, size_t length);
-/* Stores the details for on_end; returns code. */
+/* Stores the details for on_end, or for the caller of kin__conn_send; returns
+ * code, which must be passed on at once. */
 int kin__conn_set_error(kin__conn *conn, int code, kin_error_class error_class,
                         const char *reason);
 

@@ -2,10 +2,9 @@
 /* From a request to its response's first byte, and the life of an exchange; the
  * states are in exchange_core.h.
  *
- * A request needs a credential and, for a new connection, certificates. Both
- * may have to be read from files first. The reader then puts the exchange back
- * to QUEUED, and the exchange asks again. The credential is asked for once more
- * when the request is sent, since dialling takes time. */
+ * A request needs a credential and, for a new connection, certificates
+ * (exchange_asking.c). The credential is asked for once more when the request is
+ * sent, since dialling takes time. */
 #include "transport/exchange.h"
 
 #include <assert.h>
@@ -30,8 +29,7 @@ void kin__exchange_enter(kin__exchange *exchange) {
 
 static void free_if_done(kin__exchange *exchange) {
   if (exchange->state == KIN__EXCHANGE_ENDED && exchange->frames == 0) {
-    kin__buf_finish(&exchange->request);
-    kin__buf_finish(&exchange->warnings);
+    kin__exchange_end_asking(exchange);
     kin__inflate_free(exchange->inflate);
     kin__free(exchange->transport->net.allocator, exchange);
   }
@@ -51,9 +49,11 @@ void kin__exchange_start_timer(kin__exchange *exchange, uint32_t timeout_ms) {
 
 void kin__exchange_drop_connection(kin__exchange *exchange) {
   kin__timer_stop(kin__exchange_net(exchange)->timers, &exchange->timer);
-  kin__waiter_reset(&exchange->context_waiter);
   kin__exchange_stop_upload(exchange);
-  kin__waiter_reset(&exchange->proxy_waiter);
+  if (exchange->asking != NULL) {
+    kin__waiter_reset(&exchange->asking->context_waiter);
+    kin__waiter_reset(&exchange->asking->proxy_waiter);
+  }
   if (exchange->dial != NULL) {
     kin__dial_cancel(exchange->dial);
     exchange->dial = NULL;
@@ -68,7 +68,9 @@ void kin__exchange_become_ended(kin__exchange *exchange) {
   assert(exchange->state != KIN__EXCHANGE_ENDED);
   kin__exchange_drop_connection(exchange);
   kin__sched_cancel(kin__exchange_net(exchange)->sched, &exchange->task);
-  kin__waiter_reset(&exchange->credential_waiter);
+  if (exchange->asking != NULL) {
+    kin__waiter_reset(&exchange->asking->credential_waiter);
+  }
   kin__link_remove(&exchange->node);
   kin__link_remove(&exchange->pair_node);
   kin__http1_stop(&exchange->http1);
@@ -96,20 +98,12 @@ const char *kin__exchange_peer(const kin__exchange *exchange) {
                                 : exchange->transport->url.host_header;
 }
 
-static kin_error_class class_of(int code, kin_error_class otherwise) {
-  return code == KIN_ENOMEM ? KIN_CLASS_MEMORY : otherwise;
-}
-
 /* For an error without a text of its own. */
 static void fail_code(kin__exchange *exchange, int code, const char *what,
                       const char *peer) {
-  kin__exchange_fail(exchange, code, class_of(code, KIN_CLASS_CONNECT),
+  kin__exchange_fail(exchange, code,
+                     kin__exchange_class_of(code, KIN_CLASS_CONNECT),
                      "%s %s: %s", what, peer, kin_strerror(code));
-}
-
-static bool is_forwarded(const kin__transport *transport) {
-  return kin__transport_proxy(transport) != NULL &&
-         kin__transport_proxy(transport)->is_forward;
 }
 
 /* Sends the request with the current credential, and wipes the copy. Requests
@@ -117,7 +111,7 @@ static bool is_forwarded(const kin__transport *transport) {
  * which get none of their own. */
 static int send_head(kin__exchange *exchange) {
   const kin__credentials *credentials = &exchange->transport->credentials;
-  const kin__buf *request = &exchange->request;
+  const kin__buf *request = &exchange->asking->request;
   kin__credential credential = {.value = NULL};
   if (credentials->get != NULL) {
     int err = credentials->get(credentials->ctx, NULL, &credential);
@@ -127,7 +121,7 @@ static int send_head(kin__exchange *exchange) {
   }
   exchange->credential_serial = credential.serial;
   const char *field = "Authorization: ";
-  if (is_forwarded(exchange->transport)) {
+  if (kin__transport_is_forwarded(exchange->transport)) {
     field = "Proxy-Authorization: ";
     credential.value = kin__transport_proxy(exchange->transport)->authorization;
   }
@@ -148,8 +142,9 @@ static int send_head(kin__exchange *exchange) {
 /* Sending has failed at once. */
 void kin__exchange_fail_send(kin__exchange *exchange, int code) {
   const kin__conn *conn = exchange->conn;
-  if (conn->error.code == code) {
-    kin__exchange_fail_conn(exchange, &conn->error);
+  const kin__conn_error *error = kin__conn_get_error(conn, code);
+  if (error != NULL) {
+    kin__exchange_fail_conn(exchange, error);
   } else {
     fail_code(exchange, code, "send to", conn->peer);
   }
@@ -261,84 +256,6 @@ static void on_dialled(void *ctx, const kin__dial_result *result) {
   kin__exchange_leave(exchange);
 }
 
-/* For all waiters: asks again in the task. */
-static void on_served(kin__exchange *exchange) {
-  kin__net *net = kin__exchange_net(exchange);
-  kin__timer_stop(net->timers, &exchange->timer);
-  exchange->state = KIN__EXCHANGE_QUEUED;
-  kin__sched_add(net->sched, &exchange->task);
-}
-
-static void on_credential(kin__waiter *waiter) {
-  on_served(KIN__CONTAINER_OF(waiter, kin__exchange, credential_waiter));
-}
-
-static void on_context(kin__waiter *waiter) {
-  on_served(KIN__CONTAINER_OF(waiter, kin__exchange, context_waiter));
-}
-
-static void on_proxy_context(kin__waiter *waiter) {
-  on_served(KIN__CONTAINER_OF(waiter, kin__exchange, proxy_waiter));
-}
-
-static bool waits_for_credential(const kin__exchange *exchange) {
-  return !kin__link_is_empty(&exchange->credential_waiter.node);
-}
-
-static uint32_t wait_time_ms(const kin__exchange *exchange) {
-  const kin__transport *transport = exchange->transport;
-  return waits_for_credential(exchange) && transport->credentials.wait_ms != 0
-             ? transport->credentials.wait_ms
-             : transport->connect_timeout_ms;
-}
-
-static void wait(kin__exchange *exchange) {
-  exchange->state = KIN__EXCHANGE_WAITING;
-  kin__exchange_start_timer(exchange, wait_time_ms(exchange));
-}
-
-/* Returns whether the credential is there. If not, the exchange waits or has
- * failed. */
-static bool has_credential(kin__exchange *exchange) {
-  const kin__credentials *credentials = &exchange->transport->credentials;
-  if (credentials->get == NULL) {
-    return true;
-  }
-  kin__credential credential;
-  int err = credentials->get(credentials->ctx, &exchange->credential_waiter,
-                             &credential);
-  if (err == KIN__PENDING) {
-    wait(exchange);
-    return false;
-  }
-  const char *reason = credential.reason;
-  if (err == 0) {
-    err = kin__exchange_use_pair(exchange, &credential);
-    reason = kin_strerror(err);
-  }
-  if (err != 0) {
-    kin__exchange_fail(exchange, err, class_of(err, KIN_CLASS_AUTH), "%s",
-                       reason);
-  }
-  return err == 0;
-}
-
-/* `context` may be NULL. */
-static bool has_context(kin__exchange *exchange, kin__tls_context *context,
-                        kin__waiter *waiter, uint32_t interval_ms) {
-  if (context == NULL) {
-    return true;
-  }
-  int err = kin__tls_context_prepare(context, waiter, interval_ms);
-  if (err == KIN__PENDING) {
-    wait(exchange);
-  } else if (err != 0) {
-    kin__exchange_fail(exchange, err, class_of(err, KIN_CLASS_TLS), "%s: %s",
-                       context->label, context->reason);
-  }
-  return err == 0;
-}
-
 static void dial(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   const kin__url *to = kin__transport_proxy(transport) != NULL
@@ -368,25 +285,9 @@ static kin__conn *take_idle(kin__exchange *exchange) {
   return conn;
 }
 
-static bool has_contexts(kin__exchange *exchange) {
-  kin__transport *transport = exchange->transport;
-  return has_context(exchange, transport->tls, &exchange->context_waiter,
-                     KIN__TLS_CHECK_INTERVAL_MS) &&
-         has_context(exchange, kin__transport_proxy_tls(transport),
-                     &exchange->proxy_waiter, KIN__TLS_CHECK_INTERVAL_MS);
-}
-
-/* Without this look a client that always finds a kept connection would never
- * see that its certificates were replaced. */
-static bool has_checked_files(kin__exchange *exchange) {
-  kin__transport *transport = exchange->transport;
-  return transport->certificate_check_ms == 0 || transport->pool.count == 0 ||
-         has_context(exchange, transport->tls, &exchange->context_waiter,
-                     transport->certificate_check_ms);
-}
-
 static void begin(kin__exchange *exchange) {
-  if (!has_credential(exchange) || !has_checked_files(exchange)) {
+  if (!kin__exchange_has_credential(exchange) ||
+      !kin__exchange_has_checked_files(exchange)) {
     return;
   }
   kin__conn *conn = take_idle(exchange);
@@ -395,7 +296,7 @@ static void begin(kin__exchange *exchange) {
     exchange->conn = conn;
     exchange->is_reused = true;
     send_request(exchange);
-  } else if (has_contexts(exchange)) {
+  } else if (kin__exchange_has_contexts(exchange)) {
     dial(exchange);
   }
 }
@@ -416,13 +317,14 @@ static bool step(kin__task *task) {
 static void time_out(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   unsigned long connect_ms = transport->connect_timeout_ms;
-  unsigned long waited_ms = wait_time_ms(exchange);
+  unsigned long waited_ms = kin__exchange_wait_ms(exchange);
   unsigned long response_ms = transport->response_timeout_ms;
   switch (exchange->state) {
   case KIN__EXCHANGE_WAITING:
     kin__exchange_fail(
         exchange, KIN_ETIMEDOUT,
-        waits_for_credential(exchange) ? KIN_CLASS_AUTH : KIN_CLASS_TLS,
+        kin__exchange_waits_for_credential(exchange) ? KIN_CLASS_AUTH
+                                                     : KIN_CLASS_TLS,
         "credentials or certificates were not read within %lu ms", waited_ms);
     break;
   case KIN__EXCHANGE_OPENING:
@@ -490,35 +392,29 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   if (exchange == NULL) {
     return KIN_ENOMEM;
   }
-  kin__buf_init(&exchange->request, net->allocator, KIN__REQUEST_MAX_BYTES);
+  exchange->transport = transport;
   kin__request asked = *request;
   asked.method = kin__or_default(request->method, "GET");
   asked.accepts_gzip = transport->accept_gzip && !request->is_watch;
-  int err = kin__request_compose(&exchange->request, &asked, &transport->url,
-                                 is_forwarded(transport), transport->user_agent,
-                                 transport->fields);
+  int err = kin__exchange_make_asking(exchange, &asked);
   if (err != 0) {
-    kin__buf_finish(&exchange->request);
+    kin__exchange_end_asking(exchange);
     kin__free(net->allocator, exchange);
     return err;
   }
-  exchange->transport = transport;
+  kin__exchange_asking *asking = exchange->asking;
   exchange->state = KIN__EXCHANGE_QUEUED;
   exchange->callbacks = *callbacks;
   exchange->ctx = ctx;
   exchange->is_watch = request->is_watch;
   kin__exchange_init_upload(exchange, request);
-  kin__http1_init(&exchange->http1, &kin__exchange_http_events, exchange);
+  kin__http1_init(&exchange->http1, &asking->head, &kin__exchange_http_events,
+                  exchange);
   set_method(exchange, asked.method);
-  kin__buf_init(&exchange->warnings, net->allocator, KIN__WARNING_MAX_BYTES);
-  if (transport->warnings != NULL) {
-    exchange->http1.warnings = &exchange->warnings;
-  }
+  asking->head.warnings =
+      transport->warnings != NULL ? &asking->warnings : NULL;
   kin__task_init(&exchange->task, step);
   kin__timer_init(&exchange->timer, on_timer);
-  kin__waiter_init(&exchange->credential_waiter, on_credential);
-  kin__waiter_init(&exchange->context_waiter, on_context);
-  kin__waiter_init(&exchange->proxy_waiter, on_proxy_context);
   kin__link_init(&exchange->pair_node);
   kin__link_push(&transport->exchanges, &exchange->node);
   kin__sched_add(net->sched, &exchange->task);

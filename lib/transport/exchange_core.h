@@ -45,6 +45,17 @@ typedef enum kin__exchange_state {
   KIN__EXCHANGE_ENDED /* no dial, no conn, no timer; not in the list */
 } kin__exchange_state;
 
+/* Data of an exchange until on_head has been called. */
+typedef struct kin__exchange_asking {
+  struct kin__exchange *exchange;
+  kin__buf request;  /* may have to be sent again */
+  kin__buf warnings; /* fields of the head, as they come in */
+  kin__waiter credential_waiter;
+  kin__waiter context_waiter;
+  kin__waiter proxy_waiter; /* for the TLS context of the proxy */
+  kin__http1_head head;
+} kin__exchange_asking;
+
 struct kin__exchange {
   kin__transport *transport;
   kin__link node;       /* in transport->exchanges until ENDED */
@@ -56,14 +67,10 @@ struct kin__exchange {
 
   kin__exchange_callbacks callbacks;
   void *ctx;
-  kin__buf request;  /* kept until the response's head, to be sent again */
-  kin__buf warnings; /* fields of the head, as they come in */
-  kin__waiter credential_waiter;
-  kin__waiter context_waiter;
-  kin__waiter proxy_waiter;   /* for the TLS context of the proxy */
-  uint64_t credential_serial; /* of the credential that was sent */
-  kin__link pair_node;        /* in one of the transport's lists once begun */
-  uint64_t pair_serial;       /* of the client certificate of conn */
+  kin__exchange_asking *asking; /* NULL once on_head has been called */
+  uint64_t credential_serial;   /* of the credential that was sent */
+  kin__link pair_node;          /* in one of the transport's lists once begun */
+  uint64_t pair_serial;         /* of the client certificate of conn */
   kin__dial *dial;
   kin__conn *conn;
   kin__http1 http1;
@@ -100,6 +107,37 @@ struct kin__exchange {
   unsigned char first_byte; /* of the response */
   size_t hint_length;       /* bytes of https_hint that have been seen */
 };
+
+/* Makes the data, and writes the request. After an error
+ * kin__exchange_end_asking is still needed. Errors: as kin__exchange_start. */
+int kin__exchange_make_asking(kin__exchange *exchange,
+                              const kin__request *request);
+/* The data is no longer needed, or was never made. */
+void kin__exchange_end_asking(kin__exchange *exchange);
+
+/* Each returns whether what it names is there. If not, the exchange waits or has
+ * failed. The last one is for a connection of the pool: without this look a
+ * client that always finds a kept connection would never see that its
+ * certificates were replaced. */
+bool kin__exchange_has_credential(kin__exchange *exchange);
+bool kin__exchange_has_contexts(kin__exchange *exchange);
+bool kin__exchange_has_checked_files(kin__exchange *exchange);
+bool kin__exchange_waits_for_credential(const kin__exchange *exchange);
+/* The time that such a wait may take. */
+uint32_t kin__exchange_wait_ms(const kin__exchange *exchange);
+
+/* The class of a code that lacks one. */
+static inline kin_error_class
+kin__exchange_class_of(int code, kin_error_class otherwise) {
+  return code == KIN_ENOMEM ? KIN_CLASS_MEMORY : otherwise;
+}
+
+/* Whether requests go to the proxy themselves. */
+static inline bool
+kin__transport_is_forwarded(const kin__transport *transport) {
+  return kin__transport_proxy(transport) != NULL &&
+         kin__transport_proxy(transport)->is_forward;
+}
 
 void kin__exchange_enter(kin__exchange *exchange);
 void kin__exchange_leave(kin__exchange *exchange);

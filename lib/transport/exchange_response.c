@@ -121,14 +121,12 @@ static void fail_proxy(kin__exchange *exchange, int status) {
 }
 
 static void hear_warnings(kin__exchange *exchange) {
-  kin__buf *fields = &exchange->warnings;
+  const kin__buf *fields = &exchange->asking->warnings;
   if (fields->length > 0) {
     kin__warnings_hear(exchange->transport->warnings,
-                       kin__request_path(&exchange->request), fields->data,
-                       fields->length);
+                       kin__request_path(&exchange->asking->request),
+                       fields->data, fields->length);
   }
-  kin__buf_finish(fields);
-  kin__buf_finish(&exchange->request);
 }
 
 static void on_http_head(void *ctx, const kin__response_head *head) {
@@ -151,6 +149,7 @@ static void on_http_head(void *ctx, const kin__response_head *head) {
     exchange->had_head = true;
     exchange->callbacks.on_head(exchange->ctx, &told);
   }
+  kin__exchange_end_asking(exchange);
 }
 
 static void on_http_body(void *ctx, const char *bytes, size_t length) {

@@ -50,21 +50,22 @@ static kin_str trim_end(const char *bytes, size_t length) {
   return kin__str(bytes, length);
 }
 
-static void reset_head(kin__http1 *http1) {
-  http1->head = (kin__response_head){.retry_after_s = -1, .is_identity = true};
-  http1->head.content_type = kin__str(http1->content_type, 0);
-  http1->head.location = kin__str(http1->location, 0);
-  http1->head.encoding = kin__str(http1->encoding, 0);
-  http1->head.etag = kin__str(http1->etag, 0);
+static void reset_head(kin__http1_head *head) {
+  head->response =
+      (kin__response_head){.retry_after_s = -1, .is_identity = true};
+  head->response.content_type = kin__str(head->content_type, 0);
+  head->response.location = kin__str(head->location, 0);
+  head->response.encoding = kin__str(head->encoding, 0);
+  head->response.etag = kin__str(head->etag, 0);
+  if (head->warnings != NULL) {
+    head->warnings->length = 0; /* from a 1xx response */
+  }
 }
 
 static int on_message_begin(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
   http1->is_interim = false;
-  reset_head(http1);
-  if (http1->warnings != NULL) {
-    http1->warnings->length = 0; /* from a 1xx response */
-  }
+  reset_head(http1->head);
   return 0;
 }
 
@@ -83,24 +84,25 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t length) {
   if (http1->is_head_done) {
     return on_trailer(http1, length);
   }
-  collect(http1->name, sizeof http1->name, &http1->name_length, at, length);
+  kin__http1_head *head = http1->head;
+  collect(head->name, sizeof head->name, &head->name_length, at, length);
   return 0;
 }
 
 /* If there are several Content-Type, Location, Retry-After or ETag lines, the
  * first counts. */
-static kin__http1_field classify(const kin__http1 *http1) {
-  kin_str name = kin__str(http1->name, http1->name_length);
-  if (name.length > sizeof http1->name) {
+static kin__http1_field classify(const kin__http1_head *head) {
+  kin_str name = kin__str(head->name, head->name_length);
+  if (name.length > sizeof head->name) {
     return KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("content-type"))) {
-    return http1->head.content_type.length == 0 ? KIN__FIELD_CONTENT_TYPE
-                                                : KIN__FIELD_IGNORED;
+    return head->response.content_type.length == 0 ? KIN__FIELD_CONTENT_TYPE
+                                                   : KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("retry-after"))) {
-    return http1->head.retry_after_s < 0 ? KIN__FIELD_RETRY_AFTER
-                                         : KIN__FIELD_IGNORED;
+    return head->response.retry_after_s < 0 ? KIN__FIELD_RETRY_AFTER
+                                            : KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("content-encoding"))) {
     return KIN__FIELD_CONTENT_ENCODING;
@@ -109,14 +111,15 @@ static kin__http1_field classify(const kin__http1 *http1) {
     return KIN__FIELD_TRANSFER_ENCODING;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("location"))) {
-    return http1->head.location.length == 0 ? KIN__FIELD_LOCATION
-                                            : KIN__FIELD_IGNORED;
+    return head->response.location.length == 0 ? KIN__FIELD_LOCATION
+                                               : KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("etag"))) {
-    return http1->head.etag.length == 0 ? KIN__FIELD_ETAG : KIN__FIELD_IGNORED;
+    return head->response.etag.length == 0 ? KIN__FIELD_ETAG
+                                           : KIN__FIELD_IGNORED;
   }
   if (kin__str_equal_nocase(name, KIN__LIT("warning"))) {
-    return http1->warnings != NULL ? KIN__FIELD_WARNING : KIN__FIELD_IGNORED;
+    return head->warnings != NULL ? KIN__FIELD_WARNING : KIN__FIELD_IGNORED;
   }
   return KIN__FIELD_IGNORED;
 }
@@ -126,18 +129,22 @@ static int on_header_field_complete(llhttp_t *parser) {
   if (++http1->line_count > KIN__HTTP1_MAX_LINES) {
     return refuse(http1, "over 256 header lines");
   }
-  http1->field = http1->is_head_done ? KIN__FIELD_IGNORED : classify(http1);
-  http1->name_length = http1->value_length = 0;
+  if (!http1->is_head_done) {
+    kin__http1_head *head = http1->head;
+    head->field = classify(head);
+    head->name_length = head->value_length = 0;
+  }
   return 0;
 }
 
 /* If memory is out, warnings are dropped. */
-static void collect_warning(kin__http1 *http1, const char *at, size_t length) {
-  kin__buf *to = http1->warnings;
+static void collect_warning(kin__http1_head *head, const char *at,
+                            size_t length) {
+  kin__buf *to = head->warnings;
   size_t room = to->max_length - to->length;
   if (kin__buf_append(to, at, length < room ? length : room) != 0) {
     to->length = 0;
-    http1->field = KIN__FIELD_IGNORED;
+    head->field = KIN__FIELD_IGNORED;
   }
 }
 
@@ -146,47 +153,48 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t length) {
   if (http1->is_head_done) {
     return on_trailer(http1, length);
   }
-  if (http1->field == KIN__FIELD_CONTENT_TYPE) {
-    collect(http1->content_type, sizeof http1->content_type,
-            &http1->value_length, at, length);
-  } else if (http1->field == KIN__FIELD_LOCATION) {
-    collect(http1->location, sizeof http1->location, &http1->value_length, at,
+  kin__http1_head *head = http1->head;
+  if (head->field == KIN__FIELD_CONTENT_TYPE) {
+    collect(head->content_type, sizeof head->content_type, &head->value_length,
+            at, length);
+  } else if (head->field == KIN__FIELD_LOCATION) {
+    collect(head->location, sizeof head->location, &head->value_length, at,
             length);
-  } else if (http1->field == KIN__FIELD_ETAG) {
-    collect(http1->etag, sizeof http1->etag, &http1->value_length, at, length);
-  } else if (http1->field == KIN__FIELD_WARNING) {
-    collect_warning(http1, at, length);
-  } else if (http1->field != KIN__FIELD_IGNORED) {
-    collect(http1->value, sizeof http1->value, &http1->value_length, at,
-            length);
+  } else if (head->field == KIN__FIELD_ETAG) {
+    collect(head->etag, sizeof head->etag, &head->value_length, at, length);
+  } else if (head->field == KIN__FIELD_WARNING) {
+    collect_warning(head, at, length);
+  } else if (head->field != KIN__FIELD_IGNORED) {
+    collect(head->value, sizeof head->value, &head->value_length, at, length);
   }
   return 0;
 }
 
 /* The kept bytes of a field that may be cut. */
-static kin_str kept(const kin__http1 *http1, const char *value, size_t size) {
-  size_t length = http1->value_length;
+static kin_str kept(const kin__http1_head *head, const char *value,
+                    size_t size) {
+  size_t length = head->value_length;
   return trim_end(value, length < size ? length : size);
 }
 
 /* Keeps the name of a coding that is not understood or must be undone. */
-static void keep_encoding(kin__http1 *http1) {
-  kin_str value = kept(http1, http1->value, sizeof http1->value);
-  size_t size = sizeof http1->encoding;
+static void keep_encoding(kin__http1_head *head) {
+  kin_str value = kept(head, head->value, sizeof head->value);
+  size_t size = sizeof head->encoding;
   size_t length = value.length < size ? value.length : size;
   for (size_t i = 0; i < length; i++) {
     char c = value.data[i];
-    http1->encoding[i] = (char)(c >= ' ' && c <= '~' ? c : '?');
+    head->encoding[i] = (char)(c >= ' ' && c <= '~' ? c : '?');
   }
-  http1->head.encoding.length = length;
+  head->response.encoding.length = length;
 }
 
 /* One gzip in one field can be undone; a transfer coding never can. */
-static void note_coding(kin__http1 *http1) {
-  kin__response_head *head = &http1->head;
-  bool is_whole = http1->value_length <= sizeof http1->value;
-  kin_str value = kept(http1, http1->value, sizeof http1->value);
-  bool is_content = http1->field == KIN__FIELD_CONTENT_ENCODING;
+static void note_coding(kin__http1_head *head) {
+  kin__response_head *response = &head->response;
+  bool is_whole = head->value_length <= sizeof head->value;
+  kin_str value = kept(head, head->value, sizeof head->value);
+  bool is_content = head->field == KIN__FIELD_CONTENT_ENCODING;
   bool is_chunked =
       !is_content && kin__str_equal_nocase(value, KIN__LIT("chunked"));
   if (is_whole && (value.length == 0 || is_chunked ||
@@ -196,15 +204,15 @@ static void note_coding(kin__http1 *http1) {
   bool is_gzip = is_content && is_whole &&
                  (kin__str_equal_nocase(value, KIN__LIT("gzip")) ||
                   kin__str_equal_nocase(value, KIN__LIT("x-gzip")));
-  head->is_gzip = is_gzip && head->is_identity;
-  head->is_identity = false;
-  keep_encoding(http1);
+  response->is_gzip = is_gzip && response->is_identity;
+  response->is_identity = false;
+  keep_encoding(head);
 }
 
-static void keep_retry_after(kin__http1 *http1, kin_str value) {
+static void keep_retry_after(kin__http1_head *head, kin_str value) {
   uint64_t seconds = 0;
   if (kin__str_to_u64(value, &seconds)) {
-    http1->head.retry_after_s =
+    head->response.retry_after_s =
         seconds < INT32_MAX ? (int64_t)seconds : INT32_MAX;
   }
 }
@@ -226,41 +234,47 @@ static bool is_etag(kin_str tag) {
   return true;
 }
 
-static void keep_etag(kin__http1 *http1) {
-  kin_str tag = kept(http1, http1->etag, sizeof http1->etag);
-  if (http1->value_length <= sizeof http1->etag && is_etag(tag)) {
-    http1->head.etag = tag;
+static void keep_etag(kin__http1_head *head) {
+  kin_str tag = kept(head, head->etag, sizeof head->etag);
+  if (head->value_length <= sizeof head->etag && is_etag(tag)) {
+    head->response.etag = tag;
   }
 }
 
-static int on_header_value_complete(llhttp_t *parser) {
-  kin__http1 *http1 = self(parser);
-  kin__response_head *head = &http1->head;
-  switch (http1->field) {
+static void end_field(kin__http1_head *head) {
+  kin__response_head *response = &head->response;
+  switch (head->field) {
   case KIN__FIELD_IGNORED:
     break;
   case KIN__FIELD_CONTENT_TYPE:
-    head->content_type =
-        kept(http1, http1->content_type, sizeof http1->content_type);
+    response->content_type =
+        kept(head, head->content_type, sizeof head->content_type);
     break;
   case KIN__FIELD_LOCATION:
-    head->location = kept(http1, http1->location, sizeof http1->location);
+    response->location = kept(head, head->location, sizeof head->location);
     break;
   case KIN__FIELD_ETAG:
-    keep_etag(http1);
+    keep_etag(head);
     break;
   case KIN__FIELD_WARNING:
-    collect_warning(http1, "\n", 1);
+    collect_warning(head, "\n", 1);
     break;
   case KIN__FIELD_RETRY_AFTER:
-    if (http1->value_length <= sizeof http1->value) {
-      keep_retry_after(http1, kept(http1, http1->value, sizeof http1->value));
+    if (head->value_length <= sizeof head->value) {
+      keep_retry_after(head, kept(head, head->value, sizeof head->value));
     }
     break;
   case KIN__FIELD_CONTENT_ENCODING:
   case KIN__FIELD_TRANSFER_ENCODING:
-    note_coding(http1);
+    note_coding(head);
     break;
+  }
+}
+
+static int on_header_value_complete(llhttp_t *parser) {
+  const kin__http1 *http1 = self(parser);
+  if (!http1->is_head_done) {
+    end_field(http1->head);
   }
   return 0;
 }
@@ -282,8 +296,10 @@ static int on_headers_complete(llhttp_t *parser) {
     return SKIP_BODY;
   }
   http1->is_head_done = true;
-  http1->head.status = status;
-  http1->events.on_head(http1->ctx, &http1->head);
+  kin__http1_head *head = http1->head;
+  http1->head = NULL;
+  head->response.status = status;
+  http1->events->on_head(http1->ctx, &head->response);
   if (http1->is_stopped) {
     return STOP;
   }
@@ -293,7 +309,7 @@ static int on_headers_complete(llhttp_t *parser) {
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
   kin__http1 *http1 = self(parser);
-  http1->events.on_body(http1->ctx, at, length);
+  http1->events->on_body(http1->ctx, at, length);
   return http1->is_stopped ? STOP : 0;
 }
 
@@ -338,15 +354,17 @@ static const llhttp_settings_t settings = {
 #endif
 };
 
-void kin__http1_init(kin__http1 *http1, const kin__http1_events *events,
-                     void *ctx) {
+void kin__http1_init(kin__http1 *http1, kin__http1_head *head,
+                     const kin__http1_events *events, void *ctx) {
   memset(http1, 0, sizeof *http1);
+  memset(head, 0, sizeof *head);
   llhttp_init(&http1->parser, HTTP_RESPONSE, &settings);
   http1->parser.data = http1;
-  http1->events = *events;
+  http1->events = events;
+  http1->head = head;
   http1->ctx = ctx;
   http1->head_left = KIN__HTTP1_MAX_HEAD_BYTES;
-  reset_head(http1);
+  reset_head(head);
 }
 
 static int malformed(kin__http1 *http1, llhttp_errno_t err) {

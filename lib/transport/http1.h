@@ -39,14 +39,8 @@ typedef enum kin__http1_field {
   KIN__FIELD_WARNING
 } kin__http1_field;
 
-typedef struct kin__http1 {
-  llhttp_t parser;
-  kin__http1_events events;
-  void *ctx;
-
-  size_t head_left; /* bytes left of the head's bound */
-  unsigned line_count;
-  size_t extra_bytes;
+/* What is kept of a head. */
+typedef struct kin__http1_head {
   kin__http1_field field; /* of the current line */
   char name[20];          /* longer names are ignored */
   size_t name_length;     /* seen; may exceed the array */
@@ -57,11 +51,21 @@ typedef struct kin__http1 {
   char location[256];
   char encoding[32];
   char etag[KIN__ETAG_MAX];
-  kin__response_head head;
+  kin__response_head response;
   kin__buf *warnings; /* may be set after init: gets the values of Warning
                        * fields, each ended by a newline, as far as they fit.
                        * NULL: ignored */
+} kin__http1_head;
 
+typedef struct kin__http1 {
+  llhttp_t parser;
+  const kin__http1_events *events;
+  void *ctx;
+  kin__http1_head *head; /* NULL once on_head is called */
+
+  size_t head_left; /* bytes left of the head's bound */
+  unsigned line_count;
+  size_t extra_bytes;
   bool is_bodiless;   /* may be set after init: the request was a HEAD */
   const char *reason; /* why the response was refused; static, or NULL */
   bool is_head_done;
@@ -72,9 +76,11 @@ typedef struct kin__http1 {
   bool is_stopped;
 } kin__http1;
 
-/* May be called again, for another response. */
-void kin__http1_init(kin__http1 *http1, const kin__http1_events *events,
-                     void *ctx);
+/* May be called again, for another response. `head` and `events` are borrowed:
+ * the head until on_head has returned, the events as long as the parser is in
+ * use. */
+void kin__http1_init(kin__http1 *http1, kin__http1_head *head,
+                     const kin__http1_events *events, void *ctx);
 
 /* Parses bytes and calls the events. After an error, or after kin__http1_stop,
  * only init is legal. Errors: KIN_EHTTP; see kin__http1_reason. */

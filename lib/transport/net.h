@@ -8,6 +8,8 @@
 
 #include <uv.h>
 
+#include <kin/error.h>
+
 #include "base/fork.h"
 #include "base/link.h"
 #include "transport/handle.h"
@@ -16,6 +18,14 @@
 
 /* The size of one recv. */
 #define KIN__READ_BYTES (64u << 10)
+
+struct kin__conn;
+
+typedef struct kin__conn_error {
+  int code;
+  kin_error_class error_class;
+  char reason[240];
+} kin__conn_error;
 
 /* Shared by the connections of one transport: the loop, memory, the read
  * buffer, and a count of what libuv still holds.
@@ -38,6 +48,10 @@ typedef struct kin__net {
   kin__link dials;        /* not yet ended; kin__dial.node */
   char *read_buffer;      /* KIN__READ_BYTES; used within one step only */
   uint32_t stops;         /* of polling, since a connection's last step */
+
+  /* The last error of a connection. It is reported in the call that set it. */
+  kin__conn_error conn_error;
+  const struct kin__conn *failed_conn; /* NULL: none, or it is closed */
 
   /* Never started. If this handle is closing, the host has swept the loop. */
   uv_timer_t anchor;

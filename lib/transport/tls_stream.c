@@ -112,10 +112,15 @@ BIO_METHOD *kin__tls_stream_new_bio_method(void) {
 
 #define LABEL_SIZE 24
 
-static int set_error(tls_stream *stream, int code, const char *reason) {
+static int set_class(tls_stream *stream, int code, kin_error_class error_class,
+                     const char *reason) {
   char text[LABEL_SIZE + KIN__TLS_REASON_SIZE];
   snprintf(text, sizeof text, "%s: %s", stream->context->label, reason);
-  return kin__conn_set_error(stream->base.conn, code, KIN_CLASS_TLS, text);
+  return kin__conn_set_error(stream->base.conn, code, error_class, text);
+}
+
+static int set_error(tls_stream *stream, int code, const char *reason) {
+  return set_class(stream, code, KIN_CLASS_TLS, reason);
 }
 
 /* OpenSSL has failed. */
@@ -273,10 +278,8 @@ static int tls_receive(kin__stream *base, char *bytes, size_t length) {
 static int tls_end(kin__stream *base) {
   tls_stream *stream = self(base);
   if (base->is_ready) {
-    (void)set_error(stream, KIN_EEOF,
-                    "connection was cut off (no close_notify)");
-    base->conn->error.error_class = KIN_CLASS_CONNECT;
-    return KIN_EEOF;
+    return set_class(stream, KIN_EEOF, KIN_CLASS_CONNECT,
+                     "connection was cut off (no close_notify)");
   }
   return set_error(stream, KIN_EEOF,
                    "server closed the connection during the handshake");

@@ -235,8 +235,8 @@ static bool all_keys_without_memory(size_t fail_at) {
 
 static void test_sweep_allocations(void **state) {
   (void)state;
-  fail_alloc_sweep(one_key_without_memory, 40);
-  fail_alloc_sweep(all_keys_without_memory, 40);
+  fail_alloc_sweep(one_key_without_memory, 35);
+  fail_alloc_sweep(all_keys_without_memory, 35);
 }
 
 /* The step of one piece, so that everything may come between two pieces. */

@@ -64,6 +64,7 @@ static void close_source(virtual_host *vh, kin_fake_source *source) {
  * ended, as "end" or the reason of the failure. */
 typedef struct watcher {
   kin_feed feed;
+  kin_lister_watcher source;
   char log[512];
 } watcher;
 
@@ -108,11 +109,12 @@ static const kin__feed_owner owner = {.event = on_event,
 static void watch(watcher *w, virtual_host *vh, kin_fake_source *source,
                   const char *version, const char *namespace_) {
   *w = (watcher){0};
-  kin_lister_watcher lister_watcher = kin_fake_source_lister_watcher(source);
+  w->source = kin_fake_source_lister_watcher(source);
   kin__feed_options options = {
       .env = &vh->script.env,
       .owner = &owner,
-      .source = lister_watcher,
+      .source = &w->source,
+      .source_ctx = w->source.ctx,
       .resource = &pods,
       .namespace_ = namespace_,
       .listwatch = {.mode = KIN__WATCH_ONLY,

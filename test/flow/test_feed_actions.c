@@ -115,15 +115,15 @@ static void begin(void) {
   r = (rig){.done = ""};
   vh_init(&r.vh, 0);
   r.vh.log.cb = on_log;
-  kin_lister_watcher source = {.size = sizeof source,
-                               .open = source_open,
-                               .cancel = source_cancel,
-                               .pause = source_pause,
-                               .resume = source_resume,
-                               .ctx = &answer};
+  static const kin_lister_watcher source = {.size = sizeof source,
+                                            .open = source_open,
+                                            .cancel = source_cancel,
+                                            .pause = source_pause,
+                                            .resume = source_resume};
   kin__feed_options options = {.env = &r.vh.script.env,
                                .owner = &owner,
-                               .source = source,
+                               .source = &source,
+                               .source_ctx = &answer,
                                .resource = &pods,
                                .namespace_ = ""};
   kin__feed_init(&r.feed, &options);

@@ -14,6 +14,7 @@
 
 #include <kin/metrics_text.h>
 
+#include "base/alloc.h"
 #include "base/histogram.h"
 #include "support/informer_world.h"
 
@@ -38,6 +39,26 @@ static void test_buckets(void **state) {
     assert_int_equal(kin__histogram_bucket(bound + 1), i + 1);
   }
   assert_true(kin_histogram_bound(KIN_HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
+}
+
+static void test_rare_values(void **state) {
+  (void)state;
+  kin__rare_histogram rare = {0};
+  kin__rare_histogram_add(&rare, 0);
+  kin__rare_histogram_add(&rare, 7);
+  kin__rare_histogram_add(&rare, 9);
+  kin_histogram histogram = {0};
+  kin__histogram_add(&histogram, 1, 2);
+  kin__histogram_merge(&histogram, &rare);
+  assert_int_equal(histogram.count, 5);
+  assert_int_equal(histogram.sum, 18);
+  assert_int_equal(histogram.buckets[0], 3);
+  assert_int_equal(histogram.buckets[2], 2);
+  /* A full bucket takes no more. */
+  rare.buckets[2] = UINT32_MAX;
+  kin__rare_histogram_add(&rare, 9);
+  assert_int_equal(rare.sum, 16);
+  assert_int_equal(rare.buckets[2], UINT32_MAX);
 }
 
 static void test_lists_and_events(void **state) {
@@ -327,7 +348,10 @@ static void test_text_of_each(void **state) {
   (void)state;
   iw_world w;
   iw_open_objects(&w, 0);
-  kin_informer_metrics *past = &w.informer->scopes.past;
+  kin_informer_metrics *past =
+      kin__calloc(w.informer->env->allocator, 1, sizeof *past);
+  assert_non_null(past);
+  w.informer->scopes.past = past; /* as after the first removed namespace */
   struct {
     const char *name;
     uint64_t *number;
@@ -480,6 +504,7 @@ static void test_text_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_buckets),
+      cmocka_unit_test(test_rare_values),
       cmocka_unit_test(test_lists_and_events),
       cmocka_unit_test(test_watches_and_failures),
       cmocka_unit_test(test_short_watches),

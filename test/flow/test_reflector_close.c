@@ -473,7 +473,7 @@ static bool run_without_memory(size_t n) {
 
 static void test_sweep_allocations(void **state) {
   (void)state;
-  fail_alloc_sweep(run_without_memory, 10);
+  fail_alloc_sweep(run_without_memory, 8);
 }
 
 /* The host is closed in the k-th call of anything of the program's: a function

@@ -101,11 +101,12 @@ static void read_gauges(world *w) {
     return;
   }
   const kin__scope *scope = informer->scopes.places[0];
-  w->now[STAGE] = (int64_t)scope->feed.stage.objects.count;
+  w->now[STAGE] = (int64_t)kin__stage_places(&scope->feed.stage);
   w->now[QUEUE] = (int64_t)informer->fifo.depth;
   w->now[PROCESSED] = (int64_t)informer->processed_keys;
   w->now[SWEPT] = scope->apply.cursor;
-  w->now[CHECKED] = informer->mutation_check.slot;
+  w->now[CHECKED] =
+      informer->mutation_check != NULL ? informer->mutation_check->slot : 0;
   if (!informer->member.is_closing) {
     read_listeners(w);
     const kin__index *index = informer->store.indices;

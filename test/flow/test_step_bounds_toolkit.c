@@ -53,7 +53,7 @@ static void read_controller(void *ctx, int64_t *gauges) {
   const kin_controller *c = w->controller;
   gauges[QUEUED] = (int64_t)kin_queue_count(c->queue);
   if (!w->is_closing) {
-    gauges[STAGED] = (int64_t)c->reflector->feed.stage.objects.count;
+    gauges[STAGED] = (int64_t)kin__stage_places(&c->reflector->feed.stage);
   }
 }
 

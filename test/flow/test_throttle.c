@@ -481,7 +481,8 @@ static void test_paused_while_waiting(void **state) {
   kin__decode_limits limits = {0};
   kin__http_source source;
   kin__http_source_init(&source, feed.env, &resource, &limits, NULL);
-  kin_lister_watcher lw = kin__http_source_lister_watcher(&source);
+  kin_lister_watcher lw = *kin__http_source_lister_watcher();
+  lw.ctx = &source;
   for (int resumes = 0; resumes < 2; resumes++) {
     kin__limiter_visitor other;
     kin__limiter_visitor_init(&other, NULL);
@@ -505,7 +506,6 @@ static void test_paused_while_waiting(void **state) {
     lw.cancel(lw.ctx, handle);
     assert_false(last(&r)->is_open);
   }
-  kin__http_source_finish(&source);
   rig_finish(&r);
 }
 

@@ -20,6 +20,7 @@
 
 typedef struct response {
   kin__http1 http1;
+  kin__http1_head head_room;
   kin__buf log; /* the head */
   kin__buf body;
   kin__buf warnings;
@@ -77,8 +78,8 @@ static void finish(response *r) {
 
 static void parse(response *r, kin_str text, uint8_t how, bool has_warnings) {
   static const kin__http1_events events = {on_head, on_body};
-  kin__http1_init(&r->http1, &events, r);
-  r->http1.warnings = has_warnings ? &r->warnings : NULL;
+  kin__http1_init(&r->http1, &r->head_room, &events, r);
+  r->head_room.warnings = has_warnings ? &r->warnings : NULL;
   fuzz_pieces pieces = fuzz_pieces_of(text, how);
   char *piece;
   size_t length;

@@ -58,7 +58,7 @@ static void misbehave(simulation *s) {
     return;
   }
   const char *body = bodies[model_below(s, sizeof bodies / sizeof bodies[0])];
-  bool is_open = request->position != 0;
+  bool is_open = request->has_head;
   int status = model_below(s, 2) == 0 ? 200 : statuses[model_below(s, 8)];
   if (!is_open && !script_request_head(request, status)) {
     return;

@@ -103,7 +103,7 @@ static void check_statuses(sim_actor *actor) {
   const kin__scopes *scopes = &actor->informer->scopes;
   has_synced = actor->has_synced ||
                (has_synced && actor->is_started && scopes->count == count &&
-                !scopes->sync_timer.is_active);
+                !scopes->retry_timer.is_active);
   actor->has_synced = has_synced;
   SIM_CHECK(&w->trace, received <= w->net.given_bytes,
             "%u: received more than was given", actor->number);

@@ -86,6 +86,7 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
   kin__sched_init(&script->sched, script_now_ns, script);
   kin__timers_init(&script->timers);
   kin__link_init(&script->deferred);
+  kin__watch_decoders_init(&script->watch_decoders, &script->memory->allocator);
   script->env = (kin__env){.allocator = &script->memory->allocator,
                            .memory = script->memory,
                            .sched = &script->sched,
@@ -97,6 +98,7 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
                                          .pause = source_pause,
                                          .resume = source_resume,
                                          .ctx = script},
+                           .watch_decoders = &script->watch_decoders,
                            .handler_ns = &script->handler_ns,
                            .deferred = &script->deferred,
                            .wake = script_wake};
@@ -111,6 +113,7 @@ void script_env_finish(script_env *script) {
   assert_false(kin__sched_has_work(&script->sched));
   assert_true(kin__link_is_empty(&script->deferred));
   assert_true(kin__timers_next_ms(&script->timers) == UINT64_MAX);
+  kin__watch_decoders_finish(&script->watch_decoders);
   kin__memory_unref(script->memory);
 }
 

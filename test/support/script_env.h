@@ -45,6 +45,7 @@ typedef struct script_env {
   kin__sched sched;
   kin__timers timers;
   kin__random random;
+  kin__watch_decoders watch_decoders;
   kin__link deferred;
   uint64_t now_ns;
   uint64_t handler_ns;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,8 @@
 #include "base/random.h"
 #include "support/fail_alloc.h"
 
-#define PER_CHUNK 64
+#define PER_CHUNK 32
+static_assert(PER_CHUNK == KIN__CHUNK_NEXT, "as in the header");
 
 typedef struct fixture {
   fail_alloc memory;
@@ -72,23 +74,30 @@ static void test_chunkq_is_first_in_first_out(void **state) {
   teardown(&f);
 }
 
-/* A long queue gives its memory back while it drains, all but one chunk. */
+/* A long queue gives its memory back while it drains, all but one small
+ * chunk. */
 static void test_chunkq_gives_memory_back(void **state) {
   (void)state;
   fixture f;
   setup(&f);
-  for (int i = 0; i < 100 * PER_CHUNK; i++) {
+  for (size_t i = 0; i < KIN__CHUNK_FIRST; i++) {
     assert_true(push(&f));
   }
-  assert_int_equal(f.memory.live_blocks, 100);
+  size_t small = f.memory.live_bytes;
+  assert_true(small < KIN__CHUNK_FIRST * sizeof(uint64_t) + 64);
+  for (size_t i = KIN__CHUNK_FIRST; i < 100 * PER_CHUNK; i++) {
+    assert_true(push(&f));
+  }
+  assert_int_equal(f.memory.live_blocks, 101);
   for (int i = 0; i < 50 * PER_CHUNK; i++) {
     pop(&f);
   }
-  assert_int_equal(f.memory.live_blocks, 51);
+  assert_int_equal(f.memory.live_blocks, 52);
   while (f.queue.count > 0) {
     pop(&f);
   }
   assert_int_equal(f.memory.live_blocks, 1);
+  assert_int_equal(f.memory.live_bytes, small);
   /* A queue that is empty most of the time allocates no more. */
   size_t calls = f.memory.calls;
   for (int i = 0; i < 10 * PER_CHUNK; i++) {
@@ -99,16 +108,36 @@ static void test_chunkq_gives_memory_back(void **state) {
   teardown(&f);
 }
 
+/* A chunk that a reserve made and no push used does not stay with an empty
+ * queue, unless it is a small one. */
+static void test_chunkq_empties_to_a_small_chunk(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f);
+  for (size_t filled = 1; filled < 3 * PER_CHUNK; filled++) {
+    for (size_t i = 0; i < filled; i++) {
+      assert_true(push(&f));
+    }
+    assert_int_equal(kin__chunkq_reserve(&f.queue, 2), 0);
+    while (f.queue.count > 0) {
+      pop(&f);
+    }
+    assert_int_equal(f.memory.live_blocks, 1);
+    assert_true(f.memory.live_bytes < PER_CHUNK * sizeof(uint64_t));
+  }
+  teardown(&f);
+}
+
 static void test_chunkq_push_fails_cleanly(void **state) {
   (void)state;
   fixture f;
   setup(&f);
   f.memory.fail_at = 2;
-  for (int i = 0; i < PER_CHUNK; i++) {
+  for (size_t i = 0; i < KIN__CHUNK_FIRST; i++) {
     assert_true(push(&f));
   }
   assert_false(push(&f));
-  assert_int_equal(f.queue.count, PER_CHUNK);
+  assert_int_equal(f.queue.count, KIN__CHUNK_FIRST);
   assert_true(push(&f));
   while (f.queue.count > 0) {
     pop(&f);
@@ -116,23 +145,23 @@ static void test_chunkq_push_fails_cleanly(void **state) {
   teardown(&f);
 }
 
-/* From any fill level, also when elements are popped in between. */
+/* From any fill level, also when elements were popped before. */
 static void test_chunkq_reserve_is_kept(void **state) {
   (void)state;
-  for (unsigned filled = 0; filled <= PER_CHUNK + 1; filled++) {
-    for (unsigned count = 0; count <= PER_CHUNK; count += 9) {
+  for (unsigned filled = 0; filled <= 2 * PER_CHUNK; filled++) {
+    for (unsigned count = 0; count <= KIN__CHUNK_FIRST; count++) {
       for (unsigned pops = 0; pops <= filled; pops += 13) {
         fixture f;
         setup(&f);
         for (unsigned i = 0; i < filled; i++) {
           assert_true(push(&f));
         }
-        assert_int_equal(kin__chunkq_reserve(&f.queue, count), 0);
-        f.memory.fail_at = f.memory.calls + 1;
-        f.memory.keeps_failing = true;
         for (unsigned i = 0; i < pops; i++) {
           pop(&f);
         }
+        assert_int_equal(kin__chunkq_reserve(&f.queue, count), 0);
+        f.memory.fail_at = f.memory.calls + 1;
+        f.memory.keeps_failing = true;
         for (unsigned i = 0; i < count; i++) {
           assert_true(push(&f));
         }
@@ -203,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_chunkq_is_first_in_first_out),
       cmocka_unit_test(test_chunkq_gives_memory_back),
+      cmocka_unit_test(test_chunkq_empties_to_a_small_chunk),
       cmocka_unit_test(test_chunkq_push_fails_cleanly),
       cmocka_unit_test(test_chunkq_reserve_is_kept),
       cmocka_unit_test(test_chunkq_reserve_fails_cleanly),

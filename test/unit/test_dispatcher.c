@@ -443,8 +443,8 @@ static void test_memory_of_an_overflow_is_given_back(void **state) {
       snprintf(name, sizeof name, "k%d", i);
       put(name);
     }
-    assert_true(bytes_of(&listener->queue.entries) >
-                3000 * listener->queue.entries.element_size);
+    assert_true(bytes_of(&listener->queue.overflow->entries) >
+                3000 * listener->queue.overflow->entries.element_size);
     if (is_delivered) {
       kin_listener_resume(listener);
     } else {
@@ -455,8 +455,8 @@ static void test_memory_of_an_overflow_is_given_back(void **state) {
     }
     rig_run(&rig);
     assert_int_equal(p.calls, is_delivered ? 3000 : 0);
-    assert_int_equal(bytes_of(&listener->queue.entries), 0);
-    assert_int_equal(bytes_of(&listener->queue.retired), 0);
+    assert_int_equal(bytes_of(&listener->queue.overflow->entries), 0);
+    assert_int_equal(bytes_of(&listener->queue.overflow->retired), 0);
   }
 }
 

@@ -13,7 +13,9 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "feed/noted_failure.h"
 #include "listwatch/failure.h"
+#include "support/fail_alloc.h"
 
 static kin__failure failure_of(int code, const char *reason) {
   kin__status status;
@@ -232,6 +234,42 @@ static void test_class_of_code(void **state) {
   }
 }
 
+/* Without memory for its texts a failure keeps code, class and status. */
+static void test_noted(void **state) {
+  (void)state;
+  for (size_t fail_at = 0; fail_at < 2; fail_at++) {
+    fail_alloc memory;
+    fail_alloc_init(&memory, fail_at);
+    kin__noted_failure noted = {0};
+    kin__failure failure = {.code = KIN_ESTATUS,
+                            .error_class = KIN_CLASS_FORBIDDEN,
+                            .status = 403,
+                            .reason = "Forbidden",
+                            .message = "no"};
+    kin__noted_failure_set(&noted, &memory.allocator, &failure);
+    kin__failure told;
+    kin__noted_failure_take(&noted, &memory.allocator, "list of pods", &told);
+    assert_int_equal(told.code, KIN_ESTATUS);
+    assert_int_equal(told.error_class, KIN_CLASS_FORBIDDEN);
+    assert_int_equal(told.status, 403);
+    assert_string_equal(told.reason, fail_at == 0 ? "Forbidden" : "");
+    char expected[200];
+    snprintf(expected, sizeof expected, "list of pods: %s",
+             kin_strerror(KIN_ESTATUS));
+    assert_string_equal(told.message, fail_at == 0 ? "no" : expected);
+    assert_int_equal(noted.code, 0);
+    kin__noted_failure_set(&noted, &memory.allocator, &failure);
+    snprintf(failure.message, sizeof failure.message, "still no");
+    kin__noted_failure_set(&noted, &memory.allocator, &failure);
+    kin__noted_failure_take(&noted, &memory.allocator, "", &told);
+    assert_string_equal(told.message, "still no");
+    kin__noted_failure_set(&noted, &memory.allocator, &failure);
+    kin__noted_failure_drop(&noted, &memory.allocator);
+    kin__noted_failure_drop(&noted, &memory.allocator);
+    assert_int_equal(memory.live_blocks, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_class_of_reason_and_code),
@@ -240,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_code_of_the_response),
       cmocka_unit_test(test_retry_after),
       cmocka_unit_test(test_class_of_code),
+      cmocka_unit_test(test_noted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

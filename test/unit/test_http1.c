@@ -22,6 +22,7 @@
 /* What one response led to. */
 typedef struct outcome {
   kin__http1 http1;
+  kin__http1_head head_room;
   size_t heads;
   size_t bodies;
   int status;
@@ -71,7 +72,7 @@ static const kin__http1_events events = {on_head, on_body};
 
 static void begin(outcome *o) {
   memset(o, 0, sizeof *o);
-  kin__http1_init(&o->http1, &events, o);
+  kin__http1_init(&o->http1, &o->head_room, &events, o);
 }
 
 /* Feeds a copy of exactly these bytes, so that the sanitizer sees a parser that
@@ -586,7 +587,7 @@ static void test_http1_init_again(void **state) {
   outcome o;
   parse(&o, "nonsense");
   assert_int_equal(o.err, KIN_EHTTP);
-  kin__http1_init(&o.http1, &events, &o);
+  kin__http1_init(&o.http1, &o.head_room, &events, &o);
   o.err = 0;
   feed(&o, OK "Content-Length: 0\r\n\r\n", strlen(OK) + 21);
   assert_int_equal(o.err, 0);

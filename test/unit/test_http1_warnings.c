@@ -21,6 +21,7 @@
 
 typedef struct outcome {
   kin__http1 http1;
+  kin__http1_head head_room;
   fail_alloc memory;
   kin__buf warnings;
   char kept[1024]; /* when the head came */
@@ -49,8 +50,8 @@ static void begin(outcome *o, size_t fail_at) {
   memset(o, 0, sizeof *o);
   fail_alloc_init(&o->memory, fail_at);
   kin__buf_init(&o->warnings, &o->memory.allocator, MAX);
-  kin__http1_init(&o->http1, &events, o);
-  o->http1.warnings = &o->warnings;
+  kin__http1_init(&o->http1, &o->head_room, &events, o);
+  o->head_room.warnings = &o->warnings;
 }
 
 static void feed(outcome *o, const char *bytes, size_t length) {
@@ -175,7 +176,7 @@ static void test_http1_warnings_are_not_wanted(void **state) {
   (void)state;
   outcome o;
   begin(&o, 0);
-  o.http1.warnings = NULL;
+  o.head_room.warnings = NULL;
   static const char response[] = OK "Warning: 299 - \"a\"\r\n" END;
   feed(&o, response, sizeof response - 1);
   end(&o);

@@ -42,16 +42,26 @@ static kin__projection *of_fields(const char *const *fields, size_t count) {
   return projection;
 }
 
-static void test_projection_default(void **state) {
-  (void)state;
-  kin__projection *p;
-  assert_int_equal(kin__projection_new(&p, kin__default_allocator(), false), 0);
+static void assert_default(const kin__projection *p) {
   assert_int_equal(fate(p, "metadata managedFields"), KIN__DROP_ALL);
   assert_int_equal(fate(p, "metadata managedFieldss"), KIN__KEEP_ALL);
   assert_int_equal(fate(p, "metadata name"), KIN__KEEP_ALL);
   assert_int_equal(fate(p, "managedFields"), KIN__KEEP_ALL);
   assert_int_equal(fate(p, "spec template metadata managedFields"),
                    KIN__KEEP_ALL);
+}
+
+static void test_projection_default(void **state) {
+  (void)state;
+  assert_default(kin__projection_default(false));
+  assert_ptr_equal(kin__projection_default(false),
+                   kin__projection_default(false));
+  kin__projection_free(kin__projection_default(false)); /* no effect */
+  assert_default(kin__projection_default(false));
+  assert_null(kin__projection_default(true));
+  kin__projection *p;
+  assert_int_equal(kin__projection_new(&p, kin__default_allocator(), false), 0);
+  assert_default(p);
   kin__projection_free(p);
 
   assert_int_equal(kin__projection_new(&p, kin__default_allocator(), true), 0);

@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "decode/watch.h"
 #include "object/object.h"
+#include "support/fail_alloc.h"
 #include "support/json_gen.h"
 #include "support/watch_run.h"
 #include "support/wire.h"
@@ -393,6 +394,113 @@ static void test_watch_random_frames(void **state) {
   }
 }
 
+/* --- Decoders of many watches --------------------------------------------- */
+
+static const kin__decode_limits no_limits = {0};
+
+static kin__watch_decoder *take(kin__watch_decoders *decoders, decoded *got) {
+  kin__watch_decoder *decoder = NULL;
+  assert_int_equal(kin__watch_decoders_take(decoders, &decoder, &no_limits,
+                                            NULL, &got->sink),
+                   0);
+  return decoder;
+}
+
+/* A watch that gives its decoder up between any two frames gets the same events
+ * as one that keeps it, without an allocation. */
+static void test_watch_decoders_are_alike(void **state) {
+  (void)state;
+  kin_str body = wire_body("watch-bookmarks.http");
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__watch_decoders decoders;
+  kin__watch_decoders_init(&decoders, &memory.allocator);
+  decoded kept;
+  decoded given;
+  decoded_init(&kept, NULL);
+  decoded_init(&given, NULL);
+  kin__watch_decoder *keeper = take(&decoders, &kept);
+  kin__watch_decoder *decoder = NULL;
+  size_t taken = 0;
+  for (size_t at = 0; at < body.length; at += 7) {
+    size_t span = body.length - at < 7 ? body.length - at : 7;
+    assert_int_equal(kin__watch_decoder_parse(keeper, body.data + at, span), 0);
+    if (decoder == NULL) {
+      decoder = take(&decoders, &given);
+      taken++;
+    }
+    assert_int_equal(kin__watch_decoder_parse(decoder, body.data + at, span),
+                     0);
+    if (kin__watch_decoder_is_between(decoder)) {
+      kin__watch_decoders_give(&decoders, decoder);
+      decoder = NULL;
+    }
+  }
+  assert_null(decoder);
+  assert_true(taken > 1);
+  decoded_assert_same(&given, &kept, "given back");
+  size_t calls = memory.calls;
+  kin__watch_decoders_give(&decoders, take(&decoders, &given));
+  assert_int_equal(memory.calls, calls);
+  kin__watch_decoders_give(&decoders, keeper);
+  kin__watch_decoders_give(&decoders, NULL);
+  kin__watch_decoders_finish(&decoders);
+  assert_int_equal(memory.live_blocks, 0);
+  decoded_finish(&kept);
+  decoded_finish(&given);
+  free((char *)body.data);
+}
+
+/* A decoder that has failed in the middle of a frame serves the next watch with
+ * that watch's own limits. A few free decoders are kept. */
+static void test_watch_decoders_are_reused(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__watch_decoders decoders;
+  kin__watch_decoders_init(&decoders, &memory.allocator);
+  decoded got;
+  decoded_init(&got, NULL);
+  kin__watch_decoder *all[KIN__WATCH_DECODERS_KEPT + 2];
+  size_t count = sizeof all / sizeof all[0];
+  for (size_t i = 0; i < count; i++) {
+    all[i] = take(&decoders, &got);
+    static const char cut[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":";
+    assert_int_equal(kin__watch_decoder_parse(all[i], cut, sizeof cut - 1), 0);
+    assert_int_equal(kin__watch_decoder_parse(all[i], "]", 1), KIN_EJSON);
+  }
+  for (size_t i = 0; i < count; i++) {
+    kin__watch_decoders_give(&decoders, all[i]);
+  }
+  assert_int_equal(decoders.count, KIN__WATCH_DECODERS_KEPT);
+  kin__decode_limits small = {.max_object_bytes = 10, .max_passed_bytes = 20};
+  kin__watch_decoder *decoder = NULL;
+  assert_int_equal(
+      kin__watch_decoders_take(&decoders, &decoder, &small, NULL, &got.sink),
+      0);
+  static const char frame[] =
+      "{\"type\":\"ADDED\",\"object\":{" META("a", "1") "}}";
+  assert_int_equal(kin__watch_decoder_parse(decoder, frame, sizeof frame - 1),
+                   KIN_ETOOBIG);
+  kin__watch_decoders_give(&decoders, decoder);
+  decoder = take(&decoders, &got);
+  assert_int_equal(kin__watch_decoder_parse(decoder, frame, sizeof frame - 1),
+                   0);
+  assert_int_equal(got.count, 1);
+  kin__watch_decoders_give(&decoders, decoder);
+  kin__watch_decoders_finish(&decoders);
+  assert_int_equal(memory.live_blocks, 0);
+  fail_alloc_init(&memory, 1);
+  kin__watch_decoders_init(&decoders, &memory.allocator);
+  assert_int_equal(kin__watch_decoders_take(&decoders, &decoder, &no_limits,
+                                            NULL, &got.sink),
+                   KIN_ENOMEM);
+  assert_null(decoder);
+  assert_string_equal(kin__watch_decoder_key_in_hand(decoder), "");
+  kin__watch_decoders_finish(&decoders);
+  decoded_finish(&got);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_watch_outcomes),
@@ -402,6 +510,8 @@ int main(void) {
       cmocka_unit_test(test_watch_depth),
       cmocka_unit_test(test_watch_sink_ends_it),
       cmocka_unit_test(test_watch_random_frames),
+      cmocka_unit_test(test_watch_decoders_are_alike),
+      cmocka_unit_test(test_watch_decoders_are_reused),
   };
   return cmocka_run_group_tests_name("watch_decoder", tests, NULL, NULL);
 }
