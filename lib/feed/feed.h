@@ -55,6 +55,8 @@ typedef struct kin__feed_owner {
    * by another reference with the same key, uid and version. A negative result
    * gives the answer up. */
   int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
+  /* Whether a request may be made now. A negative result is its failure. */
+  int (*admit)(kin_feed *feed);
   /* A change. A negative result gives the watch up. */
   int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
   /* No change up to this version. A negative result gives the watch up. */
@@ -195,6 +197,9 @@ void kin__feed_forget(kin_feed *feed);
 /* The resource's shard has changed: the open request is cancelled, and a list of
  * the new shard follows. The same position is kept. */
 void kin__feed_reshard(kin_feed *feed);
+
+/* The open request is cancelled, and a list follows. The position is kept. */
+void kin__feed_relist(kin_feed *feed);
 
 /* The owner has applied the stage. */
 void kin__feed_applied(kin_feed *feed);

@@ -365,6 +365,7 @@ static const char *beyond_resource(const kin_informer_options *options) {
          : options->on_mutation != NULL ? "on_mutation"
          : options->transform != NULL   ? "transform"
          : options->clear_when_absent   ? "clear_when_absent"
+         : options->max_bytes != 0      ? "max_bytes"
          : options->shard_count != 0    ? "shard_count"
                                         : NULL;
 }
