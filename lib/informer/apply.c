@@ -128,9 +128,11 @@ static int tell(kin__scope *scope) {
   return kin__dispatcher_synced(&informer->dispatcher);
 }
 
+/* A retry's timer may still run, because the queue wakes the task, too. */
 static void end(kin__scope *scope) {
   scope->apply.phase = KIN__APPLY_IDLE;
   kin__link_remove(&scope->apply.node);
+  kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }
 
 static void dropped(kin__scope *scope) {
@@ -260,5 +262,4 @@ void kin__apply_stop(kin__scope *scope) {
   end(scope);
   scope->apply.has_list = false;
   kin__sched_cancel(sched_of(scope), &scope->apply.task);
-  kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }
