@@ -43,10 +43,10 @@ typedef enum kin_memory_decision {
 
   /** From here on, objects are stored with their keys only
    * (kin_object_is_key_only): key, uid, resourceVersion and labels. Listeners
-   * get all events. The bodies of cached objects are dropped in bounded steps,
-   * of which listeners are not told: an event would hold the old body, and
-   * nothing has changed in the cluster. Indices that read other values lose
-   * them. Then the informer goes on. Where all bodies have been dropped before,
+   * get all events. The bodies of cached objects are dropped in bounded steps.
+   * Listeners are not told: an event would hold the old body, and nothing has
+   * changed in the cluster. Only a filter that reads the body makes an add or a
+   * delete of it. Indices that read other values lose them. Then the informer goes on. Where all bodies have been dropped before,
    * the informer pauses. */
   KIN_MEMORY_DROP_BODIES,
 
@@ -88,8 +88,10 @@ typedef kin_memory_decision (*kin_max_bytes_cb)(struct kin_informer *informer,
  * bound. A paused informer goes on at once, whatever the new bound is. If bodies
  * were dropped, objects are stored whole again, and each namespace is listed
  * again: cached objects with their keys only become whole, and listeners are
- * told of that as updates. If they do not fit, the program is asked again. More
- * bytes than a lower bound allows stay. A stopped informer stays stopped.
+ * told of that as updates. An object whose newest state the transform refuses
+ * stays as it is. If the objects do not fit, the program is asked again. More
+ * bytes than a lower bound allows stay, those of lists under way included. A
+ * stopped informer stays stopped.
  *
  * Legal in every event callback.
  * Errors: KIN_ECLOSED.

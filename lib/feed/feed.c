@@ -363,6 +363,7 @@ void kin__feed_reshard(kin_feed *feed) {
 /* A list that waits for its turn has no request yet: its request will name the
  * new shard. */
 void kin__feed_relist(kin_feed *feed) {
+  feed->is_relisting = true;
   if (feed->lists.state != KIN__GATE_WAITING) {
     step_simple(feed, KIN__INPUT_RELIST);
   }
@@ -375,6 +376,10 @@ void kin__feed_applied(kin_feed *feed) {
   kin__feed_list_applied(feed);
   feed->is_silent = false;
   step_simple(feed, KIN__INPUT_APPLIED);
+  /* A list that was complete when the owner wanted another one is not it. */
+  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
+  feed->is_relisting &=
+      state == KIN__LISTWATCH_LISTING || state == KIN__LISTWATCH_STREAMING;
 }
 
 void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {

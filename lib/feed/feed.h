@@ -100,11 +100,12 @@ struct kin_feed {
   bool stream_refused; /* by the program's own source */
   kin__timer timer;    /* the state machine's */
   kin__stage stage;
-  kin__stage held; /* events that a stream brought after its list; bounded by
+  kin__stage held;   /* events that a stream brought after its list; bounded by
                     * what was read before the pause */
-  bool is_held;    /* the stream is paused while its list is applied */
-  bool has_synced; /* the first list was applied; set by the owner */
-  bool is_closed;  /* no more notices to the owner */
+  bool is_held;      /* the stream is paused while its list is applied */
+  bool has_synced;   /* the first list was applied; set by the owner */
+  bool is_relisting; /* until the list of kin__feed_relist is applied */
+  bool is_closed;    /* no more notices to the owner */
 
   kin__request_kind request; /* the open one */
   bool is_retry;             /* see kin__listwatch_request */

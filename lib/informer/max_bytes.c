@@ -297,30 +297,45 @@ static void decide_now(kin_informer *informer) {
   }
 }
 
-/* Listeners are not told: nothing has changed in the cluster. An object whose
- * index function fails keeps its body. */
-static void drop_stored_body(kin_informer *informer, uint32_t slot) {
-  kin__max_bytes *b = &informer->max_bytes;
+/* Nothing has changed in the cluster, so only a filter that reads the body makes
+ * a difference to listeners. */
+static void send_drop(kin_informer *informer, uint32_t slot, kin_object *kept,
+                      kin_object *whole) {
+  const kin__change dropped = {
+      .slot = slot,
+      .audience = KIN__AUDIENCE_FILTERS,
+      .count = 1,
+      .notifications = {
+          {.type = KIN_EVENT_UPDATE, .object = kept, .old_object = whole}}};
+  kin__dispatcher_send(&informer->dispatcher, &dropped);
+  kin__mutation_check_leaving(&informer->mutation_check, whole);
+}
+
+/* Errors: KIN_ENOMEM, KIN_EINDEX (the object keeps its body); KIN__MORE (the
+ * dispatcher needs another step first). */
+static int drop_stored_body(kin_informer *informer, uint32_t slot) {
   kin_object *whole = kin__store_at(&informer->store, slot)->object;
   if (whole == NULL || kin_object_is_key_only(whole)) {
-    return;
+    return 0;
   }
-  kin_object *kept;
-  if (drop_body(informer, whole, &kept) != 0) {
-    b->is_partial = true;
-    return;
+  int err = kin__dispatcher_reserve(&informer->dispatcher);
+  kin_object *kept = NULL;
+  if (err == 0) {
+    err = drop_body(informer, whole, &kept);
   }
-  uint32_t hash = kin__store_hash(&informer->store, kin_object_key(whole));
   kin_object *old = NULL;
-  if (kin__store_upsert(&informer->store, kept, hash, &slot, &old) != 0) {
-    b->is_partial = true;
-  } else {
-    b->dropped++;
+  if (err == 0) {
+    uint32_t hash = kin__store_hash(&informer->store, kin_object_key(whole));
+    err = kin__store_upsert(&informer->store, kept, hash, &slot, &old);
+  }
+  if (err == 0) {
+    informer->max_bytes.dropped++;
     count(informer, kin_object_memory(kept), kin_object_memory(old));
-    kin__mutation_check_leaving(&informer->mutation_check, old);
+    send_drop(informer, slot, kept, old);
     kin_object_unref(old);
   }
   kin_object_unref(kept);
+  return err;
 }
 
 static bool drop_step(kin_informer *informer) {
@@ -330,7 +345,12 @@ static bool drop_step(kin_informer *informer) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
-    drop_stored_body(informer, b->cursor++);
+    int err = drop_stored_body(informer, b->cursor);
+    if (err > 0) {
+      return true;
+    }
+    b->is_partial = b->is_partial || err < 0;
+    b->cursor++;
     (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
   b->phase = KIN__BOUND_OPEN;

@@ -354,6 +354,45 @@ static void test_drop_bodies_twice(void **state) {
   bw_finish(&b);
 }
 
+static bool has_body_in_filter(const kin_object *object, void *data) {
+  (void)data;
+  return !kin_object_is_key_only(object);
+}
+
+/* Who filters by the body is told that the objects have left, and that they are
+ * back. */
+static void test_drop_bodies_filters(void **state) {
+  (void)state;
+  for (int pieces = 1; pieces <= 64; pieces += 63) {
+    bw_world b;
+    kin_informer_options options =
+        bw_init(&b, 8 * OBJECT_BYTES, KIN_MEMORY_DROP_BODIES);
+    b.w.script.sched.max_pieces = (uint32_t)pieces;
+    put(&b, 0, 6);
+    bw_open(&b, &options);
+    recorder whole[2];
+    for (int i = 0; i < 2; i++) {
+      recorder_init(&whole[i]);
+      kin_listener_options listener = recorder_options(&whole[i]);
+      listener.filter = has_body_in_filter;
+      assert_int_equal(kin_informer_listen(b.w.informer, &listener, NULL), 0);
+    }
+    mini_serve(&b.w.server);
+    assert_int_equal(whole[1].count, 6);
+    put(&b, 6, 14);
+    mini_pass(&b.w.server, 5000);
+    assert_int_equal(b.asked, 1);
+    assert_int_equal(whole[1].count, 0);
+    assert_int_equal(whole[0].deletes, whole[1].deletes);
+    assert_live(&b);
+    set_bound(&b, 0);
+    assert_int_equal(whole[0].count, 14);
+    assert_int_equal(whole[1].count, 14);
+    assert_live(&b);
+    bw_finish(&b);
+  }
+}
+
 /* Indices say what the stored objects say. */
 static void test_drop_bodies_indices(void **state) {
   (void)state;
@@ -614,6 +653,7 @@ int main(void) {
       cmocka_unit_test(test_room_by_itself),
       cmocka_unit_test(test_drop_bodies),
       cmocka_unit_test(test_drop_bodies_twice),
+      cmocka_unit_test(test_drop_bodies_filters),
       cmocka_unit_test(test_drop_bodies_indices),
       cmocka_unit_test(test_stop),
       cmocka_unit_test(test_callback_closes),
