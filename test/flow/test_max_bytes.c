@@ -15,6 +15,7 @@
 #include <kin/sized.h>
 
 #include "base/str.h"
+#include "support/hand_source.h"
 #include "support/informer_world.h"
 
 #define PADDING 1000      /* of an object */
@@ -541,6 +542,82 @@ static void test_single_object(void **state) {
   bw_finish(&b);
 }
 
+/* --- Other ways to objects ------------------------------------------------- */
+
+static int drop_text(const kin_object *in, kin_object_builder *out,
+                     void *data) {
+  (void)in;
+  (void)data;
+  return kin_object_builder_remove(out, "/spec/text");
+}
+
+/* What counts is what is stored, not what came. */
+static void test_transform(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 24 * KEY_BYTES, 0);
+  options.transform = drop_text;
+  put(&b, 0, 24);
+  bw_open(&b, &options);
+  mini_pass(&b.w.server, 5000);
+  assert_int_equal(b.asked, 0);
+  assert_live(&b);
+  set_bound(&b, 0);
+  bw_finish(&b);
+}
+
+/* Objects of other shards need no room. */
+static void test_shard(void **state) {
+  (void)state;
+  for (int knows = 0; knows < 2; knows++) {
+    bw_world b;
+    kin_informer_options options =
+        bw_init(&b, 12 * OBJECT_BYTES, KIN_MEMORY_STOP);
+    b.w.server.knows_shards = knows != 0;
+    options.shard_index = 1;
+    options.shard_count = 4;
+    put(&b, 0, 24);
+    bw_open(&b, &options);
+    assert_int_equal(b.asked, 0);
+    assert_int_equal(iw_status(&b.w, "").state, KIN_STATE_LIVE);
+    size_t count = kin_store_count(kin_informer_store(b.w.informer));
+    assert_true(count > 0 && count < 12);
+    bw_finish(&b);
+  }
+}
+
+/* A source of the program's own, which is told the code. It cannot pause. */
+static void test_source(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 0, 0);
+  hand_source source;
+  hand_source_init(&source, &b.w.script);
+  source.lister_watcher.pause = NULL;
+  source.lister_watcher.resume = NULL;
+  options.source = &source.lister_watcher;
+  kin_object *object = hand_source_object("a@1");
+  options.max_bytes = 2 * kin_object_memory(object) + 10;
+  kin_object_unref(object);
+  assert_int_equal(iw_open(&b.w, &options), 0);
+  script_run(&b.w.script);
+  hand_source_list(&source, "a@1 b@2", "3");
+  object = hand_source_object("c@4");
+  assert_int_equal(kin_feed_event(source.feed, KIN_WATCH_ADDED, object),
+                   KIN_EMAXBYTES);
+  kin_object_unref(object);
+  script_advance(&b.w.script, 100000);
+  assert_int_equal(b.asked, 1);
+  assert_int_equal(kin_store_count(kin_informer_store(b.w.informer)), 2);
+  source.is_open = false;
+  assert_int_equal(kin_informer_set_max_bytes(b.w.informer, 0), 0);
+  script_advance(&b.w.script, 1);
+  hand_source_list(&source, "", "3"); /* the position still stands */
+  hand_source_event(&source, KIN_WATCH_ADDED, "c@4");
+  assert_int_equal(kin_store_count(kin_informer_store(b.w.informer)), 3);
+  bw_finish(&b);
+}
+
 /* --- Without memory ------------------------------------------------------- */
 
 static bool run_without_memory(size_t fail_at) {
@@ -660,6 +737,9 @@ int main(void) {
       cmocka_unit_test(test_callback_sets_bound),
       cmocka_unit_test(test_overshoot),
       cmocka_unit_test(test_single_object),
+      cmocka_unit_test(test_transform),
+      cmocka_unit_test(test_shard),
+      cmocka_unit_test(test_source),
       cmocka_unit_test(test_without_memory),
       cmocka_unit_test(test_client_bound),
       cmocka_unit_test(test_numbers),
