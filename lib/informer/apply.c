@@ -45,6 +45,7 @@ static bool push_step(kin__scope *scope) {
     }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
+      kin__max_bytes_unstaged(scope);
       scope->apply.phase = KIN__APPLY_SETTLING;
       scope->apply.wait_until = queue_end(informer);
       return true;

@@ -163,7 +163,8 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
                         kin_object **object) {
   kin_informer *informer = scope->informer;
   kin__max_bytes *b = &informer->max_bytes;
-  if (!is_bounded(informer) || type == KIN__DECODED_DELETED) {
+  bool is_whole = !is_bounded(informer) && !b->is_keys_only;
+  if (is_whole || type == KIN__DECODED_DELETED) {
     return 0;
   }
   if (b->is_keys_only && has_body(*object)) {

@@ -527,6 +527,28 @@ static void test_overshoot(void **state) {
   }
 }
 
+/* States that change while a list comes as a watch do not count for ever. */
+static void test_stream_that_changes(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 12 * OBJECT_BYTES, 0);
+  script_use_streams(&b.w.script);
+  b.w.server.holds_bookmark = true;
+  put(&b, 0, 4);
+  bw_open(&b, &options);
+  put(&b, 0, 4);
+  mini_delete(&b.w.server, 3);
+  mini_serve(&b.w.server);
+  assert_true(b.w.informer->max_bytes.listed > 6 * LEAST_BYTES);
+  b.w.server.holds_bookmark = false;
+  mini_bookmark(&b.w.server);
+  mini_serve(&b.w.server);
+  assert_int_equal(b.w.server.streams, 1);
+  assert_int_equal(b.asked, 0);
+  assert_live(&b);
+  bw_finish(&b);
+}
+
 /* An object that fits into no bound of the informer. */
 static void test_single_object(void **state) {
   (void)state;
@@ -700,6 +722,27 @@ static void test_client_bound(void **state) {
   bw_finish(&b);
 }
 
+/* Bodies come back when the program says so, not with the client's bound. */
+static void test_client_bound_is_lifted(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 0, KIN_MEMORY_DROP_BODIES);
+  b.clients.max = 6 * OBJECT_BYTES;
+  put(&b, 0, 9);
+  bw_open(&b, &options);
+  mini_pass(&b.w.server, 5000);
+  assert_int_equal(b.asked, 1);
+  b.clients.max = 0; /* as kin_client_set_max_bytes */
+  put(&b, 0, 12);
+  mini_pass(&b.w.server, 5000);
+  assert_int_equal(bodies(&b), 0);
+  assert_int_equal(memory_state(&b), KIN_MEMORY_STATE_KEYS_ONLY);
+  set_bound(&b, 0);
+  assert_int_equal(bodies(&b), 12);
+  assert_live(&b);
+  bw_finish(&b);
+}
+
 /* --- Metrics and names ---------------------------------------------------- */
 
 static void test_numbers(void **state) {
@@ -736,12 +779,14 @@ int main(void) {
       cmocka_unit_test(test_callback_closes),
       cmocka_unit_test(test_callback_sets_bound),
       cmocka_unit_test(test_overshoot),
+      cmocka_unit_test(test_stream_that_changes),
       cmocka_unit_test(test_single_object),
       cmocka_unit_test(test_transform),
       cmocka_unit_test(test_shard),
       cmocka_unit_test(test_source),
       cmocka_unit_test(test_without_memory),
       cmocka_unit_test(test_client_bound),
+      cmocka_unit_test(test_client_bound_is_lifted),
       cmocka_unit_test(test_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,6 +163,13 @@ static void check_bound(sim_actor *actor) {
   for (size_t i = 0; i < actor->scope_count; i++) {
     is_staged = is_staged || actor->scopes[i].last.staged > 0;
   }
+  const kin__max_bytes *counted = &actor->informer->max_bytes;
+  SIM_CHECK(&w->trace,
+            is_staged || actor->informer->fifo.depth > 0 ||
+                (counted->own.used == bytes && counted->listed == 0),
+            "%u: %" PRIu64 " bytes are cached, %" PRIu64
+            " are counted, %" PRIu64 " of them of lists",
+            actor->number, bytes, counted->own.used, counted->listed);
   actor->is_over = actor->is_over && (is_staged || bytes > actor->max_bytes);
 }
 
