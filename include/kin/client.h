@@ -352,7 +352,9 @@ KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
 
 /** Changes kin_client_options.max_bytes; 0: no bound. Informers that are paused
  * because of it try again by themselves, and informers that have dropped bodies
- * stay as they are; kin_informer_set_max_bytes changes both at once. Legal in every event callback.
+ * stay as they are; kin_informer_set_max_bytes changes both at once.
+ *
+ * Legal in every event callback.
  * Errors: KIN_ECLOSED (closing). Cost: O(1). */
 KIN_EXTERN int kin_client_set_max_bytes(kin_client *client, uint64_t max_bytes);
 

@@ -58,10 +58,11 @@ def test_max_bytes(programs):
         stats = json.loads(error.splitlines()[-1])
         check(stats["bytes"] <= 200 << 10, f"{stats['bytes']} bytes")
         check_equal(stats["scopes"][0]["memoryState"], "keys_only")
-        with Program([*argv, "stop"]) as p:
-            status, _, error = p.wait()
-        check_equal(status, 1)
-        check(b"the objects need more than --max-bytes" in error, str(error))
+        for more in ([*argv, "stop"], argv[:-1]):
+            with Program(more) as p:
+                status, _, error = p.wait()
+            check_equal(status, 1)
+            check(b"the objects need more than --max-bytes" in error, str(error))
 
 
 def test_churn_is_legal(programs):

@@ -75,7 +75,7 @@ static const char text[] =
     "                             hold at most so many bytes of objects\n"
     "      --on-max-bytes WHAT    drop (keep keys and labels only), pause, or "
     "stop.\n"
-    "                             Default pause\n"
+    "                             Default pause, with --once stop\n"
     "\n"
     "What to print:\n"
     "  -o, --output FORMAT        jsonl or table. Default: table on a "

@@ -498,6 +498,9 @@ static outcome check_together(options *o) {
   if (o->has_on_max_bytes && o->max_bytes == 0) {
     return refuse("--on-max-bytes needs --max-bytes");
   }
+  if (o->once && !o->has_on_max_bytes) {
+    o->on_max_bytes = KIN_MEMORY_STOP; /* a pause might have no end */
+  }
   if (o->once && o->exit_after > 0) {
     return refuse("--once and --exit-after exclude each other");
   }
