@@ -149,6 +149,7 @@ set(kinformer_sources
   lib/informer/compaction.c
   lib/informer/handle_deltas.c
   lib/informer/informer.c
+  lib/informer/max_bytes.c
   lib/informer/metrics.c
   lib/informer/scope.c
   lib/informer/scopes.c
@@ -271,6 +272,7 @@ set(kinformer_toolkit_headers
   include/kin/fields.h
   include/kin/lingering_index.h
   include/kin/lister.h
+  include/kin/max_bytes.h
   include/kin/meta.h
   include/kin/metrics_text.h
   include/kin/pager.h

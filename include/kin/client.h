@@ -296,6 +296,14 @@ typedef struct kin_client_options {
    * token. Never logged. */
   const char *username;
   const char *password;
+
+  /* --- Memory --- */
+
+  /** Bound of the objects of all informers of this client, in bytes; 0: none.
+   * The informer whose object does not fit is asked, by its on_max_bytes. The
+   * others go on with objects that fit. kin_informer_options.max_bytes has what
+   * counts; objects of reflectors, pagers, watchers and requests do not. */
+  uint64_t max_bytes;
 } kin_client_options;
 /** Sets the size, and each member to its default. */
 #define KIN_CLIENT_OPTIONS_INIT                                                \
@@ -304,7 +312,7 @@ typedef struct kin_client_options {
         NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,   \
         NULL, NULL, NULL, false, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0,  \
         0, false, false, false, KIN_MUTATION_CHECK_OFF, 0, 0, NULL, NULL,      \
-        NULL, NULL                                                             \
+        NULL, NULL, 0                                                          \
   }
 
 /** Opens a client on a loop; nothing is sent yet. Everything in `options` is
@@ -341,6 +349,14 @@ typedef void (*kin_client_close_cb)(void *data);
  * Errors: KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);
+
+/** Changes kin_client_options.max_bytes; 0: no bound. Informers that are paused
+ * because of it try again by themselves, and informers that have dropped bodies
+ * stay as they are; kin_informer_set_max_bytes changes both at once.
+ *
+ * Legal in every event callback.
+ * Errors: KIN_ECLOSED (closing). Cost: O(1). */
+KIN_EXTERN int kin_client_set_max_bytes(kin_client *client, uint64_t max_bytes);
 
 /** Sets whether the client's handles keep uv_run alive. They do by default and
  * after ref, not after unref. Closing always completes in a running loop. */
@@ -395,12 +411,15 @@ typedef struct kin_client_stats {
   uint64_t exec_unusable;  /**< of exec_succeeded: without usable output */
   int64_t exec_certificate_expires_s; /**< expiry of the plugin's certificate in
                                        * seconds since 1970; 0: it has none */
+
+  /** Of the informers' objects, as kin_client_options.max_bytes counts. */
+  uint64_t object_bytes;
 } kin_client_stats;
 /** Sets the size, and each member to its default. */
 #define KIN_CLIENT_STATS_INIT                                                  \
   {                                                                            \
     sizeof(kin_client_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
-        0, 0, 0, 0, 0, 0                                                       \
+        0, 0, 0, 0, 0, 0, 0                                                    \
   }
 
 /** Copies the counters, any time before the close callback. `stats` begins as

@@ -43,6 +43,7 @@ extern "C" {
   XX(EINDEX, -5008, "index function failed")                                   \
   XX(ETYPE, -5009, "value has another type")                                   \
   XX(EAGAIN, -5010, "nothing to do now")                                       \
+  XX(EMAXBYTES, -5011, "objects need more than max_bytes")                     \
   XX(EJSON, -5020, "malformed JSON")                                           \
   XX(EDEPTH, -5021, "JSON is nested too deeply")                               \
   XX(ETOOBIG, -5022, "over the size limit")                                    \
@@ -95,7 +96,7 @@ typedef enum kin_error_class {
   KIN_CLASS_PROTOCOL, /**< malformed HTTP, wrong content type, silence */
   KIN_CLASS_DECODE,   /**< malformed, truncated or oversized JSON, or a
                         * transform that failed on an object */
-  KIN_CLASS_MEMORY    /**< an allocation failed */
+  KIN_CLASS_MEMORY    /**< an allocation failed, or max_bytes was reached */
 } kin_error_class;
 
 /** Returns the name used by the `kinformer` program: "dns", "connect", ...

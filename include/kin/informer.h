@@ -14,6 +14,7 @@
 #include <kin/export.h>
 #include <kin/handler.h>
 #include <kin/lister_watcher.h>
+#include <kin/max_bytes.h>
 #include <kin/mutation_detector.h>
 #include <kin/object_builder.h>
 #include <kin/store.h>
@@ -120,13 +121,19 @@ typedef struct kin_status {
   uint32_t shard_count;  /**< of shards; 1: the informer has all objects */
   kin_shard_filter shard_filter; /**< as of the last list, or of the last object
                                   * of another shard that came after it */
+
+  /* --- See max_bytes of kin_informer_options --- */
+
+  kin_memory_state memory_state; /**< of the whole informer */
+  uint32_t over_max_bytes; /**< requests of this scope that ended, or were not
+                            * made, because objects did not fit */
 } kin_status;
 /** Sets the size, and each member to its default. */
 #define KIN_STATUS_INIT                                                        \
   {                                                                            \
     sizeof(kin_status), KIN_STATE_IDLE, false, "", 0, 0, KIN_CLASS_NONE, 0, 0, \
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,            \
-        KIN_SHARD_NONE                                                         \
+        KIN_SHARD_NONE, KIN_MEMORY_STATE_WHOLE, 0                              \
   }
 
 /** Called for each change of a scope's state; an event callback. `namespace_`
@@ -356,6 +363,23 @@ typedef struct kin_informer_options {
    * kin_reflector, kin_pager and kin_retry_watcher refuse a shard_count. */
   uint32_t shard_index;
   uint32_t shard_count; /**< see shard_index */
+
+  /* --- A bound of memory --- */
+
+  kin_max_bytes_cb on_max_bytes; /**< NULL: KIN_MEMORY_PAUSE */
+
+  /** Bound of the informer's objects in bytes, as kin_object_memory counts them;
+   * 0: none. Objects count that are cached, queued for the cache, or staged
+   * for an incomplete list; a state that is replaced does not count beside its
+   * successor. An object that does not fit is not stored: see kin_max_bytes_cb.
+   * Deletions are always taken.
+   *
+   * Beside these bytes there may be one received object, and, in the queue, the
+   * objects of one read of 64 KiB. Not counted: objects that the program or a
+   * listener's queue holds (exact_limit bounds the queue), 48 bytes for each
+   * object, indices, and the allocator's rounding. doc/memory.md has how much
+   * that is. */
+  uint64_t max_bytes;
 } kin_informer_options;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_OPTIONS_INIT                                              \
@@ -363,7 +387,7 @@ typedef struct kin_informer_options {
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
         NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, false, false, NULL,  \
         NULL, KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0,    \
-        NULL, NULL, false, NULL, 0, 0                                          \
+        NULL, NULL, false, NULL, 0, 0, NULL, 0                                 \
   }
 
 /** Opens an informer; nothing is requested before kin_informer_start.

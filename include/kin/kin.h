@@ -26,6 +26,7 @@
 #include <kin/key.h>
 #include <kin/lister_watcher.h>
 #include <kin/log.h>
+#include <kin/max_bytes.h>
 #include <kin/metrics.h>
 #include <kin/mutation_detector.h>
 #include <kin/object.h>

@@ -103,6 +103,13 @@ typedef struct kin_informer_metrics {
   kin_histogram handler_us; /**< a callback, averaged over up to 64 in a row */
   size_t listeners;         /**< open now */
   size_t pending;           /**< undelivered notifications */
+
+  /* --- See max_bytes of kin_informer_options --- */
+  uint64_t max_bytes;         /**< the informer's own bound; 0: none */
+  uint64_t bounded_bytes;     /**< that count for it now */
+  uint64_t max_bytes_reached; /**< objects after which the program was to be
+                               * asked */
+  uint64_t dropped_bodies;    /**< objects of which only the key was kept */
 } kin_informer_metrics;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_METRICS_INIT                                              \
@@ -110,7 +117,8 @@ typedef struct kin_informer_metrics {
     sizeof(kin_informer_metrics), 0, 0, 0, 0, KIN_HISTOGRAM_INIT,              \
         KIN_HISTOGRAM_INIT, 0, KIN_HISTOGRAM_INIT, 0, 0, 0,                    \
         KIN_HISTOGRAM_INIT, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, 0, 0, {0}, 0, 0,   \
-        0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0    \
+        0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0,   \
+        0, 0, 0, 0                                                             \
   }
 
 /** Copies an informer's numbers, any time before its close callback. `metrics`

@@ -71,7 +71,8 @@ KIN_EXTERN bool kin_object_label(const kin_object *object, const char *key,
 
 /** Returns whether only the key of the object was kept, because the object was
  * over a limit when it was received: kin_informer_options.max_object_bytes, or
- * 10,000 levels of nesting, which is the limit of a Kubernetes API server. Key,
+ * 10,000 levels of nesting, which is the limit of a Kubernetes API server; or
+ * because the informer drops bodies (KIN_MEMORY_DROP_BODIES). Key,
  * uid, resourceVersion and, up to 64 KiB of them, labels are right. The JSON
  * has only these, and apiVersion and kind if the server sent them. A program
  * that needs the rest has to get the object from the server. */

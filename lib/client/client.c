@@ -52,6 +52,7 @@ struct kin_client {
   kin__gate lists;
   kin__watch_decoders watch_decoders;
   kin__limiter limiter; /* in use iff env.limiter is set */
+  kin__byte_bound object_bytes;
   kin__warnings warnings;
   bool stream_refused; /* by the server; see kin__list_and_watch */
   char problem[KIN__PROBLEM_SIZE];
@@ -79,6 +80,7 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .limiter = options->qps_milli != 0 ? &client->limiter : NULL,
                  .stream_refused = &client->stream_refused,
                  .check_watch_lists = options->check_watch_lists,
+                 .object_bytes = &client->object_bytes,
                  .deferred = &client->loop.deferred,
                  .wake = kin__loop_wake,
                  .wake_ctx = &client->loop};
@@ -260,6 +262,7 @@ int kin__client_open(kin_client **out, uv_loop_t *loop,
   bool has_helper = !copy.no_memory_helper && client->memory->is_default;
   kin__memory_helper_init(&client->memory_helper, &client->loop,
                           has_helper ? client->memory->arena : NULL);
+  client->object_bytes.max = copy.max_bytes;
   fill_env(client, &copy);
   fill_host(client);
   *out = client;
@@ -371,6 +374,17 @@ int kin_client_close(kin_client *client, kin_client_close_cb cb, void *data) {
 
 /* --- Use ------------------------------------------------------------------ */
 
+int kin_client_set_max_bytes(kin_client *client, uint64_t max_bytes) {
+  if (client == NULL) {
+    return KIN_EINVAL;
+  }
+  if (client->host.members.is_closing) {
+    return KIN_ECLOSED;
+  }
+  client->object_bytes.max = max_bytes;
+  return 0;
+}
+
 static void set_ref(kin_client *client, bool is_ref) {
   if (client->host.members.is_closing || client->is_unref == !is_ref) {
     return;
@@ -428,7 +442,8 @@ int kin_client_get_stats(const kin_client *client, kin_client_stats *stats) {
                             .exec_denied = exec->denied,
                             .exec_unusable = exec->unusable,
                             .exec_certificate_expires_s =
-                                exec->certificate_expires_s};
+                                exec->certificate_expires_s,
+                            .object_bytes = client->object_bytes.used};
   return kin__sized_fill(stats, &found, sizeof found,
                          KIN__FIRST_SIZE(kin_client_stats));
 }

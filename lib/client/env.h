@@ -4,6 +4,7 @@
 
 #include <kin/allocator.h>
 
+#include "base/byte_bound.h"
 #include "base/clock.h"
 #include "base/gate.h"
 #include "base/limiter.h"
@@ -59,6 +60,9 @@ typedef struct kin__env {
   kin__gate *lists;       /* admits lists; NULL: no limit */
   bool *stream_refused;   /* see kin__list_and_watch; NULL: no streams */
   bool check_watch_lists; /* see check/list_check.h */
+
+  /* Bytes of the objects of all informers; NULL: not counted. */
+  kin__byte_bound *object_bytes;
 
   /* The client's rate limit of requests; NULL: none. */
   kin__limiter *limiter;

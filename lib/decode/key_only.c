@@ -3,7 +3,11 @@
 
 #include <string.h>
 
+#include <kin/error.h>
+
+#include "base/alloc.h"
 #include "base/str.h"
+#include "decode/item_core.h"
 #include "object/text.h"
 
 /* For all names, brackets, colons, commas and quotes. */
@@ -68,4 +72,59 @@ void kin__key_only_write(char *to, kin__object_parts *parts,
   }
   put(&w, KIN__LIT("}}"));
   parts->body = kin__str(to, w.length);
+}
+
+static kin_str string_in(kin_str value) {
+  kin_str raw;
+  bool is_plain = kin__text_string(value, &raw) && !kin__text_is_escaped(raw);
+  return is_plain ? raw : kin__str(NULL, 0);
+}
+
+static kin_str labels_in(kin_str metadata) {
+  kin__text_members members = {.text = metadata};
+  while (kin__text_next(&members)) {
+    if (kin__str_equal(members.name, KIN__LIT("labels"))) {
+      return members.value.length <= KIN__ITEM_LABELS_MAX ? members.value
+                                                          : kin__str(NULL, 0);
+    }
+  }
+  return kin__str(NULL, 0);
+}
+
+/* Labels that are no JSON object are not kept. */
+int kin__key_only_make(kin_object **out, kin__memory *memory,
+                       const kin_object *whole, bool with_labels) {
+  kin__object_parts parts = {.namespace_ = kin_object_namespace(whole),
+                             .name = kin_object_name(whole),
+                             .uid = kin_object_uid(whole),
+                             .version = kin_object_resource_version(whole),
+                             .is_key_only = true};
+  kin_str api_version = kin__str(NULL, 0);
+  kin_str kind = kin__str(NULL, 0);
+  kin__text_members members = {.text = kin__object_body(whole)};
+  while (kin__text_next(&members)) {
+    if (kin__str_equal(members.name, KIN__LIT("apiVersion"))) {
+      api_version = string_in(members.value);
+    } else if (kin__str_equal(members.name, KIN__LIT("kind"))) {
+      kind = string_in(members.value);
+    } else if (with_labels &&
+               kin__str_equal(members.name, KIN__LIT("metadata"))) {
+      parts.labels = labels_in(members.value);
+    }
+  }
+  if (parts.labels.length > 0 && parts.labels.data[0] != '{') {
+    parts.labels.length = 0;
+  }
+  size_t strings = api_version.length + kind.length + parts.namespace_.length +
+                   parts.name.length + parts.uid.length + parts.version.length;
+  char *text = kin__malloc(&memory->allocator,
+                           kin__key_only_bound(strings, parts.labels.length));
+  *out = NULL;
+  if (text == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__key_only_write(text, &parts, api_version, kind);
+  int err = kin__object_new(out, memory, &parts);
+  kin__free(&memory->allocator, text);
+  return err;
 }

@@ -2,6 +2,7 @@
 #ifndef KIN_DECODE_KEY_ONLY_H
 #define KIN_DECODE_KEY_ONLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "object/object.h"
@@ -18,5 +19,10 @@ size_t kin__key_only_bound(size_t strings, size_t labels);
  * strings are left out. */
 void kin__key_only_write(char *to, kin__object_parts *parts,
                          kin_str api_version, kin_str kind);
+
+/* Makes such an object from one that is stored whole. Labels over
+ * KIN__ITEM_LABELS_MAX bytes are left out. Errors: KIN_ENOMEM. */
+int kin__key_only_make(kin_object **out, kin__memory *memory,
+                       const kin_object *whole, bool with_labels);
 
 #endif /* KIN_DECODE_KEY_ONLY_H */

@@ -197,19 +197,30 @@ typedef struct key_hash {
  * ends. */
 static bool is_concerned(const kin_listener *listener,
                          const kin__change *change) {
-  return !listener->is_closed && change->slot < listener->replay &&
-         (change->audience == KIN__AUDIENCE_ALL || listener->is_relist_updates);
+  if (listener->is_closed || change->slot >= listener->replay) {
+    return false;
+  }
+  switch (change->audience) {
+  case KIN__AUDIENCE_RELIST_UPDATES:
+    return listener->is_relist_updates;
+  case KIN__AUDIENCE_FILTERS:
+    return listener->filter != NULL;
+  default:
+    return true;
+  }
 }
 
 /* The notification must have been reserved. */
 static inline void tell(kin_listener *listener,
-                        const kin__notification *notification, key_hash *key) {
+                        const kin__notification *notification,
+                        kin__audience audience, key_hash *key) {
   const kin__dispatcher *dispatcher = listener->dispatcher;
   kin__notification seen;
   const kin__notification *sent = notification;
   if (listener->filter != NULL) {
     if (!kin__filter_apply(listener->filter, listener->data, notification,
-                           &seen)) {
+                           &seen) ||
+        (audience == KIN__AUDIENCE_FILTERS && seen.type == KIN_EVENT_UPDATE)) {
       return;
     }
     sent = &seen;
@@ -227,7 +238,7 @@ static inline void tell_change(kin_listener *listener,
                                const kin__change *change, key_hash *key) {
   if (is_concerned(listener, change)) {
     for (unsigned i = 0; i < change->count; i++) {
-      tell(listener, &change->notifications[i], key);
+      tell(listener, &change->notifications[i], change->audience, key);
     }
   }
 }

@@ -22,7 +22,9 @@
 /* The listeners that a change concerns. */
 typedef enum kin__audience {
   KIN__AUDIENCE_ALL,
-  KIN__AUDIENCE_RELIST_UPDATES /* only those that asked for relist_updates */
+  KIN__AUDIENCE_RELIST_UPDATES, /* only those that asked for relist_updates */
+  KIN__AUDIENCE_FILTERS /* only those whose filter makes an add or a delete of
+                         * it */
 } kin__audience;
 
 /* The notifications of one object's change, or of a marker, for each

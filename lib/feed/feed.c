@@ -210,7 +210,10 @@ static void step_simple(kin_feed *feed, kin__listwatch_input_type type) {
 }
 
 static void request(kin_feed *feed, const kin__listwatch_request *wanted) {
-  int err = send_request(feed, wanted);
+  int err = feed->owner->admit != NULL ? feed->owner->admit(feed) : 0;
+  if (err == 0) {
+    err = send_request(feed, wanted);
+  }
   if (err != 0) {
     kin__failure cause;
     kin__failure_from_code(&cause, err, "sending a request", "");
@@ -352,10 +355,15 @@ void kin__feed_doubt_shard(kin_feed *feed) {
                                     : KIN_SHARD_NONE;
 }
 
-/* A list that waits for its turn has no request yet: its request will name the
- * new shard. */
 void kin__feed_reshard(kin_feed *feed) {
   kin__feed_doubt_shard(feed);
+  kin__feed_relist(feed);
+}
+
+/* A list that waits for its turn has no request yet: its request will name the
+ * new shard. */
+void kin__feed_relist(kin_feed *feed) {
+  feed->is_relisting = true;
   if (feed->lists.state != KIN__GATE_WAITING) {
     step_simple(feed, KIN__INPUT_RELIST);
   }
@@ -368,6 +376,10 @@ void kin__feed_applied(kin_feed *feed) {
   kin__feed_list_applied(feed);
   feed->is_silent = false;
   step_simple(feed, KIN__INPUT_APPLIED);
+  /* A list that was complete when the owner wanted another one is not it. */
+  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
+  feed->is_relisting &=
+      state == KIN__LISTWATCH_LISTING || state == KIN__LISTWATCH_STREAMING;
 }
 
 void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {

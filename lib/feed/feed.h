@@ -41,6 +41,7 @@ typedef struct kin__feed_counters {
   uint64_t other_shards;
   uint32_t shard_count;
   kin_shard_filter shard_filter;
+  uint32_t over_max_bytes;
 } kin__feed_counters;
 
 /* The numbers of kin_informer_metrics. */
@@ -76,6 +77,8 @@ typedef struct kin__feed_owner {
    * by another reference with the same key, uid and version. A negative result
    * gives the answer up. */
   int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
+  /* Whether a request may be made now. A negative result is its failure. */
+  int (*admit)(kin_feed *feed);
   /* A change. A negative result gives the watch up. */
   int (*event)(kin_feed *feed, kin__decoded_type type, kin_object *object);
   /* No change up to this version. A negative result gives the watch up. */
@@ -120,11 +123,12 @@ struct kin_feed {
   bool stream_refused; /* by the program's own source */
   kin__timer timer;    /* the state machine's */
   kin__stage stage;
-  kin__stage held; /* events that a stream brought after its list; bounded by
+  kin__stage held;   /* events that a stream brought after its list; bounded by
                     * what was read before the pause */
-  bool is_held;    /* the stream is paused while its list is applied */
-  bool has_synced; /* the first list was applied; set by the owner */
-  bool is_closed;  /* no more notices to the owner */
+  bool is_held;      /* the stream is paused while its list is applied */
+  bool has_synced;   /* the first list was applied; set by the owner */
+  bool is_relisting; /* until the list of kin__feed_relist is applied */
+  bool is_closed;    /* no more notices to the owner */
 
   kin__request_kind request; /* the open one */
   bool is_retry;             /* see kin__listwatch_request */
@@ -218,6 +222,9 @@ void kin__feed_forget(kin_feed *feed);
 /* The resource's shard has changed: the open request is cancelled, and a list of
  * the new shard follows. The same position is kept. */
 void kin__feed_reshard(kin_feed *feed);
+
+/* The open request is cancelled, and a list follows. The position is kept. */
+void kin__feed_relist(kin_feed *feed);
 
 /* The owner has applied the stage. */
 void kin__feed_applied(kin_feed *feed);

@@ -57,7 +57,8 @@ static kin_state compute_state(const kin_feed *feed) {
    * trip; so does a watch after a verify. The state stays meanwhile. */
   bool was_well =
       feed->state == KIN_STATE_LIVE || feed->state == KIN_STATE_SYNCING;
-  return kin__listwatch_failures(&feed->listwatch) == 0 && was_well
+  return kin__listwatch_failures(&feed->listwatch) == 0 && was_well &&
+                 !feed->is_relisting
              ? feed->state
              : KIN_STATE_RECONNECTING;
 }
@@ -100,6 +101,7 @@ void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
       .checked_lists = counters->checked_lists,
       .inconsistent_lists = counters->inconsistent_lists,
       .other_shards = counters->other_shards,
+      .over_max_bytes = counters->over_max_bytes,
       .shard_count = counters->shard_count,
       .shard_filter = counters->shard_filter,
   };

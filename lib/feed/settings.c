@@ -362,16 +362,18 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
 
 /* The first option that is set but has no effect here, or NULL. */
 static const char *beyond_resource(const kin_informer_options *options) {
-  return options->resync_ms != 0        ? "resync_ms"
-         : options->fixed_indices       ? "fixed_indices"
-         : options->on_error != NULL    ? "on_error"
-         : options->on_state != NULL    ? "on_state"
-         : options->on_closed != NULL   ? "on_closed"
-         : options->on_mutation != NULL ? "on_mutation"
-         : options->transform != NULL   ? "transform"
-         : options->clear_when_absent   ? "clear_when_absent"
-         : options->shard_count != 0    ? "shard_count"
-                                        : NULL;
+  return options->resync_ms != 0         ? "resync_ms"
+         : options->fixed_indices        ? "fixed_indices"
+         : options->on_error != NULL     ? "on_error"
+         : options->on_state != NULL     ? "on_state"
+         : options->on_closed != NULL    ? "on_closed"
+         : options->on_mutation != NULL  ? "on_mutation"
+         : options->transform != NULL    ? "transform"
+         : options->clear_when_absent    ? "clear_when_absent"
+         : options->max_bytes != 0       ? "max_bytes"
+         : options->on_max_bytes != NULL ? "on_max_bytes"
+         : options->shard_count != 0     ? "shard_count"
+                                         : NULL;
 }
 
 static const char *beyond_pages(const kin_informer_options *options) {

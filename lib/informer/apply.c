@@ -45,6 +45,7 @@ static bool push_step(kin__scope *scope) {
     }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
+      kin__max_bytes_unstaged(scope);
       scope->apply.phase = KIN__APPLY_SETTLING;
       scope->apply.wait_until = queue_end(informer);
       return true;
@@ -128,9 +129,11 @@ static int tell(kin__scope *scope) {
   return kin__dispatcher_synced(&informer->dispatcher);
 }
 
+/* A retry's timer may still run, because the queue wakes the task, too. */
 static void end(kin__scope *scope) {
   scope->apply.phase = KIN__APPLY_IDLE;
   kin__link_remove(&scope->apply.node);
+  kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }
 
 static void dropped(kin__scope *scope) {
@@ -260,5 +263,4 @@ void kin__apply_stop(kin__scope *scope) {
   end(scope);
   scope->apply.has_list = false;
   kin__sched_cancel(sched_of(scope), &scope->apply.task);
-  kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }

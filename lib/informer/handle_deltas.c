@@ -74,6 +74,7 @@ static bool is_same(const change *c, const kin_object *a) {
   kin_str uid = kin_object_uid(a);
   kin_str version = kin_object_resource_version(a);
   return uid.length > 0 && version.length > 0 &&
+         kin_object_is_key_only(a) == kin_object_is_key_only(b) &&
          kin__str_equal(uid, kin_object_uid(b)) &&
          kin__str_equal(version, kin_object_resource_version(b)) &&
          (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
@@ -113,6 +114,7 @@ static int apply_unchanged(const change *c, uint32_t slot) {
 /* Counts an update that must not be told. */
 static bool is_skipped(const change *c, const kin_object *old) {
   bool is_skipped = c->informer->settings.options.skip_unchanged &&
+                    !c->informer->max_bytes.is_keys_only &&
                     kin__object_has_same_content(old, c->delta->object);
   c->scope->feed.counters.unchanged += is_skipped;
   return is_skipped;
@@ -300,7 +302,11 @@ bool kin__handle_deltas_step(kin__task *task) {
                      kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
     return false;
   }
-  if (informer->fifo.depth < KIN__QUEUE_LOW) {
+  if (informer->fifo.depth == 0) {
+    kin__max_bytes_settle(informer);
+  }
+  uint32_t low = kin__max_bytes_is_near(informer) ? 1 : KIN__QUEUE_LOW;
+  if (informer->fifo.depth < low) {
     wake_waiters(informer);
   }
   /* Frees the memory of deleted objects even if no object is added. */

@@ -65,6 +65,7 @@ static kin_str synced_version(void *ctx) {
 
 static void free_informer(kin_informer *informer) {
   const kin__env *env = informer->env;
+  kin__max_bytes_finish(informer);
   kin__scopes_finish(informer);
   kin__informer_transform_free(informer);
   kin__mutation_check_free(informer->mutation_check);
@@ -182,6 +183,7 @@ static void on_close(kin__member *member) {
   kin__timer_stop(env->timers, &informer->process_timer);
   kin__timer_stop(env->timers, &informer->index_timer);
   kin__mutation_check_stop(informer->mutation_check);
+  kin__max_bytes_stop(informer);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_cancel(env->sched, &informer->compaction.task);
@@ -247,6 +249,7 @@ static void init_parts(kin_informer *informer) {
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
   kin__compaction_init(&informer->compaction);
+  kin__max_bytes_init(informer);
   kin__timer_init(&informer->process_timer, on_process_timer);
   kin__timer_init(&informer->index_timer, on_index_timer);
 }
@@ -397,6 +400,7 @@ int kin_informer_get_status(const kin_informer *informer,
   }
   kin_status found;
   kin__feed_get_status(feed, &found);
+  found.memory_state = kin__max_bytes_state(informer);
   return kin__sized_fill(status, &found, sizeof found,
                          KIN__FIRST_SIZE(kin_status));
 }

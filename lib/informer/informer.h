@@ -16,6 +16,7 @@
 #include "client/host.h"
 #include "check/mutation_check.h"
 #include "informer/compaction.h"
+#include "informer/max_bytes.h"
 #include "informer/scopes.h"
 #include "feed/settings.h"
 #include "informer/version_wait.h"
@@ -46,6 +47,8 @@ typedef struct kin__gone_watch {
  *   a feed's notice task        on_error and on_state
  *   the index task              builds indices added to a filled store
  *   the compaction's task       moves objects that hold memory alone
+ *   the bound's task            asks the program when max_bytes is reached;
+ *                               drops bodies
  *   the mutation check's task   looks for objects that were written to
  *   the waits' tasks            end waits for a version (version_wait.h)
  *   the close task              frees everything in steps
@@ -62,6 +65,7 @@ struct kin_informer {
   kin__dispatcher dispatcher;
   kin__mutation_check *mutation_check; /* NULL: off */
   kin__compaction compaction;
+  kin__max_bytes max_bytes;
   kin__version_waits version_waits;
 
   kin__scopes scopes;

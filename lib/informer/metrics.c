@@ -68,6 +68,10 @@ void kin__metrics_read(const kin_informer *informer,
   metrics->process_us = informer->process_us;
   metrics->objects = kin_store_count(&informer->store);
   metrics->object_bytes = kin_store_bytes(&informer->store);
+  metrics->max_bytes = informer->max_bytes.own.max;
+  metrics->bounded_bytes = informer->max_bytes.own.used;
+  metrics->max_bytes_reached = informer->max_bytes.reached;
+  metrics->dropped_bodies = informer->max_bytes.dropped;
   metrics->delivered = dispatcher->delivered;
   metrics->coalesced = dispatcher->coalesced;
   metrics->handler_us = dispatcher->handler_us;

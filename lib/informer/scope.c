@@ -29,12 +29,15 @@ int kin__scope_push(kin__scope *scope, kin_delta_type type,
     delta.reason =
         is_tombstone ? sweep_reason(scope, object) : KIN_DELETE_WATCH;
   }
+  size_t depth = informer->fifo.depth;
   int err = kin__delta_fifo_push(&informer->fifo, &delta);
   if (err != 0) {
     return err;
   }
+  kin__max_bytes_pushed(scope, type, object, informer->fifo.depth == depth);
   kin__sched_add(informer->env->sched, &informer->process_task);
-  if (informer->fifo.depth >= KIN__QUEUE_HIGH) {
+  if (informer->fifo.depth >= KIN__QUEUE_HIGH ||
+      kin__max_bytes_is_near(informer)) {
     kin__feed_pause(&scope->feed, &informer->paused);
   }
   return 0;
@@ -49,12 +52,24 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
   kin_informer *informer = kin__scope_of(feed)->informer;
   const kin_object *cached = kin_store_get(&informer->store, key);
   if (cached == NULL || kin__listwatch_versions_repeat(&feed->listwatch) ||
+      kin__max_bytes_lacks_body(informer, cached) ||
       !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
     return NULL;
   }
   return cached;
+}
+
+static int on_keep(kin_feed *feed, kin__decoded_type type,
+                   kin_object **object) {
+  int err = kin__informer_transform_keep(feed, type, object);
+  return err == 0 ? kin__max_bytes_keep(kin__scope_of(feed), type, object)
+                  : err;
+}
+
+static int on_admit(kin_feed *feed) {
+  return kin__max_bytes_admit(kin__scope_of(feed));
 }
 
 static int on_event(kin_feed *feed, kin__decoded_type type,
@@ -73,6 +88,7 @@ static void on_apply(kin_feed *feed) {
 }
 
 static void on_discarded(kin_feed *feed) {
+  kin__max_bytes_unstaged(kin__scope_of(feed));
   kin__apply_wake(kin__scope_of(feed));
 }
 
@@ -89,6 +105,11 @@ static void clear(kin__scope *scope) {
   }
 }
 
+void kin__scope_stopped(kin__scope *scope) {
+  kin__apply_give_up(scope);
+  kin__version_waits_wake(scope);
+}
+
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin__scope *scope = kin__scope_of(feed);
   kin_informer *informer = scope->informer;
@@ -100,9 +121,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
     return;
   }
   if (event->answer == KIN_STOP) {
-    /* A half-applied list stays half applied; the stage is freed. */
-    kin__apply_give_up(scope);
-    kin__version_waits_wake(scope);
+    kin__scope_stopped(scope);
   } else if (options->clear_when_absent) {
     clear(scope);
   }
@@ -117,6 +136,8 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
 }
 
 static const kin__feed_owner owner = {.cached = on_cached,
+                                      .keep = on_keep,
+                                      .admit = on_admit,
                                       .event = on_event,
                                       .advanced = kin__version_waits_advanced,
                                       .apply = on_apply,
@@ -125,18 +146,6 @@ static const kin__feed_owner owner = {.cached = on_cached,
                                       .opened = kin__version_waits_opened,
                                       .verified = kin__version_waits_verified,
                                       .state_changed = on_state};
-
-static const kin__feed_owner transforming_owner = {
-    .cached = on_cached,
-    .keep = kin__informer_keep,
-    .event = on_event,
-    .advanced = kin__version_waits_advanced,
-    .apply = on_apply,
-    .discarded = on_discarded,
-    .failed = on_failed,
-    .opened = kin__version_waits_opened,
-    .verified = kin__version_waits_verified,
-    .state_changed = on_state};
 
 void kin__scope_failed(kin__scope *scope, int code, const char *what,
                        const char *key) {
@@ -166,7 +175,7 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
                                          kin__informer_raw_memory(informer),
                                      .lists_and_watches = true};
   kin__feed_options options = kin__feed_options_of(&subject);
-  options.owner = informer->transform != NULL ? &transforming_owner : &owner;
+  options.owner = &owner;
   kin__feed_init(&scope->feed, &options);
   kin__apply_init(&scope->apply);
   kin__link_init(&scope->emptied_node);
@@ -174,6 +183,9 @@ void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
 
 void kin__scope_check_list(kin__scope *scope) {
   kin_informer *informer = scope->informer;
+  if (informer->max_bytes.is_keys_only) {
+    return; /* a transform would see other objects */
+  }
   kin__list_check_subject of = {.feed = &scope->feed,
                                 .store = &informer->store,
                                 .scope = scope->index,

@@ -27,6 +27,8 @@ typedef struct kin__scope {
   bool is_waiting; /* starts when the objects of a removed scope of this
                     * namespace are deleted */
   bool is_removed; /* only its deletes are still delivered */
+  bool is_over_bytes;    /* the last failure is KIN_EMAXBYTES */
+  uint64_t listed_bytes; /* staged, see max_bytes.h */
   kin__apply apply;
   kin__list_check *list_check; /* NULL: not needed yet */
   kin__scope_waits *waits;     /* NULL: none so far */
@@ -53,6 +55,10 @@ void kin__scope_remove(kin__scope *scope);
 /* A list is about to be applied. If the client asks for checks, compares the
  * list later. */
 void kin__scope_check_list(kin__scope *scope);
+
+/* An answer of the program has stopped the scope. A half-applied list stays half
+ * applied; the stage is freed. */
+void kin__scope_stopped(kin__scope *scope);
 
 /* Puts a change into the queue, and pauses reading when the queue is full.
  * Errors: KIN_ENOMEM. */

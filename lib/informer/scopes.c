@@ -299,6 +299,15 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   return 0;
 }
 
+void kin__scopes_relist(kin_informer *informer) {
+  kin__scope *scope;
+  FOR_EACH(scope, &informer->scopes) {
+    if (!scope->is_removed) {
+      kin__feed_relist(&scope->feed);
+    }
+  }
+}
+
 static int check_use(const kin_informer *informer, const char *namespace_) {
   if (informer->member.is_closing) {
     return KIN_ECLOSED;

@@ -66,4 +66,7 @@ struct kin__scope *kin__scopes_only(const kin__scopes *scopes);
 /* The objects of a removed scope are gone. */
 void kin__scopes_emptied(struct kin__scope *scope);
 
+/* Each scope lists again, with its position. */
+void kin__scopes_relist(kin_informer *informer);
+
 #endif /* KIN_INFORMER_SCOPES_H */

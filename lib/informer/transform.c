@@ -163,8 +163,11 @@ static int run_or_refuse(kin__scope *scope, kin__decoded_type type,
   return 0;
 }
 
-int kin__informer_keep(kin_feed *feed, kin__decoded_type type,
-                       kin_object **object) {
+int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
+                                 kin_object **object) {
+  if (kin__scope_of(feed)->informer->transform == NULL) {
+    return 0;
+  }
   const kin_object *cached = find_cached(feed, type, *object);
   kin_object *kept = NULL;
   int err = 0;

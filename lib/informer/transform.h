@@ -39,9 +39,9 @@ void kin__informer_transform_free(kin_informer *informer);
  * survive. Without a transform, the informer's memory. */
 kin__memory *kin__informer_raw_memory(const kin_informer *informer);
 
-/* Implements kin__feed_owner.keep. */
-int kin__informer_keep(kin_feed *feed, kin__decoded_type type,
-                       kin_object **object);
+/* Transforms an object that is not cached; see kin__feed_owner.keep. */
+int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
+                                 kin_object **object);
 
 /* Whether the object is the remainder of a failed transform. */
 bool kin__informer_is_refused(const kin_object *object);

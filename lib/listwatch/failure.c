@@ -75,6 +75,7 @@ void kin__failure_from_status(kin__failure *failure, const kin__status *status,
 static kin_error_class class_of_code(int code) {
   switch (code) {
   case KIN_ENOMEM:
+  case KIN_EMAXBYTES:
     return KIN_CLASS_MEMORY;
   case KIN_EJSON:
   case KIN_EDEPTH:

@@ -71,6 +71,15 @@ static const number counters[] = {
     {"coalesced_total", "counter", "Notifications merged into others.",
      AT(coalesced)},
     {"object_bytes", "gauge", "Memory of cached objects.", AT(object_bytes)},
+    {"max_bytes", "gauge", "Bound of the objects' memory; 0: none.",
+     AT(max_bytes)},
+    {"bounded_bytes", "gauge", "Bytes that count for this bound.",
+     AT(bounded_bytes)},
+    {"max_bytes_reached_total", "counter", "Times that an object did not fit.",
+     AT(max_bytes_reached)},
+    {"dropped_bodies_total", "counter",
+     "Objects of which only the key was kept for want of room.",
+     AT(dropped_bodies)},
 };
 
 static const number sizes[] = {
@@ -229,6 +238,9 @@ static void put_client(writer *w, const kin_client *client) {
       &w->to, "kinformer_client_delay_seconds_total %s\n",
       kin__number_format(text, (double)stats.delayed_ns / 1e9, 15));
   put_lists(w, &stats);
+  put_head(w, "client_object_bytes", "gauge", "Memory of all cached objects.");
+  kin__metrics_put(&w->to, "kinformer_client_object_bytes %" PRIu64 "\n",
+                   stats.object_bytes);
   put_head(w, "client_warnings_total", "counter",
            "Warnings that came with responses.");
   kin__metrics_put(&w->to, "kinformer_client_warnings_total %" PRIu64 "\n",

@@ -44,6 +44,27 @@ def test_once_equals_the_list(programs):
         check_equal(state, listed(server.url))
 
 
+def test_max_bytes(programs):
+    """All keys without the bodies; and an end that says why."""
+    with Simulator(programs.apisim, "--pods", "300") as server:
+        argv = [programs.kinformer, "pods", "-A", "--once", "--server",
+                server.url, "--max-bytes", "200Ki", "--stats", "--on-max-bytes"]
+        with Program([*argv, "drop"]) as p:
+            status, output, error = p.wait()
+        check_equal(status, 0)
+        lines = [line for line in output.splitlines()
+                 if json.loads(line)["event"] != "error"]
+        check_equal(fold(lines), listed(server.url))
+        stats = json.loads(error.splitlines()[-1])
+        check(stats["bytes"] <= 200 << 10, f"{stats['bytes']} bytes")
+        check_equal(stats["scopes"][0]["memoryState"], "keys_only")
+        for more in ([*argv, "stop"], argv[:-1]):
+            with Program(more) as p:
+                status, _, error = p.wait()
+            check_equal(status, 1)
+            check(b"the objects need more than --max-bytes" in error, str(error))
+
+
 def test_churn_is_legal(programs):
     with Simulator(programs.apisim, "--pods", "100", "--churn", "500") as server:
         with Program([programs.kinformer, "pods", "-A", "--exit-after", "500",

@@ -63,6 +63,13 @@ static void client_stats(size_t n) {
   client_close(&rig);
 }
 
+static void client_max_bytes(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  COST(cost_must(kin_client_set_max_bytes(rig.client, 1u << 30)));
+  client_close(&rig);
+}
+
 static void client_iterations(size_t n) {
   client_rig rig;
   client_open(&rig, n);
@@ -388,6 +395,8 @@ static void controller_replacement(size_t n) {
 
 const cost_row cost_rows_client[] = {
     {"kin_client_get_stats", "O(1)", "informers", COST_ONE, client_stats},
+    {"kin_client_set_max_bytes", "O(1)", "informers", COST_ONE,
+     client_max_bytes},
     {"kin_client_get_iterations", NULL, "informers", COST_ONE,
      client_iterations},
     {"kin_request_start", "O(length of the body)", "bytes", COST_LINEAR,

@@ -105,6 +105,21 @@ static void shard_of_objects(size_t n) {
   set_shard(1, n);
 }
 
+static void set_max_bytes(size_t namespaces, size_t pods) {
+  cost_world w;
+  cost_world_start(&w, namespaces, pods);
+  COST(cost_must(kin_informer_set_max_bytes(w.informer, 1u << 30)));
+  cost_world_finish(&w);
+}
+
+static void max_bytes_of_namespaces(size_t n) {
+  set_max_bytes(n, 4);
+}
+
+static void max_bytes_of_objects(size_t n) {
+  set_max_bytes(1, n);
+}
+
 static void remove_namespace(size_t namespaces, size_t pods) {
   cost_world w;
   cost_world_start(&w, namespaces, pods);
@@ -308,6 +323,10 @@ const cost_row cost_rows_informer[] = {
     {"kin_informer_set_shard", "O(namespaces)", "namespaces", COST_LINEAR,
      shard_of_namespaces, COST_FEW},
     {"kin_informer_set_shard", NULL, "objects", COST_ONE, shard_of_objects},
+    {"kin_informer_set_max_bytes", "O(namespaces)", "namespaces", COST_LINEAR,
+     max_bytes_of_namespaces, COST_FEW},
+    {"kin_informer_set_max_bytes", NULL, "objects", COST_ONE,
+     max_bytes_of_objects},
     {"kin_informer_wait_version", "O(log n)", "waits", COST_LOG, wait_version,
      WAITS},
     {"kin_informer_wait_version", "O(namespaces)", "namespaces", COST_LINEAR,

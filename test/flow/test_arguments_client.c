@@ -171,6 +171,7 @@ static void test_clients_and_informers(void **state) {
   kin_client_unref(NULL);
   assert_null(kin_client_loop(NULL));
   assert_string_equal(kin_client_problem(NULL), "");
+  REFUSED(kin_client_set_max_bytes(NULL, 1));
   REFUSED(kin_client_get_stats(NULL, &w->stats));
   REFUSED(kin_client_get_stats(w->client, NULL));
   REFUSED(kin_informer_open(NULL, w->client, &w->informer_options));
@@ -194,6 +195,7 @@ static void test_clients_and_informers(void **state) {
   REFUSED(kin_informer_remove_namespace(w->informer, NULL));
   REFUSED(kin_informer_set_shard(NULL, 0, 1));
   REFUSED(kin_informer_set_shard(w->informer, 1, 1));
+  REFUSED(kin_informer_set_max_bytes(NULL, 1));
   assert_null(kin_informer_store(NULL));
   ZERO(kin_informer_has_synced(NULL));
   REFUSED(kin_informer_get_status(NULL, NULL, &w->status));

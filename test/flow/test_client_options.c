@@ -320,6 +320,41 @@ static void test_ref(void **state) {
   finish(&b);
 }
 
+/* --- A bound of memory ---------------------------------------------------- */
+
+/* The first list does not fit; a larger bound lets it come, after the wait. */
+static void test_max_bytes(void **state) {
+  (void)state;
+  bench b;
+  static const loop_reply replies[] = {
+      {.bytes = ANSWER_TO_END ANSWER_PODS("7", ANSWER_POD("a", "1", "5")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_TO_END ANSWER_PODS("7", ANSWER_POD("a", "1", "5")),
+       .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED}};
+  bench_init(&b, replies, 3);
+  b.w.options.max_bytes = 10;
+  b.w.retry_after_ms = 1;
+  open_client(&b);
+  start(&b, "pods");
+  CLIENT_UNTIL(&b.w, b.w.errors >= 3);
+  assert_int_equal(b.w.code, KIN_EMAXBYTES);
+  assert_int_equal(b.w.error_class, KIN_CLASS_MEMORY);
+  assert_int_equal(b.w.server.requests, 1);
+  assert_int_equal(stats_of(&b).object_bytes, 0);
+  kin_status status = KIN_STATUS_INIT;
+  assert_int_equal(kin_informer_get_status(b.w.informer, "", &status), 0);
+  assert_int_equal(status.memory_state, KIN_MEMORY_STATE_PAUSED);
+  assert_int_equal(kin_client_set_max_bytes(b.w.client, 10000), 0);
+  CLIENT_UNTIL(&b.w, b.w.adds == 1);
+  kin_store *store = kin_informer_store(b.w.informer);
+  assert_int_equal(stats_of(&b).object_bytes, kin_store_bytes(store));
+  assert_int_equal(kin_informer_close(b.w.informer, NULL, NULL), 0);
+  CLIENT_UNTIL(&b.w, b.w.informers_closed == 1);
+  assert_int_equal(stats_of(&b).object_bytes, 0);
+  finish(&b);
+}
+
 /* --- What is counted ------------------------------------------------------ */
 
 /* The server answers nothing: max_lists lists are made, the others wait. */
@@ -423,12 +458,19 @@ static void test_stats(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_defaults),        cmocka_unit_test(test_most),
-      cmocka_unit_test(test_burst),           cmocka_unit_test(test_seed),
-      cmocka_unit_test(test_log_levels),      cmocka_unit_test(test_copied),
-      cmocka_unit_test(test_nothing_is_sent), cmocka_unit_test(test_ref),
-      cmocka_unit_test(test_lists_at_a_time), cmocka_unit_test(test_overdue),
-      cmocka_unit_test(test_delayed),         cmocka_unit_test(test_stats),
+      cmocka_unit_test(test_defaults),
+      cmocka_unit_test(test_most),
+      cmocka_unit_test(test_burst),
+      cmocka_unit_test(test_seed),
+      cmocka_unit_test(test_log_levels),
+      cmocka_unit_test(test_copied),
+      cmocka_unit_test(test_nothing_is_sent),
+      cmocka_unit_test(test_ref),
+      cmocka_unit_test(test_max_bytes),
+      cmocka_unit_test(test_lists_at_a_time),
+      cmocka_unit_test(test_overdue),
+      cmocka_unit_test(test_delayed),
+      cmocka_unit_test(test_stats),
   };
   return cmocka_run_group_tests_name("client_options", tests, NULL, NULL);
 }

@@ -91,6 +91,7 @@ static const member members[] = {
     MEMBER(proxy_certificate_authority_file, COPIED_TEXT),
     MEMBER(username, OF_SERVER),
     MEMBER(password, OF_SERVER),
+    MEMBER(max_bytes, OF_CLIENT),
 };
 #define MEMBERS (sizeof members / sizeof *members)
 

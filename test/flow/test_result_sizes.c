@@ -49,6 +49,7 @@ typedef struct world {
   size_t request_options;
   size_t event;
   size_t error_event;
+  size_t memory_event;
   size_t watch_event;
   size_t until_result;
   size_t until_event;
@@ -343,6 +344,26 @@ static void on_error(kin_informer *informer, kin_error_event *event,
   ((world *)data)->error_event = event->size;
 }
 
+static kin_memory_decision on_max_bytes(kin_informer *informer,
+                                        const kin_memory_event *event,
+                                        void *data) {
+  (void)informer;
+  ((world *)data)->memory_event = event->size;
+  return KIN_MEMORY_STOP;
+}
+
+static void test_memory_event(void **state) {
+  world *w = *state;
+  w->resource.max_bytes = 1;
+  w->resource.on_max_bytes = on_max_bytes;
+  w->resource.data = w;
+  kin_informer *informer;
+  assert_int_equal(kin_informer_open(&informer, w->client, &w->resource), 0);
+  assert_int_equal(kin_informer_start(informer), 0);
+  run_until(w, &w->memory_event);
+  assert_int_equal(w->memory_event, sizeof(kin_memory_event));
+}
+
 static void test_informer_callbacks(void **state) {
   world *w = *state;
   w->resource.modify = on_modify;
@@ -583,6 +604,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_results, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_informer_callbacks, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(test_memory_event, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_until, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_response, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_discovery, set_up, tear_down),

@@ -383,6 +383,23 @@ static void test_first_list_sweeps_nothing(void **state) {
   iw_finish(&w);
 }
 
+/* A deletion that was put off for want of memory goes on with the queue: nothing
+ * of the removed scope is left when the time of the put-off comes. */
+static void test_removal_goes_on_with_the_queue(void **state) {
+  (void)state;
+  iw_world w;
+  iw_open_even_and_odd(&w, MINI_OBJECTS);
+  mini_serve(&w.server);
+  kin__scope *odd = kin__scopes_find(&w.informer->scopes, "odd");
+  iw_drop_odd(&w);
+  kin__timer_start(&w.script.timers, &odd->apply.timer,
+                   kin__env_now_ms(&w.script.env) + KIN__MEMORY_RETRY_MS);
+  mini_pass(&w.server, 2000);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)),
+                   mini_count(&w.server, "even"));
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_listeners),
@@ -394,6 +411,7 @@ int main(void) {
       cmocka_unit_test(test_put_after_the_sweep),
       cmocka_unit_test(test_first_list_sweeps_nothing),
       cmocka_unit_test(test_waits_end),
+      cmocka_unit_test(test_removal_goes_on_with_the_queue),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

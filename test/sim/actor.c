@@ -245,7 +245,8 @@ static void add_namespace(sim_actor *actor) {
             "%u: adding %s gives %s", actor->number, name, kin_err_name(err));
   if (err == 0) {
     unsigned removals = actor->scopes[place].removals;
-    actor->scopes[place] = (sim_scope){.removals = removals};
+    actor->scopes[place] = (sim_scope){.removals = removals,
+                                       .is_stopped = actor->is_memory_stopped};
     actor->scope_count += (size_t)place == actor->scope_count;
     sim_net_expect(&w->net, 3);
   }
@@ -330,6 +331,11 @@ void sim_actor_meddle(sim_actor *actor) {
   case 10:
   case 11:
     change_namespaces(actor);
+    break;
+  case 4:
+    if (w->options.mutation == SIM_MUTATE_NOTHING && sim_chance(w, 50)) {
+      sim_set_max_bytes(actor, sim_any_max_bytes(actor));
+    }
     break;
   default:
     sim_handler_join(actor);

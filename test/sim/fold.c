@@ -117,8 +117,10 @@ static void on_update(sim_fold *fold, const kin_event *event, int object,
             "%s: update of %s to another uid", fold->name, key);
   SIM_CHECK(fold->trace, !event->is_resync || !is_folded || old == write,
             "%s: resync of %s changes it", fold->name, key);
-  bool may_repeat = event->is_resync || fold->relist_updates || !is_folded ||
-                    fold->api->restores > 0;
+  bool gets_body = kin_object_is_key_only(event->old_object) &&
+                   !kin_object_is_key_only(event->object);
+  bool may_repeat = gets_body || event->is_resync || fold->relist_updates ||
+                    !is_folded || fold->api->restores > 0;
   SIM_CHECK(fold->trace, may_repeat || old != write,
             "%s: update of %s changes nothing", fold->name, key);
   SIM_CHECK(fold->trace, !is_folded || fold->api->restores > 0 || write >= old,

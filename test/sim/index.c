@@ -59,16 +59,17 @@ void sim_index_add(sim_actor *actor, unsigned which) {
 
 /* Whether an object at that write has the index's i-th value. */
 static bool has_value(const sim_actor *actor, which_index which,
-                      const api_write *write, int number, unsigned i) {
+                      const kin_object *object, int number, unsigned i) {
+  const api_write *write = &actor->world->api.writes[number];
   switch (which) {
   case BY_APP:
     return write->app == i;
   case BY_NODE:
-    return !actor->is_metadata && !sim_is_oversized(actor, number) &&
+    return !actor->is_metadata && !kin_object_is_key_only(object) &&
            write->node == i;
   case BY_IMAGE:
     return !actor->is_metadata && !actor->is_node_only &&
-           !sim_is_oversized(actor, number) && (write->images & (1u << i)) != 0;
+           !kin_object_is_key_only(object) && (write->images & (1u << i)) != 0;
   default:
     return i < 2 ? (write->object & 1) == (int)i : number % 3 == (int)i - 2;
   }
@@ -98,8 +99,7 @@ static size_t check_value(sim_actor *actor, which_index which, unsigned i) {
     if (number == API_NONE) {
       return 0;
     }
-    SIM_CHECK(&w->trace,
-              has_value(actor, which, &w->api.writes[number], number, i),
+    SIM_CHECK(&w->trace, has_value(actor, which, object, number, i),
               "%u: %s is in index %s at %s", actor->number,
               kin_object_key(object).data, name, value);
     found++;
@@ -119,7 +119,7 @@ static size_t expected_entries(sim_actor *actor, which_index which) {
   while ((object = kin_store_next(store, &cursor)) != NULL) {
     int number = sim_write_of(&w->api, &w->trace, object, false);
     for (unsigned i = 0; number != API_NONE && i < VALUES; i++) {
-      entries += has_value(actor, which, &w->api.writes[number], number, i);
+      entries += has_value(actor, which, object, number, i);
     }
   }
   return entries;

@@ -264,6 +264,10 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   if (sim_chance(w, 60)) { /* worlds are smaller than a step otherwise */
     w->script.sched.max_pieces = 1 + (uint32_t)sim_below(w, 4);
   }
+  w->script.env.object_bytes = &w->object_bytes;
+  if (options->mutation == SIM_MUTATE_NOTHING && sim_chance(w, 10)) {
+    w->object_bytes.max = 5000 + sim_below(w, 60000);
+  }
   w->trace.now_ns = &w->script.now_ns;
   w->is_large = seed % LARGE_EVERY == 0;
   api_init(&w->api, &w->random, &w->trace, w->is_large ? API_CROWD : API_PODS);
@@ -314,10 +318,20 @@ static void be_mistreated(sim_world *w) {
   }
 }
 
+static void lift_bounds(sim_world *w) {
+  w->object_bytes.max = 0;
+  for (int i = 0; i < SIM_ACTORS; i++) {
+    if (sim_actor_is_open(&w->actors[i])) {
+      sim_set_max_bytes(&w->actors[i], 0);
+    }
+  }
+}
+
 static void be_calm(sim_world *w) {
   sim_say(&w->trace, "calm");
   w->is_calm = true;
   give_memory_back(w);
+  lift_bounds(w);
   w->net.weather =
       (sim_weather){.latency_us = 5000, .has_probe = w->net.weather.has_probe};
   for (unsigned i = 0; i < w->handler_count; i++) {

@@ -55,6 +55,81 @@ static void choose_what_is_kept(sim_actor *actor,
   options->max_object_bytes = actor->max_object_bytes;
 }
 
+/* --- A bound of memory ------------------------------------------------------ */
+
+uint64_t sim_any_max_bytes(sim_actor *actor) {
+  sim_world *w = actor->world;
+  return 1 + sim_below(w, w->is_large ? 2000000 : 40000);
+}
+
+static void stopped(sim_actor *actor) {
+  actor->is_memory_stopped = true;
+  for (size_t i = 0; i < actor->scope_count; i++) {
+    actor->scopes[i].is_stopped = true;
+  }
+}
+
+static kin_memory_decision on_max_bytes(kin_informer *informer,
+                                        const kin_memory_event *event,
+                                        void *data) {
+  sim_actor *actor = data;
+  sim_world *w = actor->world;
+  SIM_CHECK(&w->trace, !actor->is_closing && actor->informer == informer,
+            "%u: on_max_bytes after the close", actor->number);
+  SIM_CHECK(&w->trace,
+            event->max_bytes > 0 && event->needed_bytes > 0 &&
+                event->max_bytes == (event->bound == KIN_MEMORY_BOUND_CLIENT
+                                         ? w->object_bytes.max
+                                         : actor->max_bytes),
+            "%u: a bound of %" PRIu64 " and not %" PRIu64, actor->number,
+            event->max_bytes, actor->max_bytes);
+  SIM_CHECK(&w->trace, !w->is_calm, "%u: on_max_bytes in the calm",
+            actor->number);
+  sim_say(&w->trace,
+          "%u max_bytes %" PRIu64 " of %" PRIu64 ", %" PRIu64 " more -> %d",
+          actor->number, event->bytes, event->max_bytes, event->needed_bytes,
+          (int)actor->decision);
+  if (sim_chance(w, 20)) {
+    sim_set_max_bytes(actor, sim_any_max_bytes(actor));
+  } else if (w->is_rowdy && sim_chance(w, 10)) {
+    sim_actor_meddle(actor);
+  } else if (actor->decision == KIN_MEMORY_STOP) {
+    stopped(actor);
+    return KIN_MEMORY_STOP;
+  }
+  return actor->decision != KIN_MEMORY_STOP ? actor->decision
+                                            : KIN_MEMORY_PAUSE;
+}
+
+/* What is spoiled must not be hidden by a pause. */
+static void choose_bound(sim_actor *actor, kin_informer_options *options) {
+  sim_world *w = actor->world;
+  actor->max_bytes = 0;
+  actor->is_over = false;
+  actor->is_memory_stopped = false;
+  actor->decision =
+      (kin_memory_decision)(sim_chance(w, 5)    ? KIN_MEMORY_STOP
+                            : sim_chance(w, 50) ? KIN_MEMORY_PAUSE
+                                                : KIN_MEMORY_DROP_BODIES);
+  if (!w->is_calm && w->options.mutation == SIM_MUTATE_NOTHING &&
+      sim_chance(w, 25)) {
+    actor->max_bytes = sim_any_max_bytes(actor);
+  }
+  options->max_bytes = actor->max_bytes;
+  options->on_max_bytes = on_max_bytes;
+}
+
+void sim_set_max_bytes(sim_actor *actor, uint64_t max_bytes) {
+  sim_world *w = actor->world;
+  int err = kin_informer_set_max_bytes(actor->informer, max_bytes);
+  sim_say(&w->trace, "%u max_bytes is %" PRIu64 " -> %s", actor->number,
+          max_bytes, kin_err_name(err));
+  SIM_CHECK(&w->trace, err == 0, "%u: set_max_bytes gives %s", actor->number,
+            kin_err_name(err));
+  actor->max_bytes = max_bytes;
+  actor->is_over = true;
+}
+
 /* --- How it asks ---------------------------------------------------------- */
 
 /* The server ignores them, and must not take them for others. */
@@ -135,5 +210,6 @@ kin_informer_options sim_make_options(sim_actor *actor,
   options.resync_ms = sim_chance(w, 20) ? sim_resync_ms(w, 9000) : 0;
   choose_requests(actor, &options);
   choose_what_is_kept(actor, &options);
+  choose_bound(actor, &options);
   return options;
 }

@@ -100,11 +100,15 @@ struct sim_actor {
   bool is_metadata;
   bool is_node_only; /* keeps /spec/nodeName only */
   bool keeps_managed;
-  bool transforms;           /* drops /spec/text */
-  bool refuses;              /* its transform fails on some states */
-  bool clears;               /* clear_when_absent */
-  uint32_t max_object_bytes; /* 0: of all objects everything is kept */
-  uint32_t stale_ms;         /* stale_after_ms */
+  bool transforms;              /* drops /spec/text */
+  bool refuses;                 /* its transform fails on some states */
+  bool clears;                  /* clear_when_absent */
+  uint32_t max_object_bytes;    /* 0: of all objects everything is kept */
+  uint32_t stale_ms;            /* stale_after_ms */
+  kin_memory_decision decision; /* on_max_bytes */
+  uint64_t max_bytes;           /* 0: none */
+  bool is_over;                 /* more was cached when the bound was lowered */
+  bool is_memory_stopped;       /* by KIN_MEMORY_STOP */
   bool is_most_recent;
   uint64_t start_version; /* what its lists have to have seen; 0: nothing */
   bool has_synced;        /* it was seen so */
@@ -141,7 +145,8 @@ struct sim_world {
   fail_alloc memory;
   script_env script;
   bool stream_refused; /* what informers of one client know of the server */
-  kin__gate lists;     /* through which they make their lists, in some worlds */
+  kin__byte_bound object_bytes; /* of all informers */
+  kin__gate lists; /* through which they make their lists, in some worlds */
   api api;
   sim_net net;
   sim_actor actors[SIM_ACTORS];
@@ -209,6 +214,10 @@ uint64_t sim_lowest_version_above(const sim_world *w, uint64_t revision);
 uint32_t sim_resync_ms(sim_world *w, uint32_t spread_ms);
 kin_informer_options sim_make_options(sim_actor *actor,
                                       const char *names[SIM_SCOPES]);
+
+/* A bound for the objects' bytes, or none. */
+void sim_set_max_bytes(sim_actor *actor, uint64_t max_bytes);
+uint64_t sim_any_max_bytes(sim_actor *actor);
 
 /* --- handler.c ------------------------------------------------------------ */
 

@@ -647,6 +647,8 @@ static void test_values_that_are_none(void **state) {
     assert_string_equal(kin_delta_type_name((kin_delta_type)value), "");
     assert_string_equal(kin_delete_reason_name((kin_delete_reason)value), "");
     assert_string_equal(kin_state_name((kin_state)value), "unknown");
+    assert_string_equal(kin_memory_state_name((kin_memory_state)value),
+                        "unknown");
     assert_string_equal(kin_relist_reason_name((kin_relist_reason)value),
                         "unknown");
     assert_string_equal(kin_mutation_part_name((kin_mutation_part)value),

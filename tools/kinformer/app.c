@@ -164,6 +164,19 @@ static void on_mutation(kin_informer *informer, const kin_mutation *mutation,
   app_end(data, EXIT_FAILED, "the cache has been damaged", 0);
 }
 
+/* Without its scopes the informer would wait for ever. */
+static kin_memory_decision on_max_bytes(kin_informer *informer,
+                                        const kin_memory_event *event,
+                                        void *data) {
+  (void)informer;
+  (void)event;
+  app *a = data;
+  if (a->options->on_max_bytes == KIN_MEMORY_STOP) {
+    app_end(a, EXIT_FAILED, "the objects need more than --max-bytes", 0);
+  }
+  return a->options->on_max_bytes;
+}
+
 kin_informer_options app_informer_options(app *a) {
   const options *o = a->options;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
@@ -180,6 +193,8 @@ kin_informer_options app_informer_options(app *a) {
   io.fields = o->fields;
   io.field_count = o->field_count;
   io.metadata_only = o->metadata_only;
+  io.max_bytes = o->max_bytes;
+  io.on_max_bytes = on_max_bytes;
   io.on_error = app_on_error;
   io.on_mutation = on_mutation;
   io.data = a;

@@ -36,6 +36,8 @@ enum {
   OPT_METADATA_ONLY,
   OPT_KEEP_MANAGED_FIELDS,
   OPT_FIELDS,
+  OPT_MAX_BYTES,
+  OPT_ON_MAX_BYTES,
   OPT_SHOW_OBJECT,
   OPT_INDEX,
   OPT_BY,
@@ -75,6 +77,8 @@ static const struct option long_options[] = {
     {"metadata-only", no_argument, NULL, OPT_METADATA_ONLY},
     {"keep-managed-fields", no_argument, NULL, OPT_KEEP_MANAGED_FIELDS},
     {"fields", required_argument, NULL, OPT_FIELDS},
+    {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
+    {"on-max-bytes", required_argument, NULL, OPT_ON_MAX_BYTES},
     {"output", required_argument, NULL, 'o'},
     {"show-object", no_argument, NULL, OPT_SHOW_OBJECT},
     {"index", required_argument, NULL, OPT_INDEX},
@@ -243,25 +247,29 @@ static outcome set_page_size(options *o, const char *number) {
 }
 
 static outcome set_shard(options *o, const char *part) {
-  char index[16];
-  uint64_t i = 0;
-  uint64_t n = 0;
-  size_t length = strcspn(part, "/");
-  bool is_valid = length < sizeof index && part[length] == '/';
-  if (is_valid) {
-    memcpy(index, part, length);
-    index[length] = '\0';
-    is_valid = parse_u64(index, 4095, &i) &&
-               parse_u64(part + length + 1, 4096, &n) && i < n;
-  }
-  if (!is_valid) {
+  if (!parse_part(part, 4096, &o->shard_index, &o->shard_count)) {
     return refuse("--shard %s: must be INDEX/COUNT, from 0/COUNT up; at most "
                   "4096 shards",
                   part);
   }
-  o->shard_index = (uint32_t)i;
-  o->shard_count = (uint32_t)n;
   return GO_ON;
+}
+
+static outcome set_max_bytes(options *o, const char *bytes) {
+  if (!parse_bytes(bytes, &o->max_bytes)) {
+    return refuse("--max-bytes %s: must be a number of bytes above 0, such as "
+                  "500000, 64Ki, 512Mi or 2Gi",
+                  bytes);
+  }
+  return GO_ON;
+}
+
+static outcome set_on_max_bytes(options *o, const char *decision) {
+  o->has_on_max_bytes = true;
+  return parse_decision(decision, &o->on_max_bytes)
+             ? GO_ON
+             : refuse("--on-max-bytes %s: must be drop, pause or stop",
+                      decision);
 }
 
 static outcome set_exit_after(options *o, const char *number) {
@@ -357,6 +365,10 @@ static outcome take(options *o, int c, const char *name) {
     return GO_ON;
   case OPT_FIELDS:
     return add_fields(o, optarg);
+  case OPT_MAX_BYTES:
+    return set_max_bytes(o, optarg);
+  case OPT_ON_MAX_BYTES:
+    return set_on_max_bytes(o, optarg);
   case OPT_SHOW_OBJECT:
     o->show_object = true;
     return GO_ON;
@@ -482,6 +494,12 @@ static outcome check_together(options *o) {
   }
   if (!o->index_pointer != !o->index_value) {
     return refuse("--index and --by need each other");
+  }
+  if (o->has_on_max_bytes && o->max_bytes == 0) {
+    return refuse("--on-max-bytes needs --max-bytes");
+  }
+  if (o->once && !o->has_on_max_bytes) {
+    o->on_max_bytes = KIN_MEMORY_STOP; /* a pause might have no end */
   }
   if (o->once && o->exit_after > 0) {
     return refuse("--once and --exit-after exclude each other");

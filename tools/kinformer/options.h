@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kin/informer.h>
+
 #include "kube.h"
 #include "resource.h"
 #include "security.h"
@@ -49,6 +51,10 @@ typedef struct options {
   bool no_watch_list;
   const char **fields; /* JSON Pointers */
   size_t field_count;
+
+  uint64_t max_bytes; /* as in kin_informer_options */
+  kin_memory_decision on_max_bytes;
+  bool has_on_max_bytes;
 
   output_format format;
   bool show_object;

@@ -33,6 +33,7 @@ static void append_scope(json_writer *w, const char *namespace_,
   json_member_u64(w, "unchanged", s->unchanged);
   json_member_u64(w, "receivedBytes", s->received_bytes);
   json_member_u64(w, "failures", s->failures);
+  json_member_z(w, "memoryState", kin_memory_state_name(s->memory_state));
   if (s->last_error_class != KIN_CLASS_NONE) {
     json_member_z(w, "lastErrorClass",
                   kin_error_class_name(s->last_error_class));

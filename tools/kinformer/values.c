@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "values.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 bool parse_u64(const char *s, uint64_t most, uint64_t *value) {
@@ -42,6 +44,59 @@ bool parse_seconds(const char *s, uint64_t most_ms, uint64_t *ms) {
   digits[length] = '\0';
   // Nothing but the zeros would be an empty number.
   return length > 3 && parse_u64(digits, most_ms, ms);
+}
+
+bool parse_bytes(const char *s, uint64_t *bytes) {
+  static const char units[][3] = {"", "Ki", "Mi", "Gi"};
+  char digits[24];
+  size_t length = strspn(s, "0123456789");
+  if (length >= sizeof digits) {
+    return false;
+  }
+  memcpy(digits, s, length);
+  digits[length] = '\0';
+  for (unsigned i = 0; i < sizeof units / sizeof units[0]; i++) {
+    uint64_t unit = UINT64_C(1) << (10 * i);
+    if (strcmp(s + length, units[i]) == 0) {
+      bool is_number = parse_u64(digits, UINT64_MAX / unit, bytes);
+      *bytes = is_number ? *bytes * unit : 0;
+      return *bytes > 0;
+    }
+  }
+  return false;
+}
+
+bool parse_part(const char *s, uint32_t most, uint32_t *index,
+                uint32_t *count) {
+  char digits[16];
+  uint64_t i = 0;
+  uint64_t n = 0;
+  size_t length = strcspn(s, "/");
+  if (length >= sizeof digits || s[length] != '/') {
+    return false;
+  }
+  memcpy(digits, s, length);
+  digits[length] = '\0';
+  if (!parse_u64(digits, most - 1, &i) ||
+      !parse_u64(s + length + 1, most, &n) || i >= n) {
+    return false;
+  }
+  *index = (uint32_t)i;
+  *count = (uint32_t)n;
+  return true;
+}
+
+bool parse_decision(const char *s, kin_memory_decision *decision) {
+  static const char *const names[] = {[KIN_MEMORY_PAUSE] = "pause",
+                                      [KIN_MEMORY_DROP_BODIES] = "drop",
+                                      [KIN_MEMORY_STOP] = "stop"};
+  for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (strcmp(s, names[i]) == 0) {
+      *decision = (kin_memory_decision)i;
+      return true;
+    }
+  }
+  return false;
 }
 
 bool is_pointer(const char *s) {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kin/max_bytes.h>
+
 /* The values of options. */
 
 /* A decimal number without sign, at most `most`. */
@@ -13,6 +15,15 @@ bool parse_u64(const char *s, uint64_t most, uint64_t *value);
 /* Seconds, with up to three decimals, as milliseconds. Unlike strtod it does
  * not depend on the locale. */
 bool parse_seconds(const char *s, uint64_t most_ms, uint64_t *ms);
+
+/* Bytes above 0: a number, or a number of Ki, Mi or Gi. */
+bool parse_bytes(const char *s, uint64_t *bytes);
+
+/* "INDEX/COUNT", with an index below the count, at most `most`. */
+bool parse_part(const char *s, uint32_t most, uint32_t *index, uint32_t *count);
+
+/* "drop", "pause" or "stop". */
+bool parse_decision(const char *s, kin_memory_decision *decision);
 
 /* RFC 6901: "" or reference tokens that each begin with '/'. */
 bool is_pointer(const char *s);

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/max_bytes.h"
+
+#include <inttypes.h>
+
+#include "decode/key_only.h"
+#include "informer/scope.h"
+#include "informer/transform.h"
+
+#define SLOTS_PER_STEP 64u
+/* Cells that are collected for each slot: more than a pass gives. */
+#define COLLECT_PER_SLOT 2u
+
+/* --- Counting ------------------------------------------------------------- */
+
+static bool is_bounded(const kin_informer *informer) {
+  const kin__byte_bound *clients = informer->env->object_bytes;
+  return informer->max_bytes.own.max != 0 ||
+         (clients != NULL && clients->max != 0);
+}
+
+static void set_used(kin_informer *informer, uint64_t used) {
+  kin__byte_bound *own = &informer->max_bytes.own;
+  kin__byte_bound *clients = informer->env->object_bytes;
+  if (clients != NULL) {
+    clients->used += used - own->used;
+  }
+  own->used = used;
+}
+
+/* A wrong count of a queue that is not empty must not become a huge number. */
+static void count(kin_informer *informer, uint64_t more, uint64_t less) {
+  uint64_t sum = informer->max_bytes.own.used + more;
+  set_used(informer, sum > less ? sum - less : 0);
+}
+
+/* The bytes of the cached object that a change of this key frees. With queued
+ * changes the first of them frees it. */
+static uint64_t freed_bytes(const kin_informer *informer, kin_str key) {
+  return kin__delta_fifo_has(&informer->fifo, key)
+             ? 0
+             : kin_object_memory(kin_store_get(&informer->store, key));
+}
+
+static void unstage(kin__scope *scope, uint64_t bytes) {
+  scope->listed_bytes -= bytes;
+  scope->informer->max_bytes.listed -= bytes;
+  count(scope->informer, 0, bytes);
+}
+
+void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
+                           const kin_object *object, bool is_behind) {
+  kin_informer *informer = scope->informer;
+  if (!is_bounded(informer)) {
+    return;
+  }
+  const kin_object *cached =
+      kin_store_get(&informer->store, kin_object_key(object));
+  uint64_t freed = is_behind ? 0 : kin_object_memory(cached);
+  if (type == KIN_DELTA_DELETED) {
+    count(informer, 0, freed);
+    return;
+  }
+  if (object == cached) {
+    return;
+  }
+  uint64_t bytes = kin_object_memory(object);
+  count(informer, bytes, freed);
+  if (type == KIN_DELTA_REPLACED) {
+    unstage(scope, bytes < scope->listed_bytes ? bytes : scope->listed_bytes);
+  }
+}
+
+void kin__max_bytes_unstaged(kin__scope *scope) {
+  unstage(scope, scope->listed_bytes);
+}
+
+void kin__max_bytes_settle(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  set_used(informer, kin_store_bytes(&informer->store) + b->listed);
+  if (b->phase == KIN__BOUND_ASKING || b->phase == KIN__BOUND_DROPPING) {
+    kin__sched_add(informer->env->sched, &b->task);
+  }
+}
+
+static bool refuses(const kin_informer *informer, uint64_t more) {
+  const kin__byte_bound *clients = informer->env->object_bytes;
+  return kin__byte_bound_refuses(&informer->max_bytes.own, more) ||
+         (clients != NULL && kin__byte_bound_refuses(clients, more));
+}
+
+static bool is_near(const kin_informer *informer, uint64_t more) {
+  const kin__byte_bound *clients = informer->env->object_bytes;
+  return kin__byte_bound_is_near(&informer->max_bytes.own, more) ||
+         (clients != NULL && kin__byte_bound_is_near(clients, more));
+}
+
+bool kin__max_bytes_is_near(const kin_informer *informer) {
+  return is_near(informer, 0);
+}
+
+/* --- An object comes ------------------------------------------------------ */
+
+static bool is_listing(const kin_feed *feed) {
+  return kin__feed_request_kind(feed) != KIN__REQUEST_WATCH && !feed->is_held;
+}
+
+static int drop_body(const kin_informer *informer, const kin_object *object,
+                     kin_object **out) {
+  return kin__key_only_make(out, informer->env->memory, object,
+                            !informer->settings.options.drop_labels);
+}
+
+static bool has_body(const kin_object *object) {
+  return !kin_object_is_key_only(object) && !kin__informer_is_refused(object);
+}
+
+static int keep_key(kin_informer *informer, kin_object **object) {
+  kin_object *kept;
+  int err = drop_body(informer, *object, &kept);
+  if (err == 0) {
+    kin_object_unref(*object);
+    *object = kept;
+    informer->max_bytes.dropped++;
+  }
+  return err;
+}
+
+/* Whether a pause is over. */
+static bool has_room(const kin_informer *informer) {
+  const kin__max_bytes *b = &informer->max_bytes;
+  return b->phase == KIN__BOUND_PAUSED && !is_near(informer, b->needed);
+}
+
+static bool is_open(kin_informer *informer) {
+  if (has_room(informer)) {
+    informer->max_bytes.phase = KIN__BOUND_OPEN;
+  }
+  return informer->max_bytes.phase == KIN__BOUND_OPEN;
+}
+
+static int refuse(kin__scope *scope) {
+  scope->is_over_bytes = true;
+  scope->feed.counters.over_max_bytes++;
+  return KIN_EMAXBYTES;
+}
+
+/* The object does not fit, or it comes during a pause. */
+static int give_up(kin__scope *scope, uint64_t bytes) {
+  kin_informer *informer = scope->informer;
+  kin__max_bytes *b = &informer->max_bytes;
+  if (b->phase == KIN__BOUND_OPEN) {
+    b->phase = KIN__BOUND_ASKING;
+    b->needed = bytes + scope->listed_bytes;
+    b->is_clients = !kin__byte_bound_refuses(&b->own, bytes);
+    b->reached++;
+    kin__sched_add(informer->env->sched, &b->task);
+  }
+  return refuse(scope);
+}
+
+int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
+                        kin_object **object) {
+  kin_informer *informer = scope->informer;
+  kin__max_bytes *b = &informer->max_bytes;
+  bool is_whole = !is_bounded(informer) && !b->is_keys_only;
+  if (is_whole || type == KIN__DECODED_DELETED) {
+    return 0;
+  }
+  if (b->is_keys_only && has_body(*object)) {
+    int err = keep_key(informer, object);
+    if (err != 0) {
+      return err;
+    }
+  }
+  uint64_t bytes = kin_object_memory(*object);
+  bool is_listed = is_listing(&scope->feed);
+  uint64_t replaced =
+      is_listed ? 0 : freed_bytes(informer, kin_object_key(*object));
+  uint64_t more = bytes > replaced ? bytes - replaced : 0;
+  if (!is_open(informer) || (more > 0 && refuses(informer, more))) {
+    return give_up(scope, more);
+  }
+  if (is_listed) {
+    scope->listed_bytes += bytes;
+    b->listed += bytes;
+    count(informer, bytes, 0);
+  }
+  return 0;
+}
+
+int kin__max_bytes_admit(kin__scope *scope) {
+  if (is_open(scope->informer)) {
+    return 0;
+  }
+  return refuse(scope);
+}
+
+bool kin__max_bytes_lacks_body(const kin_informer *informer,
+                               const kin_object *cached) {
+  const kin__max_bytes *b = &informer->max_bytes;
+  return b->has_dropped && !b->is_keys_only && kin_object_is_key_only(cached);
+}
+
+/* --- The decision --------------------------------------------------------- */
+
+/* What was refused is tried again now. */
+static void go_on(kin_informer *informer) {
+  kin__scope *scope;
+  for (uint32_t i = 0;
+       !informer->member.is_closing &&
+       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+    if (scope->is_over_bytes && !scope->is_removed) {
+      scope->is_over_bytes = false;
+      kin__feed_answer(&scope->feed, KIN_RETRY_AFTER, 0);
+    }
+  }
+}
+
+static void stop_all(kin_informer *informer) {
+  kin__scope *scope;
+  for (uint32_t i = 0;
+       !informer->member.is_closing &&
+       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+    if (!scope->is_removed) {
+      kin__feed_answer(&scope->feed, KIN_STOP, 0);
+      kin__scope_stopped(scope);
+    }
+  }
+}
+
+static kin_memory_decision ask(kin_informer *informer) {
+  const kin_informer_options *options = &informer->settings.options;
+  const kin__env *env = informer->env;
+  const kin__max_bytes *b = &informer->max_bytes;
+  const kin__byte_bound *bound = b->is_clients ? env->object_bytes : &b->own;
+  const kin_memory_event event = {
+      .size = sizeof event,
+      .bytes = bound->used,
+      .max_bytes = bound->max,
+      .needed_bytes = b->needed,
+      .bound =
+          b->is_clients ? KIN_MEMORY_BOUND_CLIENT : KIN_MEMORY_BOUND_INFORMER,
+      .state = b->is_keys_only ? KIN_MEMORY_STATE_KEYS_ONLY
+                               : KIN_MEMORY_STATE_WHOLE};
+  if (options->on_max_bytes == NULL) {
+    return KIN_MEMORY_PAUSE;
+  }
+  uint64_t start_ns = kin__clock_ns(&env->clock);
+  kin_memory_decision decision =
+      options->on_max_bytes(informer, &event, options->data);
+  kin__env_add_handler_time(env, start_ns);
+  return decision;
+}
+
+static void log_decision(const kin_informer *informer, const char *what) {
+  const kin__max_bytes *b = &informer->max_bytes;
+  kin__log_write(informer->env->log, KIN_LOG_WARN,
+                 "%s: %" PRIu64 " bytes of objects, and %" PRIu64
+                 " more are needed: over max_bytes%s; %s",
+                 informer->settings.resource.plural, b->own.used, b->needed,
+                 b->is_clients ? " of the client" : "", what);
+}
+
+/* Bodies cannot be dropped twice. */
+static void decide(kin_informer *informer, kin_memory_decision decision) {
+  kin__max_bytes *b = &informer->max_bytes;
+  bool may_drop = !b->is_keys_only || b->is_partial;
+  if (decision == KIN_MEMORY_DROP_BODIES && may_drop) {
+    log_decision(informer, "bodies are dropped");
+    b->phase = KIN__BOUND_DROPPING;
+    b->is_keys_only = true;
+    b->has_dropped = true;
+    b->is_partial = false;
+    b->cursor = 0;
+    kin__sched_add(informer->env->sched, &b->task);
+  } else if (decision == KIN_MEMORY_STOP) {
+    log_decision(informer, "stops");
+    b->phase = KIN__BOUND_STOPPED;
+    stop_all(informer);
+  } else {
+    log_decision(informer, "pauses");
+    b->phase = KIN__BOUND_PAUSED;
+  }
+}
+
+/* The program may close the informer, or set another bound. */
+static void decide_now(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  if (!is_near(informer, b->needed)) {
+    b->phase = KIN__BOUND_OPEN;
+    go_on(informer);
+    return;
+  }
+  kin_memory_decision decision = ask(informer);
+  if (!informer->member.is_closing && b->phase == KIN__BOUND_ASKING) {
+    decide(informer, decision);
+  }
+}
+
+/* Nothing has changed in the cluster, so only a filter that reads the body makes
+ * a difference to listeners. */
+static void send_drop(kin_informer *informer, uint32_t slot, kin_object *kept,
+                      kin_object *whole) {
+  const kin__change dropped = {
+      .slot = slot,
+      .audience = KIN__AUDIENCE_FILTERS,
+      .count = 1,
+      .notifications = {
+          {.type = KIN_EVENT_UPDATE, .object = kept, .old_object = whole}}};
+  kin__dispatcher_send(&informer->dispatcher, &dropped);
+  kin__mutation_check_leaving(informer->mutation_check, whole);
+}
+
+/* Errors: KIN_ENOMEM, KIN_EINDEX (the object keeps its body); KIN__MORE (the
+ * dispatcher needs another step first). */
+static int drop_stored_body(kin_informer *informer, uint32_t slot) {
+  kin_object *whole = kin__store_at(&informer->store, slot)->object;
+  if (whole == NULL || kin_object_is_key_only(whole)) {
+    return 0;
+  }
+  int err = kin__dispatcher_reserve(&informer->dispatcher);
+  kin_object *kept = NULL;
+  if (err == 0) {
+    err = drop_body(informer, whole, &kept);
+  }
+  kin_object *old = NULL;
+  if (err == 0) {
+    uint32_t hash = kin__store_hash(&informer->store, kin_object_key(whole));
+    err = kin__store_upsert(&informer->store, kept, hash, &slot, &old);
+  }
+  if (err == 0) {
+    informer->max_bytes.dropped++;
+    count(informer, kin_object_memory(kept), kin_object_memory(old));
+    send_drop(informer, slot, kept, old);
+    kin_object_unref(old);
+  }
+  kin_object_unref(kept);
+  return err;
+}
+
+static bool drop_step(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  kin__slice slice = kin__slice_begin(informer->env->sched, SLOTS_PER_STEP);
+  while (b->cursor < kin__slots_limit(&informer->store.slots)) {
+    if (!kin__slice_next(&slice)) {
+      return true;
+    }
+    int err = drop_stored_body(informer, b->cursor);
+    if (err > 0) {
+      return true;
+    }
+    b->is_partial = b->is_partial || err < 0;
+    b->cursor++;
+    (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
+  }
+  b->phase = KIN__BOUND_OPEN;
+  go_on(informer);
+  return false;
+}
+
+static bool step(kin__task *task) {
+  kin_informer *informer =
+      KIN__CONTAINER_OF(task, kin_informer, max_bytes.task);
+  if (informer->fifo.depth > 0 ||
+      kin__dispatcher_is_sending(&informer->dispatcher)) {
+    return false; /* the process task wakes us */
+  }
+  switch (informer->max_bytes.phase) {
+  case KIN__BOUND_ASKING:
+    decide_now(informer);
+    return false;
+  case KIN__BOUND_DROPPING:
+    return drop_step(informer);
+  default:
+    return false;
+  }
+}
+
+/* --- Use ------------------------------------------------------------------ */
+
+int kin_informer_set_max_bytes(kin_informer *informer, uint64_t max_bytes) {
+  if (informer == NULL) {
+    return KIN_EINVAL;
+  }
+  if (informer->member.is_closing) {
+    return KIN_ECLOSED;
+  }
+  kin__max_bytes *b = &informer->max_bytes;
+  bool lacks_bodies = b->is_keys_only;
+  b->own.max = max_bytes;
+  b->is_keys_only = false;
+  if (informer->fifo.depth == 0) {
+    kin__max_bytes_settle(informer);
+  }
+  if (b->phase != KIN__BOUND_STOPPED) {
+    b->phase = KIN__BOUND_OPEN;
+    kin__sched_cancel(informer->env->sched, &b->task);
+  }
+  if (lacks_bodies) {
+    kin__scopes_relist(informer);
+  }
+  go_on(informer);
+  return 0;
+}
+
+kin_memory_state kin__max_bytes_state(const kin_informer *informer) {
+  const kin__max_bytes *b = &informer->max_bytes;
+  if (b->phase == KIN__BOUND_STOPPED) {
+    return KIN_MEMORY_STATE_STOPPED;
+  }
+  bool is_paused =
+      b->phase == KIN__BOUND_ASKING || b->phase == KIN__BOUND_PAUSED;
+  if (is_paused && !has_room(informer)) {
+    return KIN_MEMORY_STATE_PAUSED;
+  }
+  return b->is_keys_only ? KIN_MEMORY_STATE_KEYS_ONLY : KIN_MEMORY_STATE_WHOLE;
+}
+
+const char *kin_memory_state_name(kin_memory_state state) {
+  static const char *const names[] = {
+      [KIN_MEMORY_STATE_WHOLE] = "whole",
+      [KIN_MEMORY_STATE_KEYS_ONLY] = "keys_only",
+      [KIN_MEMORY_STATE_PAUSED] = "paused",
+      [KIN_MEMORY_STATE_STOPPED] = "stopped",
+  };
+  size_t i = (size_t)state;
+  return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
+}
+
+void kin__max_bytes_init(kin_informer *informer) {
+  kin__max_bytes *b = &informer->max_bytes;
+  *b = (kin__max_bytes){.own.max = informer->settings.options.max_bytes};
+  kin__task_init(&b->task, step);
+}
+
+void kin__max_bytes_stop(kin_informer *informer) {
+  kin__sched_cancel(informer->env->sched, &informer->max_bytes.task);
+}
+
+void kin__max_bytes_finish(kin_informer *informer) {
+  set_used(informer, 0);
+}

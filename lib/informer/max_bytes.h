@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_MAX_BYTES_H
+#define KIN_INFORMER_MAX_BYTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kin/delta.h>
+#include <kin/informer.h>
+
+#include "base/byte_bound.h"
+#include "base/sched.h"
+#include "decode/sink.h"
+
+/* The bound of an informer's objects (max_bytes), and its part of the client's.
+ *
+ * An object is counted before it is staged or queued: own.used is what the
+ * store will have when the queue is empty, and what incomplete lists have
+ * staged. An object that does not fit ends its answer (KIN_EMAXBYTES), as any
+ * failure does: a watch keeps its position and brings the event again, a list
+ * drops its stage. From then on no request of the informer is made (`admit`),
+ * and no scope takes an object that is not cached. A task then asks the program.
+ *
+ * A key with several queued changes is counted once for each, until the queue
+ * is empty (kin__max_bytes_settle). */
+typedef enum kin__max_bytes_phase {
+  KIN__BOUND_OPEN = 0, /* there was room for the last object */
+  KIN__BOUND_ASKING,   /* the program will be asked */
+  KIN__BOUND_DROPPING, /* bodies are being dropped */
+  KIN__BOUND_PAUSED,   /* until there is room for `needed` */
+  KIN__BOUND_STOPPED   /* for good */
+} kin__max_bytes_phase;
+
+typedef struct kin__max_bytes {
+  kin__byte_bound own;
+  uint64_t listed; /* part of own.used: staged */
+  uint64_t needed; /* by the object that did not fit, and its list so far */
+  kin__max_bytes_phase phase;
+  bool is_clients;   /* the client's bound was reached, not the own one */
+  bool is_keys_only; /* objects are kept by key from here on */
+  bool has_dropped;  /* the store has had objects without their bodies */
+  bool is_partial;   /* without memory, some bodies were not dropped */
+  uint32_t cursor;   /* DROPPING: next slot */
+  kin__task task;
+  uint64_t reached; /* times */
+  uint64_t dropped; /* bodies */
+} kin__max_bytes;
+
+struct kin__scope;
+
+void kin__max_bytes_init(kin_informer *informer);
+/* Nothing is asked or dropped any more. */
+void kin__max_bytes_stop(kin_informer *informer);
+/* The informer's bytes leave the client's sum. */
+void kin__max_bytes_finish(kin_informer *informer);
+
+/* Counts an object that is not cached, before it is staged or queued; or
+ * replaces it by one with its key only. Errors: KIN_EMAXBYTES, KIN_ENOMEM. */
+int kin__max_bytes_keep(struct kin__scope *scope, kin__decoded_type type,
+                        kin_object **object);
+/* Whether the scope may make a request. Errors: KIN_EMAXBYTES. */
+int kin__max_bytes_admit(struct kin__scope *scope);
+
+/* An object has gone into the queue, behind other changes of its key or not. */
+void kin__max_bytes_pushed(struct kin__scope *scope, kin_delta_type type,
+                           const kin_object *object, bool is_behind);
+/* The stage was discarded, or is empty. States that a list replaced while it
+ * came were counted until now. */
+void kin__max_bytes_unstaged(struct kin__scope *scope);
+/* The queue is empty. */
+void kin__max_bytes_settle(kin_informer *informer);
+
+/* The queue should be empty before more is read: the states that its objects
+ * replace exist, too. */
+bool kin__max_bytes_is_near(const kin_informer *informer);
+
+/* The cached object had a body, and shall have it again. */
+bool kin__max_bytes_lacks_body(const kin_informer *informer,
+                               const kin_object *cached);
+
+kin_memory_state kin__max_bytes_state(const kin_informer *informer);
+
+#endif /* KIN_INFORMER_MAX_BYTES_H */
