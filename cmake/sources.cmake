@@ -169,6 +169,7 @@ set(kinformer_headers
   include/kin/kin.h
   include/kin/lister_watcher.h
   include/kin/log.h
+  include/kin/max_bytes.h
   include/kin/metrics.h
   include/kin/mutation_detector.h
   include/kin/object.h
@@ -212,7 +213,6 @@ set(kinformer_cache_sources
   lib/cache/heap.c
   lib/cache/in_order.c
   lib/cache/in_order_reconcile.c
-  lib/cache/informer_name.c
   lib/cache/keyed.c
   lib/cache/known.c
   lib/cache/mutation_cache.c
@@ -230,7 +230,6 @@ set(kinformer_cache_headers
   include/kin/delta.h
   include/kin/expiring_store.h
   include/kin/heap.h
-  include/kin/informer_name.h
   include/kin/mutation_cache.h
   include/kin/process.h
   include/kin/push_store.h
@@ -255,6 +254,7 @@ set(kinformer_toolkit_sources
   lib/toolkit/change_waits.c
   lib/toolkit/factory.c
   lib/toolkit/field_set.c
+  lib/toolkit/informer_name.c
   lib/toolkit/informer_watcher.c
   lib/toolkit/lingering_index.c
   lib/toolkit/lister.c
@@ -270,9 +270,9 @@ set(kinformer_toolkit_headers
   include/kin/change_filter.h
   include/kin/factory.h
   include/kin/fields.h
+  include/kin/informer_name.h
   include/kin/lingering_index.h
   include/kin/lister.h
-  include/kin/max_bytes.h
   include/kin/meta.h
   include/kin/metrics_text.h
   include/kin/pager.h

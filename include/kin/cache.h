@@ -11,7 +11,6 @@
 #include <kin/delta.h>
 #include <kin/expiring_store.h>
 #include <kin/heap.h>
-#include <kin/informer_name.h>
 #include <kin/kin.h>
 #include <kin/mutation_cache.h>
 #include <kin/process.h>
