@@ -207,10 +207,7 @@ def self_test():
         changed = dict(texts, **{name: texts[name].replace(old, new, 1)})
         if old not in texts[name] or not problems_of(facts, changed):
             failed.append(f"{name}: {old!r} to {new!r} is not noticed")
-    for line in failed:
-        print(f"FAIL: {line}")
-    print(f"{len(changes) + 1 - len(failed)} passed, {len(failed)} failed")
-    return bool(failed)
+    return report.end(failed, len(changes) + 1)
 
 
 def main():

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""How a check ends that has one result."""
+"""How a check ends that has a list of problems."""
 
 
-def end(problems):
-    """Prints the problems and the count; returns the exit status."""
+def end(problems, count=None):
+    """Prints the problems and how many checks passed and failed; returns the
+    exit status. `count`: the checks, each with one problem at most; None: one
+    check, with any number of problems."""
     for problem in problems:
         print(f"FAIL: {problem}")
-    print(f"{int(not problems)} passed, {int(bool(problems))} failed")
+    failed = len(problems)
+    if count is None:
+        count, failed = 1, int(bool(problems))
+    print(f"{count - failed} passed, {failed} failed")
     return bool(problems)
