@@ -14,10 +14,9 @@ import importlib
 import inspect
 import pathlib
 import sys
-import time
-import traceback
 
 import sim as simulation
+from outcomes import run_all
 
 
 def find(patterns):
@@ -50,20 +49,7 @@ def run(program, test):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    passed, failed = 0, 0
-    for name, test in find(sys.argv[2:]):
-        began = time.monotonic()
-        try:
-            run(sys.argv[1], test)
-            passed += 1
-            print(f"ok     {time.monotonic() - began:5.2f} s  {name}")
-        except Exception:
-            failed += 1
-            print(f"FAILED {name}")
-            traceback.print_exc(file=sys.stdout)
-        sys.stdout.flush()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+    run_all(find(sys.argv[2:]), lambda test: run(sys.argv[1], test))
 
 
 if __name__ == "__main__":

@@ -116,29 +116,24 @@ static void get_one(size_t n) {
   kin_work_queue_free(queue);
 }
 
-static void done(size_t n) {
-  kin_work_queue *queue = queue_of(WORKED, n);
+static void answer(state others, size_t n, kin_work_result result) {
+  kin_work_queue *queue = queue_of(others, n);
   const kin_work_item *items[COST_CALLS];
   char text[16];
   for (size_t i = 0; i < COST_CALLS; i++) {
     cost_must(kin_work_queue_add(queue, key_of(text, n + i)));
     items[i] = get(queue);
   }
-  COST_EACH(i, COST_CALLS,
-            cost_must(kin_work_done(items[i], KIN_WORK_SUCCESS)));
+  COST_EACH(i, COST_CALLS, cost_must(kin_work_done(items[i], result)));
   kin_work_queue_free(queue);
 }
 
+static void done(size_t n) {
+  answer(WORKED, n, KIN_WORK_SUCCESS);
+}
+
 static void retry(size_t n) {
-  kin_work_queue *queue = queue_of(WAITING, n);
-  const kin_work_item *items[COST_CALLS];
-  char text[16];
-  for (size_t i = 0; i < COST_CALLS; i++) {
-    cost_must(kin_work_queue_add(queue, key_of(text, n + i)));
-    items[i] = get(queue);
-  }
-  COST_EACH(i, COST_CALLS, cost_must(kin_work_done(items[i], KIN_WORK_RETRY)));
-  kin_work_queue_free(queue);
+  answer(WAITING, n, KIN_WORK_RETRY);
 }
 
 /* 16 of n keys are due. */

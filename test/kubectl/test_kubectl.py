@@ -12,14 +12,13 @@ with a line `N passed, N failed`.
 
 import inspect
 import sys
-import time
-import traceback
 
 import cases
 import schemas
 from kubectl import HERE, Kubectl
 
 import servers
+from outcomes import run_all
 
 
 def test_schemas_are_those_of_kubernetes(kubectl):
@@ -52,22 +51,9 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     program = servers.build_kubectl()
-    passed, failed = 0, 0
-    for name, case in all_cases():
-        if sys.argv[2:] and not any(x in name for x in sys.argv[2:]):
-            continue
-        began = time.monotonic()
-        try:
-            run(program, sys.argv[1], case)
-            passed += 1
-            print(f"ok     {time.monotonic() - began:5.2f} s  {name}")
-        except Exception:
-            failed += 1
-            print(f"FAILED {name}")
-            traceback.print_exc(file=sys.stdout)
-        sys.stdout.flush()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed or not passed else 0)
+    chosen = [(name, case) for name, case in all_cases()
+              if not sys.argv[2:] or any(x in name for x in sys.argv[2:])]
+    run_all(chosen, lambda case: run(program, sys.argv[1], case))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,19 @@ type calls struct {
 	example runtime.Object
 }
 
+// callsOf is generic because each client's list has a type of its own.
+func callsOf[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error),
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	example runtime.Object,
+) calls {
+	return calls{
+		func(c context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(c, o) },
+		watch,
+		example,
+	}
+}
+
 func parseResource(text string) schema.GroupVersionResource {
 	parts := strings.SplitN(text, ".", 3)
 	if len(parts) == 3 {
@@ -43,11 +56,7 @@ func typed(config *rest.Config, contentType string) calls {
 		fail("%v", err)
 	}
 	pods := client.CoreV1().Pods(metav1.NamespaceAll)
-	return calls{
-		func(c context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(c, o) },
-		pods.Watch,
-		&corev1.Pod{},
-	}
+	return callsOf(pods.List, pods.Watch, &corev1.Pod{})
 }
 
 func untyped(config *rest.Config, resource schema.GroupVersionResource) calls {
@@ -56,11 +65,7 @@ func untyped(config *rest.Config, resource schema.GroupVersionResource) calls {
 		fail("%v", err)
 	}
 	of := client.Resource(resource)
-	return calls{
-		func(c context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(c, o) },
-		of.Watch,
-		&unstructured.Unstructured{},
-	}
+	return callsOf(of.List, of.Watch, &unstructured.Unstructured{})
 }
 
 // The metadata client asks for protobuf and takes JSON from a server that has
@@ -71,11 +76,7 @@ func metadataOnly(config *rest.Config, resource schema.GroupVersionResource) cal
 		fail("%v", err)
 	}
 	of := client.Resource(resource)
-	return calls{
-		func(c context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(c, o) },
-		of.Watch,
-		&metav1.PartialObjectMetadata{},
-	}
+	return callsOf(of.List, of.Watch, &metav1.PartialObjectMetadata{})
 }
 
 // newInformer makes what the generated factories make: a shared informer over
