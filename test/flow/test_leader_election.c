@@ -19,6 +19,9 @@
   "'acquireTime':'2026-01-01T00:00:00.000000Z',"                               \
   "'renewTime':'2026-01-01T00:00:00.000000Z','leaseTransitions':3}"
 
+#define WORLD_TEST(test)                                                       \
+  cmocka_unit_test_setup_teardown(test, ew_set_up, ew_tear_down)
+
 static bool leads(election_world *w, int candidate) {
   return kin_leader_elector_is_leader(w->candidates[candidate].elector);
 }
@@ -113,67 +116,58 @@ static void test_longest_identity(void **state) {
 
 /* Without an identity each elector has one of its own. */
 static void test_made_identity(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.identity = w.candidates[1].options.identity = NULL;
-  ew_begin(&w, 0);
-  assert_int_equal(ew_open(&w, 1), 0);
-  const char *first = kin_leader_elector_identity(w.candidates[0].elector);
-  const char *second = kin_leader_elector_identity(w.candidates[1].elector);
+  election_world *w = *state;
+  w->candidates[0].options.identity = w->candidates[1].options.identity = NULL;
+  ew_begin(w, 0);
+  assert_int_equal(ew_open(w, 1), 0);
+  const char *first = kin_leader_elector_identity(w->candidates[0].elector);
+  const char *second = kin_leader_elector_identity(w->candidates[1].elector);
   assert_string_not_equal(first, second);
   const char *random = strrchr(first, '_');
   assert_non_null(random);
   assert_int_equal(strlen(random), 17);
-  ew_pass(&w, 0);
-  assert_string_equal(ew_spec(&w, "holderIdentity"), first);
-  ew_finish(&w);
+  ew_pass(w, 0);
+  assert_string_equal(ew_spec(w, "holderIdentity"), first);
 }
 
 /* --- Acquiring ------------------------------------------------------------ */
 
 /* LE-05, LE-08, TestTryAcquireOrRenewLeases: there is no lease. */
 static void test_acquire_from_nothing(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  assert_false(leads(&w, 0));
-  assert_string_equal(w.candidates[0].told, ""); /* only from the loop */
-  ew_pass(&w, 0);
-  assert_true(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started ");
+  election_world *w = *state;
+  ew_begin(w, 0);
+  assert_false(leads(w, 0));
+  assert_string_equal(w->candidates[0].told, ""); /* only from the loop */
+  ew_pass(w, 0);
+  assert_true(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started ");
   /* LE-03: the first renewal follows at once. */
-  ew_expect_asked(&w, "GET=404 POST=201 PUT=200 ");
-  assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
-  assert_string_equal(ew_spec(&w, "leaseDurationSeconds"), "15");
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "0");
-  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 0);
-  kin_str leader = kin_leader_elector_leader(w.candidates[0].elector);
+  ew_expect_asked(w, "GET=404 POST=201 PUT=200 ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "a");
+  assert_string_equal(ew_spec(w, "leaseDurationSeconds"), "15");
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "0");
+  assert_int_equal(kin_leader_elector_term(w->candidates[0].elector), 0);
+  kin_str leader = kin_leader_elector_leader(w->candidates[0].elector);
   assert_int_equal(leader.length, 1);
-  ew_finish(&w);
 }
 
 /* LE-06, LE-07, TestTryAcquireOrRenewLeases: another's lease is taken when it
  * has not changed for its duration, whatever its times say. */
 static void test_acquire_from_the_dead(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_put_lease(&w, OTHERS, "");
-  ew_begin(&w, 0);
-  ew_pass(&w, 14900);
-  assert_false(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(x) ");
-  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 3);
-  ew_pass(&w, 4600); /* the longest wait between two tries is 4.4 s */
-  assert_true(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "4");
-  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 4);
-  assert_string_not_equal(ew_spec(&w, "acquireTime"),
+  election_world *w = *state;
+  ew_put_lease(w, OTHERS, "");
+  ew_begin(w, 0);
+  ew_pass(w, 14900);
+  assert_false(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(x) ");
+  assert_int_equal(kin_leader_elector_term(w->candidates[0].elector), 3);
+  ew_pass(w, 4600); /* the longest wait between two tries is 4.4 s */
+  assert_true(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "4");
+  assert_int_equal(kin_leader_elector_term(w->candidates[0].elector), 4);
+  assert_string_not_equal(ew_spec(w, "acquireTime"),
                           "2026-01-01T00:00:00.000000Z");
-  ew_finish(&w);
 }
 
 /* LE-06, TestTryAcquireOrRenewLeases: a lease that changes is alive. */
@@ -214,35 +208,28 @@ static void test_labels_are_no_life(void **state) {
 
 /* LE-06, TestTryAcquireOrRenewLeases: a released lease is taken at once. */
 static void test_acquire_from_nobody(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_put_lease(&w, "{'holderIdentity':'','leaseTransitions':7}", "");
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  assert_true(leads(&w, 0));
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "8");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_put_lease(w, "{'holderIdentity':'','leaseTransitions':7}", "");
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  assert_true(leads(w, 0));
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "8");
 }
 
 /* LE-06, TestTryAcquireOrRenewLeases: our own lease of an earlier life. */
 static void test_acquire_our_own(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_put_lease(&w,
+  election_world *w = *state;
+  ew_put_lease(w,
                "{'holderIdentity':'a','leaseDurationSeconds':15,"
                "'acquireTime':'2026-01-01T00:00:00.000000Z',"
                "'leaseTransitions':3}",
                "");
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  assert_true(leads(&w, 0));
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "3");
-  assert_int_equal(kin_leader_elector_term(w.candidates[0].elector), 3);
-  assert_string_equal(ew_spec(&w, "acquireTime"),
-                      "2026-01-01T00:00:00.000000Z");
-  ew_finish(&w);
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  assert_true(leads(w, 0));
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "3");
+  assert_int_equal(kin_leader_elector_term(w->candidates[0].elector), 3);
+  assert_string_equal(ew_spec(w, "acquireTime"), "2026-01-01T00:00:00.000000Z");
 }
 
 static void put_others_before_write(election_world *w, const char *method) {
@@ -255,44 +242,38 @@ static void put_others_before_write(election_world *w, const char *method) {
 /* LE-06, TestTryAcquireOrRenewLeases: another one writes between our two
  * requests; the next try comes later. */
 static void test_acquire_conflict(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_put_lease(&w, "{}", "");
-  w.before_answer = put_others_before_write;
-  ew_begin(&w, 0);
-  ew_pass(&w, 1900);
-  ew_expect_asked(&w, "GET=200 PUT=409 ");
-  assert_false(leads(&w, 0));
-  ew_pass(&w, 2600);
-  ew_expect_asked(&w, "GET=200 ");
-  ew_expect(&w.candidates[0], "leader(x) ");
+  election_world *w = *state;
+  ew_put_lease(w, "{}", "");
+  w->before_answer = put_others_before_write;
+  ew_begin(w, 0);
+  ew_pass(w, 1900);
+  ew_expect_asked(w, "GET=200 PUT=409 ");
+  assert_false(leads(w, 0));
+  ew_pass(w, 2600);
+  ew_expect_asked(w, "GET=200 ");
+  ew_expect(&w->candidates[0], "leader(x) ");
   kin_leader_elector_metrics metrics = KIN_LEADER_ELECTOR_METRICS_INIT;
   assert_int_equal(
-      kin_leader_elector_get_metrics(w.candidates[0].elector, &metrics), 0);
+      kin_leader_elector_get_metrics(w->candidates[0].elector, &metrics), 0);
   assert_int_equal(metrics.conflicts, 1);
   assert_int_equal(metrics.failures, 0);
   assert_int_equal(metrics.tries, 2);
-  ew_finish(&w);
 }
 
 /* LE-05: a create that comes too late, and one that is forbidden. */
 static void test_acquire_create_fails(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.before_answer = put_others_before_write;
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=404 POST=409 ");
-  ew_pass(&w, 4400);
-  ew_expect(&w.candidates[0], "leader(x) ");
-  w.refuse = 403;
-  ew_pass(&w, 4400);
-  ew_expect(&w.candidates[0], "error(403) ");
-  assert_int_equal(w.candidates[0].code, KIN_ESTATUS);
-  assert_non_null(strstr(w.candidates[0].message, "GET /apis/coordination"));
-  ew_finish(&w);
+  election_world *w = *state;
+  w->before_answer = put_others_before_write;
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=404 POST=409 ");
+  ew_pass(w, 4400);
+  ew_expect(&w->candidates[0], "leader(x) ");
+  w->refuse = 403;
+  ew_pass(w, 4400);
+  ew_expect(&w->candidates[0], "error(403) ");
+  assert_int_equal(w->candidates[0].code, KIN_ESTATUS);
+  assert_non_null(strstr(w->candidates[0].message, "GET /apis/coordination"));
 }
 
 /* LE-02: tries are between 2 s and 4.4 s apart, at random. */
@@ -333,162 +314,141 @@ static void test_acquire_jitter(void **state) {
 
 /* LE-03, LE-04, TestFastPathLeaderElection: one request for each renewal. */
 static void test_renew_fast(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=404 POST=201 PUT=200 ");
-  ew_pass(&w, 6020);
-  ew_expect_asked(&w, "PUT=200 PUT=200 PUT=200 ");
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "0");
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=404 POST=201 PUT=200 ");
+  ew_pass(w, 6020);
+  ew_expect_asked(w, "PUT=200 PUT=200 PUT=200 ");
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "0");
   kin_leader_elector_metrics metrics = KIN_LEADER_ELECTOR_METRICS_INIT;
   assert_int_equal(
-      kin_leader_elector_get_metrics(w.candidates[0].elector, &metrics), 0);
+      kin_leader_elector_get_metrics(w->candidates[0].elector, &metrics), 0);
   assert_true(metrics.is_leader);
   assert_int_equal(metrics.renewals, 5);
   assert_int_equal(metrics.slow_paths, 0);
-  ew_finish(&w);
 }
 
 /* LE-04, TestFastPathLeaderElection: somebody else wrote into our lease; what
  * was written stays. */
 static void test_renew_slow(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  ew_put_lease(&w,
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  ew_put_lease(w,
                "{'holderIdentity':'a','leaseDurationSeconds':15,"
                "'strategy':'OldestEmulationVersion','other':[1]}",
                "'labels':{'team':'web'},'annotations':{'note':'x'}");
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "PUT=409 GET=200 PUT=200 ");
-  assert_true(leads(&w, 0));
-  assert_non_null(strstr(w.lease, "\"labels\":{\"team\":\"web\"}"));
-  assert_non_null(strstr(w.lease, "\"annotations\":{\"note\":\"x\"}"));
-  assert_non_null(strstr(w.lease, "\"other\":[1]"));
-  assert_string_equal(ew_spec(&w, "strategy"), "OldestEmulationVersion");
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  ew_finish(&w);
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "PUT=409 GET=200 PUT=200 ");
+  assert_true(leads(w, 0));
+  assert_non_null(strstr(w->lease, "\"labels\":{\"team\":\"web\"}"));
+  assert_non_null(strstr(w->lease, "\"annotations\":{\"note\":\"x\"}"));
+  assert_non_null(strstr(w->lease, "\"other\":[1]"));
+  assert_string_equal(ew_spec(w, "strategy"), "OldestEmulationVersion");
+  ew_expect(&w->candidates[0], "leader(a) started ");
 }
 
 /* LE-03: the tries of a round are at fixed times; the round has a deadline, at
  * which on_stopped comes. The lease is not taken again by itself. */
 static void test_renew_deadline(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  ew_expect(&w.candidates[0], "leader(a) started ");
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  ew_expect(&w->candidates[0], "leader(a) started ");
   for (int i = 0; i < 5; i++) { /* at 2, 4, 6, 8, 10 s */
-    w.refuse = 500;
-    ew_pass(&w, 1990);
-    assert_string_equal(w.candidates[0].told, "");
-    w.asked[0] = '\0';
-    w.before_answer = NULL;
-    w.is_silent = true;
-    ew_pass(&w, 10);
-    w.is_silent = false;
-    w.refuse = 500;
-    (void)ew_answer(&w);
-    w.refuse = 500;
-    (void)ew_answer(&w);
-    ew_expect_asked(&w, "PUT=500 GET=500 ");
-    ew_expect(&w.candidates[0], "error(500) error(500) ");
-    assert_true(leads(&w, 0));
+    w->refuse = 500;
+    ew_pass(w, 1990);
+    assert_string_equal(w->candidates[0].told, "");
+    w->asked[0] = '\0';
+    w->before_answer = NULL;
+    w->is_silent = true;
+    ew_pass(w, 10);
+    w->is_silent = false;
+    w->refuse = 500;
+    (void)ew_answer(w);
+    w->refuse = 500;
+    (void)ew_answer(w);
+    ew_expect_asked(w, "PUT=500 GET=500 ");
+    ew_expect(&w->candidates[0], "error(500) error(500) ");
+    assert_true(leads(w, 0));
   }
-  w.is_silent = true;
-  ew_pass(&w, 1990);
-  assert_true(leads(&w, 0));
-  assert_string_equal(w.candidates[0].told, "");
-  ew_pass(&w, 10); /* 12 s after the last successful write */
-  ew_expect(&w.candidates[0], "stopped(-5044,led) ");
-  assert_non_null(strstr(w.candidates[0].message,
+  w->is_silent = true;
+  ew_pass(w, 1990);
+  assert_true(leads(w, 0));
+  assert_string_equal(w->candidates[0].told, "");
+  ew_pass(w, 10); /* 12 s after the last successful write */
+  ew_expect(&w->candidates[0], "stopped(-5044,led) ");
+  assert_non_null(strstr(w->candidates[0].message,
                          "the lease was not renewed in time: GET /apis/"));
-  assert_int_equal(script_open_requests(&w.vh.script), 0);
-  w.is_silent = false;
-  w.refuse = 0;
-  w.asked[0] = '\0';
-  ew_pass(&w, 60000);
-  ew_expect_asked(&w, "");
-  ew_expect(&w.candidates[0], "");
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector),
+  assert_int_equal(script_open_requests(&w->vh.script), 0);
+  w->is_silent = false;
+  w->refuse = 0;
+  w->asked[0] = '\0';
+  ew_pass(w, 60000);
+  ew_expect_asked(w, "");
+  ew_expect(&w->candidates[0], "");
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector),
                    KIN_EALREADY);
-  ew_finish(&w);
 }
 
 /* LE-03: a request that is in flight at the deadline is cancelled. */
 static void test_renew_silence(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 1000);
-  w.is_silent = true;
-  ew_pass(&w, 10990);
-  assert_true(leads(&w, 0));
-  assert_int_equal(script_open_requests(&w.vh.script), 1);
-  ew_pass(&w, 10);
-  assert_false(leads(&w, 0));
-  assert_int_equal(script_open_requests(&w.vh.script), 0);
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  w->is_silent = true;
+  ew_pass(w, 10990);
+  assert_true(leads(w, 0));
+  assert_int_equal(script_open_requests(&w->vh.script), 1);
+  ew_pass(w, 10);
+  assert_false(leads(w, 0));
+  assert_int_equal(script_open_requests(&w->vh.script), 0);
 }
 
 /* An answer that took too long does not make a leader: another one may have
  * taken the lease since the request was sent. */
 static void test_late_answer(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_put_lease(&w, "{}", "");
-  ew_begin(&w, 0);
-  assert_true(ew_answer(&w)); /* GET */
-  ew_suspend(&w, 12000);
-  assert_true(ew_answer(&w)); /* PUT */
-  script_run(&w.vh.script);
-  assert_false(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) ");
-  ew_pass(&w, 5000);
-  assert_true(leads(&w, 0));
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_put_lease(w, "{}", "");
+  ew_begin(w, 0);
+  assert_true(ew_answer(w)); /* GET */
+  ew_suspend(w, 12000);
+  assert_true(ew_answer(w)); /* PUT */
+  script_run(&w->vh.script);
+  assert_false(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) ");
+  ew_pass(w, 5000);
+  assert_true(leads(w, 0));
 }
 
 /* LE-03: another holder is seen: the run is over at once. */
 static void test_overtaken(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  ew_put_lease(&w, OTHERS, "");
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "PUT=409 GET=200 "); /* and no release */
-  ew_expect(&w.candidates[0],
+  election_world *w = *state;
+  w->candidates[0].options.release_on_stop = true;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  ew_put_lease(w, OTHERS, "");
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "PUT=409 GET=200 "); /* and no release */
+  ew_expect(&w->candidates[0],
             "leader(a) started leader(x) stopped(-5060,led) ");
-  assert_string_equal(w.candidates[0].message, "the lease is held by x");
-  ew_finish(&w);
+  assert_string_equal(w->candidates[0].message, "the lease is held by x");
 }
 
 /* LE-05: the lease is deleted; it is made again. */
 static void test_deleted(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  w.lease[0] = '\0';
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "PUT=404 GET=404 POST=201 ");
-  assert_true(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started error(404) ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->lease[0] = '\0';
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "PUT=404 GET=404 POST=201 ");
+  assert_true(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started error(404) ");
 }
 
 static void put_others_before_post(election_world *w, const char *method) {
@@ -501,38 +461,32 @@ static void put_others_before_post(election_world *w, const char *method) {
 /* LE-05: another one makes it first. The lease in hand is none, so the next try
  * begins with GET. */
 static void test_deleted_and_lost(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  w.lease[0] = '\0';
-  w.before_answer = put_others_before_post;
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "PUT=404 GET=404 POST=409 ");
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "GET=200 ");
-  assert_false(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started error(404) leader() "
-                              "leader(x) stopped(-5060,led) ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->lease[0] = '\0';
+  w->before_answer = put_others_before_post;
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "PUT=404 GET=404 POST=409 ");
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "GET=200 ");
+  assert_false(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started error(404) leader() "
+                               "leader(x) stopped(-5060,led) ");
 }
 
 /* A write whose answer is lost is found again. */
 static void test_lost_answer(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  w.refuse = 504;
-  w.then_write = true;
-  ew_pass(&w, 2000);
-  ew_expect_asked(&w, "PUT=504 GET=200 PUT=200 ");
-  assert_true(leads(&w, 0));
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->refuse = 504;
+  w->then_write = true;
+  ew_pass(w, 2000);
+  ew_expect_asked(w, "PUT=504 GET=200 PUT=200 ");
+  assert_true(leads(w, 0));
 }
 
 /* --- Suspension ----------------------------------------------------------- */
@@ -540,72 +494,60 @@ static void test_lost_answer(void **state) {
 /* A machine that wakes up does not lead, before anything has run; on_stopped
  * then comes from the loop, though no timer is due. */
 static void test_suspended_leader(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 1000);
-  assert_true(leads(&w, 0));
-  ew_suspend(&w, 3600000);
-  assert_false(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  script_run(&w.vh.script);
-  ew_expect(&w.candidates[0], "stopped(-5044,led) ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  assert_true(leads(w, 0));
+  ew_suspend(w, 3600000);
+  assert_false(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  script_run(&w->vh.script);
+  ew_expect(&w->candidates[0], "stopped(-5044,led) ");
 }
 
 /* Nobody asks: the timer finds it when it comes, at most a retry period
  * later. */
 static void test_suspended_unasked(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 1000);
-  ew_suspend(&w, 3600000);
-  ew_pass(&w, 1010);
-  ew_expect(&w.candidates[0], "leader(a) started stopped(-5044,led) ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  ew_suspend(w, 3600000);
+  ew_pass(w, 1010);
+  ew_expect(&w->candidates[0], "leader(a) started stopped(-5044,led) ");
 }
 
 /* A short suspension costs nothing. */
 static void test_suspended_shortly(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 1000);
-  ew_suspend(&w, 9000);
-  assert_true(leads(&w, 0));
-  ew_pass(&w, 2000);
-  assert_true(leads(&w, 0));
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  ew_suspend(w, 9000);
+  assert_true(leads(w, 0));
+  ew_pass(w, 2000);
+  assert_true(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started ");
 }
 
 /* --- Two candidates ------------------------------------------------------- */
 
 /* LE-08: both are told of the leader; the second follows the first. */
 static void test_two_candidates(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  ew_begin(&w, 1);
-  ew_pass(&w, 30000);
-  assert_true(leads(&w, 0));
-  assert_false(leads(&w, 1));
-  ew_expect(&w.candidates[1], "leader(a) ");
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
-  assert_false(leads(&w, 0));
-  ew_pass(&w, 13000);
-  assert_false(leads(&w, 1)); /* nothing was released */
-  ew_pass(&w, 7000);
-  assert_true(leads(&w, 1));
-  ew_expect(&w.candidates[1], "leader(b) started ");
-  ew_expect(&w.candidates[0], "leader(a) started stopped(0,led) ");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_begin(w, 1);
+  ew_pass(w, 30000);
+  assert_true(leads(w, 0));
+  assert_false(leads(w, 1));
+  ew_expect(&w->candidates[1], "leader(a) ");
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  assert_false(leads(w, 0));
+  ew_pass(w, 13000);
+  assert_false(leads(w, 1)); /* nothing was released */
+  ew_pass(w, 7000);
+  assert_true(leads(w, 1));
+  ew_expect(&w->candidates[1], "leader(b) started ");
+  ew_expect(&w->candidates[0], "leader(a) started stopped(0,led) ");
 }
 
 /* --- Events --------------------------------------------------------------- */
@@ -679,48 +621,42 @@ static void test_health(void **state) {
 /* LE-12, TestTryCoordinatedRenew: nothing is created or taken; a lease that the
  * server has given is renewed, until another holder is preferred. */
 static void test_coordinated(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.coordinated = true;
-  ew_begin(&w, 0);
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=404 ");
-  ew_put_lease(&w, OTHERS, "");
-  ew_pass(&w, 20000);
-  assert_null(strstr(w.asked, "PUT"));
-  ew_put_lease(&w,
+  election_world *w = *state;
+  w->candidates[0].options.coordinated = true;
+  ew_begin(w, 0);
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=404 ");
+  ew_put_lease(w, OTHERS, "");
+  ew_pass(w, 20000);
+  assert_null(strstr(w->asked, "PUT"));
+  ew_put_lease(w,
                "{'holderIdentity':'a','leaseDurationSeconds':15,"
                "'strategy':'OldestEmulationVersion','leaseTransitions':2}",
                "");
-  ew_pass(&w, 4500);
-  assert_true(leads(&w, 0));
-  assert_string_equal(ew_spec(&w, "strategy"), "OldestEmulationVersion");
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "2");
-  ew_put_lease(&w,
+  ew_pass(w, 4500);
+  assert_true(leads(w, 0));
+  assert_string_equal(ew_spec(w, "strategy"), "OldestEmulationVersion");
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "2");
+  ew_put_lease(w,
                "{'holderIdentity':'a','leaseDurationSeconds':15,"
                "'preferredHolder':'b'}",
                "");
-  w.asked[0] = '\0';
-  ew_pass(&w, 13000);
-  assert_null(strstr(w.asked, "PUT"));
-  ew_expect(&w.candidates[0],
+  w->asked[0] = '\0';
+  ew_pass(w, 13000);
+  assert_null(strstr(w->asked, "PUT"));
+  ew_expect(&w->candidates[0],
             "leader(x) leader(a) started stopped(-5044,led) ");
-  ew_finish(&w);
 }
 
 /* LE-12: a lease of ours that has expired is not renewed. */
 static void test_coordinated_expired(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.coordinated = true;
-  ew_put_lease(&w, "{'holderIdentity':'a','leaseDurationSeconds':0}", "");
-  ew_begin(&w, 0);
-  ew_pass(&w, 20000);
-  assert_null(strstr(w.asked, "PUT"));
-  assert_false(leads(&w, 0));
-  ew_finish(&w);
+  election_world *w = *state;
+  w->candidates[0].options.coordinated = true;
+  ew_put_lease(w, "{'holderIdentity':'a','leaseDurationSeconds':0}", "");
+  ew_begin(w, 0);
+  ew_pass(w, 20000);
+  assert_null(strstr(w->asked, "PUT"));
+  assert_false(leads(w, 0));
 }
 
 /* --- Sweeps --------------------------------------------------------------- */
@@ -873,33 +809,33 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_election_options),
       cmocka_unit_test(test_longest_identity),
-      cmocka_unit_test(test_made_identity),
-      cmocka_unit_test(test_acquire_from_nothing),
-      cmocka_unit_test(test_acquire_from_the_dead),
+      WORLD_TEST(test_made_identity),
+      WORLD_TEST(test_acquire_from_nothing),
+      WORLD_TEST(test_acquire_from_the_dead),
       cmocka_unit_test(test_the_living_stay),
       cmocka_unit_test(test_labels_are_no_life),
-      cmocka_unit_test(test_acquire_from_nobody),
-      cmocka_unit_test(test_acquire_our_own),
-      cmocka_unit_test(test_acquire_conflict),
-      cmocka_unit_test(test_acquire_create_fails),
+      WORLD_TEST(test_acquire_from_nobody),
+      WORLD_TEST(test_acquire_our_own),
+      WORLD_TEST(test_acquire_conflict),
+      WORLD_TEST(test_acquire_create_fails),
       cmocka_unit_test(test_acquire_jitter),
-      cmocka_unit_test(test_renew_fast),
-      cmocka_unit_test(test_renew_slow),
-      cmocka_unit_test(test_renew_deadline),
-      cmocka_unit_test(test_renew_silence),
-      cmocka_unit_test(test_late_answer),
-      cmocka_unit_test(test_overtaken),
-      cmocka_unit_test(test_deleted),
-      cmocka_unit_test(test_deleted_and_lost),
-      cmocka_unit_test(test_lost_answer),
-      cmocka_unit_test(test_suspended_leader),
-      cmocka_unit_test(test_suspended_unasked),
-      cmocka_unit_test(test_suspended_shortly),
-      cmocka_unit_test(test_two_candidates),
+      WORLD_TEST(test_renew_fast),
+      WORLD_TEST(test_renew_slow),
+      WORLD_TEST(test_renew_deadline),
+      WORLD_TEST(test_renew_silence),
+      WORLD_TEST(test_late_answer),
+      WORLD_TEST(test_overtaken),
+      WORLD_TEST(test_deleted),
+      WORLD_TEST(test_deleted_and_lost),
+      WORLD_TEST(test_lost_answer),
+      WORLD_TEST(test_suspended_leader),
+      WORLD_TEST(test_suspended_unasked),
+      WORLD_TEST(test_suspended_shortly),
+      WORLD_TEST(test_two_candidates),
       cmocka_unit_test(test_election_events),
       cmocka_unit_test(test_health),
-      cmocka_unit_test(test_coordinated),
-      cmocka_unit_test(test_coordinated_expired),
+      WORLD_TEST(test_coordinated),
+      WORLD_TEST(test_coordinated_expired),
       cmocka_unit_test(test_each_allocation_fails),
       cmocka_unit_test(test_act_in_each_callback),
       cmocka_unit_test(test_answers_in_pieces),

@@ -14,6 +14,16 @@
 #define OTHERS                                                                 \
   "{'holderIdentity':'x','leaseDurationSeconds':15,'leaseTransitions':3}"
 
+static int set_up_release(void **state) {
+  ew_set_up(state);
+  election_world *w = *state;
+  w->candidates[0].options.release_on_stop = true;
+  return 0;
+}
+
+#define RELEASE_TEST(test)                                                     \
+  cmocka_unit_test_setup_teardown(test, set_up_release, ew_tear_down)
+
 static bool leads(election_world *w, int candidate) {
   return kin_leader_elector_is_leader(w->candidates[candidate].elector);
 }
@@ -23,28 +33,24 @@ static bool leads(election_world *w, int candidate) {
 /* LE-09, TestReleaseLeaseLeases, TestReleaseMethodCallsGet: the lease is read
  * and then written without a holder, after on_stopped. */
 static void test_release(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_put_lease(&w, "{'leaseTransitions':4}", "'labels':{'l':'1'}");
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
-  script_run(&w.vh.script);
-  ew_expect(&w.candidates[0], "stopped(0,led) ");
-  assert_string_equal(ew_spec(&w, "holderIdentity"), "a");
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=200 PUT=200 ");
-  ew_expect(&w.candidates[0], "leader() ");
-  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
-  assert_string_equal(ew_spec(&w, "leaseDurationSeconds"), "1");
-  assert_string_equal(ew_spec(&w, "leaseTransitions"), "5");
-  assert_string_equal(ew_spec(&w, "renewTime"), ew_spec(&w, "acquireTime"));
-  assert_non_null(strstr(w.lease, "\"labels\":{\"l\":\"1\"}"));
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_put_lease(w, "{'leaseTransitions':4}", "'labels':{'l':'1'}");
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  script_run(&w->vh.script);
+  ew_expect(&w->candidates[0], "stopped(0,led) ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "a");
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=200 PUT=200 ");
+  ew_expect(&w->candidates[0], "leader() ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "");
+  assert_string_equal(ew_spec(w, "leaseDurationSeconds"), "1");
+  assert_string_equal(ew_spec(w, "leaseTransitions"), "5");
+  assert_string_equal(ew_spec(w, "renewTime"), ew_spec(w, "acquireTime"));
+  assert_non_null(strstr(w->lease, "\"labels\":{\"l\":\"1\"}"));
 }
 
 static void write_label_before_put(election_world *w, const char *method) {
@@ -57,19 +63,15 @@ static void write_label_before_put(election_world *w, const char *method) {
 
 /* LE-09, TestReleaseRetriesOnConflict: at once. */
 static void test_release_conflict(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.asked[0] = '\0';
-  w.before_answer = write_label_before_put;
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=200 PUT=409 GET=200 PUT=200 ");
-  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->asked[0] = '\0';
+  w->before_answer = write_label_before_put;
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=200 PUT=409 GET=200 PUT=200 ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
 /* LE-09: a lease that is another's by now is left alone, also one that is
@@ -137,38 +139,30 @@ static void test_release_on_close(void **state) {
 
 /* LE-09: a silent server holds the close up for the renew deadline. */
 static void test_release_is_bounded(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  w.is_silent = true;
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  w->is_silent = true;
   assert_int_equal(
-      kin_leader_elector_close(w.candidates[0].elector, NULL, NULL), 0);
-  ew_pass(&w, 4990);
-  ew_expect(&w.candidates[0], "leader(a) started stopped(0,led) ");
-  ew_pass(&w, 5010); /* the request's own time is half the deadline */
-  assert_int_equal(w.candidates[0].closed, 1);
-  ew_finish(&w);
+      kin_leader_elector_close(w->candidates[0].elector, NULL, NULL), 0);
+  ew_pass(w, 4990);
+  ew_expect(&w->candidates[0], "leader(a) started stopped(0,led) ");
+  ew_pass(w, 5010); /* the request's own time is half the deadline */
+  assert_int_equal(w->candidates[0].closed, 1);
 }
 
 /* A candidate whose write may have arrived releases as well. */
 static void test_release_of_a_candidate(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_put_lease(&w, "{}", "");
-  ew_begin(&w, 0);
-  assert_true(ew_answer(&w)); /* GET; the PUT is in flight */
-  ew_put_lease(&w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
-  w.asked[0] = '\0';
-  ew_pass(&w, 0);
-  ew_expect_asked(&w, "GET=200 PUT=200 ");
-  assert_string_equal(ew_spec(&w, "holderIdentity"), "");
-  ew_finish(&w);
+  election_world *w = *state;
+  ew_put_lease(w, "{}", "");
+  ew_begin(w, 0);
+  assert_true(ew_answer(w)); /* GET; the PUT is in flight */
+  ew_put_lease(w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  w->asked[0] = '\0';
+  ew_pass(w, 0);
+  ew_expect_asked(w, "GET=200 PUT=200 ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "");
 }
 
 /* A client that closes sends nothing; the run ends all the same. */
@@ -212,64 +206,56 @@ static void start_again(election_world *w, ew_candidate *candidate) {
 /* LE-08: each run ends with one on_stopped; the next one begins after the
  * release of the last. */
 static void test_run_again(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_begin(&w, 0);
-  assert_int_equal(kin_leader_elector_start(w.candidates[0].elector),
+  election_world *w = *state;
+  ew_begin(w, 0);
+  assert_int_equal(kin_leader_elector_start(w->candidates[0].elector),
                    KIN_EALREADY);
-  ew_pass(&w, 100);
-  w.then = start_again;
-  w.at_call = 3; /* on_stopped */
-  w.asked[0] = '\0';
-  assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
-  ew_pass(&w, 100);
-  ew_expect(&w.candidates[0],
+  ew_pass(w, 100);
+  w->then = start_again;
+  w->at_call = 3; /* on_stopped */
+  w->asked[0] = '\0';
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0],
             "leader(a) started stopped(0,led) leader() leader(a) started ");
-  ew_expect_asked(&w, "GET=200 PUT=200 GET=200 PUT=200 PUT=200 ");
-  assert_true(leads(&w, 0));
-  w.then = NULL;
-  ew_finish(&w);
+  ew_expect_asked(w, "GET=200 PUT=200 GET=200 PUT=200 PUT=200 ");
+  assert_true(leads(w, 0));
+  w->then = NULL;
 }
 
 /* LE-08: a run that is stopped before it could begin ends all the same. */
 static void test_stop_before_the_begin(void **state) {
-  (void)state;
-  election_world w;
-  ew_init(&w, 0);
-  w.candidates[0].options.release_on_stop = true;
-  ew_begin(&w, 0);
-  ew_pass(&w, 100);
-  ew_expect(&w.candidates[0], "leader(a) started ");
-  kin_leader_elector *elector = w.candidates[0].elector;
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  kin_leader_elector *elector = w->candidates[0].elector;
   assert_int_equal(kin_leader_elector_stop(elector), 0);
   assert_int_equal(kin_leader_elector_start(elector), 0);
   assert_int_equal(kin_leader_elector_stop(elector), 0);
   assert_int_equal(kin_leader_elector_stop(elector), KIN_EALREADY);
-  ew_pass(&w, 100);
-  ew_expect(&w.candidates[0], "stopped(0,led) leader() stopped(0) ");
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "stopped(0,led) leader() stopped(0) ");
   /* Never led, and nothing sent: LE-08 all the same. */
-  w.asked[0] = '\0';
+  w->asked[0] = '\0';
   assert_int_equal(kin_leader_elector_start(elector), 0);
   assert_int_equal(kin_leader_elector_stop(elector), 0);
-  ew_pass(&w, 100);
-  ew_expect(&w.candidates[0], "stopped(0) ");
-  ew_expect_asked(&w, "");
-  ew_finish(&w);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "stopped(0) ");
+  ew_expect_asked(w, "");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_release),
-      cmocka_unit_test(test_release_conflict),
+      RELEASE_TEST(test_release),
+      RELEASE_TEST(test_release_conflict),
       cmocka_unit_test(test_release_of_nothing),
       cmocka_unit_test(test_release_on_close),
-      cmocka_unit_test(test_release_is_bounded),
-      cmocka_unit_test(test_release_of_a_candidate),
+      RELEASE_TEST(test_release_is_bounded),
+      RELEASE_TEST(test_release_of_a_candidate),
       cmocka_unit_test(test_election_client_closes),
-      cmocka_unit_test(test_run_again),
-      cmocka_unit_test(test_stop_before_the_begin),
+      RELEASE_TEST(test_run_again),
+      RELEASE_TEST(test_stop_before_the_begin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -294,3 +294,15 @@ void ew_expect_asked(election_world *w, const char *asked) {
   assert_string_equal(w->asked, asked);
   w->asked[0] = '\0';
 }
+
+int ew_set_up(void **state) {
+  static election_world w;
+  ew_init(&w, 0);
+  *state = &w;
+  return 0;
+}
+
+int ew_tear_down(void **state) {
+  ew_finish(*state);
+  return 0;
+}

@@ -72,4 +72,8 @@ void ew_expect_asked(election_world *w, const char *asked);
 /* Closes all; fails the test if anything is left. */
 void ew_finish(election_world *w);
 
+/* A test's set-up and tear-down: its state is a world after ew_init. */
+int ew_set_up(void **state);
+int ew_tear_down(void **state);
+
 #endif /* KIN_TEST_ELECTION_WORLD_H */
