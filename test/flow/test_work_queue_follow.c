@@ -163,100 +163,104 @@ static void expect(world *w, const char *text) {
   w->text[0] = '\0';
 }
 
+/* The state of most tests is a world after init. */
+static int set_up(void **state) {
+  static world w;
+  init(&w, 0);
+  *state = &w;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  finish(*state);
+  return 0;
+}
+
+#define WORLD_TEST(test)                                                       \
+  cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
 /* --- Events --------------------------------------------------------------- */
 
 /* Adds, changes and deletions come to one function; a deletion is a key that
  * the store does not have. */
 static void test_all_changes(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "s/a");
-  add(&w, "s/b");
-  begin(&w);
-  expect(&w, "s/a@1 s/b@2 ");
-  add(&w, "s/c");
-  modify(&w, "s/a");
-  run(&w);
-  delete_(&w, "s/b");
-  expect(&w, "s/c@3 s/a@4 s/b- ");
-  delete_(&w, "s/a");
-  add(&w, "s/a");
-  expect(&w, "s/a@7 "); /* once */
-  finish(&w);
+  world *w = *state;
+  add(w, "s/a");
+  add(w, "s/b");
+  begin(w);
+  expect(w, "s/a@1 s/b@2 ");
+  add(w, "s/c");
+  modify(w, "s/a");
+  run(w);
+  delete_(w, "s/b");
+  expect(w, "s/c@3 s/a@4 s/b- ");
+  delete_(w, "s/a");
+  add(w, "s/a");
+  expect(w, "s/a@7 "); /* once */
 }
 
 /* A deletion that the watch missed is found by the next list, and comes. */
 static void test_missed_deletion(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "a");
-  add(&w, "b");
-  begin(&w);
-  expect(&w, "a@1 b@2 ");
+  world *w = *state;
+  add(w, "a");
+  add(w, "b");
+  begin(w);
+  expect(w, "a@1 b@2 ");
   kin_object *b = object_keyed(NULL, "b", 0);
-  assert_int_equal(kin_fake_source_change(w.source, KIN_WATCH_DELETED, b, true),
-                   0);
+  assert_int_equal(
+      kin_fake_source_change(w->source, KIN_WATCH_DELETED, b, true), 0);
   kin_object_unref(b);
-  run(&w);
-  kin_fake_source_reset_watch(w.source);
-  pass(&w, 60000);
-  expect(&w, "b- ");
-  finish(&w);
+  run(w);
+  kin_fake_source_reset_watch(w->source);
+  pass(w, 60000);
+  expect(w, "b- ");
 }
 
 /* One bad pod: its tries are 11 in 10 s, and the good pod's changes come at
  * once (kin_controller had 379 tries with one backoff for all keys). */
 static void test_bad_pod(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.is_bad = true;
-  add(&w, "bad");
-  begin(&w);
-  add(&w, "good");
-  pass(&w, 10000);
-  assert_int_equal(w.calls, 11 + 1);
-  w.text[0] = '\0';
-  modify(&w, "good");
-  expect(&w, "good@3 ");
-  delete_(&w, "bad");
-  expect(&w, "bad- ");
-  finish(&w);
+  world *w = *state;
+  w->is_bad = true;
+  add(w, "bad");
+  begin(w);
+  add(w, "good");
+  pass(w, 10000);
+  assert_int_equal(w->calls, 11 + 1);
+  w->text[0] = '\0';
+  modify(w, "good");
+  expect(w, "good@3 ");
+  delete_(w, "bad");
+  expect(w, "bad- ");
 }
 
 /* A change overtakes the objects that were there at first, and resyncs. */
 static void test_priorities(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.keeps_items = true; /* the first item occupies the worker */
-  add(&w, "a");
-  add(&w, "b");
-  add(&w, "c");
-  w.follow.resync_ms = 5000;
-  begin(&w);
-  modify(&w, "c");
-  expect(&w, "a@1 ");
-  assert_int_equal(kin_work_queue_count(w.queue), 2);
+  world *w = *state;
+  w->keeps_items = true; /* the first item occupies the worker */
+  add(w, "a");
+  add(w, "b");
+  add(w, "c");
+  w->follow.resync_ms = 5000;
+  begin(w);
+  modify(w, "c");
+  expect(w, "a@1 ");
+  assert_int_equal(kin_work_queue_count(w->queue), 2);
   kin__work_record *record =
-      KIN__CONTAINER_OF(w.queue->work.processing.next, kin__work_record, node);
+      KIN__CONTAINER_OF(w->queue->work.processing.next, kin__work_record, node);
   assert_int_equal(record->item.priority, KIN_WORK_PRIORITY_LOW);
-  w.keeps_items = false;
+  w->keeps_items = false;
   assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
-  expect(&w, "c@4 b@2 ");
-  pass(&w, 5000);
-  expect(&w, "a@1 b@2 c@4 ");
-  w.keeps_items = true;
-  pass(&w, 5000);
-  expect(&w, "a@1 ");
-  modify(&w, "c");
-  run(&w);
-  w.keeps_items = false;
+  expect(w, "c@4 b@2 ");
+  pass(w, 5000);
+  expect(w, "a@1 b@2 c@4 ");
+  w->keeps_items = true;
+  pass(w, 5000);
+  expect(w, "a@1 ");
+  modify(w, "c");
+  run(w);
+  w->keeps_items = false;
   assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
-  expect(&w, "c@5 b@2 ");
-  finish(&w);
+  expect(w, "c@5 b@2 ");
 }
 
 static bool is_wanted(const kin_object *object, void *data) {
@@ -266,19 +270,16 @@ static bool is_wanted(const kin_object *object, void *data) {
 }
 
 static void test_follow_filter(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.follow.filter = is_wanted;
-  w.follow.data = &w;
-  add(&w, "x");
-  add(&w, "a");
-  begin(&w);
-  add(&w, "xx");
-  modify(&w, "x");
-  add(&w, "b");
-  expect(&w, "a@2 b@5 ");
-  finish(&w);
+  world *w = *state;
+  w->follow.filter = is_wanted;
+  w->follow.data = w;
+  add(w, "x");
+  add(w, "a");
+  begin(w);
+  add(w, "xx");
+  modify(w, "x");
+  add(w, "b");
+  expect(w, "a@2 b@5 ");
 }
 
 /* --- Key functions -------------------------------------------------------- */
@@ -312,25 +313,22 @@ static void owner_keys(const kin_object *object, kin_work_keys *keys,
 /* An object that changes hands concerns both owners; one without an owner
  * concerns none; one with two concerns both, and each of them once. */
 static void test_owners(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.is_key = true;
-  w.follow.keys = owner_keys;
-  w.follow.data = &w;
-  owned(&w, "p", "a", KIN_WATCH_ADDED);
-  owned(&w, "q", "a", KIN_WATCH_ADDED);
-  begin(&w);
-  expect(&w, "owner/a ");
-  owned(&w, "p", "b", KIN_WATCH_MODIFIED);
-  expect(&w, "owner/a owner/b ");
-  owned(&w, "p", "", KIN_WATCH_MODIFIED);
-  expect(&w, "owner/b ");
-  owned(&w, "p", "cd", KIN_WATCH_MODIFIED);
-  expect(&w, "owner/c owner/d ");
-  owned(&w, "p", "cd", KIN_WATCH_DELETED);
-  expect(&w, "owner/c owner/d ");
-  finish(&w);
+  world *w = *state;
+  w->is_key = true;
+  w->follow.keys = owner_keys;
+  w->follow.data = w;
+  owned(w, "p", "a", KIN_WATCH_ADDED);
+  owned(w, "q", "a", KIN_WATCH_ADDED);
+  begin(w);
+  expect(w, "owner/a ");
+  owned(w, "p", "b", KIN_WATCH_MODIFIED);
+  expect(w, "owner/a owner/b ");
+  owned(w, "p", "", KIN_WATCH_MODIFIED);
+  expect(w, "owner/b ");
+  owned(w, "p", "cd", KIN_WATCH_MODIFIED);
+  expect(w, "owner/c owner/d ");
+  owned(w, "p", "cd", KIN_WATCH_DELETED);
+  expect(w, "owner/c owner/d ");
 }
 
 static void bad_keys(const kin_object *object, kin_work_keys *keys,
@@ -346,18 +344,15 @@ static void bad_keys(const kin_object *object, kin_work_keys *keys,
 
 /* Unusable keys are counted and logged; the others of the object come. */
 static void test_bad_keys(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.follow.keys = bad_keys;
-  add(&w, "a");
-  begin(&w);
-  expect(&w, "a@1 ");
+  world *w = *state;
+  w->follow.keys = bad_keys;
+  add(w, "a");
+  begin(w);
+  expect(w, "a@1 ");
   kin_work_queue_metrics m = KIN_WORK_QUEUE_METRICS_INIT;
-  assert_int_equal(kin_work_queue_get_metrics(w.queue, &m), 0);
+  assert_int_equal(kin_work_queue_get_metrics(w->queue, &m), 0);
   assert_int_equal(m.refused, 3);
-  assert_non_null(strstr(w.vh.text, "emitted a key of 131073 bytes"));
-  finish(&w);
+  assert_non_null(strstr(w->vh.text, "emitted a key of 131073 bytes"));
 }
 
 /* --- Waiting for room ----------------------------------------------------- */
@@ -385,60 +380,54 @@ static void expect_keys(world *w, const char *const *keys, size_t count) {
 /* A queue that is full keeps its informer's listener waiting. Deletions that
  * come meanwhile come in the end, too. */
 static void test_follow_full_queue(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.options.max_keys = 2;
-  w.keeps_items = true;
+  world *w = *state;
+  w->options.max_keys = 2;
+  w->keeps_items = true;
   char key[8];
   for (int i = 0; i < 20; i++) {
     snprintf(key, sizeof key, "p%d", i);
-    add(&w, key);
+    add(w, key);
   }
-  begin(&w);
-  assert_int_equal(kin_work_queue_count(w.queue), 1);
-  expect(&w, "p0@1 ");
-  modify(&w, "p1");
-  delete_(&w, "p19");
-  delete_(&w, "p0");
-  pass(&w, 1000);
-  expect(&w, "");
+  begin(w);
+  assert_int_equal(kin_work_queue_count(w->queue), 1);
+  expect(w, "p0@1 ");
+  modify(w, "p1");
+  delete_(w, "p19");
+  delete_(w, "p0");
+  pass(w, 1000);
+  expect(w, "");
   kin__work_record *record =
-      KIN__CONTAINER_OF(w.queue->work.processing.next, kin__work_record, node);
-  w.keeps_items = false;
+      KIN__CONTAINER_OF(w->queue->work.processing.next, kin__work_record, node);
+  w->keeps_items = false;
   assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
-  pass(&w, 5000);
+  pass(w, 5000);
   static const char *const keys[] = {"p0-", "p1@21", "p2@3", "p9@10", "p18@19"};
-  expect_keys(&w, keys, 5);
-  assert_null(strstr(w.text, "p19@"));
-  finish(&w);
+  expect_keys(w, keys, 5);
+  assert_null(strstr(w->text, "p19@"));
 }
 
 /* An update that waits for room still concerns both owners. */
 static void test_owners_wait_for_room(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.is_key = true;
-  w.options.max_keys = 2;
-  w.follow.keys = owner_keys;
-  w.follow.data = &w;
-  begin(&w);
-  owned(&w, "p", "a", KIN_WATCH_ADDED);
-  expect(&w, "owner/a ");
-  w.keeps_items = true;
-  owned(&w, "q", "yz", KIN_WATCH_ADDED); /* one is worked on, one queued */
-  expect(&w, "owner/y ");
-  owned(&w, "p", "b", KIN_WATCH_MODIFIED);
-  pass(&w, 300);
-  expect(&w, "");
+  world *w = *state;
+  w->is_key = true;
+  w->options.max_keys = 2;
+  w->follow.keys = owner_keys;
+  w->follow.data = w;
+  begin(w);
+  owned(w, "p", "a", KIN_WATCH_ADDED);
+  expect(w, "owner/a ");
+  w->keeps_items = true;
+  owned(w, "q", "yz", KIN_WATCH_ADDED); /* one is worked on, one queued */
+  expect(w, "owner/y ");
+  owned(w, "p", "b", KIN_WATCH_MODIFIED);
+  pass(w, 300);
+  expect(w, "");
   kin__work_record *record =
-      KIN__CONTAINER_OF(w.queue->work.processing.next, kin__work_record, node);
-  w.keeps_items = false;
+      KIN__CONTAINER_OF(w->queue->work.processing.next, kin__work_record, node);
+  w->keeps_items = false;
   assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
-  pass(&w, 1000);
-  expect(&w, "owner/z owner/a owner/b ");
-  finish(&w);
+  pass(w, 1000);
+  expect(w, "owner/z owner/a owner/b ");
 }
 
 /* No key is lost, whichever allocation fails. */
@@ -471,127 +460,112 @@ static void test_sweep_allocations(void **state) {
 
 /* An event that waits survives its informer, and comes when there is room. */
 static void test_informer_goes_while_full(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  w.options.max_keys = 1;
-  w.keeps_items = true;
-  add(&w, "a");
-  add(&w, "b");
-  begin(&w);
-  expect(&w, "a@1 ");
-  assert_int_equal(kin_informer_close(w.informer, NULL, NULL), 0);
-  run(&w);
-  assert_int_equal(w.informer_closed, 1);
-  assert_int_equal(w.queue->follow_count, 1);
+  world *w = *state;
+  w->options.max_keys = 1;
+  w->keeps_items = true;
+  add(w, "a");
+  add(w, "b");
+  begin(w);
+  expect(w, "a@1 ");
+  assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
+  run(w);
+  assert_int_equal(w->informer_closed, 1);
+  assert_int_equal(w->queue->follow_count, 1);
   kin__work_record *record =
-      KIN__CONTAINER_OF(w.queue->work.processing.next, kin__work_record, node);
-  w.keeps_items = false;
+      KIN__CONTAINER_OF(w->queue->work.processing.next, kin__work_record, node);
+  w->keeps_items = false;
   assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
-  pass(&w, 200);
-  expect(&w, "b- ");
-  assert_int_equal(w.queue->follow_count, 0);
-  finish(&w);
+  pass(w, 200);
+  expect(w, "b- ");
+  assert_int_equal(w->queue->follow_count, 0);
 }
 
 /* --- Life ----------------------------------------------------------------- */
 
 /* A shutdown ends the following; nothing is added, and nothing is held up. */
 static void test_shut_down(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "a");
-  begin(&w);
-  expect(&w, "a@1 ");
-  kin_work_queue_shut_down(w.queue);
-  modify(&w, "a");
-  add(&w, "b");
-  expect(&w, "");
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, NULL),
+  world *w = *state;
+  add(w, "a");
+  begin(w);
+  expect(w, "a@1 ");
+  kin_work_queue_shut_down(w->queue);
+  modify(w, "a");
+  add(w, "b");
+  expect(w, "");
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL),
                    KIN_ECLOSED);
-  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 2);
-  finish(&w);
+  assert_int_equal(kin_store_count(kin_informer_store(w->informer)), 2);
 }
 
 /* The informer goes first: the queue stays, and may follow another. */
 static void test_informer_goes_first(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "a");
-  begin(&w);
-  expect(&w, "a@1 ");
-  kin_informer *gone = w.informer;
+  world *w = *state;
+  add(w, "a");
+  begin(w);
+  expect(w, "a@1 ");
+  kin_informer *gone = w->informer;
   assert_int_equal(kin_informer_close(gone, NULL, NULL), 0);
-  assert_int_equal(kin_work_queue_follow(w.queue, gone, NULL), KIN_ECLOSED);
-  run(&w);
-  assert_int_equal(w.queue->follow_count, 0);
+  assert_int_equal(kin_work_queue_follow(w->queue, gone, NULL), KIN_ECLOSED);
+  run(w);
+  assert_int_equal(w->queue->follow_count, 0);
   assert_int_equal(
-      kin__informer_open_on(&w.informer, &w.vh.host, &w.informer_options), 0);
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, NULL), 0);
-  assert_int_equal(kin_informer_start(w.informer), 0);
-  expect(&w, "a@1 ");
-  finish(&w);
+      kin__informer_open_on(&w->informer, &w->vh.host, &w->informer_options),
+      0);
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL), 0);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  expect(w, "a@1 ");
 }
 
 /* The queue goes first: the informer goes on, without its listener. */
 static void test_queue_goes_first(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "a");
-  begin(&w);
-  assert_int_equal(kin_work_queue_close(w.queue, NULL, NULL), 0);
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, NULL),
+  world *w = *state;
+  add(w, "a");
+  begin(w);
+  assert_int_equal(kin_work_queue_close(w->queue, NULL, NULL), 0);
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL),
                    KIN_ECLOSED);
-  w.text[0] = '\0';
-  modify(&w, "a");
-  expect(&w, "");
-  assert_null(w.queue);
-  assert_true(kin__link_is_empty(&w.informer->dispatcher.listeners));
-  finish(&w);
+  w->text[0] = '\0';
+  modify(w, "a");
+  expect(w, "");
+  assert_null(w->queue);
+  assert_true(kin__link_is_empty(&w->informer->dispatcher.listeners));
 }
 
 /* A queue follows up to 256 informers, or one of them as often. */
 static void test_follow_many(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  add(&w, "a");
-  begin(&w);
+  world *w = *state;
+  add(w, "a");
+  begin(w);
   for (uint32_t i = 1; i < KIN__WORK_MAX_FOLLOWS; i++) {
-    assert_int_equal(kin_work_queue_follow(w.queue, w.informer, NULL), 0);
+    assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL), 0);
   }
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, NULL),
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, NULL),
                    KIN_ETOOBIG);
-  run(&w);
-  w.text[0] = '\0';
-  modify(&w, "a");
-  run(&w);
-  assert_in_range(w.calls, 2, 2 + 3 * KIN__WORK_MAX_FOLLOWS);
-  assert_non_null(strstr(w.text, "a@2 "));
-  finish(&w);
+  run(w);
+  w->text[0] = '\0';
+  modify(w, "a");
+  run(w);
+  assert_in_range(w->calls, 2, 2 + 3 * KIN__WORK_MAX_FOLLOWS);
+  assert_non_null(strstr(w->text, "a@2 "));
 }
 
 static void test_bad_options(void **state) {
-  (void)state;
-  world w;
-  init(&w, 0);
-  begin(&w);
+  world *w = *state;
+  begin(w);
   kin_work_follow_options o = KIN_WORK_FOLLOW_OPTIONS_INIT;
   o.priority = 128;
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, &o), KIN_EINVAL);
-  assert_non_null(strstr(w.vh.text, "priority, initial_priority"));
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &o),
+                   KIN_EINVAL);
+  assert_non_null(strstr(w->vh.text, "priority, initial_priority"));
   o.priority = 0;
   o.initial_priority = -129;
-  assert_int_equal(kin_work_queue_follow(w.queue, w.informer, &o), KIN_EINVAL);
+  assert_int_equal(kin_work_queue_follow(w->queue, w->informer, &o),
+                   KIN_EINVAL);
   kin_work_queue_options alone = KIN_WORK_QUEUE_OPTIONS_INIT;
   kin_work_queue *queue;
   assert_int_equal(kin_work_queue_new(&queue, &alone), 0);
-  assert_int_equal(kin_work_queue_follow(queue, w.informer, NULL), KIN_EINVAL);
+  assert_int_equal(kin_work_queue_follow(queue, w->informer, NULL), KIN_EINVAL);
   kin_work_queue_free(queue);
-  finish(&w);
 }
 
 /* --- Sweeps --------------------------------------------------------------- */
@@ -673,22 +647,22 @@ static void test_sweep_splits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_all_changes),
-      cmocka_unit_test(test_missed_deletion),
-      cmocka_unit_test(test_bad_pod),
-      cmocka_unit_test(test_priorities),
-      cmocka_unit_test(test_follow_filter),
-      cmocka_unit_test(test_owners),
-      cmocka_unit_test(test_bad_keys),
-      cmocka_unit_test(test_follow_full_queue),
-      cmocka_unit_test(test_owners_wait_for_room),
+      WORLD_TEST(test_all_changes),
+      WORLD_TEST(test_missed_deletion),
+      WORLD_TEST(test_bad_pod),
+      WORLD_TEST(test_priorities),
+      WORLD_TEST(test_follow_filter),
+      WORLD_TEST(test_owners),
+      WORLD_TEST(test_bad_keys),
+      WORLD_TEST(test_follow_full_queue),
+      WORLD_TEST(test_owners_wait_for_room),
       cmocka_unit_test(test_sweep_allocations),
-      cmocka_unit_test(test_informer_goes_while_full),
-      cmocka_unit_test(test_shut_down),
-      cmocka_unit_test(test_informer_goes_first),
-      cmocka_unit_test(test_queue_goes_first),
-      cmocka_unit_test(test_follow_many),
-      cmocka_unit_test(test_bad_options),
+      WORLD_TEST(test_informer_goes_while_full),
+      WORLD_TEST(test_shut_down),
+      WORLD_TEST(test_informer_goes_first),
+      WORLD_TEST(test_queue_goes_first),
+      WORLD_TEST(test_follow_many),
+      WORLD_TEST(test_bad_options),
       cmocka_unit_test(test_sweep_closes),
       cmocka_unit_test(test_sweep_splits),
   };
