@@ -101,7 +101,8 @@ static int add_anchor(yaml_builder *builder, const yaml_event_t *event,
     return refuse(builder, event, "too many anchors");
   }
   yaml_anchor *anchor = &builder->anchors[builder->anchor_count];
-  anchor->name = kin__vault_copy(builder->vault, event_text(name));
+  kin_str whole = kin__yaml_unmask_name(&builder->mask, event_text(name));
+  anchor->name = kin__vault_copy(builder->vault, whole);
   if (anchor->name == NULL) {
     return KIN_ENOMEM;
   }
@@ -113,9 +114,9 @@ static int add_anchor(yaml_builder *builder, const yaml_event_t *event,
 
 /* The latest anchor of a name counts. */
 static const yaml_anchor *find_anchor(const yaml_builder *builder,
-                                      const char *name) {
+                                      kin_str name) {
   for (size_t i = builder->anchor_count; i > 0; i--) {
-    if (strcmp(builder->anchors[i - 1].name, name) == 0) {
+    if (kin__str_equal(kin__cstr(builder->anchors[i - 1].name), name)) {
       return &builder->anchors[i - 1];
     }
   }
@@ -151,8 +152,12 @@ static bool tag_allows(const yaml_char_t *tag, kin__yaml_type type) {
 }
 
 /* A scalar's type; false if its tag does not fit. */
-static bool set_type(kin__yaml_node *node, const yaml_event_t *event) {
+static bool set_type(const yaml_builder *builder, kin__yaml_node *node,
+                     const yaml_event_t *event) {
   const yaml_char_t *tag = event->data.scalar.tag;
+  if (tag != NULL && kin__yaml_has_tag_escape(&builder->mask)) {
+    return false;
+  }
   bool is_string_tag = tag != NULL && (is_tag(tag, "str") ||
                                        strcmp((const char *)tag, "!") == 0);
   node->is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
@@ -236,7 +241,8 @@ static int place(yaml_builder *builder, const yaml_event_t *event,
 static int take_scalar(yaml_builder *builder, const yaml_event_t *event) {
   kin_str value = kin__str((const char *)event->data.scalar.value,
                            event->data.scalar.length);
-  size_t length = kin__yaml_unmask(&builder->mask, value, NULL);
+  bool is_double = event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+  size_t length = kin__yaml_unmask(&builder->mask, value, is_double, NULL);
   kin__yaml_node *node;
   int err = new_node(builder, event, length, &node);
   if (err != 0) {
@@ -246,9 +252,9 @@ static int take_scalar(yaml_builder *builder, const yaml_event_t *event) {
   if (text == NULL) {
     return KIN_ENOMEM;
   }
-  (void)kin__yaml_unmask(&builder->mask, value, text);
+  (void)kin__yaml_unmask(&builder->mask, value, is_double, text);
   node->text = kin__str(text, length);
-  if (!set_type(node, event)) {
+  if (!set_type(builder, node, event)) {
     return refuse(builder, event, "the tag does not fit the value");
   }
   yaml_anchor *anchor;
@@ -262,8 +268,9 @@ static int take_scalar(yaml_builder *builder, const yaml_event_t *event) {
 }
 
 static int take_alias(yaml_builder *builder, const yaml_event_t *event) {
-  const yaml_anchor *anchor =
-      find_anchor(builder, (const char *)event->data.alias.anchor);
+  const yaml_anchor *anchor = find_anchor(
+      builder, kin__yaml_unmask_name(&builder->mask,
+                                     event_text(event->data.alias.anchor)));
   if (anchor == NULL) {
     return refuse(builder, event, "an alias has no anchor before it");
   }
@@ -280,8 +287,11 @@ static int begin_level(yaml_builder *builder, const yaml_event_t *event,
   if (builder->depth == KIN__YAML_MAX_DEPTH) {
     return refuse(builder, event, "nested too deeply");
   }
-  if (tag != NULL && strcmp((const char *)tag, "!") != 0 &&
-      !tag_allows(tag, type)) {
+  bool is_right_tag =
+      tag == NULL ||
+      (!kin__yaml_has_tag_escape(&builder->mask) &&
+       (strcmp((const char *)tag, "!") == 0 || tag_allows(tag, type)));
+  if (!is_right_tag) {
     return refuse(builder, event, "the tag does not fit the value");
   }
   yaml_level level = {.nodes = builder->nodes, .bytes = builder->bytes};
@@ -346,6 +356,7 @@ static int end_level(yaml_builder *builder) {
 /* --- Events --------------------------------------------------------------- */
 
 static int take_event(yaml_builder *builder, const yaml_event_t *event) {
+  kin__yaml_mask_go_to(&builder->mask, event->start_mark.index);
   switch (event->type) {
   case YAML_DOCUMENT_START_EVENT:
     if (builder->has_document) {
@@ -447,9 +458,8 @@ int kin__yaml_parse(kin__vault *vault, kin_str text,
   if (err == 0 && !yaml_parser_initialize(&parser)) {
     err = KIN_ENOMEM;
   } else if (err == 0) {
-    yaml_parser_set_input_string(&parser,
-                                 (const unsigned char *)builder->mask.copy,
-                                 builder->mask.length);
+    yaml_parser_set_input_string(
+        &parser, (const unsigned char *)builder->mask.copy, text.length);
     err = run_parser(&parser, builder);
     delete_parser(&parser);
   }

@@ -18,12 +18,13 @@
  *
  * Refused: several documents; a key twice in a map; keys that are null or no
  * scalar; merge keys (<<); tags other than null, bool, int, float, str, seq and
- * map; an alias inside its own anchor; and everything over a bound.
+ * map, or with an escape (%41); an alias inside its own anchor; and everything
+ * over a bound.
  *
  * libyaml allocates with the C library's malloc, and gives an error if that
  * fails: KIN_ENOMEM here. Its buffers and tokens are wiped before they are
- * freed. It would leave pieces of a long scalar behind, so it never sees tokens
- * and keys: see yaml_mask.h. */
+ * freed. It would leave pieces of a long scalar behind, so it never sees the
+ * letters and digits of one: see yaml_mask.h. */
 
 kin__library kin__yaml_library(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/yaml_mask.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include <openssl/crypto.h>
@@ -10,141 +11,228 @@
 #include "base/alloc.h"
 #include "base/str.h"
 
-/* A mark: U+E000, which no kubeconfig needs, then place and length, each as
- * four digits of 6 bits. */
-#define FIRST "\xee\x80\x80"
-#define FIRST_BYTES 3u
-#define DIGITS 4u
-#define MARK_BYTES (FIRST_BYTES + 2 * DIGITS)
+/* What stands for a character of so many bytes. A digit fits into a name and
+ * into an escape, where it gives NUL: no other character of a text does. */
+static const char *const stand_ins[] = {NULL, "0", "\xc4\x80", "\xee\x80\x80",
+                                        "\xf0\x90\x80\x80"};
 
-/* The longest escape in double quotes, \UXXXXXXXX, without its backslash. */
-#define MAX_ESCAPE_BYTES 9u
-
-static const char digits[] =
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-
-/* --- Runs ----------------------------------------------------------------- */
+/* --- Characters ----------------------------------------------------------- */
 
 static bool is_one_of(char c, const char *set) {
   return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* Never an indicator with more than two characters behind it. */
-static bool may_begin(char c) {
+static bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || is_one_of(c, "+/=._-");
+         (c >= '0' && c <= '9');
 }
 
-/* The others are indicators at the beginning of a scalar only. */
-static bool may_follow(char c) {
-  return may_begin(c) || is_one_of(c, "!$%&()*;<>@^`|~");
+static char byte_at(kin_str text, size_t at) {
+  return at < text.length ? text.data[at] : '\0';
 }
 
-static size_t run_length(kin_str text, size_t at) {
-  size_t end = at;
-  while (end < text.length &&
-         (end == at ? may_begin(text.data[end]) : may_follow(text.data[end]))) {
+static bool has_at(kin_str text, size_t at, const char *word) {
+  size_t length = strlen(word);
+  return text.length - at >= length &&
+         memcmp(text.data + at, word, length) == 0;
+}
+
+static size_t character_length(char first) {
+  unsigned char c = (unsigned char)first;
+  return c < 0xc0 ? 1u : c < 0xe0 ? 2u : c < 0xf0 ? 3u : 4u;
+}
+
+static bool is_unicode(uint32_t code) {
+  return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+}
+
+/* The bytes of a non-ASCII character that libyaml takes as a part of a word; 0:
+ * it is a line end or a byte order mark, or libyaml refuses it. */
+static size_t wide_length(kin_str text, size_t at) {
+  static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
+  static const unsigned char bits[] = {0, 0, 0x1f, 0x0f, 0x07};
+  size_t length = character_length(text.data[at]);
+  if (length == 1 || text.length - at < length ||
+      (unsigned char)text.data[at] > 0xf4) {
+    return 0;
+  }
+  uint32_t code = (unsigned char)text.data[at] & bits[length];
+  for (size_t i = 1; i < length; i++) {
+    unsigned char c = (unsigned char)text.data[at + i];
+    if ((c & 0xc0) != 0x80) {
+      return 0;
+    }
+    code = code << 6 | (c & 0x3f);
+  }
+  bool is_special = code == 0x2028 || code == 0x2029 || code == 0xfeff ||
+                    code == 0xfffe || code == 0xffff;
+  return code < least[length] || !is_unicode(code) || is_special ? 0 : length;
+}
+
+/* --- Escapes -------------------------------------------------------------- */
+
+static size_t escape_digits(char letter) {
+  return letter == 'x' ? 2u : letter == 'u' ? 4u : letter == 'U' ? 8u : 0u;
+}
+
+/* Counts the hexadecimal digits, up to `max`, and gives their value. */
+static size_t take_hex(kin_str text, size_t at, size_t max, uint32_t *code) {
+  size_t count = 0;
+  *code = 0;
+  for (; count < max; count++) {
+    char c = byte_at(text, at + count);
+    char lower = (char)(c | 0x20);
+    if (c >= '0' && c <= '9') {
+      *code = *code << 4 | (uint32_t)(c - '0');
+    } else if (lower >= 'a' && lower <= 'f') {
+      *code = *code << 4 | (uint32_t)(lower - 'a' + 10);
+    } else {
+      break;
+    }
+  }
+  return count;
+}
+
+static size_t put_utf8(uint32_t code, char *to) {
+  static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  if (code < 0x80) {
+    to[0] = (char)code;
+    return 1;
+  }
+  size_t length = code < 0x800 ? 2u : code < 0x10000 ? 3u : 4u;
+  for (size_t i = length - 1; i > 0; i--) {
+    to[i] = (char)(0x80 | (code & 0x3f));
+    code >>= 6;
+  }
+  to[0] = (char)(leads[length] | code);
+  return length;
+}
+
+/* Masks the digits of an escape whose backslash is at this place. Outside of
+ * double quotes it is none, which does no harm. Returns the bytes done. */
+static size_t mask_escape(kin__yaml_mask *mask, size_t at) {
+  kin_str text = mask->source;
+  char letter = byte_at(text, at + 1);
+  size_t max = escape_digits(letter);
+  if ((unsigned char)letter >= 0x80 || at + 1 == text.length) {
+    return 1;
+  }
+  uint32_t code;
+  size_t count = take_hex(text, at + 2, max, &code);
+  if (count == max && !is_unicode(code)) {
+    return 2 + count;
+  }
+  memset(mask->copy + at + 2, '0', count);
+  /* What is no digit must not become one. */
+  char next = byte_at(text, at + 2 + count);
+  bool is_bad = count < max && next > ' ' && next != '\\';
+  return 2 + count + is_bad;
+}
+
+/* --- The copy ------------------------------------------------------------- */
+
+/* Bytes that must stay: a tag that kin__yaml_parse knows, or a version. */
+static size_t fixed_length(kin_str text, size_t at) {
+  static const char *const before[] = {"!!", "!<tag:yaml.org,2002:"};
+  static const char *const names[] = {"null", "bool", "int", "float",
+                                      "str",  "seq",  "map"};
+  for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+    size_t name_at = at + strlen(before[i]);
+    for (size_t j = 0; has_at(text, at, before[i]) && j < 7; j++) {
+      if (has_at(text, name_at, names[j])) {
+        return strlen(before[i]) + strlen(names[j]);
+      }
+    }
+  }
+  if (!has_at(text, at, "%YAML")) {
+    return 0;
+  }
+  size_t end = at + strlen("%YAML");
+  while (is_one_of(byte_at(text, end), " \t.0123456789")) {
     end++;
   }
-  return end - at;
+  /* What is no digit must not become one. */
+  return end - at + is_alphanumeric(byte_at(text, end));
 }
 
-/* Names of anchors and tags, and directives, must stay as they are, and none of
- * them follows a quote; so must the character after a backslash. */
-static size_t bytes_to_keep(kin_str text, size_t at) {
-  char before = at > 0 ? text.data[at - 1] : ' ';
-  bool is_quoted = at > 1 && is_one_of(text.data[at - 2], "\"'");
-  if (is_one_of(before, "&*!%") && !is_quoted) {
-    return SIZE_MAX;
+/* The place of a digit in a block's header: `|2`, `>-2`. What is no digit must
+ * not become one. */
+static bool is_indent(const char *copy, size_t at) {
+  size_t before = at;
+  if (before > 1 && is_one_of(copy[before - 1], "+-")) {
+    before--;
   }
-  return before == '\\' ? MAX_ESCAPE_BYTES : 0;
+  return before > 0 && is_one_of(copy[before - 1], "|>");
 }
 
-/* --- Marks ---------------------------------------------------------------- */
+typedef enum mask_word {
+  MASK_NO_WORD,
+  MASK_WORD, /* punctuation is a part of it */
+  MASK_NAME, /* perhaps of an anchor or tag: libyaml refuses punctuation */
+  MASK_URI,  /* perhaps in a tag: `!<tag:a,b>` */
+} mask_word;
 
-static void put_number(char *to, size_t number) {
-  for (size_t i = DIGITS; i > 0; i--) {
-    to[i - 1] = digits[number & 63];
-    number >>= 6;
+static bool is_masked(const kin__yaml_mask *mask, size_t at, mask_word word) {
+  char c = mask->source.data[at];
+  bool is_word = is_alphanumeric(c) ||
+                 (word < MASK_NAME && is_one_of(c, "/=_$()^~;<")) ||
+                 (word == MASK_WORD && is_one_of(c, "!%&*+-.>@`|"));
+  return is_word && !is_indent(mask->copy, at);
+}
+
+/* The word after a character that stays. */
+static mask_word word_after(const kin__yaml_mask *mask, size_t at,
+                            mask_word word) {
+  char c = mask->source.data[at];
+  if ((unsigned char)c >= 0x80) { /* a line end, or refused */
+    return MASK_NO_WORD;
   }
-}
-
-static bool take_number(const char *from, size_t *number) {
-  *number = 0;
-  for (size_t i = 0; i < DIGITS; i++) {
-    if (!is_one_of(from[i], digits)) {
-      return false;
-    }
-    *number = *number << 6 | (size_t)(strchr(digits, from[i]) - digits);
+  if (word == MASK_URI) {
+    return is_one_of(c, " \t\r\n>") ? MASK_NO_WORD : MASK_URI;
   }
-  return true;
-}
-
-static void put_mark(char *to, size_t at, size_t length) {
-  memcpy(to, FIRST, FIRST_BYTES);
-  put_number(to + FIRST_BYTES, at);
-  put_number(to + FIRST_BYTES + DIGITS, length);
-}
-
-/* Whether a mark, of a run of the source, is here. */
-static bool take_mark(const kin__yaml_mask *mask, kin_str scalar, size_t at,
-                      kin_str *run) {
-  const char *p = scalar.data + at;
-  size_t begin;
-  size_t length;
-  if (scalar.length - at < MARK_BYTES || memcmp(p, FIRST, FIRST_BYTES) != 0 ||
-      !take_number(p + FIRST_BYTES, &begin) ||
-      !take_number(p + FIRST_BYTES + DIGITS, &length) ||
-      begin > mask->source.length || length > mask->source.length - begin) {
-    return false;
+  if (c == '<' && at > 0 && mask->copy[at - 1] == '!') {
+    return MASK_URI;
   }
-  *run = kin__str(mask->source.data + begin, length);
-  return true;
+  bool is_inside = word == MASK_NAME && !is_one_of(c, " \t\r\n\",[]{}");
+  return is_inside || is_one_of(c, "&*!%") ? MASK_NAME : MASK_NO_WORD;
 }
 
-/* Whether the text has the first character of a mark at this place, or an
- * escape that is one. */
-static bool is_first(kin_str text, size_t at) {
-  const char *p = text.data + at;
-  size_t left = text.length - at;
-  return (left >= FIRST_BYTES && memcmp(p, FIRST, FIRST_BYTES) == 0) ||
-         (left >= 4 && (p[0] == 'e' || p[0] == 'E') &&
-          memcmp(p + 1, "000", 3) == 0);
-}
-
-/* --- The text ------------------------------------------------------------- */
-
-/* Copies text as it is. Returns false if it may be a mark. */
-static bool keep(kin__yaml_mask *mask, size_t at, size_t length) {
-  for (size_t i = at; i < at + length; i++) {
-    if (is_first(mask->source, i)) {
-      return false;
-    }
-  }
-  memcpy(mask->copy + mask->length, mask->source.data + at, length);
-  mask->length += length;
-  return true;
-}
-
-static bool write_masked(kin__yaml_mask *mask) {
+static void write_masked(kin__yaml_mask *mask) {
   kin_str text = mask->source;
+  mask_word word = MASK_NO_WORD;
   for (size_t at = 0; at < text.length;) {
-    size_t length = run_length(text, at);
-    size_t kept = length > 0 ? bytes_to_keep(text, at) : 1;
-    if (length > 0 && (kept >= length || length - kept < MARK_BYTES)) {
-      kept = length;
-    }
-    if (!keep(mask, at, kept)) {
-      return false;
-    }
-    at += kept;
-    if (kept < length) {
-      put_mark(mask->copy + mask->length, at, length - kept);
-      mask->length += MARK_BYTES;
-      at += length - kept;
+    char c = text.data[at];
+    size_t fixed = word == MASK_NO_WORD ? fixed_length(text, at) : 0;
+    size_t wide = wide_length(text, at);
+    if (fixed > 0) {
+      at += fixed;
+      word = MASK_NAME;
+    } else if (c == '\\') {
+      at += mask_escape(mask, at);
+      word = MASK_NO_WORD;
+    } else if (wide > 0 || is_masked(mask, at, word)) {
+      size_t length = wide > 0 ? wide : 1;
+      memcpy(mask->copy + at, stand_ins[length], length);
+      word = word == MASK_NO_WORD ? MASK_WORD : word;
+      at += length;
+    } else {
+      word = word_after(mask, at, word);
+      at++;
     }
   }
-  return true;
+}
+
+static bool is_maskable(kin_str text) {
+  bool is_utf16 = has_at(text, 0, "\xff\xfe") || has_at(text, 0, "\xfe\xff");
+  for (size_t i = 0; i < text.length && !is_utf16; i++) {
+    char before = i == 0 ? '\n' : text.data[i - 1];
+    bool begins_line =
+        (unsigned char)before >= 0x80 || is_one_of(before, "\r\n");
+    if (begins_line && has_at(text, i, "%TAG")) {
+      return false;
+    }
+  }
+  return !is_utf16;
 }
 
 int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
@@ -154,11 +242,15 @@ int kin__yaml_mask_init(kin__yaml_mask *mask, const kin_allocator *allocator,
   if (mask->copy == NULL) {
     return KIN_ENOMEM;
   }
-  mask->has_marks = source.length >> 6 * DIGITS == 0 && write_masked(mask);
-  if (!mask->has_marks && source.length > 0) {
+  if (source.length > 0) {
     memcpy(mask->copy, source.data, source.length);
-    mask->length = source.length;
   }
+  mask->has_marks = is_maskable(source);
+  if (mask->has_marks) {
+    write_masked(mask);
+  }
+  /* libyaml does not count the mark at the beginning. */
+  mask->place = has_at(source, 0, "\xef\xbb\xbf") ? 3 : 0;
   return 0;
 }
 
@@ -170,20 +262,146 @@ void kin__yaml_mask_finish(kin__yaml_mask *mask) {
   }
 }
 
-size_t kin__yaml_unmask(const kin__yaml_mask *mask, kin_str scalar, char *to) {
-  size_t length = 0;
+/* --- Values --------------------------------------------------------------- */
+
+void kin__yaml_mask_go_to(kin__yaml_mask *mask, size_t index) {
+  while (mask->has_marks && mask->index < index &&
+         mask->place < mask->source.length) {
+    mask->place += character_length(mask->copy[mask->place]);
+    mask->index++;
+  }
+}
+
+/* Of the copy: its other characters have other bytes at the front. */
+static bool begins_line_end(char c) {
+  return is_one_of(c, "\r\n\xc2\xe2");
+}
+
+/* Skips blanks, line ends, comments, and a byte order mark that begins a
+ * line. */
+static size_t skip_blanks(kin_str copy, size_t at) {
+  bool is_comment = false;
+  bool is_end = false;
+  for (; at < copy.length; at++) {
+    char c = copy.data[at];
+    if (is_end && c == '\xef') {
+      at += 2;
+      is_end = false;
+      continue;
+    }
+    is_end = begins_line_end(c) ||
+             (!is_comment && ((unsigned char)c & 0xc0) == 0x80);
+    is_comment = !is_end && (is_comment || c == '#');
+    if (!is_comment && !is_end && c != ' ' && c != '\t') {
+      break;
+    }
+  }
+  return at;
+}
+
+/* Past the anchor or tag that begins here. A value may follow an anchor at once:
+ * `&a:b`. */
+static size_t skip_property(kin_str copy, size_t at) {
+  bool is_anchor = copy.data[at] == '&';
+  for (at++; at < copy.length; at++) {
+    char c = copy.data[at];
+    bool is_inside = is_anchor ? is_alphanumeric(c) || is_one_of(c, "-_")
+                               : !is_one_of(c, " \t") && !begins_line_end(c);
+    if (!is_inside) {
+      break;
+    }
+  }
+  return at;
+}
+
+/* Skips the anchor and the tag of a scalar: none begins with these characters.
+ * Stops at an anchor if `to_anchor`. */
+static size_t skip_properties(kin_str copy, size_t at, bool to_anchor) {
+  while (is_one_of(byte_at(copy, at), to_anchor ? "!" : "&!")) {
+    at = skip_blanks(copy, skip_property(copy, at));
+  }
+  return at;
+}
+
+/* Where the characters of a scalar begin, or the quote before them. */
+static size_t scalar_place(const kin__yaml_mask *mask) {
+  kin_str copy = kin__str(mask->copy, mask->source.length);
+  size_t place = skip_properties(copy, mask->place, false);
+  bool is_block = is_one_of(byte_at(copy, place), "|>");
+  while (is_block && place < copy.length &&
+         !begins_line_end(copy.data[place])) {
+    place++;
+  }
+  return place;
+}
+
+/* The next place of a stand-in, or of an escape with a code. */
+static size_t find(kin_str copy, size_t at, bool is_double, const char *what,
+                   size_t length) {
+  while (at < copy.length) {
+    bool is_escape = is_double && copy.data[at] == '\\';
+    char letter = is_escape ? byte_at(copy, at + 1) : '\0';
+    if (is_escape ? *what == '\0' && is_one_of(letter, "0xuU")
+                  : copy.length - at >= length &&
+                        memcmp(copy.data + at, what, length) == 0) {
+      return at;
+    }
+    at += is_escape ? 2 + escape_digits(letter) : 1;
+  }
+  return copy.length;
+}
+
+bool kin__yaml_has_tag_escape(const kin__yaml_mask *mask) {
+  kin_str copy = kin__str(mask->copy, mask->source.length);
+  size_t at = mask->place;
+  while (is_one_of(byte_at(copy, at), "&!")) {
+    size_t end = skip_property(copy, at);
+    if (copy.data[at] == '!' && memchr(copy.data + at, '%', end - at) != NULL) {
+      return true;
+    }
+    at = skip_blanks(copy, end);
+  }
+  return false;
+}
+
+size_t kin__yaml_unmask(const kin__yaml_mask *mask, kin_str scalar,
+                        bool is_double, char *to) {
+  kin_str source = mask->source;
+  kin_str copy = kin__str(mask->copy, source.length);
+  size_t place = scalar_place(mask);
+  size_t out = 0;
   for (size_t at = 0; at < scalar.length;) {
-    kin_str part;
-    if (mask->has_marks && take_mark(mask, scalar, at, &part)) {
-      at += MARK_BYTES;
-    } else {
-      part = kin__str(scalar.data + at, 1);
-      at++;
+    size_t length = character_length(scalar.data[at]);
+    length = length > scalar.length - at ? scalar.length - at : length;
+    kin_str part = kin__str(scalar.data + at, length);
+    char decoded[4];
+    bool is_code = *part.data == '\0';
+    if (mask->has_marks &&
+        (is_code || memcmp(part.data, stand_ins[length], length) == 0)) {
+      place = find(copy, place, is_double, part.data, length);
+      if (is_code && place + 2 < source.length) {
+        size_t digits = escape_digits(source.data[place + 1]);
+        uint32_t code;
+        (void)take_hex(source, place + 2, digits, &code);
+        part = kin__str(decoded, put_utf8(code, decoded));
+        place += 2 + digits;
+      } else if (!is_code && place < source.length) {
+        part = kin__str(source.data + place, length);
+        place += length;
+      }
     }
     if (to != NULL) {
-      memcpy(to + length, part.data, part.length);
+      memcpy(to + out, part.data, part.length);
     }
-    length += part.length;
+    out += part.length;
+    at += length;
   }
-  return length;
+  return out;
+}
+
+kin_str kin__yaml_unmask_name(const kin__yaml_mask *mask, kin_str name) {
+  kin_str copy = kin__str(mask->copy, mask->source.length);
+  size_t place = skip_properties(copy, mask->place, true) + 1;
+  bool is_there = mask->has_marks && place + name.length <= copy.length;
+  return is_there ? kin__str(mask->source.data + place, name.length) : name;
 }
