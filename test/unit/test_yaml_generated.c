@@ -146,7 +146,7 @@ static void add_value(composer *c, unsigned level) {
   }
 }
 
-static void test_documents(void **state) {
+static void test_valid_documents(void **state) {
   (void)state;
   static const char *const heads[] = {"", "---", "%YAML 1.1\n---", "# c",
                                       "\xef\xbb\xbf"};
@@ -165,7 +165,7 @@ static void test_documents(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pieces_in_any_order),
-      cmocka_unit_test(test_documents),
+      cmocka_unit_test(test_valid_documents),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
