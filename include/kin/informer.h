@@ -184,6 +184,24 @@ typedef enum kin_consistency {
   KIN_CONSISTENCY_MOST_RECENT /**< each list: the newest version */
 } kin_consistency;
 
+/** Compact storage: objects are kept compressed, with a dictionary that is made
+ * of the informer's own objects. Everything works as without it. Key, uid,
+ * version and labels are read as before; what else is read of an object is
+ * inflated first, which takes some microseconds. Views inflate into memory of
+ * their own. See the document "compact storage" (doc/compact.md) for what is
+ * gained and what it costs.
+ *
+ * kin_object_at and kin_fields_read need the text in place, and may fail with
+ * KIN_ENOMEM. Their values live until the program returns to the loop, or as
+ * long as the program holds a reference to the object. At most 256 MiB of such
+ * texts exist for an informer at a time: also then KIN_ENOMEM. */
+typedef enum kin_compact {
+  KIN_COMPACT_OFF = 0, /**< JSON text */
+  KIN_COMPACT_FAST,    /**< compressed when an object comes */
+  KIN_COMPACT_SMALL    /**< the same, a tenth smaller, for five times the
+                        * time */
+} kin_compact;
+
 /** Options of kin_informer_open. */
 typedef struct kin_informer_options {
   size_t size; /**< set by the INIT macro */
@@ -338,6 +356,10 @@ typedef struct kin_informer_options {
    * in older client-go. */
   bool fixed_indices;
 
+  /** How objects are kept in memory, see kin_compact. KIN_ENOTSUP in a build
+   * without zstd, unless KIN_COMPACT_OFF. */
+  kin_compact compact;
+
   /** The source of objects instead of the API server; NULL: the API server. The
    * struct is copied. The names above are only passed on to the source, and its
    * objects are stored as they are: keep_managed_fields, fields,
@@ -387,7 +409,7 @@ typedef struct kin_informer_options {
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
         NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, false, false, NULL,  \
         NULL, KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0,    \
-        NULL, NULL, false, NULL, 0, 0, NULL, 0                                 \
+        NULL, NULL, false, KIN_COMPACT_OFF, NULL, 0, 0, NULL, 0                \
   }
 
 /** Opens an informer; nothing is requested before kin_informer_start.
@@ -395,7 +417,8 @@ typedef struct kin_informer_options {
  * namespaces, a selector, parameters or a number over its limit, a parameter's
  * name, a shard that does not exist or comes with a parameter shardSelector, a
  * start_version that does not go with the consistency, a source without
- * its functions), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED
+ * its functions), KIN_ENOTSUP (options of a newer version; compact, in a build
+ * without zstd), KIN_ECLOSED
  * (client), KIN_ENOMEM. *out is NULL then.
  * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
