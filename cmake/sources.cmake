@@ -160,6 +160,7 @@ set(kinformer_sources
 set(kinformer_headers
   include/kin/allocator.h
   include/kin/client.h
+  include/kin/compact.h
   include/kin/error.h
   include/kin/exec_plugin.h
   include/kin/export.h

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <kin/client.h>
+#include <kin/compact.h>
 #include <kin/error.h>
 #include <kin/export.h>
 #include <kin/handler.h>
@@ -184,24 +185,6 @@ typedef enum kin_consistency {
   KIN_CONSISTENCY_MOST_RECENT /**< each list: the newest version */
 } kin_consistency;
 
-/** Compact storage: objects are kept compressed, with a dictionary that is made
- * of the informer's own objects. Everything works as without it. Key, uid,
- * version and labels are read as before; what else is read of an object is
- * inflated first, which takes some microseconds. Views inflate into memory of
- * their own. See the document "compact storage" (doc/compact.md) for what is
- * gained and what it costs.
- *
- * kin_object_at and kin_fields_read need the text in place, and may fail with
- * KIN_ENOMEM. Their values live until the program returns to the loop, or as
- * long as the program holds a reference to the object. At most 256 MiB of such
- * texts exist for an informer at a time: also then KIN_ENOMEM. */
-typedef enum kin_compact {
-  KIN_COMPACT_OFF = 0, /**< JSON text */
-  KIN_COMPACT_FAST,    /**< compressed when an object comes */
-  KIN_COMPACT_SMALL    /**< the same, a tenth smaller, for five times the
-                        * time */
-} kin_compact;
-
 /** Options of kin_informer_open. */
 typedef struct kin_informer_options {
   size_t size; /**< set by the INIT macro */
@@ -237,12 +220,8 @@ typedef struct kin_informer_options {
 
   /* --- What is stored of an object: memory --- */
 
-  /** Ask for metadata only (PartialObjectMetadata). */
-  bool metadata_only;
-
-  /** Store metadata.managedFields, too. By default everything else is
-   * stored. */
-  bool keep_managed_fields;
+  bool metadata_only; /**< ask for metadata only (PartialObjectMetadata) */
+  bool keep_managed_fields; /**< store metadata.managedFields, too */
 
   /** Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,
@@ -356,8 +335,7 @@ typedef struct kin_informer_options {
    * in older client-go. */
   bool fixed_indices;
 
-  /** How objects are kept in memory, see kin_compact. KIN_ENOTSUP in a build
-   * without zstd, unless KIN_COMPACT_OFF. */
+  /** How objects are kept in memory; KIN_ENOTSUP in a build without zstd. */
   kin_compact compact;
 
   /** The source of objects instead of the API server; NULL: the API server. The
@@ -416,10 +394,9 @@ typedef struct kin_informer_options {
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
  * namespaces, a selector, parameters or a number over its limit, a parameter's
  * name, a shard that does not exist or comes with a parameter shardSelector, a
- * start_version that does not go with the consistency, a source without
- * its functions), KIN_ENOTSUP (options of a newer version; compact, in a build
- * without zstd), KIN_ECLOSED
- * (client), KIN_ENOMEM. *out is NULL then.
+ * start_version that does not go with the consistency, a source without its
+ * functions), KIN_ENOTSUP (options of a newer version; compact, in a build
+ * without zstd), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then.
  * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);

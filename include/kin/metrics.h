@@ -124,7 +124,7 @@ typedef struct kin_informer_metrics {
         KIN_HISTOGRAM_INIT, 0, KIN_HISTOGRAM_INIT, 0, 0, 0,                    \
         KIN_HISTOGRAM_INIT, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, 0, 0, {0}, 0, 0,   \
         0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0,   \
-        0, 0, 0, 0                                                             \
+        0, 0, 0, 0, 0, 0, 0, 0                                                 \
   }
 
 /** Copies an informer's numbers, any time before its close callback. `metrics`

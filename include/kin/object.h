@@ -87,8 +87,8 @@ KIN_EXTERN size_t kin_object_memory(const kin_object *object);
 typedef struct kin_object_view kin_object_view;
 
 /** Opens a view. Errors: KIN_ENOMEM; KIN_EUNEXPECTED (a compact object whose
- * memory was overwritten). Cost: O(1); of a compact object (kin_compact)
- * O(length). */
+ * memory was overwritten). Cost: O(1); a compact object (kin_compact) is
+ * inflated first. */
 KIN_EXTERN int kin_object_view_open(kin_object_view **out,
                                     const kin_object *object);
 

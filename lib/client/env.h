@@ -55,7 +55,9 @@ typedef struct kin__env {
   kin__random *random;
   const kin__log *log;
   uint32_t mutation_check_ms; /* time between two passes; 0: 1 s */
-  uint32_t compact_samples; /* objects for a first dictionary; 0: 64 */
+  /* Of compact storage: objects for a first dictionary. Other numbers of
+   * objects (informer/compact.c) are in proportion. 0: 64. */
+  uint32_t compact_samples;
   kin__transport_ops transport;
   /* Changes when other settings of the server are in use: what was learned of
    * the server may be wrong then. NULL: never. */

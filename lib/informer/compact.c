@@ -8,11 +8,13 @@
 #include "store/store.h"
 
 #define FIRST_SAMPLES 64u
-#define SECOND_AFTER 8192u /* packed objects */
-#define SECOND_STRIDE 8u   /* one of so many objects is a sample */
 #define SAMPLE_MAX_BYTES (64u << 10)
+/* The next numbers are for each of the first samples. */
+#define SECOND_SAMPLES (KIN__SAMPLES_MAX / FIRST_SAMPLES)
+#define SECOND_AFTER (8192u / FIRST_SAMPLES) /* packed objects */
+#define SECOND_STRIDE 8u /* one of so many objects is a sample */
 /* The size of packed objects is compared over so many objects. */
-#define WINDOW 4096u
+#define WINDOW (4096u / FIRST_SAMPLES)
 /* Objects that are an eighth larger than right after the last dictionary ask
  * for another one. */
 #define IS_WORSE(now, then) ((now) > (then) + (then) / 8)
@@ -145,8 +147,8 @@ static void make_dictionary(kin__compact *compact) {
 /* A sample takes part of a text that is too long. */
 static void take_sample(kin__compact *compact, kin_str text) {
   kin__samples *samples = compact->samples;
-  unsigned target =
-      compact->stage == STAGE_FIRST ? compact->first_samples : KIN__SAMPLES_MAX;
+  unsigned target = compact->first_samples *
+                    (compact->stage == STAGE_FIRST ? 1 : SECOND_SAMPLES);
   size_t length =
       text.length < SAMPLE_MAX_BYTES ? text.length : SAMPLE_MAX_BYTES;
   size_t room = KIN__SAMPLE_BYTES_MAX;
@@ -173,6 +175,7 @@ static void take_sample(kin__compact *compact, kin_str text) {
 
 static void offer_sample(kin__compact *compact, const kin_object *object) {
   if (compact->is_making || kin__object_is_packed(object) ||
+      kin_object_is_key_only(object) ||
       (compact->samples == NULL && !begin_sampling(compact))) {
     return;
   }
@@ -203,17 +206,19 @@ static void count(kin__compact *compact, size_t text, size_t kept) {
   compact->window_objects++;
   compact->window_text += text;
   compact->window_kept += kept;
-  if (compact->stage == STAGE_WATCHING && compact->window_objects >= WINDOW) {
+  if (compact->stage == STAGE_WATCHING &&
+      compact->window_objects >= WINDOW * compact->first_samples) {
     end_window(compact);
   } else if (compact->stage == STAGE_WAITING &&
-             compact->window_objects >= SECOND_AFTER) {
+             compact->window_objects >= SECOND_AFTER * compact->first_samples) {
     compact->stage = STAGE_SAMPLING;
   }
 }
 
 void kin__compact_pack(kin_informer *informer, kin_object **object) {
   kin__compact *compact = informer->compact;
-  if (compact == NULL) {
+  /* An object that somebody else holds is cached already. */
+  if (compact == NULL || kin__object_holders(*object) > 1) {
     return;
   }
   if (compact->stage == STAGE_FIRST || compact->stage == STAGE_SAMPLING) {

@@ -70,7 +70,8 @@ static int on_keep(kin_feed *feed, kin__decoded_type type,
     return err;
   }
   /* The last state of a deleted object is not stored. */
-  if (type != KIN__DECODED_DELETED && !scope->informer->max_bytes.is_keys_only) {
+  bool is_whole = !scope->informer->max_bytes.is_keys_only;
+  if (type != KIN__DECODED_DELETED && is_whole) {
     kin__compact_pack(scope->informer, object);
   }
   return kin__max_bytes_keep(scope, type, object);

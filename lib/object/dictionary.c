@@ -130,7 +130,16 @@ static ZSTD_compressionParameters parameters_of(bool is_small) {
              : (ZSTD_compressionParameters){18, 15, 16, 1, 6, 0, ZSTD_dfast};
 }
 
-/* The content from the samples; returns its length, or a zdict error. */
+/* Without zstd's tables of frequencies, which it does not make of samples that
+ * differ in little but their names. */
+static size_t take_last(char *to, const kin__samples *samples, size_t total) {
+  size_t content =
+      total < KIN__DICTIONARY_BYTES ? total : KIN__DICTIONARY_BYTES;
+  memcpy(to, samples->bytes + total - content, content);
+  return content;
+}
+
+/* The content from the samples; returns its length. */
 static size_t train(char *to, const kin__samples *samples, bool is_thorough) {
   size_t total = 0;
   for (unsigned i = 0; i < samples->count; i++) {
@@ -153,9 +162,10 @@ static size_t train(char *to, const kin__samples *samples, bool is_thorough) {
   ZDICT_params_t last = {.compressionLevel = 3};
   size_t room = KIN__DICTIONARY_BYTES - ZDICT_DICTSIZE_MIN * 4;
   size_t content = total < room ? total : room;
-  return ZDICT_finalizeDictionary(
+  size_t length = ZDICT_finalizeDictionary(
       to, KIN__DICTIONARY_BYTES, samples->bytes + total - content, content,
       samples->bytes, samples->sizes, samples->count, last);
+  return ZDICT_isError(length) ? take_last(to, samples, total) : length;
 }
 
 /* Frees an incomplete dictionary, too. */
@@ -180,7 +190,7 @@ static void prepare_packing(kin__dictionary *dictionary,
   if (dictionary->pack_memory != NULL) {
     dictionary->pack = ZSTD_initStaticCDict(
         dictionary->pack_memory, size, dictionary->bytes, dictionary->length,
-        ZSTD_dlm_byRef, ZSTD_dct_fullDict, parameters);
+        ZSTD_dlm_byRef, ZSTD_dct_auto, parameters);
   }
 }
 
@@ -198,16 +208,11 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
   atomic_fetch_add_explicit(&packing->refs, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
-  size_t length = train(dictionary->bytes, samples, is_thorough);
-  if (ZDICT_isError(length)) {
-    free_dictionary(dictionary);
-    return KIN_ETOOBIG;
-  }
-  dictionary->length = length;
+  dictionary->length = train(dictionary->bytes, samples, is_thorough);
   prepare_packing(dictionary, allocator, is_small);
-  dictionary->unpack =
-      ZSTD_createDDict_advanced(dictionary->bytes, length, ZSTD_dlm_byRef,
-                                ZSTD_dct_fullDict, memory_of(allocator));
+  dictionary->unpack = ZSTD_createDDict_advanced(
+      dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_auto,
+      memory_of(allocator));
   if (dictionary->pack == NULL || dictionary->unpack == NULL ||
       kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
     free_dictionary(dictionary);

@@ -54,8 +54,7 @@ typedef struct kin__samples {
 
 /* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
  * samples, and 30 ms if it `is_thorough`: with a selection of what repeats,
- * instead of the last samples as they are. Errors: KIN_ENOMEM, KIN_ETOOBIG (too
- * few samples for a dictionary). `is_small`: texts get a tenth smaller, for
+ * instead of the last samples as they are. Errors: KIN_ENOMEM. `is_small`: texts get a tenth smaller, for
  * five times the time. */
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
                         const kin__samples *samples, bool is_small,

@@ -316,7 +316,10 @@ void kin_object_unref(const kin_object *object) {
       atomic_fetch_sub_explicit(&counted->refs, 1, memory_order_acq_rel) == 1) {
     kin__cell *cell = (kin__cell *)(void *)counted;
     kin__memory *memory = kin__cell_owner(cell);
-    if (kin__object_is_packed(counted)) {
+    /* An object whose memory is checked may have been overwritten, flags and
+     * all; it is never packed. */
+    if (memory->check == KIN_MUTATION_CHECK_OFF &&
+        kin__object_is_packed(counted)) {
       kin__packed_release(counted);
     }
     kin__cell_give(cell);

@@ -13,6 +13,8 @@
 #include <kin/error.h>
 #include <kin/value.h>
 
+#include "base/random.h"
+#include "base/slab_core.h"
 #include "base/str.h"
 #include "informer/compact.h"
 #include "object/packed.h"
@@ -305,6 +307,166 @@ static void test_bad_value_is_refused(void **state) {
   iw_finish(&w);
 }
 
+/* --- Other objects -------------------------------------------------------- */
+
+enum { SHAPE_MAX = 2000 };
+
+/* Tells the informer of an object. All texts of a shape are alike, and those of
+ * two shapes have nothing in common but the frame. */
+static void tell(iw_world *w, int object, int version, uint64_t shape) {
+  char text[SHAPE_MAX + 1];
+  kin__random random = {.state = shape * 1000 + 1};
+  for (int i = 0; i < SHAPE_MAX; i++) {
+    text[i] = (char)('a' + (int)kin__random_below(&random, 26));
+  }
+  text[SHAPE_MAX] = '\0';
+  char number[12];
+  int digits = snprintf(number, sizeof number, "%d", version);
+  memcpy(text, number, (size_t)digits);
+  char frame[SHAPE_MAX + 300];
+  int length = snprintf(
+      frame, sizeof frame,
+      "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+      "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"},"
+      "\"x\":\"%s\"}}\n",
+      object, object, version, text);
+  assert_true(length > 0 && (size_t)length < sizeof frame);
+  script_body(&w->script, "watch=true", frame, (size_t)length);
+}
+
+/* Without a listener; then `tell` may follow. */
+static void open_told(iw_world *w, const kin_informer_options *options) {
+  iw_open_only(w, options);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  mini_serve(&w->server);
+}
+
+/* The objects change, so that they are packed worse than before: another
+ * dictionary is made, and once more when they change again. Objects keep the
+ * one that they were packed with. */
+static void test_dictionary_is_renewed(void **state) {
+  (void)state;
+  enum { ROUNDS = 4000, SHAPES = 3 };
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  open_told(&w, &options);
+  uint64_t dictionaries[SHAPES] = {0};
+  for (int shape = 0; shape < SHAPES; shape++) {
+    for (int i = 0; i < ROUNDS; i++) {
+      tell(&w, shape * 100 + i % 50, 1000 + shape * ROUNDS + i,
+           (uint64_t)shape);
+    }
+    dictionaries[shape] = iw_metrics(&w).dictionaries;
+  }
+  assert_true(dictionaries[0] == 2); /* the first, and a thorough one */
+  assert_true(dictionaries[1] > dictionaries[0]);
+  assert_true(dictionaries[2] > dictionaries[1]);
+  kin_store *store = kin_informer_store(w.informer);
+  assert_int_equal(kin_store_count(store), SHAPES * 50);
+  assert_int_equal(count_packed(&w), SHAPES * 50);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_true(kin_object_at(object, "/x").error == 0);
+    size_t bytes = kin_object_memory(object);
+    assert_true(bytes < SHAPE_MAX / 4);
+  }
+  iw_finish(&w);
+}
+
+/* --- Memory of the cache -------------------------------------------------- */
+
+/* Most objects are deleted, and the rest is moved together. */
+static void test_packed_objects_move(void **state) {
+  (void)state;
+  enum { MANY = 30000, KEPT = 10 };
+  iw_world w;
+  iw_init(&w, 0);
+  assert_int_equal(kin__memory_use_slabs(w.script.memory), 0);
+  kin_informer_options options = compact_options(&w);
+  open_told(&w, &options);
+  for (int i = 0; i < MANY; i++) {
+    tell(&w, i, 1000 + i, 0);
+  }
+  kin_store *store = kin_informer_store(w.informer);
+  assert_true(count_packed(&w) > MANY - 100);
+  size_t full = w.script.memory->arena->bytes;
+  assert_true(full > (size_t)3 << 20);
+  const kin_object *held =
+      kin_object_ref(kin_store_get_key(store, "even/p29990"));
+  kin_value value = kin_object_at(held, "/x");
+  for (int i = 0; i < MANY; i++) {
+    if (i % KEPT != 0) {
+      char frame[200];
+      int length = snprintf(
+          frame, sizeof frame,
+          "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+          "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"}}}"
+          "\n",
+          i, i, 100000 + i);
+      script_body(&w.script, "watch=true", frame, (size_t)length);
+    }
+  }
+  assert_true(w.script.memory->arena->bytes < full / 2);
+  assert_int_equal(kin_store_count(store), MANY / KEPT);
+  assert_ptr_equal(kin_store_get_key(store, "even/p29990"), held);
+  assert_int_equal(value.error, 0);
+  for (int i = 0; i < MANY; i += KEPT) {
+    char key[32];
+    snprintf(key, sizeof key, "even/p%d", i);
+    const kin_object *object = kin_store_get_key(store, key);
+    assert_non_null(object);
+    char version[12];
+    snprintf(version, sizeof version, "%d", 1000 + i);
+    kin_str text;
+    assert_int_equal(
+        kin_value_string(kin_object_at(object, "/x"), NULL, 0, &text), 0);
+    assert_memory_equal(text.data, version, strlen(version));
+  }
+  kin_object_unref(held);
+  iw_finish(&w);
+}
+
+/* max_bytes counts packed bytes, and drops the bodies of packed objects. */
+static kin_memory_decision drop(kin_informer *informer,
+                                const kin_memory_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  return KIN_MEMORY_DROP_BODIES;
+}
+
+static void test_bodies_are_dropped(void **state) {
+  (void)state;
+  enum { FEW = 60, MANY = 200 };
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  options.max_bytes = 100000; /* 46 plain objects, or 70 packed ones */
+  options.on_max_bytes = drop;
+  open_told(&w, &options);
+  for (int i = 0; i < FEW; i++) {
+    tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
+  }
+  kin_store *store = kin_informer_store(w.informer);
+  assert_int_equal(kin_store_count(store), FEW);
+  assert_true(count_packed(&w) >= FEW - SAMPLES);
+  assert_int_equal(iw_metrics(&w).dropped_bodies, 0);
+  for (int i = FEW; i < MANY && iw_metrics(&w).dropped_bodies == 0; i++) {
+    tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
+  }
+  size_t count = kin_store_count(store);
+  assert_true(count > FEW && count < MANY);
+  assert_int_equal(iw_metrics(&w).dropped_bodies, count);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_true(kin_object_is_key_only(object));
+  }
+  iw_finish(&w);
+}
+
 /* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(iw_world *w) {
@@ -371,6 +533,9 @@ int main(void) {
       cmocka_unit_test(test_objects_outlive),
       cmocka_unit_test(test_sealed_objects_are_plain),
       cmocka_unit_test(test_bad_value_is_refused),
+      cmocka_unit_test(test_dictionary_is_renewed),
+      cmocka_unit_test(test_packed_objects_move),
+      cmocka_unit_test(test_bodies_are_dropped),
       cmocka_unit_test(test_sweep_allocations),
       cmocka_unit_test(test_sweep_splits),
   };

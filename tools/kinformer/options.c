@@ -308,15 +308,6 @@ static outcome take_security(security_options *s, int c, const char *name) {
   }
 }
 
-static outcome set_compact(options *o, const char *how) {
-  bool is_small = how != NULL && strcmp(how, "small") == 0;
-  if (how != NULL && !is_small && strcmp(how, "fast") != 0) {
-    return refuse("--compact: \"%s\" is neither fast nor small", how);
-  }
-  o->compact = is_small ? KIN_COMPACT_SMALL : KIN_COMPACT_FAST;
-  return GO_ON;
-}
-
 static outcome take_kube(options *o, int c, const char *name) {
   kube_options *k = &o->kube_options;
   switch (c) {
@@ -376,7 +367,9 @@ static outcome take(options *o, int c, const char *name) {
   case OPT_ON_MAX_BYTES:
     return set_on_max_bytes(o, optarg);
   case OPT_COMPACT:
-    return set_compact(o, optarg);
+    return parse_compact(optarg, &o->compact)
+               ? GO_ON
+               : refuse("--compact: \"%s\" is neither fast nor small", optarg);
   case OPT_SHOW_OBJECT:
     o->show_object = true;
     return GO_ON;
