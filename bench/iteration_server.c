@@ -9,7 +9,10 @@
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "measure.h"
 
 #define REQUEST_BYTES 8192
 #define FIRST_VERSION 10u
@@ -29,6 +32,7 @@ typedef struct request {
   size_t scope; /* the namespace's number, or SIZE_MAX: all */
   bool is_watch;
   bool begins_with_list; /* a watch: sendInitialEvents */
+  bool is_tick;
 } request;
 
 size_t iteration_event_count(const iteration_shape *shape) {
@@ -184,12 +188,35 @@ static void serve_watch(const connection *c, const request *r) {
   }
 }
 
+/* Until the client closes. */
+static void serve_ticks(const connection *c) {
+  const struct timespec pause = {0, (long)c->server->shape.tick_us * 1000};
+  static const char item[] =
+      "{\"type\":\"%s\",\"object\":{\"kind\":\"Tick\",\"apiVersion\":\"v1\","
+      "\"metadata\":{\"name\":\"t\",\"uid\":\"1\",\"resourceVersion\":"
+      "\"%" PRIu64 "\"%s}}}\n";
+  static const char end[] =
+      ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}";
+  char text[512];
+  send_text(c->fd, head);
+  snprintf(text, sizeof text, item, "ADDED", wall_ns(), "");
+  send_text(c->fd, text);
+  snprintf(text, sizeof text, item, "BOOKMARK", wall_ns(), end);
+  send_text(c->fd, text);
+  int length = 0;
+  do {
+    nanosleep(&pause, NULL);
+    length = snprintf(text, sizeof text, item, "MODIFIED", wall_ns(), "");
+  } while (send(c->fd, text, (size_t)length, MSG_NOSIGNAL) == length);
+}
+
 static request parse(const char *text) {
   const char *scope = strstr(text, "/namespaces/ns-");
   return (request){
       .scope = scope != NULL ? strtoul(scope + 15, NULL, 10) : SIZE_MAX,
       .is_watch = strstr(text, "watch=") != NULL,
       .begins_with_list = strstr(text, "sendInitialEvents=true") != NULL,
+      .is_tick = strstr(text, "/ticks") != NULL,
   };
 }
 
@@ -208,7 +235,9 @@ static void *serve(void *data) {
     text[length] = '\0';
   }
   request r = parse(text);
-  if (r.is_watch) {
+  if (r.is_tick) {
+    serve_ticks(&c);
+  } else if (r.is_watch) {
     serve_watch(&c, &r);
   } else if (length > 0) {
     serve_list(&c, r.scope);

@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The API server of bench_iteration: a thread for each connection, which writes
- * objects as it makes them. A watch goes through the stages below. */
+/* The API server of bench_iteration and bench_fairness: a thread for each
+ * connection, which writes objects as it makes them. A watch goes through the
+ * stages below. A watch of `ticks` has one object, which changes all the time:
+ * its resourceVersion is the moment of sending, by wall_ns(). */
 
 enum { ITERATION_MAX_EVENTS = 2000 };
 
@@ -16,7 +18,8 @@ typedef struct iteration_shape {
   size_t count;
   size_t indices;
   size_t listeners;
-  size_t scopes; /* 1: all namespaces in one */
+  size_t scopes;    /* 1: all namespaces in one */
+  unsigned tick_us; /* between two changes of `ticks` */
 } iteration_shape;
 
 typedef enum iteration_stage {

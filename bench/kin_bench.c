@@ -176,6 +176,7 @@ static int begin(bench *b) {
   io.version = b->arguments.resource.version;
   io.plural = b->arguments.resource.plural;
   io.keep_managed_fields = b->arguments.keep_all;
+  io.compact = b->arguments.compact;
   io.metadata_only = b->arguments.metadata_only;
   io.on_error = on_error;
   io.data = b;
@@ -199,13 +200,14 @@ static int begin(bench *b) {
 }
 
 static void usage(void) {
-  fputs("usage: kin_bench --server URL [--resource RESOURCE] [--objects N] "
-        "[--events N]\n"
-        "         [--keep-all] [--metadata-only] [--settle-ms MS] "
-        "[--timeout SECONDS]\n"
-        "         [--more] [--latency] [--no-memory-helper]\n"
-        "         [--ca FILE | --insecure]\n",
-        stderr);
+  fputs(
+      "usage: kin_bench --server URL [--resource RESOURCE] [--objects N] "
+      "[--events N]\n"
+      "         [--keep-all] [--metadata-only] [--compact | --compact-small]\n"
+      "         [--settle-ms MS] [--timeout SECONDS]\n"
+      "         [--more] [--latency] [--no-memory-helper]\n"
+      "         [--ca FILE | --insecure]\n",
+      stderr);
   exit(2);
 }
 
@@ -221,6 +223,8 @@ static arguments parse_arguments(int argc, char **argv) {
       {"events", required_argument, NULL, 'e'},
       {"keep-all", no_argument, NULL, 'k'},
       {"metadata-only", no_argument, NULL, 'm'},
+      {"compact", no_argument, NULL, 'p'},
+      {"compact-small", no_argument, NULL, 'P'},
       {"settle-ms", required_argument, NULL, 't'},
       {"timeout", required_argument, NULL, 'T'},
       {"more", no_argument, NULL, 'M'},
@@ -251,6 +255,12 @@ static arguments parse_arguments(int argc, char **argv) {
       break;
     case 'm':
       a.metadata_only = true;
+      break;
+    case 'p':
+      a.compact = KIN_COMPACT_FAST;
+      break;
+    case 'P':
+      a.compact = KIN_COMPACT_SMALL;
       break;
     case 't':
       a.settle_ms = number("--settle-ms");

@@ -35,6 +35,7 @@ typedef struct arguments {
   uint64_t settle_ms;
   uint64_t timeout_ms;
   bool keep_all;
+  kin_compact compact;
   bool metadata_only;
   bool more;
   bool latency;

@@ -17,6 +17,10 @@ set(kinformer_requires_zlib "")
 if(kinformer_has_zlib)
   set(kinformer_requires_zlib ", zlib")
 endif()
+set(kinformer_requires_zstd "")
+if(kinformer_has_zstd)
+  set(kinformer_requires_zstd ", libzstd >= 1.4")
+endif()
 set(kinformer_requires_yaml "")
 if(kinformer_has_kubeconfig)
   set(kinformer_requires_yaml ", yaml-0.1")
@@ -35,6 +39,7 @@ foreach(module kinformer kinformer-testing)
 endforeach()
 
 set(HAS_ZLIB ${kinformer_has_zlib})
+set(HAS_ZSTD ${kinformer_has_zstd})
 set(HAS_KUBECONFIG ${kinformer_has_kubeconfig})
 # From the folder of the libraries, so that the installation can be moved.
 file(RELATIVE_PATH INCLUDEDIR

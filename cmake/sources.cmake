@@ -129,6 +129,7 @@ set(kinformer_sources
   lib/client/loop.c
   lib/client/member.c
   lib/client/memory_helper.c
+  lib/client/pool_work.c
   lib/client/route.c
   lib/client/server.c
   lib/feed/feed.c
@@ -159,6 +160,7 @@ set(kinformer_sources
 set(kinformer_headers
   include/kin/allocator.h
   include/kin/client.h
+  include/kin/compact.h
   include/kin/error.h
   include/kin/exec_plugin.h
   include/kin/export.h
@@ -386,6 +388,16 @@ set(kinformer_zlib_sources
 
 set(kinformer_no_zlib_sources
   lib/transport/inflate_none.c)
+
+set(kinformer_zstd_sources
+  lib/object/dictionary.c
+  lib/object/label_table.c
+  lib/object/packed.c
+  lib/informer/compact.c)
+
+set(kinformer_no_zstd_sources
+  lib/object/packed_none.c
+  lib/informer/compact_none.c)
 
 set(testing_sources
   testing/fake_source.c

@@ -276,7 +276,9 @@ def make_source():
     conditions = {name: f"#{kind} {macro}" for part, kind, macro in (
                       ("kubeconfig", "ifndef", "KIN_NO_KUBECONFIG"),
                       ("zlib", "ifndef", "KIN_NO_ZLIB"),
-                      ("no_zlib", "ifdef", "KIN_NO_ZLIB"))
+                      ("no_zlib", "ifdef", "KIN_NO_ZLIB"),
+                      ("zstd", "ifndef", "KIN_NO_ZSTD"),
+                      ("no_zstd", "ifdef", "KIN_NO_ZSTD"))
                   for name in lists[f"kinformer_{part}_sources"]}
     texts = {name: (ROOT / name).read_text()
              for name in shared + list(conditions)}
@@ -316,9 +318,9 @@ def make_source():
     system, text = split_includes(without_licences("".join(parts)))
     return BANNER.format(
         version=meson_version(),
-        what="the library; needs libuv, llhttp, OpenSSL, yyjson, zlib and\n"
-             " * libyaml. Define KIN_NO_ZLIB to do without zlib, KIN_NO_KUBECONFIG to do\n"
-             " * without libyaml."
+        what="the library; needs libuv, llhttp, OpenSSL, yyjson, zlib, zstd and\n"
+             " * libyaml. Define KIN_NO_ZLIB to do without zlib, KIN_NO_ZSTD without zstd,\n"
+             " * KIN_NO_KUBECONFIG without libyaml."
     ) + ("#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n"
          f'#include "kin.h"\n\n{system}'
          "/* The program sees what kin.h declares. */\n"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <kin/client.h>
+#include <kin/compact.h>
 #include <kin/error.h>
 #include <kin/export.h>
 #include <kin/handler.h>
@@ -219,12 +220,8 @@ typedef struct kin_informer_options {
 
   /* --- What is stored of an object: memory --- */
 
-  /** Ask for metadata only (PartialObjectMetadata). */
-  bool metadata_only;
-
-  /** Store metadata.managedFields, too. By default everything else is
-   * stored. */
-  bool keep_managed_fields;
+  bool metadata_only; /**< ask for metadata only (PartialObjectMetadata) */
+  bool keep_managed_fields; /**< store metadata.managedFields, too */
 
   /** Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,
@@ -338,6 +335,9 @@ typedef struct kin_informer_options {
    * in older client-go. */
   bool fixed_indices;
 
+  /** How objects are kept in memory; KIN_ENOTSUP in a build without zstd. */
+  kin_compact compact;
+
   /** The source of objects instead of the API server; NULL: the API server. The
    * struct is copied. The names above are only passed on to the source, and its
    * objects are stored as they are: keep_managed_fields, fields,
@@ -387,16 +387,16 @@ typedef struct kin_informer_options {
     sizeof(kin_informer_options), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, \
         NULL, NULL, NULL, NULL, false, false, 0, NULL, 0, false, false, NULL,  \
         NULL, KIN_CONSISTENCY_ANY, 0, NULL, 0, false, false, 0, 0, NULL, 0,    \
-        NULL, NULL, false, NULL, 0, 0, NULL, 0                                 \
+        NULL, NULL, false, KIN_COMPACT_OFF, NULL, 0, 0, NULL, 0                \
   }
 
 /** Opens an informer; nothing is requested before kin_informer_start.
  * Errors: KIN_EINVAL (names, fields, a namespace named twice, more than 1,024
  * namespaces, a selector, parameters or a number over its limit, a parameter's
  * name, a shard that does not exist or comes with a parameter shardSelector, a
- * start_version that does not go with the consistency, a source without
- * its functions), KIN_ENOTSUP (options of a newer version), KIN_ECLOSED
- * (client), KIN_ENOMEM. *out is NULL then.
+ * start_version that does not go with the consistency, a source without its
+ * functions), KIN_ENOTSUP (options of a newer version; compact, in a build
+ * without zstd), KIN_ECLOSED (client), KIN_ENOMEM. *out is NULL then.
  * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
                                  const kin_informer_options *options);

@@ -110,6 +110,12 @@ typedef struct kin_informer_metrics {
   uint64_t max_bytes_reached; /**< objects after which the program was to be
                                * asked */
   uint64_t dropped_bodies;    /**< objects of which only the key was kept */
+
+  /* --- Compact storage, see kin_informer_options.compact; else 0 --- */
+  uint64_t packed_objects;    /**< states of objects that were packed */
+  uint64_t packed_text_bytes; /**< the JSON texts of these */
+  uint64_t packed_bytes;      /**< the same packed */
+  uint64_t dictionaries;      /**< made so far */
 } kin_informer_metrics;
 /** Sets the size, and each member to its default. */
 #define KIN_INFORMER_METRICS_INIT                                              \
@@ -118,7 +124,7 @@ typedef struct kin_informer_metrics {
         KIN_HISTOGRAM_INIT, 0, KIN_HISTOGRAM_INIT, 0, 0, 0,                    \
         KIN_HISTOGRAM_INIT, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, 0, 0, {0}, 0, 0,   \
         0, {0}, 0, KIN_HISTOGRAM_INIT, 0, 0, 0, 0, KIN_HISTOGRAM_INIT, 0, 0,   \
-        0, 0, 0, 0                                                             \
+        0, 0, 0, 0, 0, 0, 0, 0                                                 \
   }
 
 /** Copies an informer's numbers, any time before its close callback. `metrics`

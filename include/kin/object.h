@@ -86,7 +86,9 @@ KIN_EXTERN size_t kin_object_memory(const kin_object *object);
  * thread at a time. */
 typedef struct kin_object_view kin_object_view;
 
-/** Opens a view. Errors: KIN_ENOMEM. Cost: O(1) for plainly stored objects. */
+/** Opens a view. Errors: KIN_ENOMEM; KIN_EUNEXPECTED (a compact object whose
+ * memory was overwritten). Cost: O(1); a compact object (kin_compact) is
+ * inflated first. */
 KIN_EXTERN int kin_object_view_open(kin_object_view **out,
                                     const kin_object *object);
 

@@ -61,7 +61,8 @@ KIN_EXTERN kin_value kin_value_of(kin_str json);
  *
  * Errors of the value: KIN_ENOENT (nothing there; null is there as a value of
  * the type KIN_VALUE_NULL), KIN_EINVAL (malformed pointer, or one of over 64
- * tokens, or a token of over 512 bytes that contains a `~`), KIN_EJSON.
+ * tokens, or a token of over 512 bytes that contains a `~`), KIN_EJSON,
+ * KIN_ENOMEM (compact objects only, see kin_compact).
  * Cost: O(bytes of the object before the end of the value). To read several
  * values, see kin/fields.h. */
 KIN_EXTERN kin_value kin_object_at(const kin_object *object,

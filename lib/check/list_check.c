@@ -11,6 +11,7 @@
 #include "feed/pager_core.h"
 #include "feed/feed_options.h"
 #include "feed/http_source.h"
+#include "object/packed.h"
 #include "object/transform.h"
 #include "base/map.h"
 
@@ -113,16 +114,22 @@ static kin_str without_type(kin_str text) {
 }
 
 /* With a transform, the digest covers the transformed text too. */
-static uint64_t digest_of(const kin__list_check *check,
-                          const kin_object *object) {
+/* Errors: KIN_ENOMEM. */
+static int digest_of(const kin__list_check *check, const kin_object *object,
+                     uint64_t *result) {
   const kin__hash_seed *seed = &check->of.store->seed;
   uint64_t digest = kin__hash(seed, kin_object_uid(object));
   digest = digest << 32 | kin__hash(seed, kin_object_resource_version(object));
   if (check->transform.cb != NULL) {
-    kin_str text = without_type(kin__object_body(object));
-    digest ^= kin__hash(seed, text) * UINT64_C(0x9e3779b97f4a7c15);
+    kin_str text;
+    if (kin__object_text(object, &text) != 0) {
+      return KIN_ENOMEM;
+    }
+    digest ^=
+        kin__hash(seed, without_type(text)) * UINT64_C(0x9e3779b97f4a7c15);
   }
-  return digest << 1;
+  *result = digest << 1;
+  return 0;
 }
 
 static uint32_t hash_of(const kin__list_check *check,
@@ -136,8 +143,12 @@ static int add_entry(kin__list_check *check, const kin_object *object) {
   if (err != 0) {
     return err;
   }
-  ((entry *)kin__slots_at(&check->slots, id))->digest =
-      digest_of(check, object);
+  entry *made = kin__slots_at(&check->slots, id);
+  err = digest_of(check, object, &made->digest);
+  if (err != 0) {
+    kin__slots_give(&check->slots, id);
+    return err;
+  }
   return kin__map_insert(&check->map, hash_of(check, object), id);
 }
 
@@ -240,12 +251,18 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
   if (err == KIN_ENOMEM) {
     return err;
   }
-  check->listed++;
   if (err != 0) {
+    check->listed++;
     mark(check, find_entry(check, hash, NULL));
     return 0;
   }
-  uint64_t digest = digest_of(check, kept);
+  uint64_t digest;
+  err = digest_of(check, kept, &digest);
+  if (err != 0) {
+    kin_object_unref(kept);
+    return err;
+  }
+  check->listed++;
   entry *found = find_entry(check, hash, &digest);
   mark(check, found);
   if (found == NULL) {
@@ -330,7 +347,7 @@ static bool gather_step(kin__list_check *check) {
       return false;
     }
     if (check->transform.cb != NULL) {
-      hashed += kin__object_body(slot->object).length;
+      hashed += kin__object_text_length(slot->object);
     }
   }
   return true;
@@ -385,11 +402,12 @@ static bool name_step(kin__list_check *check) {
     if (slot->object == NULL || slot->scope != check->of.scope) {
       continue;
     }
-    uint64_t digest = digest_of(check, slot->object);
-    if (find_entry(check, hash_of(check, slot->object), &digest) != NULL) {
+    uint64_t digest;
+    if (digest_of(check, slot->object, &digest) == 0 &&
+        find_entry(check, hash_of(check, slot->object), &digest) != NULL) {
       name(check, slot->object);
     }
-    hashed += kin__object_body(slot->object).length;
+    hashed += kin__object_text_length(slot->object);
   }
   return true;
 }

@@ -19,6 +19,7 @@
 #include "client/loop.h"
 #include "client/memory_helper.h"
 #include "client/route.h"
+#include "client/pool_work.h"
 #include "transport/transport.h"
 #include "transport/warning.h"
 
@@ -83,7 +84,9 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .object_bytes = &client->object_bytes,
                  .deferred = &client->loop.deferred,
                  .wake = kin__loop_wake,
-                 .wake_ctx = &client->loop};
+                 .wake_ctx = &client->loop,
+                 .start_work = kin__pool_work_start,
+                 .work_ctx = &client->loop};
 }
 
 static void on_member_left(kin__members *members);

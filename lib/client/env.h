@@ -36,6 +36,14 @@ typedef struct kin__transport_ops {
   void *ctx;
 } kin__transport_ops;
 
+/* Work for another thread. `run` is called there; then, or if the work is not
+ * run at all, `done` is called on the loop's thread. It may note and schedule
+ * only. The work must live until then, and nothing takes it back. */
+typedef struct kin__pool_work {
+  void (*run)(struct kin__pool_work *work);
+  void (*done)(struct kin__pool_work *work);
+} kin__pool_work;
+
 /* The environment of an informer. A client provides a libuv loop and sockets; a
  * simulation provides a virtual clock and a script. */
 typedef struct kin__env {
@@ -47,6 +55,9 @@ typedef struct kin__env {
   kin__random *random;
   const kin__log *log;
   uint32_t mutation_check_ms; /* time between two passes; 0: 1 s */
+  /* Of compact storage: objects for a first dictionary. Other numbers of
+   * objects (informer/compact.c) are in proportion. 0: 64. */
+  uint32_t compact_samples;
   kin__transport_ops transport;
   /* Changes when other settings of the server are in use: what was learned of
    * the server may be wrong then. NULL: never. */
@@ -57,6 +68,9 @@ typedef struct kin__env {
   kin__link *deferred;     /* run before the scheduler's tasks */
   void (*wake)(void *ctx); /* asks for a run soon */
   void *wake_ctx;
+  /* Runs work on another thread; NULL: there is no other thread. */
+  int (*start_work)(void *ctx, kin__pool_work *work);
+  void *work_ctx;
   kin__gate *lists;       /* admits lists; NULL: no limit */
   bool *stream_refused;   /* see kin__list_and_watch; NULL: no streams */
   bool check_watch_lists; /* see check/list_check.h */

@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "base/library.h"
+#include "object/dictionary.h"
 #include "object/json.h"
 #include "transport/http1_trial.h"
 #include "transport/inflate.h"
@@ -28,7 +29,7 @@ static kin__library uv_library(void) {
 int kin__libraries_check(const kin__log *log) {
   const kin__library libraries[] = {uv_library(), kin__http1_library(),
                                     kin__json_library(), kin__inflate_library(),
-                                    kin__tls_library()};
+                                    kin__pack_library(), kin__tls_library()};
   int err = 0;
   for (size_t i = 0; i < sizeof libraries / sizeof libraries[0] && err == 0;
        i++) {

@@ -101,7 +101,13 @@ int kin__key_only_make(kin_object **out, kin__memory *memory,
                              .is_key_only = true};
   kin_str api_version = kin__str(NULL, 0);
   kin_str kind = kin__str(NULL, 0);
-  kin__text_members members = {.text = kin__object_body(whole)};
+  kin__text_members members = {.text = kin__str(NULL, 0)};
+  void *block;
+  *out = NULL;
+  int err = kin__object_open_text(whole, &members.text, &block);
+  if (err != 0) {
+    return err;
+  }
   while (kin__text_next(&members)) {
     if (kin__str_equal(members.name, KIN__LIT("apiVersion"))) {
       api_version = string_in(members.value);
@@ -119,12 +125,12 @@ int kin__key_only_make(kin_object **out, kin__memory *memory,
                    parts.name.length + parts.uid.length + parts.version.length;
   char *text = kin__malloc(&memory->allocator,
                            kin__key_only_bound(strings, parts.labels.length));
-  *out = NULL;
-  if (text == NULL) {
-    return KIN_ENOMEM;
+  err = KIN_ENOMEM;
+  if (text != NULL) {
+    kin__key_only_write(text, &parts, api_version, kind);
+    err = kin__object_new(out, memory, &parts);
+    kin__free(&memory->allocator, text);
   }
-  kin__key_only_write(text, &parts, api_version, kind);
-  int err = kin__object_new(out, memory, &parts);
-  kin__free(&memory->allocator, text);
+  kin__object_close_text(whole, block);
   return err;
 }

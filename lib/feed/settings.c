@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "base/str.h"
 #include "feed/feed.h"
+#include "object/dictionary.h"
 #include "object/json.h"
 
 #define DEFAULT_OBJECT_BYTES (16u << 20)
@@ -188,6 +189,22 @@ static int check_numbers(const kin_informer_options *options,
   return 0;
 }
 
+static int check_compact(const kin_informer_options *options,
+                         const kin__log *log) {
+  switch (options->compact) {
+  case KIN_COMPACT_OFF:
+    return 0;
+  case KIN_COMPACT_FAST:
+  case KIN_COMPACT_SMALL:
+    return kin__pack_is_supported()
+               ? 0
+               : kin__log_problem(log, KIN_ENOTSUP,
+                                  "compact: this build has no zstd");
+  }
+  return kin__log_problem(log, KIN_EINVAL, "compact: there is no value %d",
+                          (int)options->compact);
+}
+
 static int check(const kin_informer_options *options, const kin__log *log) {
   int err = check_resource(options, log);
   if (err == 0) {
@@ -202,6 +219,9 @@ static int check(const kin_informer_options *options, const kin__log *log) {
   }
   if (err == 0) {
     err = check_start(options, log);
+  }
+  if (err == 0) {
+    err = check_compact(options, log);
   }
   return err == 0 ? check_numbers(options, log) : err;
 }
@@ -370,6 +390,7 @@ static const char *beyond_resource(const kin_informer_options *options) {
          : options->on_mutation != NULL  ? "on_mutation"
          : options->transform != NULL    ? "transform"
          : options->clear_when_absent    ? "clear_when_absent"
+         : options->compact != 0         ? "compact"
          : options->max_bytes != 0       ? "max_bytes"
          : options->on_max_bytes != NULL ? "on_max_bytes"
          : options->shard_count != 0     ? "shard_count"

@@ -78,7 +78,7 @@ static bool is_same(const change *c, const kin_object *a) {
          kin__str_equal(uid, kin_object_uid(b)) &&
          kin__str_equal(version, kin_object_resource_version(b)) &&
          (!kin__listwatch_versions_repeat(&c->scope->feed.listwatch) ||
-          kin__str_equal(kin__object_body(a), kin__object_body(b)));
+          kin__object_has_same_text(a, b));
 }
 
 static bool is_recreated(const kin_object *old, const kin_object *object) {

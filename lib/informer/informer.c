@@ -5,6 +5,7 @@
 #include "base/first_size.h"
 #include "base/sized.h"
 #include "client/host.h"
+#include "informer/compact.h"
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
@@ -69,6 +70,7 @@ static void free_informer(kin_informer *informer) {
   kin__scopes_finish(informer);
   kin__informer_transform_free(informer);
   kin__mutation_check_free(informer->mutation_check);
+  kin__compact_free(informer);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
   kin__store_finish(&informer->store);
@@ -149,7 +151,8 @@ static bool collect_cells(kin_informer *informer) {
 
 static bool (*const close_parts[])(kin_informer *informer) = {
     free_listeners,      free_queue, free_scopes,
-    free_mutation_check, free_store, collect_cells};
+    free_mutation_check, free_store, kin__compact_free_step,
+    collect_cells};
 
 #define CLOSE_PARTS (sizeof close_parts / sizeof close_parts[0])
 
@@ -169,7 +172,9 @@ static bool close_step(kin__task *task) {
       informer->close_part++;
     }
   }
-  kin__member_end(&informer->member);
+  if (!kin__compact_is_working(informer)) {
+    kin__member_end(&informer->member);
+  }
   return false;
 }
 
@@ -179,6 +184,7 @@ static void on_close(kin__member *member) {
   informer->store.index_refusal = KIN_ECLOSED;
   kin__scopes_close(informer);
   kin__informer_transform_close(informer);
+  kin__compact_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
   kin__timer_stop(env->timers, &informer->process_timer);
   kin__timer_stop(env->timers, &informer->index_timer);
@@ -274,6 +280,9 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
     err = kin__mutation_check_new(
         &informer->mutation_check, env, &informer->store,
         informer->settings.resource.plural, on_mutation, informer);
+  }
+  if (err == 0) {
+    err = kin__compact_open(informer);
   }
   if (err == 0) {
     err = kin__scopes_open(informer);

@@ -24,6 +24,7 @@
 #include "store/store.h"
 
 struct kin__informer_transform;
+struct kin__compact;
 
 /* Calls `gone` once when an informer is gone, before its close callbacks. The
  * informer's pointer is dead then, and the watch is in no list. May note and
@@ -58,6 +59,7 @@ struct kin_informer {
   kin__member member;
   kin__settings settings;
   struct kin__informer_transform *transform; /* NULL: none */
+  struct kin__compact *compact;              /* NULL: objects are plain */
 
   kin_store store;
   kin_store doomed; /* the store's content at close, freed in steps */

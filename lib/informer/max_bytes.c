@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "decode/key_only.h"
+#include "informer/compact.h"
 #include "informer/scope.h"
 #include "informer/transform.h"
 
@@ -48,6 +49,16 @@ static void unstage(kin__scope *scope, uint64_t bytes) {
   count(scope->informer, 0, bytes);
 }
 
+/* Such an object does not replace the cached one, though it may be packed, and
+ * the cached one not. */
+static bool is_same_state(const kin_object *a, const kin_object *b) {
+  kin_str uid = kin_object_uid(a);
+  kin_str version = kin_object_resource_version(a);
+  return uid.length > 0 && version.length > 0 &&
+         kin__str_equal(uid, kin_object_uid(b)) &&
+         kin__str_equal(version, kin_object_resource_version(b));
+}
+
 void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
                            const kin_object *object, bool is_behind) {
   kin_informer *informer = scope->informer;
@@ -65,7 +76,9 @@ void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
     return;
   }
   uint64_t bytes = kin_object_memory(object);
-  count(informer, bytes, freed);
+  if (is_behind || !is_same_state(object, cached)) {
+    count(informer, bytes, freed);
+  }
   if (type == KIN_DELTA_REPLACED) {
     unstage(scope, bytes < scope->listed_bytes ? bytes : scope->listed_bytes);
   }
@@ -105,10 +118,14 @@ static bool is_listing(const kin_feed *feed) {
   return kin__feed_request_kind(feed) != KIN__REQUEST_WATCH && !feed->is_held;
 }
 
-static int drop_body(const kin_informer *informer, const kin_object *object,
+static int drop_body(kin_informer *informer, const kin_object *object,
                      kin_object **out) {
-  return kin__key_only_make(out, informer->env->memory, object,
-                            !informer->settings.options.drop_labels);
+  int err = kin__key_only_make(out, informer->env->memory, object,
+                               !informer->settings.options.drop_labels);
+  if (err == 0) {
+    kin__compact_pack(informer, out);
+  }
+  return err;
 }
 
 static bool has_body(const kin_object *object) {
@@ -312,8 +329,9 @@ static void send_drop(kin_informer *informer, uint32_t slot, kin_object *kept,
   kin__mutation_check_leaving(informer->mutation_check, whole);
 }
 
-/* Errors: KIN_ENOMEM, KIN_EINDEX (the object keeps its body); KIN__MORE (the
- * dispatcher needs another step first). */
+/* A packed object may need less memory than its key: it stays whole. Errors:
+ * KIN_ENOMEM, KIN_EINDEX (the object keeps its body); KIN__MORE (the dispatcher
+ * needs another step first). */
 static int drop_stored_body(kin_informer *informer, uint32_t slot) {
   kin_object *whole = kin__store_at(&informer->store, slot)->object;
   if (whole == NULL || kin_object_is_key_only(whole)) {
@@ -325,11 +343,12 @@ static int drop_stored_body(kin_informer *informer, uint32_t slot) {
     err = drop_body(informer, whole, &kept);
   }
   kin_object *old = NULL;
-  if (err == 0) {
+  bool is_less = err == 0 && kin_object_memory(kept) < kin_object_memory(whole);
+  if (is_less) {
     uint32_t hash = kin__store_hash(&informer->store, kin_object_key(whole));
     err = kin__store_upsert(&informer->store, kept, hash, &slot, &old);
   }
-  if (err == 0) {
+  if (is_less && err == 0) {
     informer->max_bytes.dropped++;
     count(informer, kin_object_memory(kept), kin_object_memory(old));
     send_drop(informer, slot, kept, old);

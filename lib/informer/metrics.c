@@ -6,6 +6,7 @@
 #include "base/first_size.h"
 #include "base/sized.h"
 #include "dispatch/listener.h"
+#include "informer/compact.h"
 #include "informer/informer.h"
 #include "informer/scope.h"
 
@@ -72,6 +73,7 @@ void kin__metrics_read(const kin_informer *informer,
   metrics->bounded_bytes = informer->max_bytes.own.used;
   metrics->max_bytes_reached = informer->max_bytes.reached;
   metrics->dropped_bodies = informer->max_bytes.dropped;
+  kin__compact_read_metrics(informer, metrics);
   metrics->delivered = dispatcher->delivered;
   metrics->coalesced = dispatcher->coalesced;
   metrics->handler_us = dispatcher->handler_us;

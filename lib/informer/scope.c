@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "feed/feed_options.h"
+#include "informer/compact.h"
 #include "informer/handle_deltas.h"
 #include "informer/transform.h"
 
@@ -63,9 +64,17 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
 
 static int on_keep(kin_feed *feed, kin__decoded_type type,
                    kin_object **object) {
+  kin__scope *scope = kin__scope_of(feed);
   int err = kin__informer_transform_keep(feed, type, object);
-  return err == 0 ? kin__max_bytes_keep(kin__scope_of(feed), type, object)
-                  : err;
+  if (err != 0) {
+    return err;
+  }
+  /* The last state of a deleted object is not stored. */
+  bool is_whole = !scope->informer->max_bytes.is_keys_only;
+  if (type != KIN__DECODED_DELETED && is_whole) {
+    kin__compact_pack(scope->informer, object);
+  }
+  return kin__max_bytes_keep(scope, type, object);
 }
 
 static int on_admit(kin_feed *feed) {

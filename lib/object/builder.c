@@ -55,13 +55,16 @@ void kin__builder_free(kin_object_builder *builder) {
 }
 
 static int begin(kin_object_builder *builder, const kin_object *from) {
-  kin_str text = from != NULL ? kin__object_body(from) : KIN__LIT("{}");
-  bool has_only_key = text.length == 0;
+  kin_str text = KIN__LIT("{}");
   builder->from = from;
   builder->error = 0;
   builder->edits = 0;
-  int err =
-      kin__edit_begin(&builder->edit, has_only_key ? KIN__LIT("{}") : text);
+  int err = from != NULL ? kin__object_text(from, &text) : 0;
+  if (err != 0) {
+    return err;
+  }
+  bool has_only_key = text.length == 0;
+  err = kin__edit_begin(&builder->edit, has_only_key ? KIN__LIT("{}") : text);
   return err == 0 && has_only_key ? kin__builder_set_key(builder) : err;
 }
 

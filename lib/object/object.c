@@ -15,41 +15,23 @@
  *
  * Labels are kept in one of two forms. Without escapes they are JSON text
  * inside the body, so that values can be lent as they are. Otherwise they are a
- * list of unescaped records in `strings` (see label_record). */
-#include "object/object.h"
+ * list of unescaped records in `strings` (see label_record).
+ *
+ * packed.c makes objects of the same form whose body is packed. */
+#include "object/object_core.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include <kin/error.h>
 
+#include "object/packed.h"
 #include "object/seal.h"
 #include "object/text.h"
-
-struct kin_object {
-  struct kin__slab *slab; /* a kin__cell's; its owner is the kin__memory */
-  atomic_uint refs;
-  uint32_t flags;
-  uint32_t body_offset;
-  uint32_t body_length;
-  uint32_t uid_offset;
-  uint32_t version_offset;
-  uint32_t labels_offset;
-  uint32_t labels_length;
-  uint16_t namespace_length;
-  uint16_t name_length;
-  uint16_t uid_length;
-  uint16_t version_length;
-  char bytes[];
-};
 
 _Static_assert(sizeof(kin_object) <= 56, "an object's header has grown");
 _Static_assert(offsetof(kin_object, refs) + sizeof(atomic_uint) <=
                    KIN__CELL_OPEN_BYTES,
                "references of a protected object cannot be counted");
-
-/* Bits of kin_object.flags. */
-enum { LABELS_ARE_RECORDS = 1, KEY_ONLY = 2 };
 
 static const size_t body_max = (size_t)1 << 30;
 
@@ -283,8 +265,8 @@ int kin__object_new(kin_object **out, kin__memory *memory,
   object->name_length = (uint16_t)parts->name.length;
   object->uid_length = (uint16_t)parts->uid.length;
   object->version_length = (uint16_t)parts->version.length;
-  object->flags = (l.labels_are_records ? LABELS_ARE_RECORDS : 0u) |
-                  (parts->is_key_only ? KEY_ONLY : 0u);
+  object->flags = (l.labels_are_records ? KIN__LABELS_ARE_RECORDS : 0u) |
+                  (parts->is_key_only ? KIN__KEY_ONLY : 0u);
   size_t at = write_key(object->bytes, parts);
   write_strings(object, at, &l, parts);
   write_body(object->bytes + object->body_offset, parts);
@@ -305,6 +287,9 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
   size_t header = offsetof(kin_object, flags);
   atomic_init(&copy->refs, 1);
   memcpy((char *)copy + header, (const char *)object + header, total - header);
+  if (kin__object_is_packed(object)) {
+    kin__packed_copied(copy);
+  }
   return give(out, memory, copy);
 }
 
@@ -331,6 +316,12 @@ void kin_object_unref(const kin_object *object) {
       atomic_fetch_sub_explicit(&counted->refs, 1, memory_order_acq_rel) == 1) {
     kin__cell *cell = (kin__cell *)(void *)counted;
     kin__memory *memory = kin__cell_owner(cell);
+    /* An object whose memory is checked may have been overwritten, flags and
+     * all; it is never packed. */
+    if (memory->check == KIN_MUTATION_CHECK_OFF &&
+        kin__object_is_packed(counted)) {
+      kin__packed_release(counted);
+    }
     kin__cell_give(cell);
     kin__memory_unref(memory);
   }
@@ -401,8 +392,11 @@ bool kin_object_label(const kin_object *object, const char *key,
   kin_str labels =
       kin__str(object->bytes + object->labels_offset, object->labels_length);
   kin_str wanted = kin__cstr(key);
-  if ((object->flags & LABELS_ARE_RECORDS) != 0) {
+  if ((object->flags & KIN__LABELS_ARE_RECORDS) != 0) {
     return find_record(labels, wanted, value);
+  }
+  if ((object->flags & KIN__LABELS_ARE_CODES) != 0) {
+    return kin__packed_label(object, wanted, value);
   }
   kin__text_members members = {.text = labels};
   while (kin__text_next(&members)) {
@@ -414,7 +408,7 @@ bool kin_object_label(const kin_object *object, const char *key,
 }
 
 bool kin_object_is_key_only(const kin_object *object) {
-  return object != NULL && (object->flags & KEY_ONLY) != 0;
+  return object != NULL && (object->flags & KIN__KEY_ONLY) != 0;
 }
 
 size_t kin_object_memory(const kin_object *object) {
@@ -425,6 +419,30 @@ size_t kin_object_memory(const kin_object *object) {
 
 kin_str kin__object_body(const kin_object *object) {
   return kin__str(object->bytes + object->body_offset, object->body_length);
+}
+
+int kin__object_text(const kin_object *object, kin_str *text) {
+  if (kin__object_is_packed(object)) {
+    return kin__packed_text(object, text);
+  }
+  *text = kin__object_body(object);
+  return 0;
+}
+
+int kin__object_open_text(const kin_object *object, kin_str *text,
+                          void **block) {
+  if (kin__object_is_packed(object)) {
+    return kin__packed_open(object, text, block);
+  }
+  *block = NULL;
+  *text = kin__object_body(object);
+  return 0;
+}
+
+void kin__object_close_text(const kin_object *object, void *block) {
+  if (block != NULL) {
+    kin__packed_free(object, block);
+  }
 }
 
 const char *kin__object_bytes(const kin_object *object) {
@@ -442,7 +460,8 @@ kin_str kin__object_part(const kin_object *object, kin_mutation_part part) {
   case KIN_MUTATION_JSON:
     break;
   }
-  return kin__object_body(object);
+  return kin__object_is_packed(object) ? kin__packed_frame(object)
+                                       : kin__object_body(object);
 }
 
 const kin_allocator *kin__object_allocator(const kin_object *object) {

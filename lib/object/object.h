@@ -54,9 +54,20 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
 bool kin__object_is_movable(const kin_object *object,
                             const kin__memory *memory);
 
-/* The stored JSON text, and the object's allocator. Both live as long as the
- * object. */
+/* The JSON text. It lives as long as the object; in place, so that a packed
+ * object (object/packed.h) is inflated first. Errors: those of
+ * kin__packed_text; never for a plain object. */
+int kin__object_text(const kin_object *object, kin_str *text);
+/* The same for one reader, until kin__object_close_text, in memory of the
+ * reader's own: for objects that are read and not looked at again. */
+int kin__object_open_text(const kin_object *object, kin_str *text,
+                          void **block);
+void kin__object_close_text(const kin_object *object, void *block);
+
+/* The stored body: of a plain object the JSON text. Empty for an object that
+ * has an identity only (informer/transform.h). */
 kin_str kin__object_body(const kin_object *object);
+/* Lives as long as the object. */
 const kin_allocator *kin__object_allocator(const kin_object *object);
 
 /* One part of the bytes that never change: all but the slab pointer and the

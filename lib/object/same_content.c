@@ -17,8 +17,7 @@ static kin_str member_of(kin_str text, kin_str name) {
 }
 
 /* The text before the version's value, and after it. */
-static void split(const kin_object *object, kin_str parts[2]) {
-  kin_str text = kin__object_body(object);
+static void split(kin_str text, kin_str parts[2]) {
   kin_str version = member_of(member_of(text, KIN__LIT("metadata")),
                               KIN__LIT("resourceVersion"));
   size_t before = (size_t)(version.data - text.data);
@@ -27,11 +26,35 @@ static void split(const kin_object *object, kin_str parts[2]) {
   parts[1] = kin__str(text.data + end, text.length - end);
 }
 
-bool kin__object_has_same_content(const kin_object *a, const kin_object *b) {
+static bool has_same_content(kin_str a, kin_str b) {
   kin_str of_a[2];
   kin_str of_b[2];
   split(a, of_a);
   split(b, of_b);
-  return kin__str_equal(of_a[0], of_b[0]) && kin__str_equal(of_a[1], of_b[1]) &&
-         kin_object_is_key_only(a) == kin_object_is_key_only(b);
+  return kin__str_equal(of_a[0], of_b[0]) && kin__str_equal(of_a[1], of_b[1]);
+}
+
+static bool is_same_text(kin_str a, kin_str b) {
+  return kin__str_equal(a, b);
+}
+
+static bool compare(const kin_object *a, const kin_object *b,
+                    bool (*is_same)(kin_str a, kin_str b)) {
+  kin_str texts[2];
+  void *blocks[2] = {NULL, NULL};
+  bool result = kin__object_open_text(a, &texts[0], &blocks[0]) == 0 &&
+                kin__object_open_text(b, &texts[1], &blocks[1]) == 0 &&
+                is_same(texts[0], texts[1]);
+  kin__object_close_text(a, blocks[0]);
+  kin__object_close_text(b, blocks[1]);
+  return result;
+}
+
+bool kin__object_has_same_text(const kin_object *a, const kin_object *b) {
+  return compare(a, b, is_same_text);
+}
+
+bool kin__object_has_same_content(const kin_object *a, const kin_object *b) {
+  return kin_object_is_key_only(a) == kin_object_is_key_only(b) &&
+         compare(a, b, has_same_content);
 }

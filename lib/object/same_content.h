@@ -6,6 +6,11 @@
 
 #include <kin/object.h>
 
+/* Both answer false if memory runs out for an inflated text. */
+
+/* Whether the stored texts are the same bytes. O(bytes). */
+bool kin__object_has_same_text(const kin_object *a, const kin_object *b);
+
 /* Whether the stored texts of two states of an object are the same bytes but
  * for metadata.resourceVersion. O(bytes). */
 bool kin__object_has_same_content(const kin_object *a, const kin_object *b);

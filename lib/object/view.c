@@ -8,7 +8,9 @@
 #include "object/object.h"
 
 struct kin_object_view {
-  kin_object *object;     /* one reference */
+  kin_object *object; /* one reference */
+  kin_str text;
+  void *block;            /* see kin__object_open_text */
   struct yyjson_doc *doc; /* NULL until a value is read */
 };
 
@@ -26,6 +28,12 @@ int kin_object_view_open(kin_object_view **out, const kin_object *object) {
   if (view == NULL) {
     return KIN_ENOMEM;
   }
+  int err = kin__object_open_text(object, &view->text, &view->block);
+  if (err != 0) {
+    kin__free(kin__object_allocator(object), view);
+    *out = NULL;
+    return err;
+  }
   view->object = kin_object_ref(object);
   view->doc = NULL;
   return 0;
@@ -38,12 +46,13 @@ void kin_object_view_close(kin_object_view *view) {
   const kin_allocator *allocator = kin__object_allocator(view->object);
   kin_object *object = view->object;
   kin__json_free(allocator, view->doc);
+  kin__object_close_text(object, view->block);
   kin__free(allocator, view);
   kin_object_unref(object);
 }
 
 kin_str kin_object_view_json(const kin_object_view *view) {
-  return view != NULL ? kin__object_body(view->object) : kin__str(NULL, 0);
+  return view != NULL ? view->text : kin__str(NULL, 0);
 }
 
 /* The depth of stored text was checked when it was decoded. */
@@ -57,7 +66,7 @@ struct yyjson_doc *kin_object_view_document(kin_object_view *view, int *error) {
   int err = 0;
   if (view->doc == NULL) {
     err = kin__json_read(&view->doc, kin__object_allocator(view->object),
-                         kin__object_body(view->object));
+                         view->text);
   }
   if (err != 0 && error != NULL) {
     *error = err == KIN_ENOMEM ? KIN_ENOMEM : KIN_EJSON;

@@ -73,8 +73,10 @@ int kin__index_pass_read(kin__index_pass *pass, const kin_object *object) {
   for (uint32_t i = 0; i < pass->set.count; i++) {
     pass->chains[i] = (chain){NONE, NONE};
   }
-  return kin__pointer_set_read(&pass->set, kin__object_body(object), note,
-                               pass);
+  kin_str text;
+  int err = kin__object_text(object, &text);
+  return err == 0 ? kin__pointer_set_read(&pass->set, text, note, pass)
+                  : KIN_ENOMEM;
 }
 
 int kin__index_pass_each(const kin__index_pass *pass, uint32_t place,

@@ -158,8 +158,10 @@ static int each_by_pointer(const kin__index_source *source,
                            kin_index_values *values) {
   if (reader->pass == NULL || reader->pass->set.count == 1) {
     written w = {source->own->allocator, values};
-    return kin__pointer_set_read(source->own, kin__object_body(reader->object),
-                                 emit_written, &w);
+    kin_str text;
+    int err = kin__object_text(reader->object, &text);
+    return err == 0 ? kin__pointer_set_read(source->own, text, emit_written, &w)
+                    : KIN_ENOMEM;
   }
   if (!reader->has_read) {
     reader->has_read = true;

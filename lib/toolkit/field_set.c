@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "object/json.h"
 #include "object/object.h"
+#include "object/same_content.h"
 #include "object/text_equal.h"
 
 static bool has_wildcard(const char *pointer) {
@@ -60,12 +61,15 @@ bool kin__field_set_is_same(kin__field_set *set, const kin_object *a,
     return true;
   }
   if (set->fields == NULL) {
-    return kin__str_equal(kin__object_body(a), kin__object_body(b));
+    return kin__object_has_same_text(a, b);
   }
   kin_value *of_a = set->values;
   kin_value *of_b = set->values + set->count;
-  (void)kin_fields_read(set->fields, a, of_a);
-  (void)kin_fields_read(set->fields, b, of_b);
+  /* Without memory the fields count as changed. */
+  if (kin_fields_read(set->fields, a, of_a) == KIN_ENOMEM ||
+      kin_fields_read(set->fields, b, of_b) == KIN_ENOMEM) {
+    return false;
+  }
   for (size_t i = 0; i < set->count; i++) {
     if (!kin__text_equal(text_of(of_a[i]), text_of(of_b[i]))) {
       return false;

@@ -361,7 +361,15 @@ int kin_fields_read(const kin_fields *fields, const kin_object *object,
   if (fields == NULL || object == NULL || values == NULL) {
     return KIN_EINVAL;
   }
-  return read_text(fields, kin__object_body(object), values);
+  kin_str text;
+  int err = kin__object_text(object, &text);
+  if (err == 0) {
+    return read_text(fields, text, values);
+  }
+  for (size_t i = 0; i < fields->count; i++) {
+    values[i] = kin__value_failed(err);
+  }
+  return err;
 }
 
 int kin_fields_read_value(const kin_fields *fields, kin_value value,

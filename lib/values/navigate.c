@@ -104,7 +104,9 @@ kin_value kin_object_at(const kin_object *object, const char *pointer) {
   if (object == NULL || !kin__json_pointer_is_usable(pointer)) {
     return kin__value_failed(KIN_EINVAL);
   }
-  return at_pointer(kin__object_body(object), pointer);
+  kin_str text;
+  int err = kin__object_text(object, &text);
+  return err == 0 ? at_pointer(text, pointer) : kin__value_failed(err);
 }
 
 kin_value kin_value_member(kin_value value, kin_str name) {

@@ -35,6 +35,7 @@ class Kinformer(ConanFile):
         "toolkit": [True, False],
         "tools": [True, False],
         "zlib": [True, False],
+        "zstd": [True, False],
     }
     default_options = {
         "shared": False,
@@ -50,6 +51,7 @@ class Kinformer(ConanFile):
         "toolkit": True,
         "tools": True,
         "zlib": True,
+        "zstd": True,
     }
     implements = ["auto_shared_fpic"]
     languages = "C"
@@ -77,6 +79,8 @@ class Kinformer(ConanFile):
         self.requires("openssl/[>=3 <4]")
         if self.options.zlib:
             self.requires("zlib/[>=1.2.11 <2]")
+        if self.options.zstd:
+            self.requires("zstd/[>=1.4 <1.6]")
         if self.options.kubeconfig:
             self.requires("libyaml/[>=0.2.5 <1]")
 
@@ -109,6 +113,7 @@ class Kinformer(ConanFile):
             "toolkit": bool(self.options.toolkit),
             "tools": "true" if self.options.tools else "false",
             "zlib": "enabled" if self.options.zlib else "disabled",
+            "zstd": "enabled" if self.options.zstd else "disabled",
             "private_dependencies": "disabled",
             "tests": "false",
             "examples": "false",
@@ -143,6 +148,8 @@ class Kinformer(ConanFile):
                             "openssl::openssl"]
         if self.options.zlib:
             library.requires.append("zlib::zlib")
+        if self.options.zstd:
+            library.requires.append("zstd::zstdlib")
         if self.options.kubeconfig:
             library.requires.append("libyaml::libyaml")
         if self.settings.os in ("Linux", "FreeBSD"):

@@ -18,11 +18,12 @@ class Kinformer < Formula
   depends_on "llhttp"
   depends_on "openssl@3"
   depends_on "yyjson"
+  depends_on "zstd"
   uses_from_macos "zlib"
 
   def install
     system "meson", "setup", "build", *std_meson_args, "--default-library=both",
-           "--wrap-mode=nofallback", "-Dzlib=enabled", "-Dkubeconfig=enabled",
+           "--wrap-mode=nofallback", "-Dzlib=enabled", "-Dzstd=enabled", "-Dkubeconfig=enabled",
            "-Dtests=false", "-Dexamples=false", "-Dbench=false"
     system "meson", "compile", "-C", "build", "--verbose"
     system "meson", "install", "-C", "build"

@@ -20,7 +20,7 @@
           outputs = [ "out" "dev" ];
 
           nativeBuildInputs = [ pkgs.meson pkgs.ninja pkgs.pkg-config pkgs.python3 ];
-          buildInputs = [ pkgs.libyaml pkgs.llhttp pkgs.openssl pkgs.zlib ];
+          buildInputs = [ pkgs.libyaml pkgs.llhttp pkgs.openssl pkgs.zlib pkgs.zstd ];
           # Programs call libuv, and read an object's document with yyjson.
           propagatedBuildInputs = [ pkgs.libuv pkgs.yyjson ];
           nativeCheckInputs = [ pkgs.openssl ];
@@ -30,6 +30,7 @@
           mesonFlags = [
             "--wrap-mode=nofallback"
             "-Dzlib=enabled"
+            "-Dzstd=enabled"
             "-Dkubeconfig=enabled"
             "-Dtests=true"
             "-Dexamples=false"

@@ -37,7 +37,7 @@ CORE = ["-Drequests=false", "-Ddiscovery=false", "-Dcache=false",
         "-Dcontrollers=false", "-Dchecks=false", "-Dtools=false"]
 CC = os.environ.get("CC", "cc").split()
 JOBS = f"-j{os.cpu_count() or 1}"
-WRAPS = ["libuv", "llhttp", "openssl", "yaml", "yyjson", "zlib"]
+WRAPS = ["libuv", "llhttp", "openssl", "yaml", "yyjson", "zlib", "zstd"]
 
 
 class Server:
@@ -425,7 +425,7 @@ class Ways(debian.Ways, recipes.Ways):
         expect(sorted(path.name for path in directory.iterdir()) ==
                ["kin.h", "kinformer.c"], "not the two files")
         flags = run("pkg-config", "--cflags", "--libs", "libuv", "libllhttp",
-                    "openssl", "yyjson", "zlib", "yaml-0.1").split()
+                    "openssl", "yyjson", "zlib", "libzstd", "yaml-0.1").split()
         program = directory / "consumer"
         run(*CC, "-Wall", "-Wextra", "-Werror", "-O1", "-DKIN_AMALGAMATION",
             "-I", directory, directory / "kinformer.c", HERE / "consumer.c",

@@ -25,14 +25,15 @@ OPTIONS = {"cache": "KINFORMER_CACHE", "checks": "KINFORMER_CHECKS",
            "requests": "KINFORMER_REQUESTS", "toolkit": "KINFORMER_TOOLKIT",
            "controllers": "KINFORMER_CONTROLLERS",
            "tools": "KINFORMER_TOOLS", "zlib": "KINFORMER_ZLIB",
+           "zstd": "KINFORMER_ZSTD",
            "kubeconfig": "KINFORMER_KUBECONFIG"}
 # The options that a dependency stands for.
-DEPENDENCIES = {"yaml": "kubeconfig"}
+DEPENDENCIES = {"yaml": "kubeconfig", "zstd": "zstd"}
 # The parts of the library, in the order of sources.cmake.
 PARTS = ("", "requests", "discovery", "cache", "toolkit",
          "controllers", "controllers_and_requests", "checks",
          "no_checks", "exec", "no_exec", "kubeconfig", "proxy",
-         "no_proxy", "zlib", "no_zlib")
+         "no_proxy", "zlib", "no_zlib", "zstd", "no_zstd")
 # What begins a part that one option, or two options together, switch on.
 CONDITION = r"^if get_option\('(\w+)'\)(?: and get_option\('(\w+)'\))?$"
 MESON_ONLY = {"tests", "examples", "bench", "fuzz", "replaceable_objects",

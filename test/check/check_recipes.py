@@ -23,6 +23,7 @@ NAMES = {
                 "other": "openssl"},
     "yyjson": {"debian": "libyyjson-dev", "brew": "yyjson", "other": "yyjson"},
     "zlib": {"debian": "zlib1g-dev", "brew": "zlib", "other": "zlib"},
+    "libzstd": {"debian": "libzstd-dev", "brew": "zstd", "other": "zstd"},
     "yaml-0.1": {"debian": "libyaml-dev", "brew": "libyaml",
                  "other": "libyaml"},
 }

@@ -72,7 +72,7 @@ REFUSED = [
     (["pods", "--kubeconfig"], "--kubeconfig needs a value"),
     (["pods", "--context", ""], "--context needs a name"),
     (["pods", "--server", NOWHERE, "--as-group", ""], "--as-group needs"),
-    (["pods", "--compact"], "--compact is not supported"),
+    (["pods", "--compact=tiny"], "neither fast nor small"),
 ]
 
 

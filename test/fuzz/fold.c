@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "fuzz/fuzz.h"
-#include "object/object.h"
+#include "object/same_content.h"
 
 static size_t find(const fold *f, const kin_object *object) {
   size_t i = 0;
@@ -20,7 +20,7 @@ static bool is_same(const kin_object *a, const kin_object *b) {
   return a == b || (kin__str_equal(kin_object_uid(a), kin_object_uid(b)) &&
                     kin__str_equal(kin_object_resource_version(a),
                                    kin_object_resource_version(b)) &&
-                    kin__str_equal(kin__object_body(a), kin__object_body(b)));
+                    kin__object_has_same_text(a, b));
 }
 
 static void on_add(fold *f, const kin_event *event) {

@@ -21,6 +21,7 @@
 #include "fuzz/fold.h"
 #include "fuzz/fuzz.h"
 #include "informer/informer.h"
+#include "object/dictionary.h"
 #include "support/fail_alloc.h"
 #include "support/mini_server.h"
 #include "support/script_env.h"
@@ -124,6 +125,10 @@ static void open_informer(world *w) {
   w->script.env.check_watch_lists = (more & 8) != 0;
   w->script.env.stream_refused = (more & 16) != 0 ? NULL : &w->stream_refused;
   w->answer = more >> 5 & 1;
+  w->script.env.compact_samples = 1;
+  if ((more & 64) != 0 && kin__pack_is_supported()) {
+    options.compact = (more & 128) != 0 ? KIN_COMPACT_SMALL : KIN_COMPACT_FAST;
+  }
   FUZZ_CHECK(kin__informer_open(&w->informer, &w->script.env, &options) == 0);
   FUZZ_CHECK(fold_listen(&w->folds[0], w->informer, 0, 0, false) == 0);
   FUZZ_CHECK(kin_informer_start(w->informer) == 0);

@@ -31,11 +31,13 @@ JOBS = os.cpu_count() or 1
 PRIVATE = ["unshare", "--mount", "--propagation=private"]
 SUITES = ["unit", "flow", "model"]
 LIBRARIES = {"libuv": "libuv", "libllhttp": "llhttp", "openssl": "OpenSSL",
-             "yyjson": "yyjson", "zlib": "zlib", "yaml-0.1": "libyaml"}
+             "yyjson": "yyjson", "zlib": "zlib", "libzstd": "zstd",
+             "yaml-0.1": "libyaml"}
 CROSS_PACKAGES = ["python3", "meson", "ninja-build", "pkg-config", "openssl",
                   "qemu-user"]
 CROSS_LIBRARIES = ["libuv1-dev", "libllhttp-dev", "libyyjson-dev", "libssl-dev",
-                   "zlib1g-dev", "libyaml-dev", "libcmocka-dev"]
+                   "zlib1g-dev", "libzstd-dev", "libyaml-dev",
+                   "libcmocka-dev"]
 
 
 @dataclasses.dataclass

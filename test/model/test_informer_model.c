@@ -25,6 +25,7 @@
 
 #include "base/random.h"
 #include "base/str.h"
+#include "object/dictionary.h"
 #include "support/model_world.h"
 #include "support/seeds.h"
 
@@ -136,11 +137,21 @@ static void assert_index(simulation *s) {
   }
 }
 
+/* One world in eight has compact storage. */
+static void keep_compact(simulation *s, kin_informer_options *options,
+                         uint64_t seed) {
+  if (seed % 8 == 0 && kin__pack_is_supported()) {
+    options->compact = KIN_COMPACT_FAST;
+    s->w.script.env.compact_samples = 4;
+  }
+}
+
 static void run(uint64_t seed) {
   static simulation s;
   model_init(&s, seed);
   static const char *const namespaces[] = {"even", "odd"};
   kin_informer_options options = iw_options(&s.w);
+  keep_compact(&s, &options, seed);
   options.page_size = (uint32_t)model_below(&s, 6);
   options.namespaces = namespaces;
   options.namespace_count = model_below(&s, 2) == 0 ? 2 : 0;
@@ -169,6 +180,7 @@ static void run_and_close_early(uint64_t seed) {
   static simulation s;
   model_init(&s, seed);
   kin_informer_options options = iw_options(&s.w);
+  keep_compact(&s, &options, seed);
   assert_int_equal(iw_open(&s.w, &options), 0);
   for (uint64_t i = model_below(&s, STEPS); i > 0; i--) {
     step(&s);

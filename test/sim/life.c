@@ -264,6 +264,7 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   if (sim_chance(w, 60)) { /* worlds are smaller than a step otherwise */
     w->script.sched.max_pieces = 1 + (uint32_t)sim_below(w, 4);
   }
+  w->script.env.compact_samples = 1 + (uint32_t)(seed % 5);
   w->script.env.object_bytes = &w->object_bytes;
   if (options->mutation == SIM_MUTATE_NOTHING && sim_chance(w, 10)) {
     w->object_bytes.max = 5000 + sim_below(w, 60000);

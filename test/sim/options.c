@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "object/dictionary.h"
 
 /* Longer than any object but those with the long text (api_put), and shorter
  * than these. */
@@ -53,6 +54,10 @@ static void choose_what_is_kept(sim_actor *actor,
   options->transform = actor->transforms ? transform : NULL;
   options->transform_data = actor;
   options->max_object_bytes = actor->max_object_bytes;
+  if (kin__pack_is_supported() &&
+      (w->script.env.compact_samples + actor->number) % 5 == 0) {
+    options->compact = KIN_COMPACT_FAST;
+  }
 }
 
 /* --- A bound of memory ------------------------------------------------------ */

@@ -190,6 +190,7 @@ kin_informer_options app_informer_options(app *a) {
   io.no_watch_list = o->no_watch_list;
   io.resync_ms = o->resync_ms;
   io.keep_managed_fields = o->keep_managed_fields;
+  io.compact = o->compact;
   io.fields = o->fields;
   io.field_count = o->field_count;
   io.metadata_only = o->metadata_only;

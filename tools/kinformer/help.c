@@ -76,6 +76,9 @@ static const char text[] =
     "      --on-max-bytes WHAT    drop (keep keys and labels only), pause, or "
     "stop.\n"
     "                             Default pause, with --once stop\n"
+    "      --compact[=small]      keep objects compressed in memory; small: a "
+    "tenth\n"
+    "                             smaller, for five times the time\n"
     "\n"
     "What to print:\n"
     "  -o, --output FORMAT        jsonl or table. Default: table on a "
@@ -98,9 +101,7 @@ static const char text[] =
     "      --version              the version\n"
     "\n"
     "Exit status: 0 as asked or interrupted, 1 a failure that ended it, 2 the\n"
-    "command line cannot be carried out, 3 timeout.\n"
-    "\n"
-    "Not in this version, and refused: compact storage.\n";
+    "command line cannot be carried out, 3 timeout.\n";
 
 bool print_help(void) {
   return fputs(text, stdout) >= 0 && fflush(stdout) == 0;

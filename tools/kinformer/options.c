@@ -46,7 +46,7 @@ enum {
   OPT_TIMEOUT,
   OPT_STATS,
   OPT_VERSION,
-  OPT_REFUSED,
+  OPT_COMPACT,
 };
 
 static const struct option long_options[] = {
@@ -79,6 +79,7 @@ static const struct option long_options[] = {
     {"fields", required_argument, NULL, OPT_FIELDS},
     {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
     {"on-max-bytes", required_argument, NULL, OPT_ON_MAX_BYTES},
+    {"compact", optional_argument, NULL, OPT_COMPACT},
     {"output", required_argument, NULL, 'o'},
     {"show-object", no_argument, NULL, OPT_SHOW_OBJECT},
     {"index", required_argument, NULL, OPT_INDEX},
@@ -89,9 +90,6 @@ static const struct option long_options[] = {
     {"stats", no_argument, NULL, OPT_STATS},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, OPT_VERSION},
-    /* Designed, but their part does not exist yet. Whether they take an
-     * argument does not matter: the first one ends the reading. */
-    {"compact", optional_argument, NULL, OPT_REFUSED},
     {NULL, 0, NULL, 0},
 };
 
@@ -305,7 +303,6 @@ static outcome take_security(security_options *s, int c, const char *name) {
     return set_name(&s->as, name, optarg);
   case OPT_AS_GROUP:
     return add_group(s, optarg);
-  case OPT_REFUSED:
   default:
     return refuse("--%s is not supported by this version", name);
   }
@@ -369,6 +366,10 @@ static outcome take(options *o, int c, const char *name) {
     return set_max_bytes(o, optarg);
   case OPT_ON_MAX_BYTES:
     return set_on_max_bytes(o, optarg);
+  case OPT_COMPACT:
+    return parse_compact(optarg, &o->compact)
+               ? GO_ON
+               : refuse("--compact: \"%s\" is neither fast nor small", optarg);
   case OPT_SHOW_OBJECT:
     o->show_object = true;
     return GO_ON;

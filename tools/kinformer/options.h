@@ -48,6 +48,7 @@ typedef struct options {
   uint32_t page_size; /* as in kin_informer_options */
   bool metadata_only;
   bool keep_managed_fields;
+  kin_compact compact;
   bool no_watch_list;
   const char **fields; /* JSON Pointers */
   size_t field_count;

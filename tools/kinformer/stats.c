@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <kin/metrics.h>
 #include <uv.h>
 
 #include "json.h"
@@ -79,6 +80,21 @@ static void append_client(json_writer *w, const kin_client *client) {
   json_close(w, '}');
 }
 
+static void append_compact(json_writer *w, const kin_informer *informer) {
+  kin_informer_metrics m = KIN_INFORMER_METRICS_INIT;
+  (void)kin_informer_get_metrics(informer, &m);
+  key(w, "compact");
+  json_open(w, '{');
+  json_member_u64(w, "objects", m.packed_objects);
+  json_member_u64(w, "textBytes", m.packed_text_bytes);
+  json_member_u64(w, "packedBytes", m.packed_bytes);
+  json_member_u64(
+      w, "ratioPercent",
+      m.packed_bytes > 0 ? m.packed_text_bytes * 100 / m.packed_bytes : 0);
+  json_member_u64(w, "dictionaries", m.dictionaries);
+  json_close(w, '}');
+}
+
 static void append_lines(json_writer *w, const line_counts *lines) {
   key(w, "lines");
   json_open(w, '{');
@@ -125,6 +141,9 @@ void stats_append(text *out, const options *o, const line_counts *lines,
   append_lines(&w, lines);
   append_scopes(&w, o, informer);
   append_client(&w, client);
+  if (o->compact != KIN_COMPACT_OFF) {
+    append_compact(&w, informer);
+  }
   json_close(&w, '}');
   text_append_char(out, '\n');
 }

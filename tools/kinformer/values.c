@@ -99,6 +99,12 @@ bool parse_decision(const char *s, kin_memory_decision *decision) {
   return false;
 }
 
+bool parse_compact(const char *s, kin_compact *compact) {
+  bool is_small = s != NULL && strcmp(s, "small") == 0;
+  *compact = is_small ? KIN_COMPACT_SMALL : KIN_COMPACT_FAST;
+  return is_small || s == NULL || strcmp(s, "fast") == 0;
+}
+
 bool is_pointer(const char *s) {
   if (*s != '/') {
     return false;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kin/compact.h>
 #include <kin/max_bytes.h>
 
 /* The values of options. */
@@ -24,6 +25,9 @@ bool parse_part(const char *s, uint32_t most, uint32_t *index, uint32_t *count);
 
 /* "drop", "pause" or "stop". */
 bool parse_decision(const char *s, kin_memory_decision *decision);
+
+/* NULL or "fast", or "small". */
+bool parse_compact(const char *s, kin_compact *compact);
 
 /* RFC 6901: "" or reference tokens that each begin with '/'. */
 bool is_pointer(const char *s);

@@ -14,6 +14,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
         toolkit     KINFORMER_TOOLKIT
         tools       KINFORMER_TOOLS
         zlib        KINFORMER_ZLIB
+        zstd        KINFORMER_ZSTD
 )
 # The library finds its dependencies with pkg-config.
 vcpkg_find_acquire_program(PKGCONFIG)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_COMPACT_H
+#define KIN_COMPACT_H
+
+/** @file
+ * Compact storage: compact of kin_informer_options. */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Compact storage: objects are kept compressed, with a dictionary that is made
+ * of the informer's own objects. Everything works as without it. Key, uid,
+ * version and labels are read as before; what else is read of an object is
+ * inflated first, which takes some microseconds. Views inflate into memory of
+ * their own. See the document "compact storage" (doc/compact.md) for what is
+ * gained and what it costs.
+ *
+ * kin_object_at and kin_fields_read need the text in place, and may fail with
+ * KIN_ENOMEM. Their values live until the program returns to the loop, or as
+ * long as the program holds a reference to the object. At most 256 MiB of such
+ * texts exist for an informer at a time: also then KIN_ENOMEM. */
+typedef enum kin_compact {
+  KIN_COMPACT_OFF = 0, /**< JSON text */
+  KIN_COMPACT_FAST,    /**< compressed when an object comes */
+  KIN_COMPACT_SMALL    /**< the same, a tenth smaller, for five times the
+                        * time */
+} kin_compact;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KIN_COMPACT_H */

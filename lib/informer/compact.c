@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include "informer/compact.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "object/packed.h"
+#include "store/store.h"
+
+#define FIRST_SAMPLES 64u
+#define SAMPLE_MAX_BYTES (64u << 10)
+/* The next numbers are for each of the first samples. */
+#define SECOND_SAMPLES (KIN__SAMPLES_MAX / FIRST_SAMPLES)
+#define SECOND_AFTER (8192u / FIRST_SAMPLES) /* packed objects */
+#define SECOND_STRIDE 8u /* one of so many objects is a sample */
+/* The size of packed objects is compared over so many objects. */
+#define WINDOW (4096u / FIRST_SAMPLES)
+/* Objects that are an eighth larger than right after the last dictionary ask
+ * for another one. */
+#define IS_WORSE(now, then) ((now) > (then) + (then) / 8)
+/* While so many dictionaries are in use, there is no other one. */
+#define DICTIONARIES_MAX 8u
+#define TEXTS_PER_STEP 64u
+#define TEXTS_PERIOD_MS 1000u
+
+/* What a dictionary is made for. */
+typedef enum stage {
+  STAGE_FIRST = 0, /* there is none */
+  STAGE_WAITING,   /* packing; counts the objects to the second one */
+  STAGE_SAMPLING,  /* packing; takes samples for another one */
+  STAGE_WATCHING   /* packing; compares the windows */
+} stage;
+
+typedef struct kin__compact {
+  kin_informer *informer;
+  kin__packing *packing;
+  kin__packer *packer;
+
+  stage stage;
+  kin__samples *samples; /* NULL: none are taken */
+  size_t sample_bytes;
+  unsigned first_samples;
+  uint64_t offered; /* objects since sampling began */
+
+  kin__pool_work work; /* makes a dictionary of the samples */
+  kin__dictionary *made;
+  bool is_running; /* the work is on another thread */
+  bool is_making;  /* from the work's beginning until work_task */
+  bool is_thorough;
+  kin__task work_task; /* takes what was made */
+
+  uint32_t window_objects;
+  uint64_t window_text;
+  uint64_t window_kept;
+  uint64_t best_permille; /* of the first window with this dictionary; 0: it is
+                           * not over */
+
+  uint64_t packed_objects;
+  uint64_t text_bytes;
+  uint64_t kept_bytes;
+  uint64_t dictionaries;
+
+  kin__inflated *texts; /* taken, to be looked at */
+  kin__inflated *held;  /* looked at, and somebody may read them */
+  kin__task texts_task;
+  kin__timer texts_timer;
+} kin__compact;
+
+/* --- Dictionaries --------------------------------------------------------- */
+
+static void drop_samples(kin__compact *compact) {
+  const kin_allocator *allocator = compact->informer->env->allocator;
+  if (compact->samples != NULL) {
+    kin__free(allocator, compact->samples->bytes);
+    kin__free(allocator, compact->samples);
+    compact->samples = NULL;
+  }
+}
+
+/* Without memory it is tried again at the next object. */
+static bool begin_sampling(kin__compact *compact) {
+  const kin_allocator *allocator = compact->informer->env->allocator;
+  compact->samples = kin__calloc(allocator, 1, sizeof *compact->samples);
+  if (compact->samples == NULL) {
+    return false;
+  }
+  compact->sample_bytes = 0;
+  compact->offered = 0;
+  return true;
+}
+
+static void on_run(kin__pool_work *work) {
+  kin__compact *compact = KIN__CONTAINER_OF(work, kin__compact, work);
+  bool is_small =
+      compact->informer->settings.options.compact == KIN_COMPACT_SMALL;
+  (void)kin__dictionary_new(&compact->made, compact->packing, compact->samples,
+                            is_small, compact->is_thorough);
+}
+
+static void on_done(kin__pool_work *work) {
+  kin__compact *compact = KIN__CONTAINER_OF(work, kin__compact, work);
+  kin_informer *informer = compact->informer;
+  compact->is_running = false;
+  kin__sched_add(informer->env->sched, informer->member.is_closing
+                                           ? &informer->close_task
+                                           : &compact->work_task);
+}
+
+/* Without a dictionary, because memory ran out or the samples are of no use,
+ * others are taken later. */
+static bool work_step(kin__task *task) {
+  kin__compact *compact = KIN__CONTAINER_OF(task, kin__compact, work_task);
+  compact->is_making = false;
+  drop_samples(compact);
+  if (compact->made != NULL) {
+    kin__packer_use(compact->packer, compact->made);
+    kin__dictionary_unref(compact->made);
+    compact->made = NULL;
+    compact->dictionaries++;
+    compact->stage = compact->is_thorough ? STAGE_WATCHING : STAGE_WAITING;
+  } else {
+    compact->stage =
+        compact->stage == STAGE_FIRST ? STAGE_FIRST : STAGE_WAITING;
+  }
+  compact->window_objects = 0;
+  compact->window_text = 0;
+  compact->window_kept = 0;
+  compact->best_permille = 0;
+  return false;
+}
+
+static void make_dictionary(kin__compact *compact) {
+  const kin__env *env = compact->informer->env;
+  compact->is_thorough = compact->stage != STAGE_FIRST;
+  compact->is_making = true;
+  compact->is_running = true;
+  if (env->start_work == NULL) {
+    on_run(&compact->work);
+    on_done(&compact->work);
+  } else if (env->start_work(env->work_ctx, &compact->work) != 0) {
+    compact->is_making = false;
+    compact->is_running = false;
+    drop_samples(compact);
+  }
+}
+
+/* A sample takes part of a text that is too long. */
+static void take_sample(kin__compact *compact, kin_str text) {
+  kin__samples *samples = compact->samples;
+  unsigned target = compact->first_samples *
+                    (compact->stage == STAGE_FIRST ? 1 : SECOND_SAMPLES);
+  size_t length =
+      text.length < SAMPLE_MAX_BYTES ? text.length : SAMPLE_MAX_BYTES;
+  size_t room = KIN__SAMPLE_BYTES_MAX;
+  if (compact->stage == STAGE_FIRST) {
+    room = 16 * KIN__DICTIONARY_BYTES;
+  }
+  if (samples->bytes == NULL) {
+    samples->bytes = kin__malloc(compact->informer->env->allocator, room);
+  }
+  if (samples->bytes == NULL) {
+    return;
+  }
+  if (length <= room - compact->sample_bytes) {
+    memcpy(samples->bytes + compact->sample_bytes, text.data, length);
+    compact->sample_bytes += length;
+    samples->sizes[samples->count++] = length;
+  } else {
+    target = samples->count;
+  }
+  if (samples->count >= target) {
+    make_dictionary(compact);
+  }
+}
+
+static void offer_sample(kin__compact *compact, const kin_object *object) {
+  if (compact->is_making || kin__object_is_packed(object) ||
+      kin_object_is_key_only(object) ||
+      (compact->samples == NULL && !begin_sampling(compact))) {
+    return;
+  }
+  unsigned stride = compact->stage == STAGE_FIRST ? 1 : SECOND_STRIDE;
+  kin_str text = kin__object_body(object);
+  if (compact->offered++ % stride == 0 && text.length >= KIN__PACK_MIN_BYTES) {
+    take_sample(compact, text);
+  }
+}
+
+/* --- Packing -------------------------------------------------------------- */
+
+static void end_window(kin__compact *compact) {
+  uint64_t permille = compact->window_kept * 1000u / compact->window_text;
+  if (compact->best_permille == 0) {
+    compact->best_permille = permille;
+  } else if (IS_WORSE(permille, compact->best_permille) &&
+             kin__packing_dictionaries(compact->packing) < DICTIONARIES_MAX) {
+    compact->stage = STAGE_SAMPLING;
+  }
+  compact->window_objects = 0;
+  compact->window_text = 0;
+  compact->window_kept = 0;
+}
+
+/* `kept` is the text's length if the object stayed plain. */
+static void count(kin__compact *compact, size_t text, size_t kept) {
+  compact->window_objects++;
+  compact->window_text += text;
+  compact->window_kept += kept;
+  if (compact->stage == STAGE_WATCHING &&
+      compact->window_objects >= WINDOW * compact->first_samples) {
+    end_window(compact);
+  } else if (compact->stage == STAGE_WAITING &&
+             compact->window_objects >= SECOND_AFTER * compact->first_samples) {
+    compact->stage = STAGE_SAMPLING;
+  }
+}
+
+void kin__compact_pack(kin_informer *informer, kin_object **object) {
+  kin__compact *compact = informer->compact;
+  /* An object that somebody else holds is cached already. */
+  if (compact == NULL || kin__object_holders(*object) > 1) {
+    return;
+  }
+  if (compact->stage == STAGE_FIRST || compact->stage == STAGE_SAMPLING) {
+    offer_sample(compact, *object);
+  }
+  if (kin__packer_dictionary(compact->packer) == NULL) {
+    return;
+  }
+  size_t text = kin__object_text_length(*object);
+  if (kin__object_pack(object, informer->env->memory, compact->packer)) {
+    size_t kept = kin__packed_frame(*object).length;
+    compact->packed_objects++;
+    compact->text_bytes += text;
+    compact->kept_bytes += kept;
+    count(compact, text, kept);
+  } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
+    count(compact, text, text);
+  }
+}
+
+/* --- Texts ---------------------------------------------------------------- */
+
+/* Drops the note, and the text too unless somebody may read it. Nobody can if
+ * only the store and the note refer to the object: a program that holds no
+ * reference does not keep an object beyond its callback. Returns false if the
+ * text has to be looked at again. */
+static bool let_go(kin__compact *compact, kin__inflated *inflated) {
+  kin_object *object = inflated->object;
+  const kin_store *store = &compact->informer->store;
+  kin_str key = kin_object_key(object);
+  uint32_t slot = kin__store_find(store, key, kin__store_hash(store, key));
+  bool is_stored =
+      slot != KIN__NO_SLOT && kin__store_at(store, slot)->object == object;
+  unsigned holders = kin__object_holders(object);
+  if (holders > (is_stored ? 2u : 1u)) {
+    return false;
+  }
+  kin__object_drop_text(object);
+  kin_object_unref(object);
+  return true;
+}
+
+static bool texts_step(kin__task *task) {
+  kin__compact *compact = KIN__CONTAINER_OF(task, kin__compact, texts_task);
+  kin__slice slice =
+      kin__slice_begin(compact->informer->env->sched, TEXTS_PER_STEP);
+  if (compact->texts == NULL) {
+    compact->texts = kin__inflated_take(compact->packing);
+  }
+  while (compact->texts != NULL && kin__slice_next(&slice)) {
+    kin__inflated *first = compact->texts;
+    compact->texts = first->next;
+    if (!let_go(compact, first)) {
+      first->next = compact->held;
+      compact->held = first;
+    }
+  }
+  return compact->texts != NULL;
+}
+
+void kin__compact_mind_texts(kin_informer *informer) {
+  if (informer->compact != NULL) {
+    kin__sched_add(informer->env->sched, &informer->compact->texts_task);
+  }
+}
+
+static void on_noted(void *ctx) {
+  kin_informer *informer = ctx;
+  if (!informer->member.is_closing) {
+    kin__compact_mind_texts(informer);
+  }
+}
+
+/* Looks at the held texts again, and at those that other threads asked for. */
+static void on_texts_timer(kin__timer *timer) {
+  kin__compact *compact = KIN__CONTAINER_OF(timer, kin__compact, texts_timer);
+  const kin__env *env = compact->informer->env;
+  if (compact->texts == NULL) {
+    compact->texts = compact->held;
+    compact->held = NULL;
+  }
+  kin__sched_add(env->sched, &compact->texts_task);
+  kin__timer_start(env->timers, timer, kin__env_now_ms(env) + TEXTS_PERIOD_MS);
+}
+
+/* --- Life ----------------------------------------------------------------- */
+
+int kin__compact_open(kin_informer *informer) {
+  const kin__env *env = informer->env;
+  if (informer->settings.options.compact == KIN_COMPACT_OFF ||
+      env->memory->check != KIN_MUTATION_CHECK_OFF) {
+    return 0;
+  }
+  kin__compact *compact = kin__calloc(env->allocator, 1, sizeof *compact);
+  if (compact == NULL) {
+    return KIN_ENOMEM;
+  }
+  informer->compact = compact;
+  compact->informer = informer;
+  compact->first_samples =
+      env->compact_samples != 0 ? env->compact_samples : FIRST_SAMPLES;
+  compact->work = (kin__pool_work){on_run, on_done};
+  kin__task_init(&compact->work_task, work_step);
+  kin__task_init(&compact->texts_task, texts_step);
+  kin__timer_init(&compact->texts_timer, on_texts_timer);
+  compact->packing = kin__packing_new(env->allocator, on_noted, informer);
+  compact->packer = kin__packer_new(env->allocator);
+  if (compact->packing == NULL || compact->packer == NULL) {
+    kin__compact_free(informer);
+    return KIN_ENOMEM;
+  }
+  kin__timer_start(env->timers, &compact->texts_timer,
+                   kin__env_now_ms(env) + TEXTS_PERIOD_MS);
+  return 0;
+}
+
+void kin__compact_close(kin_informer *informer) {
+  kin__compact *compact = informer->compact;
+  if (compact != NULL) {
+    const kin__env *env = informer->env;
+    kin__timer_stop(env->timers, &compact->texts_timer);
+    kin__sched_cancel(env->sched, &compact->work_task);
+    kin__sched_cancel(env->sched, &compact->texts_task);
+  }
+}
+
+static bool drop_note(kin__inflated **list) {
+  kin__inflated *first = *list;
+  if (first == NULL) {
+    return false;
+  }
+  *list = first->next;
+  kin_object *object = first->object;
+  first->object = NULL;
+  kin_object_unref(object); /* with the text, if it is the last */
+  return true;
+}
+
+bool kin__compact_free_step(kin_informer *informer) {
+  kin__compact *compact = informer->compact;
+  if (compact == NULL || compact->packing == NULL) {
+    return false;
+  }
+  if (compact->texts == NULL) {
+    compact->texts = kin__inflated_close(compact->packing);
+  }
+  return drop_note(&compact->texts) || drop_note(&compact->held);
+}
+
+bool kin__compact_is_working(const kin_informer *informer) {
+  return informer->compact != NULL && informer->compact->is_running;
+}
+
+void kin__compact_free(kin_informer *informer) {
+  kin__compact *compact = informer->compact;
+  if (compact == NULL) {
+    return;
+  }
+  while (kin__compact_free_step(informer)) {
+  }
+  kin__timer_stop(informer->env->timers, &compact->texts_timer);
+  drop_samples(compact);
+  kin__dictionary_unref(compact->made);
+  kin__packer_free(compact->packer);
+  kin__packing_unref(compact->packing);
+  kin__free(informer->env->allocator, compact);
+  informer->compact = NULL;
+}
+
+void kin__compact_read_metrics(const kin_informer *informer,
+                               kin_informer_metrics *metrics) {
+  const kin__compact *compact = informer->compact;
+  if (compact != NULL) {
+    metrics->packed_objects = compact->packed_objects;
+    metrics->packed_text_bytes = compact->text_bytes;
+    metrics->packed_bytes = compact->kept_bytes;
+    metrics->dictionaries = compact->dictionaries;
+  }
+}

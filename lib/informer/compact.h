@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_INFORMER_COMPACT_H
+#define KIN_INFORMER_COMPACT_H
+
+#include <stdbool.h>
+
+#include <kin/metrics.h>
+
+#include "informer/informer.h"
+
+/* Compact storage of an informer (kin_informer_options.compact): objects are
+ * packed when they come, with a dictionary that is made of earlier ones.
+ *
+ * Until the first dictionary is there objects are plain. It is made of the
+ * first FIRST_SAMPLES objects, on another thread. A thorough one follows after
+ * SECOND_AFTER objects, and another whenever the objects have changed so much
+ * that they are packed worse than before. Objects keep the dictionary that they
+ * were packed with. */
+
+/* Creates informer->compact if the options ask for it; else it stays NULL. An
+ * informer whose objects are sealed (mutation_check) keeps them plain. Errors:
+ * KIN_ENOMEM. */
+int kin__compact_open(kin_informer *informer);
+
+/* Packs an object for the store. Cannot fail: the object may stay plain. */
+void kin__compact_pack(kin_informer *informer, kin_object **object);
+
+/* Texts that were inflated in place are freed soon. */
+void kin__compact_mind_texts(kin_informer *informer);
+
+void kin__compact_close(kin_informer *informer);
+/* Frees a piece of what is left; returns whether there is more. */
+bool kin__compact_free_step(kin_informer *informer);
+/* Whether a dictionary is being made. Its end adds the close task. */
+bool kin__compact_is_working(const kin_informer *informer);
+void kin__compact_free(kin_informer *informer);
+
+void kin__compact_read_metrics(const kin_informer *informer,
+                               kin_informer_metrics *metrics);
+
+#endif /* KIN_INFORMER_COMPACT_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+
+/* In place of compact.c in a build without zstd: the option is refused when the
+ * settings are checked (feed/settings.c). */
+#include "informer/compact.h"
+
+int kin__compact_open(kin_informer *informer) {
+  (void)informer;
+  return 0;
+}
+
+void kin__compact_pack(kin_informer *informer, kin_object **object) {
+  (void)informer;
+  (void)object;
+}
+
+void kin__compact_mind_texts(kin_informer *informer) {
+  (void)informer;
+}
+
+void kin__compact_close(kin_informer *informer) {
+  (void)informer;
+}
+
+bool kin__compact_free_step(kin_informer *informer) {
+  (void)informer;
+  return false;
+}
+
+bool kin__compact_is_working(const kin_informer *informer) {
+  (void)informer;
+  return false;
+}
+
+void kin__compact_free(kin_informer *informer) {
+  (void)informer;
+}
+
+void kin__compact_read_metrics(const kin_informer *informer,
+                               kin_informer_metrics *metrics) {
+  (void)informer;
+  (void)metrics;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+
+/* zstd's functions for allocators, parameters and frames without a head are
+ * declared for static linking only. Their forms are those of zstd 1.4.0 and
+ * later; kin__pack_library refuses other versions. */
+#define ZSTD_STATIC_LINKING_ONLY
+#define ZDICT_STATIC_LINKING_ONLY
+
+#include "object/dictionary.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pthread.h>
+#include <zdict.h>
+#include <zstd.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/memory.h"
+#include "object/label_table.h"
+#include "object/object.h"
+
+#define SELECTED_BYTES 1024u /* of a piece that a thorough training selects */
+
+struct kin__packing {
+  kin_allocator allocator;
+  atomic_uint refs;
+  atomic_uint dictionaries;
+  atomic_size_t inflated_bytes;
+  _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
+  _Atomic(kin__inflated *) noted;
+  pthread_t owner;
+  void (*on_noted)(void *ctx);
+  void *ctx;
+};
+
+struct kin__dictionary {
+  kin__packing *packing; /* a reference */
+  atomic_uint refs;
+  const ZSTD_CDict *pack;
+  void *pack_memory; /* pack lies here; NULL: retired */
+  ZSTD_DDict *unpack;
+  kin__label_table labels;
+  size_t length;
+  char bytes[];
+};
+
+struct kin__packer {
+  const kin_allocator *allocator;
+  ZSTD_CCtx *context;
+  kin__dictionary *dictionary;
+  char frame[ZSTD_COMPRESSBOUND(KIN__PACK_MAX_BYTES)];
+};
+
+static kin__inflated closed_mark;
+#define CLOSED (&closed_mark)
+
+/* --- Library -------------------------------------------------------------- */
+
+bool kin__pack_is_supported(void) {
+  return true;
+}
+
+/* The functions for static linking have no promise beyond a minor version; they
+ * have not changed from 1.4 to 1.5. */
+kin__library kin__pack_library(void) {
+  unsigned found = ZSTD_versionNumber();
+  kin__library library = {.name = "zstd",
+                          .built_for = "1.4.0 to 1.5",
+                          .fits = found >= 10400 && found < 10600};
+  snprintf(library.found, sizeof library.found, "%s", ZSTD_versionString());
+  return library;
+}
+
+static void *take(void *opaque, size_t size) {
+  return kin__malloc(opaque, size);
+}
+
+static void release(void *opaque, void *address) {
+  kin__free(opaque, address);
+}
+
+/* The allocator outlives what is made with it. */
+static ZSTD_customMem memory_of(const kin_allocator *allocator) {
+  return (ZSTD_customMem){take, release, (void *)allocator};
+}
+
+/* --- What dictionaries share ---------------------------------------------- */
+
+kin__packing *kin__packing_new(const kin_allocator *allocator,
+                               void (*on_noted)(void *ctx), void *ctx) {
+  kin__packing *packing = kin__malloc(allocator, sizeof *packing);
+  if (packing != NULL) {
+    packing->allocator = *allocator;
+    atomic_init(&packing->refs, 1);
+    atomic_init(&packing->dictionaries, 0);
+    atomic_init(&packing->inflated_bytes, 0);
+    atomic_init(&packing->spare, NULL);
+    atomic_init(&packing->noted, NULL);
+    packing->owner = pthread_self();
+    packing->on_noted = on_noted;
+    packing->ctx = ctx;
+  }
+  return packing;
+}
+
+void kin__packing_unref(kin__packing *packing) {
+  if (packing != NULL &&
+      atomic_fetch_sub_explicit(&packing->refs, 1, memory_order_acq_rel) == 1) {
+    kin_allocator allocator = packing->allocator;
+    ZSTD_freeDCtx(atomic_load(&packing->spare));
+    kin__free(&allocator, packing);
+  }
+}
+
+unsigned kin__packing_dictionaries(const kin__packing *packing) {
+  return atomic_load_explicit(&packing->dictionaries, memory_order_relaxed);
+}
+
+/* --- Making a dictionary -------------------------------------------------- */
+
+/* Fast: pods of 5.4 KB get to a ninth in 7 us. Small: to a tenth, in 40. The
+ * chains and matches are as long as these pay for texts of a few KB. */
+static ZSTD_compressionParameters parameters_of(bool is_small) {
+  return is_small
+             ? (ZSTD_compressionParameters){18, 16, 16, 4, 4, 32, ZSTD_lazy}
+             : (ZSTD_compressionParameters){18, 15, 16, 1, 6, 0, ZSTD_dfast};
+}
+
+/* Without zstd's tables of frequencies, which it does not make of samples that
+ * differ in little but their names. */
+static size_t take_last(char *to, const kin__samples *samples, size_t total) {
+  size_t content =
+      total < KIN__DICTIONARY_BYTES ? total : KIN__DICTIONARY_BYTES;
+  memcpy(to, samples->bytes + total - content, content);
+  return content;
+}
+
+/* The content from the samples; returns its length. */
+static size_t train(char *to, const kin__samples *samples, bool is_thorough) {
+  size_t total = 0;
+  for (unsigned i = 0; i < samples->count; i++) {
+    total += samples->sizes[i];
+  }
+  if (is_thorough) {
+    ZDICT_fastCover_params_t cover = {.k = SELECTED_BYTES,
+                                      .d = 8,
+                                      .f = 20,
+                                      .steps = 1,
+                                      .accel = 5,
+                                      .zParams = {.compressionLevel = 3}};
+    size_t length = ZDICT_trainFromBuffer_fastCover(
+        to, KIN__DICTIONARY_BYTES, samples->bytes, samples->sizes,
+        samples->count, cover);
+    if (!ZDICT_isError(length)) {
+      return length;
+    }
+  }
+  ZDICT_params_t last = {.compressionLevel = 3};
+  size_t room = KIN__DICTIONARY_BYTES - ZDICT_DICTSIZE_MIN * 4;
+  size_t content = total < room ? total : room;
+  size_t length = ZDICT_finalizeDictionary(
+      to, KIN__DICTIONARY_BYTES, samples->bytes + total - content, content,
+      samples->bytes, samples->sizes, samples->count, last);
+  return ZDICT_isError(length) ? take_last(to, samples, total) : length;
+}
+
+/* Frees an incomplete dictionary, too. */
+static void free_dictionary(kin__dictionary *dictionary) {
+  kin__packing *packing = dictionary->packing;
+  kin__free(&packing->allocator, dictionary->pack_memory);
+  ZSTD_freeDDict(dictionary->unpack);
+  kin__label_table_finish(&dictionary->labels, &packing->allocator);
+  kin__free(&packing->allocator, dictionary);
+  atomic_fetch_sub_explicit(&packing->dictionaries, 1, memory_order_relaxed);
+  kin__packing_unref(packing);
+}
+
+/* In memory of our own: ZSTD_createCDict_advanced of zstd 1.5 crashes if its
+ * allocator fails. */
+static void prepare_packing(kin__dictionary *dictionary,
+                            const kin_allocator *allocator, bool is_small) {
+  ZSTD_compressionParameters parameters = parameters_of(is_small);
+  size_t size = ZSTD_estimateCDictSize_advanced(dictionary->length, parameters,
+                                                ZSTD_dlm_byRef);
+  dictionary->pack_memory = kin__malloc(allocator, size);
+  if (dictionary->pack_memory != NULL) {
+    dictionary->pack = ZSTD_initStaticCDict(
+        dictionary->pack_memory, size, dictionary->bytes, dictionary->length,
+        ZSTD_dlm_byRef, ZSTD_dct_auto, parameters);
+  }
+}
+
+int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
+                        const kin__samples *samples, bool is_small,
+                        bool is_thorough) {
+  *out = NULL;
+  const kin_allocator *allocator = &packing->allocator;
+  kin__dictionary *dictionary =
+      kin__calloc(allocator, 1, sizeof *dictionary + KIN__DICTIONARY_BYTES);
+  if (dictionary == NULL) {
+    return KIN_ENOMEM;
+  }
+  atomic_init(&dictionary->refs, 1);
+  atomic_fetch_add_explicit(&packing->refs, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
+  dictionary->packing = packing;
+  dictionary->length = train(dictionary->bytes, samples, is_thorough);
+  prepare_packing(dictionary, allocator, is_small);
+  dictionary->unpack = ZSTD_createDDict_advanced(
+      dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_auto,
+      memory_of(allocator));
+  if (dictionary->pack == NULL || dictionary->unpack == NULL ||
+      kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
+    free_dictionary(dictionary);
+    return KIN_ENOMEM;
+  }
+  *out = dictionary;
+  return 0;
+}
+
+kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary) {
+  atomic_fetch_add_explicit(&dictionary->refs, 1, memory_order_relaxed);
+  return dictionary;
+}
+
+void kin__dictionary_unref(kin__dictionary *dictionary) {
+  if (dictionary != NULL &&
+      atomic_fetch_sub_explicit(&dictionary->refs, 1, memory_order_acq_rel) ==
+          1) {
+    free_dictionary(dictionary);
+  }
+}
+
+void kin__dictionary_retire(kin__dictionary *dictionary) {
+  kin__free(&dictionary->packing->allocator, dictionary->pack_memory);
+  dictionary->pack_memory = NULL;
+  dictionary->pack = NULL;
+}
+
+kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary) {
+  return dictionary->packing;
+}
+
+size_t kin__dictionary_encode_labels(const kin__dictionary *dictionary,
+                                     kin_str labels, char *to, size_t size) {
+  return kin__label_table_encode(&dictionary->labels, labels, to, size);
+}
+
+bool kin__dictionary_label(const kin__dictionary *dictionary, kin_str codes,
+                           kin_str name, kin_str *value) {
+  return kin__label_table_find(&dictionary->labels, codes, name, value);
+}
+
+/* --- Packing -------------------------------------------------------------- */
+
+kin__packer *kin__packer_new(const kin_allocator *allocator) {
+  kin__packer *packer = kin__malloc(allocator, sizeof *packer);
+  if (packer == NULL) {
+    return NULL;
+  }
+  packer->allocator = allocator;
+  packer->dictionary = NULL;
+  packer->context = ZSTD_createCCtx_advanced(memory_of(allocator));
+  if (packer->context == NULL) {
+    kin__free(allocator, packer);
+    return NULL;
+  }
+  /* These cannot fail: the values are constants. */
+  ZSTD_CCtx *context = packer->context;
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_format, ZSTD_f_zstd1_magicless);
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0);
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_dictIDFlag, 0);
+  return packer;
+}
+
+void kin__packer_free(kin__packer *packer) {
+  if (packer != NULL) {
+    ZSTD_freeCCtx(packer->context);
+    kin__dictionary_unref(packer->dictionary);
+    kin__free(packer->allocator, packer);
+  }
+}
+
+void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary) {
+  kin__dictionary *before = packer->dictionary;
+  packer->dictionary = kin__dictionary_ref(dictionary);
+  (void)ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
+  (void)ZSTD_CCtx_refCDict(packer->context, dictionary->pack);
+  if (before != NULL) {
+    kin__dictionary_retire(before);
+    kin__dictionary_unref(before);
+  }
+}
+
+kin__dictionary *kin__packer_dictionary(const kin__packer *packer) {
+  return packer->dictionary;
+}
+
+kin_str kin__packer_pack(kin__packer *packer, kin_str text) {
+  if (packer->dictionary == NULL || text.length < KIN__PACK_MIN_BYTES ||
+      text.length > KIN__PACK_MAX_BYTES) {
+    return kin__str(NULL, 0);
+  }
+  /* With less room than zstd's bound it may give up on what would fit. */
+  size_t length = ZSTD_compress2(packer->context, packer->frame,
+                                 sizeof packer->frame, text.data, text.length);
+  bool is_of_use =
+      !ZSTD_isError(length) && length <= KIN__PACK_BOUND(text.length);
+  return is_of_use ? kin__str(packer->frame, length) : kin__str(NULL, 0);
+}
+
+/* --- Inflating ------------------------------------------------------------ */
+
+static ZSTD_DCtx *take_context(kin__packing *packing) {
+  ZSTD_DCtx *context =
+      atomic_exchange_explicit(&packing->spare, NULL, memory_order_acquire);
+  if (context == NULL) {
+    context = ZSTD_createDCtx_advanced(memory_of(&packing->allocator));
+    if (context != NULL) {
+      (void)ZSTD_DCtx_setParameter(context, ZSTD_d_format,
+                                   ZSTD_f_zstd1_magicless);
+    }
+  }
+  return context;
+}
+
+static void give_context(kin__packing *packing, ZSTD_DCtx *context) {
+  ZSTD_DCtx *none = NULL;
+  if (!atomic_compare_exchange_strong_explicit(&packing->spare, &none, context,
+                                               memory_order_release,
+                                               memory_order_relaxed)) {
+    ZSTD_freeDCtx(context);
+  }
+}
+
+int kin__dictionary_inflate(kin__dictionary *dictionary, kin_str frame,
+                            char *to, size_t length) {
+  kin__packing *packing = dictionary->packing;
+  ZSTD_DCtx *context = take_context(packing);
+  if (context == NULL) {
+    return KIN_ENOMEM;
+  }
+  size_t got = ZSTD_decompress_usingDDict(context, to, length, frame.data,
+                                          frame.length, dictionary->unpack);
+  give_context(packing, context);
+  return got == length ? 0 : KIN_EUNEXPECTED;
+}
+
+/* --- Texts held by objects ------------------------------------------------ */
+
+kin__inflated *kin__inflated_new(kin__packing *packing, size_t length) {
+  size_t bytes = atomic_fetch_add_explicit(&packing->inflated_bytes, length,
+                                           memory_order_relaxed);
+  kin__inflated *inflated =
+      bytes + length <= KIN__INFLATED_MAX_BYTES
+          ? kin__malloc(&packing->allocator, sizeof *inflated + length)
+          : NULL;
+  if (inflated == NULL) {
+    atomic_fetch_sub_explicit(&packing->inflated_bytes, length,
+                              memory_order_relaxed);
+    return NULL;
+  }
+  inflated->next = NULL;
+  inflated->object = NULL;
+  inflated->length = length;
+  return inflated;
+}
+
+void kin__inflated_free(kin__packing *packing, kin__inflated *inflated) {
+  atomic_fetch_sub_explicit(&packing->inflated_bytes, inflated->length,
+                            memory_order_relaxed);
+  kin__free(&packing->allocator, inflated);
+}
+
+bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated) {
+  kin__inflated *first =
+      atomic_load_explicit(&packing->noted, memory_order_relaxed);
+  do {
+    if (first == CLOSED) {
+      return false;
+    }
+    inflated->next = first;
+  } while (!atomic_compare_exchange_weak_explicit(
+      &packing->noted, &first, inflated, memory_order_release,
+      memory_order_relaxed));
+  if (pthread_equal(packing->owner, pthread_self()) != 0) {
+    packing->on_noted(packing->ctx);
+  }
+  return true;
+}
+
+kin__inflated *kin__inflated_take(kin__packing *packing) {
+  return atomic_exchange_explicit(&packing->noted, NULL, memory_order_acquire);
+}
+
+kin__inflated *kin__inflated_close(kin__packing *packing) {
+  kin__inflated *noted =
+      atomic_exchange_explicit(&packing->noted, CLOSED, memory_order_acquire);
+  return noted != CLOSED ? noted : NULL;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_DICTIONARY_H
+#define KIN_OBJECT_DICTIONARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kin/allocator.h>
+#include <kin/object.h>
+#include <kin/str.h>
+
+#include "base/library.h"
+
+/* Compression of small texts that resemble each other (zstd). What the texts
+ * have in common is in a dictionary, which is made of samples. A packed object
+ * holds a reference to its dictionary. So dictionaries can be renewed while
+ * older objects live. */
+
+/* Texts that are packed: shorter ones gain nothing, longer ones would take more
+ * than a millisecond of the loop. */
+#define KIN__PACK_MIN_BYTES 128u
+#define KIN__PACK_MAX_BYTES (128u << 10)
+/* A packed text has at most three quarters of its length. */
+#define KIN__PACK_BOUND(length) ((length) - (length) / 4)
+
+#define KIN__SAMPLES_MAX 512u
+#define KIN__SAMPLE_BYTES_MAX (4u << 20) /* of all samples */
+#define KIN__DICTIONARY_BYTES (64u << 10)
+
+/* Whether the library was built with zstd, and the zstd in use. */
+bool kin__pack_is_supported(void);
+kin__library kin__pack_library(void);
+
+/* What all dictionaries of one informer share. Counted, atomically. */
+typedef struct kin__packing kin__packing;
+typedef struct kin__dictionary kin__dictionary;
+
+/* NULL if out of memory. The calling thread is the owner of the objects.
+ * `on_noted` is called on this thread when it has inflated a text in place, and
+ * not after kin__inflated_close. */
+kin__packing *kin__packing_new(const kin_allocator *allocator,
+                               void (*on_noted)(void *ctx), void *ctx);
+void kin__packing_unref(kin__packing *packing);
+/* Dictionaries that exist, retired ones included. */
+unsigned kin__packing_dictionaries(const kin__packing *packing);
+
+/* Texts for a dictionary, one behind the other. */
+typedef struct kin__samples {
+  char *bytes;
+  size_t sizes[KIN__SAMPLES_MAX];
+  unsigned count;
+} kin__samples;
+
+/* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
+ * samples, and 30 ms if it `is_thorough`: with a selection of what repeats,
+ * instead of the last samples as they are. Errors: KIN_ENOMEM. `is_small`: texts get a tenth smaller, for
+ * five times the time. */
+int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
+                        const kin__samples *samples, bool is_small,
+                        bool is_thorough);
+kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
+/* On any thread. O(1). NULL is allowed. */
+void kin__dictionary_unref(kin__dictionary *dictionary);
+/* Frees what only packing needs. Nothing is packed with it afterwards. */
+void kin__dictionary_retire(kin__dictionary *dictionary);
+kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary);
+
+/* Packs on one thread. NULL if out of memory. */
+typedef struct kin__packer kin__packer;
+kin__packer *kin__packer_new(const kin_allocator *allocator);
+/* NULL is allowed. */
+void kin__packer_free(kin__packer *packer);
+/* Packs with this dictionary from now on, and keeps a reference. Retires the
+ * one before. */
+void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary);
+/* NULL before the first kin__packer_use. */
+kin__dictionary *kin__packer_dictionary(const kin__packer *packer);
+/* The frame, valid until the next call. Empty: the text does not fit the bounds
+ * above, or memory ran out. */
+kin_str kin__packer_pack(kin__packer *packer, kin_str text);
+
+/* Writes the text, of `length` bytes, to `to`; on any thread. Errors:
+ * KIN_ENOMEM, KIN_EUNEXPECTED (no frame of this length: never for a frame of
+ * kin__packer_pack). */
+int kin__dictionary_inflate(kin__dictionary *dictionary, kin_str frame,
+                            char *to, size_t length);
+
+/* --- Labels --------------------------------------------------------------- */
+
+/* Names and values of labels that the samples repeat are kept once, in the
+ * dictionary. A code is two bytes and stands for one of them; CODE_RAW comes
+ * before a length of two bytes and the string itself. */
+
+/* Writes the codes of the labels, which are JSON text without escapes, to `to`.
+ * Returns the bytes written; 0 if these would be more than `size`, or if the
+ * labels cannot be coded. */
+size_t kin__dictionary_encode_labels(const kin__dictionary *dictionary,
+                                     kin_str labels, char *to, size_t size);
+/* Looks a label up, as kin_object_label. */
+bool kin__dictionary_label(const kin__dictionary *dictionary, kin_str codes,
+                           kin_str name, kin_str *value);
+
+/* --- Texts that are inflated and held by their objects -------------------- */
+
+/* An inflated text belongs to its object, and is noted here, so that the owner
+ * of the objects can take it away again. */
+typedef struct kin__inflated {
+  struct kin__inflated *next;
+  kin_object *object; /* a reference while the text is noted */
+  size_t length;
+  char text[];
+} kin__inflated;
+
+/* Inflated texts of one informer at a time. */
+#define KIN__INFLATED_MAX_BYTES (256u << 20)
+
+kin__inflated *kin__inflated_new(kin__packing *packing, size_t length);
+void kin__inflated_free(kin__packing *packing, kin__inflated *inflated);
+/* On any thread. False if nobody takes notes any more. */
+bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated);
+/* All that were noted since the last call. */
+kin__inflated *kin__inflated_take(kin__packing *packing);
+/* From now on nothing is noted; returns what was. */
+kin__inflated *kin__inflated_close(kin__packing *packing);
+
+#endif /* KIN_OBJECT_DICTIONARY_H */

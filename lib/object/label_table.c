@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "object/label_table.h"
+
+#include <string.h>
+
+#include <kin/error.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "object/dictionary.h"
+#include "object/text.h"
+
+#define CODE_RAW UINT16_MAX
+#define SLOTS (2 * KIN__LABEL_STRINGS_MAX)
+#define SEEN (8 * KIN__LABEL_STRINGS_MAX)
+
+static uint32_t hash_of(kin_str s) {
+  static const kin__hash_seed seed;
+  return kin__hash(&seed, s);
+}
+
+/* --- Making --------------------------------------------------------------- */
+
+/* Hashes of the strings that have been seen once. Two strings with one hash
+ * only let a string into the table that occurs once. */
+typedef struct maker {
+  kin__label_table *table;
+  uint32_t *seen;
+  uint32_t seen_count;
+} maker;
+
+static kin_str string_at(const kin__label_table *table, uint32_t i) {
+  return kin__str(table->bytes + table->places[i],
+                  table->places[i + 1] - table->places[i]);
+}
+
+/* The slot of the string, or the free one where it belongs. */
+static uint32_t slot_of(const kin__label_table *table, kin_str s) {
+  uint32_t slot = hash_of(s) % SLOTS;
+  while (table->slots[slot] != 0 &&
+         !kin__str_equal(string_at(table, table->slots[slot] - 1u), s)) {
+    slot = (slot + 1) % SLOTS;
+  }
+  return slot;
+}
+
+/* Returns whether it was seen before. When the table is full, nothing counts as
+ * seen. */
+static bool see(maker *m, kin_str s) {
+  uint32_t hash = hash_of(s) | 1u;
+  uint32_t at = hash / 2 % SEEN;
+  while (m->seen[at] != 0 && m->seen[at] != hash) {
+    at = (at + 1) % SEEN;
+  }
+  bool is_seen = m->seen[at] == hash;
+  if (!is_seen && m->seen_count < SEEN / 2) {
+    m->seen[at] = hash;
+    m->seen_count++;
+  }
+  return is_seen;
+}
+
+static void add(maker *m, kin_str s) {
+  kin__label_table *table = m->table;
+  if (!see(m, s)) {
+    return;
+  }
+  uint32_t slot = slot_of(table, s);
+  uint32_t end = table->places[table->count];
+  if (table->slots[slot] == 0 && table->count < KIN__LABEL_STRINGS_MAX &&
+      s.length <= KIN__LABEL_BYTES_MAX - end) {
+    memcpy(table->bytes + end, s.data, s.length);
+    table->slots[slot] = (uint16_t)++table->count;
+    table->places[table->count] = end + (uint32_t)s.length;
+  }
+}
+
+static kin_str member_of(kin_str text, kin_str name) {
+  kin__text_members members = {.text = text};
+  while (kin__text_next(&members)) {
+    if (kin__str_equal(members.name, name)) {
+      return members.value;
+    }
+  }
+  return kin__str(NULL, 0);
+}
+
+static void add_sample(maker *m, kin_str text) {
+  kin__text_members labels = {
+      .text =
+          member_of(member_of(text, KIN__LIT("metadata")), KIN__LIT("labels"))};
+  while (kin__text_next(&labels)) {
+    kin_str value;
+    if (kin__text_string(labels.value, &value)) {
+      add(m, labels.name);
+      add(m, value);
+    }
+  }
+}
+
+int kin__label_table_init(kin__label_table *table,
+                          const kin_allocator *allocator,
+                          const struct kin__samples *samples) {
+  *table = (kin__label_table){0};
+  maker m = {.table = table,
+             .seen = kin__calloc(allocator, SEEN, sizeof *m.seen)};
+  table->places =
+      kin__calloc(allocator, KIN__LABEL_STRINGS_MAX + 1, sizeof *table->places);
+  table->slots = kin__calloc(allocator, SLOTS, sizeof *table->slots);
+  table->bytes = kin__malloc(allocator, KIN__LABEL_BYTES_MAX);
+  int err = m.seen == NULL || table->places == NULL || table->slots == NULL ||
+                    table->bytes == NULL
+                ? KIN_ENOMEM
+                : 0;
+  const char *at = samples->bytes;
+  for (unsigned i = 0; err == 0 && i < samples->count; i++) {
+    add_sample(&m, kin__str(at, samples->sizes[i]));
+    at += samples->sizes[i];
+  }
+  kin__free(allocator, m.seen);
+  return err;
+}
+
+void kin__label_table_finish(kin__label_table *table,
+                             const kin_allocator *allocator) {
+  kin__free(allocator, table->places);
+  kin__free(allocator, table->slots);
+  kin__free(allocator, table->bytes);
+}
+
+/* --- Codes ---------------------------------------------------------------- */
+
+typedef struct writer {
+  const kin__label_table *table;
+  char *at;
+  char *end;
+  bool is_full;
+} writer;
+
+static void put(writer *w, const void *bytes, size_t length) {
+  if ((size_t)(w->end - w->at) < length) {
+    w->is_full = true;
+    return;
+  }
+  memcpy(w->at, bytes, length);
+  w->at += length;
+}
+
+static void write_string(writer *w, kin_str s) {
+  uint16_t code = w->table->slots[slot_of(w->table, s)];
+  if (code != 0) {
+    code--;
+    put(w, &code, sizeof code);
+    return;
+  }
+  uint16_t raw[2] = {CODE_RAW, (uint16_t)s.length};
+  put(w, raw, sizeof raw);
+  put(w, s.data, s.length);
+}
+
+size_t kin__label_table_encode(const kin__label_table *table, kin_str labels,
+                               char *to, size_t size) {
+  writer w = {.table = table, .at = to, .end = to + size};
+  kin__text_members members = {.text = labels};
+  while (!w.is_full && kin__text_next(&members)) {
+    kin_str value;
+    if (!kin__text_string(members.value, &value) || value.length > UINT16_MAX ||
+        members.name.length > UINT16_MAX) {
+      return 0;
+    }
+    write_string(&w, members.name);
+    write_string(&w, value);
+  }
+  return w.is_full ? 0 : (size_t)(w.at - to);
+}
+
+/* Reads the string at *at and moves *at behind it. */
+static kin_str read_string(const kin__label_table *table, kin_str codes,
+                           size_t *at) {
+  uint16_t code;
+  memcpy(&code, codes.data + *at, sizeof code);
+  *at += sizeof code;
+  if (code != CODE_RAW) {
+    return string_at(table, code);
+  }
+  uint16_t length;
+  memcpy(&length, codes.data + *at, sizeof length);
+  *at += sizeof length;
+  kin_str s = kin__str(codes.data + *at, length);
+  *at += length;
+  return s;
+}
+
+bool kin__label_table_find(const kin__label_table *table, kin_str codes,
+                           kin_str name, kin_str *value) {
+  size_t at = 0;
+  while (at < codes.length) {
+    kin_str found = read_string(table, codes, &at);
+    kin_str its_value = read_string(table, codes, &at);
+    if (kin__str_equal(found, name)) {
+      *value = its_value;
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_OBJECT_CORE_H
+#define KIN_OBJECT_OBJECT_CORE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "object/object.h"
+
+/* Shared by object.c, which has the layout, and packed.c, whose objects have a
+ * packed body. */
+
+struct kin_object {
+  struct kin__slab *slab; /* a kin__cell's; its owner is the kin__memory */
+  atomic_uint refs;
+  uint32_t flags;
+  uint32_t body_offset;
+  uint32_t body_length;
+  uint32_t uid_offset;
+  uint32_t version_offset;
+  uint32_t labels_offset;
+  uint32_t labels_length;
+  uint16_t namespace_length;
+  uint16_t name_length;
+  uint16_t uid_length;
+  uint16_t version_length;
+  char bytes[];
+};
+
+/* Bits of kin_object.flags. */
+enum {
+  KIN__LABELS_ARE_RECORDS = 1,
+  KIN__KEY_ONLY = 2,
+  KIN__PACKED = 4,          /* the body is a kin__packed_body */
+  KIN__LABELS_ARE_CODES = 8 /* see kin__dictionary_label */
+};
+
+#endif /* KIN_OBJECT_OBJECT_CORE_H */

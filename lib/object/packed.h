@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_OBJECT_PACKED_H
+#define KIN_OBJECT_PACKED_H
+
+#include <stdbool.h>
+
+#include "object/dictionary.h"
+#include "object/object.h"
+
+/* Objects with a packed body: the functions of object.c for these. Without zstd
+ * there are none (packed_none.c).
+ *
+ * The body of a packed object is
+ *
+ *   dictionary | text, if inflated | length of the text | frame
+ *
+ * and uid, version and labels are among the strings. A text that is asked for
+ * in place (kin__object_text) is inflated once and belongs to the object. The
+ * informer drops it when nobody can read it any more (kin__object_drop_text).
+ * Otherwise it goes with the object. */
+
+/* Replaces a plain object of `memory` by a packed one. On any failure the
+ * object stays as it is. Returns whether it was replaced. */
+bool kin__object_pack(kin_object **object, kin__memory *memory,
+                      kin__packer *packer);
+bool kin__object_is_packed(const kin_object *object);
+
+/* The length of the text, and of the frame with what belongs to it. */
+size_t kin__object_text_length(const kin_object *object);
+
+/* The text of a packed object, in place. Errors: KIN_ENOMEM, KIN_ETOOBIG (over
+ * KIN__INFLATED_MAX_BYTES of texts), KIN_EUNEXPECTED (see
+ * kin__dictionary_inflate). */
+int kin__packed_text(const kin_object *object, kin_str *text);
+/* The text of a packed object for one reader. *block is freed with
+ * kin__packed_free and may be NULL. Errors: KIN_ENOMEM, KIN_EUNEXPECTED. */
+int kin__packed_open(const kin_object *object, kin_str *text, void **block);
+void kin__packed_free(const kin_object *object, void *block);
+bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value);
+/* The part of a packed body that never changes. */
+kin_str kin__packed_frame(const kin_object *object);
+/* A copy of an object's bytes becomes a packed object of its own. */
+void kin__packed_copied(kin_object *copy);
+/* The object goes. */
+void kin__packed_release(const kin_object *object);
+
+/* The references to an object. */
+unsigned kin__object_holders(const kin_object *object);
+
+/* For the owner of a noted text: frees the text, and leaves the object packed.
+ * Only while no other thread and no caller can hold the text. */
+void kin__object_drop_text(const kin_object *object);
+
+#endif /* KIN_OBJECT_PACKED_H */

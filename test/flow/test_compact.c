@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Compact storage of an informer: everything is as without it. The model test
+ * (test_informer_model) has worlds with it, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+#include <kin/value.h>
+
+#include "base/random.h"
+#include "base/slab_core.h"
+#include "base/str.h"
+#include "informer/compact.h"
+#include "object/packed.h"
+#include "support/informer_world.h"
+
+#define OBJECTS 20
+#define SAMPLES 4
+
+/* --- Another thread, at the test's hand ----------------------------------- */
+
+typedef struct hand_pool {
+  kin__pool_work *work; /* waits; NULL: none */
+  int started;
+  int refusals; /* so many starts fail */
+} hand_pool;
+
+static int pool_start(void *ctx, kin__pool_work *work) {
+  hand_pool *pool = ctx;
+  if (pool->refusals > 0) {
+    pool->refusals--;
+    return KIN_ENOMEM;
+  }
+  assert_null(pool->work);
+  pool->work = work;
+  pool->started++;
+  return 0;
+}
+
+static void pool_run(hand_pool *pool) {
+  kin__pool_work *work = pool->work;
+  assert_non_null(work);
+  pool->work = NULL;
+  work->run(work);
+  work->done(work);
+}
+
+static void use_pool(iw_world *w, hand_pool *pool) {
+  *pool = (hand_pool){0};
+  w->script.env.start_work = pool_start;
+  w->script.env.work_ctx = pool;
+}
+
+/* --- The world ------------------------------------------------------------ */
+
+static kin_informer_options compact_options(iw_world *w) {
+  kin_informer_options options = iw_options(w);
+  options.compact = KIN_COMPACT_FAST;
+  w->script.env.compact_samples = SAMPLES;
+  return options;
+}
+
+static void open_compact(iw_world *w, int objects) {
+  iw_init(w, 0);
+  mini_put_first(&w->server, objects);
+  kin_informer_options options = compact_options(w);
+  assert_int_equal(iw_open(w, &options), 0);
+}
+
+static int count_packed(const iw_world *w) {
+  int count = 0;
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
+         NULL) {
+    count += kin__object_is_packed(object);
+  }
+  return count;
+}
+
+static void put_all(iw_world *w) {
+  mini_put_first(&w->server, OBJECTS);
+  mini_pass(&w->server, 1000);
+}
+
+/* --- What it does --------------------------------------------------------- */
+
+static void test_objects_are_packed(void **state) {
+  (void)state;
+  iw_world w;
+  open_compact(&w, OBJECTS);
+  mini_pass(&w.server, 1000);
+  iw_assert_truth(&w);
+  put_all(&w);
+  assert_int_equal(count_packed(&w), OBJECTS);
+  iw_assert_truth(&w);
+  kin_informer_metrics m = iw_metrics(&w);
+  assert_int_equal(m.dictionaries, 1);
+  assert_true(m.packed_objects >= OBJECTS);
+  assert_true(m.packed_text_bytes > 2 * m.packed_bytes);
+  iw_finish(&w);
+}
+
+/* Until the dictionary is there, objects are plain. */
+static void test_dictionary_is_made_elsewhere(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  iw_init(&w, 0);
+  use_pool(&w, &pool);
+  pool.refusals = 1;
+  mini_put_first(&w.server, OBJECTS);
+  kin_informer_options options = compact_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  assert_int_equal(pool.started, 1); /* the first was refused */
+  put_all(&w);
+  assert_int_equal(count_packed(&w), 0);
+  assert_int_equal(pool.started, 1);
+  pool_run(&pool);
+  script_run(&w.script);
+  put_all(&w);
+  assert_int_equal(count_packed(&w), OBJECTS);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+/* A close waits for the work on the other thread. */
+static void test_close_while_made(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  iw_init(&w, 0);
+  use_pool(&w, &pool);
+  mini_put_first(&w.server, OBJECTS);
+  kin_informer_options options = compact_options(&w);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+  script_run(&w.script);
+  assert_int_equal(w.closed, 0);
+  pool_run(&pool);
+  script_run(&w.script);
+  assert_int_equal(w.closed, 1);
+  iw_finish(&w);
+}
+
+/* RF: objects that a list brings unchanged stay as they are. */
+static void test_relist_reuses(void **state) {
+  (void)state;
+  iw_world w;
+  open_compact(&w, OBJECTS);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  const kin_object *before = kin_store_get_key(store, "even/p2");
+  uint64_t packed = iw_metrics(&w).packed_objects;
+  mini_compact(&w.server);
+  mini_expire_watches(&w.server);
+  mini_pass(&w.server, 60000);
+  assert_true(iw_status(&w, "").relists > 0);
+  assert_ptr_equal(kin_store_get_key(store, "even/p2"), before);
+  assert_int_equal(iw_metrics(&w).packed_objects, packed);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+static void test_indices(void **state) {
+  (void)state;
+  iw_world w;
+  open_compact(&w, OBJECTS);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "node";
+  index.pointer = "/spec/nodeName";
+  assert_int_equal(kin_store_add_index(store, &index), 0);
+  mini_pass(&w.server, 1000);
+  assert_int_equal(kin_store_index_count(store, "node", KIN__LIT("n1")),
+                   OBJECTS / 4);
+  mini_delete(&w.server, 1);
+  put_all(&w);
+  assert_int_equal(kin_store_index_count(store, "node", KIN__LIT("n1")),
+                   OBJECTS / 4);
+  iw_finish(&w);
+}
+
+static int transform(const kin_object *in, kin_object_builder *out,
+                     void *data) {
+  (void)in;
+  (void)data;
+  return kin_object_builder_set_string(out, "/metadata/labels/seen", "yes");
+}
+
+static void test_transformed_objects_are_packed(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  options.transform = transform;
+  mini_put_first(&w.server, OBJECTS);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  assert_int_equal(count_packed(&w), OBJECTS);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w.informer), &cursor)) !=
+         NULL) {
+    kin_str value;
+    assert_true(kin_object_label(object, "seen", &value));
+    assert_true(kin__str_equal(value, KIN__LIT("yes")));
+  }
+  iw_finish(&w);
+}
+
+/* Values are read in place, and the texts go when nobody can read them. A
+ * program that holds an object keeps its text. */
+static void test_texts_go(void **state) {
+  (void)state;
+  iw_world w;
+  open_compact(&w, OBJECTS);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  /* The first reading makes what inflates. */
+  assert_int_equal(kin_object_at(kin_store_get_key(store, "even/p0"), "").error,
+                   0);
+  script_run(&w.script);
+  size_t before = atomic_load(&w.memory.live_bytes);
+  kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
+  kin_str node;
+  assert_int_equal(
+      kin_value_string(kin_object_at(held, "/spec/nodeName"), NULL, 0, &node),
+      0);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+  }
+  assert_true(atomic_load(&w.memory.live_bytes) > before + 19 * 180);
+  script_run(&w.script);
+  size_t with_held = atomic_load(&w.memory.live_bytes);
+  assert_true(with_held > before && with_held < before + 4096);
+  mini_delete(&w.server, 2);
+  mini_pass(&w.server, 5000);
+  assert_true(kin__str_equal(node, KIN__LIT("n2")));
+  kin_object_unref(held);
+  mini_pass(&w.server, 5000);
+  assert_int_equal(kin_store_count(store), OBJECTS - 1);
+  iw_finish(&w);
+}
+
+/* Objects, and their values, outlive the informer. */
+static void test_objects_outlive(void **state) {
+  (void)state;
+  iw_world w;
+  open_compact(&w, OBJECTS);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
+  kin_object *read = kin_object_ref(kin_store_get_key(store, "even/p4"));
+  kin_value value = kin_object_at(read, "/spec/nodeName");
+  iw_close(&w);
+  assert_true(kin_value_string_is(value, KIN__LIT("n0")));
+  assert_true(kin_value_string_is(kin_object_at(held, "/spec/nodeName"),
+                                  KIN__LIT("n2")));
+  kin_object_unref(held);
+  kin_object_unref(read);
+  iw_finish(&w);
+}
+
+/* Sealed objects are plain. */
+static void test_sealed_objects_are_plain(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin__memory_use_seals(w.script.memory, KIN_MUTATION_CHECK_CHECKSUM);
+  kin_informer_options options = compact_options(&w);
+  mini_put_first(&w.server, OBJECTS);
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  put_all(&w);
+  assert_int_equal(count_packed(&w), 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+static void test_bad_value_is_refused(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  options.compact = (kin_compact)3;
+  kin_informer *informer;
+  assert_int_equal(kin__informer_open(&informer, &w.script.env, &options),
+                   KIN_EINVAL);
+  assert_null(informer);
+  iw_finish(&w);
+}
+
+/* --- Other objects -------------------------------------------------------- */
+
+enum { SHAPE_MAX = 2000 };
+
+/* Tells the informer of an object. All texts of a shape are alike, and those of
+ * two shapes have nothing in common but the frame. */
+static void tell(iw_world *w, int object, int version, uint64_t shape) {
+  char text[SHAPE_MAX + 1];
+  kin__random random = {.state = shape * 1000 + 1};
+  for (int i = 0; i < SHAPE_MAX; i++) {
+    text[i] = (char)('a' + (int)kin__random_below(&random, 26));
+  }
+  text[SHAPE_MAX] = '\0';
+  char number[12];
+  int digits = snprintf(number, sizeof number, "%d", version);
+  memcpy(text, number, (size_t)digits);
+  char frame[SHAPE_MAX + 300];
+  int length = snprintf(
+      frame, sizeof frame,
+      "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+      "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"},"
+      "\"x\":\"%s\"}}\n",
+      object, object, version, text);
+  assert_true(length > 0 && (size_t)length < sizeof frame);
+  script_body(&w->script, "watch=true", frame, (size_t)length);
+}
+
+/* Without a listener; then `tell` may follow. */
+static void open_told(iw_world *w, const kin_informer_options *options) {
+  iw_open_only(w, options);
+  assert_int_equal(kin_informer_start(w->informer), 0);
+  mini_serve(&w->server);
+}
+
+/* The objects change, so that they are packed worse than before: another
+ * dictionary is made, and once more when they change again. Objects keep the
+ * one that they were packed with. */
+static void test_dictionary_is_renewed(void **state) {
+  (void)state;
+  enum { ROUNDS = 4000, SHAPES = 3 };
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  open_told(&w, &options);
+  uint64_t dictionaries[SHAPES] = {0};
+  for (int shape = 0; shape < SHAPES; shape++) {
+    for (int i = 0; i < ROUNDS; i++) {
+      tell(&w, shape * 100 + i % 50, 1000 + shape * ROUNDS + i,
+           (uint64_t)shape);
+    }
+    dictionaries[shape] = iw_metrics(&w).dictionaries;
+  }
+  assert_true(dictionaries[0] == 2); /* the first, and a thorough one */
+  assert_true(dictionaries[1] > dictionaries[0]);
+  assert_true(dictionaries[2] > dictionaries[1]);
+  kin_store *store = kin_informer_store(w.informer);
+  assert_int_equal(kin_store_count(store), SHAPES * 50);
+  assert_int_equal(count_packed(&w), SHAPES * 50);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_true(kin_object_at(object, "/x").error == 0);
+    size_t bytes = kin_object_memory(object);
+    assert_true(bytes < SHAPE_MAX / 4);
+  }
+  iw_finish(&w);
+}
+
+/* --- Memory of the cache -------------------------------------------------- */
+
+/* Most objects are deleted, and the rest is moved together. */
+static void test_packed_objects_move(void **state) {
+  (void)state;
+  enum { MANY = 30000, KEPT = 10 };
+  iw_world w;
+  iw_init(&w, 0);
+  assert_int_equal(kin__memory_use_slabs(w.script.memory), 0);
+  kin_informer_options options = compact_options(&w);
+  open_told(&w, &options);
+  for (int i = 0; i < MANY; i++) {
+    tell(&w, i, 1000 + i, 0);
+  }
+  kin_store *store = kin_informer_store(w.informer);
+  assert_true(count_packed(&w) > MANY - 100);
+  size_t full = w.script.memory->arena->bytes;
+  assert_true(full > (size_t)3 << 20);
+  const kin_object *held =
+      kin_object_ref(kin_store_get_key(store, "even/p29990"));
+  kin_value value = kin_object_at(held, "/x");
+  for (int i = 0; i < MANY; i++) {
+    if (i % KEPT != 0) {
+      char frame[200];
+      int length = snprintf(
+          frame, sizeof frame,
+          "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"p%d\","
+          "\"namespace\":\"even\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"}}}"
+          "\n",
+          i, i, 100000 + i);
+      script_body(&w.script, "watch=true", frame, (size_t)length);
+    }
+  }
+  assert_true(w.script.memory->arena->bytes < full / 2);
+  assert_int_equal(kin_store_count(store), MANY / KEPT);
+  assert_ptr_equal(kin_store_get_key(store, "even/p29990"), held);
+  assert_int_equal(value.error, 0);
+  for (int i = 0; i < MANY; i += KEPT) {
+    char key[32];
+    snprintf(key, sizeof key, "even/p%d", i);
+    const kin_object *object = kin_store_get_key(store, key);
+    assert_non_null(object);
+    char version[12];
+    snprintf(version, sizeof version, "%d", 1000 + i);
+    kin_str text;
+    assert_int_equal(
+        kin_value_string(kin_object_at(object, "/x"), NULL, 0, &text), 0);
+    assert_memory_equal(text.data, version, strlen(version));
+  }
+  kin_object_unref(held);
+  iw_finish(&w);
+}
+
+/* max_bytes counts packed bytes, and drops the bodies of packed objects. */
+static kin_memory_decision drop(kin_informer *informer,
+                                const kin_memory_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  return KIN_MEMORY_DROP_BODIES;
+}
+
+static void test_bodies_are_dropped(void **state) {
+  (void)state;
+  enum { FEW = 60, MANY = 200 };
+  iw_world w;
+  iw_init(&w, 0);
+  kin_informer_options options = compact_options(&w);
+  options.max_bytes = 100000; /* 46 plain objects, or 70 packed ones */
+  options.on_max_bytes = drop;
+  open_told(&w, &options);
+  for (int i = 0; i < FEW; i++) {
+    tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
+  }
+  kin_store *store = kin_informer_store(w.informer);
+  assert_int_equal(kin_store_count(store), FEW);
+  assert_true(count_packed(&w) >= FEW - SAMPLES);
+  assert_int_equal(iw_metrics(&w).dropped_bodies, 0);
+  for (int i = FEW; i < MANY && iw_metrics(&w).dropped_bodies == 0; i++) {
+    tell(&w, i, 1000 + i, 1000 + (uint64_t)i);
+  }
+  size_t count = kin_store_count(store);
+  assert_true(count > FEW && count < MANY);
+  assert_int_equal(iw_metrics(&w).dropped_bodies, count);
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    assert_true(kin_object_is_key_only(object));
+  }
+  iw_finish(&w);
+}
+
+/* --- Sweeps --------------------------------------------------------------- */
+
+static int run_story(iw_world *w) {
+  mini_put_first(&w->server, 8);
+  kin_informer_options options = compact_options(w);
+  int err = iw_open(w, &options);
+  if (err != 0) {
+    return err;
+  }
+  mini_pass(&w->server, 1000);
+  for (int i = 0; i < 8; i++) {
+    mini_put(&w->server, i);
+  }
+  mini_pass(&w->server, 1000);
+  mini_delete(&w->server, 1);
+  mini_compact(&w->server);
+  mini_expire_watches(&w->server);
+  mini_put(&w->server, 12);
+  mini_pass(&w->server, 150000);
+  return 0;
+}
+
+static bool run_without_memory(size_t n) {
+  iw_world w;
+  iw_init(&w, n);
+  int err = run_story(&w);
+  bool has_failed = fail_alloc_has_failed(&w.memory);
+  if (err != 0) {
+    assert_int_equal(err, KIN_ENOMEM);
+  } else {
+    iw_assert_truth(&w);
+  }
+  iw_finish(&w);
+  return has_failed;
+}
+
+static void test_sweep_allocations(void **state) {
+  (void)state;
+  fail_alloc_sweep(run_without_memory, 60);
+}
+
+static void test_sweep_splits(void **state) {
+  (void)state;
+  for (size_t split = 1; split < 700;
+       split = split < 20 ? split + 3 : split + 97) {
+    iw_world w;
+    iw_init(&w, 0);
+    w.script.split = split;
+    assert_int_equal(run_story(&w), 0);
+    iw_assert_truth(&w);
+    iw_finish(&w);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_objects_are_packed),
+      cmocka_unit_test(test_dictionary_is_made_elsewhere),
+      cmocka_unit_test(test_close_while_made),
+      cmocka_unit_test(test_relist_reuses),
+      cmocka_unit_test(test_indices),
+      cmocka_unit_test(test_transformed_objects_are_packed),
+      cmocka_unit_test(test_texts_go),
+      cmocka_unit_test(test_objects_outlive),
+      cmocka_unit_test(test_sealed_objects_are_plain),
+      cmocka_unit_test(test_bad_value_is_refused),
+      cmocka_unit_test(test_dictionary_is_renewed),
+      cmocka_unit_test(test_packed_objects_move),
+      cmocka_unit_test(test_bodies_are_dropped),
+      cmocka_unit_test(test_sweep_allocations),
+      cmocka_unit_test(test_sweep_splits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

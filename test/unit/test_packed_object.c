@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Packed objects: everything is read as from a plain one, whatever happens to
+ * dictionaries and memory; lengths of all kinds; frames that were damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kin/error.h>
+#include <kin/fields.h>
+#include <kin/value.h>
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "object/label_table.h"
+#include "object/same_content.h"
+#include "support/like_pods.h"
+
+#define SAMPLES 64
+
+static void assert_text(kin_str got, const char *text, size_t length) {
+  assert_int_equal(got.length, length);
+  assert_memory_equal(got.data, text, length);
+}
+
+static void assert_view(const kin_object *object, const char *text,
+                        size_t length) {
+  kin_object_view *view;
+  assert_int_equal(kin_object_view_open(&view, object), 0);
+  assert_text(kin_object_view_json(view), text, length);
+  kin_object_view_close(view);
+}
+
+static void assert_same_str(kin_str a, kin_str b) {
+  assert_text(a, b.data, b.length);
+}
+
+/* All getters of `packed` answer as those of `plain`. */
+static void assert_same(const kin_object *packed, const kin_object *plain) {
+  static const char *const names[] = {"app", "track", "own", "none", ""};
+  assert_same_str(kin_object_key(packed), kin_object_key(plain));
+  assert_same_str(kin_object_name(packed), kin_object_name(plain));
+  assert_same_str(kin_object_namespace(packed), kin_object_namespace(plain));
+  assert_same_str(kin_object_uid(packed), kin_object_uid(plain));
+  assert_same_str(kin_object_resource_version(packed),
+                  kin_object_resource_version(plain));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    kin_str of_packed = {0};
+    kin_str of_plain = {0};
+    assert_int_equal(kin_object_label(packed, names[i], &of_packed),
+                     kin_object_label(plain, names[i], &of_plain));
+    assert_same_str(of_packed, of_plain);
+  }
+  kin_str text = kin__object_body(plain);
+  assert_int_equal(kin__object_text_length(packed), text.length);
+  assert_view(packed, text.data, text.length);
+}
+
+static kin_object *make(like_pods *l, int i, int padding) {
+  char text[LIKE_PODS_SIZE];
+  size_t length = like_pods_text(text, i, padding);
+  kin_object *object;
+  assert_int_equal(like_pods_make(&object, l->memory, text, length), 0);
+  return object;
+}
+
+static kin_object *make_packed(like_pods *l, int i, int padding) {
+  kin_object *object = make(l, i, padding);
+  assert_true(kin__object_pack(&object, l->memory, l->packer));
+  assert_true(kin__object_is_packed(object));
+  return object;
+}
+
+static void test_packed_reads_as_plain(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  for (int i = 0; i < 200; i++) {
+    kin_object *plain = make(&l, i, 40);
+    kin_object *packed = make_packed(&l, i, 40);
+    assert_same(packed, plain);
+    assert_true(kin_object_memory(packed) < kin_object_memory(plain));
+    assert_true(kin__object_has_same_text(packed, plain));
+    assert_true(kin__object_has_same_content(packed, plain));
+    kin_object_unref(plain);
+    kin_object_unref(packed);
+  }
+  assert_int_equal(l.noted, 0); /* nothing of that needs a text in place */
+  like_pods_finish(&l);
+}
+
+/* Labels that the samples repeat are codes of two bytes. */
+static void test_packed_labels_are_short(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  char codes[64];
+  kin_str labels = KIN__LIT("{\"app\":\"web\",\"track\":\"t1\"}");
+  const kin__dictionary *dictionary = kin__packer_dictionary(l.packer);
+  assert_int_equal(
+      kin__dictionary_encode_labels(dictionary, labels, codes, sizeof codes),
+      4 * 2);
+  /* No room, and no string. */
+  assert_int_equal(kin__dictionary_encode_labels(dictionary, labels, codes, 7),
+                   0);
+  assert_int_equal(kin__dictionary_encode_labels(dictionary,
+                                                 KIN__LIT("{\"app\":1}"), codes,
+                                                 sizeof codes),
+                   0);
+  like_pods_finish(&l);
+}
+
+/* Values live as long as the object, on whatever it was packed with. */
+static void test_packed_values(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&l, 3, 40);
+  kin_str node;
+  assert_int_equal(
+      kin_value_string(kin_object_at(object, "/spec/nodeName"), NULL, 0, &node),
+      0);
+  assert_text(node, "node-3", 6);
+  assert_int_equal(l.noted, 1);
+  kin_str image;
+  kin_value value = kin_object_at(object, "/spec/containers/0/image");
+  assert_int_equal(kin_value_string(value, NULL, 0, &image), 0);
+  assert_int_equal(l.noted, 1); /* the text is there */
+  assert_text(node, "node-3", 6);
+  like_pods_close(&l); /* the object keeps it */
+  assert_text(image, "registry.example.com/shop/web:v3", 32);
+  kin_object_unref(object);
+  like_pods_finish(&l);
+}
+
+/* An owner takes a text away, and it comes again. */
+static void test_packed_text_is_dropped(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&l, 3, 40);
+  for (int i = 1; i <= 3; i++) {
+    kin_str text;
+    assert_int_equal(kin__object_text(object, &text), 0);
+    assert_int_equal(l.noted, i);
+    kin__inflated *noted = kin__inflated_take(l.packing);
+    assert_ptr_equal(noted->object, object);
+    assert_null(noted->next);
+    assert_int_equal(kin__object_holders(object), 2);
+    kin__object_drop_text(object);
+    kin_object_unref(object);
+  }
+  kin_object_unref(object);
+  like_pods_finish(&l);
+}
+
+/* Every length; the text is random beyond what all have in common. Then one
+ * that is nothing but random, and the bounds. */
+static void test_packed_lengths(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  int packed = 0;
+  for (int padding = 0; padding <= LIKE_PODS_SIZE / 2; padding++) {
+    kin_object *plain = make(&l, padding, padding);
+    kin_object *object = make(&l, padding, padding);
+    packed += kin__object_pack(&object, l.memory, l.packer);
+    assert_same(object, plain);
+    kin_object_unref(plain);
+    kin_object_unref(object);
+  }
+  assert_true(packed > 1000);
+  like_pods_finish(&l);
+}
+
+static size_t make_long(char *to, size_t length, bool is_random) {
+  int head = sprintf(to, "{\"metadata\":{\"name\":\"long\"},\"data\":\"");
+  unsigned seed = 9;
+  for (size_t i = (size_t)head; i < length - 2; i++) {
+    seed = seed * 1103515245u + 12345u;
+    to[i] = is_random ? (char)('#' + (seed >> 16) % 91) : 'x';
+  }
+  memcpy(to + length - 2, "\"}", 2);
+  return length;
+}
+
+static void test_packed_bounds(void **state) {
+  (void)state;
+  static char text[KIN__PACK_MAX_BYTES + 1];
+  static const struct {
+    size_t length;
+    bool is_random;
+    bool is_packed;
+  } rows[] = {{KIN__PACK_MIN_BYTES - 1, false, false},
+              {KIN__PACK_MIN_BYTES, false, true},
+              {KIN__PACK_MAX_BYTES, false, true},
+              {KIN__PACK_MAX_BYTES + 1, false, false},
+              {5000, true, false}};
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    size_t length = make_long(text, rows[i].length, rows[i].is_random);
+    for (char *c = text; c < text + length; c++) {
+      *c = *c == '\\' ? '/' : *c; /* no escapes */
+    }
+    kin_object *object;
+    assert_int_equal(like_pods_make(&object, l.memory, text, length), 0);
+    bool is_packed = kin__object_pack(&object, l.memory, l.packer);
+    if (is_packed != rows[i].is_packed) {
+      fail_msg("%zu bytes: packed %d", length, is_packed);
+    }
+    assert_view(object, text, length);
+    kin_object_unref(object);
+  }
+  like_pods_finish(&l);
+}
+
+/* Objects keep the dictionary that they were packed with, and outlive all who
+ * packed them. */
+static void test_packed_dictionary_is_renewed(void **state) {
+  (void)state;
+  like_pods l;
+  kin_object *objects[40];
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  for (int i = 0; i < 40; i++) {
+    if (i % 10 == 9) {
+      assert_int_equal(like_pods_renew(&l, i * 100, 400, i > 20), 0);
+    }
+    objects[i] = make_packed(&l, i, 40);
+    assert_int_equal(kin__packing_dictionaries(l.packing), 1 + (i + 1) / 10);
+  }
+  kin_object_unref(objects[9]);
+  kin_object_unref(objects[10]);
+  for (int i = 11; i < 19; i++) {
+    kin_object_unref(objects[i]);
+  }
+  assert_int_equal(kin__packing_dictionaries(l.packing), 4);
+  kin__packer_free(l.packer);
+  l.packer = NULL;
+  for (int i = 0; i < 40; i++) {
+    if (i < 9 || i >= 19) {
+      kin_object *plain = make(&l, i, 40);
+      assert_same(objects[i], plain);
+      kin_object_unref(plain);
+      kin_object_unref(objects[i]);
+    }
+  }
+  assert_int_equal(kin__packing_dictionaries(l.packing), 0);
+  like_pods_finish(&l);
+}
+
+/* What is inflated in place is bounded, and what is freed counts no more. */
+static void test_inflated_bound(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin__inflated *most =
+      kin__inflated_new(l.packing, KIN__INFLATED_MAX_BYTES - 100);
+  assert_non_null(most);
+  kin_object *object = make_packed(&l, 3, 40);
+  assert_int_equal(kin_object_at(object, "/spec/nodeName").error, KIN_ENOMEM);
+  char text[LIKE_PODS_SIZE];
+  assert_view(object, text, like_pods_text(text, 3, 40));
+  kin__inflated_free(l.packing, most);
+  assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
+  kin_object_unref(object);
+  like_pods_finish(&l);
+}
+
+/* Two samples with the same labels: each string is in the table as far as there
+ * is room; the others stay as they are. */
+static void test_label_table_bounds(void **state) {
+  (void)state;
+  static const int value_lengths[] = {4, 60}; /* too many; too long */
+  static char text[2 * 400000];
+  static kin__samples samples;
+  for (int row = 0; row < 2; row++) {
+    int length = sprintf(text, "{\"metadata\":{\"name\":\"a\",\"labels\":{");
+    int from = length - 1;
+    for (int i = 0; i < 4000; i++) {
+      length += sprintf(text + length, "%s\"n%d\":\"%0*d\"", i > 0 ? "," : "",
+                        i, value_lengths[row], i);
+    }
+    length += sprintf(text + length, "}");
+    kin_str labels = kin__str(text + from, (size_t)(length - from));
+    length += sprintf(text + length, "}}");
+    memcpy(text + length, text, (size_t)length);
+    samples = (kin__samples){
+        .bytes = text, .sizes = {(size_t)length, (size_t)length}, .count = 2};
+    kin__label_table table;
+    const kin_allocator *allocator = kin__default_allocator();
+    assert_int_equal(kin__label_table_init(&table, allocator, &samples), 0);
+    if (row == 0) {
+      assert_int_equal(table.count, KIN__LABEL_STRINGS_MAX);
+    } else {
+      assert_true(table.count < KIN__LABEL_STRINGS_MAX);
+    }
+    assert_true(table.places[table.count] <= KIN__LABEL_BYTES_MAX);
+    static char codes[400000];
+    size_t coded = kin__label_table_encode(&table, labels, codes, sizeof codes);
+    assert_true(coded > 0 && coded < labels.length);
+    for (int i = 0; i < 4000; i += 399) {
+      char name[16];
+      char value[80];
+      kin_str found;
+      sprintf(name, "n%d", i);
+      sprintf(value, "%0*d", value_lengths[row], i);
+      assert_true(kin__label_table_find(&table, kin__str(codes, coded),
+                                        kin__cstr(name), &found));
+      assert_same_str(found, kin__cstr(value));
+    }
+    kin__label_table_finish(&table, allocator);
+  }
+}
+
+/* Labels of over a kilobyte of codes stay JSON text. */
+static void test_packed_long_labels(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  static char text[8192];
+  int length = sprintf(text, "{\"metadata\":{\"name\":\"a\",\"labels\":{");
+  for (int i = 0; i < 200; i++) {
+    length += sprintf(text + length, "\"name-%d\":\"value-%d\",", i, i);
+  }
+  length += sprintf(text + length, "\"app\":\"web\"}}}");
+  kin_object *plain;
+  kin_object *object;
+  assert_int_equal(like_pods_make(&plain, l.memory, text, (size_t)length), 0);
+  assert_int_equal(like_pods_make(&object, l.memory, text, (size_t)length), 0);
+  assert_true(kin__object_pack(&object, l.memory, l.packer));
+  assert_same(object, plain);
+  kin_object_unref(plain);
+  kin_object_unref(object);
+  like_pods_finish(&l);
+}
+
+static void test_packed_copy(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&l, 5, 40);
+  kin_object *plain = make(&l, 5, 40);
+  kin_str text;
+  assert_int_equal(kin__object_text(object, &text), 0);
+  kin_object *copy;
+  assert_int_equal(kin__object_copy(&copy, l.memory, object, 0), 0);
+  like_pods_close(&l);
+  kin_object_unref(object);
+  assert_same(copy, plain);
+  kin_object_unref(copy);
+  kin_object_unref(plain);
+  like_pods_finish(&l);
+}
+
+/* Memory is never damaged; but were it, reading is an error. */
+static void test_packed_damaged(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  kin_object *object = make_packed(&l, 5, 40);
+  kin_str frame = kin__packed_frame(object);
+  int errors = 0;
+  for (size_t i = 0; i < frame.length * 8; i++) {
+    char *byte = (char *)frame.data + i / 8;
+    *byte ^= (char)(1 << i % 8);
+    kin_object_view *view;
+    int err = kin_object_view_open(&view, object);
+    assert_true(err == 0 || err == KIN_EUNEXPECTED);
+    errors += err != 0;
+    kin_object_view_close(view);
+    *byte ^= (char)(1 << i % 8);
+  }
+  assert_true(errors > 0);
+  kin_object_unref(object);
+  like_pods_finish(&l);
+}
+
+static bool scenario(size_t fail_at) {
+  like_pods l;
+  int err = like_pods_init(&l, fail_at, 0, SAMPLES);
+  kin_object *object = NULL;
+  char text[LIKE_PODS_SIZE];
+  size_t length = like_pods_text(text, 5, 40);
+  if (err == 0) {
+    err = like_pods_make(&object, l.memory, text, length);
+  }
+  if (err == 0) {
+    (void)kin__object_pack(&object, l.memory, l.packer);
+    assert_int_equal(kin_object_uid(object).length, 3);
+    kin_object_view *view;
+    err = kin_object_view_open(&view, object);
+    assert_true(err == 0 || err == KIN_ENOMEM);
+    if (err == 0) {
+      assert_text(kin_object_view_json(view), text, length);
+    }
+    kin_object_view_close(view);
+    kin_value value = kin_object_at(object, "/spec/nodeName");
+    assert_true(value.error == 0 || value.error == KIN_ENOMEM);
+    kin_object_unref(object);
+  }
+  like_pods_finish(&l);
+  return fail_alloc_has_failed(&l.fail);
+}
+
+static void test_packed_fail_alloc(void **state) {
+  (void)state;
+  fail_alloc_sweep(scenario, 15);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_packed_reads_as_plain),
+      cmocka_unit_test(test_packed_labels_are_short),
+      cmocka_unit_test(test_packed_values),
+      cmocka_unit_test(test_packed_text_is_dropped),
+      cmocka_unit_test(test_packed_lengths),
+      cmocka_unit_test(test_packed_bounds),
+      cmocka_unit_test(test_packed_dictionary_is_renewed),
+      cmocka_unit_test(test_inflated_bound),
+      cmocka_unit_test(test_label_table_bounds),
+      cmocka_unit_test(test_packed_long_labels),
+      cmocka_unit_test(test_packed_copy),
+      cmocka_unit_test(test_packed_damaged),
+      cmocka_unit_test(test_packed_fail_alloc),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Packed objects that several threads read at the same time: texts are inflated
+ * in place by whoever comes first, noted, and freed with the objects. For
+ * ThreadSanitizer (`./dev test --threads`). */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <kin/value.h>
+
+#include "base/str.h"
+#include "support/like_pods.h"
+
+#define THREADS 3
+#define OBJECTS 64
+#define ROUNDS 20
+
+typedef struct shared {
+  kin_object *objects[OBJECTS];
+  atomic_int bad;
+} shared;
+
+static bool reads_well(const kin_object *object, int i) {
+  char node[16];
+  int length = snprintf(node, sizeof node, "node-%d", i % 7);
+  kin_object_view *view;
+  kin_str label;
+  if (kin_object_view_open(&view, object) != 0) {
+    return false;
+  }
+  kin_str seen;
+  bool is_right =
+      kin_object_view_string(view, "/spec/nodeName", &seen) == 0 &&
+      kin__str_equal(seen, kin__str(node, (size_t)length)) &&
+      kin_value_string_is(kin_object_at(object, "/spec/nodeName"), seen) &&
+      kin_object_label(object, "app", &label);
+  kin_object_view_close(view);
+  return is_right;
+}
+
+static void *read_all(void *data) {
+  shared *s = data;
+  for (int i = 0; i < OBJECTS; i++) {
+    if (!reads_well(s->objects[i], i)) {
+      atomic_fetch_add(&s->bad, 1);
+    }
+    kin_object_unref(s->objects[i]); /* the thread's */
+  }
+  return NULL;
+}
+
+/* The owner packs meanwhile, with another dictionary from time to time, and
+ * takes notes away. */
+static void work_on(like_pods *l, int round) {
+  for (int i = 0; i < OBJECTS; i++) {
+    char text[LIKE_PODS_SIZE];
+    size_t length = like_pods_text(text, i, 40);
+    kin_object *object;
+    assert_int_equal(like_pods_make(&object, l->memory, text, length), 0);
+    assert_true(kin__object_pack(&object, l->memory, l->packer));
+    kin_object_unref(object);
+  }
+  if (round % 8 == 7) {
+    assert_int_equal(like_pods_renew(l, round * 50, 64, false), 0);
+  }
+}
+
+static void drop_notes(kin__inflated *next) {
+  while (next != NULL) {
+    kin_object *object = next->object;
+    next = next->next;
+    kin_object_unref(object); /* may free what was the note */
+  }
+}
+
+static void run_round(like_pods *l, int round) {
+  shared s = {0};
+  pthread_t threads[THREADS];
+  for (int i = 0; i < OBJECTS; i++) {
+    char text[LIKE_PODS_SIZE];
+    size_t length = like_pods_text(text, i, 40);
+    assert_int_equal(like_pods_make(&s.objects[i], l->memory, text, length), 0);
+    assert_true(kin__object_pack(&s.objects[i], l->memory, l->packer));
+    for (int t = 1; t < THREADS; t++) {
+      kin_object_ref(s.objects[i]);
+    }
+  }
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_create(&threads[t], NULL, read_all, &s), 0);
+  }
+  work_on(l, round);
+  drop_notes(kin__inflated_take(l->packing));
+  for (int t = 0; t < THREADS; t++) {
+    assert_int_equal(pthread_join(threads[t], NULL), 0);
+  }
+  drop_notes(kin__inflated_take(l->packing));
+  assert_int_equal(atomic_load(&s.bad), 0);
+}
+
+static void test_packed_objects_on_threads(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, 64), 0);
+  for (int round = 0; round < ROUNDS; round++) {
+    run_round(&l, round);
+  }
+  like_pods_finish(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_packed_objects_on_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
