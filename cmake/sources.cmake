@@ -147,7 +147,7 @@ set(kinformer_sources
   lib/feed/pager_core.c
   lib/feed/settings.c
   lib/informer/apply.c
-  lib/informer/compaction.c
+  lib/informer/defragment.c
   lib/informer/handle_deltas.c
   lib/informer/informer.c
   lib/informer/max_bytes.c

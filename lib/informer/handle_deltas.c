@@ -315,7 +315,7 @@ bool kin__handle_deltas_step(kin__task *task) {
   bool has_more = informer->fifo.depth > 0 ||
                   kin__dispatcher_is_sending(&informer->dispatcher);
   if (!has_more) {
-    kin__compaction_wake(informer);
+    kin__defragment_wake(informer);
   }
   return has_more;
 }

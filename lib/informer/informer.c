@@ -192,7 +192,7 @@ static void on_close(kin__member *member) {
   kin__max_bytes_stop(informer);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
-  kin__sched_cancel(env->sched, &informer->compaction.task);
+  kin__sched_cancel(env->sched, &informer->defragmenter.task);
   kin__sched_cancel(env->sched, &informer->version_waits.task);
   kin__sched_add(env->sched, &informer->close_task);
 }
@@ -254,7 +254,7 @@ static void init_parts(kin_informer *informer) {
   kin__task_init(&informer->process_task, kin__handle_deltas_step);
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
-  kin__compaction_init(&informer->compaction);
+  kin__defragment_init(&informer->defragmenter);
   kin__max_bytes_init(informer);
   kin__timer_init(&informer->process_timer, on_process_timer);
   kin__timer_init(&informer->index_timer, on_index_timer);

@@ -15,7 +15,7 @@
 #include "dispatch/dispatcher.h"
 #include "client/host.h"
 #include "check/mutation_check.h"
-#include "informer/compaction.h"
+#include "informer/defragment.h"
 #include "informer/max_bytes.h"
 #include "informer/scopes.h"
 #include "feed/settings.h"
@@ -47,7 +47,8 @@ typedef struct kin__gone_watch {
  *   each listener's task        listener's queue -> handlers
  *   a feed's notice task        on_error and on_state
  *   the index task              builds indices added to a filled store
- *   the compaction's task       moves objects that hold memory alone
+ *   the defragmenter's task     moves objects that hold memory alone
+ *   compact storage's tasks     take a new dictionary; free inflated texts
  *   the bound's task            asks the program when max_bytes is reached;
  *                               drops bodies
  *   the mutation check's task   looks for objects that were written to
@@ -66,7 +67,7 @@ struct kin_informer {
   kin__delta_fifo fifo;
   kin__dispatcher dispatcher;
   kin__mutation_check *mutation_check; /* NULL: off */
-  kin__compaction compaction;
+  kin__defragmenter defragmenter;
   kin__max_bytes max_bytes;
   kin__version_waits version_waits;
 

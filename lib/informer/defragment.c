@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "informer/compaction.h"
+#include "informer/defragment.h"
 
 #include "informer/informer.h"
 #include "object/object.h"
@@ -32,8 +32,8 @@ static void move_object(kin__memory *memory, kin__store_slot *slot) {
 
 static bool step(kin__task *task) {
   kin_informer *informer =
-      KIN__CONTAINER_OF(task, kin_informer, compaction.task);
-  kin__compaction *compaction = &informer->compaction;
+      KIN__CONTAINER_OF(task, kin_informer, defragmenter.task);
+  kin__defragmenter *defragmenter = &informer->defragmenter;
   kin_store *store = &informer->store;
   kin__memory *memory = informer->env->memory;
   if (informer->fifo.depth > 0 ||
@@ -41,32 +41,32 @@ static bool step(kin__task *task) {
     return false; /* the process task wakes us */
   }
   kin__slice slice = kin__slice_begin(informer->env->sched, SLOTS_PER_STEP);
-  while (compaction->next < kin__slots_limit(&store->slots)) {
+  while (defragmenter->next < kin__slots_limit(&store->slots)) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
-    move_object(memory, kin__store_at(store, compaction->next++));
+    move_object(memory, kin__store_at(store, defragmenter->next++));
     (void)kin__arena_collect(memory->arena, COLLECT_PER_SLOT);
   }
-  compaction->is_passing = false;
-  compaction->last = kin__arena_get_fill(memory->arena);
+  defragmenter->is_passing = false;
+  defragmenter->last = kin__arena_get_fill(memory->arena);
   return false;
 }
 
-void kin__compaction_init(kin__compaction *compaction) {
-  *compaction = (kin__compaction){.next = 0};
-  kin__task_init(&compaction->task, step);
+void kin__defragment_init(kin__defragmenter *defragmenter) {
+  *defragmenter = (kin__defragmenter){.next = 0};
+  kin__task_init(&defragmenter->task, step);
 }
 
-void kin__compaction_wake(kin_informer *informer) {
-  kin__compaction *compaction = &informer->compaction;
-  if (!compaction->is_passing) {
+void kin__defragment_wake(kin_informer *informer) {
+  kin__defragmenter *defragmenter = &informer->defragmenter;
+  if (!defragmenter->is_passing) {
     kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-    if (!is_sparse(fill) || !is_worse(fill, compaction->last)) {
+    if (!is_sparse(fill) || !is_worse(fill, defragmenter->last)) {
       return;
     }
-    compaction->is_passing = true;
-    compaction->next = 0;
+    defragmenter->is_passing = true;
+    defragmenter->next = 0;
   }
-  kin__sched_add(informer->env->sched, &compaction->task);
+  kin__sched_add(informer->env->sched, &defragmenter->task);
 }

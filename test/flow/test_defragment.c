@@ -181,23 +181,23 @@ static void test_not_for_little_memory(void **state) {
 }
 
 static bool run_step(void) {
-  kin__task *task = &w.informer->compaction.task;
+  kin__task *task = &w.informer->defragmenter.task;
   kin__sched_cancel(&w.script.sched, task);
   return task->step(task);
 }
 
 /* Begins a pass without running it. */
 static void begin_pass(void) {
-  w.informer->compaction.last = (kin__arena_fill){0, 0};
-  w.informer->compaction.is_passing = false;
-  kin__compaction_wake(w.informer);
-  assert_true(w.informer->compaction.is_passing);
+  w.informer->defragmenter.last = (kin__arena_fill){0, 0};
+  w.informer->defragmenter.is_passing = false;
+  kin__defragment_wake(w.informer);
+  assert_true(w.informer->defragmenter.is_passing);
 }
 
 /* Deletes most with a pass held off, so that a test can begin it. */
 static void open_sparse(void) {
   open_filled();
-  w.informer->compaction.last = (kin__arena_fill){SIZE_MAX / 2, 0};
+  w.informer->defragmenter.last = (kin__arena_fill){SIZE_MAX / 2, 0};
   delete_most();
   assert_true(slab_bytes() > (size_t)OBJECTS * PADDING / 2);
 }
@@ -213,7 +213,7 @@ static void test_no_second_pass(void **state) {
   begin_pass();
   script_run(&w.script);
   assert_true(slab_bytes() > (size_t)OBJECTS * PADDING / 2);
-  assert_false(w.informer->compaction.is_passing);
+  assert_false(w.informer->defragmenter.is_passing);
   for (int i = 0; i < OBJECTS / KEPT; i++) {
     kin_object_unref(held[i]);
   }
@@ -236,7 +236,7 @@ static void test_changes_in_between(void **state) {
     tell("DELETED", 500, 40001);
     tell("ADDED", 501, 40002);
     script_run(&w.script);
-    assert_false(w.informer->compaction.is_passing);
+    assert_false(w.informer->defragmenter.is_passing);
     assert_true(slab_bytes() <= fresh_bytes());
     assert_null(find(500));
     expect_kept(501, 40002);
@@ -258,7 +258,7 @@ static void test_out_of_memory(void **state) {
     script_run(&w.script);
     w.memory.fail_at = 0;
     w.memory.keeps_failing = false;
-    assert_false(w.informer->compaction.is_passing);
+    assert_false(w.informer->defragmenter.is_passing);
     expect_all_kept();
     assert_int_equal(w.errors, 0);
     iw_finish(&w);
@@ -285,8 +285,8 @@ static void test_steps_are_bounded(void **state) {
   uint32_t before = 0;
   while (run_step()) {
     steps++;
-    assert_true(w.informer->compaction.next - before <= 64);
-    before = w.informer->compaction.next;
+    assert_true(w.informer->defragmenter.next - before <= 64);
+    before = w.informer->defragmenter.next;
   }
   assert_true(steps >= OBJECTS / 64 - 1);
   iw_finish(&w);

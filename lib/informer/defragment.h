@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef KIN_INFORMER_COMPACTION_H
-#define KIN_INFORMER_COMPACTION_H
+#ifndef KIN_INFORMER_DEFRAGMENT_H
+#define KIN_INFORMER_DEFRAGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,19 +18,19 @@
  * only the store holds it. Moving makes another kin_object with the same
  * content; objects that the store lends are borrowed until the store changes,
  * and an informer's store may change in each turn of the loop. */
-typedef struct kin__compaction {
+typedef struct kin__defragmenter {
   kin__task task;
   uint32_t next; /* the pass's next slot */
   bool is_passing;
   kin__arena_fill last; /* after the last pass */
-} kin__compaction;
+} kin__defragmenter;
 
 struct kin_informer;
 
-void kin__compaction_init(kin__compaction *compaction);
+void kin__defragment_init(kin__defragmenter *defragmenter);
 
 /* The informer has no change in hand: begins a pass if there is a need, or
  * continues one. O(1). */
-void kin__compaction_wake(struct kin_informer *informer);
+void kin__defragment_wake(struct kin_informer *informer);
 
-#endif /* KIN_INFORMER_COMPACTION_H */
+#endif /* KIN_INFORMER_DEFRAGMENT_H */
