@@ -89,6 +89,13 @@ static void put_all(iw_world *w) {
   mini_pass(&w->server, 1000);
 }
 
+/* In sync, with a dictionary, and all objects packed. */
+static void open_packed(iw_world *w) {
+  open_compact(w, OBJECTS);
+  mini_pass(&w->server, 1000);
+  put_all(w);
+}
+
 /* --- What it does --------------------------------------------------------- */
 
 static void test_objects_are_packed(void **state) {
@@ -155,9 +162,7 @@ static void test_close_while_made(void **state) {
 static void test_relist_reuses(void **state) {
   (void)state;
   iw_world w;
-  open_compact(&w, OBJECTS);
-  mini_pass(&w.server, 1000);
-  put_all(&w);
+  open_packed(&w);
   kin_store *store = kin_informer_store(w.informer);
   const kin_object *before = kin_store_get_key(store, "even/p2");
   uint64_t packed = iw_metrics(&w).packed_objects;
@@ -174,9 +179,7 @@ static void test_relist_reuses(void **state) {
 static void test_indices(void **state) {
   (void)state;
   iw_world w;
-  open_compact(&w, OBJECTS);
-  mini_pass(&w.server, 1000);
-  put_all(&w);
+  open_packed(&w);
   kin_store *store = kin_informer_store(w.informer);
   kin_index_options index = KIN_INDEX_OPTIONS_INIT;
   index.name = "node";
@@ -226,9 +229,7 @@ static void test_transformed_objects_are_packed(void **state) {
 static void test_texts_go(void **state) {
   (void)state;
   iw_world w;
-  open_compact(&w, OBJECTS);
-  mini_pass(&w.server, 1000);
-  put_all(&w);
+  open_packed(&w);
   kin_store *store = kin_informer_store(w.informer);
   /* The first reading makes what inflates. */
   assert_int_equal(kin_object_at(kin_store_get_key(store, "even/p0"), "").error,
@@ -262,9 +263,7 @@ static void test_texts_go(void **state) {
 static void test_objects_outlive(void **state) {
   (void)state;
   iw_world w;
-  open_compact(&w, OBJECTS);
-  mini_pass(&w.server, 1000);
-  put_all(&w);
+  open_packed(&w);
   kin_store *store = kin_informer_store(w.informer);
   kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
   kin_object *read = kin_object_ref(kin_store_get_key(store, "even/p4"));
