@@ -11,10 +11,9 @@ extern "C" {
 
 /** Compact storage: objects are kept compressed, with a dictionary that is made
  * of the informer's own objects. Everything works as without it. Key, uid,
- * version and labels are read as before; what else is read of an object is
- * inflated first, which takes some microseconds. Views inflate into memory of
- * their own. See the document "compact storage" (doc/compact.md) for what is
- * gained and what it costs.
+ * version and labels are read as before; every other part is inflated first,
+ * which takes some microseconds. Views inflate into memory of their own. The
+ * document "compact storage" (doc/compact.md) has the gain and the cost.
  *
  * kin_object_at and kin_fields_read need the text in place, and may fail with
  * KIN_ENOMEM. Their values live until the program returns to the loop, or as

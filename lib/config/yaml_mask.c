@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 
-/* What stands for a character of so many bytes. A digit fits into a name and
+/* Stand-ins for a character of so many bytes. A digit fits into a name and
  * into an escape, where it gives NUL: no other character of a text does. */
 static const char *const stand_ins[] = {NULL, "0", "\xc4\x80", "\xee\x80\x80",
                                         "\xf0\x90\x80\x80"};
@@ -123,7 +123,7 @@ static size_t mask_escape(kin__yaml_mask *mask, size_t at) {
     return 2 + count;
   }
   memset(mask->copy + at + 2, '0', count);
-  /* What is no digit must not become one. */
+  /* Another character must not become a digit. */
   char next = byte_at(text, at + 2 + count);
   bool is_bad = count < max && next > ' ' && next != '\\';
   return 2 + count + is_bad;
@@ -151,12 +151,12 @@ static size_t fixed_length(kin_str text, size_t at) {
   while (is_one_of(byte_at(text, end), " \t.0123456789")) {
     end++;
   }
-  /* What is no digit must not become one. */
+  /* Another character must not become a digit. */
   return end - at + is_alphanumeric(byte_at(text, end));
 }
 
-/* The place of a digit in a block's header: `|2`, `>-2`. What is no digit must
- * not become one. */
+/* The place of a digit in a block's header: `|2`, `>-2`. Another character
+ * must not become a digit. */
 static bool is_indent(const char *copy, size_t at) {
   size_t before = at;
   if (before > 1 && is_one_of(copy[before - 1], "+-")) {

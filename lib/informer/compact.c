@@ -23,7 +23,7 @@
 #define TEXTS_PER_STEP 64u
 #define TEXTS_PERIOD_MS 1000u
 
-/* What a dictionary is made for. */
+/* The use of the next dictionary. */
 typedef enum stage {
   STAGE_FIRST = 0, /* there is none */
   STAGE_WAITING,   /* packing; counts the objects to the second one */
@@ -47,7 +47,7 @@ typedef struct kin__compact {
   bool is_running; /* the work is on another thread */
   bool is_making;  /* from the work's beginning until work_task */
   bool is_thorough;
-  kin__task work_task; /* takes what was made */
+  kin__task work_task; /* takes the dictionary */
 
   uint32_t window_objects;
   uint64_t window_text;

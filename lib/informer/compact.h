@@ -11,11 +11,11 @@
 /* Compact storage of an informer (kin_informer_options.compact): objects are
  * packed when they come, with a dictionary that is made of earlier ones.
  *
- * Until the first dictionary is there objects are plain. It is made of the
- * first FIRST_SAMPLES objects, on another thread. A thorough one follows after
- * SECOND_AFTER objects, and another whenever the objects have changed so much
- * that they are packed worse than before. Objects keep the dictionary that they
- * were packed with. */
+ * Until the first dictionary is there objects are plain. The first 64 objects
+ * are its samples; another thread makes it. A thorough one follows after 8,192
+ * objects, and another whenever the objects have changed so much that they are
+ * packed worse than before. Objects keep the dictionary that they were packed
+ * with. */
 
 /* Creates informer->compact if the options ask for it; else it stays NULL. An
  * informer whose objects are sealed (mutation_check) keeps them plain. Errors:
@@ -29,7 +29,7 @@ void kin__compact_pack(kin_informer *informer, kin_object **object);
 void kin__compact_mind_texts(kin_informer *informer);
 
 void kin__compact_close(kin_informer *informer);
-/* Frees a piece of what is left; returns whether there is more. */
+/* Frees one piece; returns whether there is more. */
 bool kin__compact_free_step(kin_informer *informer);
 /* Whether a dictionary is being made. Its end adds the close task. */
 bool kin__compact_is_working(const kin_informer *informer);

@@ -83,7 +83,7 @@ static void release(void *opaque, void *address) {
   kin__free(opaque, address);
 }
 
-/* The allocator outlives what is made with it. */
+/* The allocator outlives all its memory. */
 static ZSTD_customMem memory_of(const kin_allocator *allocator) {
   return (ZSTD_customMem){take, release, (void *)allocator};
 }

@@ -12,8 +12,8 @@
 
 #include "base/library.h"
 
-/* Compression of small texts that resemble each other (zstd). What the texts
- * have in common is in a dictionary, which is made of samples. A packed object
+/* Compression of small texts that resemble each other (zstd). Their common
+ * parts are in a dictionary, which is made of samples. A packed object
  * holds a reference to its dictionary. So dictionaries can be renewed while
  * older objects live. */
 
@@ -32,7 +32,7 @@
 bool kin__pack_is_supported(void);
 kin__library kin__pack_library(void);
 
-/* What all dictionaries of one informer share. Counted, atomically. */
+/* Shared by all dictionaries of one informer. Counted, atomically. */
 typedef struct kin__packing kin__packing;
 typedef struct kin__dictionary kin__dictionary;
 
@@ -53,16 +53,16 @@ typedef struct kin__samples {
 } kin__samples;
 
 /* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
- * samples, and 30 ms if it `is_thorough`: with a selection of what repeats,
- * instead of the last samples as they are. Errors: KIN_ENOMEM. `is_small`: texts get a tenth smaller, for
- * five times the time. */
+ * samples, and 30 ms if it `is_thorough`: with a selection of repeated parts,
+ * instead of the last samples as they are. `is_small`: texts get a tenth
+ * smaller, for five times the time. Errors: KIN_ENOMEM. */
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
                         const kin__samples *samples, bool is_small,
                         bool is_thorough);
 kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
 /* On any thread. O(1). NULL is allowed. */
 void kin__dictionary_unref(kin__dictionary *dictionary);
-/* Frees what only packing needs. Nothing is packed with it afterwards. */
+/* Frees the memory that only packing needs. Nothing is packed with it afterwards. */
 void kin__dictionary_retire(kin__dictionary *dictionary);
 kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary);
 
@@ -121,7 +121,7 @@ void kin__inflated_free(kin__packing *packing, kin__inflated *inflated);
 bool kin__inflated_note(kin__packing *packing, kin__inflated *inflated);
 /* All that were noted since the last call. */
 kin__inflated *kin__inflated_take(kin__packing *packing);
-/* From now on nothing is noted; returns what was. */
+/* From now on nothing is noted. Returns the earlier notes. */
 kin__inflated *kin__inflated_close(kin__packing *packing);
 
 #endif /* KIN_OBJECT_DICTIONARY_H */

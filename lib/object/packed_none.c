@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* In place of packed.c and dictionary.c in a build without zstd: there is no
- * packed object, and nothing calls what is missing here. */
+ * packed object, and nothing calls the functions that are missing here. */
 #include <kin/error.h>
 
 #include "object/packed.h"

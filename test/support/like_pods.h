@@ -5,7 +5,7 @@
 #include "object/packed.h"
 #include "support/fail_alloc.h"
 
-/* Objects that resemble each other, and what packs them. */
+/* Objects that resemble each other, and their packer. */
 
 #define LIKE_PODS_SIZE 4096
 
