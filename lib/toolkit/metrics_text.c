@@ -80,6 +80,14 @@ static const number counters[] = {
     {"dropped_bodies_total", "counter",
      "Objects of which only the key was kept for want of room.",
      AT(dropped_bodies)},
+    {"packed_objects_total", "counter", "States that were compressed.",
+     AT(packed_objects)},
+    {"packed_text_bytes_total", "counter", "JSON texts of these.",
+     AT(packed_text_bytes)},
+    {"packed_bytes_total", "counter", "The same, compressed.",
+     AT(packed_bytes)},
+    {"dictionaries_total", "counter", "Dictionaries that were made.",
+     AT(dictionaries)},
 };
 
 static const number sizes[] = {
