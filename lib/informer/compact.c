@@ -35,6 +35,7 @@ typedef struct kin__compact {
   kin_informer *informer;
   kin__packing *packing;
   kin__packer *packer;
+  kin__memory *raw; /* of objects before they are packed */
 
   stage stage;
   kin__samples *samples; /* NULL: none are taken */
@@ -215,6 +216,36 @@ static void count(kin__compact *compact, size_t text, size_t kept) {
   }
 }
 
+static bool pack(kin__compact *compact, kin_object **object) {
+  if (kin__packer_dictionary(compact->packer) == NULL) {
+    return false;
+  }
+  size_t text = kin__object_text_length(*object);
+  kin__memory *memory = compact->informer->env->memory;
+  bool is_packed = kin__object_pack(object, memory, compact->packer);
+  if (is_packed) {
+    size_t kept = kin__packed_frame(*object).length;
+    compact->packed_objects++;
+    compact->text_bytes += text;
+    compact->kept_bytes += kept;
+    count(compact, text, kept);
+  } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
+    count(compact, text, text);
+  }
+  return is_packed;
+}
+
+/* Without memory for a copy, the object stays where it is. */
+static void keep_plain(kin__compact *compact, kin_object **object) {
+  kin_object *copy;
+  if (kin__object_allocator(*object) == &compact->raw->allocator &&
+      kin__object_copy(&copy, compact->informer->env->memory, *object, 0) ==
+          0) {
+    kin_object_unref(*object);
+    *object = copy;
+  }
+}
+
 void kin__compact_pack(kin_informer *informer, kin_object **object) {
   kin__compact *compact = informer->compact;
   /* An object that somebody else holds is cached already. */
@@ -224,19 +255,14 @@ void kin__compact_pack(kin_informer *informer, kin_object **object) {
   if (compact->stage == STAGE_FIRST || compact->stage == STAGE_SAMPLING) {
     offer_sample(compact, *object);
   }
-  if (kin__packer_dictionary(compact->packer) == NULL) {
-    return;
+  if (!pack(compact, object)) {
+    keep_plain(compact, object);
   }
-  size_t text = kin__object_text_length(*object);
-  if (kin__object_pack(object, informer->env->memory, compact->packer)) {
-    size_t kept = kin__packed_frame(*object).length;
-    compact->packed_objects++;
-    compact->text_bytes += text;
-    compact->kept_bytes += kept;
-    count(compact, text, kept);
-  } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
-    count(compact, text, text);
-  }
+}
+
+kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
+  return informer->compact != NULL ? informer->compact->raw
+                                   : informer->env->memory;
 }
 
 /* --- Texts ---------------------------------------------------------------- */
@@ -326,7 +352,9 @@ int kin__compact_open(kin_informer *informer) {
   kin__timer_init(&compact->texts_timer, on_texts_timer);
   compact->packing = kin__packing_new(env->allocator, on_noted, informer);
   compact->packer = kin__packer_new(env->allocator);
-  if (compact->packing == NULL || compact->packer == NULL) {
+  compact->raw = kin__memory_new(env->allocator);
+  if (compact->packing == NULL || compact->packer == NULL ||
+      compact->raw == NULL) {
     kin__compact_free(informer);
     return KIN_ENOMEM;
   }
@@ -384,6 +412,7 @@ void kin__compact_free(kin_informer *informer) {
   kin__dictionary_unref(compact->made);
   kin__packer_free(compact->packer);
   kin__packing_unref(compact->packing);
+  kin__memory_unref(compact->raw);
   kin__free(informer->env->allocator, compact);
   informer->compact = NULL;
 }

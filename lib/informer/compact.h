@@ -25,6 +25,11 @@ int kin__compact_open(kin_informer *informer);
 /* Packs an object for the store. Cannot fail: the object may stay plain. */
 void kin__compact_pack(kin_informer *informer, kin_object **object);
 
+/* Memory for objects that kin__compact_pack will be given: a block for each,
+ * since few survive, so that the same block is used again at once. Without
+ * compact storage, the informer's memory. */
+kin__memory *kin__compact_raw_memory(const kin_informer *informer);
+
 /* Texts that were inflated in place are freed soon. */
 void kin__compact_mind_texts(kin_informer *informer);
 

@@ -14,6 +14,10 @@ void kin__compact_pack(kin_informer *informer, kin_object **object) {
   (void)object;
 }
 
+kin__memory *kin__compact_raw_memory(const kin_informer *informer) {
+  return informer->env->memory;
+}
+
 void kin__compact_mind_texts(kin_informer *informer) {
   (void)informer;
 }

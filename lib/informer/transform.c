@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "informer/compact.h"
 #include "informer/scope.h"
 #include "object/transform.h"
 
@@ -185,7 +186,7 @@ int kin__informer_transform_keep(kin_feed *feed, kin__decoded_type type,
 
 kin__memory *kin__informer_raw_memory(const kin_informer *informer) {
   return informer->transform != NULL ? informer->transform->raw
-                                     : informer->env->memory;
+                                     : kin__compact_raw_memory(informer);
 }
 
 /* --- Life ----------------------------------------------------------------- */

@@ -36,7 +36,7 @@ void kin__informer_transform_close(kin_informer *informer);
 void kin__informer_transform_free(kin_informer *informer);
 
 /* Memory for objects before their transform: a block for each, since few
- * survive. Without a transform, the informer's memory. */
+ * survive. Without a transform, that of kin__compact_raw_memory. */
 kin__memory *kin__informer_raw_memory(const kin_informer *informer);
 
 /* Transforms an object that is not cached; see kin__feed_owner.keep. */

@@ -84,6 +84,17 @@ static int count_packed(const iw_world *w) {
   return count;
 }
 
+/* None is left where it was decoded. */
+static void expect_all_in_the_informers_memory(const iw_world *w) {
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(kin_informer_store(w->informer), &cursor)) !=
+         NULL) {
+    assert_ptr_equal(kin__object_allocator(object),
+                     &w->script.memory->allocator);
+  }
+}
+
 static void put_all(iw_world *w) {
   mini_put_first(&w->server, OBJECTS);
   mini_pass(&w->server, 1000);
@@ -104,8 +115,11 @@ static void test_objects_are_packed(void **state) {
   open_compact(&w, OBJECTS);
   mini_pass(&w.server, 1000);
   iw_assert_truth(&w);
+  assert_true(count_packed(&w) < OBJECTS);
+  expect_all_in_the_informers_memory(&w);
   put_all(&w);
   assert_int_equal(count_packed(&w), OBJECTS);
+  expect_all_in_the_informers_memory(&w);
   iw_assert_truth(&w);
   kin_informer_metrics m = iw_metrics(&w);
   assert_int_equal(m.dictionaries, 1);
