@@ -55,6 +55,7 @@ static int status_patch(const terms *t, const kin_object *widget, char *to,
   if (err != 0 || (observed == generation && said == (int64_t)children)) {
     return err != 0 ? err : KIN_EALREADY;
   }
+  /* The identity is a host's name and a number: nothing in it is escaped. */
   *length = (size_t)snprintf(
       to, size,
       "{\"metadata\":{\"resourceVersion\":\"" KIN_STR_FORMAT "\"},"
