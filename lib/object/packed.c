@@ -166,7 +166,7 @@ bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value) {
   return kin__dictionary_label(body_of(object)->dictionary, codes, name, value);
 }
 
-static int inflate(const kin_object *object, char *to) {
+static int inflate_text(const kin_object *object, char *to) {
   const packed_body *body = body_of(object);
   return kin__dictionary_inflate(body->dictionary, frame_of(object), to,
                                  body->length);
@@ -204,7 +204,7 @@ int kin__packed_text(const kin_object *object, kin_str *text) {
     if (made == NULL) {
       return KIN_ENOMEM;
     }
-    int err = inflate(object, made->text);
+    int err = inflate_text(object, made->text);
     if (err != 0) {
       kin__inflated_free(packing_of(object), made);
       return err;
@@ -228,7 +228,7 @@ int kin__packed_open(const kin_object *object, kin_str *text, void **block) {
   if (bytes == NULL) {
     return KIN_ENOMEM;
   }
-  int err = inflate(object, bytes);
+  int err = inflate_text(object, bytes);
   if (err != 0) {
     kin__free(kin__object_allocator(object), bytes);
     return err;
