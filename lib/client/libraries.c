@@ -27,7 +27,7 @@ static kin__library uv_library(void) {
 }
 
 int kin__libraries_check(const kin__log *log) {
-  const kin__library libraries[] = {uv_library(), kin__http1_library(),
+  const kin__library libraries[] = {uv_library(),        kin__http1_library(),
                                     kin__json_library(), kin__inflate_library(),
                                     kin__pack_library(), kin__tls_library()};
   int err = 0;
