@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Proves AU-01, AU-02 and TR-05 on requests, KC-07 (http servers get no
- * credentials) and TR-06's promise for logs: what is sent with which token, how a
- * new one takes effect under a running watch, and that secrets are in no log
+ * credentials) and TR-06's promise for logs: what is sent with which token, how
+ * a new one takes effect under a running watch, and that secrets are in no log
  * line, no error and no memory that has been given back. */
 #include <setjmp.h>
 #include <stdarg.h>
