@@ -106,8 +106,8 @@ typedef struct kin_client_options {
    * and no TLS session of the old ones. Idle connections are closed at once, the
    * others when their response is complete: a watch ends by itself after 5 to 10
    * minutes, is opened anew, and loses no event. (client-go breaks all
-   * connections when the client's certificate changes.) A
-   * file that can no longer be read changes nothing. */
+   * connections when the client's certificate changes.) A file that can no
+   * longer be read, or that has the same content as before, changes nothing. */
 
   /** The only authorities that may sign the server's certificate: PEM, one or
    * more certificates. At most 2 MiB, as for all PEM options. The data has

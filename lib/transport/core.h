@@ -48,9 +48,11 @@ kin__transport_proxy_tls(const kin__transport *transport) {
   return kin__proxy_is_supported() ? transport->proxy_tls : NULL;
 }
 
-/* Counts the changes of certificates. */
+/* Counts the changes of certificates, with the server and with the proxy. */
 static inline unsigned kin__transport_edition(const kin__transport *transport) {
-  return transport->tls != NULL ? transport->tls->edition : 0;
+  const kin__tls_context *proxy_tls = kin__transport_proxy_tls(transport);
+  return (transport->tls != NULL ? transport->tls->edition : 0) +
+         (proxy_tls != NULL ? proxy_tls->edition : 0);
 }
 
 /* Ends every exchange as kin__exchange_cancel does. */

@@ -92,22 +92,22 @@ static bool has_context(kin__exchange *exchange, kin__tls_context *context,
   return err == 0;
 }
 
-bool kin__exchange_has_contexts(kin__exchange *exchange) {
+static bool has_contexts(kin__exchange *exchange, uint32_t interval_ms) {
   kin__transport *transport = exchange->transport;
   return has_context(exchange, transport->tls,
-                     &exchange->asking->context_waiter,
-                     KIN__TLS_CHECK_INTERVAL_MS) &&
+                     &exchange->asking->context_waiter, interval_ms) &&
          has_context(exchange, kin__transport_proxy_tls(transport),
-                     &exchange->asking->proxy_waiter,
-                     KIN__TLS_CHECK_INTERVAL_MS);
+                     &exchange->asking->proxy_waiter, interval_ms);
+}
+
+bool kin__exchange_has_contexts(kin__exchange *exchange) {
+  return has_contexts(exchange, KIN__TLS_CHECK_INTERVAL_MS);
 }
 
 bool kin__exchange_has_checked_files(kin__exchange *exchange) {
-  kin__transport *transport = exchange->transport;
+  const kin__transport *transport = exchange->transport;
   return transport->certificate_check_ms == 0 || transport->pool.count == 0 ||
-         has_context(exchange, transport->tls,
-                     &exchange->asking->context_waiter,
-                     transport->certificate_check_ms);
+         has_contexts(exchange, transport->certificate_check_ms);
 }
 
 int kin__exchange_make_asking(kin__exchange *exchange,

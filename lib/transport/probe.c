@@ -23,10 +23,13 @@ static void look_later(kin__probe *probe) {
   start_timer(probe, now_ms(probe) + probe->silence_ms);
 }
 
+/* Idle connections are taken for dead, too: a request on one would wait for the
+ * response timeout (TR-09). */
 static void give_up(kin__probe *probe) {
   kin__net *net = &probe->transport->net;
   probe->is_waiting = false;
   kin__timer_stop(net->timers, &probe->timer);
+  kin__pool_finish(&probe->transport->pool);
   probe->round++;
   kin__sched_add(net->sched, &probe->task);
 }

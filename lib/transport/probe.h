@@ -15,8 +15,8 @@
  * If no exchange of the transport has got a byte for silence_ms and a watch is
  * open, the probe asks the server for its version, on an idle connection if
  * there is one. Any HTTP answer will do. If no answer comes within answer_ms,
- * or the connection fails, the probe breaks every watch that has been silent
- * since then with KIN_ETIMEDOUT.
+ * or the connection fails, the probe closes all idle connections, and breaks
+ * every watch that has been silent since then with KIN_ETIMEDOUT.
  *
  * There is one question at a time and one timer. While no watch is open,
  * nothing runs. If a proxy answers for a dead server behind it, the probe does

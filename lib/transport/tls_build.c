@@ -30,6 +30,8 @@
 
 #include <kin/error.h>
 
+#include "base/hash.h"
+#include "base/str.h"
 #include "transport/tls_roots.h"
 
 kin__library kin__tls_library(void) {
@@ -91,6 +93,17 @@ static bool refuse_openssl(kin__tls_build *build, kin__tls_part part) {
 
 /* --- Reading -------------------------------------------------------------- */
 
+/* For changes only: another content with an equal hash does no harm but that
+ * open connections stay. */
+static void add_content(kin__tls_build *build, const char *bytes,
+                        size_t length) {
+  kin__hash_seed high = {build->content, 0};
+  kin__hash_seed low = {build->content, 1};
+  kin_str text = kin__str(bytes, length);
+  build->content =
+      (uint64_t)kin__hash(&high, text) << 32 | kin__hash(&low, text);
+}
+
 static bool make_scratch(kin__tls_build *build, kin__tls_part part, pem *text) {
   if (text->scratch == NULL) {
     text->scratch = OPENSSL_malloc(KIN__TLS_MAX_PEM_BYTES);
@@ -113,6 +126,7 @@ static bool read_file(kin__tls_build *build, kin__tls_part part,
     build->code = err == UV_ENOMEM ? KIN_ENOMEM : KIN_ETLS;
     return false;
   }
+  add_content(build, text->bytes, text->length);
   return true;
 }
 
@@ -227,6 +241,7 @@ typedef struct system_roots {
 static bool trust_system(void *ctx, const char *bytes, size_t length) {
   system_roots *roots = ctx;
   pem text = {.bytes = bytes, .length = length};
+  add_content(roots->build, bytes, length);
   int count = each_certificate(roots->build, &text, true, trust, roots->store);
   roots->count += count > 0 ? count : 0;
   return count >= 0;
@@ -447,6 +462,7 @@ void kin__tls_build_run(kin__tls_build *build) {
   }
   ERR_clear_error();
   memset(build->files, 0, sizeof build->files);
+  build->content = 0;
   SSL_CTX *context = new_context(build->settings);
   if (context == NULL) {
     build->code = kin__tls_take_error(build->reason, sizeof build->reason);

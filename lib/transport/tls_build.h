@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <openssl/types.h>
 
@@ -49,6 +50,7 @@ typedef struct kin__tls_build {
   bool is_forced; /* In: builds even if no file has changed. */
 
   /* Out. */
+  uint64_t content;  /* a hash of the files' bytes */
   bool is_unchanged; /* no file has changed, nothing was built */
   bool is_empty;     /* the authority's file exists and is empty */
   bool is_starved;   /* OpenSSL was out of memory on the way */

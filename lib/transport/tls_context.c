@@ -196,22 +196,11 @@ static void on_work(uv_work_t *work) {
   kin__tls_build_run(&context->build);
 }
 
-/* Stores the ids of the files that ctx was built from. Returns whether they
- * differ from those of the last ctx. */
-static bool note_files(kin__tls_context *context) {
-  bool is_other = false;
-  for (kin__tls_part part = 0; part < KIN__TLS_PARTS; part++) {
-    const kin__file_id *id = &context->build.files[part];
-    is_other = is_other || !kin__file_id_equal(&context->files[part], id);
-    context->files[part] = *id;
-  }
-  return is_other;
-}
-
 static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
   const kin__tls_settings *settings = &context->settings;
   bool is_first = context->ctx == NULL;
-  bool is_other = note_files(context);
+  bool is_other = context->content != context->build.content;
+  context->content = context->build.content;
   drop_session(context);
   SSL_CTX_free(context->ctx);
   ERR_clear_error();

@@ -22,7 +22,8 @@
  * connections, the pool looks at the files of the SSL_CTX. A new one is built
  * if a file has changed, or if the last connection has failed. So a replaced
  * certificate or authority works without a restart. A file that cannot be read
- * changes nothing.
+ * changes nothing. A file that is written anew with the same content, as the
+ * kubelet does with ca.crt beside a new token, leaves the connections alone.
  *
  * Open connections keep the SSL_CTX they began with, but not for long (AU-03,
  * AU-04): after a change idle ones are closed, and others when their response
@@ -60,9 +61,9 @@ typedef struct kin__tls_context {
   char *next[KIN__TLS_PARTS];
   bool has_next;
 
-  SSL_CTX *ctx; /* NULL until the first build has succeeded */
-  kin__file_id files[KIN__TLS_PARTS]; /* the files that ctx was built from */
-  unsigned generation;                /* of ctx */
+  SSL_CTX *ctx;         /* NULL until the first build has succeeded */
+  uint64_t content;     /* of the files that ctx was built from: a hash */
+  unsigned generation;  /* of ctx */
   unsigned edition;     /* of the files: counts their changes. Connections of an
                      * older one are not kept */
   SSL_SESSION *session; /* the last session that ctx got, or NULL */
@@ -72,7 +73,7 @@ typedef struct kin__tls_context {
   int code; /* the error while ctx is NULL */
   char reason[KIN__TLS_REASON_SIZE];
 
-  /* The files and the SSL_CTX have changed: idle connections should be
+  /* The files' content and the SSL_CTX have changed: idle connections should be
    * closed. */
   void (*on_changed)(struct kin__tls_context *context);
 } kin__tls_context;

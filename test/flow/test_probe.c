@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Proves RW-15 for servers that are gone without a word: a watch that is silent
- * is broken within 40 s if the server does not answer a question either, and
- * not if it does; and that asking costs little. Time is a number. */
+/* Proves RW-15 and TR-09 for servers that are gone without a word: a watch that
+ * is silent is broken within 40 s if the server does not answer a question
+ * either, and not if it does; what is asked next has a new connection; and that
+ * asking costs little. Time is a number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,6 +86,42 @@ static void test_probe_no_answer(void **state) {
   }
   WORLD_UNTIL(&t.w, t.server.open == 0);
   close_watches(&t, watches, 2);
+}
+
+/* TR-09: idle connections to a silent server are as dead as the watches: the
+ * next request dials, instead of waiting on each of them in turn. */
+static void test_probe_no_answer_on_idle(void **state) {
+  (void)state;
+  const tls_reply replies[] = {{.bytes = CHUNKED},
+                               {.bytes = HELLO},
+                               {.bytes = HELLO},
+                               silence,
+                               {.bytes = HELLO}};
+  tls_world t;
+  tls_world_init(&t, replies, sizeof replies / sizeof replies[0], 0);
+  t.probe_silence_ms = SILENCE_MS;
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  fetch fetches[3] = {{.world = &t.w}, {.world = &t.w}, {.world = &t.w}};
+  assert_int_equal(fetch_start(&fetches[0], &t.w, "/watch", true), 0);
+  WORLD_UNTIL(&t.w, fetches[0].bodies == 1);
+  assert_int_equal(fetch_start(&fetches[1], &t.w, "/list", false), 0);
+  assert_int_equal(fetch_start(&fetches[2], &t.w, "/list", false), 0);
+  fetch_until_end(&fetches[1]);
+  fetch_until_end(&fetches[2]);
+  const kin__transport_stats *stats = kin__transport_get_stats(t.w.transport);
+  assert_int_equal(stats->open_connections, 3);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 4);
+  assert_int_equal(t.server.accepted, 3); /* asked on an idle one */
+  world_advance(&t.w, ANSWER_MS);
+  assert_broken(&fetches[0], "no byte for 40 s, and the server does not");
+  assert_int_equal(stats->open_connections, 0);
+  assert_string_equal(tls_world_try(&t), "");
+  assert_int_equal(t.server.accepted, 4);
+  for (size_t i = 0; i < 3; i++) {
+    fetch_finish(&fetches[i]);
+  }
+  tls_world_close(&t);
 }
 
 /* The same if there is no connection to be had: at once. */
@@ -327,6 +364,7 @@ static void test_probe_close(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_probe_no_answer),
+      cmocka_unit_test(test_probe_no_answer_on_idle),
       cmocka_unit_test(test_probe_refused),
       cmocka_unit_test(test_probe_answer),
       cmocka_unit_test(test_probe_not_needed),

@@ -268,6 +268,42 @@ static void test_proxy_tls_authority_file(void **state) {
   free(pem);
 }
 
+/* AU-04: a kept connection sees another authority for the proxy, too, once the
+ * files are due; one that carries a response then is not kept. */
+static void test_proxy_tls_authority_of_kept(void **state) {
+  (void)state;
+  static const char *const bodies[] = {
+      HELLO, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"};
+  for (int is_watch = 0; is_watch < 2; is_watch++) {
+    char path[128];
+    proxy_world_init(&p, true, "https", bodies[is_watch], 0);
+    tls_world_path(&p.t, "proxy.crt", path, sizeof path);
+    tls_write_file(path, tls_pki_get()->authority_pem);
+    p.serve.certificate = &tls_pki_get()->server;
+    p.t.w.proxy_authority_file = path;
+    p.t.certificate_check_ms = 10000;
+    assert_int_equal(proxy_world_open(&p, "localhost"), 0);
+    const kin__transport_stats *stats =
+        kin__transport_get_stats(p.t.w.transport);
+    fetch f = {.world = &p.t.w};
+    assert_int_equal(fetch_start(&f, &p.t.w, "/x", is_watch), 0);
+    WORLD_UNTIL(&p.t.w, f.bodies == 1);
+    tls_write_file(path, tls_pki_get()->client_pem);
+    world_advance(&p.t.w, 10000);
+    tls_assert_words(proxy_world_try(&p, NULL),
+                     "tls with the proxy: ...not trusted");
+    if (is_watch) {
+      assert_int_equal(f.ends, 0);
+      tls_server_push(&p.t.server, "0\r\n\r\n");
+      fetch_until_end(&f);
+      assert_int_equal(f.error.code, 0);
+    }
+    assert_int_equal(stats->open_connections, 0);
+    fetch_finish(&f);
+    proxy_world_close(&p);
+  }
+}
+
 /* The sessions of both are resumed; both are ended in good order. */
 static void test_proxy_tls_sessions(void **state) {
   (void)state;
@@ -338,6 +374,7 @@ int main(void) {
       cmocka_unit_test(test_proxy_reason_within_tls),
       cmocka_unit_test(test_proxy_tls_refused),
       cmocka_unit_test(test_proxy_tls_authority_file),
+      cmocka_unit_test(test_proxy_tls_authority_of_kept),
       cmocka_unit_test(test_proxy_tls_sessions),
       cmocka_unit_test(test_proxy_tls_client_certificate),
       cmocka_unit_test(test_proxy_probe),

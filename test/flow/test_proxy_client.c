@@ -81,6 +81,7 @@ static void test_proxy_client_list_and_watch(void **state) {
       setenv("NO_PROXY", "localhost,.valid,10.0.0.0/8", 1);
       b.w.options.proxy_url = NULL;
     }
+    b.w.options.impersonate_user = "ada";
     client_world_open(&b.w);
     unsetenv("HTTPS_PROXY"); /* it is not read again */
     unsetenv("NO_PROXY");
@@ -89,6 +90,11 @@ static void test_proxy_client_list_and_watch(void **state) {
     assert_int_equal(b.w.errors, 0);
     assert_int_equal(b.proxy.tunnels, 2);
     assert_memory_equal(b.proxy.last_head, "CONNECT api.invalid:", 20);
+    /* What is meant for the server is not told to the proxy. */
+    assert_null(strstr(b.proxy.last_head, "\r\nAuthorization"));
+    assert_null(strstr(b.proxy.last_head, "Impersonate"));
+    assert_non_null(
+        strstr(b.server.last_request, "\r\nImpersonate-User: ada\r\n"));
     assert_non_null(strstr(b.server.last_request,
                            "\r\nAuthorization: Basic dTpzM2NyZXQ=\r\n"));
     assert_null(strstr(b.server.last_request, "Proxy"));

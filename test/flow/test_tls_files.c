@@ -419,6 +419,46 @@ static void test_tls_files_rotate_on_kept_connection(void **state) {
   }
 }
 
+/* The connection does not become idle for too long meanwhile. */
+static void pass_a_check(tls_world *t) {
+  for (int i = 0; i < 2; i++) {
+    world_advance(&t->w, CHECK_MS / 2);
+    assert_string_equal(tls_world_try(t), "");
+  }
+}
+
+/* Files that are replaced by equal ones are read again, and nothing else
+ * happens; twice. Then one byte is another. The first reading is no change. */
+static void test_tls_files_rewritten(void **state) {
+  (void)state;
+  static const tls_reply keep = {HELLO, 0, TLS_KEEP};
+  static const char line[] = "certificate files have changed";
+  tls_world t;
+  pair_files files;
+  pair made = make_pair(0);
+  open_with_pair(&t, &files, &made, &keep, 1);
+  assert_string_equal(tls_world_try(&t), "");
+  const kin__tls_context *context = t.w.transport->tls;
+  for (unsigned i = 1; i <= 2; i++) {
+    assert_int_equal(context->generation, i);
+    write_pair(&files, &made);
+    pass_a_check(&t);
+  }
+  assert_int_equal(context->generation, 3);
+  assert_int_equal(context->edition, 0);
+  assert_int_equal(t.server.accepted, 1);
+  assert_false(tls_world_has_line(&t, line));
+  char text[8192];
+  snprintf(text, sizeof text, "%s\n", made.key);
+  tls_write_file(files.key, text);
+  pass_a_check(&t);
+  assert_int_equal(context->edition, 1);
+  assert_int_equal(t.server.accepted, 2);
+  assert_true(tls_world_has_line(&t, line));
+  tls_world_close(&t);
+  finish_pair(&made);
+}
+
 /* A watch is not broken by a new pair, gets all that comes, and its connection
  * carries no other request; twice. */
 static void test_tls_files_rotate_beside_watch(void **state) {
@@ -487,7 +527,7 @@ static void test_tls_files_session_ends_with_authority(void **state) {
   finish_authorities(&a);
 }
 
-/* A replaced file ends the session even if it has the same authority, also
+/* A changed file ends the session even if it has the same authority, also
  * while a response of the old connection goes on; twice. */
 static void test_tls_files_session_ends_with_file(void **state) {
   (void)state;
@@ -504,7 +544,9 @@ static void test_tls_files_session_ends_with_file(void **state) {
     t.server.requests = 0;
     WORLD_UNTIL(&t.w, watch.bodies == 1);
     size_t resumed = t.server.resumed;
-    tls_write_file(path, tls_pki_get()->authority_pem); /* another file */
+    char text[8192];
+    snprintf(text, sizeof text, "# %d\n%s", i, tls_pki_get()->authority_pem);
+    tls_write_file(path, text);
     pass_a_second(&t);
     assert_string_equal(tls_world_try(&t), "");
     assert_int_equal(t.server.resumed, resumed);
@@ -592,6 +634,7 @@ int main(void) {
       cmocka_unit_test(test_tls_files_unchanged),
       cmocka_unit_test(test_tls_files_change_and_open_connections),
       cmocka_unit_test(test_tls_files_rotate_on_kept_connection),
+      cmocka_unit_test(test_tls_files_rewritten),
       cmocka_unit_test(test_tls_files_rotate_beside_watch),
       cmocka_unit_test(test_tls_files_session_ends_with_authority),
       cmocka_unit_test(test_tls_files_session_ends_with_file),

@@ -236,6 +236,72 @@ static void test_tls_settings_precedence(void **state) {
   tls_world_close(&t);
 }
 
+/* TR-01, TR-04: each part of the pair is data or a file, and data beats the
+ * file. */
+static void test_tls_settings_pair_sources(void **state) {
+  (void)state;
+  const tls_pki *pki = tls_pki_get();
+  char certificate[128];
+  char key[128];
+  for (int from_data = 0; from_data < 4; from_data++) {
+    bool is_data[2] = {from_data % 2 != 0, from_data / 2 != 0};
+    tls_world t;
+    tls_world_init(&t, &hello, 1, 0);
+    tls_world_path(&t, "tls.crt", certificate, sizeof certificate);
+    tls_world_path(&t, "tls.key", key, sizeof key);
+    tls_write_file(certificate, is_data[0] ? "no PEM\n" : pki->client_pem);
+    tls_write_file(key, is_data[1] ? "no PEM\n" : pki->client_key_pem);
+    t.serve.client_authority = &pki->authority;
+    t.tls.certificate_file = certificate;
+    t.tls.certificate_data = is_data[0] ? pki->client_pem : NULL;
+    t.tls.key_file = key;
+    t.tls.key_data = is_data[1] ? pki->client_key_pem : NULL;
+    assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+    assert_string_equal(tls_world_try(&t), "");
+    assert_string_equal(t.server.last_client, "client");
+    tls_world_close(&t);
+  }
+}
+
+/* TR-01, TR-02: beside a given authority the system's do not count, not even if
+ * its file is empty. */
+static void test_tls_settings_only_authority(void **state) {
+  (void)state;
+  tls_cert other =
+      tls_cert_make(&(tls_cert_options){.name = "other", .is_authority = true});
+  char *pem = tls_cert_pem(&other);
+  const char *const texts[] = {NULL, pem, pem, ""};
+  for (size_t i = 0; i < 4; i++) {
+    tls_world t;
+    char bundle[128];
+    char path[128];
+    tls_world_init(&t, &hello, 1, 0);
+    tls_world_path(&t, "bundle", bundle, sizeof bundle);
+    tls_world_path(&t, "ca.crt", path, sizeof path);
+    tls_write_file(bundle, tls_pki_get()->authority_pem);
+    setenv("SSL_CERT_FILE", bundle, 1);
+    t.tls = (kin__tls_options){.server_name = NULL};
+    if (i == 1) {
+      t.tls.authority_data = texts[i];
+    } else if (texts[i] != NULL) {
+      tls_write_file(path, texts[i]);
+      t.tls.authority_file = path;
+    }
+    assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+    unsetenv("SSL_CERT_FILE");
+    const char *message = tls_world_try(&t);
+    if (texts[i] == NULL) {
+      assert_string_equal(message, "");
+    } else {
+      tls_assert_words(message, "certificate is not trusted");
+      assert_int_equal(t.server.requests, 0);
+    }
+    tls_world_close(&t);
+  }
+  free(pem);
+  tls_cert_finish(&other);
+}
+
 /* Without an authority it is the system's certificates, which SSL_CERT_FILE may
  * name; broken ones among them are passed over. */
 static void test_tls_settings_system(void **state) {
@@ -273,6 +339,8 @@ int main(void) {
       cmocka_unit_test(test_tls_settings_unreadable),
       cmocka_unit_test(test_tls_settings_partial_chain),
       cmocka_unit_test(test_tls_settings_precedence),
+      cmocka_unit_test(test_tls_settings_pair_sources),
+      cmocka_unit_test(test_tls_settings_only_authority),
       cmocka_unit_test(test_tls_settings_system),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

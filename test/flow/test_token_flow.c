@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Proves AU-01 and AU-02 on requests, KC-07 (http servers get no credentials)
- * and TR-06's promise for logs: what is sent with which token, how a new one
- * takes effect under a running watch, and that secrets are in no log line, no
- * error and no memory that has been given back. */
+/* Proves AU-01, AU-02 and TR-05 on requests, KC-07 (http servers get no
+ * credentials) and TR-06's promise for logs: what is sent with which token, how
+ * a new one takes effect under a running watch, and that secrets are in no log
+ * line, no error and no memory that has been given back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,6 +143,36 @@ static void test_token_flow_request(void **state) {
            "Authorization: Bearer t0ken-1\r\n\r\n",
            r.t.server.port);
   assert_string_equal(r.t.server.last_request, expected);
+  rig_finish(&r);
+}
+
+/* TR-05: user agent, impersonation and authorization beside each other, each
+ * once, also in the request that is sent again. */
+static void test_token_flow_beside_impersonation(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {
+      {HELLO, 0, TLS_KEEP}, {NULL, 0, TLS_CLOSE}, {HELLO, 0, TLS_KEEP}};
+  rig r;
+  rig_init(&r, replies, 3, NULL);
+  r.t.token = "t0ken-1";
+  r.t.w.fields = "Impersonate-User: u\r\nImpersonate-Group: g\r\n";
+  rig_open(&r);
+  char expected[512];
+  snprintf(expected, sizeof expected,
+           "GET /x HTTP/1.1\r\n"
+           "Host: 127.0.0.1:%d\r\n"
+           "User-Agent: test/1.0\r\n"
+           "Accept: application/json\r\n"
+           "Impersonate-User: u\r\n"
+           "Impersonate-Group: g\r\n"
+           "Accept-Encoding: identity\r\n"
+           "Authorization: Bearer t0ken-1\r\n\r\n",
+           r.t.server.port);
+  for (size_t requests = 1; requests <= 3; requests += 2) {
+    assert_int_equal(get(&r), 200);
+    assert_int_equal(r.t.server.requests, requests);
+    assert_string_equal(r.t.server.last_request, expected);
+  }
   rig_finish(&r);
 }
 
@@ -307,6 +337,7 @@ static void test_token_flow_too_big(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_token_flow_request),
+      cmocka_unit_test(test_token_flow_beside_impersonation),
       cmocka_unit_test(test_token_flow_no_http),
       cmocka_unit_test(test_token_flow_rotation),
       cmocka_unit_test(test_token_flow_401),

@@ -85,6 +85,7 @@ static int open_transport(tls_world *t, const char *url) {
       .timers = &t->w.timers,
       .log = &t->log,
       .user_agent = "test/1.0",
+      .fields = t->w.fields,
       .connect_timeout_ms = WORLD_CONNECT_MS,
       .response_timeout_ms = WORLD_RESPONSE_MS,
       .max_idle_connections = t->w.max_idle,
