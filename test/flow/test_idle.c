@@ -38,7 +38,7 @@ static void on_synced(kin_informer *informer, const kin_event *event,
 }
 
 static void follow(client_world *w, size_t *synced, size_t index) {
-  char name[16];
+  char name[32];
   snprintf(name, sizeof name, "ns-%zu", index);
   const char *const namespaces[] = {name};
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
