@@ -112,7 +112,12 @@ static void put_key_path(buf *path, const char *text, size_t len) {
   yyjson_doc *doc = yyjson_read(text, len, YYJSON_READ_NUMBER_AS_RAW);
   size_t i, max;
   yyjson_val *key, *value;
-  yyjson_obj_foreach(yyjson_doc_get_root(doc), i, max, key, value) {
+  yyjson_val *keys = yyjson_doc_get_root(doc);
+  if (!yyjson_is_obj(keys)) { // a client may send anything as f:k:...
+    yyjson_doc_free(doc);
+    return;
+  }
+  yyjson_obj_foreach(keys, i, max, key, value) {
     char *shown = yyjson_val_write(value, YYJSON_WRITE_NOFLAG, NULL);
     buf_printf(path, "%s%s=%s", i > 0 ? "," : "", yyjson_get_str(key),
                shown != NULL ? shown : "");
