@@ -7,6 +7,7 @@ set(kinformer_sources
   lib/base/base64.c
   lib/base/buf.c
   lib/base/chunkq.c
+  lib/base/cpu.c
   lib/base/error.c
   lib/base/fork.c
   lib/base/gate.c

@@ -22,13 +22,12 @@
 
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/word.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #define HAVE_X86 1
-#include <cpuid.h>
 #include <immintrin.h>
-#include <stdatomic.h>
 #else
 #define HAVE_X86 0
 #endif
@@ -115,7 +114,10 @@ ALWAYS_INLINE kin__skip_result skip_block(kin__skip *skip, const char *block,
     return KIN__SKIP_MORE;
   }
   uint64_t usable = control == 0 ? UINT64_MAX : (control & -control) - 1;
-  return walk_block(skip, open, close, usable, used);
+  kin__skip walked = *skip; /* so that *skip needs no address */
+  kin__skip_result result = walk_block(&walked, open, close, usable, used);
+  *skip = walked;
+  return result;
 }
 
 /* The rest of a span is padded with spaces. They change one thing only: whether
@@ -136,23 +138,26 @@ ALWAYS_INLINE kin__skip_result skip_rest(kin__skip *skip, const char *bytes,
   return result;
 }
 
+/* The state is a copy in registers: in memory it would be read and written for
+ * each block. */
 ALWAYS_INLINE kin__skip_result skip_span(kin__skip *skip, const char *bytes,
                                          size_t length, size_t *used,
                                          const primitives *p) {
+  kin__skip state = *skip;
   kin__skip_result result = KIN__SKIP_MORE;
+  size_t in_block = 0;
   size_t at = 0;
-  while (length - at >= KIN__BLOCK) {
-    result = skip_block(skip, bytes + at, used, p);
-    if (result != KIN__SKIP_MORE) {
-      *used += at;
-      return result;
-    }
+  while (length - at >= KIN__BLOCK && result == KIN__SKIP_MORE) {
+    result = skip_block(&state, bytes + at, &in_block, p);
     at += KIN__BLOCK;
   }
-  if (at < length) {
-    result = skip_rest(skip, bytes + at, length - at, used, p);
+  if (result != KIN__SKIP_MORE) {
+    at -= KIN__BLOCK;
+  } else if (at < length) {
+    result = skip_rest(&state, bytes + at, length - at, &in_block, p);
   }
-  *used = result == KIN__SKIP_DONE ? *used + at : length;
+  *skip = state;
+  *used = result == KIN__SKIP_DONE ? at + in_block : length;
   return result;
 }
 
@@ -321,6 +326,19 @@ AVX2 ALWAYS_INLINE uint64_t avx2_equal(__m256i a, __m256i b, char value) {
   return low | (uint64_t)high << 32;
 }
 
+/* Of 0x1f and below. */
+AVX2 ALWAYS_INLINE __m256i avx2_control(__m256i v) {
+  __m256i x1f = _mm256_set1_epi8(0x1f);
+  return _mm256_cmpeq_epi8(_mm256_max_epu8(v, x1f), x1f);
+}
+
+AVX2 ALWAYS_INLINE __m256i avx2_rare(__m256i v) {
+  __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+  return _mm256_or_si256(backslash, avx2_control(v));
+}
+
+/* Most blocks have neither a backslash nor a control character. One question
+ * for both takes a quarter of the instructions of their masks. */
 AVX2 ALWAYS_INLINE void classify_avx2(kin__block_masks *masks,
                                       const char *block) {
   const __m256i *from = (const __m256i *)(const void *)block;
@@ -329,22 +347,29 @@ AVX2 ALWAYS_INLINE void classify_avx2(kin__block_masks *masks,
   __m256i fold = _mm256_set1_epi8(0x20);
   __m256i folded_a = _mm256_or_si256(a, fold);
   __m256i folded_b = _mm256_or_si256(b, fold);
-  __m256i x1f = _mm256_set1_epi8(0x1f);
   masks->quote = avx2_equal(a, b, '"');
-  masks->backslash = avx2_equal(a, b, '\\');
   masks->open = avx2_equal(folded_a, folded_b, '{');
   masks->close = avx2_equal(folded_a, folded_b, '}');
-  masks->control =
-      avx2_equal(_mm256_max_epu8(a, x1f), _mm256_max_epu8(b, x1f), 0x1f);
+  masks->backslash = 0;
+  masks->control = 0;
+  __m256i rare = _mm256_or_si256(avx2_rare(a), avx2_rare(b));
+  if (__builtin_expect(!_mm256_testz_si256(rare, rare), 0)) {
+    masks->backslash = avx2_equal(a, b, '\\');
+    masks->control = avx2_equal(avx2_control(a), avx2_control(b), (char)0xff);
+  }
 }
 
 /* Multiplying without carries by all ones is the running XOR. */
 AVX2 ALWAYS_INLINE uint64_t prefix_xor_clmul(uint64_t bits) {
-  uint64_t product[2];
   __m128i v = _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)bits),
                                    _mm_set1_epi8((char)0xff), 0);
+#if defined(__x86_64__)
+  return (uint64_t)_mm_cvtsi128_si64(v);
+#else
+  uint64_t product[2];
   _mm_storeu_si128((__m128i *)(void *)product, v);
   return product[0];
+#endif
 }
 
 AVX2 ALWAYS_INLINE unsigned popcount_instruction(uint64_t bits) {
@@ -368,11 +393,8 @@ AVX2 static size_t avx2_find_special(const char *bytes, size_t length) {
   for (; length - at >= 32; at += 32) {
     __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + at));
     __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
-    __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
-    __m256i x1f = _mm256_set1_epi8(0x1f);
-    __m256i control = _mm256_cmpeq_epi8(_mm256_max_epu8(v, x1f), x1f);
-    uint32_t found = (uint32_t)_mm256_movemask_epi8(
-        _mm256_or_si256(_mm256_or_si256(quote, backslash), control));
+    uint32_t found =
+        (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(quote, avx2_rare(v)));
     if (found != 0) {
       return at + (size_t)__builtin_ctz(found);
     }
@@ -413,59 +435,6 @@ AVX512 static kin__skip_result avx512_skip(kin__skip *skip, const char *bytes,
 /* Most strings are short, so their ends are found as with AVX2. */
 static const kin__scanner avx512 = {"avx512", avx512_classify, avx512_skip,
                                     avx2_find_special};
-
-/* What the processor and the system can do. __builtin_cpu_supports would add
- * 4.5 KB for its table of all processors. */
-enum { IS_ASKED = 1, HAS_SSE2 = 2, HAS_AVX2 = 4, HAS_AVX512 = 8 };
-
-/* Which registers the system saves. */
-enum { SAVES_AVX = 0x6, SAVES_AVX512 = 0xe6 };
-
-static unsigned saved_registers(void) {
-  unsigned low;
-  unsigned high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return low;
-}
-
-static bool has_all(unsigned bits, unsigned needed) {
-  return (bits & needed) == needed;
-}
-
-static unsigned ask_cpu(void) {
-  unsigned a;
-  unsigned b;
-  unsigned c;
-  unsigned d;
-  unsigned features = IS_ASKED;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) {
-    return features;
-  }
-  features |= (d & bit_SSE2) != 0 ? HAS_SSE2 : 0u;
-  const unsigned needed = bit_OSXSAVE | bit_AVX | bit_POPCNT | bit_PCLMUL;
-  unsigned saved = has_all(c, needed) ? saved_registers() : 0;
-  if (has_all(saved, SAVES_AVX) &&
-      __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && has_all(b, bit_AVX2)) {
-    features |= HAS_AVX2;
-    if (has_all(saved, SAVES_AVX512) &&
-        has_all(b, bit_AVX512F | bit_AVX512BW)) {
-      features |= HAS_AVX512;
-    }
-  }
-  return features;
-}
-
-/* cpuid is slow, in a virtual machine above all. Any thread may ask, and all
- * get the same answer. */
-static unsigned cpu_features(void) {
-  static atomic_uint known;
-  unsigned features = atomic_load_explicit(&known, memory_order_relaxed);
-  if (features == 0) {
-    features = ask_cpu();
-    atomic_store_explicit(&known, features, memory_order_relaxed);
-  }
-  return features;
-}
 
 #endif /* HAVE_X86 */
 
@@ -559,14 +528,14 @@ static size_t list_usable(const kin__scanner *usable[MAX_USABLE]) {
   size_t count = 0;
   usable[count++] = &portable;
 #if HAVE_X86
-  unsigned features = cpu_features();
-  if ((features & HAS_SSE2) != 0) {
+  unsigned features = kin__cpu_features();
+  if ((features & KIN__CPU_SSE2) != 0) {
     usable[count++] = &sse2;
   }
-  if ((features & HAS_AVX2) != 0) {
+  if ((features & KIN__CPU_AVX2) != 0) {
     usable[count++] = &avx2;
   }
-  if ((features & HAS_AVX512) != 0) {
+  if ((features & KIN__CPU_AVX512) != 0) {
     usable[count++] = &avx512;
   }
 #endif
