@@ -30,6 +30,10 @@ static inline void kin__link_push(kin__link *head, kin__link *node) {
   head->prev = node;
 }
 
+static inline void kin__link_push_first(kin__link *head, kin__link *node) {
+  kin__link_push(head->next, node);
+}
+
 static inline void kin__link_remove(kin__link *node) {
   node->prev->next = node->next;
   node->next->prev = node->prev;

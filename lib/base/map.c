@@ -149,6 +149,20 @@ uint32_t kin__map_next(const kin__map *map, uint32_t id) {
   return id;
 }
 
+void kin__map_prefetch_head(const kin__map *map, uint32_t hash) {
+  if (map->count > 0) {
+    __builtin_prefetch(chain(map, bucket_of(map, hash)));
+  }
+}
+
+void kin__map_prefetch_first(const kin__map *map, uint32_t hash) {
+  uint32_t id =
+      map->count > 0 ? *chain(map, bucket_of(map, hash)) : KIN__NO_SLOT;
+  if (id != KIN__NO_SLOT) {
+    __builtin_prefetch(head_of(map, id));
+  }
+}
+
 bool kin__map_drop_segment(kin__map *map) {
   kin__segments_drop(&map->heads, map->allocator);
   return map->heads.count > 0;

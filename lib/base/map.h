@@ -47,6 +47,13 @@ void kin__map_remove(kin__map *map, uint32_t id);
 uint32_t kin__map_first(const kin__map *map, uint32_t hash);
 uint32_t kin__map_next(const kin__map *map, uint32_t id);
 
+/* Look-ups of many hashes miss the processor's caches one after the other: the
+ * head of the chain, its first element, and what this points to. Called for
+ * all hashes, one step after the other, these let the misses overlap. The first
+ * step asks for the heads; the second for the first elements. */
+void kin__map_prefetch_head(const kin__map *map, uint32_t hash);
+void kin__map_prefetch_first(const kin__map *map, uint32_t hash);
+
 /* Frees the last segment of heads, so that a large map can be freed in bounded
  * steps. Returns whether any segment is left. From then on only this function
  * and kin__map_finish may be called. */

@@ -40,37 +40,48 @@ static const range ranges[] = {
 #define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
 #define MAX_SPARE_SLABS 4u
+#define CACHE_LINE 64u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
 
 /* A cell is in `free`, beyond `used`, or in use. `live` counts the cells that
  * are in use or not sorted yet, plus one for the arena while the slab is in one
- * of its lists. A slab with room is in its class's list; a slab without is in
- * `full`.
+ * of its lists. A slab with room is in the list of its class, the one that got
+ * room last in front: its free cell is still in the processor's cache. A slab
+ * without room is in no list.
  *
  * While the arena is open only the owner's thread writes `live`. After the
  * close every thread counts its own cells down, and the arena gives up its one.
  * The thread that counts down to zero frees the slab, and needs only the slab
  * itself. `given` is then CLOSED for ever: a thread that reads CLOSED sees all
- * earlier writes of the owner. */
+ * earlier writes of the owner.
+ *
+ * The struct of a mapped slab lies apart from its cells. At the begin of each
+ * mapping, all of the structs would share the few places of a processor's cache
+ * that their equal addresses modulo 256 KiB allow, and every event would miss
+ * them. */
 struct kin__slab {
   kin__link node;
-  kin__arena *arena; /* NULL: a block of its own, with one cell */
+  kin__arena *arena; /* NULL: a block of its own, with one cell behind it */
   const kin_allocator *allocator;
   void *owner;
+  char *cells;
   kin__cell *free;
   uint32_t cell_size;
   uint32_t capacity;
   uint32_t used;
   atomic_uint live;
-  uint32_t mapped_bytes;            /* 0: the allocator's block */
-  bool is_spare;                    /* empty and kept */
-  void (*release)(kin__cell *cell); /* for memory of the caller; NULL: ours */
-  /* Not more than an allocator gives: 8 bytes on some 32-bit machines. */
-  alignas(max_align_t) char cells[];
+  uint32_t mapped_bytes; /* of the cells, or of the block; 0: the allocator's */
+  bool is_spare;         /* empty and kept */
+  void (*release)(kin__cell *cell); /* of a cell without arena */
 };
 
-#define FULL KIN__SLAB_CLASSES
+/* A slab with its cells behind it. Aligned to not more than an allocator gives:
+ * 8 bytes on some 32-bit machines. */
+typedef struct block {
+  struct kin__slab slab;
+  alignas(max_align_t) char cells[];
+} block;
 
 static kin__cell closed_mark;
 #define CLOSED (&closed_mark)
@@ -81,20 +92,27 @@ kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
     arena->allocator = allocator;
     arena->maps_pages = maps_pages;
     atomic_init(&arena->given, NULL);
-    for (size_t i = 0; i <= FULL; i++) {
+    for (size_t i = 0; i < KIN__SLAB_CLASSES; i++) {
       kin__link_init(&arena->lists[i]);
     }
   }
   return arena;
 }
 
-/* For a slab that only this thread writes. */
-static uint32_t live_cells(const struct kin__slab *slab) {
-  return atomic_load_explicit(&slab->live, memory_order_relaxed) - 1;
+static bool is_listed(const struct kin__slab *slab) {
+  return !kin__link_is_empty(&slab->node);
 }
 
+/* For a slab that only this thread writes. */
+static uint32_t live_cells(const struct kin__slab *slab) {
+  return atomic_load_explicit(&slab->live, memory_order_relaxed) -
+         is_listed(slab);
+}
+
+/* After the slab has got its place in a list, or lost it. */
 static void set_live_cells(struct kin__slab *slab, uint32_t count) {
-  atomic_store_explicit(&slab->live, count + 1, memory_order_relaxed);
+  atomic_store_explicit(&slab->live, count + is_listed(slab),
+                        memory_order_relaxed);
 }
 
 /* `size` is from 1 to MAPPED_CELL_MAX. */
@@ -118,15 +136,6 @@ static uint32_t cell_size_of(size_t size) {
   return r->above + (steps << r->shift);
 }
 
-static void init_slab(struct kin__slab *slab, const kin_allocator *allocator,
-                      void *owner, uint32_t cell_size, uint32_t capacity) {
-  *slab = (struct kin__slab){.allocator = allocator,
-                             .owner = owner,
-                             .cell_size = cell_size,
-                             .capacity = capacity};
-  kin__link_init(&slab->node);
-}
-
 static void *map_pages(size_t bytes) {
   void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -137,61 +146,85 @@ static uint32_t bytes_of(const struct kin__slab *slab) {
   return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
 }
 
-static void *slab_memory(kin__arena *arena, uint32_t bytes) {
-  if (!arena->maps_pages) {
-    return kin__malloc(arena->allocator, bytes);
-  }
+static uint32_t cells_bytes(const struct kin__slab *slab) {
+  return slab->mapped_bytes > 0 ? slab->mapped_bytes
+                                : SLAB_BYTES - (uint32_t)sizeof(block);
+}
+
+static char *take_pages(kin__arena *arena) {
   kin__ready_slab *ready = arena->ready;
   if (ready == NULL) {
-    return map_pages(bytes);
+    return map_pages(KIN__MAPPED_SLAB_BYTES);
   }
   arena->ready = ready->next;
   arena->ready_count--;
-  return ready;
+  return (char *)ready;
+}
+
+static struct kin__slab *new_mapped_slab(kin__arena *arena) {
+  struct kin__slab *slab = kin__malloc(arena->allocator, sizeof *slab);
+  char *pages = slab != NULL ? take_pages(arena) : NULL;
+  if (pages == NULL) {
+    kin__free(arena->allocator, slab);
+    return NULL;
+  }
+  *slab = (struct kin__slab){.cells = pages,
+                             .mapped_bytes = KIN__MAPPED_SLAB_BYTES};
+  return slab;
+}
+
+static struct kin__slab *new_slab(kin__arena *arena) {
+  if (arena->maps_pages) {
+    return new_mapped_slab(arena);
+  }
+  block *b = kin__malloc(arena->allocator, SLAB_BYTES);
+  if (b == NULL) {
+    return NULL;
+  }
+  b->slab = (struct kin__slab){.cells = b->cells};
+  return &b->slab;
 }
 
 static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
-  uint32_t bytes = arena->maps_pages ? KIN__MAPPED_SLAB_BYTES : SLAB_BYTES;
-  struct kin__slab *slab = slab_memory(arena, bytes);
+  struct kin__slab *slab = new_slab(arena);
   if (slab == NULL) {
     return NULL;
   }
-  uint32_t cell_size = cell_size_of(size);
-  uint32_t room = bytes - (uint32_t)sizeof(struct kin__slab);
-  init_slab(slab, arena->allocator, owner, cell_size, room / cell_size);
   slab->arena = arena;
-  slab->mapped_bytes = arena->maps_pages ? bytes : 0;
+  slab->allocator = arena->allocator;
+  slab->owner = owner;
+  slab->cell_size = cell_size_of(size);
+  slab->capacity = cells_bytes(slab) / slab->cell_size;
+  kin__link_init(&slab->node);
+  kin__link_push_first(&arena->lists[class_of(size)], &slab->node);
   set_live_cells(slab, 0);
-  arena->bytes += bytes;
-  POISON(slab->cells, room);
-  kin__link_push(&arena->lists[class_of(size)], &slab->node);
+  arena->bytes += bytes_of(slab);
+  POISON(slab->cells, cells_bytes(slab));
   if (arena->grew != NULL) {
     arena->grew(arena->grew_ctx);
   }
   return slab;
 }
 
-/* Frees a slab, or a block with one cell. Legal on any thread: does not read
- * the arena. */
-static void free_memory(struct kin__slab *slab) {
+static void free_slab(struct kin__slab *slab) {
+  UNPOISON(slab->cells, cells_bytes(slab));
   if (slab->mapped_bytes > 0) {
-    munmap(slab, slab->mapped_bytes);
-  } else {
-    kin__free(slab->allocator, slab);
+    munmap(slab->cells, slab->mapped_bytes);
   }
+  kin__free(slab->allocator, slab);
 }
 
-/* The slab loses one count: of a cell, or of the arena. */
+/* The slab loses one count: of a cell, or of the arena. Legal on any thread:
+ * does not read the arena. */
 static void count_down(struct kin__slab *slab) {
   if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
-    UNPOISON(slab->cells, bytes_of(slab) - sizeof *slab);
-    free_memory(slab);
+    free_slab(slab);
   }
 }
 
 static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
   kin__link_remove(&slab->node);
-  arena->bytes -= bytes_of(slab);
+  arena->bytes -= arena->is_closed ? 0 : bytes_of(slab);
   count_down(slab);
 }
 
@@ -225,45 +258,50 @@ static kin__cell *take_from(struct kin__slab *slab) {
   }
   slab->arena->used_bytes += slab->cell_size;
   uint32_t live = live_cells(slab) + 1;
-  set_live_cells(slab, live);
   if (live == slab->capacity) {
     kin__link_remove(&slab->node);
-    kin__link_push(&slab->arena->lists[FULL], &slab->node);
   }
-  cell->slab = slab;
-  return cell;
-}
-
-static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
-                             void *owner, size_t size) {
-  if (size > UINT32_MAX - sizeof(struct kin__slab)) {
-    return NULL;
-  }
-  uint32_t bytes = (uint32_t)(sizeof(struct kin__slab) + size);
-  struct kin__slab *slab =
-      maps_pages ? map_pages(bytes) : kin__malloc(allocator, bytes);
-  if (slab == NULL) {
-    return NULL;
-  }
-  init_slab(slab, allocator, owner, (uint32_t)size, 1);
-  slab->mapped_bytes = maps_pages ? bytes : 0;
-  kin__cell *cell = (kin__cell *)(void *)slab->cells;
+  set_live_cells(slab, live);
   cell->slab = slab;
   return cell;
 }
 
 kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell)) {
-  struct kin__slab *slab = head;
-  init_slab(slab, NULL, owner, 0, 1);
-  slab->release = release;
-  kin__cell *cell = (kin__cell *)(void *)slab->cells;
-  cell->slab = slab;
+  block *b = head;
+  b->slab = (struct kin__slab){.owner = owner, .release = release};
+  kin__cell *cell = (kin__cell *)(void *)b->cells;
+  cell->slab = &b->slab;
   return cell;
 }
 
 size_t kin__cell_head_bytes(void) {
-  return offsetof(struct kin__slab, cells);
+  return offsetof(block, cells);
+}
+
+static void free_block(kin__cell *cell) {
+  struct kin__slab *slab = cell->slab;
+  if (slab->mapped_bytes > 0) {
+    munmap(slab, slab->mapped_bytes);
+  } else {
+    kin__free(slab->allocator, slab);
+  }
+}
+
+static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
+                             void *owner, size_t size) {
+  if (size > UINT32_MAX - sizeof(block)) {
+    return NULL;
+  }
+  uint32_t bytes = (uint32_t)(sizeof(block) + size);
+  block *b = maps_pages ? map_pages(bytes) : kin__malloc(allocator, bytes);
+  if (b == NULL) {
+    return NULL;
+  }
+  kin__cell *cell = kin__cell_init(b, owner, free_block);
+  b->slab.allocator = allocator;
+  b->slab.mapped_bytes = maps_pages ? bytes : 0;
+  return cell;
 }
 
 kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
@@ -285,14 +323,15 @@ void *kin__cell_owner(const kin__cell *cell) {
   return cell->slab->owner;
 }
 
+void kin__cell_prefetch(const kin__cell *cell) {
+  __builtin_prefetch(cell->slab);
+  __builtin_prefetch((const char *)cell->slab + CACHE_LINE);
+}
+
 void kin__cell_give(kin__cell *cell) {
   kin__arena *arena = cell->slab->arena;
   if (arena == NULL) {
-    if (cell->slab->release != NULL) {
-      cell->slab->release(cell);
-    } else {
-      free_memory(cell->slab);
-    }
+    cell->slab->release(cell);
     return;
   }
   cell->next = atomic_load_explicit(&arena->given, memory_order_acquire);
@@ -315,8 +354,7 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
   }
   uint32_t live = live_cells(slab);
   if (live == slab->capacity) {
-    kin__link_remove(&slab->node);
-    kin__link_push(&arena->lists[class_of(slab->cell_size)], &slab->node);
+    kin__link_push_first(&arena->lists[class_of(slab->cell_size)], &slab->node);
   }
   set_live_cells(slab, --live);
   arena->used_bytes -= slab->cell_size;
@@ -389,6 +427,7 @@ bool kin__arena_collect(kin__arena *arena, unsigned count) {
 static void close_arena(kin__arena *arena) {
   assert(arena->unsorted == NULL);
   arena->is_closed = true;
+  arena->bytes = 0; /* a full slab is in no list, and goes by its own count */
   arena->unsorted =
       atomic_exchange_explicit(&arena->given, CLOSED, memory_order_acq_rel);
 }
@@ -413,13 +452,16 @@ bool kin__arena_close_step(kin__arena *arena) {
     (void)kin__arena_collect(arena, 1);
     return true;
   }
-  kin__link *list = &arena->lists[arena->closing];
-  if (!kin__link_is_empty(list)) {
-    give_up_slab(arena, KIN__CONTAINER_OF(list->next, struct kin__slab, node));
-    return true;
+  if (arena->closing == KIN__SLAB_CLASSES) {
+    return false;
   }
-  arena->closing += arena->closing < FULL;
-  return arena->closing < FULL || !kin__link_is_empty(&arena->lists[FULL]);
+  kin__link *list = &arena->lists[arena->closing];
+  if (kin__link_is_empty(list)) {
+    arena->closing++;
+  } else {
+    give_up_slab(arena, KIN__CONTAINER_OF(list->next, struct kin__slab, node));
+  }
+  return true;
 }
 
 void kin__arena_free(kin__arena *arena) {
@@ -428,6 +470,5 @@ void kin__arena_free(kin__arena *arena) {
   }
   while (kin__arena_close_step(arena)) {
   }
-  assert(arena->bytes == 0);
   kin__free(arena->allocator, arena);
 }

@@ -67,6 +67,9 @@ kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell));
 size_t kin__cell_head_bytes(void);
 
+/* Asks the processor for what giving the cell back reads. */
+void kin__cell_prefetch(const kin__cell *cell);
+
 /* On any thread. O(1): at most one slab is freed. The arena must not have been
  * freed. */
 void kin__cell_give(kin__cell *cell);

@@ -22,15 +22,15 @@ struct kin__arena {
   bool is_closed;
   _Atomic(kin__cell *) given; /* pushed by any thread; CLOSED after the end */
   kin__cell *unsorted;        /* taken off `given` as a whole */
-  size_t bytes;               /* of all slabs */
+  size_t bytes;               /* of all slabs; 0 from the close on */
   size_t used_bytes;          /* of the cells of slabs that are in use */
   uint32_t spare_slabs;       /* empty ones that are kept */
-  uint32_t closing;           /* the list to be given up next; FULL is last */
+  uint32_t closing;           /* the list to be given up next */
   uint32_t ready_count;       /* slabs in `ready`, not in `bytes` */
   kin__ready_slab *ready;     /* mapped and touched, for add_slab */
   void (*grew)(void *ctx);    /* see kin__arena_watch */
   void *grew_ctx;
-  kin__link lists[KIN__SLAB_CLASSES + 1];
+  kin__link lists[KIN__SLAB_CLASSES]; /* of slabs with room */
 };
 
 #endif /* KIN_BASE_SLAB_CORE_H */

@@ -8,7 +8,6 @@
 
 #define KEYS_PER_STEP 64u
 #define KEYS_WARMED 16u
-#define CACHE_LINE 64u
 
 typedef struct change {
   kin_informer *informer;
@@ -244,21 +243,35 @@ static void wake_waiters(kin_informer *informer) {
   }
 }
 
-/* Prefetches the slots and objects of the next keys. The cache misses of
- * independent slots overlap. */
+static kin_object *cached_under(const kin_store *store, uint32_t hash) {
+  uint32_t slot = kin__map_first(&store->map, hash);
+  return slot != KIN__NO_SLOT ? kin__store_at(store, slot)->object : NULL;
+}
+
+/* Prefetches the slots and objects of the next keys. A key's cache misses depend
+ * on each other; those of several keys overlap. */
 static void warm(const kin_informer *informer) {
   const kin_store *store = &informer->store;
   kin__deltas deltas;
+  kin_object *cached[KEYS_WARMED];
+  uint32_t hashes[KEYS_WARMED];
   uint32_t id = KIN__NO_SLOT;
-  for (unsigned i = 0; i < KEYS_WARMED; i++) {
-    if (!kin__delta_fifo_next(&informer->fifo, &id, &deltas)) {
-      break;
-    }
-    uint32_t slot = kin__map_first(&store->map, deltas.hash);
-    if (slot != KIN__NO_SLOT) {
-      const char *object = (const char *)kin__store_at(store, slot)->object;
-      __builtin_prefetch(object);
-      __builtin_prefetch(object + CACHE_LINE);
+  unsigned count = 0;
+  while (count < KEYS_WARMED &&
+         kin__delta_fifo_next(&informer->fifo, &id, &deltas)) {
+    hashes[count] = deltas.hash;
+    kin__map_prefetch_head(&store->map, hashes[count++]);
+  }
+  for (unsigned i = 0; i < count; i++) {
+    kin__map_prefetch_first(&store->map, hashes[i]);
+  }
+  for (unsigned i = 0; i < count; i++) {
+    cached[i] = cached_under(store, hashes[i]);
+    kin__object_prefetch(cached[i]);
+  }
+  for (unsigned i = 0; i < count; i++) {
+    if (cached[i] != NULL) {
+      kin__object_prefetch_rest(cached[i]);
     }
   }
 }

@@ -42,6 +42,7 @@ typedef struct label_record {
 } label_record;
 
 #define NO_STRING UINT32_MAX
+#define CACHE_LINE 64u
 
 /* The places of all parts, computed before memory is taken. */
 typedef struct layout {
@@ -291,6 +292,18 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
     kin__packed_copied(copy);
   }
   return give(out, memory, copy);
+}
+
+void kin__object_prefetch(const kin_object *object) {
+  const char *header = (const char *)object;
+  __builtin_prefetch(header);
+  __builtin_prefetch(header + CACHE_LINE);
+}
+
+void kin__object_prefetch_rest(const kin_object *object) {
+  kin__cell_prefetch((const kin__cell *)(const void *)object);
+  __builtin_prefetch(object->bytes + object->uid_offset);
+  __builtin_prefetch(object->bytes + object->version_offset);
 }
 
 bool kin__object_is_movable(const kin_object *object,

@@ -48,6 +48,12 @@ int kin__object_new(kin_object **out, kin__memory *memory,
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
+/* Two steps that let the cache misses of several objects overlap: the first asks
+ * for the header and the key, the second for what comparing and releasing the
+ * object read besides. */
+void kin__object_prefetch(const kin_object *object);
+void kin__object_prefetch_rest(const kin_object *object);
+
 /* Whether the caller has the only reference, and a copy in the same memory
  * would help to give memory back, see kin__cell_is_lonely. On the memory's
  * thread. */
