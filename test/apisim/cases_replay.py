@@ -260,6 +260,18 @@ def test_timeout_and_bookmarks(start):
     assert version(answer.lines()[-1]["object"]) == 9
 
 
+def test_reader_that_is_behind_stalls_nobody(start):
+    """More than the sockets hold is left to send when bookmarks are due."""
+    sim = replay(start, "--bookmark-interval-ms", "50", events=3000)
+    stream = sim.watch(f"{WATCH}&resourceVersion=201&allowWatchBookmarks=1")
+    began = time.monotonic()
+    while time.monotonic() - began < 0.3:
+        assert sim.stats()["watches"]["open"] == 1
+    types = [event["type"] for event in stream.events(3000)]
+    assert set(types) == {"MODIFIED"}
+    assert stream.event()["type"] == "BOOKMARK"
+
+
 def test_everything_else_is_ordinary(start):
     sim = replay(start, pods=5)
     maps = "/api/v1/namespaces/default/configmaps"

@@ -285,6 +285,9 @@ static void on_abort(void *data) {
   free_watch(data);
 }
 
+// A bookmark that is due while the reader is behind waits for its next time. A
+// timer that is due again at once would keep libuv before 1.45 from everything
+// else.
 static void on_timer(uv_timer_t *timer) {
   replay_watch *w = timer->data;
   uint64_t now = uv_now(w->rp->sim->loop);
@@ -294,10 +297,13 @@ static void on_timer(uv_timer_t *timer) {
   }
   bool idle =
       w->next_event == w->event_end && w->next_initial == w->initial_end;
+  bool is_due = w->bookmarks && now >= w->bookmark_ms;
   if (!idle) {
     pump(w);
-  } else if (w->bookmarks && now >= w->bookmark_ms) {
+  } else if (is_due) {
     put_bookmark(w, w->rp->plan.first_version + w->event_end, false);
+  }
+  if (is_due) {
     w->bookmark_ms = now + w->rp->sim->opts->bookmark_interval_ms;
   }
   uint64_t due = w->bookmarks && w->bookmark_ms < w->deadline_ms
