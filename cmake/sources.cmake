@@ -393,6 +393,7 @@ set(kinformer_zstd_sources
   lib/object/dictionary.c
   lib/object/label_table.c
   lib/object/packed.c
+  lib/object/strip.c
   lib/informer/compact.c)
 
 set(kinformer_no_zstd_sources
