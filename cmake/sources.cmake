@@ -394,7 +394,9 @@ set(kinformer_zstd_sources
   lib/object/dictionary.c
   lib/object/label_table.c
   lib/object/packed.c
-  lib/informer/compact.c)
+  lib/object/strip.c
+  lib/informer/compact.c
+  lib/informer/compact_list.c)
 
 set(kinformer_no_zstd_sources
   lib/object/packed_none.c

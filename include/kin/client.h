@@ -215,7 +215,11 @@ typedef struct kin_client_options {
    * then needs about a third less CPU time for a first list; the process needs
    * as much as without help. The program's own work in the pool may have to
    * wait for a few milliseconds. There is no help with an allocator of the
-   * program's, or with mutation_check. */
+   * program's, or with mutation_check.
+   *
+   * In compact storage (kin_informer_options.compact) the pool also packs the
+   * objects of a list, four batches of 64 at a time. Without help the loop's
+   * thread packs them all. Dictionaries are made in the pool in any case. */
   bool no_memory_helper;
 
   /* --- Tests and debugging --- */

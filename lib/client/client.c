@@ -86,7 +86,8 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .wake = kin__loop_wake,
                  .wake_ctx = &client->loop,
                  .start_work = kin__pool_work_start,
-                 .work_ctx = &client->loop};
+                 .work_ctx = &client->loop,
+                 .has_no_helper = options->no_memory_helper};
 }
 
 static void on_member_left(kin__members *members);

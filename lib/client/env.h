@@ -71,6 +71,7 @@ typedef struct kin__env {
   /* Runs work on another thread; NULL: there is no other thread. */
   int (*start_work)(void *ctx, kin__pool_work *work);
   void *work_ctx;
+  bool has_no_helper;     /* objects are packed by the loop's thread alone */
   kin__gate *lists;       /* admits lists; NULL: no limit */
   bool *stream_refused;   /* see kin__list_and_watch; NULL: no streams */
   bool check_watch_lists; /* see check/list_check.h */

@@ -86,6 +86,12 @@ void kin__feed_note_selection(kin_feed *feed, bool is_by_server) {
   }
 }
 
+static void tell_staged(kin_feed *feed, kin_object *object) {
+  if (feed->owner->staged != NULL) {
+    feed->owner->staged(feed, object);
+  }
+}
+
 static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
   bool is_new = false;
@@ -107,12 +113,16 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
   if (feed->is_held) {
     return kin__stage_push(&feed->held, type, take_object);
   }
-  if (feed->request == KIN__REQUEST_STREAM) {
-    return merge(feed, type, take_object);
+  bool is_stream = feed->request == KIN__REQUEST_STREAM;
+  if (!is_stream && type != KIN__DECODED_LISTED) {
+    return take_event(feed, type, take_object, is_cached);
   }
-  return type == KIN__DECODED_LISTED
-             ? kin__stage_push(&feed->stage, type, take_object)
-             : take_event(feed, type, take_object, is_cached);
+  int err = is_stream ? merge(feed, type, take_object)
+                      : kin__stage_push(&feed->stage, type, take_object);
+  if (err == 0 && !is_cached && type != KIN__DECODED_DELETED) {
+    tell_staged(feed, take_object);
+  }
+  return err;
 }
 
 int kin__feed_take_held(kin_feed *feed) {

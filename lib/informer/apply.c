@@ -36,6 +36,9 @@ static void try_later(kin__scope *scope) {
 
 static bool push_step(kin__scope *scope) {
   kin_informer *informer = scope->informer;
+  if (scope->packing > 0) {
+    return false; /* the last batch wakes us */
+  }
   kin__slice slice = kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
   while (kin__slice_next(&slice)) {
     kin__stage *stage = &scope->feed.stage;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "informer/compact_list.h"
+#include "informer/scope.h"
 #include "object/packed.h"
 #include "store/store.h"
 
@@ -55,6 +57,9 @@ typedef struct kin__compact {
   uint64_t window_kept;
   uint64_t best_permille; /* of the first window with this dictionary; 0: it is
                            * not over */
+
+  kin__compact_list list;
+  const kin_object *deferred; /* the list will have it, when it is staged */
 
   uint64_t packed_objects;
   uint64_t text_bytes;
@@ -216,6 +221,15 @@ static void count(kin__compact *compact, size_t text, size_t kept) {
   }
 }
 
+static void note_packed(kin__compact *compact, const kin_object *object) {
+  size_t text = kin__object_text_length(object);
+  size_t kept = kin__packed_frame(object).length;
+  compact->packed_objects++;
+  compact->text_bytes += text;
+  compact->kept_bytes += kept;
+  count(compact, text, kept);
+}
+
 static bool pack(kin__compact *compact, kin_object **object) {
   if (kin__packer_dictionary(compact->packer) == NULL) {
     return false;
@@ -224,11 +238,7 @@ static bool pack(kin__compact *compact, kin_object **object) {
   kin__memory *memory = compact->informer->env->memory;
   bool is_packed = kin__object_pack(object, memory, compact->packer);
   if (is_packed) {
-    size_t kept = kin__packed_frame(*object).length;
-    compact->packed_objects++;
-    compact->text_bytes += text;
-    compact->kept_bytes += kept;
-    count(compact, text, kept);
+    note_packed(compact, *object);
   } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {
     count(compact, text, text);
   }
@@ -246,7 +256,20 @@ static void keep_plain(kin__compact *compact, kin_object **object) {
   }
 }
 
-void kin__compact_pack(kin_informer *informer, kin_object **object) {
+/* A bound counts what the object needs at once. */
+static bool may_defer(kin__compact *compact, const kin_object *object) {
+  const kin_informer *informer = compact->informer;
+  kin__dictionary *dictionary = kin__packer_dictionary(compact->packer);
+  size_t length = kin__object_text_length(object);
+  return dictionary != NULL && !informer->env->has_no_helper &&
+         !kin__max_bytes_is_bounded(informer) &&
+         !kin__object_is_packed(object) && length >= KIN__PACK_MIN_BYTES &&
+         length <= KIN__BATCH_MAX_BYTES / 4 &&
+         kin__compact_list_has_room(&compact->list, dictionary);
+}
+
+void kin__compact_pack(kin_informer *informer, kin_object **object,
+                       bool is_listed) {
   kin__compact *compact = informer->compact;
   /* An object that somebody else holds is cached already. */
   if (compact == NULL || kin__object_holders(*object) > 1) {
@@ -255,7 +278,37 @@ void kin__compact_pack(kin_informer *informer, kin_object **object) {
   if (compact->stage == STAGE_FIRST || compact->stage == STAGE_SAMPLING) {
     offer_sample(compact, *object);
   }
-  if (!pack(compact, object)) {
+  compact->deferred = is_listed && may_defer(compact, *object) ? *object : NULL;
+  if (compact->deferred == NULL && !pack(compact, object)) {
+    keep_plain(compact, object);
+  }
+}
+
+void kin__compact_staged(kin__scope *scope, kin_object *object) {
+  kin__compact *compact = scope->informer->compact;
+  if (compact != NULL && compact->deferred == object) {
+    kin__compact_list_add(&compact->list, scope, object);
+    compact->deferred = NULL;
+  }
+}
+
+void kin__compact_listed(kin_informer *informer) {
+  if (informer->compact != NULL) {
+    kin__compact_list_flush(&informer->compact->list);
+  }
+}
+
+void kin__compact_forget(kin__scope *scope) {
+  if (scope->informer->compact != NULL) {
+    kin__compact_list_forget(&scope->informer->compact->list, scope);
+  }
+}
+
+void kin__compact_take_packed(kin_informer *informer, kin_object **object) {
+  kin__compact *compact = informer->compact;
+  if (kin__object_is_packed(*object)) {
+    note_packed(compact, *object);
+  } else if (!pack(compact, object)) {
     keep_plain(compact, object);
   }
 }
@@ -350,6 +403,7 @@ int kin__compact_open(kin_informer *informer) {
   kin__task_init(&compact->work_task, work_step);
   kin__task_init(&compact->texts_task, texts_step);
   kin__timer_init(&compact->texts_timer, on_texts_timer);
+  kin__compact_list_init(&compact->list, informer, compact->first_samples);
   compact->packing = kin__packing_new(env->allocator, on_noted, informer);
   compact->packer = kin__packer_new(env->allocator);
   compact->raw = kin__memory_new(env->allocator);
@@ -370,6 +424,7 @@ void kin__compact_close(kin_informer *informer) {
     kin__timer_stop(env->timers, &compact->texts_timer);
     kin__sched_cancel(env->sched, &compact->work_task);
     kin__sched_cancel(env->sched, &compact->texts_task);
+    kin__sched_cancel(env->sched, &compact->list.task);
   }
 }
 
@@ -393,11 +448,13 @@ bool kin__compact_free_step(kin_informer *informer) {
   if (compact->texts == NULL) {
     compact->texts = kin__inflated_close(compact->packing);
   }
-  return drop_note(&compact->texts) || drop_note(&compact->held);
+  return drop_note(&compact->texts) || drop_note(&compact->held) ||
+         kin__compact_list_free_step(&compact->list);
 }
 
 bool kin__compact_is_working(const kin_informer *informer) {
-  return informer->compact != NULL && informer->compact->is_running;
+  const kin__compact *compact = informer->compact;
+  return compact != NULL && (compact->is_running || compact->list.running > 0);
 }
 
 void kin__compact_free(kin_informer *informer) {

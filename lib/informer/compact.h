@@ -22,8 +22,21 @@
  * KIN_ENOMEM. */
 int kin__compact_open(kin_informer *informer);
 
-/* Packs an object for the store. Cannot fail: the object may stay plain. */
-void kin__compact_pack(kin_informer *informer, kin_object **object);
+struct kin__scope;
+
+/* Packs an object for the store. Cannot fail: the object may stay plain. One
+ * that `is_listed` may be packed later by the pool (compact_list.h), if
+ * kin__compact_staged is called after it is staged. */
+void kin__compact_pack(kin_informer *informer, kin_object **object,
+                       bool is_listed);
+void kin__compact_staged(struct kin__scope *scope, kin_object *object);
+/* A list is complete, or was dropped. */
+void kin__compact_listed(kin_informer *informer);
+/* The scope goes. */
+void kin__compact_forget(struct kin__scope *scope);
+/* For compact_list.c: an object comes back packed. If it is plain it is packed
+ * now. */
+void kin__compact_take_packed(kin_informer *informer, kin_object **object);
 
 /* Memory for objects that kin__compact_pack will be given: a block for each,
  * since few survive, so that the same block is used again at once. Without
@@ -36,7 +49,7 @@ void kin__compact_mind_texts(kin_informer *informer);
 void kin__compact_close(kin_informer *informer);
 /* Frees one piece; returns whether there is more. */
 bool kin__compact_free_step(kin_informer *informer);
-/* Whether a dictionary is being made. Its end adds the close task. */
+/* Whether another thread is at work. Its end adds the close task. */
 bool kin__compact_is_working(const kin_informer *informer);
 void kin__compact_free(kin_informer *informer);
 

@@ -9,9 +9,24 @@ int kin__compact_open(kin_informer *informer) {
   return 0;
 }
 
-void kin__compact_pack(kin_informer *informer, kin_object **object) {
+void kin__compact_pack(kin_informer *informer, kin_object **object,
+                       bool is_listed) {
   (void)informer;
   (void)object;
+  (void)is_listed;
+}
+
+void kin__compact_staged(struct kin__scope *scope, kin_object *object) {
+  (void)scope;
+  (void)object;
+}
+
+void kin__compact_listed(kin_informer *informer) {
+  (void)informer;
+}
+
+void kin__compact_forget(struct kin__scope *scope) {
+  (void)scope;
 }
 
 kin__memory *kin__compact_raw_memory(const kin_informer *informer) {

@@ -108,6 +108,10 @@ static bool is_near(const kin_informer *informer, uint64_t more) {
          (clients != NULL && kin__byte_bound_is_near(clients, more));
 }
 
+bool kin__max_bytes_is_bounded(const kin_informer *informer) {
+  return is_bounded(informer);
+}
+
 bool kin__max_bytes_is_near(const kin_informer *informer) {
   return is_near(informer, 0);
 }
@@ -123,7 +127,7 @@ static int drop_body(kin_informer *informer, const kin_object *object,
   int err = kin__key_only_make(out, informer->env->memory, object,
                                !informer->settings.options.drop_labels);
   if (err == 0) {
-    kin__compact_pack(informer, out);
+    kin__compact_pack(informer, out, false);
   }
   return err;
 }

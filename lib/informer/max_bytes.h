@@ -70,6 +70,8 @@ void kin__max_bytes_unstaged(struct kin__scope *scope);
 /* The queue is empty. */
 void kin__max_bytes_settle(kin_informer *informer);
 
+/* Whether there is a bound at all. */
+bool kin__max_bytes_is_bounded(const kin_informer *informer);
 /* The queue should be empty before more is read: the states that its objects
  * replace exist, too. */
 bool kin__max_bytes_is_near(const kin_informer *informer);

@@ -72,7 +72,10 @@ static int on_keep(kin_feed *feed, kin__decoded_type type,
   /* The last state of a deleted object is not stored. */
   bool is_whole = !scope->informer->max_bytes.is_keys_only;
   if (type != KIN__DECODED_DELETED && is_whole) {
-    kin__compact_pack(scope->informer, object);
+    bool is_listed =
+        !feed->is_held && (type == KIN__DECODED_LISTED ||
+                           kin__feed_request_kind(feed) == KIN__REQUEST_STREAM);
+    kin__compact_pack(scope->informer, object, is_listed);
   }
   return kin__max_bytes_keep(scope, type, object);
 }
@@ -92,11 +95,17 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
   return kin__scope_push(kin__scope_of(feed), delta, object, false);
 }
 
+static void on_staged(kin_feed *feed, kin_object *object) {
+  kin__compact_staged(kin__scope_of(feed), object);
+}
+
 static void on_apply(kin_feed *feed) {
+  kin__compact_listed(kin__scope_of(feed)->informer);
   kin__apply_start(kin__scope_of(feed));
 }
 
 static void on_discarded(kin_feed *feed) {
+  kin__compact_listed(kin__scope_of(feed)->informer);
   kin__max_bytes_unstaged(kin__scope_of(feed));
   kin__apply_wake(kin__scope_of(feed));
 }
@@ -147,6 +156,7 @@ static void on_state(kin_feed *feed, kin_state from, kin_state to) {
 static const kin__feed_owner owner = {.cached = on_cached,
                                       .keep = on_keep,
                                       .admit = on_admit,
+                                      .staged = on_staged,
                                       .event = on_event,
                                       .advanced = kin__version_waits_advanced,
                                       .apply = on_apply,
@@ -221,6 +231,7 @@ void kin__scope_remove(kin__scope *scope) {
 }
 
 void kin__scope_finish(kin__scope *scope) {
+  kin__compact_forget(scope);
   kin__list_check_free(scope->list_check);
   kin__free(scope->informer->env->allocator, scope->waits);
   kin__feed_finish(&scope->feed);

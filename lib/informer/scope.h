@@ -29,6 +29,8 @@ typedef struct kin__scope {
   bool is_removed; /* only its deletes are still delivered */
   bool is_over_bytes;    /* the last failure is KIN_EMAXBYTES */
   uint64_t listed_bytes; /* staged, see max_bytes.h */
+  uint32_t packing;      /* staged objects that are being packed, see
+                     * compact_list.h */
   kin__apply apply;
   kin__list_check *list_check; /* NULL: not needed yet */
   kin__scope_waits *waits;     /* NULL: none so far */

@@ -209,7 +209,8 @@ static void void_key(content *c, uint32_t id) {
   }
 }
 
-static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
+static int push_keyed(content *c, uint32_t hash, uintptr_t entry,
+                      uintptr_t **its_place) {
   uint32_t id;
   int err = kin__slots_take(&c->keys->keys, &id);
   if (err != 0) {
@@ -226,6 +227,7 @@ static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
     return KIN_ENOMEM;
   }
   *place = entry;
+  *its_place = place;
   key_at(c, id)->place = place;
   return 0;
 }
@@ -242,13 +244,14 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
     return KIN_ENOMEM;
   }
   *place = make_entry(type, take_object);
+  stage->last = place;
   return 0;
 }
 
 /* A refused state is kept beside the last good one. A good state replaces both;
  * a deletion removes both. */
 static int merge(content *c, kin__decoded_type type, kin_object *take_object,
-                 bool *is_new) {
+                 bool *is_new, uintptr_t **its_place) {
   kin_str key = kin_object_key(take_object);
   uint32_t hash = kin__hash(&c->keys->seed, key);
   uint32_t last = find(c, key, hash, false);
@@ -264,7 +267,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
   uint32_t same = is_refused(take_object) ? refused : last;
   uintptr_t entry = make_entry(type, take_object);
   if (same == KIN__NO_SLOT) {
-    int err = push_keyed(c, hash, entry);
+    int err = push_keyed(c, hash, entry, its_place);
     if (err != 0) {
       kin_object_unref(take_object);
       return err;
@@ -273,6 +276,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
     uintptr_t *place = key_at(c, same)->place;
     kin_object_unref(object_in(*place));
     *place = entry;
+    *its_place = place;
   }
   if (same != refused) {
     void_key(c, refused);
@@ -285,12 +289,28 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
   content *to = have_content(stage);
   int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
   if (err == 0) {
-    err = merge(to, type, take_object, is_new);
+    err = merge(to, type, take_object, is_new, &stage->last);
   } else {
     kin_object_unref(take_object);
   }
   free_if_empty(stage);
   return err;
+}
+
+kin__stage_place kin__stage_last(const kin__stage *stage) {
+  return (kin__stage_place){stage->last, stage->epoch};
+}
+
+bool kin__stage_has(const kin__stage *stage, kin__stage_place place,
+                    const kin_object *object) {
+  return place.epoch == stage->epoch && (*place.at & TYPE_BITS) != VOID_BITS &&
+         object_in(*place.at) == object;
+}
+
+void kin__stage_replace(kin__stage_place place, kin_object *take_object) {
+  uintptr_t type = *place.at & TYPE_BITS;
+  kin_object_unref(object_in(*place.at));
+  *place.at = (uintptr_t)take_object | type;
 }
 
 static uintptr_t *first_place(const kin__stage *stage) {
@@ -327,6 +347,7 @@ static void pop(content *from) {
 void kin__stage_pop(kin__stage *stage) {
   content *from = stage->content;
   assert(from->stale == 0);
+  stage->epoch++;
   from->voids -= kin__stage_is_void(stage);
   from->first_void = NULL;
   retire_keys(from);
@@ -336,6 +357,7 @@ void kin__stage_pop(kin__stage *stage) {
 
 void kin__stage_discard(kin__stage *stage) {
   content *old = stage->content;
+  stage->epoch++;
   if (old != NULL) {
     old->stale = old->objects.count;
     old->first_void = NULL;

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "object/label_table.h"
 #include "object/object.h"
+#include "object/strip.h"
 
 #define SELECTED_BYTES 1024u /* of a piece that a thorough training selects */
 
@@ -41,7 +42,8 @@ struct kin__dictionary {
   kin__packing *packing; /* a reference */
   atomic_uint refs;
   const ZSTD_CDict *pack;
-  void *pack_memory; /* pack lies here; NULL: retired */
+  void *pack_memory;   /* pack lies here; NULL: retired */
+  atomic_uint packers; /* that use it now */
   ZSTD_DDict *unpack;
   kin__label_table labels;
   size_t length;
@@ -52,6 +54,7 @@ struct kin__packer {
   const kin_allocator *allocator;
   ZSTD_CCtx *context;
   kin__dictionary *dictionary;
+  char text[KIN__PACK_MAX_BYTES]; /* see kin__packer_room */
   char frame[ZSTD_COMPRESSBOUND(KIN__PACK_MAX_BYTES)];
 };
 
@@ -127,7 +130,7 @@ unsigned kin__packing_dictionaries(const kin__packing *packing) {
 static ZSTD_compressionParameters parameters_of(bool is_small) {
   return is_small
              ? (ZSTD_compressionParameters){18, 16, 16, 4, 4, 32, ZSTD_lazy}
-             : (ZSTD_compressionParameters){18, 15, 16, 1, 6, 0, ZSTD_dfast};
+             : (ZSTD_compressionParameters){18, 13, 14, 1, 6, 0, ZSTD_dfast};
 }
 
 /* Without zstd's tables of frequencies, which it does not make of samples that
@@ -195,7 +198,7 @@ static void prepare_packing(kin__dictionary *dictionary,
 }
 
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
-                        const kin__samples *samples, bool is_small,
+                        kin__samples *samples, bool is_small,
                         bool is_thorough) {
   *out = NULL;
   const kin_allocator *allocator = &packing->allocator;
@@ -205,16 +208,21 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
     return KIN_ENOMEM;
   }
   atomic_init(&dictionary->refs, 1);
+  atomic_init(&dictionary->packers, 0);
   atomic_fetch_add_explicit(&packing->refs, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
+  if (kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
+    free_dictionary(dictionary);
+    return KIN_ENOMEM;
+  }
+  kin__strip_samples(samples);
   dictionary->length = train(dictionary->bytes, samples, is_thorough);
   prepare_packing(dictionary, allocator, is_small);
   dictionary->unpack = ZSTD_createDDict_advanced(
       dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_auto,
       memory_of(allocator));
-  if (dictionary->pack == NULL || dictionary->unpack == NULL ||
-      kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
+  if (dictionary->pack == NULL || dictionary->unpack == NULL) {
     free_dictionary(dictionary);
     return KIN_ENOMEM;
   }
@@ -235,12 +243,6 @@ void kin__dictionary_unref(kin__dictionary *dictionary) {
   }
 }
 
-void kin__dictionary_retire(kin__dictionary *dictionary) {
-  kin__free(&dictionary->packing->allocator, dictionary->pack_memory);
-  dictionary->pack_memory = NULL;
-  dictionary->pack = NULL;
-}
-
 kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary) {
   return dictionary->packing;
 }
@@ -248,6 +250,11 @@ kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary) {
 size_t kin__dictionary_encode_labels(const kin__dictionary *dictionary,
                                      kin_str labels, char *to, size_t size) {
   return kin__label_table_encode(&dictionary->labels, labels, to, size);
+}
+
+const kin__label_table *
+kin__dictionary_labels(const kin__dictionary *dictionary) {
+  return &dictionary->labels;
 }
 
 bool kin__dictionary_label(const kin__dictionary *dictionary, kin_str codes,
@@ -278,27 +285,45 @@ kin__packer *kin__packer_new(const kin_allocator *allocator) {
   return packer;
 }
 
+/* Memory that only packing needs goes with the last packer. */
+static void let_go(kin__dictionary *dictionary) {
+  if (dictionary != NULL) {
+    if (atomic_fetch_sub_explicit(&dictionary->packers, 1,
+                                  memory_order_acq_rel) == 1) {
+      kin__free(&dictionary->packing->allocator, dictionary->pack_memory);
+      dictionary->pack_memory = NULL;
+      dictionary->pack = NULL;
+    }
+    kin__dictionary_unref(dictionary);
+  }
+}
+
 void kin__packer_free(kin__packer *packer) {
   if (packer != NULL) {
     ZSTD_freeCCtx(packer->context);
-    kin__dictionary_unref(packer->dictionary);
+    let_go(packer->dictionary);
     kin__free(packer->allocator, packer);
   }
 }
 
 void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary) {
   kin__dictionary *before = packer->dictionary;
+  if (before == dictionary) {
+    return;
+  }
   packer->dictionary = kin__dictionary_ref(dictionary);
+  atomic_fetch_add_explicit(&dictionary->packers, 1, memory_order_relaxed);
   (void)ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
   (void)ZSTD_CCtx_refCDict(packer->context, dictionary->pack);
-  if (before != NULL) {
-    kin__dictionary_retire(before);
-    kin__dictionary_unref(before);
-  }
+  let_go(before);
 }
 
 kin__dictionary *kin__packer_dictionary(const kin__packer *packer) {
   return packer->dictionary;
+}
+
+char *kin__packer_room(kin__packer *packer) {
+  return packer->text;
 }
 
 kin_str kin__packer_pack(kin__packer *packer, kin_str text) {

@@ -55,15 +55,13 @@ typedef struct kin__samples {
 /* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
  * samples, and 30 ms if it `is_thorough`: with a selection of repeated parts,
  * instead of the last samples as they are. `is_small`: texts get a tenth
- * smaller, for five times the time. Errors: KIN_ENOMEM. */
+ * smaller, for five times the time. The samples are stripped (strip.h). Errors:
+ * KIN_ENOMEM. */
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
-                        const kin__samples *samples, bool is_small,
-                        bool is_thorough);
+                        kin__samples *samples, bool is_small, bool is_thorough);
 kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
 /* On any thread. O(1). NULL is allowed. */
 void kin__dictionary_unref(kin__dictionary *dictionary);
-/* Frees the memory that only packing needs. Nothing is packed with it afterwards. */
-void kin__dictionary_retire(kin__dictionary *dictionary);
 kin__packing *kin__dictionary_packing(const kin__dictionary *dictionary);
 
 /* Packs on one thread. NULL if out of memory. */
@@ -72,10 +70,12 @@ kin__packer *kin__packer_new(const kin_allocator *allocator);
 /* NULL is allowed. */
 void kin__packer_free(kin__packer *packer);
 /* Packs with this dictionary from now on, and keeps a reference. Retires the
- * one before. */
+ * one before, if no other packer uses it. */
 void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary);
 /* NULL before the first kin__packer_use. */
 kin__dictionary *kin__packer_dictionary(const kin__packer *packer);
+/* KIN__PACK_MAX_BYTES for a text that will be packed. */
+char *kin__packer_room(kin__packer *packer);
 /* The frame, valid until the next call. Empty: the text does not fit the bounds
  * above, or memory ran out. */
 kin_str kin__packer_pack(kin__packer *packer, kin_str text);
@@ -97,6 +97,9 @@ int kin__dictionary_inflate(kin__dictionary *dictionary, kin_str frame,
  * labels cannot be coded. */
 size_t kin__dictionary_encode_labels(const kin__dictionary *dictionary,
                                      kin_str labels, char *to, size_t size);
+/* The table of the codes. */
+const struct kin__label_table *
+kin__dictionary_labels(const kin__dictionary *dictionary);
 /* Looks a label up, as kin_object_label. */
 bool kin__dictionary_label(const kin__dictionary *dictionary, kin_str codes,
                            kin_str name, kin_str *value);

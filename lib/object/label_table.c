@@ -205,3 +205,26 @@ bool kin__label_table_find(const kin__label_table *table, kin_str codes,
   }
   return false;
 }
+
+static size_t write_at(char *to, size_t at, const char *bytes, size_t length) {
+  if (to != NULL && length > 0) {
+    memcpy(to + at, bytes, length);
+  }
+  return at + length;
+}
+
+size_t kin__label_table_write(const kin__label_table *table, kin_str codes,
+                              char *to) {
+  size_t length = 0;
+  size_t at = 0;
+  while (at < codes.length) {
+    kin_str name = read_string(table, codes, &at);
+    kin_str value = read_string(table, codes, &at);
+    length = write_at(to, length, length == 0 ? "{\"" : ",\"", 2);
+    length = write_at(to, length, name.data, name.length);
+    length = write_at(to, length, "\":\"", 3);
+    length = write_at(to, length, value.data, value.length);
+    length = write_at(to, length, "\"", 1);
+  }
+  return write_at(to, length, "}", 1);
+}

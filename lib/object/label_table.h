@@ -33,6 +33,10 @@ void kin__label_table_finish(kin__label_table *table,
 /* See kin__dictionary_encode_labels and kin__dictionary_label. */
 size_t kin__label_table_encode(const kin__label_table *table, kin_str labels,
                                char *to, size_t size);
+/* Writes the labels of the codes as JSON text without white space, if `to` is
+ * not NULL. Returns its length. */
+size_t kin__label_table_write(const kin__label_table *table, kin_str codes,
+                              char *to);
 bool kin__label_table_find(const kin__label_table *table, kin_str codes,
                            kin_str name, kin_str *value);
 

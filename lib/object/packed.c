@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "object/object_core.h"
+#include "object/strip.h"
 
 /* At body_offset of a packed object, aligned as its members. */
 typedef struct packed_body {
@@ -52,34 +53,92 @@ size_t kin__object_text_length(const kin_object *object) {
 
 #define CODED_MAX_BYTES 1024u
 
-/* The parts of a packed object before its body: the key as it is, then the
+/* What a packed object is made of. Before its body lie the key as it is, and the
  * strings. */
-typedef struct strings {
+typedef struct parts {
+  kin__dictionary *dictionary;
   kin_str key; /* with its NUL */
   kin_str uid;
   kin_str version;
   kin_str labels;
   uint32_t flags;
+  uint32_t body; /* its offset */
+  kin_str frame;
   char codes[CODED_MAX_BYTES];
-} strings;
+} parts;
 
-static void find_strings(strings *s, const kin_object *object,
-                         const kin__dictionary *dictionary) {
+static void find_strings(parts *p, const kin_object *object) {
   kin_str key = kin_object_key(object);
-  s->key = kin__str(key.data, key.length + 1);
-  s->uid = kin_object_uid(object);
-  s->version = kin_object_resource_version(object);
-  s->labels =
+  p->key = kin__str(key.data, key.length + 1);
+  p->uid = kin_object_uid(object);
+  p->version = kin_object_resource_version(object);
+  p->labels =
       kin__str(object->bytes + object->labels_offset, object->labels_length);
-  s->flags = object->flags | KIN__PACKED;
-  if ((s->flags & KIN__LABELS_ARE_RECORDS) == 0 && s->labels.length > 0) {
-    size_t length = kin__dictionary_encode_labels(dictionary, s->labels,
-                                                  s->codes, sizeof s->codes);
+  p->flags = object->flags | KIN__PACKED;
+  if ((p->flags & KIN__LABELS_ARE_RECORDS) == 0 && p->labels.length > 0) {
+    size_t length = kin__dictionary_encode_labels(p->dictionary, p->labels,
+                                                  p->codes, sizeof p->codes);
     if (length > 0) {
-      s->labels = kin__str(s->codes, length);
-      s->flags |= KIN__LABELS_ARE_CODES;
+      p->labels = kin__str(p->codes, length);
+      p->flags |= KIN__LABELS_ARE_CODES;
     }
   }
+}
+
+/* The string, if it lies in the text. */
+static kin_str inside(kin_str text, kin_str s) {
+  return s.data >= text.data && s.data < text.data + text.length
+             ? s
+             : kin__str(NULL, 0);
+}
+
+/* Labels as written, if their codes say all of it. */
+static kin_str coded_labels(const parts *p, const kin_object *object) {
+  kin_str labels =
+      kin__str(object->bytes + object->labels_offset, object->labels_length);
+  const kin__label_table *table = kin__dictionary_labels(p->dictionary);
+  bool is_whole =
+      (p->flags & KIN__LABELS_ARE_CODES) != 0 &&
+      kin__label_table_write(table, p->labels, NULL) == labels.length;
+  return is_whole ? labels : kin__str(NULL, 0);
+}
+
+/* Packs the object's text without what is among the strings. */
+static void pack_text(parts *p, const kin_object *object, kin__packer *packer) {
+  kin_str text = kin__object_body(object);
+  if (text.length < KIN__PACK_MIN_BYTES || text.length > KIN__PACK_MAX_BYTES) {
+    p->frame = kin__str(NULL, 0);
+    return;
+  }
+  kin_str name = kin_object_name(object);
+  const kin_str strings[KIN__RESIDENTS] = {
+      [KIN__RESIDENT_NAME] = name,
+      [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+      [KIN__RESIDENT_UID] = inside(text, p->uid),
+      [KIN__RESIDENT_VERSION] = inside(text, p->version),
+      [KIN__RESIDENT_LABELS] = inside(text, coded_labels(p, object))};
+  char *room = kin__packer_room(packer);
+  unsigned mask;
+  size_t length = kin__strip(room, text, strings, &mask);
+  p->flags |= mask * KIN__STRIPPED;
+  p->frame = kin__packer_pack(packer, kin__str(room, length));
+}
+
+/* The size of the packed object; 0 if it cannot be packed. */
+static size_t prepare(parts *p, const kin_object *object, kin__packer *packer) {
+  p->dictionary = kin__packer_dictionary(packer);
+  if (p->dictionary == NULL || kin__object_is_packed(object)) {
+    return 0;
+  }
+  find_strings(p, object);
+  pack_text(p, object, packer);
+  size_t align = _Alignof(packed_body);
+  size_t body = p->key.length + p->uid.length + p->version.length +
+                p->labels.length + align - 1;
+  p->body = (uint32_t)(body / align * align);
+  return p->frame.length > 0
+             ? sizeof(kin_object) + p->body + BODY_BYTES + p->frame.length
+             : 0;
 }
 
 static size_t append(kin_object *object, size_t at, kin_str s) {
@@ -89,61 +148,79 @@ static size_t append(kin_object *object, size_t at, kin_str s) {
   return at + s.length;
 }
 
-static void fill(kin_object *packed, const kin_object *object, const strings *s,
-                 size_t body, kin_str frame) {
-  packed->flags = s->flags;
+/* All but the cell's head and the references. */
+static void fill(kin_object *packed, const kin_object *object, const parts *p) {
+  packed->flags = p->flags;
   packed->namespace_length = object->namespace_length;
   packed->name_length = object->name_length;
   packed->uid_length = object->uid_length;
   packed->version_length = object->version_length;
-  size_t at = append(packed, 0, s->key);
+  size_t at = append(packed, 0, p->key);
   packed->uid_offset = (uint32_t)at;
-  at = append(packed, at, s->uid);
+  at = append(packed, at, p->uid);
   packed->version_offset = (uint32_t)at;
-  at = append(packed, at, s->version);
+  at = append(packed, at, p->version);
   packed->labels_offset = (uint32_t)at;
-  packed->labels_length = (uint32_t)s->labels.length;
-  at = append(packed, at, s->labels);
-  memset(packed->bytes + at, 0, body - at);
-  packed->body_offset = (uint32_t)body;
-  packed->body_length = (uint32_t)(BODY_BYTES + frame.length);
-  memcpy(body_of(packed)->frame, frame.data, frame.length);
+  packed->labels_length = (uint32_t)p->labels.length;
+  at = append(packed, at, p->labels);
+  memset(packed->bytes + at, 0, p->body - at);
+  packed->body_offset = p->body;
+  packed->body_length = (uint32_t)(BODY_BYTES + p->frame.length);
+  packed_body *body = body_of(packed);
+  memcpy(body->frame, p->frame.data, p->frame.length);
+  body->dictionary = p->dictionary;
+  body->length = object->body_length;
+}
+
+static kin_object *take(kin__memory *memory, size_t size) {
+  return (kin_object *)(void *)kin__cell_take(memory->arena, &memory->allocator,
+                                              memory, size);
+}
+
+/* The last step of making an object. */
+static void give(kin_object *packed, kin__memory *memory) {
+  atomic_init(&packed->refs, 1);
+  kin__packed_copied(packed);
+  kin__memory_ref(memory);
 }
 
 bool kin__object_pack(kin_object **object, kin__memory *memory,
                       kin__packer *packer) {
-  const kin_object *plain = *object;
-  kin__dictionary *dictionary = kin__packer_dictionary(packer);
-  if (dictionary == NULL || kin__object_is_packed(plain) ||
-      memory->check != KIN_MUTATION_CHECK_OFF) {
-    return false;
-  }
-  kin_str frame = kin__packer_pack(packer, kin__object_body(plain));
-  if (frame.length == 0) {
-    return false;
-  }
-  strings s;
-  find_strings(&s, plain, dictionary);
-  size_t align = _Alignof(packed_body);
-  size_t body = s.key.length + s.uid.length + s.version.length +
-                s.labels.length + align - 1;
-  body = body / align * align;
-  size_t total = sizeof(kin_object) + body + BODY_BYTES + frame.length;
-  kin_object *packed = (kin_object *)(void *)kin__cell_take(
-      memory->arena, &memory->allocator, memory, total);
+  parts p;
+  size_t size = memory->check == KIN_MUTATION_CHECK_OFF
+                    ? prepare(&p, *object, packer)
+                    : 0;
+  kin_object *packed = size > 0 ? take(memory, size) : NULL;
   if (packed == NULL) {
     return false;
   }
-  fill(packed, plain, &s, body, frame);
-  atomic_init(&packed->refs, 1);
-  packed_body *its = body_of(packed);
-  its->dictionary = kin__dictionary_ref(dictionary);
-  atomic_init(&its->text, NULL);
-  its->length = plain->body_length;
-  kin__memory_ref(memory);
-  kin_object_unref(plain);
+  fill(packed, *object, &p);
+  give(packed, memory);
+  kin_object_unref(*object);
   *object = packed;
   return true;
+}
+
+size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
+                           kin__packer *packer) {
+  parts p;
+  size_t size = prepare(&p, object, packer);
+  if (size == 0 || size > room) {
+    return 0;
+  }
+  fill((kin_object *)(void *)to, object, &p);
+  return size;
+}
+
+kin_object *kin__object_of_image(kin__memory *memory, const char *image,
+                                 size_t size) {
+  kin_object *packed = take(memory, size);
+  if (packed != NULL) {
+    size_t head = offsetof(kin_object, flags);
+    memcpy((char *)packed + head, image + head, size - head);
+    give(packed, memory);
+  }
+  return packed;
 }
 
 void kin__packed_copied(kin_object *copy) {
@@ -166,10 +243,29 @@ bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value) {
   return kin__dictionary_label(body_of(object)->dictionary, codes, name, value);
 }
 
+/* The text without what is among the strings comes to the end first. */
 static int inflate_text(const kin_object *object, char *to) {
   const packed_body *body = body_of(object);
-  return kin__dictionary_inflate(body->dictionary, frame_of(object), to,
-                                 body->length);
+  kin_str name = kin_object_name(object);
+  bool has_codes = (object->flags & KIN__LABELS_ARE_CODES) != 0;
+  const kin__residents residents = {
+      .strings = {[KIN__RESIDENT_NAME] = name,
+                  [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+                  [KIN__RESIDENT_UID] = kin_object_uid(object),
+                  [KIN__RESIDENT_VERSION] = kin_object_resource_version(object),
+                  [KIN__RESIDENT_LABELS] =
+                      kin__str(object->bytes + object->labels_offset,
+                               has_codes ? object->labels_length : 0)},
+      .table = kin__dictionary_labels(body->dictionary)};
+  unsigned mask = object->flags / KIN__STRIPPED;
+  size_t length = kin__stripped_length(&residents, mask, body->length);
+  int err = kin__dictionary_inflate(body->dictionary, frame_of(object),
+                                    to + (body->length - length), length);
+  if (err == 0 && mask != 0 &&
+      !kin__unstrip(to, body->length, length, &residents)) {
+    err = KIN_EUNEXPECTED;
+  }
+  return err;
 }
 
 static kin_str text_of(const kin__inflated *inflated) {

@@ -23,6 +23,15 @@
  * object stays as it is. Returns whether it was replaced. */
 bool kin__object_pack(kin_object **object, kin__memory *memory,
                       kin__packer *packer);
+/* The same in two steps. First an image of the packed object, on any thread:
+ * writes it to `to`, which is aligned as malloc's. Returns its size; 0 if the
+ * object cannot be packed, or its image is larger than `room`. The dictionary
+ * must live until the second step. */
+size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
+                           kin__packer *packer);
+/* Then the object, on the memory's thread. NULL if out of memory. */
+kin_object *kin__object_of_image(kin__memory *memory, const char *image,
+                                 size_t size);
 bool kin__object_is_packed(const kin_object *object);
 
 /* The length of the text, and of the frame with what belongs to it. */
