@@ -5,8 +5,9 @@ newest releases of the libraries, with 32 bits, and with the other order of
 bytes. Each row is a Debian of its own in a directory, made by debootstrap from
 the mirror that this machine's apt uses. Needs root.
 
-Usage: matrix.py [--dir DIR] [--list] [--tests NAME,...] [--remake]
-                 [--buildtype TYPE] [--sanitize] [--release NAME] [ROW...]
+Usage: matrix.py [--dir DIR] [--list] [--suites NAME,... | --tests NAME,...]
+                 [--remake] [--buildtype TYPE] [--sanitize] [--release NAME]
+                 [ROW...]
 
 A row's directory stays for the next run, which then builds what has changed;
 --remake begins anew, with the newest packages. --release takes another release
@@ -27,7 +28,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-JOBS = os.cpu_count() or 1
+JOBS = len(os.sched_getaffinity(0))
 PRIVATE = ["unshare", "--mount", "--propagation=private"]
 SUITES = ["unit", "flow", "model"]
 LIBRARIES = {"libuv": "libuv", "libllhttp": "llhttp", "openssl": "OpenSSL",
@@ -225,7 +226,7 @@ class System:
         targets = [f"test/test_{name}" for name in options.tests]
         self.inside(f"ninja -k 0 -j{JOBS} -C {self.build} {' '.join(targets)}"
                     " >/build.log || { grep -A15 ^FAILED /build.log; exit 1; }")
-        tests = options.tests or [f"--suite {name}" for name in SUITES]
+        tests = options.tests or [f"--suite {name}" for name in options.suites]
         self.built("meson-logs/testlog.json").unlink(missing_ok=True)
         wait = 20 if self.row.cross else 4
         self.inside(f"meson test -C {self.build} --no-rebuild "
@@ -256,6 +257,7 @@ def main():
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--release", default="")
     parser.add_argument("--buildtype", default="debugoptimized")
+    parser.add_argument("--suites", default=SUITES, type=lambda s: s.split(","))
     parser.add_argument("--tests", default=[], type=lambda s: s.split(","))
     parser.add_argument("rows", nargs="*", metavar="ROW")
     options = parser.parse_intermixed_args()
