@@ -11,8 +11,8 @@
  * of another function leaves the shared library. None of these functions calls
  * another exported function of yyjson, which a host could replace.
  *
- * Without the library no function works: kin_client_open refuses version 0, and
- * a store that a program uses without a client gets errors. */
+ * Without the library no function works: kin_client_open refuses release 0.0.0,
+ * and a store that a program uses without a client gets errors. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 
 import debian
@@ -568,6 +569,7 @@ def main():
         ways = Ways(work.resolve(), server)
         for name in options.names or known:
             result, why = "ok", ""
+            begin = time.monotonic()
             try:
                 getattr(ways, known[name])()
             except Skipped as error:
@@ -575,7 +577,8 @@ def main():
             except (Failed, OSError, subprocess.TimeoutExpired) as error:
                 result, why = "FAIL", f": {error}"
             counts[result] += 1
-            print(f"{result}: {name}{why}", flush=True)
+            print(f"{result}: {name}, {time.monotonic() - begin:.0f} s{why}",
+                  flush=True)
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
     print(f"{counts['ok']} passed, {counts['FAIL']} failed{skipped}")
     return counts["FAIL"] != 0

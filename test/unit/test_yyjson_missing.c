@@ -62,9 +62,9 @@ static void test_open_is_refused(void **state) {
   assert_int_equal(uv_loop_init(&loop), 0);
   assert_int_equal(kin_client_open(&client, &loop, &options), KIN_ELIBRARY);
   assert_null(client);
-  assert_string_equal(
-      problem, "yyjson: the program uses another one (none could be "
-               "loaded) than kinformer needs (" YYJSON_VERSION_STRING ")");
+  assert_string_equal(problem,
+                      "yyjson: the program uses another one (0.0.0) than "
+                      "kinformer needs (" YYJSON_VERSION_STRING ")");
   assert_int_equal(uv_loop_close(&loop), 0);
 }
 

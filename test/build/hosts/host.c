@@ -119,7 +119,7 @@ static int follow(const char *kubeconfig) {
   kin_kubeconfig *config;
   kin_listener *listener;
   uv_timer_init(&run.loop, &run.timer);
-  uv_timer_start(&run.timer, on_timeout, 120000, 0);
+  uv_timer_start(&run.timer, on_timeout, 600000, 0);
   ko.path = kubeconfig;
   assert(kin_kubeconfig_load(&config, &ko) == 0);
   co.accept_gzip = true;
