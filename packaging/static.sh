@@ -34,4 +34,4 @@ INI
 # A library in its own file would need a dynamic linker.
 meson setup "$dir/build" --native-file "$dir/native.ini" --buildtype=release \
   --default-library=static --wrap-mode=forcefallback -Dwerror=false \
-  -Dzlib=enabled -Dzstd=disabled -Dkubeconfig=enabled -Dbench=false
+  -Dzlib=enabled -Dzstd=enabled -Dkubeconfig=enabled -Dbench=false

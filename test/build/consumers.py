@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 
 import debian
@@ -28,6 +29,8 @@ from steps import Failed, Skipped, expect, expect_linked, need, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
+sys.path.append(str(SOURCE / "test/check"))
+import check_inside # pylint: disable=wrong-import-position
 PODS = 20
 # All that another project needs of the library's source.
 NEEDED = ["CMakeLists.txt", "meson.build", "meson_options.txt", "cmake",
@@ -37,19 +40,27 @@ CORE = ["-Drequests=false", "-Ddiscovery=false", "-Dcache=false",
         "-Dcontrollers=false", "-Dchecks=false", "-Dtools=false"]
 CC = os.environ.get("CC", "cc").split()
 JOBS = f"-j{os.cpu_count() or 1}"
+# The libraries that the shared one can hold: their names as the linker has them,
+# and a word of the error if a host has foreign_NAME.c.
+HELD = {"llhttp": ("llhttp", "host-llhttp"), "yyjson": ("yyjson", "0.2.1"),
+        "zlib": ("z", "2.0.3"), "zstd": ("zstd", "1.3.8"),
+        "libyaml": ("yaml", "1.7.9")}
 WRAPS = ["libuv", "llhttp", "openssl", "yaml", "yyjson", "zlib", "zstd"]
 
 
 class Server:
-    """kin-apisim with PODS pods, one of which changes."""
+    """kin-apisim with PODS pods, one of which changes; or with many that
+    change by themselves."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, churns=False):
         self.program = program
+        pods = ["500", "--churn", "4000"] if churns else [str(PODS)]
         self.process = subprocess.Popen(
-            [program, "--port", "0", "--pods", str(PODS), *options],
+            [program, "--port", "0", "--pods", *pods, *options],
             stdout=subprocess.PIPE, text=True)
         self.url = None
-        self.context = ssl._create_unverified_context() if options else None
+        self.context = ssl._create_unverified_context()
+        self.churns = churns
         self.ends = threading.Event()
         self.thread = threading.Thread(target=self.change)
 
@@ -76,9 +87,18 @@ class Server:
                                     context=self.context) as response:
             return json.load(response)
 
+    def compresses(self):
+        request = urllib.request.Request(self.url + "/api/v1/pods",
+                                         headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request, timeout=30,
+                                    context=self.context) as response:
+            return response.headers["Content-Encoding"] == "gzip"
+
     def change(self):
         """Patches one pod, ten times a second."""
-        pod = self.request("GET", "/api/v1/pods")["items"][0]["metadata"]
+        if self.churns:
+            return
+        pod = self.request("GET", "/api/v1/pods?limit=1")["items"][0]["metadata"]
         path = f"/api/v1/namespaces/{pod['namespace']}/pods/{pod['name']}"
         count = 0
         while not self.ends.wait(0.1):
@@ -289,32 +309,96 @@ class Ways(debian.Ways, recipes.Ways):
 
     # ------------------------------------- hosts with libraries of their own
 
+    def by_meson_outside(self):
+        """Shared, with all dependencies outside."""
+        def make(directory):
+            need("meson", "ninja")
+            run("meson", "setup", directory / "build", SOURCE, *CORE,
+                "-Dprivate_dependencies=disabled", "--prefix",
+                directory / "prefix", "--libdir=lib")
+            run("ninja", "-C", directory / "build", JOBS)
+            run("meson", "install", "-C", directory / "build")
+        return self.once("by-meson-outside", make)
+
     def is_inside(self, name):
         """Whether the installed library holds it, or needs another one."""
-        need("readelf")
+        need("nm")
         library = self.by_meson() / "prefix/lib/libkinformer.so"
-        return f"lib{name}." not in run("readelf", "-d", library)
+        return not check_inside.outside(library, HELD[name][0])
 
-    def against_library(self, source, program, *options):
-        lib = self.by_meson() / "prefix/lib"
+    def against_library(self, sources, program, *options, by=None):
+        lib = (by or self.by_meson()) / "prefix/lib"
         flags = run("pkg-config", "--cflags", "--libs", "kinformer",
                     PKG_CONFIG_PATH=str(lib / "pkgconfig")).split()
-        run(*CC, "-Wall", "-Wextra", "-Werror", *options, source, "-o", program,
-            *flags, f"-Wl,-rpath,{lib}")
+        run(*CC, "-Wall", "-Wextra", "-Werror", *options, *sources, "-o",
+            program, *flags, f"-Wl,-rpath,{lib}")
+
+    def host(self, name, foreign, by):
+        """A host that exports what is in the file `foreign`."""
+        need("pkg-config")
+        program = self.work / name
+        self.against_library([HERE / "hosts/host.c", foreign], program,
+                             f"-I{HERE / 'hosts'}", "-rdynamic", by=by)
+        return program
+
+    def follow_as_host(self, program):
+        """The list comes compressed; so many changes come that zstd trains a
+        dictionary."""
+        with Server(self.apisim, "--gzip", churns=True) as server:
+            expect(server.compresses(), "the list is not compressed")
+            kubeconfig = self.work / "host.yaml"
+            kubeconfig.write_text(
+                "current-context: a\n"
+                "clusters: [{name: a, cluster: {server: '" + server.url +
+                "'}}]\ncontexts: [{name: a, context: {cluster: a}}]\n")
+            said = run(program, "hidden", kubeconfig)
+        expect("0 foreign calls" in said, f"said {said!r}")
 
     def exports(self, name):
         """The library uses its own, or refuses the host's."""
-        need("pkg-config")
-        program = self.work / f"foreign_{name}"
-        self.against_library(HERE / f"hosts/foreign_{name}.c", program,
-                             "-rdynamic")
-        run(program, "hidden" if self.is_inside(name) else "found")
+        foreign = HERE / f"hosts/foreign_{name}.c"
+        outside = self.host(f"host-{name}", foreign, self.by_meson_outside())
+        run(outside, "found", name, HELD[name][1])
+        if not self.is_inside(name):
+            raise Skipped(f"the library cannot hold {name}")
+        self.follow_as_host(self.host(f"host-own-{name}", foreign,
+                                      self.by_meson()))
 
     def way_host_exports_llhttp(self):
         self.exports("llhttp")
 
     def way_host_exports_yyjson(self):
         self.exports("yyjson")
+
+    def way_host_exports_zlib(self):
+        self.exports("zlib")
+
+    def way_host_exports_zstd(self):
+        self.exports("zstd")
+
+    def way_host_exports_libyaml(self):
+        self.exports("libyaml")
+
+    def way_host_exports_all(self):
+        """Every function that the five libraries have."""
+        need("nm", "pkg-config")
+        names = set()
+        for name, (short, _) in HELD.items():
+            if not self.is_inside(name):
+                raise Skipped(f"the library cannot hold {name}")
+            library = run(*CC, f"-print-file-name=lib{short}.so").strip()
+            found = run("nm", "-D", "--defined-only", library).split("\n")
+            functions = {line.split()[-1].split("@")[0] for line in found
+                         if line.split()[1:2] == ["T"]}
+            functions = {name for name in functions
+                         if re.fullmatch(check_inside.FUNCTIONS[short], name)}
+            expect(functions, f"no function of {name}")
+            names |= functions
+        foreign = self.work / "foreign_all.c"
+        foreign.write_text('#include "host.h"\n' + "".join(
+            f"void {name}(void);\nvoid {name}(void) {{ foreign_calls++; }}\n"
+            for name in sorted(names)))
+        self.follow_as_host(self.host("host-all", foreign, self.by_meson()))
 
     def node_addon(self):
         need("node", "pkg-config")
@@ -324,7 +408,7 @@ class Ways(debian.Ways, recipes.Ways):
             raise Skipped("no headers of Node.js")
         def make(directory):
             directory.mkdir()
-            self.against_library(SOURCE / "examples/node/kinformer.c",
+            self.against_library([SOURCE / "examples/node/kinformer.c"],
                                  directory / "kinformer.node", "-shared",
                                  "-fPIC", f"-I{headers}")
         return self.once("node", make) / "kinformer.node"
@@ -377,7 +461,7 @@ class Ways(debian.Ways, recipes.Ways):
                 raise Skipped(f"no headers of {lua}") from None
             directory.mkdir()
             # Lua unloads modules before luv closes its loop.
-            self.against_library(SOURCE / "examples/lua/kinformer.c",
+            self.against_library([SOURCE / "examples/lua/kinformer.c"],
                                  directory / "kinformer.so", "-shared", "-fPIC",
                                  "-fvisibility=hidden", "-Wl,-z,nodelete",
                                  *flags)
@@ -485,6 +569,7 @@ def main():
         ways = Ways(work.resolve(), server)
         for name in options.names or known:
             result, why = "ok", ""
+            begin = time.monotonic()
             try:
                 getattr(ways, known[name])()
             except Skipped as error:
@@ -492,7 +577,8 @@ def main():
             except (Failed, OSError, subprocess.TimeoutExpired) as error:
                 result, why = "FAIL", f": {error}"
             counts[result] += 1
-            print(f"{result}: {name}{why}", flush=True)
+            print(f"{result}: {name}, {time.monotonic() - begin:.0f} s{why}",
+                  flush=True)
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
     print(f"{counts['ok']} passed, {counts['FAIL']} failed{skipped}")
     return counts["FAIL"] != 0

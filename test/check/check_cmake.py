@@ -126,8 +126,11 @@ def sources_text(found):
 
 
 def unlisted(root, found):
-    """C files that no build has."""
+    """C files that no build has. Those of lib/inside are for what Meson alone
+    does: a shared library that holds its dependencies."""
     listed = {file for _, files in found for file in files}
+    text = (root / "lib/inside/meson.build").read_text()
+    listed |= {f"lib/inside/{name}" for name in names(text)}
     there = [path.relative_to(root).as_posix()
              for folder in ("lib", "testing", "tools")
              for path in sorted((root / folder).rglob("*.c"))]

@@ -260,7 +260,7 @@ static void test_texts_go(void **state) {
   while ((object = kin_store_next(store, &cursor)) != NULL) {
     assert_int_equal(kin_object_at(object, "/spec/nodeName").error, 0);
   }
-  assert_true(atomic_load(&w.memory.live_bytes) > before + 19 * 180);
+  assert_true(atomic_load(&w.memory.live_bytes) > before + 19 * 150);
   script_run(&w.script);
   size_t with_held = atomic_load(&w.memory.live_bytes);
   assert_true(with_held > before && with_held < before + 4096);

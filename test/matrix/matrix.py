@@ -5,8 +5,13 @@ newest releases of the libraries, with 32 bits, and with the other order of
 bytes. Each row is a Debian of its own in a directory, made by debootstrap from
 the mirror that this machine's apt uses. Needs root.
 
-Usage: matrix.py [--dir DIR] [--list] [--tests NAME,...] [--remake]
-                 [--buildtype TYPE] [--sanitize] [--release NAME] [ROW...]
+Usage: matrix.py [--dir DIR] [--list] [--suites NAME,... | --tests NAME,...]
+                 [--remake] [--buildtype TYPE] [--sanitize] [--release NAME]
+                 [--here] [--skip-missing] [ROW...]
+
+With --here this machine takes the place of a row's Debian if both have the same
+release and processor: the machine then needs no root. With --skip-missing a row
+is skipped if its system or its sources cannot be fetched.
 
 A row's directory stays for the next run, which then builds what has changed;
 --remake begins anew, with the newest packages. --release takes another release
@@ -27,7 +32,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-JOBS = os.cpu_count() or 1
+JOBS = len(os.sched_getaffinity(0))
 PRIVATE = ["unshare", "--mount", "--propagation=private"]
 SUITES = ["unit", "flow", "model"]
 LIBRARIES = {"libuv": "libuv", "libllhttp": "llhttp", "openssl": "OpenSSL",
@@ -72,6 +77,10 @@ class Failed(Exception):
     """A command failed."""
 
 
+class Missing(Exception):
+    """Something that a row needs is not there, and cannot be fetched."""
+
+
 def run(command, **options):
     done = subprocess.run([str(word) for word in command], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -98,21 +107,39 @@ class System:
 
     def __init__(self, row, root):
         self.row, self.root = row, root
-        self.build = "/build"
+        self.build = self.place("build")
+
+    @staticmethod
+    def place(name):
+        """Where a file is for commands inside."""
+        return f"/{name}"
+
+    def fetch(self, command):
+        """A command that downloads."""
+        try:
+            return self.inside(command)
+        except Failed as error:
+            raise Missing(str(error)) from None
 
     def make(self):
         """Leaves `done` only if everything has been done."""
         done = self.root / "done"
         if done.exists():
             return
+        reason = missing()
+        if reason:
+            raise Missing(reason)
         base = self.root.parent / f"{self.row.suite}-{self.row.arch}.base"
         if not (base / "done").exists():
             shutil.rmtree(base, ignore_errors=True)
             base.mkdir(parents=True)
             # In a mount space of its own, so that no mount of it is left.
-            run([*PRIVATE, "debootstrap", f"--arch={self.row.arch}",
-                 "--variant=minbase", "--include=ca-certificates",
-                 self.row.suite, base, debian_mirror()])
+            try:
+                run([*PRIVATE, "debootstrap", f"--arch={self.row.arch}",
+                     "--variant=minbase", "--include=ca-certificates",
+                     self.row.suite, base, debian_mirror()])
+            except Failed as error:
+                raise Missing(str(error)) from None
             (base / "done").touch()
         shutil.rmtree(self.root, ignore_errors=True)
         run(["cp", "-a", base, self.root])
@@ -125,14 +152,14 @@ class System:
         if self.row.cross:
             self.install_cross()
         else:
-            self.inside("update-ca-certificates && ./dev setup")
+            self.fetch("update-ca-certificates && ./dev setup")
         done.touch()
 
     def install_cross(self):
         arch, triplet, qemu, endian = self.row.cross
         packages = CROSS_PACKAGES + [f"gcc-{triplet}"] + [
             f"{name}:{arch}" for name in CROSS_LIBRARIES]
-        self.inside(f"dpkg --add-architecture {arch} && apt-get update && "
+        self.fetch(f"dpkg --add-architecture {arch} && apt-get update && "
                     "apt-get install -y --no-install-recommends "
                     + " ".join(packages))
         (self.root / "cross").write_text(
@@ -180,22 +207,28 @@ class System:
     def take_llhttp(self, cache):
         """The generated C of another llhttp, for the wrap."""
         name = f"httptools-{self.row.llhttp}"
-        run([sys.executable, "-m", "pip", "download", "-q", "--no-deps",
-             "--no-binary", ":all:", name.replace("-", "=="), "-d", cache])
+        if not (cache / f"{name}.tar.gz").exists():
+            try:
+                run([sys.executable, "-m", "pip", "download", "-q", "--no-deps",
+                     "--no-binary", "httptools", name.replace("-", "=="), "-d",
+                     cache])
+            except Failed as error:
+                raise Missing(str(error)) from None
         run(["tar", "-xzf", cache / f"{name}.tar.gz", "-C", cache])
         run([sys.executable, SOURCE / "subprojects/local.py", "--into",
              self.root / "src/subprojects",
              f"llhttp={cache / name / 'vendor/llhttp'}"])
 
     def configure(self, options):
-        self.build = "/build-sanitize" if options.sanitize else "/build"
+        self.build = self.place(
+            "build-sanitize" if options.sanitize else "build")
         command = ["meson", "setup", self.build, "-Dexamples=false",
                    "-Dbench=false",
                    "-Dwerror=true", f"--buildtype={options.buildtype}"]
         if options.sanitize:
             command += ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
         if self.row.cross:
-            command += ["--cross-file=/cross"]
+            command += ["--cross-file=" + self.place("cross")]
         if self.row.llhttp:
             # The wrap's warnings are about its own release.
             command += ["--force-fallback-for=llhttp", "-Dllhttp:werror=false"]
@@ -203,7 +236,7 @@ class System:
             self.inside(" ".join(command))
 
     def built(self, name):
-        return self.root / self.build.lstrip("/") / name
+        return self.root / pathlib.Path(self.build).name / name
 
     def versions(self):
         """Of the compiler and the libraries, as Meson has found them."""
@@ -220,12 +253,24 @@ class System:
             f"{shown} {found[name]}" for name, shown in LIBRARIES.items()
             if name in found]
 
+    def programs_of(self, suites):
+        """What the tests of these suites run. Without a choice of suites all
+        is built."""
+        tests = json.loads(self.inside(f"meson introspect --tests {self.build}"))
+        return sorted({os.path.relpath(test["cmd"][0], self.build)
+                       for test in tests
+                       if any(suite.split(":")[-1] in suites
+                              for suite in test["suite"])})
+
     def test(self, options):
         """Returns the summary's lines."""
         targets = [f"test/test_{name}" for name in options.tests]
+        if options.suites != SUITES:
+            targets += self.programs_of(options.suites)
+        log = self.place("build.log")
         self.inside(f"ninja -k 0 -j{JOBS} -C {self.build} {' '.join(targets)}"
-                    " >/build.log || { grep -A15 ^FAILED /build.log; exit 1; }")
-        tests = options.tests or [f"--suite {name}" for name in SUITES]
+                    f" >{log} || {{ grep -A15 ^FAILED {log}; exit 1; }}")
+        tests = options.tests or [f"--suite {name}" for name in options.suites]
         self.built("meson-logs/testlog.json").unlink(missing_ok=True)
         wait = 20 if self.row.cross else 4
         self.inside(f"meson test -C {self.build} --no-rebuild "
@@ -236,8 +281,28 @@ class System:
             capture_output=True, text=True, check=False).stdout.splitlines()
 
 
+class Here(System):
+    """This machine. Its sources and builds are in the directory."""
+
+    def place(self, name):
+        return str(self.root / name)
+
+    def make(self):
+        self.root.mkdir(parents=True, exist_ok=True)
+
+    def inside(self, command):
+        return run(["sh", "-c", f"cd {self.root / 'src'} && {command}"])
+
+
+def is_here(row):
+    release = run(["sh", "-c", ". /etc/os-release && echo $VERSION_CODENAME"])
+    arch = run(["dpkg", "--print-architecture"])
+    return (release.strip(), arch.strip()) == (row.suite, row.arch) and \
+        not row.cross
+
+
 def missing():
-    """Why no row can run here, or None."""
+    """Why no Debian can be made here, or None."""
     if os.geteuid() != 0:
         return "needs root"
     for tool in ("debootstrap", "apt-get", "unshare"):
@@ -255,7 +320,10 @@ def main():
     parser.add_argument("--remake", action="store_true")
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--release", default="")
+    parser.add_argument("--here", action="store_true")
+    parser.add_argument("--skip-missing", action="store_true")
     parser.add_argument("--buildtype", default="debugoptimized")
+    parser.add_argument("--suites", default=SUITES, type=lambda s: s.split(","))
     parser.add_argument("--tests", default=[], type=lambda s: s.split(","))
     parser.add_argument("rows", nargs="*", metavar="ROW")
     options = parser.parse_intermixed_args()
@@ -267,26 +335,26 @@ def main():
             print(f"{name:10} {row.suite:10} {row.why}")
         return 0
     rows = options.rows or list(ROWS)
-    reason = missing()
-    if reason:
-        print(f"matrix: skipped: {reason}")
-        print(f"0 passed, 0 failed, {len(rows)} skipped")
-        return 0
-    failed = 0
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
     for name in rows:
-        failed += not run_row(name, options)
-    print(f"{len(rows) - failed} passed, {failed} failed")
-    return failed != 0
+        counts[run_row(name, options)] += 1
+    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}")
+    return counts["failed"] != 0
 
 
 def run_row(name, options):
+    """Returns what is counted."""
     row, root = ROWS[name], options.dir.resolve() / name
     if options.release:
         row = dataclasses.replace(row, suite=options.release)
         root = root.with_name(f"{name}-{options.release}")
-    system = System(row, root)
+    if options.here and shutil.which("dpkg") and is_here(row):
+        system = Here(row, root.with_name(f"{name}-here"))
+    else:
+        system = System(row, root)
     if options.remake:
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(system.root, ignore_errors=True)
     try:
         system.make()
         system.copy_source()
@@ -295,15 +363,18 @@ def run_row(name, options):
         system.configure(options)
         about = ", ".join(system.versions())
         lines = system.test(options)
-    except (Failed, OSError) as error:
-        print(f"FAIL: {name}: {error}", flush=True)
-        return False
+    except (Failed, Missing, OSError) as error:
+        is_skipped = isinstance(error, Missing) and (
+            options.skip_missing or str(error) == missing())
+        print(f"{'skipped' if is_skipped else 'FAIL'}: {name}: {error}",
+              flush=True)
+        return "skipped" if is_skipped else "failed"
     is_good = bool(re.match(r"\d+ passed, 0 failed", lines[-1]))
     if not is_good:
         print("\n".join(lines[:-1]))
     print(f"{'ok' if is_good else 'FAIL'}: {name}: {about}: {lines[-1]}",
           flush=True)
-    return is_good
+    return "passed" if is_good else "failed"
 
 
 if __name__ == "__main__":

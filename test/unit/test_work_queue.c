@@ -95,7 +95,7 @@ static void add_at(world *w, const char *key, int32_t priority,
 
 static void add_numbers(world *w, int count) {
   for (int i = 0; i < count; i++) {
-    char key[8];
+    char key[16];
     snprintf(key, sizeof key, "%d", i);
     add(w, key);
   }
