@@ -48,7 +48,8 @@ typedef struct kin__gone_watch {
  *   a feed's notice task        on_error and on_state
  *   the index task              builds indices added to a filled store
  *   the defragmenter's task     moves objects that hold memory alone
- *   compact storage's tasks     take a new dictionary; free inflated texts
+ *   compact storage's tasks     take a new dictionary, and packed objects of a
+ *                               list; free inflated texts
  *   the bound's task            asks the program when max_bytes is reached;
  *                               drops bodies
  *   the mutation check's task   looks for objects that were written to

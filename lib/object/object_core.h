@@ -32,7 +32,7 @@ struct kin_object {
 enum {
   KIN__LABELS_ARE_RECORDS = 1,
   KIN__KEY_ONLY = 2,
-  KIN__PACKED = 4,          /* the body is a kin__packed_body */
+  KIN__PACKED = 4,           /* the body is a kin__packed_body */
   KIN__LABELS_ARE_CODES = 8, /* see kin__dictionary_label */
   KIN__STRIPPED = 16 /* the lowest bit of what the text is packed without, see
                       * strip.h */
