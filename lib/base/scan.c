@@ -120,44 +120,45 @@ ALWAYS_INLINE kin__skip_result skip_block(kin__skip *skip, const char *block,
   return result;
 }
 
-/* The rest of a span is padded with spaces. They change one thing only: whether
- * the next byte is escaped must be read at the end of the rest, not at the
- * block's end. */
-ALWAYS_INLINE kin__skip_result skip_rest(kin__skip *skip, const char *bytes,
-                                         size_t length, size_t *used,
-                                         const primitives *p) {
-  char block[KIN__BLOCK];
-  memset(block, ' ', sizeof block);
-  memcpy(block, bytes, length);
-  kin__block_masks masks;
-  p->classify(&masks, block);
-  uint64_t carry = skip->escaped;
-  uint64_t escaped = escaped_bytes(masks.backslash, &carry);
-  kin__skip_result result = skip_block(skip, block, used, p);
-  skip->escaped = escaped >> length & 1;
-  return result;
+/* Whether a backslash at the end of the bytes escapes the byte behind them;
+ * `escaped`: 1 if the first of them is escaped. */
+static uint64_t escapes_next(const char *bytes, size_t length,
+                             uint64_t escaped) {
+  size_t run = 0;
+  while (run < length && bytes[length - 1 - run] == '\\') {
+    run++;
+  }
+  return (run - (run == length ? escaped : 0)) & 1;
 }
 
 /* The state is a copy in registers: in memory it would be read and written for
- * each block. */
+ * each block. The last block of a span is padded with spaces. These change one
+ * thing only: whether the next byte is escaped must be told from the bytes
+ * before them. */
 ALWAYS_INLINE kin__skip_result skip_span(kin__skip *skip, const char *bytes,
                                          size_t length, size_t *used,
                                          const primitives *p) {
   kin__skip state = *skip;
   kin__skip_result result = KIN__SKIP_MORE;
+  char last[KIN__BLOCK];
+  uint64_t escaped = 0; /* behind the last block */
   size_t in_block = 0;
   size_t at = 0;
-  while (length - at >= KIN__BLOCK && result == KIN__SKIP_MORE) {
-    result = skip_block(&state, bytes + at, &in_block, p);
-    at += KIN__BLOCK;
+  for (; at < length && result == KIN__SKIP_MORE; at += KIN__BLOCK) {
+    const char *block = bytes + at;
+    if (__builtin_expect(length - at < KIN__BLOCK, 0)) {
+      escaped = escapes_next(block, length - at, state.escaped);
+      memset(last, ' ', sizeof last);
+      memcpy(last, block, length - at);
+      block = last;
+    }
+    result = skip_block(&state, block, &in_block, p);
   }
-  if (result != KIN__SKIP_MORE) {
-    at -= KIN__BLOCK;
-  } else if (at < length) {
-    result = skip_rest(&state, bytes + at, length - at, &in_block, p);
+  if (length % KIN__BLOCK != 0 && result == KIN__SKIP_MORE) {
+    state.escaped = escaped;
   }
   *skip = state;
-  *used = result == KIN__SKIP_DONE ? at + in_block : length;
+  *used = result == KIN__SKIP_DONE ? at - KIN__BLOCK + in_block : length;
   return result;
 }
 
