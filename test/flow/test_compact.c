@@ -393,7 +393,7 @@ static void test_dictionary_is_renewed(void **state) {
 /* Most objects are deleted, and the rest is moved together. */
 static void test_packed_objects_move(void **state) {
   (void)state;
-  enum { MANY = 30000, KEPT = 10 };
+  enum { MANY = 40000, KEPT = 10 };
   iw_world w;
   iw_init(&w, 0);
   assert_int_equal(kin__memory_use_slabs(w.script.memory), 0);
@@ -405,7 +405,7 @@ static void test_packed_objects_move(void **state) {
   kin_store *store = kin_informer_store(w.informer);
   assert_true(count_packed(&w) > MANY - 100);
   size_t full = w.script.memory->arena->bytes;
-  assert_true(full > (size_t)3 << 20);
+  assert_true(full / 2 > (size_t)2 << 20); /* less is not moved */
   const kin_object *held =
       kin_object_ref(kin_store_get_key(store, "even/p29990"));
   kin_value value = kin_object_at(held, "/x");
