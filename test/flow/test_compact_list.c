@@ -59,29 +59,44 @@ static int count_packed(const iw_world *w) {
   return count;
 }
 
-/* In sync, with a dictionary. */
-static void open_world(iw_world *w, hand_pool *pool) {
+static void init_world(iw_world *w, hand_pool *pool) {
   iw_init(w, 0);
   *pool = (hand_pool){0};
   w->script.env.start_work = pool_start;
   w->script.env.work_ctx = pool;
   w->script.env.compact_samples = 4;
   mini_put_first(&w->server, OBJECTS);
-  kin_informer_options options = iw_options(w);
-  options.compact = KIN_COMPACT_FAST;
-  assert_int_equal(iw_open(w, &options), 0);
+}
+
+/* In sync, with a dictionary. */
+static void open_with(iw_world *w, hand_pool *pool,
+                      const kin_informer_options *options) {
+  kin_informer_options compact = *options;
+  compact.compact = KIN_COMPACT_FAST;
+  assert_int_equal(iw_open(w, &compact), 0);
   mini_pass(&w->server, 1000);
   assert_int_equal(pool->count, 1);
   pool_run(pool);
   script_run(&w->script);
 }
 
-/* A list of changed objects arrives; its batches are on their way. */
-static void relist(iw_world *w) {
+static void open_world(iw_world *w, hand_pool *pool) {
+  init_world(w, pool);
+  kin_informer_options options = iw_options(w);
+  open_with(w, pool, &options);
+}
+
+/* A list of changed objects arrives within that time; its batches are on their
+ * way. */
+static void relist_within(iw_world *w, uint64_t ms) {
   mini_compact(&w->server);
   mini_expire_watches(&w->server);
   mini_put_first(&w->server, OBJECTS);
-  mini_pass(&w->server, 150000);
+  mini_pass(&w->server, ms);
+}
+
+static void relist(iw_world *w) {
+  relist_within(w, 150000);
 }
 
 static uint64_t packed_objects(const iw_world *w) {
@@ -167,6 +182,124 @@ static void test_close_when_back(void **state) {
   iw_finish(&w);
 }
 
+/* The pages so far are dropped, and their batches come back to the list that
+ * follows, twice. */
+static void test_dropped_list(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  init_world(&w, &pool);
+  w.server.honours_limit = true;
+  kin_informer_options options = iw_options(&w);
+  options.no_watch_list = true;
+  options.page_size = 12;
+  open_with(&w, &pool, &options);
+  for (int i = 0; i < 2; i++) {
+    w.server.withholds = "continue=";
+    relist(&w);
+    unsigned of_first_page = pool.count;
+    assert_true(of_first_page > 0);
+    w.server.withholds = NULL;
+    script_respond(&w.script, "continue=", 410,
+                   "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}");
+    mini_pass(&w.server, 1000);
+    assert_true(pool.count >= of_first_page);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    iw_assert_truth(&w);
+    assert_int_equal(count_packed(&w), OBJECTS);
+  }
+  iw_finish(&w);
+}
+
+/* The batches of a removed namespace come back to nobody. */
+static void test_removed_scope(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  init_world(&w, &pool);
+  kin_informer_options options = iw_even_and_odd(&w);
+  open_with(&w, &pool, &options);
+  for (int i = 0; i < 2; i++) {
+    relist(&w);
+    assert_true(pool.count > 1);
+    iw_drop_odd(&w);
+    script_run(&w.script);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    assert_int_equal(kin_store_count(kin_informer_store(w.informer)),
+                     mini_count(&w.server, "even"));
+    iw_add_odd(&w);
+    mini_pass(&w.server, 1000);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    iw_assert_truth(&w);
+  }
+  iw_finish(&w);
+}
+
+/* In a list that comes as a watch, an object changes while its first state is
+ * being packed. The later state wins. */
+static void test_changed_while_packed(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  init_world(&w, &pool);
+  script_use_streams(&w.script);
+  kin_informer_options options = iw_options(&w);
+  open_with(&w, &pool, &options);
+  for (int i = 0; i < 2; i++) {
+    iw_stream_again(&w);
+    w.server.holds_bookmark = true;
+    int streams = w.server.streams;
+    relist_within(&w, 0);
+    while (w.server.streams == streams) { /* without progress it is given up */
+      mini_pass(&w.server, 100);
+    }
+    assert_true(pool.count > 0);
+    for (int object = 0; object < OBJECTS; object += 2) {
+      mini_put(&w.server, object);
+    }
+    mini_delete(&w.server, 1);
+    mini_serve(&w.server);
+    w.server.holds_bookmark = false;
+    mini_bookmark(&w.server);
+    mini_serve(&w.server);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    iw_assert_truth(&w);
+    mini_put(&w.server, 1);
+    mini_pass(&w.server, 1000);
+  }
+  iw_finish(&w);
+}
+
+/* One allocation fails from the second list on. The truth comes all the same. */
+static void test_memory_runs_out(void **state) {
+  (void)state;
+  size_t failed = 0;
+  for (size_t n = 1; failed == n - 1; n++) {
+    iw_world w;
+    hand_pool pool;
+    open_world(&w, &pool);
+    w.memory.fail_at = atomic_load(&w.memory.calls) + n;
+    relist(&w);
+    pool_run(&pool);
+    failed += fail_alloc_has_failed(&w.memory);
+    w.memory.fail_at = 0;
+    for (int i = 0; i < 3; i++) {
+      mini_pass(&w.server, 60000);
+      pool_run(&pool);
+    }
+    mini_pass(&w.server, 1000);
+    iw_assert_truth(&w);
+    iw_finish(&w);
+  }
+  assert_true(failed > 20);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_list_waits_for_its_batches),
@@ -174,6 +307,10 @@ int main(void) {
       cmocka_unit_test(test_no_helper),
       cmocka_unit_test(test_close_while_packed),
       cmocka_unit_test(test_close_when_back),
+      cmocka_unit_test(test_dropped_list),
+      cmocka_unit_test(test_removed_scope),
+      cmocka_unit_test(test_changed_while_packed),
+      cmocka_unit_test(test_memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
