@@ -68,7 +68,6 @@ static void begin(bench *b) {
                                     .sched = &b->sched,
                                     .timers = &b->timers,
                                     .clock = &b->clock,
-                                    .seed = seed,
                                     .handler_ns = &b->handler_ns};
   kin__dispatcher_init(&b->dispatcher);
 }

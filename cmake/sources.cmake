@@ -12,6 +12,7 @@ set(kinformer_sources
   lib/base/fork.c
   lib/base/gate.c
   lib/base/hash.c
+  lib/base/histogram.c
   lib/base/host_name.c
   lib/base/library.c
   lib/base/limiter.c
@@ -156,7 +157,8 @@ set(kinformer_sources
   lib/informer/scope.c
   lib/informer/scopes.c
   lib/informer/transform.c
-  lib/informer/version_wait.c)
+  lib/informer/version_wait.c
+  lib/informer/version_wait_tell.c)
 
 set(kinformer_headers
   include/kin/allocator.h

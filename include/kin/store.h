@@ -58,7 +58,8 @@ KIN_EXTERN void kin_store_free(kin_store *store);
  * Errors: KIN_EINVAL (NULL), KIN_EKEY (a slash in name or namespace),
  * KIN_ENOMEM, KIN_EINDEX (an index callback failed), those of the transform
  * (see kin_object_transform), KIN_EALREADY (called by the transform or by an
- * index callback). The store and its indices are unchanged then.
+ * index callback), KIN_ECLOSED (of an informer that is closing). The store and
+ * its indices are unchanged then.
  * Cost: O(index values). */
 KIN_EXTERN int kin_store_put(kin_store *store, const kin_object *object);
 

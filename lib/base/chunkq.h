@@ -13,7 +13,7 @@
  * Chunks are freed as the queue drains, but one empty chunk is kept for the next
  * push: of an empty queue only a first one, so that most queues of a client stay
  * small. */
-#define KIN__CHUNK_FIRST 8u
+#define KIN__CHUNK_FIRST 4u
 #define KIN__CHUNK_NEXT 32u
 
 struct kin__chunk;

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include <kin/allocator.h>
 #include <kin/histogram.h>
 
 /* The bucket of a value. The bounds are 1, 4, 16, ... */
@@ -24,30 +25,28 @@ static inline void kin__histogram_add(kin_histogram *histogram, uint64_t value,
   histogram->buckets[kin__histogram_bucket(value)] += n;
 }
 
-/* A histogram of things that come at most a few times a second, in half the
- * memory. A bucket stops at UINT32_MAX. */
-typedef struct kin__rare_histogram {
+/* A histogram in a sixth of the memory, as long as all values are in two
+ * buckets: an idle informer has made one list, and all its watches end after
+ * five to ten minutes. A third bucket needs a table of all. */
+#define KIN__HISTOGRAM_FEW 2u
+#define KIN__HISTOGRAM_FEW_MAX ((UINT32_C(1) << 28) - 1)
+
+typedef struct kin__small_histogram {
   uint64_t sum;
-  uint32_t buckets[KIN_HISTOGRAM_BUCKETS];
-} kin__rare_histogram;
+  uint64_t *buckets;                /* NULL: see `few` */
+  uint32_t few[KIN__HISTOGRAM_FEW]; /* a count times 16, and its bucket; 0: no
+                                     * value, also in no later one */
+} kin__small_histogram;
 
-static inline void kin__rare_histogram_add(kin__rare_histogram *histogram,
-                                           uint64_t value) {
-  uint32_t *bucket = &histogram->buckets[kin__histogram_bucket(value)];
-  if (*bucket < UINT32_MAX) {
-    histogram->sum += value;
-    ++*bucket;
-  }
-}
+/* Counts `value` n times. Without memory for a table, the value is not
+ * counted. */
+void kin__small_histogram_add(kin__small_histogram *histogram,
+                              const kin_allocator *allocator, uint64_t value,
+                              uint32_t n);
+void kin__small_histogram_finish(kin__small_histogram *histogram,
+                                 const kin_allocator *allocator);
 
-/* Adds all values of a rare histogram. */
-static inline void kin__histogram_merge(kin_histogram *to,
-                                        const kin__rare_histogram *from) {
-  to->sum += from->sum;
-  for (unsigned i = 0; i < KIN_HISTOGRAM_BUCKETS; i++) {
-    to->buckets[i] += from->buckets[i];
-    to->count += from->buckets[i];
-  }
-}
+/* Adds all values of a small histogram. */
+void kin__histogram_merge(kin_histogram *to, const kin__small_histogram *from);
 
 #endif /* KIN_BASE_HISTOGRAM_H */

@@ -225,11 +225,10 @@ static int copy_store(kin_reflector_store *to, const kin_reflector_store *from,
 
 static int copy_settings(kin_reflector *reflector,
                          const kin_informer_options *resource) {
-  kin__settings *settings = &reflector->settings;
-  const kin__log *log = reflector->env->log;
-  int err =
-      kin__settings_init(settings, reflector->env->allocator, log, resource);
-  return err == 0 ? kin__settings_check_resource(settings, log) : err;
+  kin_informer_options given;
+  return kin__settings_init(&reflector->settings, reflector->env->allocator,
+                            reflector->env->log, resource,
+                            KIN__SETTINGS_REFLECTOR, &given);
 }
 
 int kin__public_reflector_check_name(const char *name, const kin__log *log) {
@@ -268,6 +267,7 @@ static void init_feed(kin_reflector *reflector) {
                                                        ? settings->namespaces[0]
                                                        : "",
                                      .http = &reflector->http,
+                                     .silence = &reflector->silence,
                                      .lists_and_watches = true};
   kin__feed_options options = kin__feed_options_of(&subject);
   options.owner = &owner;

@@ -29,6 +29,7 @@ struct kin_reflector {
   kin_reflector_store store;
   kin__settings settings;
   kin__http_source http;
+  kin__silence silence;
   kin_feed feed;
   char *description;
   char *name; /* may be the same pointer */

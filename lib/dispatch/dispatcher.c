@@ -5,6 +5,7 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
 #include "base/first_size.h"
 #include "base/options.h"
 #include "base/str.h"
@@ -59,11 +60,13 @@ static void tell_waiting(kin__dispatcher *dispatcher) {
 }
 
 static void drop_in_hand(kin__dispatcher *dispatcher) {
-  kin__change *change = &dispatcher->in_hand;
-  for (unsigned i = 0; i < change->count; i++) {
-    let_go(&change->notifications[i], dispatcher->allocator);
+  if (kin__dispatcher_is_sending(dispatcher)) {
+    kin__change *change = &dispatcher->walk->in_hand;
+    for (unsigned i = 0; i < change->count; i++) {
+      let_go(&change->notifications[i], dispatcher->allocator);
+    }
+    change->count = 0;
   }
-  change->count = 0;
 }
 
 /* Empties a listener in steps; then only its struct is left. Returns whether
@@ -116,6 +119,9 @@ bool kin__dispatcher_finish_step(kin__dispatcher *dispatcher) {
 void kin__dispatcher_finish(kin__dispatcher *dispatcher) {
   while (free_first(dispatcher)) {
   }
+  kin__small_histogram_finish(&dispatcher->handler_us, dispatcher->allocator);
+  kin__free(dispatcher->allocator, dispatcher->walk);
+  dispatcher->walk = NULL;
 }
 
 int kin__dispatcher_add(kin__dispatcher *dispatcher,
@@ -160,18 +166,27 @@ static int reserve_all(kin__dispatcher *dispatcher) {
 }
 
 static int reserve_some(kin__dispatcher *dispatcher, kin__slice *slice) {
-  kin__link *node = dispatcher->reserving != NULL ? dispatcher->reserving
-                                                  : dispatcher->listeners.next;
+  kin__dispatcher_walk *walk = dispatcher->walk;
+  kin__link *node =
+      walk->reserving != NULL ? walk->reserving : dispatcher->listeners.next;
   int err = 0;
   for (; node != &dispatcher->listeners; node = node->next) {
     err = kin__slice_next(slice) ? reserve_for(listener_of(node)) : KIN__MORE;
     if (err != 0) {
-      dispatcher->reserving = node;
+      walk->reserving = node;
       return err;
     }
   }
-  dispatcher->reserving = NULL;
+  walk->reserving = NULL;
   return 0;
+}
+
+static int reserve_walk(kin__dispatcher *dispatcher) {
+  if (dispatcher->walk == NULL) {
+    dispatcher->walk =
+        kin__calloc(dispatcher->allocator, 1, sizeof *dispatcher->walk);
+  }
+  return dispatcher->walk != NULL ? 0 : KIN_ENOMEM;
 }
 
 static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice);
@@ -181,7 +196,10 @@ int kin__dispatcher_reserve(kin__dispatcher *dispatcher) {
     return reserve_all(dispatcher);
   }
   kin__slice slice = begin_slice(dispatcher);
-  int err = tell_some(dispatcher, &slice);
+  int err = reserve_walk(dispatcher);
+  if (err == 0) {
+    err = tell_some(dispatcher, &slice);
+  }
   return err == 0 ? reserve_some(dispatcher, &slice) : err;
 }
 
@@ -227,8 +245,8 @@ static inline void tell(kin_listener *listener,
   }
   if (!key->is_known && !kin__notification_is_marker(notification) &&
       kin__listener_queue_is_coalescing(&listener->queue)) {
-    key->hash =
-        kin__hash(&dispatcher->seed, kin_object_key(notification->object));
+    key->hash = kin__hash(&dispatcher->store->seed,
+                          kin_object_key(notification->object));
     key->is_known = true;
   }
   kin__listener_push(listener, sent, key->hash);
@@ -251,8 +269,9 @@ static void end_change(kin__dispatcher *dispatcher, uint8_t type) {
 }
 
 static bool is_told_to_all(const kin__dispatcher *dispatcher) {
-  return dispatcher->telling == &dispatcher->listeners ||
-         listener_of(dispatcher->telling)->number >= dispatcher->telling_end;
+  const kin__dispatcher_walk *walk = dispatcher->walk;
+  return walk->telling == &dispatcher->listeners ||
+         listener_of(walk->telling)->number >= walk->telling_end;
 }
 
 /* Goes on with the change in hand. Each listener told is woken, because its
@@ -262,18 +281,19 @@ static int tell_some(kin__dispatcher *dispatcher, kin__slice *slice) {
     return 0;
   }
   key_hash key = {0};
+  kin__dispatcher_walk *walk = dispatcher->walk;
   while (!is_told_to_all(dispatcher)) {
-    kin_listener *listener = listener_of(dispatcher->telling);
+    kin_listener *listener = listener_of(walk->telling);
     int err = kin__slice_next(slice) ? reserve_for(listener) : KIN__MORE;
     if (err != 0) {
       return err;
     }
-    dispatcher->telling = dispatcher->telling->next;
-    tell_change(listener, &dispatcher->in_hand, &key);
+    walk->telling = walk->telling->next;
+    tell_change(listener, &walk->in_hand, &key);
     kin__listener_wake(listener);
   }
   drop_in_hand(dispatcher);
-  end_change(dispatcher, dispatcher->in_hand.notifications[0].type);
+  end_change(dispatcher, walk->in_hand.notifications[0].type);
   return 0;
 }
 
@@ -287,9 +307,10 @@ int kin__dispatcher_continue(kin__dispatcher *dispatcher) {
 
 static void take_in_hand(kin__dispatcher *dispatcher,
                          const kin__change *change) {
-  dispatcher->in_hand = *change;
-  dispatcher->telling = dispatcher->listeners.next;
-  dispatcher->telling_end = dispatcher->next_number;
+  kin__dispatcher_walk *walk = dispatcher->walk;
+  walk->in_hand = *change;
+  walk->telling = dispatcher->listeners.next;
+  walk->telling_end = dispatcher->next_number;
   for (unsigned i = 0; i < change->count; i++) {
     hold(&change->notifications[i]);
   }
@@ -331,8 +352,8 @@ bool kin__dispatcher_is_ahead(const kin__dispatcher *dispatcher,
                               const kin_listener *listener) {
   return kin__dispatcher_is_sending(dispatcher) &&
          !is_told_to_all(dispatcher) &&
-         listener->number >= listener_of(dispatcher->telling)->number &&
-         listener->number < dispatcher->telling_end;
+         listener->number >= listener_of(dispatcher->walk->telling)->number &&
+         listener->number < dispatcher->walk->telling_end;
 }
 
 /* --- Markers -------------------------------------------------------------- */

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include <kin/handler.h>
-#include <kin/histogram.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/histogram.h"
 #include "base/link.h"
 #include "base/log.h"
 #include "base/sched.h"
@@ -52,6 +52,14 @@ typedef struct kin__change_watch {
 /* A part of the work is done; call again. */
 #define KIN__MORE 1
 
+/* The walk over many listeners. */
+typedef struct kin__dispatcher_walk {
+  kin__link *reserving; /* next listener to reserve for; NULL: the first */
+  kin__change in_hand;  /* count 0: none; holds its own references */
+  kin__link *telling;   /* next listener to be told */
+  uint64_t telling_end; /* listeners from this number on joined later */
+} kin__dispatcher_walk;
+
 /* Sends changes of a store to all listeners. Each listener has its own queue
  * and scheduler task. No code of the program runs inside a call here, except
  * filters and the listeners' task steps.
@@ -81,7 +89,6 @@ typedef struct kin__dispatcher {
   kin__timers *timers;
   const kin__clock *clock;
   struct kin_informer *informer; /* passed to callbacks, never read */
-  kin__hash_seed seed;
   kin__link listeners;
   kin__link change_watches;
   kin__link sync_watches;     /* told when synced is queued everywhere, or at
@@ -92,11 +99,7 @@ typedef struct kin__dispatcher {
   uint32_t listener_count;    /* including closed ones that are not freed */
   uint32_t relist_updates;    /* open listeners that asked for relist_updates */
   uint64_t next_number;       /* of the next listener */
-  kin__link *reserving;       /* next listener to reserve for; NULL: the
-                               * first */
-  kin__change in_hand;        /* count 0: none; holds its own references */
-  kin__link *telling;         /* next listener to be told */
-  uint64_t telling_end;       /* listeners from this number on joined later */
+  kin__dispatcher_walk *walk; /* NULL: there were never many listeners */
   kin__task *driver;          /* scheduled when a change stays in hand, to call
                                * kin__dispatcher_continue; may be NULL */
   kin__link *emptying;        /* at the close: listener whose queue is being
@@ -104,7 +107,7 @@ typedef struct kin__dispatcher {
   uint64_t *handler_ns;       /* time spent in handlers is added here */
   uint64_t delivered;         /* these three: as in kin_informer_metrics */
   uint64_t coalesced;
-  kin_histogram handler_us;
+  kin__small_histogram handler_us;
   const kin__log *log; /* NULL: none */
   /* Version of the last applied list, for a synced marker. NULL: no version. */
   kin_str (*synced_version)(void *ctx);
@@ -151,7 +154,7 @@ void kin__dispatcher_send(kin__dispatcher *dispatcher,
 /* Whether a change is in hand. */
 static inline bool
 kin__dispatcher_is_sending(const kin__dispatcher *dispatcher) {
-  return dispatcher->in_hand.count > 0;
+  return dispatcher->walk != NULL && dispatcher->walk->in_hand.count > 0;
 }
 
 /* Goes on with the change in hand for one slice. Returns 0 when no change is in

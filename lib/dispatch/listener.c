@@ -39,6 +39,10 @@
 
 static bool listener_step(kin__task *task);
 
+static kin_event_cb *callback_of(kin_listener *listener, int type) {
+  return &listener->callbacks[type - KIN_EVENT_ADD];
+}
+
 static uint32_t resync_period(const kin__dispatcher *dispatcher,
                               uint32_t requested) {
   uint32_t period = requested != 0 ? requested : dispatcher->default_resync_ms;
@@ -58,11 +62,11 @@ static size_t exact_limit(uint32_t requested) {
 /* Copies the options that need no memory. */
 static void take_options(kin_listener *listener,
                          const kin_listener_options *options) {
-  listener->callbacks[KIN_EVENT_ADD] = options->on_add;
-  listener->callbacks[KIN_EVENT_UPDATE] = options->on_update;
-  listener->callbacks[KIN_EVENT_DELETE] = options->on_delete;
-  listener->callbacks[KIN_EVENT_SYNCED] = options->on_synced;
-  listener->callbacks[KIN_EVENT_RELISTED] = options->on_relisted;
+  *callback_of(listener, KIN_EVENT_ADD) = options->on_add;
+  *callback_of(listener, KIN_EVENT_UPDATE) = options->on_update;
+  *callback_of(listener, KIN_EVENT_DELETE) = options->on_delete;
+  *callback_of(listener, KIN_EVENT_SYNCED) = options->on_synced;
+  *callback_of(listener, KIN_EVENT_RELISTED) = options->on_relisted;
   listener->filter = options->filter;
   listener->data = options->data;
   listener->is_relist_updates =
@@ -70,10 +74,10 @@ static void take_options(kin_listener *listener,
   listener->resync_ms = resync_period(listener->dispatcher, options->resync_ms);
 }
 
-static uint8_t wanted_types(const kin_listener *listener) {
+static uint8_t wanted_types(kin_listener *listener) {
   uint8_t wanted = 0;
   for (int type = KIN_EVENT_ADD; type <= KIN_EVENT_RELISTED; type++) {
-    if (listener->callbacks[type] != NULL) {
+    if (*callback_of(listener, type) != NULL) {
       wanted |= (uint8_t)KIN__WANTS(type);
     }
   }
@@ -136,15 +140,13 @@ int kin__listener_new(kin_listener **out, kin__dispatcher *dispatcher,
 
 void kin__listener_shut(kin_listener *listener) {
   kin__dispatcher *dispatcher = listener->dispatcher;
-  kin__timers *timers = dispatcher->timers;
   if (!listener->is_closed) {
     dispatcher->relist_updates -= listener->is_relist_updates;
   }
   listener->is_closed = true;
   kin__sync_watches_tell(&listener->sync_watches,
                          listener->has_synced ? 0 : KIN_ECLOSED);
-  kin__timer_stop(timers, &listener->resync_timer);
-  kin__timer_stop(timers, &listener->retry_timer);
+  kin__timer_stop(dispatcher->timers, &listener->timer);
 }
 
 /* Moves a walk over the listeners past this one. */
@@ -158,8 +160,10 @@ void kin__listener_free(kin_listener *listener) {
   assert(listener->is_closed && !listener->is_running);
   kin__dispatcher *dispatcher = listener->dispatcher;
   kin__sched_cancel(dispatcher->sched, &listener->task);
-  leave(&dispatcher->reserving, listener);
-  leave(&dispatcher->telling, listener);
+  if (dispatcher->walk != NULL) {
+    leave(&dispatcher->walk->reserving, listener);
+    leave(&dispatcher->walk->telling, listener);
+  }
   kin__link_remove(&listener->node);
   dispatcher->listener_count--;
   kin__listener_queue_finish(&listener->queue);
@@ -209,13 +213,13 @@ void kin__listener_push_synced(kin_listener *listener, kin__marker *marker) {
   kin__listener_push(listener, &synced, 0);
 }
 
-static void fill_marker_event(const kin_listener *listener,
-                              const kin__marker *marker, kin_event *event) {
+static void fill_marker_event(kin_listener *listener, const kin__marker *marker,
+                              kin_event *event) {
   event->namespace_ = marker->namespace_;
   event->resource_version = marker->version;
   event->objects = marker->objects;
-  if (listener->callbacks[KIN_EVENT_ADD] != NULL &&
-      listener->callbacks[KIN_EVENT_DELETE] != NULL) {
+  if (*callback_of(listener, KIN_EVENT_ADD) != NULL &&
+      *callback_of(listener, KIN_EVENT_DELETE) != NULL) {
     event->objects = listener->shown;
   }
 }
@@ -227,7 +231,7 @@ static void call(kin_listener *listener,
   }
   listener->shown += notification->type == KIN_EVENT_ADD;
   listener->shown -= notification->type == KIN_EVENT_DELETE;
-  kin_event_cb cb = listener->callbacks[notification->type];
+  kin_event_cb cb = *callback_of(listener, notification->type);
   if (cb == NULL) {
     return;
   }
@@ -258,7 +262,7 @@ static uint32_t deliver(kin_listener *listener, uint32_t count) {
     if (notification.type == KIN_EVENT_SYNCED) {
       kin__sync_watches_tell(&listener->sync_watches, 0);
     }
-    kin__notification_unref(&notification, listener->queue.allocator);
+    kin__notification_unref(&notification, listener->dispatcher->allocator);
     delivered++;
   }
   return delivered;
@@ -302,8 +306,8 @@ static void run_slice(kin_listener *listener) {
     if (delivered > 0) {
       *dispatcher->handler_ns += now - then;
       dispatcher->delivered += delivered;
-      kin__histogram_add(&dispatcher->handler_us,
-                         (now - then) / 1000u / delivered, delivered);
+      kin__small_histogram_add(&dispatcher->handler_us, dispatcher->allocator,
+                               (now - then) / 1000u / delivered, delivered);
       if (now - then > SLOW_NS) {
         log_slow(listener, delivered, now - then, now);
       }

@@ -21,30 +21,31 @@ struct kin_listener {
   kin__link node; /* in dispatcher->listeners */
   kin__dispatcher *dispatcher;
   uint64_t number; /* ascends in the list */
-  kin__listener_queue queue;
 
   /* Next slot to replay; KIN__NO_SLOT: no replay. During a replay the listener
    * knows only the slots below. */
   uint32_t replay;
-  bool is_closed;  /* no more callbacks */
-  bool is_running; /* the step is on the stack */
-  bool is_relist_updates;
-  bool is_synced_queued; /* synced was pushed */
-  bool has_synced;       /* synced was delivered */
-  kin__link sync_watches;
-
-  kin__task task;
-  kin_event_cb callbacks[KIN_EVENT_RELISTED + 1]; /* by event type */
-  kin_filter_cb filter;                           /* NULL: everything */
-  void *data;
-  size_t shown; /* adds delivered minus deletes delivered */
-
   uint32_t resync_ms;  /* 0: none */
   uint32_t resync;     /* next slot to resync; KIN__NO_SLOT: no resync */
   uint32_t resync_end; /* later slots were added after the resync began */
-  kin__timer resync_timer;
-  kin__timer retry_timer; /* runs while a replay or resync waits for memory */
+  bool is_closed;      /* no more callbacks */
+  bool is_running;     /* the step is on the stack */
+  bool is_relist_updates;
+  bool is_synced_queued; /* synced was pushed */
+  bool has_synced;       /* synced was delivered */
+  bool lacks_memory;     /* a replay or resync waits for it, until the timer is
+                          * due */
+  kin_filter_cb filter;  /* NULL: everything */
+  void *data;
+  uint64_t resync_due_ms; /* UINT64_MAX: never */
+  size_t shown;           /* adds delivered minus deletes delivered */
 
+  kin__listener_queue queue;
+  kin__task task;
+  kin_event_cb callbacks[KIN_EVENT_RELISTED]; /* of the types from ADD on */
+  kin__timer timer; /* the next resync; earlier, while a replay or resync waits
+                     * for memory */
+  kin__link sync_watches;
   uint64_t quiet_until_ns; /* no slow-handler log before this time */
   char name[];
 };

@@ -34,7 +34,6 @@ void kin__listener_queue_init(kin__listener_queue *queue,
                               const kin_allocator *allocator, uint8_t wanted,
                               size_t exact_limit) {
   *queue = (kin__listener_queue){
-      .allocator = allocator,
       .first = KIN__NO_SLOT,
       .last = KIN__NO_SLOT,
       .exact_limit = exact_limit,
@@ -48,7 +47,7 @@ static int have_overflow(kin__listener_queue *queue) {
   if (queue->overflow != NULL) {
     return 0;
   }
-  const kin_allocator *allocator = queue->allocator;
+  const kin_allocator *allocator = queue->exact.allocator;
   kin__listener_overflow *overflow = kin__malloc(allocator, sizeof *overflow);
   if (overflow == NULL) {
     return KIN_ENOMEM;
@@ -68,7 +67,7 @@ void kin__listener_queue_finish(kin__listener_queue *queue) {
     kin__map_finish(&overflow->map);
     kin__slots_finish(&overflow->entries);
     kin__slots_finish(&overflow->retired);
-    kin__free(queue->allocator, overflow);
+    kin__free(queue->exact.allocator, overflow);
     queue->overflow = NULL;
   }
 }
@@ -108,7 +107,7 @@ bool kin__listener_queue_trim_step(kin__listener_queue *queue) {
   kin__slots *retired = &overflow->retired;
   if (retired->segments.places == NULL) {
     *retired = overflow->entries;
-    kin__slots_init(&overflow->entries, queue->allocator, sizeof(entry));
+    kin__slots_init(&overflow->entries, queue->exact.allocator, sizeof(entry));
   }
   for (uint32_t i = 0; i < TRIM_SEGMENTS && retired->segments.count > 0; i++) {
     kin__slots_drop_segment(retired);
@@ -213,7 +212,7 @@ static void merge(kin__listener_queue *queue, uint32_t id,
   }
   kin__notification dropped = *pending;
   remove_entry(queue, id);
-  kin__notification_unref(&dropped, queue->allocator);
+  kin__notification_unref(&dropped, queue->exact.allocator);
 }
 
 static void push_coalesced(kin__listener_queue *queue,
@@ -283,7 +282,7 @@ size_t kin__listener_queue_clear_step(kin__listener_queue *queue,
   size_t dropped = 0;
   kin__notification notification;
   while (dropped < count && kin__listener_queue_pop(queue, &notification)) {
-    kin__notification_unref(&notification, queue->allocator);
+    kin__notification_unref(&notification, queue->exact.allocator);
     dropped++;
   }
   return dropped;

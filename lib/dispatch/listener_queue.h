@@ -45,7 +45,6 @@ typedef struct kin__listener_overflow {
 } kin__listener_overflow;
 
 typedef struct kin__listener_queue {
-  const kin_allocator *allocator;
   kin__chunkq exact;                /* of kin__notification */
   kin__listener_overflow *overflow; /* NULL: none was needed so far */
   uint32_t first; /* oldest entry of the overflow; KIN__NO_SLOT: none */

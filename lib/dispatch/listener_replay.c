@@ -12,25 +12,38 @@ static uint64_t now_ms(const kin_listener *listener) {
 
 /* A period that ends before synced is queued, or during a resync, begins no
  * resync: every object is on its way already. */
-static void on_resync_due(kin__timer *timer) {
-  kin_listener *listener = KIN__CONTAINER_OF(timer, kin_listener, resync_timer);
-  kin__dispatcher *dispatcher = listener->dispatcher;
-  kin__timer_start(dispatcher->timers, timer,
-                   now_ms(listener) + listener->resync_ms);
+static void begin_resync(kin_listener *listener, uint64_t now) {
+  listener->resync_due_ms = now + listener->resync_ms;
   if (listener->is_synced_queued && listener->resync == KIN__NO_SLOT) {
     listener->resync = 0;
-    listener->resync_end = kin__slots_limit(&dispatcher->store->slots);
-    kin__listener_wake(listener);
+    listener->resync_end =
+        kin__slots_limit(&listener->dispatcher->store->slots);
   }
 }
 
-static void on_retry_due(kin__timer *timer) {
-  kin__listener_wake(KIN__CONTAINER_OF(timer, kin_listener, retry_timer));
+/* Starts the timer for `due_ms` or the resync, whichever is earlier. */
+static void start_timer(kin_listener *listener, uint64_t due_ms) {
+  uint64_t resync_ms = listener->resync_due_ms;
+  kin__timer_start(listener->dispatcher->timers, &listener->timer,
+                   due_ms < resync_ms ? due_ms : resync_ms);
+}
+
+static void on_due(kin__timer *timer) {
+  kin_listener *listener = KIN__CONTAINER_OF(timer, kin_listener, timer);
+  listener->lacks_memory = false;
+  uint64_t now = now_ms(listener);
+  if (now >= listener->resync_due_ms) {
+    begin_resync(listener, now);
+  }
+  if (listener->resync_due_ms != UINT64_MAX) {
+    start_timer(listener, UINT64_MAX);
+  }
+  kin__listener_wake(listener);
 }
 
 static void try_later(kin_listener *listener) {
-  kin__timer_start(listener->dispatcher->timers, &listener->retry_timer,
-                   now_ms(listener) + RETRY_MS);
+  listener->lacks_memory = true;
+  start_timer(listener, now_ms(listener) + RETRY_MS);
 }
 
 static bool reserve(kin_listener *listener) {
@@ -60,8 +73,8 @@ static int push_synced(kin_listener *listener) {
 
 int kin__listener_replay_start(kin_listener *listener) {
   kin__dispatcher *dispatcher = listener->dispatcher;
-  kin__timer_init(&listener->resync_timer, on_resync_due);
-  kin__timer_init(&listener->retry_timer, on_retry_due);
+  kin__timer_init(&listener->timer, on_due);
+  listener->resync_due_ms = UINT64_MAX;
   listener->resync = KIN__NO_SLOT;
   listener->replay = KIN__NO_SLOT;
   if (kin__slots_limit(&dispatcher->store->slots) > 0 &&
@@ -75,8 +88,8 @@ int kin__listener_replay_start(kin_listener *listener) {
   }
   if (listener->resync_ms > 0 &&
       kin__listener_queue_wants(&listener->queue, KIN_EVENT_UPDATE)) {
-    kin__timer_start(dispatcher->timers, &listener->resync_timer,
-                     now_ms(listener) + listener->resync_ms);
+    listener->resync_due_ms = now_ms(listener) + listener->resync_ms;
+    start_timer(listener, UINT64_MAX);
   }
   return 0;
 }
@@ -104,9 +117,10 @@ static uint32_t walk(kin_listener *listener, uint32_t *cursor, uint32_t end,
     } else {
       notification.is_initial = true;
     }
-    uint32_t hash = kin__listener_queue_is_coalescing(&listener->queue)
-                        ? kin__hash(&dispatcher->seed, kin_object_key(object))
-                        : 0;
+    uint32_t hash =
+        kin__listener_queue_is_coalescing(&listener->queue)
+            ? kin__hash(&dispatcher->store->seed, kin_object_key(object))
+            : 0;
     kin__listener_queue_push(&listener->queue, &notification, hash);
   }
   return *cursor - first;

@@ -21,7 +21,7 @@ int kin__listener_replay_start(kin_listener *listener);
 static inline bool kin__listener_can_replay(const kin_listener *listener) {
   return (listener->replay != KIN__NO_SLOT ||
           listener->resync != KIN__NO_SLOT) &&
-         !listener->retry_timer.is_active &&
+         !listener->lacks_memory &&
          !kin__dispatcher_is_ahead(listener->dispatcher, listener);
 }
 

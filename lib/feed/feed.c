@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/histogram.h"
+#include "base/alloc.h"
 #include "base/str.h"
 #include "feed/feed_request.h"
 
@@ -29,8 +29,8 @@ static uint64_t request_age_us(const kin_feed *feed) {
 static void measure_watch(kin_feed *feed) {
   kin__feed_metrics *metrics = &feed->metrics;
   uint64_t age_us = request_age_us(feed);
-  kin__rare_histogram_add(&metrics->watch_us, age_us);
-  kin__rare_histogram_add(&metrics->watch_items, metrics->request_items);
+  kin__feed_count(feed, KIN__WATCH_US, age_us);
+  kin__feed_count(feed, KIN__WATCH_ITEMS, metrics->request_items);
   metrics->short_watches +=
       metrics->request_items == 0 && age_us < SHORT_WATCH_US;
 }
@@ -167,32 +167,63 @@ static void unhold(kin_feed *feed) {
   }
 }
 
-/* A client makes a few lists at a time (a stream is a list until it is
- * complete). So many informers that start together do not request and stage all
- * objects at once. */
-static bool must_wait(kin_feed *feed, const kin__listwatch_request *wanted) {
-  bool is_list = kin__is_list(wanted->kind);
-  if (is_list && wanted->token == NULL) {
-    kin__feed_list_wanted(feed);
-  }
-  if (!is_list || feed->env->lists == NULL ||
-      kin__gate_enter(feed->env->lists, &feed->lists)) {
-    return false;
-  }
-  feed->list_wait = *wanted;
-  return true;
-}
+static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms);
 
 /* The request goes on; another list gets its place. */
 static void on_list_overdue(kin__gate_visitor *visitor) {
-  kin__feed_report_overdue(KIN__CONTAINER_OF(visitor, kin_feed, lists));
+  kin__feed_report_overdue(
+      KIN__CONTAINER_OF(visitor, kin__feed_listing, turn)->feed);
 }
 
+static int want_list(kin_feed *feed) {
+  kin__feed_listing *listing = feed->listing;
+  if (listing == NULL) {
+    listing = kin__calloc(feed->env->allocator, 1, sizeof *listing);
+    if (listing == NULL) {
+      return KIN_ENOMEM;
+    }
+    listing->feed = feed;
+    kin__gate_visitor_init(&listing->turn, on_list_turn, on_list_overdue);
+    feed->listing = listing;
+  }
+  kin__feed_list_wanted(feed);
+  return 0;
+}
+
+/* A client makes a few lists at a time (a stream is a list until it is
+ * complete). So many informers that start together do not request and stage all
+ * objects at once. *must_wait: on_list_turn will send the request. Errors:
+ * KIN_ENOMEM. */
+static int take_turn(kin_feed *feed, const kin__listwatch_request *wanted,
+                     bool *must_wait) {
+  bool is_list = kin__is_list(wanted->kind);
+  int err = is_list && wanted->token == NULL ? want_list(feed) : 0;
+  *must_wait = err == 0 && is_list && feed->env->lists != NULL &&
+               !kin__gate_enter(feed->env->lists, &feed->listing->turn);
+  if (*must_wait) {
+    feed->listing->first = *wanted;
+  }
+  return err;
+}
+
+void kin__feed_leave_lists(kin_feed *feed) {
+  if (feed->env->lists != NULL) {
+    kin__gate_leave(feed->env->lists, &feed->listing->turn);
+  }
+}
+
+/* A list that waits for another attempt, or is being applied, goes on without
+ * its place. */
 static void leave_lists(kin_feed *feed) {
   kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
-  if (feed->env->lists != NULL && state != KIN__LISTWATCH_LISTING &&
-      state != KIN__LISTWATCH_STREAMING) {
-    kin__gate_leave(feed->env->lists, &feed->lists);
+  if (feed->listing == NULL || state == KIN__LISTWATCH_LISTING ||
+      state == KIN__LISTWATCH_STREAMING) {
+    return;
+  }
+  kin__feed_leave_lists(feed);
+  if (state != KIN__LISTWATCH_APPLYING && state != KIN__LISTWATCH_WAITING) {
+    kin__free(feed->env->allocator, feed->listing);
+    feed->listing = NULL;
   }
 }
 
@@ -209,8 +240,12 @@ static void step_simple(kin_feed *feed, kin__listwatch_input_type type) {
   kin__feed_step(feed, &input);
 }
 
-static void request(kin_feed *feed, const kin__listwatch_request *wanted) {
-  int err = feed->owner->admit != NULL ? feed->owner->admit(feed) : 0;
+/* Sends the request, unless there was an error before. */
+static void request(kin_feed *feed, const kin__listwatch_request *wanted,
+                    int err) {
+  if (err == 0 && feed->owner->admit != NULL) {
+    err = feed->owner->admit(feed);
+  }
   if (err == 0) {
     err = send_request(feed, wanted);
   }
@@ -242,9 +277,8 @@ static void judge_shard(kin_feed *feed) {
 
 static void apply_stage(kin_feed *feed) {
   judge_shard(feed);
-  kin__feed_metrics *metrics = &feed->metrics;
-  kin__rare_histogram_add(&metrics->list_us, request_age_us(feed));
-  kin__rare_histogram_add(&metrics->list_items, kin__stage_count(&feed->stage));
+  kin__feed_count(feed, KIN__LIST_US, request_age_us(feed));
+  kin__feed_count(feed, KIN__LIST_ITEMS, kin__stage_count(&feed->stage));
   kin__feed_list_complete(feed);
   feed->owner->apply(feed);
 }
@@ -296,20 +330,24 @@ void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
     unhold(feed);
   }
   leave_lists(feed);
-  if (actions->request.kind != KIN__REQUEST_NONE &&
-      !must_wait(feed, &actions->request)) {
-    request(feed, &actions->request);
+  if (actions->request.kind != KIN__REQUEST_NONE) {
+    bool must_wait;
+    int err = take_turn(feed, &actions->request, &must_wait);
+    if (!must_wait) {
+      request(feed, &actions->request, err);
+    }
   }
 }
 
 static void on_list_turn(kin__gate_visitor *visitor, uint64_t waited_ms) {
-  kin_feed *feed = KIN__CONTAINER_OF(visitor, kin_feed, lists);
+  kin_feed *feed = KIN__CONTAINER_OF(visitor, kin__feed_listing, turn)->feed;
+  const kin__listwatch_request first = feed->listing->first;
   kin__feed_report_turn(feed, waited_ms);
-  if (feed->list_wait.kind == KIN__REQUEST_STREAM &&
+  if (first.kind == KIN__REQUEST_STREAM &&
       kin__listwatch_is_stream_refused(&feed->listwatch)) {
     step_simple(feed, KIN__INPUT_REFUSED);
   } else {
-    request(feed, &feed->list_wait);
+    request(feed, &first, 0);
   }
 }
 
@@ -364,7 +402,7 @@ void kin__feed_reshard(kin_feed *feed) {
  * new shard. */
 void kin__feed_relist(kin_feed *feed) {
   feed->is_relisting = true;
-  if (feed->lists.state != KIN__GATE_WAITING) {
+  if (!kin__feed_waits_to_list(feed)) {
     step_simple(feed, KIN__INPUT_RELIST);
   }
 }
@@ -449,7 +487,9 @@ void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
 
 void kin__feed_end_list(kin_feed *feed, const char *version,
                         const char *token) {
-  feed->list.pages += feed->request == KIN__REQUEST_LIST;
+  if (feed->request == KIN__REQUEST_LIST) {
+    feed->listing->times.pages++;
+  }
   request_ended(feed);
   kin__failure no_memory;
   kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
@@ -502,26 +542,28 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
                      .source_ctx = options->source_ctx,
                      .resource = options->resource,
                      .namespace_ = options->namespace_,
-                     .stale_after_ms = options->stale_after_ms,
+                     .silence = options->silence,
                      .last_byte_ms = UINT64_MAX,
                      .last_event_ms = UINT64_MAX,
                      .last_bookmark_ms = UINT64_MAX,
                      .delayed_since_ms = UINT64_MAX};
   kin__listwatch_init(&feed->listwatch, &machine, env->allocator, env->random,
                       kin__env_now_ms(env));
-  kin__gate_visitor_init(&feed->lists, on_list_turn, on_list_overdue);
   kin__timer_init(&feed->timer, on_timer);
   kin__feed_init_silence(feed);
   kin__stage_init(&feed->stage, &env->memory->cells);
   kin__stage_init(&feed->held, &env->memory->cells);
   kin__notice_init(&feed->notice);
-  kin__object_notice_init(&feed->object_notice);
   kin__link_init(&feed->paused_node);
   kin__feed_doubt_shard(feed);
 }
 
 void kin__feed_finish(kin_feed *feed) {
+  const kin_allocator *allocator = feed->env->allocator;
   kin__listwatch_finish(&feed->listwatch);
   kin__object_notice_finish(feed);
-  kin__noted_failure_drop(&feed->notice.failure, feed->env->allocator);
+  kin__noted_failure_drop(&feed->notice.failure, allocator);
+  for (size_t i = 0; i < KIN__FEED_HISTOGRAMS; i++) {
+    kin__small_histogram_finish(&feed->metrics.histograms[i], allocator);
+  }
 }

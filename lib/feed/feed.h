@@ -25,35 +25,41 @@
 
 /* Those of kin_status. */
 typedef struct kin__feed_counters {
-  uint64_t lists;
-  uint64_t relists;
-  uint64_t slow_lists;
-  uint64_t overdue_lists;
-  uint64_t watches;
+  uint32_t lists;
+  uint32_t relists;
+  uint32_t slow_lists;
+  uint32_t overdue_lists;
+  uint32_t checked_lists;
+  uint32_t inconsistent_lists;
+  uint32_t watches;
+  uint32_t over_max_bytes;
+  uint32_t shard_count;
+  kin_shard_filter shard_filter;
   uint64_t bookmarks;
   uint64_t unchanged;
   uint64_t received_bytes;
   uint64_t transform_failures;
   uint64_t oversized;
   uint64_t bad_objects;
-  uint64_t checked_lists;
-  uint64_t inconsistent_lists;
   uint64_t other_shards;
-  uint32_t shard_count;
-  kin_shard_filter shard_filter;
-  uint32_t over_max_bytes;
 } kin__feed_counters;
+
+/* The histograms of kin_informer_metrics. */
+typedef enum kin__feed_histogram {
+  KIN__LIST_US,
+  KIN__LIST_ITEMS,
+  KIN__LIST_WAIT_US, /* of lists that waited for their turn */
+  KIN__WATCH_US,
+  KIN__WATCH_ITEMS,
+  KIN__FEED_HISTOGRAMS
+} kin__feed_histogram;
 
 /* The numbers of kin_informer_metrics. */
 typedef struct kin__feed_metrics {
   uint64_t events[3]; /* added, modified, deleted */
   uint64_t short_watches;
   uint32_t failures[KIN_CLASS_MEMORY + 1];
-  kin__rare_histogram list_us;
-  kin__rare_histogram list_items;
-  kin__rare_histogram list_wait_us; /* of lists that waited for their turn */
-  kin__rare_histogram watch_us;
-  kin__rare_histogram watch_items;
+  kin__small_histogram histograms[KIN__FEED_HISTOGRAMS];
   uint64_t request_began_ns; /* of a list: at its first page */
   uint64_t request_items;    /* of a watch */
 } kin__feed_metrics;
@@ -67,6 +73,24 @@ typedef struct kin__list_times {
   size_t objects;
   bool is_stream;
 } kin__list_times;
+
+/* A list from the time when it is wanted until it is applied, or the machine
+ * asks for something else. */
+typedef struct kin__feed_listing {
+  kin_feed *feed;
+  kin__gate_visitor turn;       /* place at env->lists while the feed lists */
+  kin__listwatch_request first; /* the request that waits for that place */
+  kin__list_times times;
+} kin__feed_listing;
+
+/* Watches for a silent watch. */
+typedef struct kin__silence {
+  kin_feed *feed;
+  kin__timer timer;        /* in WATCHING */
+  uint32_t stale_after_ms; /* a watch without a byte for so long is silent */
+  bool is_due;             /* the timer runs its grace period */
+  uint64_t began_ms;       /* when WATCHING began */
+} kin__silence;
 
 /* Callbacks to the owner. All but event and apply may be NULL. */
 typedef struct kin__feed_owner {
@@ -120,48 +144,40 @@ struct kin_feed {
   void *source_ctx; /* in place of source->ctx */
   const kin__resource *resource;
   const char *namespace_;
-
-  kin__listwatch listwatch;
-  bool stream_refused; /* by the program's own source */
-  kin__timer timer;    /* the state machine's */
-  kin__stage stage;
-  kin__stage held;   /* events that a stream brought after its list; bounded by
-                    * what was read before the pause */
-  bool is_held;      /* the stream is paused while its list is applied */
-  bool has_synced;   /* the first list was applied; set by the owner */
-  bool is_relisting; /* until the list of kin__feed_relist is applied */
-  bool is_closed;    /* no more notices to the owner */
+  void *answer; /* the source's handle of the open request */
 
   kin__request_kind request; /* the open one */
   bool is_retry;             /* see kin__listwatch_request */
-  void *answer;              /* the source's handle of the request */
   bool is_opening;           /* inside source.open */
   bool is_granted;           /* kin__feed_opened was called for the request */
-  uint64_t connection;       /* of the granted answer; 0: unknown */
-  uint64_t delayed_since_ms; /* the request waits for the client's rate limit;
-                              * UINT64_MAX: no wait */
-  kin__gate_visitor lists;   /* place at env->lists while the feed lists */
-  kin__listwatch_request list_wait; /* the request that waits for that place */
-  kin__link paused_node; /* in the owner's list iff reading is paused */
-
+  bool is_held;         /* the stream is paused while its list is applied */
+  bool has_synced;      /* the first list was applied; set by the owner */
+  bool is_relisting;    /* until the list of kin__feed_relist is applied */
+  bool is_closed;       /* no more notices to the owner */
   bool is_verify_asked; /* kin__feed_verify was called; the owner waits for the
                          * verdict */
   bool is_silent; /* the watch was silent; not yet shown to be up to date */
-  uint32_t stale_after_ms;   /* a watch without a byte for so long is silent; 0:
-                              * never */
-  kin__timer silence;        /* in WATCHING, if stale_after_ms is set */
-  uint64_t silence_began_ms; /* when WATCHING began */
-  bool is_silence_due;       /* the timer runs its grace period */
-  kin__list_times list;      /* the last list */
-
-  kin__notice notice;
-  kin__object_notice object_notice;
+  bool stream_refused; /* by the program's own source */
   kin_state state;
   kin_error_class last_error_class;
   int last_error_status;
-  uint64_t last_byte_ms; /* UINT64_MAX: never */
+  uint64_t last_byte_ms;      /* UINT64_MAX: never */
+  kin__feed_listing *listing; /* NULL: no list is wanted */
+  kin__link paused_node;      /* in the owner's list iff reading is paused */
+
+  uint64_t connection;       /* of the granted answer; 0: unknown */
+  uint64_t delayed_since_ms; /* the request waits for the client's rate limit;
+                              * UINT64_MAX: no wait */
   uint64_t last_event_ms;
   uint64_t last_bookmark_ms;
+  kin__silence *silence;             /* NULL: no silence matters */
+  kin__object_notice *object_notice; /* NULL: none was needed so far */
+  kin__timer timer;                  /* the state machine's */
+  kin__stage stage;
+  kin__stage held; /* events that a stream brought after its list; bounded by
+                    * what was read before the pause */
+  kin__notice notice;
+  kin__listwatch listwatch;
   kin__feed_counters counters;
   kin__feed_metrics metrics;
 };
@@ -180,7 +196,9 @@ typedef struct kin__feed_options {
   /* `source` is the program's own: its refusal of streams says nothing about
    * the server, so the feed keeps it to itself. */
   bool is_own_source;
-  uint32_t stale_after_ms; /* see kin_informer_options */
+  /* Memory of the caller, with stale_after_ms set (see kin_informer_options);
+   * NULL: no silence matters. */
+  kin__silence *silence;
 } kin__feed_options;
 
 /* Copies and checks a program's lister-watcher. The log says what is wrong.
@@ -274,6 +292,15 @@ void kin__feed_sent_late(kin_feed *feed);
 static inline kin__request_kind kin__feed_request_kind(const kin_feed *feed) {
   return feed->request;
 }
+
+/* Whether a list waits for its place among the client's lists. */
+static inline bool kin__feed_waits_to_list(const kin_feed *feed) {
+  return feed->listing != NULL &&
+         feed->listing->turn.state == KIN__GATE_WAITING;
+}
+
+/* Gives that place away; the list goes on. */
+void kin__feed_leave_lists(kin_feed *feed);
 
 static inline bool kin__feed_is_retry(const kin_feed *feed) {
   return feed->is_retry;

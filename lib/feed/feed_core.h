@@ -18,6 +18,13 @@ static inline bool kin__is_list(kin__request_kind request) {
   return request == KIN__REQUEST_LIST || request == KIN__REQUEST_STREAM;
 }
 
+/* Counts a value of the metrics. */
+static inline void kin__feed_count(kin_feed *feed, kin__feed_histogram which,
+                                   uint64_t value) {
+  kin__small_histogram_add(&feed->metrics.histograms[which],
+                           feed->env->allocator, value, 1);
+}
+
 /* Gives the machine an input and carries its actions out. */
 void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 
@@ -50,7 +57,8 @@ void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms);
  * lists is free. */
 void kin__feed_report_overdue(kin_feed *feed);
 /* Points in the life of a list (OQ-07): wanted; asked for, when its turn has
- * come; complete; applied, where a slow list is reported. */
+ * come; complete; applied, where a slow list is reported. Other requests may be
+ * asked for without a list. */
 void kin__feed_list_wanted(kin_feed *feed);
 void kin__feed_list_asked(kin_feed *feed);
 void kin__feed_list_complete(kin_feed *feed);

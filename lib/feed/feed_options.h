@@ -19,6 +19,7 @@ typedef struct kin__feed_subject {
   kin__http_source *http; /* initialized by kin__feed_options_of, used unless
                            * the settings have a source */
   kin__memory *memory;    /* for the objects of `http`; NULL: env's */
+  kin__silence *silence;  /* needed if the settings have stale_after_ms */
 
   /* The feed lists and then watches: the settings for streams, consistency,
    * silence and internal errors hold. */

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/histogram.h"
-
 /* A feed's log messages and its reports of failures. */
 
 #define SLOW_LIST_MS 10000u /* CN-03 */
@@ -81,7 +79,7 @@ void kin__feed_report_silence(const kin_feed *feed,
 /* --- Turns ---------------------------------------------------------------- */
 
 void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
-  kin__rare_histogram_add(&feed->metrics.list_wait_us, waited_ms * 1000);
+  kin__feed_count(feed, KIN__LIST_WAIT_US, waited_ms * 1000);
   if (waited_ms > QUIET_WAIT_MS) {
     kin__log_write(
         feed->env->log, waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,
@@ -104,21 +102,25 @@ void kin__feed_report_overdue(kin_feed *feed) {
 
 void kin__feed_list_wanted(kin_feed *feed) {
   uint64_t now_ms = kin__env_now_ms(feed->env);
-  feed->list = (kin__list_times){.wanted_ms = now_ms, .asked_ms = now_ms};
+  feed->listing->times =
+      (kin__list_times){.wanted_ms = now_ms, .asked_ms = now_ms};
 }
 
 void kin__feed_list_asked(kin_feed *feed) {
-  feed->list.asked_ms = kin__env_now_ms(feed->env);
+  if (feed->listing != NULL) {
+    feed->listing->times.asked_ms = kin__env_now_ms(feed->env);
+  }
 }
 
 void kin__feed_list_complete(kin_feed *feed) {
-  feed->list.complete_ms = kin__env_now_ms(feed->env);
-  feed->list.objects = kin__stage_count(&feed->stage);
-  feed->list.is_stream = kin__is_watch(feed->request);
+  kin__list_times *list = &feed->listing->times;
+  list->complete_ms = kin__env_now_ms(feed->env);
+  list->objects = kin__stage_count(&feed->stage);
+  list->is_stream = kin__is_watch(feed->request);
 }
 
 void kin__feed_list_applied(kin_feed *feed) {
-  const kin__list_times *list = &feed->list;
+  const kin__list_times *list = &feed->listing->times;
   uint64_t now_ms = kin__env_now_ms(feed->env);
   bool has_more = kin__listwatch_is_later_page(
       &feed->listwatch); /* a list-only feed, before

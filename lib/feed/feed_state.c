@@ -78,10 +78,6 @@ static uint64_t age_ms(uint64_t then_ms, uint64_t now_ms) {
   return then_ms == UINT64_MAX ? UINT64_MAX : now_ms - then_ms;
 }
 
-static bool is_waiting_to_list(const kin_feed *feed) {
-  return feed->lists.state == KIN__GATE_WAITING;
-}
-
 void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   uint64_t now_ms = kin__env_now_ms(feed->env);
   const kin__feed_counters *counters = &feed->counters;
@@ -114,7 +110,8 @@ void kin__feed_get_status(const kin_feed *feed, kin_status *status) {
   status->event_age_ms = age_ms(feed->last_event_ms, now_ms);
   status->bookmark_age_ms = age_ms(feed->last_bookmark_ms, now_ms);
   status->turn_wait_ms = age_ms(
-      is_waiting_to_list(feed) ? feed->lists.since_ms : UINT64_MAX, now_ms);
+      kin__feed_waits_to_list(feed) ? feed->listing->turn.since_ms : UINT64_MAX,
+      now_ms);
   status->limit_wait_ms = age_ms(feed->delayed_since_ms, now_ms);
   status->failures = kin__listwatch_failures(&feed->listwatch);
   status->staged = kin__stage_count(&feed->stage);

@@ -54,20 +54,21 @@ void kin__feed_forget(kin_feed *feed) {
 /* --- Silence -------------------------------------------------------------- */
 
 static void start_silence(kin_feed *feed, uint64_t due_ms) {
-  kin__timer_start(feed->env->timers, &feed->silence, due_ms);
+  kin__timer_start(feed->env->timers, &feed->silence->timer, due_ms);
 }
 
 void kin__feed_mind_silence(kin_feed *feed) {
-  if (feed->stale_after_ms == 0) {
+  kin__silence *silence = feed->silence;
+  if (silence == NULL) {
     return;
   }
   if (kin__listwatch_state_of(&feed->listwatch) != KIN__LISTWATCH_WATCHING) {
-    kin__timer_stop(feed->env->timers, &feed->silence);
+    kin__timer_stop(feed->env->timers, &silence->timer);
     return;
   }
-  feed->silence_began_ms = kin__env_now_ms(feed->env);
-  feed->is_silence_due = false;
-  start_silence(feed, feed->silence_began_ms + feed->stale_after_ms);
+  silence->began_ms = kin__env_now_ms(feed->env);
+  silence->is_due = false;
+  start_silence(feed, silence->began_ms + silence->stale_after_ms);
 }
 
 /* Begin of the silence. The timer is moved only when due, so that a byte costs
@@ -77,24 +78,25 @@ static uint64_t silent_since_ms(const kin_feed *feed, uint64_t now_ms) {
     return now_ms;
   }
   bool has_spoken = feed->last_byte_ms != UINT64_MAX &&
-                    feed->last_byte_ms > feed->silence_began_ms;
-  return has_spoken ? feed->last_byte_ms : feed->silence_began_ms;
+                    feed->last_byte_ms > feed->silence->began_ms;
+  return has_spoken ? feed->last_byte_ms : feed->silence->began_ms;
 }
 
 static void on_silence(kin__timer *timer) {
-  kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, silence);
+  kin__silence *silence = KIN__CONTAINER_OF(timer, kin__silence, timer);
+  kin_feed *feed = silence->feed;
   uint64_t now_ms = kin__env_now_ms(feed->env);
   uint64_t since_ms = silent_since_ms(feed, now_ms);
   if (!kin__listwatch_can_verify(&feed->listwatch)) {
     since_ms = now_ms; /* the verify under way has its own limits */
   }
-  if (now_ms - since_ms < feed->stale_after_ms) {
-    feed->is_silence_due = false;
-    start_silence(feed, since_ms + feed->stale_after_ms);
+  if (now_ms - since_ms < silence->stale_after_ms) {
+    silence->is_due = false;
+    start_silence(feed, since_ms + silence->stale_after_ms);
     return;
   }
-  if (!feed->is_silence_due) {
-    feed->is_silence_due = true;
+  if (!silence->is_due) {
+    silence->is_due = true;
     start_silence(feed, now_ms + SILENCE_GRACE_MS);
     return;
   }
@@ -107,5 +109,8 @@ static void on_silence(kin__timer *timer) {
 }
 
 void kin__feed_init_silence(kin_feed *feed) {
-  kin__timer_init(&feed->silence, on_silence);
+  if (feed->silence != NULL) {
+    feed->silence->feed = feed;
+    kin__timer_init(&feed->silence->timer, on_silence);
+  }
 }

@@ -71,8 +71,11 @@ static int sink_object(void *ctx, kin__decoded_type type,
   kin_object *object;
   int err = take_object(source, type, parts, &object);
   if (err == 0 && parts->is_key_only) {
-    kin__decode_limits limits = kin__item_limits(source->limits);
-    kin__feed_oversized(source->feed, parts, &limits);
+    kin__decode_limits limits = kin__item_limits(&source->settings->limits);
+    err = kin__feed_oversized(source->feed, parts, &limits);
+    if (err != 0) {
+      kin_object_unref(object);
+    }
   }
   return err == 0 ? kin__feed_take(source->feed, type, object, is_cached) : err;
 }
@@ -151,8 +154,9 @@ static void parse_watch(kin__http_source *source, const char *bytes,
   int err = 0;
   if (decoder == NULL) {
     kin__decode_sink sink = sink_of(source);
-    err = kin__watch_decoders_take(decoders, &decoder, source->limits,
-                                   source->projection, &sink);
+    err =
+        kin__watch_decoders_take(decoders, &decoder, &source->settings->limits,
+                                 source->settings->projection, &sink);
   }
   if (err == 0) {
     err = kin__watch_decoder_parse(decoder, bytes, length);
@@ -175,7 +179,8 @@ static void parse_list(kin__http_source *source, const char *bytes,
   if (decoder == NULL) {
     kin__decode_sink sink = sink_of(source);
     err = kin__list_decoder_new(&decoder, source->env->allocator,
-                                source->limits, source->projection, &sink);
+                                &source->settings->limits,
+                                source->settings->projection, &sink);
   }
   if (err == 0) {
     err = kin__list_decoder_parse(decoder, bytes, length);

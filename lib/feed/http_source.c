@@ -305,10 +305,10 @@ static const kin__exchange_callbacks callbacks = {
     .on_head = on_head, .on_body = on_body, .on_end = on_end};
 
 static int send_request(kin__http_source *source) {
-  kin__request http = {
-      .target = source->pending->target.data,
-      .accept = kin__request_accept(source->resource, source->is_watch),
-      .is_watch = source->is_watch};
+  kin__request http = {.target = source->pending->target.data,
+                       .accept = kin__request_accept(
+                           &source->settings->resource, source->is_watch),
+                       .is_watch = source->is_watch};
   const kin__transport_ops *transport = &source->env->transport;
   int err = transport->start(transport->ctx, &http, &callbacks, source,
                              &source->exchange);
@@ -377,8 +377,8 @@ static int make_target(kin__http_source *source, const char *namespace_,
     query->field_selector = selector.data;
   }
   if (err == 0) {
-    err = kin__request_target(&source->pending->target, source->resource,
-                              namespace_, query);
+    err = kin__request_target(&source->pending->target,
+                              &source->settings->resource, namespace_, query);
   }
   kin__buf_finish(&selector);
   return err;
@@ -484,12 +484,7 @@ const kin_lister_watcher *kin__http_source_lister_watcher(void) {
 }
 
 void kin__http_source_init(kin__http_source *source, const kin__env *env,
-                           const kin__resource *resource,
-                           const kin__decode_limits *limits,
-                           const kin__projection *projection) {
-  *source = (kin__http_source){.env = env,
-                               .memory = env->memory,
-                               .resource = resource,
-                               .limits = limits,
-                               .projection = projection};
+                           const kin__settings *settings) {
+  *source = (kin__http_source){
+      .env = env, .memory = env->memory, .settings = settings};
 }

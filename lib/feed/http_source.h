@@ -12,6 +12,7 @@
 #include "decode/projection.h"
 #include "decode/watch.h"
 #include "client/env.h"
+#include "feed/settings.h"
 #include "listwatch/request.h"
 
 /* A request until its answer is known to be a list or a watch. */
@@ -31,9 +32,7 @@ typedef struct kin__http_pending {
 typedef struct kin__http_source {
   const kin__env *env;
   kin__memory *memory; /* for objects; env's, unless the owner sets another */
-  const kin__resource *resource;
-  const kin__decode_limits *limits;
-  const kin__projection *projection;
+  const kin__settings *settings;
 
   kin_feed *feed; /* whose request is open */
   void *exchange; /* NULL: none, or the request waits for its turn */
@@ -44,8 +43,8 @@ typedef struct kin__http_source {
   bool has_usable; /* a usable object has come since the list's first page;
                     * has_bad: an object that is no API object */
   bool has_bad;
-  int http_status; /* 0 before the head */
   bool has_body;   /* a byte of the body has come */
+  int http_status; /* 0 before the head */
   int64_t retry_after_s;
   kin__list_decoder *list_decoder;   /* from the body's first byte to its end */
   kin__watch_decoder *watch_decoder; /* in the middle of a frame, else NULL */
@@ -56,9 +55,7 @@ typedef struct kin__http_source {
 /* All pointers must outlive the source. Allocates nothing; a source without an
  * open request owns nothing. */
 void kin__http_source_init(kin__http_source *source, const kin__env *env,
-                           const kin__resource *resource,
-                           const kin__decode_limits *limits,
-                           const kin__projection *projection);
+                           const kin__settings *settings);
 
 /* Its functions; their ctx is the source. Static. */
 const kin_lister_watcher *kin__http_source_lister_watcher(void);

@@ -20,8 +20,8 @@
 typedef struct kin__notice {
   kin__task task; /* scheduled while a notice is pending */
   kin__noted_failure failure;
-  uint32_t attempt;
   uint64_t retry_in_ms;
+  uint32_t attempt;
   uint8_t state_count;
   struct {
     uint8_t from;

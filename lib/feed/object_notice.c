@@ -26,21 +26,43 @@ static uint64_t fingerprint(const kin__hash_seed *seed,
   return print != 0 ? print : 1;
 }
 
-/* Whether to report the state now; if so, remembers it. Without memory a state
- * is reported each time. While versions repeat, a version does not identify a
- * state, so all are reported. */
-static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
-  kin__object_notice *notice = &feed->object_notice;
+static bool tell_step(kin__task *task);
+static void on_timer(kin__timer *timer);
+
+/* The feed's notice, made with the first object; NULL without memory. */
+static kin__object_notice *have_notice(kin_feed *feed) {
+  if (feed->object_notice == NULL) {
+    kin__object_notice *notice =
+        kin__calloc(feed->env->allocator, 1, sizeof *notice);
+    if (notice != NULL) {
+      notice->feed = feed;
+      kin__task_init(&notice->task, tell_step);
+      kin__timer_init(&notice->timer, on_timer);
+      feed->object_notice = notice;
+    }
+  }
+  return feed->object_notice;
+}
+
+/* Returns 1 if the state is to be reported now, and remembers it; else 0.
+ * Without memory for the table a state is reported each time. While versions
+ * repeat, a version does not identify a state, so all are reported. Errors:
+ * KIN_ENOMEM (the first object, and no memory for the notice). */
+static int is_news(kin_feed *feed, const kin__object_parts *parts) {
+  kin__object_notice *notice = have_notice(feed);
+  if (notice == NULL) {
+    return KIN_ENOMEM;
+  }
   if (kin__listwatch_versions_repeat(&feed->listwatch)) {
     kin__free(feed->env->allocator, notice->told);
     notice->told = NULL;
-    return true;
+    return 1;
   }
   if (notice->told == NULL) {
     notice->told = kin__calloc(feed->env->allocator, KIN__OBJECT_NOTICE_TABLE,
                                sizeof *notice->told);
     if (notice->told == NULL) {
-      return true;
+      return 1;
     }
     notice->seed = kin__random_hash_seed(feed->env->random);
   }
@@ -50,13 +72,13 @@ static bool is_news(kin_feed *feed, const kin__object_parts *parts) {
   if (is_new) {
     *place = print;
   }
-  return is_new;
+  return is_new ? 1 : 0;
 }
 
 /* --- Telling -------------------------------------------------------------- */
 
-static void tell(kin_feed *feed) {
-  kin__object_notice *notice = &feed->object_notice;
+static void tell(kin__object_notice *notice) {
+  kin_feed *feed = notice->feed;
   kin__failure told;
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
@@ -73,25 +95,27 @@ static void tell(kin_feed *feed) {
 }
 
 static bool tell_step(kin__task *task) {
-  kin_feed *feed = KIN__CONTAINER_OF(task, kin_feed, object_notice.task);
-  kin__object_notice *notice = &feed->object_notice;
+  kin__object_notice *notice =
+      KIN__CONTAINER_OF(task, kin__object_notice, task);
+  const kin_feed *feed = notice->feed;
   uint64_t now_ms = kin__env_now_ms(feed->env);
   if (now_ms < notice->next_ms) {
     kin__timer_start(feed->env->timers, &notice->timer, notice->next_ms);
   } else {
     notice->next_ms = now_ms + KIN__OBJECT_NOTICE_MS;
-    tell(feed);
+    tell(notice);
   }
   return false;
 }
 
 static void on_timer(kin__timer *timer) {
-  kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, object_notice.timer);
-  kin__sched_add(feed->env->sched, &feed->object_notice.task);
+  kin__object_notice *notice =
+      KIN__CONTAINER_OF(timer, kin__object_notice, timer);
+  kin__sched_add(notice->feed->env->sched, &notice->task);
 }
 
 static void note(kin_feed *feed, kin__failure *failure) {
-  kin__object_notice *notice = &feed->object_notice;
+  kin__object_notice *notice = feed->object_notice;
   kin__put_on_one_line(failure->message);
   kin__log_write(feed->env->log, KIN_LOG_DEBUG, "%s", failure->message);
   if (notice->untold == 0) {
@@ -115,10 +139,11 @@ static void show_key(char *to, size_t size, const kin__object_parts *parts) {
            name.length > 0 ? name.data : "");
 }
 
-void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
-                         const kin__decode_limits *limits) {
-  if (!is_news(feed, parts)) {
-    return;
+int kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
+                        const kin__decode_limits *limits) {
+  int news = is_news(feed, parts);
+  if (news <= 0) {
+    return news;
   }
   feed->counters.oversized++;
   bool is_long = parts->received > limits->max_object_bytes;
@@ -141,6 +166,7 @@ void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
              what, key, limits->max_depth);
   }
   note(feed, &failure);
+  return 0;
 }
 
 int kin__feed_bad_object(kin_feed *feed, int code,
@@ -148,8 +174,9 @@ int kin__feed_bad_object(kin_feed *feed, int code,
   if (kin__listwatch_mode_of(&feed->listwatch) == KIN__WATCH_ONLY) {
     return code;
   }
-  if (!is_news(feed, identity)) {
-    return 0;
+  int news = is_news(feed, identity);
+  if (news <= 0) {
+    return news;
   }
   feed->counters.bad_objects++;
   kin__failure failure = {
@@ -169,19 +196,19 @@ int kin__feed_bad_object(kin_feed *feed, int code,
 
 /* --- Life ----------------------------------------------------------------- */
 
-void kin__object_notice_init(kin__object_notice *notice) {
-  *notice = (kin__object_notice){0};
-  kin__task_init(&notice->task, tell_step);
-  kin__timer_init(&notice->timer, on_timer);
-}
-
 void kin__object_notice_stop(kin_feed *feed) {
-  kin__sched_cancel(feed->env->sched, &feed->object_notice.task);
-  kin__timer_stop(feed->env->timers, &feed->object_notice.timer);
-  kin__noted_failure_drop(&feed->object_notice.first, feed->env->allocator);
+  kin__object_notice *notice = feed->object_notice;
+  if (notice != NULL) {
+    kin__sched_cancel(feed->env->sched, &notice->task);
+    kin__timer_stop(feed->env->timers, &notice->timer);
+    kin__noted_failure_drop(&notice->first, feed->env->allocator);
+  }
 }
 
 void kin__object_notice_finish(kin_feed *feed) {
-  kin__free(feed->env->allocator, feed->object_notice.told);
-  feed->object_notice.told = NULL;
+  if (feed->object_notice != NULL) {
+    kin__free(feed->env->allocator, feed->object_notice->told);
+    kin__free(feed->env->allocator, feed->object_notice);
+    feed->object_notice = NULL;
+  }
 }

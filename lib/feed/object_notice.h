@@ -25,6 +25,7 @@
 #define KIN__OBJECT_NOTICE_MS 1000u
 
 typedef struct kin__object_notice {
+  kin_feed *feed;
   kin__task task;           /* reports */
   kin__timer timer;         /* until the next report is allowed */
   uint64_t next_ms;         /* no report before this time */
@@ -35,16 +36,16 @@ typedef struct kin__object_notice {
                    * none. NULL before the first. */
 } kin__object_notice;
 
-void kin__object_notice_init(kin__object_notice *notice);
-/* Drops pending reports. */
+/* A feed's notice is made with its first such object. Drops pending reports. */
 void kin__object_notice_stop(kin_feed *feed);
 void kin__object_notice_finish(kin_feed *feed);
 
-/* An object of the open request is over one of the limits. No limit is 0. */
-void kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
-                         const kin__decode_limits *limits);
+/* An object of the open request is over one of the limits. No limit is 0.
+ * Errors: KIN_ENOMEM. */
+int kin__feed_oversized(kin_feed *feed, const kin__object_parts *parts,
+                        const kin__decode_limits *limits);
 /* An object of the open request is no API object: see kin__decode_sink.bad.
- * Returns 0, or `code` if the feed cannot skip it (TW-04). */
+ * Returns 0, KIN_ENOMEM, or `code` if the feed cannot skip it (TW-04). */
 int kin__feed_bad_object(kin_feed *feed, int code,
                          const kin__object_parts *identity);
 

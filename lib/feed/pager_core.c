@@ -27,10 +27,9 @@ static void wake(kin__pager_core *core) {
 
 /* A paused core leaves the gate, so that it delays no other list. */
 static void stop_reading(kin__pager_core *core) {
-  kin__gate *lists = core->feed.env->lists;
   kin__feed_pause(&core->feed, &core->paused);
-  if (lists != NULL && !kin__link_is_empty(&core->paused)) {
-    kin__gate_leave(lists, &core->feed.lists);
+  if (!kin__link_is_empty(&core->paused)) {
+    kin__feed_leave_lists(&core->feed);
   }
 }
 
@@ -175,7 +174,7 @@ static void take_more(kin__pager_core *core) {
   if (core->is_due && has_room && !core->has_ended) {
     core->is_due = false;
     /* The owner sets the pace, so the list does not count as slow. */
-    core->feed.list.wanted_ms = kin__env_now_ms(core->feed.env);
+    core->feed.listing->times.wanted_ms = kin__env_now_ms(core->feed.env);
     kin__feed_applied(&core->feed);
   }
 }

@@ -205,6 +205,56 @@ static int check_compact(const kin_informer_options *options,
                           (int)options->compact);
 }
 
+/* The first option that is set but has no effect here, or NULL. */
+static const char *beyond_reflector(const kin_informer_options *options) {
+  return options->resync_ms != 0         ? "resync_ms"
+         : options->fixed_indices        ? "fixed_indices"
+         : options->on_error != NULL     ? "on_error"
+         : options->on_state != NULL     ? "on_state"
+         : options->on_closed != NULL    ? "on_closed"
+         : options->on_mutation != NULL  ? "on_mutation"
+         : options->transform != NULL    ? "transform"
+         : options->clear_when_absent    ? "clear_when_absent"
+         : options->compact != 0         ? "compact"
+         : options->max_bytes != 0       ? "max_bytes"
+         : options->on_max_bytes != NULL ? "on_max_bytes"
+         : options->shard_count != 0     ? "shard_count"
+                                         : NULL;
+}
+
+static const char *beyond_pager(const kin_informer_options *options) {
+  return options->consistency != 0               ? "consistency"
+         : options->stale_after_ms != 0          ? "stale_after_ms"
+         : options->internal_error_retry_ms != 0 ? "internal_error_retry_ms"
+                                                 : NULL;
+}
+
+static int check_user(const kin_informer_options *options,
+                      kin__settings_user user, const kin__log *log) {
+  if (user == KIN__SETTINGS_INFORMER) {
+    return 0;
+  }
+  if (options->namespace_count > 1) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "resource: %zu namespaces are more than one",
+                            options->namespace_count);
+  }
+  const char *name = NULL;
+  if (user == KIN__SETTINGS_WATCHER && options->page_size != 0) {
+    name = "page_size";
+  }
+  if (name == NULL) {
+    name = beyond_reflector(options);
+  }
+  if (name == NULL && user != KIN__SETTINGS_REFLECTOR) {
+    name = beyond_pager(options);
+  }
+  return name == NULL
+             ? 0
+             : kin__log_problem(log, KIN_EINVAL,
+                                "resource: %s has no meaning here", name);
+}
+
 static int check(const kin_informer_options *options, const kin__log *log) {
   int err = check_resource(options, log);
   if (err == 0) {
@@ -240,7 +290,8 @@ static size_t count_bytes(const kin__settings *settings,
                           const kin_informer_options *options,
                           const char *const strings[RESOURCE_STRINGS],
                           const char *const *namespaces) {
-  size_t total = 0;
+  size_t total = settings->namespace_count * sizeof *settings->namespaces +
+                 options->parameter_count * sizeof *options->parameters;
   for (size_t i = 0; i < RESOURCE_STRINGS; i++) {
     total += strlen(strings[i]) + 1;
   }
@@ -253,21 +304,6 @@ static size_t count_bytes(const kin__settings *settings,
     total += strlen(kin__or_default(parameter->value, "")) + 1;
   }
   return total;
-}
-
-static int allocate(kin__settings *settings, const kin_allocator *allocator,
-                    size_t string_bytes, size_t parameter_count) {
-  settings->strings = kin__malloc(allocator, string_bytes);
-  settings->namespaces = kin__calloc(allocator, settings->namespace_count,
-                                     sizeof *settings->namespaces);
-  if (parameter_count > 0) {
-    settings->parameters =
-        kin__calloc(allocator, parameter_count, sizeof *settings->parameters);
-  }
-  bool is_complete = settings->strings != NULL &&
-                     settings->namespaces != NULL &&
-                     (parameter_count == 0 || settings->parameters != NULL);
-  return is_complete ? 0 : KIN_ENOMEM;
 }
 
 static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
@@ -283,13 +319,15 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
       kin__or_default(options->label_selector, ""),
       kin__or_default(options->field_selector, ""),
       kin__or_default(options->start_version, "")};
-  int err = allocate(settings, allocator,
-                     count_bytes(settings, options, strings, names),
-                     options->parameter_count);
-  if (err != 0) {
-    return err;
+  settings->namespaces =
+      kin__malloc(allocator, count_bytes(settings, options, strings, names));
+  if (settings->namespaces == NULL) {
+    return KIN_ENOMEM;
   }
-  char *next = settings->strings;
+  kin_parameter *parameters =
+      (kin_parameter *)(void *)(settings->namespaces +
+                                settings->namespace_count);
+  char *next = (char *)(parameters + options->parameter_count);
   settings->resource = (kin__resource){
       .group = put(&next, strings[0]),
       .version = put(&next, strings[1]),
@@ -297,7 +335,7 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
       .label_selector = put(&next, strings[3]),
       .field_selector = put(&next, strings[4]),
       .metadata_only = options->metadata_only,
-      .parameters = settings->parameters,
+      .parameters = parameters,
       .parameter_count = options->parameter_count,
       .modify = options->modify,
       .modify_data = options->modify_data,
@@ -309,9 +347,8 @@ static int copy_strings(kin__settings *settings, const kin_allocator *allocator,
   }
   for (size_t i = 0; i < options->parameter_count; i++) {
     const kin_parameter *parameter = &options->parameters[i];
-    settings->parameters[i].name = put(&next, parameter->name);
-    settings->parameters[i].value =
-        put(&next, kin__or_default(parameter->value, ""));
+    parameters[i].name = put(&next, parameter->name);
+    parameters[i].value = put(&next, kin__or_default(parameter->value, ""));
   }
   return 0;
 }
@@ -335,44 +372,80 @@ static int make_projection(kin__settings *settings,
                                           : err;
 }
 
-int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
+static kin__kept_options keep(const kin_informer_options *options) {
+  return (kin__kept_options){.on_error = options->on_error,
+                             .on_state = options->on_state,
+                             .on_mutation = options->on_mutation,
+                             .on_max_bytes = options->on_max_bytes,
+                             .data = options->data,
+                             .transform = options->transform,
+                             .transform_data = options->transform_data,
+                             .consistency = options->consistency,
+                             .compact = options->compact,
+                             .page_size = options->page_size,
+                             .stale_after_ms = options->stale_after_ms,
+                             .internal_error_retry_ms =
+                                 options->internal_error_retry_ms,
+                             .drop_labels = options->drop_labels,
+                             .skip_unchanged = options->skip_unchanged,
+                             .clear_when_absent = options->clear_when_absent,
+                             .no_watch_list = options->no_watch_list,
+                             .fixed_indices = options->fixed_indices};
+}
+
+static int copy_source(kin__settings *settings, const kin_allocator *allocator,
                        const kin__log *log,
                        const kin_informer_options *options) {
-  *settings = (kin__settings){0};
-  kin__log_no_problem(log);
-  int err = kin__options_take(&settings->options, sizeof settings->options,
-                              options, KIN__FIRST_SIZE(kin_informer_options),
-                              "kin_informer_options", log);
-  if (err != 0) {
-    return err;
+  if (options->source == NULL) {
+    return 0;
   }
-  err = check(&settings->options, log);
-  if (err != 0) {
-    return err;
+  settings->source = kin__malloc(allocator, sizeof *settings->source);
+  return settings->source == NULL
+             ? KIN_ENOMEM
+             : kin__lister_watcher_copy(settings->source, options->source, log);
+}
+
+static int copy(kin__settings *settings, const kin_allocator *allocator,
+                const kin__log *log, const kin_informer_options *options) {
+  settings->options = keep(options);
+  settings->limits.max_object_bytes = options->max_object_bytes != 0
+                                          ? options->max_object_bytes
+                                          : DEFAULT_OBJECT_BYTES;
+  int err = copy_source(settings, allocator, log, options);
+  if (err == 0) {
+    err = copy_strings(settings, allocator, options);
   }
-  if (settings->options.source != NULL) {
-    err = kin__lister_watcher_copy(&settings->source, settings->options.source,
-                                   log);
-    if (err != 0) {
-      return err;
-    }
-  }
-  if (settings->options.max_object_bytes == 0) {
-    settings->options.max_object_bytes = DEFAULT_OBJECT_BYTES;
-  }
-  settings->limits.max_object_bytes = settings->options.max_object_bytes;
-  err = copy_strings(settings, allocator, &settings->options);
   if (err == 0) {
     err = kin__settings_check_shard(&settings->resource,
                                     &settings->resource.shard, log);
   }
+  if (err != 0) {
+    return err;
+  }
+  err = make_projection(settings, allocator, options);
+  return err == KIN_EINVAL
+             ? kin__log_problem(
+                   log, err,
+                   "fields: one has over 64 parts, or a part over 65,535 bytes")
+             : err;
+}
+
+int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
+                       const kin__log *log, const kin_informer_options *options,
+                       kin__settings_user user, kin_informer_options *given) {
+  *settings = (kin__settings){0};
+  kin__log_no_problem(log);
+  int err = kin__options_take(given, sizeof *given, options,
+                              KIN__FIRST_SIZE(kin_informer_options),
+                              "kin_informer_options", log);
   if (err == 0) {
-    err = make_projection(settings, allocator, &settings->options);
-    if (err == KIN_EINVAL) {
-      kin__log_problem(
-          log, err,
-          "fields: one has over 64 parts, or a part over 65,535 bytes");
-    }
+    err = check(given, log);
+  }
+  if (err == 0) {
+    err = check_user(given, user, log);
+  }
+  if (err == 0) {
+    err = copy(settings, allocator, log, given);
   }
   if (err != 0) {
     kin__settings_finish(settings, allocator);
@@ -380,75 +453,10 @@ int kin__settings_init(kin__settings *settings, const kin_allocator *allocator,
   return err;
 }
 
-/* The first option that is set but has no effect here, or NULL. */
-static const char *beyond_resource(const kin_informer_options *options) {
-  return options->resync_ms != 0         ? "resync_ms"
-         : options->fixed_indices        ? "fixed_indices"
-         : options->on_error != NULL     ? "on_error"
-         : options->on_state != NULL     ? "on_state"
-         : options->on_closed != NULL    ? "on_closed"
-         : options->on_mutation != NULL  ? "on_mutation"
-         : options->transform != NULL    ? "transform"
-         : options->clear_when_absent    ? "clear_when_absent"
-         : options->compact != 0         ? "compact"
-         : options->max_bytes != 0       ? "max_bytes"
-         : options->on_max_bytes != NULL ? "on_max_bytes"
-         : options->shard_count != 0     ? "shard_count"
-                                         : NULL;
-}
-
-static const char *beyond_pages(const kin_informer_options *options) {
-  const char *name = beyond_resource(options);
-  return name != NULL                            ? name
-         : options->consistency != 0             ? "consistency"
-         : options->stale_after_ms != 0          ? "stale_after_ms"
-         : options->internal_error_retry_ms != 0 ? "internal_error_retry_ms"
-                                                 : NULL;
-}
-
-static const char *beyond_watch(const kin_informer_options *options) {
-  return options->page_size != 0 ? "page_size" : beyond_pages(options);
-}
-
-static int refuse_unused(const char *name, const kin__log *log) {
-  return name == NULL
-             ? 0
-             : kin__log_problem(log, KIN_EINVAL,
-                                "resource: %s has no meaning here", name);
-}
-
-static int check_one_scope(const kin__settings *settings, const kin__log *log) {
-  return settings->namespace_count == 1
-             ? 0
-             : kin__log_problem(log, KIN_EINVAL,
-                                "resource: %zu namespaces are more than one",
-                                settings->namespace_count);
-}
-
-int kin__settings_check_resource(const kin__settings *settings,
-                                 const kin__log *log) {
-  int err = check_one_scope(settings, log);
-  return err == 0 ? refuse_unused(beyond_resource(&settings->options), log)
-                  : err;
-}
-
-int kin__settings_check_pages(const kin__settings *settings,
-                              const kin__log *log) {
-  int err = check_one_scope(settings, log);
-  return err == 0 ? refuse_unused(beyond_pages(&settings->options), log) : err;
-}
-
-int kin__settings_check_watch(const kin__settings *settings,
-                              const kin__log *log) {
-  int err = check_one_scope(settings, log);
-  return err == 0 ? refuse_unused(beyond_watch(&settings->options), log) : err;
-}
-
 void kin__settings_finish(kin__settings *settings,
                           const kin_allocator *allocator) {
   kin__projection_free(settings->projection);
-  kin__free(allocator, settings->parameters);
+  kin__free(allocator, settings->source);
   kin__free(allocator, settings->namespaces);
-  kin__free(allocator, settings->strings);
   *settings = (kin__settings){0};
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "informer/handle_deltas.h"
 #include "informer/scope.h"
 #include "informer/scopes.h"
@@ -24,10 +25,8 @@ static bool is_dropping(const kin__apply *apply) {
 }
 
 static void try_later(kin__scope *scope) {
-  const kin__env *env = scope->informer->env;
   kin__scope_failed(scope, KIN_ENOMEM, "applying a list", "");
-  kin__timer_start(env->timers, &scope->apply.timer,
-                   kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+  kin__informer_try_later(scope->informer);
 }
 
 /* Each phase does a slice. It returns whether the task has more to do now. A
@@ -119,8 +118,14 @@ static bool swept_step(kin__scope *scope) {
  * KIN__MORE if another call is needed. */
 static int tell(kin__scope *scope) {
   kin_informer *informer = scope->informer;
-  snprintf(scope->applied_version, sizeof scope->applied_version, "%s",
-           kin__listwatch_list_version(&scope->feed.listwatch));
+  char *version =
+      kin__strdup(informer->env->allocator,
+                  kin__listwatch_list_version(&scope->feed.listwatch));
+  if (version == NULL) {
+    return KIN_ENOMEM;
+  }
+  kin__free(informer->env->allocator, scope->applied_version);
+  scope->applied_version = version;
   if (scope->feed.has_synced || scope->is_late) {
     return kin__dispatcher_relisted(
         &informer->dispatcher, kin__cstr(scope->feed.namespace_),
@@ -132,11 +137,9 @@ static int tell(kin__scope *scope) {
   return kin__dispatcher_synced(&informer->dispatcher);
 }
 
-/* A retry's timer may still run, because the queue wakes the task, too. */
 static void end(kin__scope *scope) {
   scope->apply.phase = KIN__APPLY_IDLE;
   kin__link_remove(&scope->apply.node);
-  kin__timer_stop(scope->informer->env->timers, &scope->apply.timer);
 }
 
 static void dropped(kin__scope *scope) {
@@ -206,14 +209,9 @@ static bool apply_step(kin__task *task) {
   return false;
 }
 
-static void on_timer(kin__timer *timer) {
-  kin__apply_wake(KIN__CONTAINER_OF(timer, kin__scope, apply.timer));
-}
-
 void kin__apply_init(kin__apply *apply) {
   *apply = (kin__apply){.is_empty = true};
   kin__task_init(&apply->task, apply_step);
-  kin__timer_init(&apply->timer, on_timer);
   kin__link_init(&apply->node);
 }
 
@@ -260,6 +258,13 @@ void kin__apply_give_up(kin__scope *scope) {
 
 void kin__apply_wake(kin__scope *scope) {
   kin__sched_add(sched_of(scope), &scope->apply.task);
+}
+
+void kin__applies_wake(kin_informer *informer) {
+  for (kin__link *node = informer->applying.next; node != &informer->applying;
+       node = node->next) {
+    kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
+  }
 }
 
 void kin__apply_stop(kin__scope *scope) {

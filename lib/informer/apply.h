@@ -9,7 +9,6 @@
 
 #include "base/link.h"
 #include "base/sched.h"
-#include "base/timers.h"
 
 /* Applies a complete list in bounded steps (DeltaFIFO's Replace, DF-05, DF-06).
  * The staged objects go through the queue as it has room. When all are in the
@@ -31,8 +30,7 @@ typedef enum kin__apply_phase {
 
 typedef struct kin__apply {
   kin__task task;
-  kin__timer timer; /* retry after a lack of memory */
-  kin__link node;   /* in informer->applying iff not IDLE */
+  kin__link node; /* in informer->applying iff not IDLE */
   kin__apply_phase phase;
   kin_delete_reason reason; /* of swept objects; not RELIST: dropping */
   bool is_empty;            /* the scope has no object in store or queue */
@@ -43,6 +41,7 @@ typedef struct kin__apply {
 } kin__apply;
 
 struct kin__scope;
+struct kin_informer;
 
 void kin__apply_init(kin__apply *apply);
 /* The stage holds a complete list. */
@@ -55,5 +54,7 @@ void kin__apply_give_up(struct kin__scope *scope);
 /* Schedules the task; also needed to free a discarded stage. */
 void kin__apply_wake(struct kin__scope *scope);
 void kin__apply_stop(struct kin__scope *scope);
+/* Wakes all scopes that apply: the queue has room, or there may be memory. */
+void kin__applies_wake(struct kin_informer *informer);
 
 #endif /* KIN_INFORMER_APPLY_H */

@@ -233,10 +233,7 @@ static int process_key(kin_informer *informer, const kin__deltas *deltas) {
 
 /* The queue has room: waiting applies and paused feeds go on. */
 static void wake_waiters(kin_informer *informer) {
-  for (kin__link *node = informer->applying.next; node != &informer->applying;
-       node = node->next) {
-    kin__apply_wake(KIN__CONTAINER_OF(node, kin__scope, apply.node));
-  }
+  kin__applies_wake(informer);
   while (!kin__link_is_empty(&informer->paused)) {
     kin__feed_resume(
         KIN__CONTAINER_OF(informer->paused.next, kin_feed, paused_node));
@@ -307,12 +304,11 @@ bool kin__handle_deltas_step(kin__task *task) {
   const kin__env *env = informer->env;
   uint64_t began_ns = kin__clock_ns(&env->clock);
   int err = process_keys(informer);
-  kin__histogram_add(&informer->process_us,
-                     (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
+  kin__small_histogram_add(&informer->process_us, env->allocator,
+                           (kin__clock_ns(&env->clock) - began_ns) / 1000u, 1);
   kin__version_waits_processed(informer);
   if (err < 0) {
-    kin__timer_start(env->timers, &informer->process_timer,
-                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+    kin__informer_try_later(informer);
     return false;
   }
   if (informer->fifo.depth == 0) {

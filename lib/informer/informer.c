@@ -21,28 +21,33 @@
 
 /* --- Tasks ---------------------------------------------------------------- */
 
-static void on_process_timer(kin__timer *timer) {
-  kin_informer *informer =
-      KIN__CONTAINER_OF(timer, kin_informer, process_timer);
-  kin__sched_add(informer->env->sched, &informer->process_task);
+void kin__informer_try_later(kin_informer *informer) {
+  const kin__env *env = informer->env;
+  if (!informer->retry_timer.is_active) {
+    kin__timer_start(env->timers, &informer->retry_timer,
+                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+  }
+}
+
+static void on_retry(kin__timer *timer) {
+  kin_informer *informer = KIN__CONTAINER_OF(timer, kin_informer, retry_timer);
+  kin__sched *sched = informer->env->sched;
+  kin__sched_add(sched, &informer->process_task);
+  kin__sched_add(sched, &informer->index_task);
+  kin__sched_add(sched, &informer->scopes.task);
+  kin__applies_wake(informer);
 }
 
 static bool index_step(kin__task *task) {
   kin_informer *informer = KIN__CONTAINER_OF(task, kin_informer, index_task);
-  const kin__env *env = informer->env;
   int err;
-  bool has_more = kin__store_index_slice(&informer->store, env->sched, &err);
+  bool has_more =
+      kin__store_index_slice(&informer->store, informer->env->sched, &err);
   if (err != 0) {
-    kin__timer_start(env->timers, &informer->index_timer,
-                     kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
+    kin__informer_try_later(informer);
     return false;
   }
   return has_more;
-}
-
-static void on_index_timer(kin__timer *timer) {
-  kin_informer *informer = KIN__CONTAINER_OF(timer, kin_informer, index_timer);
-  kin__sched_add(informer->env->sched, &informer->index_task);
 }
 
 static void on_index_added(void *ctx) {
@@ -59,7 +64,8 @@ static bool is_key_known(void *ctx, kin_str key, uint32_t hash) {
 static kin_str synced_version(void *ctx) {
   const kin_informer *informer = ctx;
   const kin__scope *only = kin__scopes_only(&informer->scopes);
-  return only != NULL ? kin__cstr(only->applied_version) : kin__str(NULL, 0);
+  bool is_known = only != NULL && only->applied_version != NULL;
+  return is_known ? kin__cstr(only->applied_version) : kin__str(NULL, 0);
 }
 
 /* --- Close ---------------------------------------------------------------- */
@@ -71,8 +77,10 @@ static void free_informer(kin_informer *informer) {
   kin__informer_transform_free(informer);
   kin__mutation_check_free(informer->mutation_check);
   kin__compact_free(informer);
+  kin__free(env->allocator, informer->version_waits);
   kin__dispatcher_finish(&informer->dispatcher);
   kin__delta_fifo_finish(&informer->fifo);
+  kin__small_histogram_finish(&informer->process_us, env->allocator);
   kin__store_finish(&informer->store);
   kin__settings_finish(&informer->settings, env->allocator);
   kin__free(env->allocator, informer);
@@ -109,18 +117,6 @@ static void on_gone(kin__deferred *deferred) {
   }
 }
 
-/* The program may read the store until the end, so objects leave the store
- * before they are freed in steps. The closing call does not do this, because
- * its caller may hold a slot of the store. */
-static void empty_store(kin_informer *informer) {
-  if (!informer->is_emptied) {
-    informer->is_emptied = true;
-    kin__store_init(&informer->doomed, informer->env->memory,
-                    informer->store.seed, true);
-    kin__store_swap(&informer->store, &informer->doomed);
-  }
-}
-
 /* Parts freed by a close, in this order. Each function frees one piece and
  * returns whether there are more. */
 
@@ -141,7 +137,7 @@ static bool free_mutation_check(kin_informer *informer) {
 }
 
 static bool free_store(kin_informer *informer) {
-  return kin__store_clear_step(&informer->doomed, 1);
+  return kin__store_clear_step(&informer->store, 1);
 }
 
 static bool collect_cells(kin_informer *informer) {
@@ -161,7 +157,9 @@ static bool close_step(kin__task *task) {
   if (kin__version_waits_tell(informer)) {
     return true;
   }
-  empty_store(informer);
+  /* The closing call does not do this, because its caller may hold a slot of
+   * the store. */
+  kin__store_hide(&informer->store);
   kin__slice slice =
       kin__slice_begin(informer->env->sched, CLOSE_PIECES_PER_STEP);
   while (informer->close_part < CLOSE_PARTS) {
@@ -186,14 +184,13 @@ static void on_close(kin__member *member) {
   kin__informer_transform_close(informer);
   kin__compact_close(informer);
   kin__dispatcher_close_step(&informer->dispatcher, 0);
-  kin__timer_stop(env->timers, &informer->process_timer);
-  kin__timer_stop(env->timers, &informer->index_timer);
+  kin__timer_stop(env->timers, &informer->retry_timer);
   kin__mutation_check_stop(informer->mutation_check);
   kin__max_bytes_stop(informer);
   kin__sched_cancel(env->sched, &informer->process_task);
   kin__sched_cancel(env->sched, &informer->index_task);
   kin__sched_cancel(env->sched, &informer->defragmenter.task);
-  kin__sched_cancel(env->sched, &informer->version_waits.task);
+  kin__version_waits_close(informer);
   kin__sched_add(env->sched, &informer->close_task);
 }
 
@@ -209,15 +206,15 @@ int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
 
 static void on_mutation(void *owner, const kin_mutation *mutation) {
   kin_informer *informer = owner;
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__kept_options *options = &informer->settings.options;
   if (options->on_mutation != NULL) {
     options->on_mutation(informer, mutation, options->data);
   }
 }
 
-static void init_parts(kin_informer *informer) {
+static void init_parts(kin_informer *informer,
+                       const kin_informer_options *options) {
   const kin__env *env = informer->env;
-  const kin_informer_options *options = &informer->settings.options;
   /* Queue and store share one seed, so that a key is hashed once. */
   kin__hash_seed seed = kin__random_hash_seed(env->random);
   kin__store_init(&informer->store, env->memory, seed, true);
@@ -234,7 +231,6 @@ static void init_parts(kin_informer *informer) {
                         .timers = env->timers,
                         .clock = &env->clock,
                         .informer = informer,
-                        .seed = seed,
                         .default_resync_ms = options->resync_ms,
                         .handler_ns = env->handler_ns,
                         .driver = &informer->process_task,
@@ -242,7 +238,6 @@ static void init_parts(kin_informer *informer) {
                         .synced_version = synced_version,
                         .ctx = informer};
   kin__dispatcher_init(&informer->dispatcher);
-  kin__version_waits_init(informer);
 
   kin__member_init(&informer->member, &member_ops, env);
   informer->member.gone.cb = on_gone;
@@ -255,9 +250,8 @@ static void init_parts(kin_informer *informer) {
   kin__task_init(&informer->index_task, index_step);
   kin__task_init(&informer->close_task, close_step);
   kin__defragment_init(&informer->defragmenter);
-  kin__max_bytes_init(informer);
-  kin__timer_init(&informer->process_timer, on_process_timer);
-  kin__timer_init(&informer->index_timer, on_index_timer);
+  kin__max_bytes_init(informer, options->max_bytes);
+  kin__timer_init(&informer->retry_timer, on_retry);
 }
 
 int kin__informer_open(kin_informer **out, const kin__env *env,
@@ -268,13 +262,14 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
     return KIN_ENOMEM;
   }
   informer->env = env;
+  kin_informer_options given;
   int err = kin__settings_init(&informer->settings, env->allocator, env->log,
-                               options);
+                               options, KIN__SETTINGS_INFORMER, &given);
   if (err != 0) {
     kin__free(env->allocator, informer);
     return err;
   }
-  init_parts(informer);
+  init_parts(informer, &given);
   err = kin__informer_transform_open(informer);
   if (err == 0) {
     err = kin__mutation_check_new(
@@ -295,48 +290,48 @@ int kin__informer_open(kin_informer **out, const kin__env *env,
   return 0;
 }
 
-/* Opens an informer that does not belong to the host yet. */
-static int open_for(kin_informer **out, const kin__host *host,
-                    const kin_informer_options *options) {
+static int open_on(kin_informer **out, kin__host *host,
+                   const kin_informer_options *options, bool has_listener,
+                   const kin_listener_options *listener) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
   *out = NULL;
+  kin_informer *informer;
   int err = kin__host_check(host);
-  return err == 0 ? kin__informer_open(out, host->env, options) : err;
+  if (err == 0) {
+    err = kin__informer_open(&informer, host->env, options);
+  }
+  if (err != 0) {
+    return err;
+  }
+  if (has_listener) {
+    err = kin__dispatcher_add(&informer->dispatcher, listener, NULL);
+    if (err != 0) {
+      free_informer(informer);
+      return err;
+    }
+  }
+  kin__member_join(&informer->member, host);
+  *out = informer;
+  return 0;
 }
 
 int kin__informer_open_on(kin_informer **out, kin__host *host,
                           const kin_informer_options *options) {
-  int err = open_for(out, host, options);
-  if (err == 0) {
-    kin__member_join(&(*out)->member, host);
-  }
-  return err;
+  return open_on(out, host, options, false, NULL);
 }
 
 int kin_informer_open(kin_informer **out, kin_client *client,
                       const kin_informer_options *options) {
-  return kin__informer_open_on(out, kin__client_host(client), options);
+  return open_on(out, kin__client_host(client), options, false, NULL);
 }
 
 int kin__informer_follow(kin_informer **out, kin__host *host,
                          const kin_informer_options *options,
                          const kin_listener_options *listener) {
-  kin_informer *informer;
-  *out = NULL;
-  int err = open_for(&informer, host, options);
-  if (err != 0) {
-    return err;
-  }
-  err = kin__dispatcher_add(&informer->dispatcher, listener, NULL);
-  if (err != 0) {
-    free_informer(informer);
-    return err;
-  }
-  kin__member_join(&informer->member, host);
-  *out = informer;
-  return kin_informer_start(informer);
+  int err = open_on(out, host, options, true, listener);
+  return err == 0 ? kin_informer_start(*out) : err;
 }
 
 int kin_informer_follow(kin_informer **out, kin_client *client,

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kin/histogram.h>
 #include <kin/informer.h>
 
+#include "base/histogram.h"
 #include "base/link.h"
 #include "base/sched.h"
 #include "base/timers.h"
@@ -58,37 +58,32 @@ typedef struct kin__gone_watch {
  */
 struct kin_informer {
   const kin__env *env;
-  kin__member member;
-  kin__settings settings;
+  kin__task process_task;
   struct kin__informer_transform *transform; /* NULL: none */
   struct kin__compact *compact;              /* NULL: objects are plain */
-
-  kin_store store;
-  kin_store doomed; /* the store's content at close, freed in steps */
-  kin__delta_fifo fifo;
-  kin__dispatcher dispatcher;
-  kin__mutation_check *mutation_check; /* NULL: off */
-  kin__defragmenter defragmenter;
-  kin__max_bytes max_bytes;
-  kin__version_waits version_waits;
-
-  kin__scopes scopes;
+  kin__mutation_check *mutation_check;       /* NULL: off */
+  kin__version_waits *version_waits;         /* NULL: none so far */
+  uint64_t processed_keys;                   /* popped from fifo so far */
+  uint32_t applied;   /* deltas of the oldest key that are applied already, when
+                       * the rest has to wait */
+  uint8_t close_part; /* index of the part being freed, see informer.c */
+  bool is_started;
   kin__link applying; /* scopes whose apply task has work, or waits for room */
   kin__link paused;   /* feeds that do not read because the queue is full */
 
-  kin__task process_task;
+  kin__member member;
+  kin__settings settings;
+  kin__scopes scopes;
+  kin__max_bytes max_bytes;
+  kin__delta_fifo fifo;
+  kin_store store;
+  kin__dispatcher dispatcher;
+  kin__defragmenter defragmenter;
+
   kin__task index_task;
   kin__task close_task;
-  kin__timer process_timer; /* retry after a lack of memory */
-  kin__timer index_timer;
-  uint64_t processed_keys; /* popped from fifo so far */
-  uint32_t applied; /* deltas of the oldest key that are applied already, when
-                     * the rest has to wait */
-  kin_histogram process_us;
-
-  bool is_started;
-  bool is_emptied;     /* the store's content is in doomed */
-  unsigned close_part; /* index of the part being freed, see informer.c */
+  kin__timer retry_timer; /* see kin__informer_try_later */
+  kin__small_histogram process_us;
   kin__link gone_watches;
 };
 
@@ -110,5 +105,9 @@ const kin_feed *kin__informer_feed(const kin_informer *informer,
 
 /* Wait before a retry after a lack of memory. */
 #define KIN__MEMORY_RETRY_MS 100u
+
+/* Memory was out. After KIN__MEMORY_RETRY_MS at most, all tasks that may wait
+ * for it go on: one timer is enough, because a lack of memory concerns all. */
+void kin__informer_try_later(kin_informer *informer);
 
 #endif /* KIN_INFORMER_INFORMER_H */

@@ -251,7 +251,7 @@ static void stop_all(kin_informer *informer) {
 }
 
 static kin_memory_decision ask(kin_informer *informer) {
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__kept_options *options = &informer->settings.options;
   const kin__env *env = informer->env;
   const kin__max_bytes *b = &informer->max_bytes;
   const kin__byte_bound *bound = b->is_clients ? env->object_bytes : &b->own;
@@ -451,9 +451,9 @@ const char *kin_memory_state_name(kin_memory_state state) {
   return i < sizeof names / sizeof names[0] ? names[i] : "unknown";
 }
 
-void kin__max_bytes_init(kin_informer *informer) {
+void kin__max_bytes_init(kin_informer *informer, uint64_t max) {
   kin__max_bytes *b = &informer->max_bytes;
-  *b = (kin__max_bytes){.own.max = informer->settings.options.max_bytes};
+  *b = (kin__max_bytes){.own.max = max};
   kin__task_init(&b->task, step);
 }
 

@@ -41,14 +41,14 @@ typedef struct kin__max_bytes {
   bool has_dropped;  /* the store has had objects without their bodies */
   bool is_partial;   /* without memory, some bodies were not dropped */
   uint32_t cursor;   /* DROPPING: next slot */
+  uint32_t reached;  /* times */
   kin__task task;
-  uint64_t reached; /* times */
   uint64_t dropped; /* bodies */
 } kin__max_bytes;
 
 struct kin__scope;
 
-void kin__max_bytes_init(kin_informer *informer);
+void kin__max_bytes_init(kin_informer *informer, uint64_t max);
 /* Nothing is asked or dropped any more. */
 void kin__max_bytes_stop(kin_informer *informer);
 /* The informer's bytes leave the client's sum. */

@@ -52,12 +52,16 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
   for (size_t i = 0; i <= KIN_CLASS_MEMORY; i++) {
     to->failures[i] += from->failures[i];
   }
-  kin__histogram_merge(&to->list_us, &from->list_us);
-  kin__histogram_merge(&to->list_items, &from->list_items);
-  kin__histogram_merge(&to->list_wait_us, &from->list_wait_us);
-  kin__histogram_merge(&to->watch_us, &from->watch_us);
-  kin__histogram_merge(&to->watch_items, &from->watch_items);
-  to->waiting_lists += feed->lists.state == KIN__GATE_WAITING;
+  kin_histogram *const histograms[KIN__FEED_HISTOGRAMS] = {
+      [KIN__LIST_US] = &to->list_us,
+      [KIN__LIST_ITEMS] = &to->list_items,
+      [KIN__LIST_WAIT_US] = &to->list_wait_us,
+      [KIN__WATCH_US] = &to->watch_us,
+      [KIN__WATCH_ITEMS] = &to->watch_items};
+  for (size_t i = 0; i < KIN__FEED_HISTOGRAMS; i++) {
+    kin__histogram_merge(histograms[i], &from->histograms[i]);
+  }
+  to->waiting_lists += kin__feed_waits_to_list(feed);
 }
 
 void kin__metrics_read(const kin_informer *informer,
@@ -66,7 +70,7 @@ void kin__metrics_read(const kin_informer *informer,
   const kin_informer_metrics *past = informer->scopes.past;
   *metrics = past != NULL ? *past : (kin_informer_metrics){0};
   metrics->queue_depth = informer->fifo.depth;
-  metrics->process_us = informer->process_us;
+  kin__histogram_merge(&metrics->process_us, &informer->process_us);
   metrics->objects = kin_store_count(&informer->store);
   metrics->object_bytes = kin_store_bytes(&informer->store);
   metrics->max_bytes = informer->max_bytes.own.max;
@@ -76,7 +80,7 @@ void kin__metrics_read(const kin_informer *informer,
   kin__compact_read_metrics(informer, metrics);
   metrics->delivered = dispatcher->delivered;
   metrics->coalesced = dispatcher->coalesced;
-  metrics->handler_us = dispatcher->handler_us;
+  kin__histogram_merge(&metrics->handler_us, &dispatcher->handler_us);
   kin__scope *scope;
   for (uint32_t i = 0;
        (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "informer/scope.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -131,7 +132,7 @@ void kin__scope_stopped(kin__scope *scope) {
 static void on_failed(kin_feed *feed, kin_error_event *event) {
   kin__scope *scope = kin__scope_of(feed);
   kin_informer *informer = scope->informer;
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__kept_options *options = &informer->settings.options;
   if (options->on_error != NULL) {
     options->on_error(informer, event, options->data);
   }
@@ -147,7 +148,7 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
 
 static void on_state(kin_feed *feed, kin_state from, kin_state to) {
   kin_informer *informer = kin__scope_of(feed)->informer;
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__kept_options *options = &informer->settings.options;
   if (options->on_state != NULL) {
     options->on_state(informer, feed->namespace_, from, to, options->data);
   }
@@ -180,24 +181,55 @@ void kin__scope_failed(kin__scope *scope, int code, const char *what,
 
 /* --- Life ----------------------------------------------------------------- */
 
-void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
-                     const char *namespace_) {
-  *scope = (kin__scope){.informer = informer,
-                        .index = index,
-                        .is_late = informer->dispatcher.has_synced};
-  memcpy(scope->name, namespace_, strlen(namespace_) + 1);
+static void init_feed(kin__scope *scope) {
+  kin_informer *informer = scope->informer;
   const kin__feed_subject subject = {.env = informer->env,
                                      .settings = &informer->settings,
                                      .namespace_ = scope->name,
                                      .http = &scope->http,
+                                     .silence = scope->silence,
                                      .memory =
                                          kin__informer_raw_memory(informer),
                                      .lists_and_watches = true};
   kin__feed_options options = kin__feed_options_of(&subject);
   options.owner = &owner;
   kin__feed_init(&scope->feed, &options);
+}
+
+/* A scope in one block with its name and, if needed, what minds silence. */
+static kin__scope *make(const kin_informer *informer, const char *namespace_) {
+  bool is_minded = informer->settings.options.stale_after_ms > 0;
+  size_t name_size = strlen(namespace_) + 1;
+  size_t size = offsetof(kin__scope, name) + name_size;
+  if (is_minded) {
+    size += _Alignof(kin__silence) - 1;
+    size -= size % _Alignof(kin__silence);
+  }
+  kin__scope *scope =
+      kin__calloc(informer->env->allocator, 1,
+                  size + (is_minded ? sizeof *scope->silence : 0));
+  if (scope != NULL) {
+    memcpy(scope->name, namespace_, name_size);
+    scope->silence =
+        is_minded ? (kin__silence *)(void *)((char *)scope + size) : NULL;
+  }
+  return scope;
+}
+
+int kin__scope_new(kin__scope **out, kin_informer *informer, uint32_t index,
+                   const char *namespace_) {
+  kin__scope *scope = make(informer, namespace_);
+  if (scope == NULL) {
+    return KIN_ENOMEM;
+  }
+  scope->informer = informer;
+  scope->index = index;
+  scope->is_late = informer->dispatcher.has_synced;
+  init_feed(scope);
   kin__apply_init(&scope->apply);
   kin__link_init(&scope->emptied_node);
+  *out = scope;
+  return 0;
 }
 
 void kin__scope_check_list(kin__scope *scope) {
@@ -230,9 +262,12 @@ void kin__scope_remove(kin__scope *scope) {
   kin__version_waits_end(scope, KIN_ECLOSED);
 }
 
-void kin__scope_finish(kin__scope *scope) {
+void kin__scope_free(kin__scope *scope) {
+  const kin_allocator *allocator = scope->informer->env->allocator;
   kin__compact_forget(scope);
   kin__list_check_free(scope->list_check);
-  kin__free(scope->informer->env->allocator, scope->waits);
+  kin__free(allocator, scope->waits);
   kin__feed_finish(&scope->feed);
+  kin__free(allocator, scope->applied_version);
+  kin__free(allocator, scope);
 }

@@ -15,38 +15,39 @@
 /* One namespace (or all) of an informer: a feed whose events go into the
  * informer's queue, and whose lists are applied through that queue. */
 typedef struct kin__scope {
-  kin_feed feed;
   kin_informer *informer;
   uint32_t index;      /* place in informer->scopes; slots of the store keep
                         * it */
   uint32_t generation; /* of the last list; slots of the store keep it */
+  kin__apply apply;
+  kin__list_check *list_check; /* NULL: not needed yet */
+  kin__scope_waits *waits;     /* NULL: none so far */
+  char *applied_version;       /* of the last applied list; NULL: none */
+  uint64_t listed_bytes;       /* staged, see max_bytes.h */
+  uint32_t packing;            /* staged objects that are being packed, see
+                     * compact_list.h */
+  kin_feed feed;
   kin__http_source http;
-  char applied_version[KIN__VERSION_SIZE]; /* of the last applied list */
+  kin__silence *silence;  /* behind the name; NULL: stale_after_ms is not set */
+  kin__link emptied_node; /* in the informer's scopes.emptied, or alone */
   bool is_late;    /* added after the informer had synced: its first list is not
                     * initial */
   bool is_waiting; /* starts when the objects of a removed scope of this
                     * namespace are deleted */
   bool is_removed; /* only its deletes are still delivered */
-  bool is_over_bytes;    /* the last failure is KIN_EMAXBYTES */
-  uint64_t listed_bytes; /* staged, see max_bytes.h */
-  uint32_t packing;      /* staged objects that are being packed, see
-                     * compact_list.h */
-  kin__apply apply;
-  kin__list_check *list_check; /* NULL: not needed yet */
-  kin__scope_waits *waits;     /* NULL: none so far */
-  kin__link emptied_node;      /* in the informer's scopes.emptied, or alone */
-  char name[];                 /* feed.namespace_ */
+  bool is_over_bytes; /* the last failure is KIN_EMAXBYTES */
+  char name[];        /* feed.namespace_ */
 } kin__scope;
 
 static inline kin__scope *kin__scope_of(kin_feed *feed) {
   return KIN__CONTAINER_OF(feed, kin__scope, feed);
 }
 
-/* Memory behind `scope` must hold the name. */
-void kin__scope_init(kin__scope *scope, kin_informer *informer, uint32_t index,
-                     const char *namespace_);
+/* Errors: KIN_ENOMEM. */
+int kin__scope_new(kin__scope **out, kin_informer *informer, uint32_t index,
+                   const char *namespace_);
 /* The scope must be closed and its stage freed. */
-void kin__scope_finish(kin__scope *scope);
+void kin__scope_free(kin__scope *scope);
 
 /* Ends the request and all other work for good. */
 void kin__scope_close(kin__scope *scope);

@@ -88,19 +88,15 @@ static int add(kin_informer *informer, const char *namespace_,
   if (err != 0) {
     return err;
   }
-  size_t name_size = strlen(namespace_) + 1;
-  kin__scope *scope =
-      kin__malloc(informer->env->allocator, sizeof *scope + name_size);
-  if (scope == NULL) {
-    return KIN_ENOMEM;
+  err = kin__scope_new(out, informer, place, namespace_);
+  if (err != 0) {
+    return err;
   }
-  kin__scope_init(scope, informer, place, namespace_);
-  scopes->places[place] = scope;
+  scopes->places[place] = *out;
   scopes->count++;
   if (place == scopes->limit) {
     scopes->limit++;
   }
-  *out = scope;
   return 0;
 }
 
@@ -114,35 +110,19 @@ static void unplace(kin__scope *scope) {
   kin__link_remove(&scope->emptied_node);
 }
 
-static void free_scope(kin__scope *scope) {
-  const kin_allocator *allocator = scope->informer->env->allocator;
-  kin__scope_finish(scope);
-  kin__free(allocator, scope);
-}
-
 /* --- The sync point ------------------------------------------------------- */
 
 /* The informer may sync because its last unsynced scope is gone. */
 static void check_synced(kin_informer *informer) {
-  const kin__env *env = informer->env;
   const kin__scopes *scopes = &informer->scopes;
   bool is_due = informer->is_started && !informer->member.is_closing &&
                 scopes->synced == scopes->count;
   int err = is_due ? kin__dispatcher_synced(&informer->dispatcher) : 0;
-  if (err != 0) {
-    kin__timer_start(env->timers, &informer->scopes.retry_timer,
-                     kin__env_now_ms(env) +
-                         (err < 0 ? KIN__MEMORY_RETRY_MS : 0));
-  }
-}
-
-static void on_retry_timer(kin__timer *timer) {
-  kin_informer *informer =
-      KIN__CONTAINER_OF(timer, kin_informer, scopes.retry_timer);
-  if (!kin__link_is_empty(&informer->scopes.emptied)) {
+  if (err > 0) {
     kin__sched_add(informer->env->sched, &informer->scopes.task);
+  } else if (err < 0) {
+    kin__informer_try_later(informer);
   }
-  check_synced(informer);
 }
 
 /* --- Removing ------------------------------------------------------------- */
@@ -164,7 +144,7 @@ static void gone(kin__scope *scope) {
   kin__metrics_add_feed(informer->scopes.past, &scope->feed);
   unplace(scope); /* the memory stays: the name is still needed */
   start_waiting(informer, scope->feed.namespace_);
-  free_scope(scope);
+  kin__scope_free(scope);
   check_synced(informer);
 }
 
@@ -176,19 +156,18 @@ static bool has_past(kin__scopes *scopes, const kin__env *env) {
   return scopes->past != NULL;
 }
 
-static bool gone_step(kin__task *task) {
+static bool scopes_step(kin__task *task) {
   kin__scopes *scopes = KIN__CONTAINER_OF(task, kin__scopes, task);
-  if (!kin__link_is_empty(&scopes->emptied)) {
-    const kin_informer *informer =
-        KIN__CONTAINER_OF(scopes, const kin_informer, scopes);
-    const kin__env *env = informer->env;
-    if (!has_past(scopes, env)) {
-      kin__timer_start(env->timers, &scopes->retry_timer,
-                       kin__env_now_ms(env) + KIN__MEMORY_RETRY_MS);
-      return false;
-    }
-    gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
+  kin_informer *informer = KIN__CONTAINER_OF(scopes, kin_informer, scopes);
+  if (kin__link_is_empty(&scopes->emptied)) {
+    check_synced(informer);
+    return false;
   }
+  if (!has_past(scopes, informer->env)) {
+    kin__informer_try_later(informer);
+    return false;
+  }
+  gone(KIN__CONTAINER_OF(scopes->emptied.next, kin__scope, emptied_node));
   return !kin__link_is_empty(&scopes->emptied);
 }
 
@@ -204,8 +183,15 @@ int kin__scopes_open(kin_informer *informer) {
   const kin__settings *settings = &informer->settings;
   informer->scopes.is_all = settings->namespaces[0][0] == '\0';
   kin__link_init(&informer->scopes.emptied);
-  kin__task_init(&informer->scopes.task, gone_step);
-  kin__timer_init(&informer->scopes.retry_timer, on_retry_timer);
+  kin__task_init(&informer->scopes.task, scopes_step);
+  /* Most informers have no other scopes later. */
+  informer->scopes.capacity = (uint32_t)settings->namespace_count;
+  informer->scopes.places =
+      kin__calloc(informer->env->allocator, settings->namespace_count,
+                  sizeof *informer->scopes.places);
+  if (informer->scopes.places == NULL) {
+    return KIN_ENOMEM;
+  }
   for (size_t i = 0; i < settings->namespace_count; i++) {
     kin__scope *scope;
     int err = add(informer, settings->namespaces[i], &scope);
@@ -232,7 +218,6 @@ void kin__scopes_close(kin_informer *informer) {
     kin__scope_close(scope);
   }
   kin__sched_cancel(informer->env->sched, &informer->scopes.task);
-  kin__timer_stop(informer->env->timers, &informer->scopes.retry_timer);
 }
 
 bool kin__scopes_free_step(kin_informer *informer) {
@@ -255,7 +240,7 @@ bool kin__scopes_finish_step(kin_informer *informer) {
   while (scopes->limit > 0 && kin__slice_next(&slice)) {
     kin__scope *last = scopes->places[scopes->limit - 1];
     unplace(last);
-    free_scope(last);
+    kin__scope_free(last);
   }
   if (scopes->limit > 0) {
     return true;

@@ -11,7 +11,6 @@
 
 #include "base/link.h"
 #include "base/sched.h"
-#include "base/timers.h"
 #include "feed/settings.h"
 
 struct kin__scope;
@@ -36,8 +35,8 @@ typedef struct kin__scopes {
   uint32_t emptying; /* at close: place whose stage is being freed */
   bool is_all;       /* one scope for all namespaces; no other is allowed */
   kin__link emptied; /* removed scopes without objects */
-  kin__task task;    /* frees them, when no frame uses them */
-  kin__timer retry_timer;     /* of the task, and of the sync notification */
+  kin__task task;    /* frees them, when no frame uses them; checks the sync
+                      * point again */
   kin_informer_metrics *past; /* counters of scopes that are gone; NULL: no
                                * scope is */
 } kin__scopes;

@@ -192,7 +192,7 @@ kin__memory *kin__informer_raw_memory(const kin_informer *informer) {
 /* --- Life ----------------------------------------------------------------- */
 
 int kin__informer_transform_open(kin_informer *informer) {
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__kept_options *options = &informer->settings.options;
   const kin__env *env = informer->env;
   if (options->transform == NULL) {
     return 0;

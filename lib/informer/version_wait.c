@@ -8,78 +8,22 @@
 #include "base/str.h"
 #include "informer/scope.h"
 #include "informer/scopes.h"
+#include "informer/version_wait_core.h"
 #include "listwatch/version.h"
 
 #define MAX_WAITS 4096u
 /* Each of these is compared with every version that the watch reaches. */
 #define MAX_ODD 64u
 #define WAITS_PER_STEP 64u
-#define CALLS_PER_STEP 8u
 /* Time for the watch to reach a version by itself, before a question. A version
  * that the server does not know costs a list of one item from time to time. */
 #define PATIENCE_MS 500u
 #define LONGEST_PAUSE_MS 60000u
-#define PENDING 1
 
-/* A pending wait (`code` PENDING) is in one of the scope's lists. Any other
- * wait is in the informer's `ended`, and its `scope` may be gone. */
-typedef struct version_wait {
-  kin__link node;
-  kin__link odd_node; /* in the scope's `odd`, or nowhere */
-  kin__timer place;   /* in the scope's by_version, or nowhere */
-  kin__timer timeout;
-  kin_informer *informer;
-  kin__scope *scope;
-  kin_version_cb cb;
-  void *data;
-  uint64_t began_ms;
-  uint64_t settled_at; /* settling: informer->processed_keys */
-  int code;
-  bool is_question; /* a kin_informer_verify; `version` is its answer */
-  char version[KIN__VERSION_SIZE];
-} version_wait;
-
-static version_wait *first_of(const kin__link *list) {
-  return kin__link_is_empty(list)
-             ? NULL
-             : KIN__CONTAINER_OF(list->next, version_wait, node);
-}
+typedef kin__version_wait version_wait;
 
 static uint64_t now_of(const kin__scope *scope) {
   return kin__env_now_ms(scope->informer->env);
-}
-
-/* --- Callbacks ------------------------------------------------------------ */
-
-static void tell(version_wait *wait) {
-  version_wait last = *wait;
-  kin_informer *informer = last.informer;
-  const kin__env *env = informer->env;
-  kin__link_remove(&wait->node);
-  kin__timer_stop(env->timers, &wait->timeout);
-  kin__free(env->allocator, wait);
-  informer->version_waits.count--;
-  uint64_t began_ns = kin__clock_ns(&env->clock);
-  last.cb(informer, last.code, last.version, last.data);
-  kin__env_add_handler_time(env, began_ns);
-}
-
-bool kin__version_waits_tell(kin_informer *informer) {
-  kin__version_waits *waits = &informer->version_waits;
-  kin__slice slice = kin__slice_begin(informer->env->sched, CALLS_PER_STEP);
-  while (kin__slice_next(&slice)) {
-    version_wait *wait = first_of(&waits->ended);
-    if (wait == NULL) {
-      return false;
-    }
-    tell(wait);
-  }
-  return !kin__link_is_empty(&waits->ended);
-}
-
-static bool tell_step(kin__task *task) {
-  return kin__version_waits_tell(
-      KIN__CONTAINER_OF(task, kin_informer, version_waits.task));
 }
 
 /* --- From one list to the next -------------------------------------------- */
@@ -89,12 +33,12 @@ static void leave(version_wait *wait) {
   kin__timer_stop(&wait->scope->waits->by_version, &wait->place);
   if (!kin__link_is_empty(&wait->odd_node)) {
     kin__link_remove(&wait->odd_node);
-    wait->informer->version_waits.odd_count--;
+    wait->informer->version_waits->odd_count--;
   }
 }
 
 static void end(version_wait *wait, int code) {
-  kin__version_waits *waits = &wait->informer->version_waits;
+  kin__version_waits *waits = wait->informer->version_waits;
   leave(wait);
   wait->code = code;
   if (wait->is_question && code != 0) {
@@ -106,7 +50,7 @@ static void end(version_wait *wait, int code) {
 
 static void on_timeout(kin__timer *timer) {
   version_wait *wait = KIN__CONTAINER_OF(timer, version_wait, timeout);
-  if (wait->code == PENDING) {
+  if (wait->code == KIN__WAIT_PENDING) {
     end(wait, KIN_ETIMEDOUT);
   }
 }
@@ -119,7 +63,7 @@ static void settle(version_wait *wait) {
   wait->settled_at = informer->processed_keys + informer->fifo.depth;
   kin__link_push(&waits->settling, &wait->node);
   kin__link_remove(&waits->settling_node);
-  kin__link_push(&informer->version_waits.settling, &waits->settling_node);
+  kin__link_push(&informer->version_waits->settling, &waits->settling_node);
 }
 
 static void on_place(kin__timer *place) {
@@ -196,7 +140,7 @@ void kin__version_waits_advanced(kin_feed *feed, kin_str version) {
 /* --- The queue ------------------------------------------------------------ */
 
 static version_wait *first_settled(const kin__scope *scope) {
-  version_wait *wait = first_of(&scope->waits->settling);
+  version_wait *wait = kin__version_wait_first(&scope->waits->settling);
   return wait != NULL && wait->settled_at <= scope->informer->processed_keys
              ? wait
              : NULL;
@@ -221,7 +165,10 @@ static bool end_settled(kin__scope *scope) {
 }
 
 void kin__version_waits_processed(kin_informer *informer) {
-  kin__link *settling = &informer->version_waits.settling;
+  if (informer->version_waits == NULL) {
+    return;
+  }
+  kin__link *settling = &informer->version_waits->settling;
   for (kin__link *node = settling->next; node != settling; node = node->next) {
     kin__scope *scope =
         KIN__CONTAINER_OF(node, kin__scope_waits, settling_node)->scope;
@@ -248,7 +195,8 @@ static uint64_t due_ms(const kin__scope_waits *waits) {
     due = 0;
   }
   if (!kin__link_is_empty(&waits->fresh)) {
-    due = at_most(due, first_of(&waits->fresh)->began_ms + PATIENCE_MS);
+    due = at_most(due, kin__version_wait_first(&waits->fresh)->began_ms +
+                           PATIENCE_MS);
   }
   if (!kin__link_is_empty(&waits->asked)) {
     due = at_most(due, waits->again_ms);
@@ -336,7 +284,7 @@ static bool answer(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
   kin__slice slice = begin_slice(scope);
   while (kin__slice_next(&slice)) {
-    version_wait *wait = first_of(&waits->open_questions);
+    version_wait *wait = kin__version_wait_first(&waits->open_questions);
     if (wait == NULL) {
       asking_is_over(scope);
       return false;
@@ -367,7 +315,7 @@ static bool judge_list(kin__scope *scope) {
 }
 
 static void end_all(kin__link *list, int code) {
-  for (version_wait *wait; (wait = first_of(list)) != NULL;) {
+  for (version_wait *wait; (wait = kin__version_wait_first(list)) != NULL;) {
     wait->place.is_active = false;
     end(wait, code);
   }
@@ -429,7 +377,7 @@ static bool scope_step(kin__task *task) {
 }
 
 void kin__version_waits_wake(kin__scope *scope) {
-  if (scope->waits != NULL && scope->informer->version_waits.count > 0) {
+  if (scope->waits != NULL && scope->informer->version_waits->count > 0) {
     kin__sched_add(scope->informer->env->sched, &scope->waits->task);
   }
 }
@@ -441,17 +389,11 @@ static void on_timer(kin__timer *timer) {
 
 /* --- Life ----------------------------------------------------------------- */
 
-void kin__version_waits_init(kin_informer *informer) {
-  kin__version_waits *waits = &informer->version_waits;
-  kin__link_init(&waits->settling);
-  kin__link_init(&waits->ended);
-  kin__task_init(&waits->task, tell_step);
-}
-
 /* Errors: KIN_ENOMEM. */
 static int have_waits(kin__scope *scope) {
-  if (scope->waits != NULL) {
-    return 0;
+  int err = kin__version_waits_have(scope->informer);
+  if (err != 0 || scope->waits != NULL) {
+    return err;
   }
   kin__scope_waits *waits =
       kin__calloc(scope->informer->env->allocator, 1, sizeof *waits);
@@ -501,16 +443,16 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
                  void *data, version_wait **out) {
   kin_informer *informer = scope->informer;
   const kin__env *env = informer->env;
-  if (informer->version_waits.count >= MAX_WAITS) {
+  int err = have_waits(scope);
+  if (err == 0 && informer->version_waits->count >= MAX_WAITS) {
     return KIN_EAGAIN;
   }
-  int err = have_waits(scope);
   version_wait *wait =
       err == 0 ? kin__calloc(env->allocator, 1, sizeof *wait) : NULL;
   if (wait == NULL) {
     return KIN_ENOMEM;
   }
-  informer->version_waits.count++;
+  informer->version_waits->count++;
   kin__link_init(&wait->node);
   kin__link_init(&wait->odd_node);
   kin__timer_init(&wait->place, on_place);
@@ -520,7 +462,7 @@ static int begin(kin__scope *scope, uint64_t timeout_ms, kin_version_cb cb,
   wait->cb = cb;
   wait->data = data;
   wait->began_ms = kin__env_now_ms(env);
-  wait->code = PENDING;
+  wait->code = KIN__WAIT_PENDING;
   if (timeout_ms > 0) {
     kin__timer_start(env->timers, &wait->timeout,
                      kin__deadline_ms(wait->began_ms, timeout_ms));
@@ -538,7 +480,7 @@ static void queue_by_version(version_wait *wait) {
   if (kin__str_to_u64(kin__cstr(wait->version), &number)) {
     kin__timer_start(&waits->by_version, &wait->place, number);
   } else {
-    wait->informer->version_waits.odd_count++;
+    wait->informer->version_waits->odd_count++;
     kin__link_push(&waits->odd, &wait->odd_node);
   }
   waits->wants_steps = true;
@@ -562,7 +504,8 @@ int kin_informer_wait_version(kin_informer *informer, const char *namespace_,
   const char *position = position_of(scope);
   bool is_reached =
       position[0] != '\0' && kin__version_reaches(position, version);
-  if (!is_reached && informer->version_waits.odd_count >= MAX_ODD &&
+  const kin__version_waits *waits = informer->version_waits;
+  if (!is_reached && waits != NULL && waits->odd_count >= MAX_ODD &&
       !is_number(version)) {
     return KIN_EAGAIN;
   }

@@ -66,8 +66,9 @@ typedef struct kin__scope_waits {
   kin__timer timer;
 } kin__scope_waits;
 
-/* The waits of an informer. */
+/* The waits of an informer; made with the first one. */
 typedef struct kin__version_waits {
+  kin_informer *informer;
   uint32_t count; /* waits and questions without a callback so far */
   uint32_t odd_count;
   kin__link settling; /* scopes' settling_node */
@@ -75,7 +76,8 @@ typedef struct kin__version_waits {
   kin__task task;     /* calls the callbacks */
 } kin__version_waits;
 
-void kin__version_waits_init(kin_informer *informer);
+/* No callback comes any more but from kin__version_waits_tell. */
+void kin__version_waits_close(kin_informer *informer);
 
 /* The scope closes: its waits end with `code`, and its task and timer stop.
  * O(n) for its waits. */

@@ -57,7 +57,7 @@ void kin__listwatch_restart_list(kin__listwatch *listwatch,
 void kin__listwatch_restart_consistent_list(kin__listwatch *listwatch,
                                             kin__listwatch_actions *actions) {
   kin__listwatch_doubt(listwatch, KIN__DOUBT_UNAVAILABLE);
-  kin__listwatch_copy_version(listwatch->list.version, "");
+  listwatch->list.version = "";
   listwatch->list.match = "";
   kin__listwatch_restart_list(listwatch, actions);
 }
@@ -66,11 +66,11 @@ void kin__listwatch_begin_list(kin__listwatch *listwatch, const char *version,
                                const char *match, uint32_t limit) {
   kin__listing *list = &listwatch->list;
   kin__buf_reset(&list->token, 0);
-  *list = (kin__listing){.match = match,
+  *list = (kin__listing){.version = version,
+                         .match = match,
                          .limit = limit,
                          .token = list->token,
                          .fell_back_to_current = list->fell_back_to_current};
-  kin__listwatch_copy_version(list->version, version);
 }
 
 /* RF-14, WL-02: never back in time, unless the version is known to be
@@ -173,7 +173,7 @@ static void to_verifying(kin__listwatch *listwatch,
   const kin__verify *verify = &listwatch->verify;
   bool is_proof = verify->phase == KIN__VERIFY_PROVING;
   const char *version = kin__listwatch_is_verifying(listwatch)
-                            ? verify->target
+                            ? listwatch->verify_target
                             : listwatch->position.version;
   to_state(listwatch, KIN__LISTWATCH_VERIFYING);
   actions->request.kind = is_proof ? KIN__REQUEST_PROOF : KIN__REQUEST_VERIFY;

@@ -40,7 +40,7 @@ void kin__listwatch_on_only_page(kin__listwatch *listwatch,
                                  const kin__listwatch_input *input,
                                  kin__listwatch_actions *actions) {
   if (listwatch->list.pages++ == 0) {
-    kin__listwatch_copy_version(listwatch->list.found, input->version);
+    kin__listwatch_copy_version(listwatch->list_found, input->version);
   }
   listwatch->list.retries = 0;
   kin__buf_reset(&listwatch->list.token, KIN__TOKEN_SIZE);

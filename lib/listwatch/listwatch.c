@@ -97,7 +97,7 @@ static void on_page(kin__listwatch *listwatch,
     return;
   }
   if (listwatch->list.pages++ == 0) {
-    kin__listwatch_copy_version(listwatch->list.found, input->version);
+    kin__listwatch_copy_version(listwatch->list_found, input->version);
   }
   if (kin__listwatch_list_brings_nothing(listwatch)) {
     kin__listwatch_restart_consistent_list(listwatch, actions);
@@ -127,7 +127,7 @@ static void on_page(kin__listwatch *listwatch,
 /* The position is the list's. If the list has no version, versions decide
  * nothing, so a list of any age might be older than this one. */
 static void hold_position(kin__listwatch *listwatch) {
-  const char *found = listwatch->list.found;
+  const char *found = listwatch->list_found;
   bool is_unversioned = kin__listwatch_is_any_version(found);
   listwatch->position = (kin__position){
       .doubt = is_unversioned ? KIN__DOUBT_UNAVAILABLE : KIN__DOUBT_NONE,

@@ -157,10 +157,11 @@ kin__listwatch_version(const kin__listwatch *listwatch) {
   return listwatch->position.version;
 }
 
-/* Version of the complete list in APPLYING, and of the last list after that. */
+/* Version of the complete list in APPLYING; and of the last list, if the machine
+ * only lists. */
 static inline const char *
 kin__listwatch_list_version(const kin__listwatch *listwatch) {
-  return listwatch->list.found;
+  return listwatch->list_found;
 }
 
 /* RF-15: the server does not have the position, or lists have no version. So

@@ -46,9 +46,7 @@ void kin__listwatch_doubt(kin__listwatch *listwatch, kin__version_doubt doubt) {
 void kin__listwatch_lose_position(kin__listwatch *listwatch,
                                   kin_relist_reason reason,
                                   kin__listwatch_actions *actions) {
-  kin__position *position = &listwatch->position;
-  kin__listwatch_copy_version(position->lost, position->version);
-  position->lost_by = reason;
+  listwatch->position.lost_by = reason;
   listwatch->lost_positions[reason]++;
   kin__listwatch_end_verify(listwatch, KIN_EGONE, actions);
 }
@@ -68,15 +66,16 @@ bool kin__listwatch_loses_position(kin__listwatch *listwatch,
 }
 
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch) {
-  return listwatch->position.lost[0] != '\0' &&
-         listwatch->list.version[0] != '\0' &&
-         kin__version_reaches(listwatch->position.lost, listwatch->list.found);
+  const kin__position *position = &listwatch->position;
+  return position->lost_by != KIN_RELIST_REASONS &&
+         position->version[0] != '\0' && listwatch->list.version[0] != '\0' &&
+         kin__version_reaches(position->version, listwatch->list_found);
 }
 
 bool kin__listwatch_list_goes_back(kin__listwatch *listwatch) {
   if (kin__listwatch_versions_repeat(listwatch) ||
       listwatch->position.is_unversioned ||
-      !kin__version_is_before(listwatch->list.found,
+      !kin__version_is_before(listwatch->list_found,
                               listwatch->position.version)) {
     return false;
   }
@@ -100,8 +99,10 @@ void kin__listwatch_note_held(kin__listwatch *listwatch, uint64_t now_ms) {
 
 void kin__listwatch_note_progress(kin__listwatch *listwatch, uint64_t now_ms) {
   listwatch->past.applied_ms = now_ms;
+  const kin__position *position = &listwatch->position;
   listwatch->past.has_progressed =
-      kin__version_is_before(listwatch->position.lost, listwatch->list.found);
+      position->lost_by != KIN_RELIST_REASONS &&
+      kin__version_is_before(position->version, listwatch->list_found);
   if (listwatch->past.has_progressed) {
     kin__backoff_init(&listwatch->retries.backoffs[KIN__BACKOFF_LOST],
                       KIN__BACKOFF_LOST, now_ms);

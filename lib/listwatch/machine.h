@@ -101,17 +101,16 @@ typedef struct kin__position {
   kin__version_doubt doubt;        /* until the next list is applied */
   bool is_unversioned; /* the last list had no version, so no event's version is
                         * a position */
-  /* The lost position, until a list is applied; "": none. */
-  char lost[KIN__VERSION_SIZE];
-  kin_relist_reason lost_by; /* KIN_RELIST_REASONS: nothing is lost */
+  /* Until a list is applied: `version` is lost. KIN_RELIST_REASONS: it is
+   * not. */
+  kin_relist_reason lost_by;
 } kin__position;
 
 /* The list under way, or the last one. Made anew when a list begins. A list
  * that is made again after a fall-back is a new one. */
 typedef struct kin__listing {
-  char version[KIN__VERSION_SIZE]; /* as requested */
-  const char *match;               /* its resourceVersionMatch; static, or "" */
-  char found[KIN__VERSION_SIZE];   /* of the first page (PG-02) */
+  const char *version; /* as requested: the position's, an option or static */
+  const char *match;   /* its resourceVersionMatch; static, or "" */
   uint32_t limit;
   uint32_t pages;
   kin__buf token;
@@ -140,11 +139,9 @@ typedef enum kin__verify_phase {
 /* The KIN__INPUT_VERIFY that is open, or the last one. */
 typedef struct kin__verify {
   kin__verify_phase phase;
-  char target[KIN__VERSION_SIZE]; /* "" until it is found */
-  uint32_t watches;               /* short ones that did not come to the
-                                   * target */
-  uint64_t proof_connection;      /* for the next watch: the connection whose
-                                   * server has reached the target; 0: none */
+  uint32_t watches;          /* short ones that did not come to the target */
+  uint64_t proof_connection; /* for the next watch: the connection whose server
+                              * has reached the target; 0: none */
 } kin__verify;
 
 typedef struct kin__retries {
@@ -161,6 +158,9 @@ typedef struct kin__listwatch {
   kin__listwatch_options options;
   kin__random *random;
   kin__listwatch_state state;
+  kin__past_lists past;
+  kin__verify verify;
+  kin__listing list;
   union { /* by state; the other states have no data */
     kin__streaming streaming;
     kin__applying applying;
@@ -169,11 +169,12 @@ typedef struct kin__listwatch {
     kin__waiting waiting;
   } in;
   kin__position position;
-  kin__listing list;
-  kin__past_lists past;
-  kin__verify verify;
-  kin__retries retries;
+  union {                               /* a verify ends before a list begins */
+    char list_found[KIN__VERSION_SIZE]; /* of the first page (PG-02) */
+    char verify_target[KIN__VERSION_SIZE]; /* "" until it is found */
+  };
   uint32_t lost_positions[KIN_RELIST_INTERNAL + 1];
+  kin__retries retries;
 } kin__listwatch;
 
 #endif /* KIN_LISTWATCH_MACHINE_H */

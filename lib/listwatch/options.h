@@ -46,7 +46,7 @@ typedef struct kin__watch_only {
 
 typedef struct kin__list_once {
   uint32_t page_size;  /* 0: 500; UINT32_MAX: unlimited */
-  const char *version; /* shorter than KIN__VERSION_SIZE; read at the start */
+  const char *version; /* shorter than KIN__VERSION_SIZE */
   const char *version_match;
   bool is_whole;           /* the owner wants the whole stage or nothing */
   bool falls_back_to_full; /* PG-03; only with is_whole */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "listwatch/retry_deadline.h"
 
-void kin__retry_deadline_init(kin__retry_deadline *deadline, uint64_t max_ms) {
+void kin__retry_deadline_init(kin__retry_deadline *deadline, uint32_t max_ms) {
   *deadline = (kin__retry_deadline){.max_ms = max_ms};
 }
 

@@ -9,7 +9,7 @@
  * after the first error. A minute without an error ends the row. Pure: time is
  * an argument. */
 typedef struct kin__retry_deadline {
-  uint64_t max_ms; /* 0: no retry */
+  uint32_t max_ms; /* 0: no retry */
   bool has_first;
   bool has_last;
   uint64_t first_ms;
@@ -18,7 +18,7 @@ typedef struct kin__retry_deadline {
 
 #define KIN__RETRY_DEADLINE_RESET_MS 60000u
 
-void kin__retry_deadline_init(kin__retry_deadline *deadline, uint64_t max_ms);
+void kin__retry_deadline_init(kin__retry_deadline *deadline, uint32_t max_ms);
 
 /* Notes an error; `is_matching`: of the counted kind. */
 void kin__retry_deadline_after(kin__retry_deadline *deadline, bool is_matching,

@@ -74,7 +74,7 @@ static uint64_t deadline_ms_of(const kin__streaming *streaming) {
 void kin__listwatch_on_stream_complete(kin__listwatch *listwatch,
                                        const char *version, uint64_t now_ms,
                                        kin__listwatch_actions *actions) {
-  kin__listwatch_copy_version(listwatch->list.found, version);
+  kin__listwatch_copy_version(listwatch->list_found, version);
   actions->stop_timer = true;
   if (kin__listwatch_list_goes_back(listwatch)) {
     actions->cancel_request = true;

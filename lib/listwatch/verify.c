@@ -40,14 +40,15 @@ void kin__listwatch_end_verify(kin__listwatch *listwatch, int code,
   if (verify->phase != KIN__VERIFY_NONE) {
     verify->phase = KIN__VERIFY_NONE;
     actions->verdict = (kin__verdict){
-        .is_given = true, .code = code, .version = verify->target};
+        .is_given = true, .code = code, .version = listwatch->verify_target};
   }
 }
 
 bool kin__listwatch_has_reached(const kin__listwatch *listwatch) {
-  const kin__verify *verify = &listwatch->verify;
-  return verify->phase != KIN__VERIFY_NONE && verify->target[0] != '\0' &&
-         kin__version_reaches(listwatch->position.version, verify->target);
+  return kin__listwatch_is_verifying(listwatch) &&
+         listwatch->verify_target[0] != '\0' &&
+         kin__version_reaches(listwatch->position.version,
+                              listwatch->verify_target);
 }
 
 void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
@@ -59,7 +60,7 @@ void kin__listwatch_on_verify(kin__listwatch *listwatch, const char *target,
   }
   assert(strlen(target) < KIN__VERSION_SIZE);
   *verify = (kin__verify){.phase = KIN__VERIFY_ASKING};
-  kin__listwatch_copy_version(verify->target, target);
+  kin__listwatch_copy_version(listwatch->verify_target, target);
   actions->cancel_request = true;
   actions->stop_timer = true;
   if (listwatch->position.is_unversioned) {
@@ -92,7 +93,7 @@ static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
 static void on_proof(kin__listwatch *listwatch,
                      const kin__listwatch_input *input) {
   kin__verify *verify = &listwatch->verify;
-  if (kin__version_reaches(input->version, verify->target)) {
+  if (kin__version_reaches(input->version, listwatch->verify_target)) {
     verify->proof_connection = input->connection;
   }
 }
@@ -108,12 +109,13 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
     kin__listwatch_to_opening(listwatch, now_ms, actions);
     return;
   }
-  if (verify->phase == KIN__VERIFY_ASKING && verify->target[0] == '\0') {
+  if (verify->phase == KIN__VERIFY_ASKING &&
+      listwatch->verify_target[0] == '\0') {
     if (kin__listwatch_is_any_version(input->version)) {
       /* There is no version to compare. */
       kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
     } else {
-      kin__listwatch_copy_version(verify->target, input->version);
+      kin__listwatch_copy_version(listwatch->verify_target, input->version);
       if (kin__version_is_before(input->version, listwatch->position.version)) {
         go_back(listwatch, now_ms, actions);
         return;
@@ -125,7 +127,8 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
   }
   /* A proof needs a connection that the watch can share. */
   bool is_proving = verify->phase == KIN__VERIFY_ASKING &&
-                    input->connection != 0 && strcmp(verify->target, "0") != 0;
+                    input->connection != 0 &&
+                    strcmp(listwatch->verify_target, "0") != 0;
   if (is_proving) {
     verify->phase = KIN__VERIFY_PROVING;
   }

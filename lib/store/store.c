@@ -29,10 +29,21 @@ void kin__store_init(kin_store *store, kin__memory *memory, kin__hash_seed seed,
   kin__map_init(&store->map, store->allocator, &store->slots);
 }
 
-static bool clear_slots(kin_store *store, uint32_t *budget) {
+/* Readers look at the number of slots, the count of the map and the list of
+ * indices before they read anything else. */
+void kin__store_hide(kin_store *store) {
   if (store->clear_left == KIN__NO_SLOT) {
     store->clear_left = kin__slots_limit(&store->slots);
+    store->slots.limit = 0;
+    store->map.count = 0;
+    store->hidden = store->indices;
+    store->indices = NULL;
+    store->bytes = 0;
+    store->writes++;
   }
+}
+
+static bool clear_slots(kin_store *store, uint32_t *budget) {
   for (; *budget > 0 && store->clear_left > 0; (*budget)--) {
     store->clear_left--;
     kin_object_unref(kin__store_at(store, store->clear_left)->object);
@@ -50,15 +61,16 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   if (store->memory == NULL) {
     return false;
   }
+  kin__store_hide(store);
   if (clear_slots(store, &count)) {
     return true;
   }
-  while (store->indices != NULL) {
-    kin__index *next = store->indices->next;
-    if (kin__index_free_step(store->indices, &count)) {
+  while (store->hidden != NULL) {
+    kin__index *next = store->hidden->next;
+    if (kin__index_free_step(store->hidden, &count)) {
       return true;
     }
-    store->indices = next;
+    store->hidden = next;
   }
   for (; store->map.heads.count > 0; count--) {
     if (count == 0) {
@@ -72,8 +84,6 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   store->pass = NULL;
   kin__free(store->allocator, store->version);
   store->version = NULL;
-  store->version_length = store->version_capacity = 0;
-  store->bytes = 0;
   kin__memory_unref(store->memory);
   store->memory = NULL;
   store->allocator = NULL;
@@ -239,6 +249,14 @@ void kin__store_free_handle(kin_store *store) {
   kin__free(&allocator, store);
 }
 
+static int add_transform(kin_store *store, const kin_store_options *options) {
+  store->transform = kin__calloc(store->allocator, 1, sizeof *store->transform);
+  return store->transform != NULL
+             ? kin__transform_init(store->transform, store->memory,
+                                   options->transform, options->data)
+             : KIN_ENOMEM;
+}
+
 int kin_store_new(kin_store **out, const kin_store_options *options) {
   if (out == NULL) {
     return KIN_EINVAL;
@@ -256,8 +274,7 @@ int kin_store_new(kin_store **out, const kin_store_options *options) {
   if (store == NULL) {
     return KIN_ENOMEM;
   }
-  err = kin__transform_init(&store->transform, store->memory, o.transform,
-                            o.data);
+  err = o.transform != NULL ? add_transform(store, &o) : 0;
   if (err != 0) {
     kin_store_free(store);
     return err;
@@ -270,7 +287,10 @@ void kin_store_free(kin_store *store) {
   if (store == NULL || store->is_managed) {
     return;
   }
-  kin__transform_finish(&store->transform);
+  if (store->transform != NULL) {
+    kin__transform_finish(store->transform);
+    kin__free(store->allocator, store->transform);
+  }
   kin__store_free_handle(store);
 }
 
@@ -284,7 +304,11 @@ int kin__store_transform(const kin_store *store, const kin_object *object,
                                 kin_object_name(object))) {
     return KIN_EKEY;
   }
-  return kin__transform_run(&store->transform, object, 0, out);
+  if (store->transform == NULL) {
+    *out = kin_object_ref(object);
+    return 0;
+  }
+  return kin__transform_run(store->transform, object, 0, out);
 }
 
 int kin__store_put(kin_store *store, const kin_object *object,
@@ -299,6 +323,9 @@ int kin__store_put(kin_store *store, const kin_object *object,
   }
   if (store->is_indexing) {
     return KIN_EALREADY;
+  }
+  if (store->clear_left != KIN__NO_SLOT) {
+    return KIN_ECLOSED;
   }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
   uint32_t slot;
@@ -322,7 +349,7 @@ static int put_versioned(kin_store *store, const kin_object *object,
 
 int kin__store_exchange(kin_store *store, const kin_object *object,
                         kin_object **old) {
-  if (store->transform.cb == NULL) {
+  if (store->transform == NULL) {
     return put_versioned(store, object, old);
   }
   *old = NULL;

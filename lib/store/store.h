@@ -36,36 +36,42 @@ typedef struct kin__store_slot {
 static_assert(sizeof(kin__store_slot) + sizeof(uint32_t) <= 48,
               "an entry must not cost more than 48 bytes");
 
+/* The version of a store that belongs to no informer. */
+typedef struct kin__store_version {
+  size_t length;
+  size_t capacity; /* bytes of text */
+  char text[];     /* NUL-terminated */
+} kin__store_version;
+
 struct kin__index;
 struct kin__object_list;
 
 struct kin_store {
   kin__memory *memory;
   const kin_allocator *allocator; /* of memory */
-  kin__hash_seed seed;
   kin__slots slots;
-  kin__map map;
   struct kin__index *indices; /* singly linked, in order of creation */
   kin__index_pass *pass;      /* the pointers of all indices; NULL: none */
   uint64_t bytes;             /* see kin_store_bytes */
   uint32_t writes;            /* changes so far, modulo 2^32 */
+  uint32_t clear_left;        /* slots left for kin__store_clear_step;
+                               * KIN__NO_SLOT: the store is not hidden */
   uint32_t replacements;      /* begun so far, see replacement.h */
-  bool is_managed;   /* an informer's: kin__store_index_step builds its indices,
+  int index_refusal;          /* the error of kin_store_add_index; 0: none */
+  bool is_managed; /* an informer's: kin__store_index_step builds its indices,
                     * and kin_store_free must not be called */
-  int index_refusal; /* the error of kin_store_add_index; 0: none */
   bool is_indexed_in_steps; /* as if managed, but for indices only */
   bool has_no_labels; /* objects' labels are not resident: an index reads those
                        * that are stored from the text */
+  bool is_indexing; /* an index callback may be running: no change is allowed */
+  kin__map map;
+  kin__hash_seed seed;
+  struct kin__index *hidden; /* the indices of a hidden store */
   /* Called when a new index must be built; may be NULL. */
   void (*index_added)(void *ctx);
   void *index_ctx;
-  kin__transform transform; /* applied by kin_store_put */
-  bool is_indexing; /* an index callback may be running: no change is allowed */
-  char *version;    /* NUL-terminated; NULL: "". Unused if is_managed */
-  size_t version_length;
-  size_t version_capacity; /* bytes allocated */
-  uint32_t clear_left;     /* slots left for kin__store_clear_step; KIN__NO_SLOT
-                        * before its first call */
+  kin__transform *transform;   /* applied by kin_store_put; NULL: none */
+  kin__store_version *version; /* NULL: "". Unused if is_managed */
 };
 
 /* Allocates nothing. Takes a reference to `memory`. A store must not be moved
@@ -150,11 +156,15 @@ bool kin__store_index_step(kin_store *store, uint32_t count, int *err);
 bool kin__store_index_slice(kin_store *store, const kin__sched *sched,
                             int *err);
 
-/* Frees up to `count` pieces: slots with their objects, then their segments,
+/* From here on the store is empty, and takes no object (KIN_ECLOSED). Its
+ * content waits for kin__store_clear_step. O(1); may be called again. */
+void kin__store_hide(kin_store *store);
+
+/* Hides the store, and frees up to `count` pieces: slots with their objects, then their segments,
  * then values and segments of the indices and segments of the map. Returns
  * whether work is left. After false nothing is allocated, and kin__store_finish
- * is a no-op. After the first call only this function and kin__store_finish are
- * allowed. */
+ * is a no-op. After the first call only this function, kin__store_finish and
+ * reading are allowed. */
 bool kin__store_clear_step(kin_store *store, uint32_t count);
 
 /* See kin_store_version_gauge. */

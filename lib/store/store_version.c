@@ -17,40 +17,45 @@ enum {
 };
 
 int kin__store_reserve_version(kin_store *store, size_t length) {
-  if (length < store->version_capacity || length == 0 || store->is_managed) {
+  kin__store_version *old = store->version;
+  size_t present = old != NULL ? old->capacity : 0;
+  if (length < present || length == 0 || store->is_managed) {
     return 0;
   }
   size_t capacity = length < CAPACITY_MIN ? CAPACITY_MIN : length + 1;
-  char *version =
-      kin__realloc_array(store->allocator, store->version,
-                         store->version_capacity, capacity, sizeof *version);
+  kin__store_version *version = kin__realloc_array(
+      store->allocator, old, old != NULL ? sizeof *old + present : 0,
+      sizeof *version + capacity, 1);
   if (version == NULL) {
     return KIN_ENOMEM;
   }
+  if (old == NULL) {
+    version->length = 0;
+    version->text[0] = '\0';
+  }
+  version->capacity = capacity;
   store->version = version;
-  store->version_capacity = capacity;
   return 0;
 }
 
 void kin__store_set_version(kin_store *store, kin_str version) {
-  if (store->is_managed) {
-    return;
+  kin__store_version *own = store->version;
+  if (own == NULL) {
+    return; /* an informer's, or "" again */
   }
-  store->version_length = version.length;
+  own->length = version.length;
   if (version.length > 0) {
-    memmove(store->version, version.data, version.length);
+    memmove(own->text, version.data, version.length);
   }
-  if (store->version != NULL) {
-    store->version[version.length] = '\0';
-  }
+  own->text[version.length] = '\0';
 }
 
 kin_str kin_store_resource_version(const kin_store *store) {
   if (store == NULL) {
     return kin__str(NULL, 0);
   }
-  return store->version_length > 0
-             ? kin__str(store->version, store->version_length)
+  return store->version != NULL && store->version->length > 0
+             ? kin__str(store->version->text, store->version->length)
              : KIN__LIT("");
 }
 

@@ -121,8 +121,7 @@ static bool is_version_valid(const char *version, const char *match) {
 }
 
 /* Logs the fault. Errors: KIN_EINVAL. */
-static int check(const kin_pager_options *options,
-                 const kin__settings *resource, const kin__log *log) {
+static int check(const kin_pager_options *options, const kin__log *log) {
   const char *version = kin__or_default(options->resource_version, "");
   const char *match = kin__or_default(options->resource_version_match, "");
   if (!is_version_valid(version, match)) {
@@ -139,7 +138,7 @@ static int check(const kin_pager_options *options,
                             "pages_ahead: %" PRIu32 " is more than %u",
                             options->pages_ahead, MAX_PAGES_AHEAD);
   }
-  return kin__settings_check_pages(resource, log);
+  return 0;
 }
 
 static const char *static_match(const char *match) {
@@ -176,12 +175,14 @@ static int init(kin_pager *pager, const kin_pager_options *options) {
   int err = kin__options_take(&pager->options, sizeof pager->options, options,
                               KIN__FIRST_SIZE(kin_pager_options),
                               "kin_pager_options", pager->member.env->log);
+  kin_informer_options given;
   if (err == 0) {
-    err = kin__settings_init(&pager->settings, pager->member.env->allocator,
-                             pager->member.env->log, pager->options.resource);
+    err = check(&pager->options, pager->member.env->log);
   }
   if (err == 0) {
-    err = check(&pager->options, &pager->settings, pager->member.env->log);
+    err = kin__settings_init(&pager->settings, pager->member.env->allocator,
+                             pager->member.env->log, pager->options.resource,
+                             KIN__SETTINGS_PAGER, &given);
   }
   return err == 0 ? init_core(pager) : err;
 }

@@ -297,7 +297,7 @@ int kin_retry_watcher_close(kin_retry_watcher *watcher, kin_watch_close_cb cb,
 
 /* Logs the fault. Errors: KIN_EINVAL. */
 static int check(const kin_retry_watcher_options *options,
-                 const kin__settings *resource, const kin__log *log) {
+                 const kin__log *log) {
   const char *version = options->resource_version;
   if (version == NULL || !is_position(kin__cstr(version)) ||
       strcmp(version, "0") == 0) { /* TW-01 */
@@ -314,7 +314,7 @@ static int check(const kin_retry_watcher_options *options,
                             "timeout_s: %" PRIu32 " is more than %u",
                             options->timeout_s, (unsigned)MAX_TIMEOUT_S);
   }
-  return kin__settings_check_watch(resource, log);
+  return 0;
 }
 
 static void init_feed(kin_retry_watcher *watcher) {
@@ -343,10 +343,11 @@ static int make(kin_retry_watcher **out, kin__host *host,
     return KIN_ENOMEM;
   }
   const kin__log *log = host->env->log;
-  int err =
-      kin__settings_init(&watcher->settings, allocator, log, options->resource);
+  int err = check(options, log);
   if (err == 0) {
-    err = check(options, &watcher->settings, log);
+    kin_informer_options given;
+    err = kin__settings_init(&watcher->settings, allocator, log,
+                             options->resource, KIN__SETTINGS_WATCHER, &given);
   }
   if (err != 0) {
     kin__settings_finish(&watcher->settings, allocator);

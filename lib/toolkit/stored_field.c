@@ -50,17 +50,17 @@ static bool is_metadata(const char *pointer) {
 
 int kin__is_stored_field(const kin_informer *informer, const char *pointer,
                          bool *is_stored) {
-  const kin_informer_options *options = &informer->settings.options;
+  const kin__settings *settings = &informer->settings;
   *is_stored = true;
-  if (options->transform != NULL || informer->settings.source.open != NULL) {
+  if (settings->options.transform != NULL || settings->source != NULL) {
     return 0;
   }
   char *copy = kin__strdup(informer->env->allocator, pointer);
   if (copy == NULL) {
     return KIN_ENOMEM;
   }
-  *is_stored = (!options->metadata_only || is_metadata(pointer)) &&
-               is_kept(informer->settings.projection, copy);
+  *is_stored = (!settings->resource.metadata_only || is_metadata(pointer)) &&
+               is_kept(settings->projection, copy);
   kin__free(informer->env->allocator, copy);
   return 0;
 }

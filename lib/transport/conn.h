@@ -44,31 +44,30 @@ struct kin__conn {
   kin__link node; /* in net->conns while open, then in net->closed_conns */
   const kin__conn_events *events;
   void *owner;
-  uint64_t serial; /* the net's first is 1 */
-
-  unsigned edition; /* of the certificates it was opened with */
-
-  /* The pool's. */
-  kin__link idle_node;
-  uint64_t idle_since_ms;
-
-  int fd; /* -1 once its net has closed it */
-  uv_poll_t poll;
-  int polled; /* events that poll waits for; 0 if stopped */
-  kin__release gone;
-  kin__task task;
-
   kin__stream *stream; /* the lowest */
   kin__stream *top;
-  kin__stream plain;
-  kin__buf out;        /* wire bytes for which the socket had no room */
+  uint64_t serial;     /* the net's first is 1 */
   uint64_t sent_bytes; /* wire bytes that the socket has taken */
   int send_error;
+  int fd;           /* -1 once its net has closed it */
+  int polled;       /* events that poll waits for; 0 if stopped */
+  unsigned edition; /* of the certificates it was opened with */
   bool is_closed;
   bool is_opened;  /* the stream's open() has been called */
   bool is_ready;   /* the stream called kin__conn_ready */
   bool is_reading; /* not paused */
   bool is_watching_peer;
+
+  kin__task task;
+  kin__buf out; /* wire bytes for which the socket had no room */
+  kin__stream plain;
+  kin__release gone;
+
+  /* The pool's. */
+  kin__link idle_node;
+  uint64_t idle_since_ms;
+
+  uv_poll_t poll;
   char peer[]; /* at most KIN__CONN_PEER_SIZE */
 };
 

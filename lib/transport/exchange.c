@@ -30,6 +30,7 @@ void kin__exchange_enter(kin__exchange *exchange) {
 static void free_if_done(kin__exchange *exchange) {
   if (exchange->state == KIN__EXCHANGE_ENDED && exchange->frames == 0) {
     kin__exchange_end_asking(exchange);
+    kin__free(exchange->transport->net.allocator, exchange->upload);
     kin__inflate_free(exchange->inflate);
     kin__free(exchange->transport->net.allocator, exchange);
   }
@@ -90,7 +91,7 @@ void kin__exchange_fail(kin__exchange *exchange, int code,
   kin__log_write(kin__exchange_net(exchange)->log, KIN_LOG_DEBUG,
                  "request failed: %s", error.message);
   kin__exchange_become_ended(exchange);
-  exchange->callbacks.on_end(exchange->ctx, &error);
+  exchange->callbacks->on_end(exchange->ctx, &error);
 }
 
 const char *kin__exchange_peer(const kin__exchange *exchange) {
@@ -397,6 +398,9 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   asked.method = kin__or_default(request->method, "GET");
   asked.accepts_gzip = transport->accept_gzip && !request->is_watch;
   int err = kin__exchange_make_asking(exchange, &asked);
+  if (err == 0) {
+    err = kin__exchange_make_upload(exchange, request);
+  }
   if (err != 0) {
     kin__exchange_end_asking(exchange);
     kin__free(net->allocator, exchange);
@@ -404,10 +408,9 @@ int kin__exchange_start(kin__transport *transport, const kin__request *request,
   }
   kin__exchange_asking *asking = exchange->asking;
   exchange->state = KIN__EXCHANGE_QUEUED;
-  exchange->callbacks = *callbacks;
+  exchange->callbacks = callbacks;
   exchange->ctx = ctx;
   exchange->is_watch = request->is_watch;
-  kin__exchange_init_upload(exchange, request);
   kin__http1_init(&exchange->http1, &asking->head, &kin__exchange_http_events,
                   exchange);
   set_method(exchange, asked.method);

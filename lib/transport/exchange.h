@@ -76,7 +76,7 @@ typedef struct kin__request {
 } kin__request;
 
 /* Starts the exchange; copies everything in `request` but the body, its type
- * and the method. If a reused connection turns out to be closed without a byte
+ * and the method. `callbacks` is static. If a reused connection turns out to be closed without a byte
  * of response, the request is sent again on a new connection, once, silently.
  * That is so for GET, HEAD and OPTIONS, which change nothing, and for every
  * method if the socket has taken no byte of the request. PUT and DELETE are not

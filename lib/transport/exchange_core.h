@@ -56,38 +56,30 @@ typedef struct kin__exchange_asking {
   kin__http1_head head;
 } kin__exchange_asking;
 
+/* The request's body, see exchange_upload.c. */
+typedef struct kin__upload {
+  struct kin__exchange *exchange;
+  kin__task task; /* not scheduled if conn is NULL */
+  const char *body;
+  size_t length;
+  size_t sent; /* bytes given to conn */
+} kin__upload;
+
 struct kin__exchange {
   kin__transport *transport;
-  kin__link node;       /* in transport->exchanges until ENDED */
-  uint64_t probe_round; /* the last one that has looked at it */
-  kin__task task;
-  kin__timer timer;
-  kin__exchange_state state;
-  unsigned frames; /* calls between enter and leave */
-
-  kin__exchange_callbacks callbacks;
-  void *ctx;
-  kin__exchange_asking *asking; /* NULL once on_head has been called */
-  uint64_t credential_serial;   /* of the credential that was sent */
-  kin__link pair_node;          /* in one of the transport's lists once begun */
-  uint64_t pair_serial;         /* of the client certificate of conn */
-  kin__dial *dial;
   kin__conn *conn;
-  kin__http1 http1;
-  uint64_t last_read_ms;
+  kin__dial *dial;
+  kin__exchange_asking *asking; /* NULL once on_head has been called */
 
   /* For a gzip body: bytes wait here while conn is not read, and the task
    * inflates the rest after conn is gone. NULL: no gzip. */
   kin__inflate *inflate;
 
-  /* The request's body, see exchange_upload.c. */
-  kin__task upload_task; /* not scheduled if conn is NULL */
-  const char *upload;
-  size_t upload_length;
-  size_t uploaded;      /* bytes given to conn */
-  uint64_t sent_before; /* conn->sent_bytes before the request */
-
-  size_t unpack_left; /* bytes of the body that on_body may still get */
+  kin__upload *upload; /* NULL: the request has no body */
+  const kin__exchange_callbacks *callbacks;
+  void *ctx;
+  kin__exchange_state state;
+  unsigned frames;    /* calls between enter and leave */
   int refused_status; /* of a redirect */
 
   bool is_watch;
@@ -104,8 +96,20 @@ struct kin__exchange {
       certificate_refused; /* the server answered 401 to its client certificate:
                             * conn is not reused */
   bool had_head;
-  unsigned char first_byte; /* of the response */
-  size_t hint_length;       /* bytes of https_hint that have been seen */
+  unsigned char first_byte;  /* of the response */
+  unsigned char hint_length; /* bytes of https_hint that have been seen */
+
+  kin__link node; /* in transport->exchanges until ENDED */
+  kin__task task;
+  kin__timer timer;
+  uint64_t last_read_ms;
+  uint64_t probe_round;       /* the last one that has looked at it */
+  uint64_t credential_serial; /* of the credential that was sent */
+  kin__link pair_node;        /* in one of the transport's lists once begun */
+  uint64_t pair_serial;       /* of the client certificate of conn */
+  uint64_t sent_before;       /* conn->sent_bytes before the request */
+  size_t unpack_left;         /* bytes of the body that on_body may still get */
+  kin__http1 http1;
 };
 
 /* Makes the data, and writes the request. After an error
@@ -179,8 +183,9 @@ void kin__exchange_fail_conn(kin__exchange *exchange,
 
 void kin__exchange_fail_send(kin__exchange *exchange, int code);
 
-void kin__exchange_init_upload(kin__exchange *exchange,
-                               const kin__request *request);
+/* Errors: KIN_ENOMEM. */
+int kin__exchange_make_upload(kin__exchange *exchange,
+                              const kin__request *request);
 /* The head has been sent on conn. */
 void kin__exchange_begin_upload(kin__exchange *exchange);
 void kin__exchange_stop_upload(kin__exchange *exchange);

@@ -14,6 +14,7 @@
 /* Go's servers answer this in plain text, with a 400. */
 static const char https_hint[] =
     "Client sent an HTTP request to an HTTPS server";
+#define NO_HINT 255u
 
 static void fail_not_https(kin__exchange *exchange) {
   kin__exchange_fail(
@@ -41,7 +42,7 @@ static void complete(kin__exchange *exchange) {
     return;
   }
   kin__exchange_become_ended(exchange);
-  exchange->callbacks.on_end(exchange->ctx, NULL);
+  exchange->callbacks->on_end(exchange->ctx, NULL);
 }
 
 /* Handles a status that concerns the transport itself. */
@@ -66,7 +67,7 @@ static void note_status(kin__exchange *exchange, int status) {
     credentials->rejected(credentials->ctx, exchange->credential_serial);
   }
   if (status != 400 || transport->url.is_tls) {
-    exchange->hint_length = SIZE_MAX;
+    exchange->hint_length = NO_HINT;
   }
 }
 
@@ -80,10 +81,10 @@ static bool is_https_hint(kin__exchange *exchange, const char *bytes,
   }
   size_t count = length < whole - seen ? length : whole - seen;
   if (memcmp(bytes, https_hint + seen, count) != 0) {
-    exchange->hint_length = SIZE_MAX;
+    exchange->hint_length = NO_HINT;
     return false;
   }
-  exchange->hint_length += count;
+  exchange->hint_length = (unsigned char)(seen + count);
   return exchange->hint_length == whole;
 }
 
@@ -147,7 +148,7 @@ static void on_http_head(void *ctx, const kin__response_head *head) {
     fail_redirect(exchange, head);
   } else if (kin__exchange_begin_body(exchange, &told)) {
     exchange->had_head = true;
-    exchange->callbacks.on_head(exchange->ctx, &told);
+    exchange->callbacks->on_head(exchange->ctx, &told);
   }
   kin__exchange_end_asking(exchange);
 }
@@ -159,7 +160,7 @@ static void on_http_body(void *ctx, const char *bytes, size_t length) {
   } else if (is_https_hint(exchange, bytes, length)) {
     fail_not_https(exchange);
   } else {
-    exchange->callbacks.on_body(exchange->ctx, bytes, length);
+    exchange->callbacks->on_body(exchange->ctx, bytes, length);
   }
 }
 

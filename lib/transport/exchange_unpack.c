@@ -52,7 +52,7 @@ bool kin__exchange_has_packed(const kin__exchange *exchange) {
 
 static void end(kin__exchange *exchange) {
   kin__exchange_become_ended(exchange);
-  exchange->callbacks.on_end(exchange->ctx, NULL);
+  exchange->callbacks->on_end(exchange->ctx, NULL);
 }
 
 /* Inflates one slice. The exchange may have ended in it. */
@@ -69,7 +69,7 @@ static void unpack_slice(kin__exchange *exchange) {
   }
   exchange->unpack_left -= out.length;
   if (out.length > 0) {
-    exchange->callbacks.on_body(exchange->ctx, out.data, out.length);
+    exchange->callbacks->on_body(exchange->ctx, out.data, out.length);
   }
   if (is_cut && exchange->state != KIN__EXCHANGE_ENDED) {
     end(exchange);

@@ -64,10 +64,10 @@ typedef struct kin__http1 {
   kin__http1_head *head; /* NULL once on_head is called */
 
   size_t head_left; /* bytes left of the head's bound */
-  unsigned line_count;
   size_t extra_bytes;
-  bool is_bodiless;   /* may be set after init: the request was a HEAD */
   const char *reason; /* why the response was refused; static, or NULL */
+  unsigned line_count;
+  bool is_bodiless; /* may be set after init: the request was a HEAD */
   bool is_head_done;
   bool is_interim; /* the current response is a 1xx */
   bool is_complete;

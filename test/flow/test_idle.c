@@ -19,7 +19,7 @@
 /* --- Memory --------------------------------------------------------------- */
 
 /* Of what the library has from its allocator; 64-bit programs. */
-#define BYTES_OF_ONE 6400u
+#define BYTES_OF_ONE 4096u
 #define FEW 8u
 #define MANY 72u
 

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/histogram.h"
+#include "support/fail_alloc.h"
 #include "support/informer_world.h"
 
 static void test_buckets(void **state) {
@@ -41,24 +42,56 @@ static void test_buckets(void **state) {
   assert_true(kin_histogram_bound(KIN_HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
 }
 
-static void test_rare_values(void **state) {
-  (void)state;
-  kin__rare_histogram rare = {0};
-  kin__rare_histogram_add(&rare, 0);
-  kin__rare_histogram_add(&rare, 7);
-  kin__rare_histogram_add(&rare, 9);
+static kin_histogram read_small(const kin__small_histogram *small) {
   kin_histogram histogram = {0};
-  kin__histogram_add(&histogram, 1, 2);
-  kin__histogram_merge(&histogram, &rare);
-  assert_int_equal(histogram.count, 5);
-  assert_int_equal(histogram.sum, 18);
-  assert_int_equal(histogram.buckets[0], 3);
+  kin__histogram_merge(&histogram, small);
+  return histogram;
+}
+
+/* Values in two buckets need no memory. A value in a third bucket needs a table,
+ * and is not counted without one. */
+static void test_small_histogram(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 1);
+  const kin_allocator *allocator = &memory.allocator;
+  kin__small_histogram small = {0};
+  kin__small_histogram_add(&small, allocator, 7, 1);
+  kin__small_histogram_add(&small, allocator, 0, 2);
+  kin__small_histogram_add(&small, allocator, 9, 1);
+  kin__small_histogram_add(&small, allocator, 100, 1);
+  assert_null(small.buckets);
+  kin_histogram histogram = read_small(&small);
+  assert_int_equal(histogram.count, 4);
+  assert_int_equal(histogram.sum, 16);
+  assert_int_equal(histogram.buckets[0], 2);
   assert_int_equal(histogram.buckets[2], 2);
-  /* A full bucket takes no more. */
-  rare.buckets[2] = UINT32_MAX;
-  kin__rare_histogram_add(&rare, 9);
-  assert_int_equal(rare.sum, 16);
-  assert_int_equal(rare.buckets[2], UINT32_MAX);
+  kin__small_histogram_add(&small, allocator, 100, 3);
+  histogram = read_small(&small);
+  assert_int_equal(histogram.count, 7);
+  assert_int_equal(histogram.sum, 316);
+  assert_int_equal(histogram.buckets[2], 2);
+  assert_int_equal(histogram.buckets[4], 3);
+  kin__small_histogram_finish(&small, allocator);
+  assert_int_equal(memory.live_blocks, 0);
+}
+
+/* A place among the few that is full needs the table, too. */
+static void test_full_small_histogram(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__small_histogram small = {0};
+  kin__small_histogram_add(&small, &memory.allocator, 1,
+                           KIN__HISTOGRAM_FEW_MAX);
+  assert_null(small.buckets);
+  kin__small_histogram_add(&small, &memory.allocator, 1, 1);
+  assert_non_null(small.buckets);
+  kin_histogram histogram = read_small(&small);
+  assert_int_equal(histogram.count, KIN__HISTOGRAM_FEW_MAX + 1);
+  assert_int_equal(histogram.sum, KIN__HISTOGRAM_FEW_MAX + 1);
+  assert_int_equal(histogram.buckets[0], KIN__HISTOGRAM_FEW_MAX + 1);
+  kin__small_histogram_finish(&small, &memory.allocator);
 }
 
 static void test_lists_and_events(void **state) {
@@ -504,7 +537,8 @@ static void test_text_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_buckets),
-      cmocka_unit_test(test_rare_values),
+      cmocka_unit_test(test_small_histogram),
+      cmocka_unit_test(test_full_small_histogram),
       cmocka_unit_test(test_lists_and_events),
       cmocka_unit_test(test_watches_and_failures),
       cmocka_unit_test(test_short_watches),

@@ -86,9 +86,12 @@ static int64_t listener_at(const kin__dispatcher *dispatcher,
 
 static void read_listeners(world *w) {
   const kin__dispatcher *dispatcher = &w->informer->dispatcher;
-  w->now[ROOM] = listener_at(dispatcher, dispatcher->reserving, w->now[ROOM]);
+  const kin__dispatcher_walk *walk = dispatcher->walk;
+  if (walk != NULL) {
+    w->now[ROOM] = listener_at(dispatcher, walk->reserving, w->now[ROOM]);
+  }
   if (kin__dispatcher_is_sending(dispatcher)) {
-    w->now[SENT] = listener_at(dispatcher, dispatcher->telling, w->now[SENT]);
+    w->now[SENT] = listener_at(dispatcher, walk->telling, w->now[SENT]);
   }
 }
 

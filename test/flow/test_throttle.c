@@ -478,9 +478,9 @@ static void test_paused_while_waiting(void **state) {
                    .resource = &resource,
                    .namespace_ = "",
                    .request = KIN__REQUEST_LIST};
-  kin__decode_limits limits = {0};
+  const kin__settings settings = {.resource = resource};
   kin__http_source source;
-  kin__http_source_init(&source, feed.env, &resource, &limits, NULL);
+  kin__http_source_init(&source, feed.env, &settings);
   kin_lister_watcher lw = *kin__http_source_lister_watcher();
   lw.ctx = &source;
   for (int resumes = 0; resumes < 2; resumes++) {

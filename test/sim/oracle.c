@@ -99,11 +99,15 @@ static void check_statuses(sim_actor *actor) {
     received += actor->scopes[i].last.received_bytes;
     has_synced = has_synced && actor->scopes[i].last.has_synced;
   }
-  /* Without memory it takes longer until removed ones are gone. */
-  const kin__scopes *scopes = &actor->informer->scopes;
-  has_synced = actor->has_synced ||
-               (has_synced && actor->is_started && scopes->count == count &&
-                !scopes->retry_timer.is_active);
+  /* Without memory it takes longer until removed ones are gone, and until the
+   * listeners can be told. */
+  const kin_informer *informer = actor->informer;
+  bool may_wait = informer->retry_timer.is_active ||
+                  !kin__link_is_empty(&informer->scopes.task.node);
+  has_synced =
+      actor->has_synced ||
+      (has_synced && actor->is_started && informer->scopes.count == count &&
+       (!may_wait || kin_informer_has_synced(informer)));
   actor->has_synced = has_synced;
   SIM_CHECK(&w->trace, received <= w->net.given_bytes,
             "%u: received more than was given", actor->number);

@@ -49,7 +49,6 @@ int rig_init(dispatch_rig *rig, const kin_allocator *allocator) {
   kin__timers_init(&rig->timers);
   rig->clock = (kin__clock){rig_now, rig};
   kin__task_init(&rig->driver, drive);
-  kin__hash_seed other = {3, 4};
   rig->dispatcher = (kin__dispatcher){
       .allocator = &rig->allocator,
       .store = &rig->store,
@@ -57,7 +56,6 @@ int rig_init(dispatch_rig *rig, const kin_allocator *allocator) {
       .timers = &rig->timers,
       .clock = &rig->clock,
       .informer = RIG_INFORMER,
-      .seed = other,
       .handler_ns = &rig->handler_ns,
       .driver = &rig->driver,
       .synced_version = rig_synced_version,

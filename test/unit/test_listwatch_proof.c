@@ -50,7 +50,7 @@ static void test_nothing_was_left(void **state) {
   lw.now_ms += 3000;
   lw_watch_ends(3000);
   assert_verdict(0);
-  assert_string_equal(lw.listwatch.verify.target, "20");
+  assert_string_equal(lw.listwatch.verify_target, "20");
   assert_string_equal(lw.listwatch.position.version, "10");
   assert_false(lw.actions.report);
   lw_assert_watch("10");

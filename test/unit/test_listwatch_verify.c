@@ -87,7 +87,7 @@ static void test_newest(void **state) {
   assert_open();
   lw_saw(KIN__DECODED_MODIFIED, "20");
   assert_verdict(0);
-  assert_string_equal(lw.listwatch.verify.target, "20");
+  assert_string_equal(lw.listwatch.verify_target, "20");
   /* The short watch ends, and an ordinary one follows. */
   lw.now_ms += 3000;
   lw_input(KIN__INPUT_WATCH_ENDED);
@@ -159,7 +159,7 @@ static void test_not_reached(void **state) {
     assert_true(kin__listwatch_has_lost_verify(&lw.listwatch));
     assert_true(lw.actions.report); /* as any other lost position is */
     assert_true(lw_has_lost_verify());
-    assert_string_equal(lw.listwatch.verify.target, "20");
+    assert_string_equal(lw.listwatch.verify_target, "20");
     lw_assert_list("", 500); /* what a cache has may be as old */
     lw_page("25", "");
     assert_false(lw_has_lost_verify());
@@ -201,7 +201,7 @@ static void test_server_went_back(void **state) {
   assert_true(kin__listwatch_versions_repeat(&lw.listwatch));
   assert_true(lw_has_lost_verify());
   assert_int_equal(lw.actions.report, KIN__REPORT_WENT_BACK);
-  assert_string_equal(lw.listwatch.verify.target, "7");
+  assert_string_equal(lw.listwatch.verify_target, "7");
 }
 
 /* --- Failures meanwhile --------------------------------------------------- */
@@ -350,7 +350,7 @@ static void test_out_of_turn(void **state) {
   lw_list_and_watch("10");
   lw_verify("12");
   lw_verify("15");
-  assert_string_equal(lw.listwatch.verify.target, "12");
+  assert_string_equal(lw.listwatch.verify_target, "12");
   lw_begin_watch_only("1");
   lw_input(KIN__INPUT_START);
   lw_input(KIN__INPUT_HEAD);

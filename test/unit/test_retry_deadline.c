@@ -55,7 +55,7 @@ static const row rows[] = {
 
 static bool is_right(const row *r) {
   kin__retry_deadline deadline;
-  kin__retry_deadline_init(&deadline, r->max_s * UINT64_C(1000));
+  kin__retry_deadline_init(&deadline, r->max_s * 1000);
   for (size_t i = 0; r->steps[i].what != '\0'; i++) {
     uint64_t now_ms = r->steps[i].at_s * UINT64_C(1000);
     char what = r->steps[i].what;

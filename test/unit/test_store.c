@@ -366,6 +366,49 @@ static void test_store_finish_completes_clearing(void **state) {
   kin__store_finish(&store);
 }
 
+static void assert_looks_empty(const kin_store *store) {
+  kin_cursor cursor = {0};
+  assert_int_equal(kin_store_count(store), 0);
+  assert_int_equal(kin_store_bytes(store), 0);
+  assert_null(kin_store_get_key(store, "ns/object-1"));
+  assert_null(kin_store_next(store, &cursor));
+  assert_null(kin__store_index(store, "all"));
+}
+
+/* A closing informer's store is empty for its readers, while its content is
+ * freed in steps. */
+static void test_hidden_store_is_empty(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__memory *shared = kin__memory_new(&memory.allocator);
+  kin_store store;
+  kin__store_init(&store, shared, (kin__hash_seed){1, 2}, true);
+  kin__memory_unref(shared);
+  kin_object *objects[10];
+  for (unsigned i = 0; i < 10; i++) {
+    char key[32];
+    snprintf(key, sizeof key, "ns/object-%u", i);
+    objects[i] = object_keyed(NULL, key, 1);
+    assert_int_equal(kin_store_put(&store, objects[i]), 0);
+  }
+  kin__store_hide(&store);
+  assert_looks_empty(&store);
+  assert_int_equal(kin_store_put(&store, objects[0]), KIN_ECLOSED);
+  assert_int_equal(kin_store_delete(&store, kin__cstr("ns/object-1")),
+                   KIN_ENOENT);
+  do {
+    kin__store_hide(&store);
+    assert_looks_empty(&store);
+  } while (kin__store_clear_step(&store, 1));
+  assert_looks_empty(&store);
+  assert_int_equal(kin_store_put(&store, objects[0]), KIN_ECLOSED);
+  for (unsigned i = 0; i < 10; i++) {
+    kin_object_unref(objects[i]);
+  }
+  assert_int_equal(memory.live_blocks, 0);
+}
+
 static void test_store_new_fails_cleanly(void **state) {
   (void)state;
   for (size_t n = 1;; n++) {
@@ -500,6 +543,7 @@ int main(void) {
       cmocka_unit_test(test_store_grows_in_small_steps),
       cmocka_unit_test(test_store_clears_in_steps),
       cmocka_unit_test(test_store_finish_completes_clearing),
+      cmocka_unit_test(test_hidden_store_is_empty),
       cmocka_unit_test(test_store_new_fails_cleanly),
       cmocka_unit_test(test_store_put_fails_cleanly),
       cmocka_unit_test(test_store_index_callback_changes_nothing),
