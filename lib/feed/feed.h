@@ -158,8 +158,8 @@ struct kin_feed {
                          * verdict */
   bool is_silent; /* the watch was silent; not yet shown to be up to date */
   bool stream_refused; /* by the program's own source */
-  kin_state state;
-  kin_error_class last_error_class;
+  kin_state state : 8;
+  kin_error_class last_error_class : 8;
   int last_error_status;
   uint64_t last_byte_ms;      /* UINT64_MAX: never */
   kin__feed_listing *listing; /* NULL: no list is wanted */

@@ -22,9 +22,10 @@ typedef enum batch_state {
 typedef struct batch_entry {
   kin_object *object; /* a reference */
   kin__scope *scope;  /* whose stage has it; NULL: gone */
-  kin__stage_place place;
-  size_t image; /* offset */
-  size_t size;  /* of the image; 0: none */
+  kin__stage_place *place;
+  uint32_t dropped_lists; /* of the scope, when the place was given */
+  size_t image;           /* offset */
+  size_t size;            /* of the image; 0: none */
 } batch_entry;
 
 typedef struct kin__batch {
@@ -69,7 +70,8 @@ static void on_done(kin__pool_work *work) {
 /* The list may have been dropped, or the object replaced by a later one. */
 static bool is_staged(const batch_entry *entry) {
   return entry->scope != NULL &&
-         kin__stage_has(&entry->scope->feed.stage, entry->place, entry->object);
+         entry->scope->dropped_lists == entry->dropped_lists &&
+         kin__stage_has(entry->place, entry->object);
 }
 
 static void replace(const kin__batch *batch, const batch_entry *entry) {
@@ -202,7 +204,8 @@ void kin__compact_list_add(kin__compact_list *list, kin__scope *scope,
   batch->entries[batch->count++] =
       (batch_entry){.object = kin_object_ref(object),
                     .scope = scope,
-                    .place = kin__stage_last(&scope->feed.stage)};
+                    .place = kin__stage_last(&scope->feed.stage),
+                    .dropped_lists = scope->dropped_lists};
   if (batch->count == list->batch_objects ||
       batch->text_bytes + KIN__BATCH_MAX_BYTES / 4 > KIN__BATCH_MAX_BYTES) {
     start(list, batch);

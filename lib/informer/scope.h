@@ -24,8 +24,9 @@ typedef struct kin__scope {
   kin__scope_waits *waits;     /* NULL: none so far */
   char *applied_version;       /* of the last applied list; NULL: none */
   uint64_t listed_bytes;       /* staged, see max_bytes.h */
-  uint32_t packing;            /* staged objects that are being packed, see
-                     * compact_list.h */
+  uint32_t packing;            /* staged objects that are on their way, see
+                           * compact_list.h */
+  uint32_t dropped_lists;      /* a staged object's place is of one list */
   kin_feed feed;
   kin__http_source http;
   kin__silence *silence;  /* behind the name; NULL: stale_after_ms is not set */

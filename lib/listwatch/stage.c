@@ -27,6 +27,7 @@ typedef struct kin__stage_content {
   size_t stale;        /* discarded and not freed yet: the first ones */
   size_t voids;        /* void places after the stale ones */
   uintptr_t *first_void;        /* free list of void places */
+  uintptr_t *last;              /* see kin__stage_last */
   struct kin__stage_keys *keys; /* NULL: no merge was made so far */
 } content;
 
@@ -244,7 +245,7 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
     return KIN_ENOMEM;
   }
   *place = make_entry(type, take_object);
-  stage->last = place;
+  stage->content->last = place;
   return 0;
 }
 
@@ -289,7 +290,7 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
   content *to = have_content(stage);
   int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
   if (err == 0) {
-    err = merge(to, type, take_object, is_new, &stage->last);
+    err = merge(to, type, take_object, is_new, &to->last);
   } else {
     kin_object_unref(take_object);
   }
@@ -297,20 +298,18 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
   return err;
 }
 
-kin__stage_place kin__stage_last(const kin__stage *stage) {
-  return (kin__stage_place){stage->last, stage->epoch};
+kin__stage_place *kin__stage_last(const kin__stage *stage) {
+  return stage->content->last;
 }
 
-bool kin__stage_has(const kin__stage *stage, kin__stage_place place,
-                    const kin_object *object) {
-  return place.epoch == stage->epoch && (*place.at & TYPE_BITS) != VOID_BITS &&
-         object_in(*place.at) == object;
+bool kin__stage_has(const kin__stage_place *place, const kin_object *object) {
+  return (*place & TYPE_BITS) != VOID_BITS && object_in(*place) == object;
 }
 
-void kin__stage_replace(kin__stage_place place, kin_object *take_object) {
-  uintptr_t type = *place.at & TYPE_BITS;
-  kin_object_unref(object_in(*place.at));
-  *place.at = (uintptr_t)take_object | type;
+void kin__stage_replace(kin__stage_place *place, kin_object *take_object) {
+  uintptr_t type = *place & TYPE_BITS;
+  kin_object_unref(object_in(*place));
+  *place = (uintptr_t)take_object | type;
 }
 
 static uintptr_t *first_place(const kin__stage *stage) {
@@ -347,7 +346,6 @@ static void pop(content *from) {
 void kin__stage_pop(kin__stage *stage) {
   content *from = stage->content;
   assert(from->stale == 0);
-  stage->epoch++;
   from->voids -= kin__stage_is_void(stage);
   from->first_void = NULL;
   retire_keys(from);
@@ -357,7 +355,6 @@ void kin__stage_pop(kin__stage *stage) {
 
 void kin__stage_discard(kin__stage *stage) {
   content *old = stage->content;
-  stage->epoch++;
   if (old != NULL) {
     old->stale = old->objects.count;
     old->first_void = NULL;

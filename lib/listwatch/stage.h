@@ -22,15 +22,10 @@
 typedef struct kin__stage {
   const kin_allocator *allocator;
   struct kin__stage_content *content; /* NULL: empty */
-  uintptr_t *last;                    /* see kin__stage_last */
-  uint32_t epoch;                     /* of places */
 } kin__stage;
 
-/* The place of one object. */
-typedef struct kin__stage_place {
-  uintptr_t *at;
-  uint32_t epoch;
-} kin__stage_place;
+/* The place of one object: until the first pop, or the next discard. */
+typedef uintptr_t kin__stage_place;
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 
@@ -48,14 +43,13 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
                      kin_object *take_object, bool *is_new);
 
 /* The place that the last push or merge gave an object. */
-kin__stage_place kin__stage_last(const kin__stage *stage);
-/* Whether the place still has this object; not after a pop or a discard. The
- * caller has a reference to the object. */
-bool kin__stage_has(const kin__stage *stage, kin__stage_place place,
-                    const kin_object *object);
+kin__stage_place *kin__stage_last(const kin__stage *stage);
+/* Whether the place still has this object, which the caller has a reference
+ * to. */
+bool kin__stage_has(const kin__stage_place *place, const kin_object *object);
 /* Puts another object with the same key into the place, which has one, and takes
  * the reference over. */
-void kin__stage_replace(kin__stage_place place, kin_object *take_object);
+void kin__stage_replace(kin__stage_place *place, kin_object *take_object);
 
 /* Whether the first place is void and has to be popped. Stale objects must have
  * been freed. */
