@@ -29,8 +29,8 @@ static uint64_t request_age_us(const kin_feed *feed) {
 static void measure_watch(kin_feed *feed) {
   kin__feed_metrics *metrics = &feed->metrics;
   uint64_t age_us = request_age_us(feed);
-  kin__feed_count(feed, KIN__WATCH_US, age_us);
-  kin__feed_count(feed, KIN__WATCH_ITEMS, metrics->request_items);
+  kin__feed_count(feed, KIN__FEED_WATCH_US, age_us);
+  kin__feed_count(feed, KIN__FEED_WATCH_ITEMS, metrics->request_items);
   metrics->short_watches +=
       metrics->request_items == 0 && age_us < SHORT_WATCH_US;
 }
@@ -277,8 +277,8 @@ static void judge_shard(kin_feed *feed) {
 
 static void apply_stage(kin_feed *feed) {
   judge_shard(feed);
-  kin__feed_count(feed, KIN__LIST_US, request_age_us(feed));
-  kin__feed_count(feed, KIN__LIST_ITEMS, kin__stage_count(&feed->stage));
+  kin__feed_count(feed, KIN__FEED_LIST_US, request_age_us(feed));
+  kin__feed_count(feed, KIN__FEED_LIST_ITEMS, kin__stage_count(&feed->stage));
   kin__feed_list_complete(feed);
   feed->owner->apply(feed);
 }

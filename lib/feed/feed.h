@@ -46,11 +46,11 @@ typedef struct kin__feed_counters {
 
 /* The histograms of kin_informer_metrics. */
 typedef enum kin__feed_histogram {
-  KIN__LIST_US,
-  KIN__LIST_ITEMS,
-  KIN__LIST_WAIT_US, /* of lists that waited for their turn */
-  KIN__WATCH_US,
-  KIN__WATCH_ITEMS,
+  KIN__FEED_LIST_US,
+  KIN__FEED_LIST_ITEMS,
+  KIN__FEED_LIST_WAIT_US, /* of lists that waited for their turn */
+  KIN__FEED_WATCH_US,
+  KIN__FEED_WATCH_ITEMS,
   KIN__FEED_HISTOGRAMS
 } kin__feed_histogram;
 

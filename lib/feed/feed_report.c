@@ -79,7 +79,7 @@ void kin__feed_report_silence(const kin_feed *feed,
 /* --- Turns ---------------------------------------------------------------- */
 
 void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
-  kin__feed_count(feed, KIN__LIST_WAIT_US, waited_ms * 1000);
+  kin__feed_count(feed, KIN__FEED_LIST_WAIT_US, waited_ms * 1000);
   if (waited_ms > QUIET_WAIT_MS) {
     kin__log_write(
         feed->env->log, waited_ms > LOUD_WAIT_MS ? KIN_LOG_INFO : KIN_LOG_DEBUG,

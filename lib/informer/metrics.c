@@ -53,11 +53,11 @@ void kin__metrics_add_feed(kin_informer_metrics *to, const kin_feed *feed) {
     to->failures[i] += from->failures[i];
   }
   kin_histogram *const histograms[KIN__FEED_HISTOGRAMS] = {
-      [KIN__LIST_US] = &to->list_us,
-      [KIN__LIST_ITEMS] = &to->list_items,
-      [KIN__LIST_WAIT_US] = &to->list_wait_us,
-      [KIN__WATCH_US] = &to->watch_us,
-      [KIN__WATCH_ITEMS] = &to->watch_items};
+      [KIN__FEED_LIST_US] = &to->list_us,
+      [KIN__FEED_LIST_ITEMS] = &to->list_items,
+      [KIN__FEED_LIST_WAIT_US] = &to->list_wait_us,
+      [KIN__FEED_WATCH_US] = &to->watch_us,
+      [KIN__FEED_WATCH_ITEMS] = &to->watch_items};
   for (size_t i = 0; i < KIN__FEED_HISTOGRAMS; i++) {
     kin__histogram_merge(histograms[i], &from->histograms[i]);
   }
