@@ -210,8 +210,7 @@ static void void_key(content *c, uint32_t id) {
   }
 }
 
-static int push_keyed(content *c, uint32_t hash, uintptr_t entry,
-                      uintptr_t **its_place) {
+static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
   uint32_t id;
   int err = kin__slots_take(&c->keys->keys, &id);
   if (err != 0) {
@@ -228,7 +227,7 @@ static int push_keyed(content *c, uint32_t hash, uintptr_t entry,
     return KIN_ENOMEM;
   }
   *place = entry;
-  *its_place = place;
+  c->last = place;
   key_at(c, id)->place = place;
   return 0;
 }
@@ -252,7 +251,7 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 /* A refused state is kept beside the last good one. A good state replaces both;
  * a deletion removes both. */
 static int merge(content *c, kin__decoded_type type, kin_object *take_object,
-                 bool *is_new, uintptr_t **its_place) {
+                 bool *is_new) {
   kin_str key = kin_object_key(take_object);
   uint32_t hash = kin__hash(&c->keys->seed, key);
   uint32_t last = find(c, key, hash, false);
@@ -268,7 +267,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
   uint32_t same = is_refused(take_object) ? refused : last;
   uintptr_t entry = make_entry(type, take_object);
   if (same == KIN__NO_SLOT) {
-    int err = push_keyed(c, hash, entry, its_place);
+    int err = push_keyed(c, hash, entry);
     if (err != 0) {
       kin_object_unref(take_object);
       return err;
@@ -277,7 +276,7 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
     uintptr_t *place = key_at(c, same)->place;
     kin_object_unref(object_in(*place));
     *place = entry;
-    *its_place = place;
+    c->last = place;
   }
   if (same != refused) {
     void_key(c, refused);
@@ -290,7 +289,7 @@ int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
   content *to = have_content(stage);
   int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
   if (err == 0) {
-    err = merge(to, type, take_object, is_new, &to->last);
+    err = merge(to, type, take_object, is_new);
   } else {
     kin_object_unref(take_object);
   }

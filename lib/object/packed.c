@@ -53,7 +53,7 @@ size_t kin__object_text_length(const kin_object *object) {
 
 #define CODED_MAX_BYTES 1024u
 
-/* What a packed object is made of. Before its body lie the key as it is, and the
+/* The parts of a packed object. Before its body lie the key as it is, and the
  * strings. */
 typedef struct parts {
   kin__dictionary *dictionary;

@@ -17,7 +17,7 @@
 
 #define KIN__STRIP_MARK '\x01'
 
-/* What may be left out. A bit of a mask each. */
+/* The strings that may be left out. A bit of a mask each. */
 typedef enum kin__resident {
   KIN__RESIDENT_NAME,
   KIN__RESIDENT_PREFIX, /* generateName: the name without its last letters */
