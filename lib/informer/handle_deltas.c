@@ -264,7 +264,9 @@ static void warm(const kin_informer *informer) {
   }
   for (unsigned i = 0; i < count; i++) {
     cached[i] = cached_under(store, hashes[i]);
-    kin__object_prefetch(cached[i]);
+    if (cached[i] != NULL) {
+      kin__object_prefetch(cached[i]);
+    }
   }
   for (unsigned i = 0; i < count; i++) {
     if (cached[i] != NULL) {
