@@ -166,6 +166,7 @@ static int begin(bench *b) {
   co.certificate_authority_file = b->arguments.authority_file;
   co.insecure_skip_tls_verify = b->arguments.is_insecure;
   co.no_memory_helper = b->arguments.no_memory_helper;
+  co.watch_read_delay_ms = b->arguments.read_delay_ms;
   int status = kin_client_open(&b->client, &b->loop, &co);
   if (status != 0) {
     return status;
@@ -206,6 +207,7 @@ static void usage(void) {
       "         [--keep-all] [--metadata-only] [--compact | --compact-small]\n"
       "         [--settle-ms MS] [--timeout SECONDS]\n"
       "         [--more] [--latency] [--no-memory-helper]\n"
+      "         [--read-delay-ms N]\n"
       "         [--ca FILE | --insecure]\n",
       stderr);
   exit(2);
@@ -230,6 +232,7 @@ static arguments parse_arguments(int argc, char **argv) {
       {"more", no_argument, NULL, 'M'},
       {"latency", no_argument, NULL, 'l'},
       {"no-memory-helper", no_argument, NULL, 'h'},
+      {"read-delay-ms", required_argument, NULL, 'd'},
       {"ca", required_argument, NULL, 'c'},
       {"insecure", no_argument, NULL, 'i'},
       {NULL, 0, NULL, 0}};
@@ -257,10 +260,8 @@ static arguments parse_arguments(int argc, char **argv) {
       a.metadata_only = true;
       break;
     case 'p':
-      a.compact = KIN_COMPACT_FAST;
-      break;
     case 'P':
-      a.compact = KIN_COMPACT_SMALL;
+      a.compact = c == 'p' ? KIN_COMPACT_FAST : KIN_COMPACT_SMALL;
       break;
     case 't':
       a.settle_ms = number("--settle-ms");
@@ -276,6 +277,9 @@ static arguments parse_arguments(int argc, char **argv) {
       break;
     case 'h':
       a.no_memory_helper = true;
+      break;
+    case 'd':
+      a.read_delay_ms = number("--read-delay-ms");
       break;
     case 'c':
       a.authority_file = optarg;

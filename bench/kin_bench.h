@@ -40,6 +40,7 @@ typedef struct arguments {
   bool more;
   bool latency;
   bool no_memory_helper;
+  uint64_t read_delay_ms;
 } arguments;
 
 /* A moment, on all clocks. */

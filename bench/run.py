@@ -113,6 +113,7 @@ RATE_FIGURES = [
     ("latency_worst", "us", lambda k, r: k["latency_worst_us"]),
 ]
 RATES = [10000, 50000]  # events a second
+DELAYS = [0, 1]  # ms, of kin_client_options.watch_read_delay_ms
 
 
 def is_worst(name):
@@ -199,15 +200,19 @@ def run_more(build, o):
                 lambda: server.control("expire-watches")), None))
     found = {"more": (MORE_FIGURES, more)}
     for rate in RATES:
-        results = []
+        results = {delay: [] for delay in DELAYS}
         with Simulator(build, o, "--replay-events", str(o.events),
                        "--replay-rate", str(rate)) as server:
             for number in range(o.rounds):
                 say(f"round {number + 1} of {o.rounds}: {rate} events/s")
                 limit = receive_only(build, server, o, [])
-                results.append((kin_bench(build, server, o, o.events,
-                                          ["--latency"]), limit))
-        found[f"rate-{rate}"] = (RATE_FIGURES, results)
+                for delay, rounds in results.items():
+                    rounds.append((kin_bench(
+                        build, server, o, o.events,
+                        ["--latency", "--read-delay-ms", str(delay)]), limit))
+        for delay, rounds in results.items():
+            name = f"rate-{rate}" + (f"-delay-{delay}ms" if delay else "")
+            found[name] = (RATE_FIGURES, rounds)
     return found
 
 

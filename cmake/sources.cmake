@@ -67,6 +67,7 @@ set(kinformer_sources
   lib/transport/net.c
   lib/transport/pool.c
   lib/transport/probe.c
+  lib/transport/read_delay.c
   lib/transport/redirect.c
   lib/transport/renewal.c
   lib/transport/request.c

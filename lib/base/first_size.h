@@ -23,7 +23,7 @@ struct kin__aligned {
                                                     : (x86)))
 
 #define KIN__FIRST_kin_change_filter_options KIN__BY_ABI(96, 52, 52)
-#define KIN__FIRST_kin_client_options KIN__BY_ABI(320, 192, 188)
+#define KIN__FIRST_kin_client_options KIN__BY_ABI(328, 200, 196)
 #define KIN__FIRST_kin_client_stats KIN__BY_ABI(176, 176, 172)
 #define KIN__FIRST_kin_controller_options KIN__BY_ABI(144, 72, 72)
 #define KIN__FIRST_kin_controller_stats KIN__BY_ABI(32, 32, 28)

@@ -15,6 +15,7 @@
 #define MAX_TIMEOUT_MS 3600000u
 #define MAX_BUDGET_US 1000000u
 #define MAX_LISTS 65536u
+#define MAX_READ_DELAY_MS 1000u
 #define MAX_USER_AGENT 256u
 
 kin__log kin__client_log(const kin_client_options *options, char *problem) {
@@ -43,6 +44,7 @@ static int check_numbers(const kin_client_options *options,
       {"mutation_check_ms", options->mutation_check_ms, MAX_TIMEOUT_MS},
       {"max_lists", options->max_lists, MAX_LISTS},
       {"list_turn_ms", options->list_turn_ms, MAX_TIMEOUT_MS},
+      {"watch_read_delay_ms", options->watch_read_delay_ms, MAX_READ_DELAY_MS},
       {"qps_milli", options->qps_milli, KIN__BUCKET_MAX_QPS_MILLI},
       {"burst", options->burst, KIN__BUCKET_MAX_BURST}};
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

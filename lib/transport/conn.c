@@ -74,7 +74,7 @@ static void stop_polling(kin__conn *conn) {
 }
 
 static void update_poll(kin__conn *conn) {
-  int wanted = (conn->is_reading ? UV_READABLE : 0) |
+  int wanted = (conn->is_reading && !conn->is_delayed ? UV_READABLE : 0) |
                (conn->out.length > 0 ? UV_WRITABLE : 0);
   if (wanted == conn->polled || is_cut_off(conn)) {
     return;
@@ -143,6 +143,9 @@ static bool read_some(kin__conn *conn) {
   int err = count;
   if (count > 0) {
     net->stats.received_bytes += (uint64_t)count;
+    if (count < (int)KIN__READ_BYTES) {
+      kin__read_delay_after(conn);
+    }
     err = conn->stream->ops->receive(conn->stream, net->read_buffer,
                                      (size_t)count);
     if (err == 0 || is_closed(conn)) {
@@ -221,7 +224,7 @@ int kin__conn_open(kin__conn **out, kin__net *net, int fd, const char *peer,
   memcpy(conn->peer, peer, peer_size);
   kin__buf_init(&conn->out, &net->wiping.allocator, MAX_QUEUED_BYTES);
   kin__task_init(&conn->task, step);
-  kin__link_init(&conn->idle_node);
+  kin__link_init(&conn->waiting_node);
   kin__link_push(&net->conns, &conn->node);
   kin__net_hold(net);
   kin__net_apply_ref(net, (uv_handle_t *)&conn->poll);
@@ -282,7 +285,8 @@ void kin__conn_close(kin__conn *conn) {
   }
   kin__sched_cancel(net->sched, &conn->task);
   kin__link_remove(&conn->node);
-  kin__link_remove(&conn->idle_node);
+  kin__read_delay_end(conn);
+  kin__link_remove(&conn->waiting_node);
   kin__link_push(&net->closed_conns, &conn->node);
   kin__sched_add(net->sched, &net->close_task);
   net->stats.open_connections--;
@@ -290,6 +294,8 @@ void kin__conn_close(kin__conn *conn) {
 
 void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
                          void *owner) {
+  kin__read_delay_end(conn);
+  conn->since_ms = 0;
   conn->events = events;
   conn->owner = owner;
 }

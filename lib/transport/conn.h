@@ -57,15 +57,17 @@ struct kin__conn {
   bool is_ready;   /* the stream called kin__conn_ready */
   bool is_reading; /* not paused */
   bool is_watching_peer;
+  bool is_delayed; /* waits in the net's read_delay, is not polled for input */
 
   kin__task task;
   kin__buf out; /* wire bytes for which the socket had no room */
   kin__stream plain;
   kin__release gone;
 
-  /* The pool's. */
-  kin__link idle_node;
-  uint64_t idle_since_ms;
+  /* The pool's: since when the connection is idle. With an exchange: of the
+   * last read that left the socket empty. */
+  kin__link waiting_node;
+  uint64_t since_ms;
 
   uv_poll_t poll;
   char peer[]; /* at most KIN__CONN_PEER_SIZE */

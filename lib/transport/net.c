@@ -19,6 +19,7 @@ int kin__net_open(kin__net *net, const kin__transport_options *options) {
   kin__wiping_init(&net->wiping, options->allocator);
   kin__link_init(&net->conns);
   kin__link_init(&net->dials);
+  kin__read_delay_init(&net->read_delay, options->read_delay_ms);
   kin__releases_init(&net->releases, net->loop);
   net->read_buffer = kin__malloc(net->allocator, KIN__READ_BYTES);
   if (net->read_buffer == NULL) {

@@ -13,6 +13,7 @@
 #include "base/fork.h"
 #include "base/link.h"
 #include "transport/handle.h"
+#include "transport/read_delay.h"
 #include "transport/transport.h"
 #include "transport/wiping.h"
 
@@ -48,6 +49,7 @@ typedef struct kin__net {
   kin__link dials;        /* not yet ended; kin__dial.node */
   char *read_buffer;      /* KIN__READ_BYTES; used within one step only */
   uint32_t stops;         /* of polling, since a connection's last step */
+  kin__read_delay read_delay;
 
   /* The last error of a connection. It is reported in the call that set it. */
   kin__conn_error conn_error;

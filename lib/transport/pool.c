@@ -6,17 +6,17 @@
 #include "base/link.h"
 
 static kin__conn *conn_of(kin__link *node) {
-  return KIN__CONTAINER_OF(node, kin__conn, idle_node);
+  return KIN__CONTAINER_OF(node, kin__conn, waiting_node);
 }
 
 static void start_timer(kin__pool *pool) {
   kin__conn *oldest = conn_of(pool->idle.next);
   kin__timer_start(pool->net->timers, &pool->timer,
-                   oldest->idle_since_ms + pool->timeout_ms);
+                   oldest->since_ms + pool->timeout_ms);
 }
 
 static void remove_conn(kin__pool *pool, kin__conn *conn) {
-  kin__link_remove(&conn->idle_node);
+  kin__link_remove(&conn->waiting_node);
   if (--pool->count == 0) {
     kin__timer_stop(pool->net->timers, &pool->timer);
   }
@@ -46,7 +46,7 @@ static const kin__conn_events events = {.on_bytes = on_bytes, .on_end = on_end};
 static void on_timer(kin__timer *timer) {
   kin__pool *pool = KIN__CONTAINER_OF(timer, kin__pool, timer);
   kin__conn *oldest = conn_of(pool->idle.next);
-  if (oldest->idle_since_ms + pool->timeout_ms <= kin__net_now_ms(pool->net)) {
+  if (oldest->since_ms + pool->timeout_ms <= kin__net_now_ms(pool->net)) {
     drop(pool, oldest);
   }
   if (pool->count > 0) {
@@ -78,8 +78,8 @@ void kin__pool_put(kin__pool *pool, kin__conn *conn) {
   }
   kin__conn_set_owner(conn, &events, pool);
   kin__conn_resume(conn);
-  conn->idle_since_ms = kin__net_now_ms(pool->net);
-  kin__link_push(&pool->idle, &conn->idle_node);
+  conn->since_ms = kin__net_now_ms(pool->net);
+  kin__link_push(&pool->idle, &conn->waiting_node);
   if (pool->count++ == 0) {
     start_timer(pool);
   }

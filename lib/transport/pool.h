@@ -11,7 +11,7 @@
  * is closed if the peer closes it, or if bytes arrive unasked. */
 typedef struct kin__pool {
   kin__net *net;
-  kin__link idle; /* kin__conn.idle_node, longest idle first */
+  kin__link idle; /* kin__conn.waiting_node, longest idle first */
   uint32_t count;
   uint32_t max_count;
   uint32_t timeout_ms;

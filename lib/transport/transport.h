@@ -46,6 +46,7 @@ typedef struct kin__transport_options {
                        * NULL: none; copied */
   uint32_t connect_timeout_ms;
   uint32_t response_timeout_ms;
+  uint32_t read_delay_ms;        /* of busy watches, see read_delay.h */
   uint32_t max_idle_connections; /* kept for reuse */
   uint32_t idle_timeout_ms;      /* of a connection that is kept */
   uint32_t certificate_check_ms; /* the least time between two looks at the

@@ -105,6 +105,7 @@ static void test_defaults(void **state) {
   assert_int_equal(transport_of(&b)->probe.silence_ms, 30000);
   assert_int_equal(transport_of(&b)->probe.answer_ms, 10000);
   assert_false(transport_of(&b)->accept_gzip);
+  assert_int_equal(transport_of(&b)->net.read_delay.ms, 0);
   assert_int_equal(budget_ns(&b), 500000);
   assert_int_equal(env_of(&b)->lists->limit, 4);
   assert_int_equal(env_of(&b)->lists->turn_ms, 5000);
@@ -126,12 +127,14 @@ static void test_most(void **state) {
   b.w.options.mutation_check_ms = 3600000;
   b.w.options.max_lists = 65536;
   b.w.options.list_turn_ms = 3600000;
+  b.w.options.watch_read_delay_ms = 1000;
   b.w.options.qps_milli = 1000000000;
   b.w.options.burst = 1000000;
   b.w.options.check_watch_lists = true;
   open_client(&b);
   assert_int_equal(transport_of(&b)->connect_timeout_ms, 3600000);
   assert_int_equal(transport_of(&b)->response_timeout_ms, 3599999);
+  assert_int_equal(transport_of(&b)->net.read_delay.ms, 1000);
   assert_int_equal(budget_ns(&b), 1000000000);
   assert_int_equal(env_of(&b)->mutation_check_ms, 3600000);
   assert_int_equal(env_of(&b)->lists->limit, 65536);

@@ -421,7 +421,7 @@ static void test_upload_of_no_byte(void **state) {
     world_setup(&w, &hello, 1);
     fetch_hello(&w);
     kin__conn *idle =
-        KIN__CONTAINER_OF(w.transport->pool.idle.next, kin__conn, idle_node);
+        KIN__CONTAINER_OF(w.transport->pool.idle.next, kin__conn, waiting_node);
     assert_int_equal(shutdown(idle->fd, SHUT_WR), 0);
     fetch f = {.world = &w};
     start(&f, &w, methods[i], 5);

@@ -92,6 +92,7 @@ static const member members[] = {
     MEMBER(username, OF_SERVER),
     MEMBER(password, OF_SERVER),
     MEMBER(max_bytes, OF_CLIENT),
+    MEMBER(watch_read_delay_ms, COPIED),
 };
 #define MEMBERS (sizeof members / sizeof *members)
 
@@ -254,6 +255,7 @@ static void test_open_options_reach_the_server(void **state) {
   o->mutation_check = KIN_MUTATION_CHECK_CHECKSUM;
   o->mutation_check_ms = 9000;
   o->seed = 10;
+  o->watch_read_delay_ms = 11;
   o->proxy_certificate_authority_file = "/y";
   for (size_t i = 0; i < MEMBERS; i++) {
     static const char zero[sizeof(void *)];

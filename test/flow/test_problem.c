@@ -94,6 +94,7 @@ static void test_of_clients(void **state) {
   REFUSES(budget_us, 1000001, "budget_us: 1000001");
   REFUSES(mutation_check_ms, 3600001, "mutation_check_ms: 3600001");
   REFUSES(max_lists, 65537, "max_lists: 65537");
+  REFUSES(watch_read_delay_ms, 1001, "watch_read_delay_ms: 1001");
   REFUSES(qps_milli, UINT32_MAX, "qps_milli: 4294967295");
   REFUSES(burst, 5, "burst: needs qps_milli");
   REFUSES(mutation_check, (kin_mutation_check)9, "mutation_check: ");

@@ -88,6 +88,7 @@ int world_open_at(world *w, const char *url) {
       .connect_timeout_ms = WORLD_CONNECT_MS,
       .response_timeout_ms = WORLD_RESPONSE_MS,
       .max_idle_connections = w->max_idle,
+      .read_delay_ms = w->read_delay_ms,
       .idle_timeout_ms = WORLD_IDLE_MS,
       .accept_gzip = w->accept_gzip,
       .fields = w->fields,

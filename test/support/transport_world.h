@@ -33,6 +33,7 @@ typedef struct world {
   const char *fields;
   struct kin__warnings *warnings;
   uint32_t probe_silence_ms;
+  uint32_t read_delay_ms;
   bool accept_gzip;      /* the same */
   const char *proxy_url; /* the same; NULL: no proxy */
   const char *proxy_authority_file;
