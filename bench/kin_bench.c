@@ -207,7 +207,7 @@ static void usage(void) {
       "         [--keep-all] [--metadata-only] [--compact | --compact-small]\n"
       "         [--settle-ms MS] [--timeout SECONDS]\n"
       "         [--more] [--latency] [--no-memory-helper]\n"
-      "         [--read-delay-ms N]\n"
+      "         [--read-delay-ms MS]\n"
       "         [--ca FILE | --insecure]\n",
       stderr);
   exit(2);

@@ -262,16 +262,16 @@ static void warm(const kin_informer *informer) {
   for (unsigned i = 0; i < count; i++) {
     kin__map_prefetch_first(&store->map, hashes[i]);
   }
+  unsigned found = 0;
   for (unsigned i = 0; i < count; i++) {
-    cached[i] = cached_under(store, hashes[i]);
-    if (cached[i] != NULL) {
-      kin__object_prefetch(cached[i]);
+    kin_object *object = cached_under(store, hashes[i]);
+    if (object != NULL) {
+      kin__object_prefetch(object);
+      cached[found++] = object;
     }
   }
-  for (unsigned i = 0; i < count; i++) {
-    if (cached[i] != NULL) {
-      kin__object_prefetch_rest(cached[i]);
-    }
+  for (unsigned i = 0; i < found; i++) {
+    kin__object_prefetch_rest(cached[i]);
   }
 }
 

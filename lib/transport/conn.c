@@ -286,7 +286,7 @@ void kin__conn_close(kin__conn *conn) {
   kin__sched_cancel(net->sched, &conn->task);
   kin__link_remove(&conn->node);
   kin__read_delay_end(conn);
-  kin__link_remove(&conn->waiting_node);
+  assert(kin__link_is_empty(&conn->waiting_node));
   kin__link_push(&net->closed_conns, &conn->node);
   kin__sched_add(net->sched, &net->close_task);
   net->stats.open_connections--;

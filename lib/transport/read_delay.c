@@ -22,8 +22,8 @@ void kin__read_delay_init(kin__read_delay *delay, uint32_t ms) {
 void kin__read_delay_after(kin__conn *conn) {
   kin__net *net = conn->net;
   kin__read_delay *delay = &net->read_delay;
-  bool waits = !kin__link_is_empty(&conn->waiting_node); /* perhaps as idle */
-  if (delay->ms == 0 || !conn->is_watching_peer || waits) {
+  if (delay->ms == 0 || !conn->is_watching_peer ||
+      !kin__link_is_empty(&conn->waiting_node)) { /* delayed already, or idle */
     return;
   }
   uint64_t now_ms = kin__net_now_ms(net);

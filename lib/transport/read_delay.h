@@ -8,7 +8,6 @@
 #include "base/timers.h"
 
 struct kin__conn;
-struct kin__net;
 
 /* Delays the reads of busy watches, so that one wake-up of the loop serves the
  * events of a while. To wake a thread costs as much as several events.
