@@ -16,16 +16,11 @@
 #include "transport/core.h"
 
 /* A watch that has got its first byte and waits for more. */
-static const loop_reply stall = {
-    .bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-             "1\r\na\r\n"};
+static const loop_reply stall = {.bytes = FIRST_BYTE};
 
 static kin__conn *open_watch(fetch *f, world *w) {
   world_setup(w, &stall, 1);
-  *f = (fetch){.world = w};
-  assert_int_equal(fetch_start(f, w, "/x", true), 0);
-  WORLD_UNTIL(w, f->bodies == 1);
-  return KIN__CONTAINER_OF(w->transport->net.conns.next, kin__conn, node);
+  return fetch_first_byte(f, w, true);
 }
 
 static void close_watch(fetch *f, world *w) {

@@ -157,13 +157,6 @@ static void test_warnings_of_one_response_are_bounded(void **state) {
   close_hearing(&h);
 }
 
-static void cancel_at(fetch *f) {
-  if (f->callbacks == f->act_at) {
-    kin__exchange_cancel(f->exchange);
-    f->exchange = NULL;
-  }
-}
-
 /* A head that never comes, an exchange that is cancelled in its head. */
 static void test_warnings_of_what_is_over(void **state) {
   (void)state;
@@ -176,7 +169,7 @@ static void test_warnings_of_what_is_over(void **state) {
   fetch_run(&f, &h.w, "/x");
   assert_int_equal(f.error.code, KIN_EEOF);
   fetch_finish(&f);
-  f = (fetch){.world = &h.w, .hook = cancel_at, .act_at = 1};
+  f = (fetch){.world = &h.w, .hook = fetch_cancel_at, .act_at = 1};
   assert_int_equal(fetch_start(&f, &h.w, "/y", false), 0);
   WORLD_UNTIL(&h.w, f.exchange == NULL);
   fetch_finish(&f);

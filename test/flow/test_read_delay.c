@@ -14,9 +14,8 @@
 #include "transport/core.h"
 
 #define DELAY_MS 5u
-#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-static const loop_reply first_byte = {.bytes = CHUNKED "1\r\na\r\n"};
+static const loop_reply first_byte = {.bytes = FIRST_BYTE};
 
 static void open_world(world *w, uint32_t delay_ms) {
   world_init(w, &first_byte, 1, 0);
@@ -24,16 +23,9 @@ static void open_world(world *w, uint32_t delay_ms) {
   assert_int_equal(world_open(w), 0);
 }
 
-static kin__conn *start(fetch *f, world *w, bool is_watch) {
-  *f = (fetch){.world = w};
-  assert_int_equal(fetch_start(f, w, "/x", is_watch), 0);
-  WORLD_UNTIL(w, f->bodies == 1);
-  return KIN__CONTAINER_OF(w->transport->net.conns.prev, kin__conn, node);
-}
-
 static kin__conn *open_watch(fetch *f, world *w) {
   open_world(w, DELAY_MS);
-  return start(f, w, true);
+  return fetch_first_byte(f, w, true);
 }
 
 static void close_watch(fetch *f, world *w) {
@@ -62,13 +54,27 @@ static void make_busy(fetch *f, world *w) {
   assert_int_equal(f->bodies, bodies + 1);
 }
 
+static kin__conn *open_delayed_watch(fetch *f, world *w) {
+  kin__conn *conn = open_watch(f, w);
+  make_busy(f, w);
+  assert_true(conn->is_delayed);
+  return conn;
+}
+
+/* The watch ends in the very read that would delay the next one. */
+static void end_watch(fetch *f, world *w) {
+  loop_server_push(&w->server, "1\r\nb\r\n0\r\n\r\n");
+  fetch_until_end(f);
+  assert_int_equal(f->error.code, 0);
+  assert_int_equal(w->transport->pool.count, 1);
+}
+
 /* Twice, so that the second round finds what the first one left. */
 static void test_events_wait_together(void **state) {
   (void)state;
   world w;
   fetch f;
-  kin__conn *conn = open_watch(&f, &w);
-  make_busy(&f, &w);
+  kin__conn *conn = open_delayed_watch(&f, &w);
   for (int round = 0; round < 2; round++) {
     size_t bytes = f.body_length;
     assert_true(conn->is_delayed);
@@ -94,8 +100,7 @@ static void test_an_empty_wait_ends(void **state) {
   (void)state;
   world w;
   fetch f;
-  kin__conn *conn = open_watch(&f, &w);
-  make_busy(&f, &w);
+  kin__conn *conn = open_delayed_watch(&f, &w);
   for (int round = 0; round < 2; round++) {
     world_advance(&w, DELAY_MS);
     assert_false(conn->is_delayed);
@@ -130,7 +135,7 @@ static void test_no_delay_by_default_or_for_lists(void **state) {
     world w;
     fetch f;
     open_world(&w, is_watch ? 0 : DELAY_MS);
-    kin__conn *conn = start(&f, &w, is_watch);
+    kin__conn *conn = fetch_first_byte(&f, &w, is_watch);
     for (int i = 0; i < 5; i++) {
       make_busy(&f, &w);
       assert_false(conn->is_delayed);
@@ -144,14 +149,11 @@ static void test_watches_share_a_wake_up(void **state) {
   (void)state;
   world w;
   fetch f[2];
-  kin__conn *conns[2];
-  conns[0] = open_watch(&f[0], &w);
-  make_busy(&f[0], &w);
-  assert_true(conns[0]->is_delayed);
+  open_delayed_watch(&f[0], &w);
   world_advance(&w, DELAY_MS - 1);
-  conns[1] = start(&f[1], &w, true);
+  kin__conn *later = fetch_first_byte(&f[1], &w, true);
   push(&w); /* to both, and only the second one reads */
-  assert_true(conns[1]->is_delayed);
+  assert_true(later->is_delayed);
   size_t first = f[0].body_length;
   size_t second = f[1].body_length;
   push(&w);
@@ -170,8 +172,7 @@ static void test_the_end_of_a_delayed_watch(void **state) {
   for (loop_then then = LOOP_CLOSE; then <= LOOP_RESET; then++) {
     world w;
     fetch f;
-    open_watch(&f, &w);
-    make_busy(&f, &w);
+    open_delayed_watch(&f, &w);
     loop_server_drop(&w.server, then);
     look(&w);
     assert_int_equal(f.ends, 0);
@@ -183,21 +184,17 @@ static void test_the_end_of_a_delayed_watch(void **state) {
   }
 }
 
-/* A response that ends in the very read that would delay: the connection is
- * idle, is polled, and serves the next request. */
+/* The connection is idle, is polled, and serves the next request. */
 static void test_the_pool_gets_no_delayed_connection(void **state) {
   (void)state;
   world w;
   fetch f;
   kin__conn *conn = open_watch(&f, &w);
-  loop_server_push(&w.server, "1\r\nb\r\n0\r\n\r\n");
-  fetch_until_end(&f);
-  assert_int_equal(f.error.code, 0);
+  end_watch(&f, &w);
   assert_false(conn->is_delayed);
   assert_int_equal(conn->polled, UV_READABLE);
-  assert_int_equal(w.transport->pool.count, 1);
   fetch_finish(&f);
-  assert_ptr_equal(start(&f, &w, true), conn);
+  assert_ptr_equal(fetch_first_byte(&f, &w, true), conn);
   make_busy(&f, &w);
   assert_true(conn->is_delayed);
   close_watch(&f, &w);
@@ -210,16 +207,14 @@ static void test_bytes_on_an_idle_connection(void **state) {
   world w;
   fetch f;
   open_watch(&f, &w);
-  loop_server_push(&w.server, "1\r\nb\r\n0\r\n\r\n");
-  fetch_until_end(&f);
+  end_watch(&f, &w);
   uint64_t first = f.connection;
   fetch_finish(&f);
-  assert_int_equal(w.transport->pool.count, 1);
   push(&w);
   assert_int_equal(w.transport->pool.count, 0);
   assert_true(kin__link_is_empty(&w.transport->pool.idle));
   assert_int_equal(kin__timers_next_ms(&w.timers), UINT64_MAX);
-  start(&f, &w, true);
+  fetch_first_byte(&f, &w, true);
   assert_int_not_equal(f.connection, first);
   close_watch(&f, &w);
 }
@@ -231,8 +226,7 @@ static void test_a_pause_meanwhile(void **state) {
   for (int resumes_first = 0; resumes_first < 2; resumes_first++) {
     world w;
     fetch f;
-    kin__conn *conn = open_watch(&f, &w);
-    make_busy(&f, &w);
+    kin__conn *conn = open_delayed_watch(&f, &w);
     kin__exchange_pause(f.exchange);
     push(&w);
     if (resumes_first) {
@@ -253,13 +247,6 @@ static void test_a_pause_meanwhile(void **state) {
   }
 }
 
-static void cancel_in_callback(fetch *f) {
-  if (f->callbacks == f->act_at) {
-    kin__exchange_cancel(f->exchange);
-    f->exchange = NULL;
-  }
-}
-
 /* Closing in each callback, also those of a delayed read. world_close finds a
  * timer or a connection that is left. */
 static void test_close_in_each_callback(void **state) {
@@ -267,7 +254,7 @@ static void test_close_in_each_callback(void **state) {
   for (size_t act_at = 1; act_at <= 4; act_at++) {
     world w;
     open_world(&w, DELAY_MS);
-    fetch f = {.world = &w, .hook = cancel_in_callback, .act_at = act_at};
+    fetch f = {.world = &w, .hook = fetch_cancel_at, .act_at = act_at};
     assert_int_equal(fetch_start(&f, &w, "/x", true), 0);
     WORLD_UNTIL(&w, f.callbacks == 2 || f.exchange == NULL);
     push(&w);
@@ -285,9 +272,7 @@ static void test_close_while_delayed(void **state) {
   for (int cancels = 0; cancels < 2; cancels++) {
     world w;
     fetch f;
-    kin__conn *conn = open_watch(&f, &w);
-    make_busy(&f, &w);
-    assert_true(conn->is_delayed);
+    open_delayed_watch(&f, &w);
     if (cancels) {
       kin__exchange_cancel(f.exchange);
       world_advance(&w, DELAY_MS);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "transport/conn.h"
+#include "transport/core.h"
 #include "transport/proxy.h"
 
 static uint64_t now_ns(void *ctx) {
@@ -234,6 +236,20 @@ void fetch_until_end(fetch *f) {
 void fetch_run(fetch *f, world *w, const char *target) {
   assert_int_equal(fetch_start(f, w, target, false), 0);
   fetch_until_end(f);
+}
+
+kin__conn *fetch_first_byte(fetch *f, world *w, bool is_watch) {
+  *f = (fetch){.world = w};
+  assert_int_equal(fetch_start(f, w, "/x", is_watch), 0);
+  WORLD_UNTIL(w, f->bodies == 1);
+  return KIN__CONTAINER_OF(w->transport->net.conns.prev, kin__conn, node);
+}
+
+void fetch_cancel_at(fetch *f) {
+  if (f->callbacks == f->act_at) {
+    kin__exchange_cancel(f->exchange);
+    f->exchange = NULL;
+  }
 }
 
 void fetch_finish(fetch *f) {

@@ -98,6 +98,10 @@ int fetch_start_request(fetch *f, world *w, const kin__request *request);
 /* Starts, runs until its end. */
 void fetch_run(fetch *f, world *w, const char *target);
 void fetch_until_end(fetch *f);
+/* Starts it, runs until its first bytes. Returns its connection. */
+struct kin__conn *fetch_first_byte(fetch *f, world *w, bool is_watch);
+/* A hook: cancels the exchange in its callback `act_at`. */
+void fetch_cancel_at(fetch *f);
 void fetch_finish(fetch *f); /* frees the body */
 
 /* A body of "hello": with its length, on a connection that closes, in
@@ -108,6 +112,10 @@ void fetch_finish(fetch *f); /* frees the body */
 #define HELLO_CHUNKED                                                          \
   "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"                      \
   "Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+
+/* A body of one byte that goes on. */
+#define FIRST_BYTE                                                             \
+  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
 
 void fetch_assert_hello(const fetch *f);
 /* Fetches it; returns the number of its connection. */
