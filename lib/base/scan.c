@@ -132,33 +132,58 @@ static uint64_t escapes_next(const char *bytes, size_t length,
 }
 
 /* The state is a copy in registers: in memory it would be read and written for
- * each block. The last block of a span is padded with spaces. These change one
- * thing only: whether the next byte is escaped must be told from the bytes
- * before them. */
+ * each block. */
 ALWAYS_INLINE kin__skip_result skip_span(kin__skip *skip, const char *bytes,
                                          size_t length, size_t *used,
                                          const primitives *p) {
   kin__skip state = *skip;
-  kin__skip_result result = KIN__SKIP_MORE;
-  char last[KIN__BLOCK];
-  uint64_t escaped = 0; /* behind the last block */
+  kin__skip_result result;
   size_t in_block = 0;
   size_t at = 0;
-  for (; at < length && result == KIN__SKIP_MORE; at += KIN__BLOCK) {
-    const char *block = bytes + at;
-    if (__builtin_expect(length - at < KIN__BLOCK, 0)) {
-      escaped = escapes_next(block, length - at, state.escaped);
-      memset(last, ' ', sizeof last);
-      memcpy(last, block, length - at);
-      block = last;
-    }
-    result = skip_block(&state, block, &in_block, p);
-  }
-  if (length % KIN__BLOCK != 0 && result == KIN__SKIP_MORE) {
-    state.escaped = escaped;
+  while ((result = skip_block(&state, bytes + at, &in_block, p)) ==
+             KIN__SKIP_MORE &&
+         (at += KIN__BLOCK) < length) {
   }
   *skip = state;
-  *used = result == KIN__SKIP_DONE ? at - KIN__BLOCK + in_block : length;
+  *used = at + in_block;
+  return result;
+}
+
+/* The bytes behind the last whole block are padded with spaces. These change
+ * one thing only: whether the next byte is escaped must be told from the bytes
+ * before them. */
+static kin__skip_result skip_rest(const kin__scanner *scanner, kin__skip *skip,
+                                  const char *bytes, size_t length,
+                                  size_t *used) {
+  char block[KIN__BLOCK];
+  uint64_t escaped = escapes_next(bytes, length, skip->escaped);
+  memset(block, ' ', sizeof block);
+  memcpy(block, bytes, length);
+  kin__skip_result result =
+      scanner->skip_blocks(skip, block, sizeof block, used);
+  if (result == KIN__SKIP_MORE) {
+    skip->escaped = escaped;
+  }
+  return result;
+}
+
+kin__skip_result kin__scanner_skip(const kin__scanner *scanner, kin__skip *skip,
+                                   const char *bytes, size_t length,
+                                   size_t *used) {
+  size_t rest = length % KIN__BLOCK;
+  size_t whole = length - rest;
+  kin__skip_result result = KIN__SKIP_MORE;
+  *used = length;
+  if (whole > 0) {
+    result = scanner->skip_blocks(skip, bytes, whole, used);
+  }
+  if (rest > 0 && result == KIN__SKIP_MORE) {
+    result = skip_rest(scanner, skip, bytes + whole, rest, used);
+    *used += whole;
+  }
+  if (result != KIN__SKIP_DONE) {
+    *used = length;
+  }
   return result;
 }
 
@@ -333,9 +358,15 @@ AVX2 ALWAYS_INLINE __m256i avx2_control(__m256i v) {
   return _mm256_cmpeq_epi8(_mm256_max_epu8(v, x1f), x1f);
 }
 
-AVX2 ALWAYS_INLINE __m256i avx2_rare(__m256i v) {
-  __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
-  return _mm256_or_si256(backslash, avx2_control(v));
+/* Whether any byte of the two is a backslash or a control character. Only
+ * bytes below 0x20 are left of a saturated 0x20 - byte. */
+AVX2 ALWAYS_INLINE bool avx2_has_rare(__m256i a, __m256i b, __m256i x20) {
+  __m256i backslash = _mm256_set1_epi8('\\');
+  __m256i rare =
+      _mm256_or_si256(_mm256_subs_epu8(x20, _mm256_min_epu8(a, b)),
+                      _mm256_or_si256(_mm256_cmpeq_epi8(a, backslash),
+                                      _mm256_cmpeq_epi8(b, backslash)));
+  return !_mm256_testz_si256(rare, rare);
 }
 
 /* Most blocks have neither a backslash nor a control character. One question
@@ -353,8 +384,7 @@ AVX2 ALWAYS_INLINE void classify_avx2(kin__block_masks *masks,
   masks->close = avx2_equal(folded_a, folded_b, '}');
   masks->backslash = 0;
   masks->control = 0;
-  __m256i rare = _mm256_or_si256(avx2_rare(a), avx2_rare(b));
-  if (__builtin_expect(!_mm256_testz_si256(rare, rare), 0)) {
+  if (__builtin_expect(avx2_has_rare(a, b, fold), 0)) {
     masks->backslash = avx2_equal(a, b, '\\');
     masks->control = avx2_equal(avx2_control(a), avx2_control(b), (char)0xff);
   }
@@ -394,8 +424,9 @@ AVX2 static size_t avx2_find_special(const char *bytes, size_t length) {
   for (; length - at >= 32; at += 32) {
     __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(bytes + at));
     __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
-    uint32_t found =
-        (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(quote, avx2_rare(v)));
+    __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+    uint32_t found = (uint32_t)_mm256_movemask_epi8(
+        _mm256_or_si256(_mm256_or_si256(quote, backslash), avx2_control(v)));
     if (found != 0) {
       return at + (size_t)__builtin_ctz(found);
     }

@@ -45,19 +45,25 @@ typedef struct kin__scanner {
 
   void (*classify)(kin__block_masks *masks, const char block[KIN__BLOCK]);
 
-  /* Steps over bytes until skip->depth is 0. Then *used is the offset after the
-   * last closing bracket. Brackets inside strings do not count.
-   *
-   * Neither the kinds of the brackets nor the values between them are checked.
-   * A backslash escapes a quote outside of strings, too; JSON has neither
-   * there. */
-  kin__skip_result (*skip_out)(kin__skip *skip, const char *bytes,
-                               size_t length, size_t *used);
+  /* kin__scanner_skip for whole blocks: `length` is a multiple of KIN__BLOCK,
+   * and not 0. *used means nothing unless the result is KIN__SKIP_DONE. */
+  kin__skip_result (*skip_blocks)(kin__skip *skip, const char *bytes,
+                                  size_t length, size_t *used);
 
   /* The offset of the first quote, backslash or control character, or
    * length. */
   size_t (*find_special)(const char *bytes, size_t length);
 } kin__scanner;
+
+/* Steps over bytes until skip->depth is 0. Then *used is the offset after the
+ * last closing bracket; otherwise it is `length`. Brackets inside strings do not
+ * count.
+ *
+ * Neither the kinds of the brackets nor the values between them are checked. A
+ * backslash escapes a quote outside of strings, too; JSON has neither there. */
+kin__skip_result kin__scanner_skip(const kin__scanner *scanner, kin__skip *skip,
+                                   const char *bytes, size_t length,
+                                   size_t *used);
 
 /* The fastest scanner that this machine can run. */
 const kin__scanner *kin__scanner_best(void);

@@ -143,8 +143,8 @@ void kin__cursor_skip(kin__cursor *cursor, uint32_t levels) {
 
 static int skip_on(kin__cursor *c) {
   size_t used = 0;
-  kin__skip_result result = c->scanner->skip_out(&c->skip, c->bytes + c->at,
-                                                 c->length - c->at, &used);
+  kin__skip_result result = kin__scanner_skip(
+      c->scanner, &c->skip, c->bytes + c->at, c->length - c->at, &used);
   c->is_deep = c->is_deep || c->skip.is_deep;
   switch (result) {
   case KIN__SKIP_MORE:

@@ -17,7 +17,9 @@
  * no member is left; see begin_child and end_member.
  *
  * If a member occurs twice the first counts, here as in a parsed view. So the
- * sink can be asked before all of metadata has been seen.
+ * sink can be asked before all of metadata has been seen. When nothing is
+ * missing any more, the rest of the object is skipped, and of its grammar only
+ * strings and the balance of brackets are checked.
  *
  * How the bytes are split decides when an object is found to be over the limit.
  * The split does not change the strings that are taken from the object. */
@@ -38,7 +40,8 @@ enum {
   OBJECT_BYTES_DEFAULT = 16 << 20, /* WS-04 */
   OBJECT_BYTES_MAX = 1 << 30,
   WHOLE_IDENTITY = 1 << KIN__ITEM_NAMESPACE | 1 << KIN__ITEM_NAME |
-                   1 << KIN__ITEM_UID | 1 << KIN__ITEM_VERSION
+                   1 << KIN__ITEM_UID | 1 << KIN__ITEM_VERSION,
+  WHOLE_TYPE = 1 << KIN__ITEM_KIND | 1 << KIN__ITEM_API_VERSION
 };
 
 kin__decode_limits kin__item_limits(const kin__decode_limits *given) {
@@ -91,6 +94,18 @@ static void push(kin__item *item, kin__item_place place,
   item->levels[item->depth++] = (kin__item_level){.node = node, .place = place};
 }
 
+/* What is dropped may come behind all that is wanted. */
+static kin__item_place leave_point(const kin__item *item) {
+  if ((item->wanted & KIN__ITEM_ANNOTATIONS) != 0) {
+    return KIN__ITEM_ELSEWHERE;
+  }
+  if (item->root == NULL) {
+    return KIN__ITEM_IN_METADATA;
+  }
+  return kin__projection_is_for_metadata(item->root) ? KIN__ITEM_AT_ROOT
+                                                     : KIN__ITEM_ELSEWHERE;
+}
+
 void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->is_open = true;
   item->is_known = false;
@@ -104,6 +119,8 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
   item->begin = cursor->begin;
   item->needed_end = UINT64_MAX;
   item->seen = 0;
+  item->leaves = leave_point(item);
+  item->left_levels = 0;
   item->field = KIN__ITEM_NO_FIELD;
   memset(item->texts, 0, sizeof item->texts);
   item->labels = (kin__span){0, 0};
@@ -368,16 +385,32 @@ static void ask_early(kin__item *item, kin__cursor *cursor) {
   }
 }
 
+/* Leaves the object, or metadata alone, if nothing more is wanted of it. */
+static void leave_early(kin__item *item, kin__cursor *cursor,
+                        kin__item_place place) {
+  const uint32_t wanted = WHOLE_IDENTITY | 1 << KIN__ITEM_LABELS;
+  bool has_type = (item->seen & WHOLE_TYPE) == WHOLE_TYPE;
+  bool may_leave =
+      item->leaves == place && (place == KIN__ITEM_IN_METADATA || has_type);
+  if (may_leave && (item->seen & wanted) == wanted && !item->is_known) {
+    item->left_levels = has_type ? item->depth : 1;
+    kin__cursor_skip(cursor, item->left_levels);
+  }
+}
+
 /* Tokens. */
 
 static int on_value_end(kin__item *item, kin__cursor *cursor) {
   kin__item_level *level = &item->levels[item->depth - 1];
   int err = end_member(item, level, cursor);
-  if (err == 0 && level->place == KIN__ITEM_IN_METADATA && !item->was_asked &&
-      (item->seen & WHOLE_IDENTITY) == WHOLE_IDENTITY) {
+  if (err != 0 || level->place != KIN__ITEM_IN_METADATA) {
+    return err;
+  }
+  if (!item->was_asked && (item->seen & WHOLE_IDENTITY) == WHOLE_IDENTITY) {
     ask_early(item, cursor);
   }
-  return err;
+  leave_early(item, cursor, KIN__ITEM_IN_METADATA);
+  return 0;
 }
 
 static void on_container(kin__item *item, kin__cursor *cursor, int token) {
@@ -410,6 +443,7 @@ static int on_end(kin__item *item, kin__cursor *cursor) {
   int err = on_value_end(item, cursor);
   if (err == 0 && place == KIN__ITEM_IN_METADATA) {
     ask_early(item, cursor);
+    leave_early(item, cursor, KIN__ITEM_AT_ROOT);
   }
   return err;
 }
@@ -421,6 +455,11 @@ static int on_skipped(kin__item *item, kin__cursor *cursor) {
   if ((item->wanted & KIN__ITEM_OPAQUE) != 0) {
     item->needed_end = cursor->end;
     return 1;
+  }
+  if (item->left_levels > 0) {
+    item->depth -= item->left_levels - 1;
+    item->left_levels = 0;
+    return on_end(item, cursor);
   }
   if (item->field == KIN__ITEM_LABELS) {
     if (item->is_over) {

@@ -97,10 +97,15 @@ typedef struct kin__item {
   unsigned wanted;   /* bits: KIN__ITEM_ASK and others */
   bool has_metadata; /* metadata was seen, or is being read */
   bool was_asked;
-  uint64_t begin;        /* cursor's offset of the object's first byte */
-  uint64_t needed_end;   /* bytes from here on are not needed; UINT64_MAX until
+  uint64_t begin;         /* cursor's offset of the object's first byte */
+  uint64_t needed_end;    /* bytes from here on are not needed; UINT64_MAX until
                           * the object has ended or is known */
-  uint32_t seen;         /* bits: fields that have begun */
+  uint32_t seen;          /* bits: fields that have begun */
+  kin__item_place leaves; /* where the rest is skipped when nothing more is
+                           * wanted: IN_METADATA, AT_ROOT (behind metadata), or
+                           * nowhere */
+  uint32_t left_levels;  /* whose rest is being skipped, because nothing more is
+                          * wanted of it; 0: none */
   kin__item_field field; /* of the current member */
   kin__item_string texts[KIN__ITEM_STRINGS];
   kin__span labels;

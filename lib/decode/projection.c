@@ -243,6 +243,13 @@ const node *kin__projection_root(const kin__projection *projection) {
              : NULL;
 }
 
+bool kin__projection_is_for_metadata(const node *root) {
+  const node *child = root->children;
+  return root->others == KIN__KEEP_ALL &&
+         (child == NULL || (child->next == NULL &&
+                            kin__str_equal(child->name, KIN__LIT("metadata"))));
+}
+
 kin__project kin__projection_member(const node *parent, kin_str name,
                                     const node **child) {
   *child = NULL;

@@ -49,6 +49,8 @@ void kin__projection_free(const kin__projection *projection);
  * the result is KIN__DESCEND. */
 const struct kin__projection_node *
 kin__projection_root(const kin__projection *projection);
+/* Whether it drops nothing outside of metadata. */
+bool kin__projection_is_for_metadata(const struct kin__projection_node *root);
 kin__project kin__projection_member(const struct kin__projection_node *node,
                                     kin_str name,
                                     const struct kin__projection_node **child);

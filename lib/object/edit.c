@@ -161,8 +161,8 @@ static size_t skip_string(const kin__edit *edit, kin_str text, size_t at) {
 static size_t skip_out(const kin__edit *edit, kin_str text, size_t at) {
   kin__skip skip = {.depth = 1, .max_depth = UINT32_MAX};
   size_t used = 0;
-  return edit->scanner->skip_out(&skip, text.data + at, text.length - at,
-                                 &used) == KIN__SKIP_DONE
+  return kin__scanner_skip(edit->scanner, &skip, text.data + at,
+                           text.length - at, &used) == KIN__SKIP_DONE
              ? at + used
              : 0;
 }

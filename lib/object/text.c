@@ -49,8 +49,8 @@ static size_t skip_string(kin_str text, size_t at) {
 static size_t skip_out(kin_str text, size_t at) {
   kin__skip skip = {.depth = 1, .max_depth = UINT64_MAX};
   size_t used;
-  return kin__scanner_best()->skip_out(&skip, text.data + at, text.length - at,
-                                       &used) == KIN__SKIP_DONE
+  return kin__scanner_skip(kin__scanner_best(), &skip, text.data + at,
+                           text.length - at, &used) == KIN__SKIP_DONE
              ? at + used
              : 0;
 }

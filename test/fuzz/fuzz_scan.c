@@ -17,8 +17,8 @@ typedef struct outcome {
   size_t used;
 } outcome;
 
-static outcome skip_out(const kin__scanner *scanner, kin__skip skip,
-                        kin_str text, uint8_t how) {
+static outcome skip_text(const kin__scanner *scanner, kin__skip skip,
+                         kin_str text, uint8_t how) {
   outcome out = {.skip = skip, .result = KIN__SKIP_MORE};
   fuzz_pieces pieces = fuzz_pieces_of(text, how);
   char *piece;
@@ -26,7 +26,7 @@ static outcome skip_out(const kin__scanner *scanner, kin__skip skip,
   while (out.result == KIN__SKIP_MORE &&
          fuzz_next_piece(&pieces, &piece, &length)) {
     size_t used = length;
-    out.result = scanner->skip_out(&out.skip, piece, length, &used);
+    out.result = kin__scanner_skip(scanner, &out.skip, piece, length, &used);
     out.used +=
         out.result == KIN__SKIP_DONE || out.result == KIN__SKIP_MORE ? used : 0;
     free(piece);
@@ -112,8 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   outcome expected = skip_slowly(skip, text);
   const kin__scanner *scanner;
   for (size_t i = 0; (scanner = kin__scanner_at(i)) != NULL; i++) {
-    outcome whole = skip_out(scanner, skip, text, 0);
-    outcome pieces = skip_out(scanner, skip, text, how);
+    outcome whole = skip_text(scanner, skip, text, 0);
+    outcome pieces = skip_text(scanner, skip, text, how);
     check_same(&whole, &expected);
     check_same(&pieces, &expected);
     char *exact = malloc(text.length + 1);

@@ -112,12 +112,12 @@ static void try_skip(scan_trial *trial, const char *bytes, size_t length,
   kin__skip skip = expected;
   size_t expected_used = 0;
   size_t used = 0;
-  kin__skip_result result =
-      trial->portable->skip_out(&expected, bytes, length, &expected_used);
+  kin__skip_result result = kin__scanner_skip(trial->portable, &expected, bytes,
+                                              length, &expected_used);
   trial->results[result]++;
-  bool is_same =
-      trial->scanner->skip_out(&skip, bytes, length, &used) == result &&
-      used == expected_used && skip.is_deep == expected.is_deep;
+  bool is_same = kin__scanner_skip(trial->scanner, &skip, bytes, length,
+                                   &used) == result &&
+                 used == expected_used && skip.is_deep == expected.is_deep;
   if (result == KIN__SKIP_MORE) {
     is_same = is_same && skip.in_string == expected.in_string &&
               skip.escaped == expected.escaped &&
@@ -201,7 +201,7 @@ static void wrong_classify(kin__block_masks *masks, const char *block) {
 static kin__skip_result wrong_skip(kin__skip *skip, const char *bytes,
                                    size_t length, size_t *used) {
   kin__skip_result result =
-      kin__scanner_at(0)->skip_out(skip, bytes, length, used);
+      kin__scanner_at(0)->skip_blocks(skip, bytes, length, used);
   skip->escaped = 0;
   return result;
 }
@@ -218,7 +218,7 @@ static bool are_wrong_ones_noticed(scan_trial *trial) {
     wrong[i].name = "wrong on purpose";
   }
   wrong[0].classify = wrong_classify;
-  wrong[1].skip_out = wrong_skip;
+  wrong[1].skip_blocks = wrong_skip;
   wrong[2].find_special = wrong_find;
   bool are_noticed = true;
   for (unsigned i = 0; i < 3; i++) {

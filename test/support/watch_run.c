@@ -9,19 +9,30 @@
 
 #include "base/alloc.h"
 
-void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes) {
+static void init(watch_run *r, uint32_t max_object_bytes, bool is_whole) {
   *r = (watch_run){0};
   decoded_init(&r->got, NULL);
-  assert_int_equal(
-      kin__projection_new(&r->projection, kin__default_allocator(), false), 0);
+  if (!is_whole) {
+    assert_int_equal(
+        kin__projection_new(&r->projection, kin__default_allocator(), false),
+        0);
+  }
   kin__decode_limits limits = {.max_object_bytes = max_object_bytes};
   assert_int_equal(kin__watch_decoder_new(&r->decoder, kin__default_allocator(),
                                           &limits, r->projection, &r->got.sink),
                    0);
 }
 
+void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes) {
+  init(r, max_object_bytes, false);
+}
+
 void watch_run_init(watch_run *r) {
-  watch_run_init_limited(r, 1 << 20);
+  init(r, 1 << 20, false);
+}
+
+void watch_run_init_whole(watch_run *r) {
+  init(r, 1 << 20, true);
 }
 
 void watch_run_finish(watch_run *r) {

@@ -8,16 +8,18 @@
 #include "decode/watch.h"
 #include "support/decoded.h"
 
-/* One watch being decoded, in any spans, without metadata.managedFields. */
+/* One watch being decoded, in any spans. */
 typedef struct watch_run {
   decoded got;
   kin__watch_decoder *decoder;
   kin__projection *projection;
 } watch_run;
 
-/* Frames of up to 1 MiB, or of what is given. */
+/* Frames of up to 1 MiB, or of what is given, without metadata.managedFields. */
 void watch_run_init(watch_run *r);
 void watch_run_init_limited(watch_run *r, uint32_t max_object_bytes);
+/* With all that comes. */
+void watch_run_init_whole(watch_run *r);
 void watch_run_finish(watch_run *r);
 
 /* Forgets the last body; what `got` was told to know stays. */

@@ -200,6 +200,43 @@ static void test_list_duplicate_members(void **state) {
   list_run_finish(&r);
 }
 
+/* After identity and labels nothing is missing of metadata, and its rest is
+ * skipped, but for an item without a namespace. Members behind metadata are
+ * read: one may be the kind. */
+static void test_list_rest_of_an_item(void **state) {
+  (void)state;
+  static const struct {
+    const char *namespace_;
+    const char *rest;
+    int error;
+  } rows[] = {
+      {"\"namespace\":\"n\",", ",\"uid\":\"2\"},\"metadata\":{}}", 0},
+      {"\"namespace\":\"n\",", ",\"x\":nope}}", 0},
+      {"\"namespace\":\"n\",", ",\"x\":\"\n\"}}", KIN_EJSON},
+      {"\"namespace\":\"n\",", "}]", KIN_EJSON},
+      {"", ",\"uid\":\"2\"},\"metadata\":{}}", 0},
+      {"", ",\"x\":nope}}", KIN_EJSON},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[300];
+    int length = snprintf(text, sizeof text,
+                          LIST("[{\"metadata\":{%s\"name\":\"a\",\"uid\":\"1\","
+                               "\"resourceVersion\":\"3\",\"labels\":{}%s]"),
+                          rows[i].namespace_, rows[i].rest);
+    for (int at = 0; at <= length; at++) {
+      list_run r;
+      list_run_init(&r);
+      int err = list_run_decode(&r, kin__str(text, (size_t)length), at);
+      assert_int_equal(err, rows[i].error);
+      assert_int_equal(r.got.count, err == 0);
+      if (err == 0) {
+        assert_str(kin_object_uid(r.got.objects[0]), KIN__LIT("1"));
+      }
+      list_run_finish(&r);
+    }
+  }
+}
+
 static void test_list_own_strings(void **state) {
   (void)state;
   static char text[20000];
@@ -600,6 +637,7 @@ int main(void) {
       cmocka_unit_test(test_list_half_surrogate_pairs),
       cmocka_unit_test(test_list_huge_number),
       cmocka_unit_test(test_list_duplicate_members),
+      cmocka_unit_test(test_list_rest_of_an_item),
       cmocka_unit_test(test_list_own_strings),
       cmocka_unit_test(test_list_item_too_big),
       cmocka_unit_test(test_list_key_in_hand),

@@ -28,11 +28,13 @@
 #define META(name, version)                                                    \
   "\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}"
 
-static const struct {
+typedef struct outcome {
   const char *text;
   int error;
   const char *log;
-} outcomes[] = {
+} outcome;
+
+static const outcome outcomes[] = {
     {"", 0, ""},
     {" \r\n", 0, ""},
     {"{\"type\":\"ADDED\",\"object\":{" META("a", "1") "}}", 0,
@@ -144,23 +146,82 @@ static const struct {
     {"{\"type\":\"ERROR\",\"object\":{\"a\":\"b\nc\"}}", KIN_EJSON, ""},
 };
 
+/* Nothing is missing after these: the rest of the object is skipped. */
+#define TYPE "\"kind\":\"Pod\",\"apiVersion\":\"v1\""
+#define IDENTITY                                                               \
+  "\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\""
+#define LABELS "\"labels\":{\"l\":\"}\"}"
+#define WHOLE TYPE ",\"metadata\":{" IDENTITY "," LABELS
+#define IS_WHOLE " [n/a] uid u version 1 labels {\"l\":\"}\"} "
+
+static const outcome whole_outcomes[] = {
+    /* The rest may say what it likes. */
+    {"{\"type\":\"DELETED\",\"object\":{" WHOLE "}}}", 0,
+     "deleted" IS_WHOLE "{" WHOLE "}}\n"},
+    {"{\"type\":\"ADDED\",\"object\":{" WHOLE
+     ",\"name\":\"b\",\"labels\":7},\"metadata\":{\"uid\":\"v\"},"
+     "\"kind\":\"Table\",\"spec\":[\"}\\\"\",{}]}}",
+     0,
+     "known? [n/a] uid u version 1 no\n"
+     "added" IS_WHOLE "{" WHOLE
+     ",\"name\":\"b\",\"labels\":7},\"metadata\":{\"uid\":\"v\"},"
+     "\"kind\":\"Table\",\"spec\":[\"}\\\"\",{}]}\n"},
+    {"{\"type\":\"DELETED\",\"object\":{" TYPE ",\"metadata\":{" LABELS
+     "," IDENTITY ",\"x\" nope}}}",
+     0,
+     "deleted" IS_WHOLE "{" TYPE ",\"metadata\":{" LABELS "," IDENTITY
+     ",\"x\" nope}}\n"},
+    {"{\"type\":\"DELETED\",\"object\":{" WHOLE ",\"x\":\"\n\"}}}", KIN_EJSON,
+     ""},
+    {"{\"type\":\"DELETED\",\"object\":{" WHOLE "}}}}", KIN_EJSON,
+     "deleted" IS_WHOLE "{" WHOLE "}}\n"},
+    /* Its kind is missing. */
+    {"{\"type\":\"DELETED\",\"object\":{\"metadata\":{" IDENTITY "," LABELS
+     "},\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\"}}",
+     KIN_EUNEXPECTED, ""},
+};
+
+static void try_outcome(watch_run *r, const outcome *o) {
+  kin_str text = kin__cstr(o->text);
+  for (int at = BYTEWISE; at <= (int)text.length; at++) {
+    int err = watch_run_decode(r, text, at);
+    if (err != o->error) {
+      fail_msg("%s cut at %d: %s, expected %s", o->text, at, kin_err_name(err),
+               kin_err_name(o->error));
+    }
+    assert_string_equal(decoded_log(&r->got), o->log);
+    assert_int_equal(kin__watch_decoder_is_between(r->decoder), err == 0);
+    watch_run_again(r);
+  }
+}
+
 /* Frames, and all that may be wrong with them. */
 static void test_watch_outcomes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++) {
-    kin_str text = kin__cstr(outcomes[i].text);
     watch_run r;
     watch_run_init(&r);
-    for (int at = BYTEWISE; at <= (int)text.length; at++) {
-      int err = watch_run_decode(&r, text, at);
-      if (err != outcomes[i].error) {
-        fail_msg("%s cut at %d: %s, expected %s", outcomes[i].text, at,
-                 kin_err_name(err), kin_err_name(outcomes[i].error));
-      }
-      assert_string_equal(decoded_log(&r.got), outcomes[i].log);
-      assert_int_equal(kin__watch_decoder_is_between(r.decoder), err == 0);
-      watch_run_again(&r);
-    }
+    try_outcome(&r, &outcomes[i]);
+    watch_run_finish(&r);
+  }
+}
+
+/* Objects that are left as soon as nothing is missing; those without
+ * managedFields are left behind metadata. */
+static void test_watch_rest_of_an_object(void **state) {
+  (void)state;
+  static const outcome behind_metadata = {
+      "{\"type\":\"DELETED\",\"object\":{" WHOLE
+      ",\"managedFields\":[1]},\"uid\" nope}}",
+      0, "deleted" IS_WHOLE "{" WHOLE "},\"uid\" nope}\n"};
+  watch_run cut;
+  watch_run_init(&cut);
+  try_outcome(&cut, &behind_metadata);
+  watch_run_finish(&cut);
+  for (size_t i = 0; i < sizeof whole_outcomes / sizeof *whole_outcomes; i++) {
+    watch_run r;
+    watch_run_init_whole(&r);
+    try_outcome(&r, &whole_outcomes[i]);
     watch_run_finish(&r);
   }
 }
@@ -504,6 +565,7 @@ static void test_watch_decoders_are_reused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_watch_outcomes),
+      cmocka_unit_test(test_watch_rest_of_an_object),
       cmocka_unit_test(test_watch_known),
       cmocka_unit_test(test_watch_frame_too_big),
       cmocka_unit_test(test_watch_key_in_hand),
