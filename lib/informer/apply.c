@@ -9,6 +9,7 @@
 #include "informer/scopes.h"
 
 #define OBJECTS_PER_STEP 64u
+#define OBJECTS_AHEAD 8u
 #define SLOTS_PER_STEP 1024u
 
 static kin__sched *sched_of(const kin__scope *scope) {
@@ -39,8 +40,11 @@ static bool push_step(kin__scope *scope) {
     return false; /* the last batch wakes us */
   }
   kin__slice slice = kin__slice_begin_small(sched_of(scope), OBJECTS_PER_STEP);
+  kin__stage *stage = &scope->feed.stage;
+  kin__chunkq_cursor ahead = {0};
+  kin__stage_look_ahead(stage, &ahead, OBJECTS_AHEAD);
   while (kin__slice_next(&slice)) {
-    kin__stage *stage = &scope->feed.stage;
+    kin__stage_look_ahead(stage, &ahead, 1);
     if (kin__stage_is_void(stage)) {
       kin__stage_pop(stage);
       continue;

@@ -161,6 +161,9 @@ static int apply_upsert(const change *c) {
   mark(c, slot);
   tell_upsert(c, slot, old);
   kin__mutation_check_leaving(informer->mutation_check, old);
+  if (old != NULL) {
+    kin__object_prefetch_room(old);
+  }
   kin_object_unref(old);
   return 0;
 }

@@ -352,6 +352,21 @@ void kin__stage_pop(kin__stage *stage) {
   free_if_empty(stage);
 }
 
+void kin__stage_look_ahead(const kin__stage *stage, kin__chunkq_cursor *cursor,
+                           unsigned count) {
+  const content *from = stage->content;
+  const uintptr_t *place;
+  if (from == NULL || from->objects.count == 0) {
+    return; /* the cursor's chunk may be gone */
+  }
+  while (count-- > 0 &&
+         (place = kin__chunkq_next(&from->objects, cursor)) != NULL) {
+    if (!is_void(from, *place)) {
+      kin__object_prefetch(object_in(*place));
+    }
+  }
+}
+
 void kin__stage_discard(kin__stage *stage) {
   content *old = stage->content;
   if (old != NULL) {

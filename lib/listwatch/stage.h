@@ -8,6 +8,7 @@
 
 #include <kin/object.h>
 
+#include "base/chunkq.h"
 #include "base/sched.h"
 #include "decode/sink.h"
 
@@ -61,6 +62,13 @@ kin_object *kin__stage_peek(const kin__stage *stage);
 kin__decoded_type kin__stage_type(const kin__stage *stage);
 /* Drops the first place. Do not merge before the stage is empty. */
 void kin__stage_pop(kin__stage *stage);
+
+/* Prefetches the next `count` objects of a walk, which a zeroed cursor begins:
+ * objects of a large list have left the processor's caches before they are
+ * applied. The cursor stays valid until the place that it has passed last is
+ * popped. */
+void kin__stage_look_ahead(const kin__stage *stage, kin__chunkq_cursor *cursor,
+                           unsigned count);
 
 /* Discards all objects in O(1); kin__stage_free_step frees them. Objects pushed
  * later belong to another list. */

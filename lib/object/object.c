@@ -43,6 +43,7 @@ typedef struct label_record {
 
 #define NO_STRING UINT32_MAX
 #define CACHE_LINE 64u
+#define ROOM_BYTES 4096u /* behind them the processor sees the pattern */
 
 /* The places of all parts, computed before memory is taken. */
 typedef struct layout {
@@ -304,6 +305,14 @@ void kin__object_prefetch_rest(const kin_object *object) {
   kin__cell_prefetch((const kin__cell *)(const void *)object);
   __builtin_prefetch(object->bytes + object->uid_offset);
   __builtin_prefetch(object->bytes + object->version_offset);
+}
+
+void kin__object_prefetch_room(const kin_object *object) {
+  size_t length = kin_object_memory(object);
+  size_t end = length < ROOM_BYTES ? length : ROOM_BYTES;
+  for (size_t at = 2 * CACHE_LINE; at < end; at += CACHE_LINE) {
+    __builtin_prefetch((const char *)object + at, 1, 2);
+  }
 }
 
 bool kin__object_is_movable(const kin_object *object,

@@ -53,6 +53,9 @@ int kin__object_copy(kin_object **out, kin__memory *memory,
  * object read besides. */
 void kin__object_prefetch(const kin_object *object);
 void kin__object_prefetch_rest(const kin_object *object);
+/* For an object that another one replaces: its memory is the next to be written
+ * to, and only its header was read so far. */
+void kin__object_prefetch_room(const kin_object *object);
 
 /* Whether the caller has the only reference, and a copy in the same memory
  * would help to give memory back, see kin__cell_is_lonely. On the memory's

@@ -120,6 +120,41 @@ static void test_model(void **state) {
 }
 
 /* A stage that was discarded says nothing about the next one's objects. */
+/* A walk ahead of the pops meets void places, its end, and an empty stage whose
+ * keys are not freed yet; it changes nothing. */
+static void test_look_ahead(void **state) {
+  (void)state;
+  for (unsigned ahead = 4; ahead <= 60; ahead += 4) {
+    for (int is_merged = 0; is_merged <= 1; is_merged++) {
+      fail_alloc memory;
+      kin__stage stage;
+      init(&stage, &memory, 0);
+      kin__decoded_type type =
+          is_merged != 0 ? KIN__DECODED_ADDED : KIN__DECODED_LISTED;
+      for (int key = 0; key < 50; key++) {
+        change(&stage, key, key, type);
+      }
+      if (is_merged != 0) {
+        change(&stage, 1, 60, KIN__DECODED_DELETED);
+        change(&stage, 49, 61, KIN__DECODED_DELETED);
+      }
+      kin__chunkq_cursor cursor = {0};
+      kin__stage_look_ahead(&stage, &cursor, ahead);
+      int taken = 0;
+      int version;
+      while (take(&stage, &version) >= 0) {
+        taken++;
+        kin__stage_look_ahead(&stage, &cursor, 1);
+      }
+      assert_int_equal(taken, is_merged != 0 ? 48 : 50);
+      kin__stage_look_ahead(&stage, &cursor, 1);
+      while (kin__stage_free_step(&stage, 64)) {
+      }
+      assert_freed(&stage, &memory);
+    }
+  }
+}
+
 static void test_discarded(void **state) {
   (void)state;
   fail_alloc memory;
@@ -387,6 +422,7 @@ static void test_memory_goes_back_in_pieces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model),
+      cmocka_unit_test(test_look_ahead),
       cmocka_unit_test(test_discarded),
       cmocka_unit_test(test_costs_of_keys_alone),
       cmocka_unit_test(test_keys_go_in_pieces),
