@@ -179,6 +179,7 @@ static int begin(bench *b) {
   io.keep_managed_fields = b->arguments.keep_all;
   io.compact = b->arguments.compact;
   io.metadata_only = b->arguments.metadata_only;
+  io.max_bytes = b->arguments.max_bytes;
   io.on_error = on_error;
   io.data = b;
   status = kin_informer_open(&b->informer, b->client, &io);
@@ -207,7 +208,7 @@ static void usage(void) {
       "         [--keep-all] [--metadata-only] [--compact | --compact-small]\n"
       "         [--settle-ms MS] [--timeout SECONDS]\n"
       "         [--more] [--latency] [--no-memory-helper]\n"
-      "         [--read-delay-ms MS]\n"
+      "         [--read-delay-ms MS] [--max-bytes N]\n"
       "         [--ca FILE | --insecure]\n",
       stderr);
   exit(2);
@@ -215,6 +216,31 @@ static void usage(void) {
 
 static uint64_t number(const char *name) {
   return number_argument("kin_bench", name, optarg);
+}
+
+static void parse_number(arguments *a, int option) {
+  switch (option) {
+  case 'o':
+    a->objects = number("--objects");
+    break;
+  case 'e':
+    a->events = number("--events");
+    break;
+  case 't':
+    a->settle_ms = number("--settle-ms");
+    break;
+  case 'T':
+    a->timeout_ms = number("--timeout") * 1000;
+    break;
+  case 'd':
+    a->read_delay_ms = number("--read-delay-ms");
+    break;
+  case 'b':
+    a->max_bytes = number("--max-bytes");
+    break;
+  default:
+    usage();
+  }
 }
 
 static arguments parse_arguments(int argc, char **argv) {
@@ -233,6 +259,7 @@ static arguments parse_arguments(int argc, char **argv) {
       {"latency", no_argument, NULL, 'l'},
       {"no-memory-helper", no_argument, NULL, 'h'},
       {"read-delay-ms", required_argument, NULL, 'd'},
+      {"max-bytes", required_argument, NULL, 'b'},
       {"ca", required_argument, NULL, 'c'},
       {"insecure", no_argument, NULL, 'i'},
       {NULL, 0, NULL, 0}};
@@ -247,12 +274,6 @@ static arguments parse_arguments(int argc, char **argv) {
     case 'r':
       resource = optarg;
       break;
-    case 'o':
-      a.objects = number("--objects");
-      break;
-    case 'e':
-      a.events = number("--events");
-      break;
     case 'k':
       a.keep_all = true;
       break;
@@ -263,12 +284,6 @@ static arguments parse_arguments(int argc, char **argv) {
     case 'P':
       a.compact = c == 'p' ? KIN_COMPACT_FAST : KIN_COMPACT_SMALL;
       break;
-    case 't':
-      a.settle_ms = number("--settle-ms");
-      break;
-    case 'T':
-      a.timeout_ms = number("--timeout") * 1000;
-      break;
     case 'M':
       a.more = true;
       break;
@@ -278,9 +293,6 @@ static arguments parse_arguments(int argc, char **argv) {
     case 'h':
       a.no_memory_helper = true;
       break;
-    case 'd':
-      a.read_delay_ms = number("--read-delay-ms");
-      break;
     case 'c':
       a.authority_file = optarg;
       break;
@@ -288,7 +300,7 @@ static arguments parse_arguments(int argc, char **argv) {
       a.is_insecure = true;
       break;
     default:
-      usage();
+      parse_number(&a, c);
     }
   }
   if (!a.server || optind != argc ||

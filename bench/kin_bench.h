@@ -41,6 +41,7 @@ typedef struct arguments {
   bool latency;
   bool no_memory_helper;
   uint64_t read_delay_ms;
+  uint64_t max_bytes; /* 0: no bound */
 } arguments;
 
 /* A moment, on all clocks. */

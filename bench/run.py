@@ -41,6 +41,8 @@ VARIANTS = [
     Variant("kept", "everything", ["--keep-all"], []),
     Variant("alone", "everything, memory taken by the loop's thread",
             ["--keep-all", "--no-memory-helper"], []),
+    Variant("bounded", "everything, with a bound that is never reached",
+            ["--keep-all", "--max-bytes", str(64 << 30)], []),
     Variant("default", "without managedFields", [], []),
     Variant("metadata", "metadata only", ["--metadata-only"],
             ["--metadata-only"]),

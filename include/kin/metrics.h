@@ -106,7 +106,8 @@ typedef struct kin_informer_metrics {
 
   /* --- See max_bytes of kin_informer_options --- */
   uint64_t max_bytes;         /**< the informer's own bound; 0: none */
-  uint64_t bounded_bytes;     /**< that count for it now */
+  uint64_t bounded_bytes;     /**< that count for it now; while changes wait in
+                               * the queue, also what these free */
   uint64_t max_bytes_reached; /**< objects after which the program was to be
                                * asked */
   uint64_t dropped_bodies;    /**< objects of which only the key was kept */

@@ -59,27 +59,74 @@ static bool is_same_state(const kin_object *a, const kin_object *b) {
          kin__str_equal(version, kin_object_resource_version(b));
 }
 
+/* One change of a key, behind others or not, to the objects that exist when the
+ * queue is empty. */
+static void add_change(const kin_object *cached, const kin_object *object,
+                       kin_delta_type type, bool is_behind, uint64_t *more,
+                       uint64_t *less) {
+  uint64_t freed = is_behind ? 0 : kin_object_memory(cached);
+  if (type == KIN_DELTA_DELETED) {
+    *less += freed;
+    return;
+  }
+  uint64_t bytes = kin_object_memory(object);
+  bool is_kept = object == cached || bytes == freed ||
+                 (!is_behind && is_same_state(object, cached));
+  *more += is_kept ? 0 : bytes;
+  *less += is_kept ? 0 : freed;
+}
+
+/* Counts the queue, whose depth is bounded. The deltas that are applied already
+ * are part of the store. */
+static void recount(kin_informer *informer) {
+  const kin_store *store = &informer->store;
+  uint64_t more = kin_store_bytes(store) + informer->max_bytes.listed;
+  uint64_t less = 0;
+  uint32_t id = KIN__NO_SLOT;
+  uint32_t first = informer->applied;
+  kin__deltas deltas;
+  for (; kin__delta_fifo_next(&informer->fifo, &id, &deltas); first = 0) {
+    const kin_object *cached =
+        kin_store_get(store, kin_object_key(deltas.items[0].object));
+    for (uint32_t i = first; i < deltas.count; i++) {
+      const kin__delta *delta = &deltas.items[i];
+      add_change(cached, delta->object, (kin_delta_type)delta->type, i > first,
+                 &more, &less);
+    }
+  }
+  informer->max_bytes.is_rough = false;
+  set_used(informer, more > less ? more - less : 0);
+}
+
+/* Another informer cannot count this one's queue. */
+static bool may_be_rough(const kin_informer *informer, kin_delta_type type,
+                         uint64_t bytes) {
+  const kin__byte_bound *own = &informer->max_bytes.own;
+  const kin__byte_bound *clients = informer->env->object_bytes;
+  return type != KIN_DELTA_REPLACED && (clients == NULL || clients->max == 0) &&
+         !kin__byte_bound_is_near(own, bytes);
+}
+
 void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
                            const kin_object *object, bool is_behind) {
   kin_informer *informer = scope->informer;
   if (!is_bounded(informer)) {
     return;
   }
+  uint64_t bytes = kin_object_memory(object);
+  uint64_t more = 0;
+  uint64_t less = 0;
+  if (may_be_rough(informer, type, bytes)) {
+    informer->max_bytes.is_rough = true;
+    more = type != KIN_DELTA_DELETED ? bytes : 0;
+    count(informer, more, less);
+    return;
+  }
   const kin_object *cached =
       kin_store_get(&informer->store, kin_object_key(object));
-  uint64_t freed = is_behind ? 0 : kin_object_memory(cached);
-  if (type == KIN_DELTA_DELETED) {
-    count(informer, 0, freed);
-    return;
-  }
-  if (object == cached) {
-    return;
-  }
-  uint64_t bytes = kin_object_memory(object);
-  if (is_behind || !is_same_state(object, cached)) {
-    count(informer, bytes, freed);
-  }
-  if (type == KIN_DELTA_REPLACED) {
+  add_change(cached, object, type, is_behind, &more, &less);
+  count(informer, more, less);
+  if (type == KIN_DELTA_REPLACED && object != cached) {
     unstage(scope, bytes < scope->listed_bytes ? bytes : scope->listed_bytes);
   }
 }
@@ -90,6 +137,7 @@ void kin__max_bytes_unstaged(kin__scope *scope) {
 
 void kin__max_bytes_settle(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
+  b->is_rough = false;
   set_used(informer, kin_store_bytes(&informer->store) + b->listed);
   if (b->phase == KIN__BOUND_ASKING || b->phase == KIN__BOUND_DROPPING) {
     kin__sched_add(informer->env->sched, &b->task);
@@ -196,9 +244,15 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
   }
   uint64_t bytes = kin_object_memory(*object);
   bool is_listed = is_listing(&scope->feed);
-  uint64_t replaced =
-      is_listed ? 0 : freed_bytes(informer, kin_object_key(*object));
-  uint64_t more = bytes > replaced ? bytes - replaced : 0;
+  uint64_t more = bytes;
+  if (b->is_rough && refuses(informer, more)) {
+    recount(informer);
+  }
+  /* Where there is room anyway, nobody asks what the object frees. */
+  if (!is_listed && (!is_open(informer) || refuses(informer, more))) {
+    uint64_t freed = freed_bytes(informer, kin_object_key(*object));
+    more = bytes > freed ? bytes - freed : 0;
+  }
   if (!is_open(informer) || (more > 0 && refuses(informer, more))) {
     return give_up(scope, more);
   }

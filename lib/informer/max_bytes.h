@@ -22,7 +22,11 @@
  * and no scope takes an object that is not cached. A task then asks the program.
  *
  * A key with several queued changes is counted once for each, until the queue
- * is empty (kin__max_bytes_settle). */
+ * is empty (kin__max_bytes_settle).
+ *
+ * Far from the bound an event is counted without what it frees, because the
+ * look-up of the cached object costs as much as a fifth of the event. What is
+ * over-counted is counted again before an object is refused. */
 typedef enum kin__max_bytes_phase {
   KIN__BOUND_OPEN = 0, /* there was room for the last object */
   KIN__BOUND_ASKING,   /* the program will be asked */
@@ -36,12 +40,14 @@ typedef struct kin__max_bytes {
   uint64_t listed; /* part of own.used: staged */
   uint64_t needed; /* by the object that did not fit, and its list so far */
   kin__max_bytes_phase phase;
-  bool is_clients;   /* the client's bound was reached, not the own one */
-  bool is_keys_only; /* objects are kept by key from here on */
-  bool has_dropped;  /* the store has had objects without their bodies */
-  bool is_partial;   /* without memory, some bodies were not dropped */
-  uint32_t cursor;   /* DROPPING: next slot */
-  uint32_t reached;  /* times */
+  /* In one byte: there may be thousands of idle informers. */
+  bool is_rough : 1;     /* own.used includes what queued events free */
+  bool is_clients : 1;   /* the client's bound was reached, not the own one */
+  bool is_keys_only : 1; /* objects are kept by key from here on */
+  bool has_dropped : 1;  /* the store has had objects without their bodies */
+  bool is_partial : 1;   /* without memory, some bodies were not dropped */
+  uint32_t cursor;       /* DROPPING: next slot */
+  uint32_t reached;      /* times */
   kin__task task;
   uint64_t dropped; /* bodies */
 } kin__max_bytes;

@@ -236,6 +236,34 @@ static void test_full_cache_lives(void **state) {
   bw_finish(&b);
 }
 
+/* Events in one read are counted without what they free, as long as the bound is
+ * far. Nothing is refused for that. */
+static void test_far_from_the_bound(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 16 * OBJECT_BYTES, 0);
+  put(&b, 0, 5);
+  bw_open(&b, &options);
+  b.w.server.sends_together = true;
+  for (int round = 0; round < 2; round++) {
+    put(&b, 0, 14);
+    mini_serve(&b.w.server);
+    assert_int_equal(b.asked, 0);
+    assert_int_equal(iw_metrics(&b.w).max_bytes_reached, 0);
+    assert_int_equal(iw_status(&b.w, "").over_max_bytes, 0);
+    assert_live(&b);
+    for (int i = 5; i < 14; i++) {
+      mini_delete(&b.w.server, i);
+    }
+    mini_serve(&b.w.server);
+    assert_live(&b);
+  }
+  put(&b, 5, 24); /* too much in truth */
+  mini_pass(&b.w.server, 5000);
+  assert_paused(&b, 1);
+  bw_finish(&b);
+}
+
 /* There is room again, without a word of the program. */
 static void test_room_by_itself(void **state) {
   (void)state;
@@ -770,6 +798,7 @@ int main(void) {
       cmocka_unit_test(test_first_list),
       cmocka_unit_test(test_watch),
       cmocka_unit_test(test_full_cache_lives),
+      cmocka_unit_test(test_far_from_the_bound),
       cmocka_unit_test(test_room_by_itself),
       cmocka_unit_test(test_drop_bodies),
       cmocka_unit_test(test_drop_bodies_twice),

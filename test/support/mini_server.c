@@ -181,15 +181,19 @@ static void serve_list(mini_server *server, script_request *request) {
   }
 }
 
-static bool send_event(script_request *request, const mini_event *event) {
+static size_t write_frame(char *frame, size_t size, const mini_event *event) {
   static const char *const types[] = {
       ['A'] = "ADDED", ['M'] = "MODIFIED", ['D'] = "DELETED"};
   char object[4096];
-  char frame[4200];
   write_object(object, sizeof object, event->object, event->incarnation,
                event->version, event->padding);
-  snprintf(frame, sizeof frame, "{\"type\":\"%s\",\"object\":%s}\n",
-           types[(unsigned char)event->type], object);
+  return (size_t)snprintf(frame, size, "{\"type\":\"%s\",\"object\":%s}\n",
+                          types[(unsigned char)event->type], object);
+}
+
+static bool send_event(script_request *request, const mini_event *event) {
+  char frame[4200];
+  write_frame(frame, sizeof frame, event);
   return put(request, frame);
 }
 
@@ -249,6 +253,30 @@ static bool end_stream(mini_server *server, script_request *request) {
   return true;
 }
 
+/* The next event, or all that wait. Returns whether there was any. */
+static bool send_events(mini_server *server, script_request *request) {
+  static char body[BODY_SIZE];
+  size_t used = 0;
+  for (int i = 0; i < server->event_count; i++) {
+    const mini_event *event = &server->events[i];
+    if (event->version <= request->position) {
+      continue;
+    }
+    request->position = event->version;
+    if (is_wanted(server, request, event->object, event->incarnation)) {
+      used += write_frame(body + used, sizeof body - used, event);
+      assert_true(used < sizeof body);
+      if (!server->sends_together) {
+        break;
+      }
+    }
+  }
+  if (used > 0) {
+    script_request_body(request, body, used);
+  }
+  return used > 0;
+}
+
 /* Returns whether anything was sent. */
 static bool serve_watch(mini_server *server, script_request *request) {
   bool is_stream = strstr(request->target, "sendInitialEvents=true") != NULL;
@@ -269,17 +297,7 @@ static bool serve_watch(mini_server *server, script_request *request) {
     }
     return true;
   }
-  for (int i = 0; i < server->event_count; i++) {
-    const mini_event *event = &server->events[i];
-    if (event->version > request->position) {
-      request->position = event->version;
-      if (is_wanted(server, request, event->object, event->incarnation)) {
-        send_event(request, event);
-        return true;
-      }
-    }
-  }
-  return end_stream(server, request);
+  return send_events(server, request) || end_stream(server, request);
 }
 
 static bool is_withheld(const mini_server *server,

@@ -35,6 +35,7 @@ typedef struct mini_server {
   int event_count;
   bool honours_limit;     /* pages; off as with the watch cache and version 0 */
   bool refuses_streams;   /* a watch with sendInitialEvents: 422 */
+  bool sends_together;    /* the events that wait for a watch, in one piece */
   bool holds_bookmark;    /* the initial events do not end yet */
   bool knows_shards;      /* shardSelector (KEP-5866); else it is ignored */
   bool is_absent;         /* it does not know the resource: 404 */
