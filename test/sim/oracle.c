@@ -154,7 +154,7 @@ static void check_cache(sim_actor *actor) {
             kin_store_count(store));
 }
 
-/* What was cached or staged when a bound was lowered may stay. */
+/* What was cached, staged or queued when a bound was lowered may stay. */
 static void check_bound(sim_actor *actor) {
   sim_world *w = actor->world;
   uint64_t bytes = kin_store_bytes(kin_informer_store(actor->informer));
@@ -179,7 +179,9 @@ static void check_bound(sim_actor *actor) {
             "%u: %" PRIu64 " bytes are cached, %" PRIu64
             " are counted, %" PRIu64 " of them of lists",
             actor->number, bytes, counted->own.used, counted->listed);
-  actor->is_over = actor->is_over && (is_staged || bytes > actor->max_bytes);
+  actor->is_over =
+      actor->is_over && (is_staged || actor->informer->fifo.depth > 0 ||
+                         bytes > actor->max_bytes);
 }
 
 /* What a handler has been told is what is cached and passes its filter. */
