@@ -94,7 +94,8 @@ static void push(kin__item *item, kin__item_place place,
   item->levels[item->depth++] = (kin__item_level){.node = node, .place = place};
 }
 
-/* What is dropped may come behind all that is wanted. */
+/* A member that the projection drops may come behind all members that are
+ * wanted. */
 static kin__item_place leave_point(const kin__item *item) {
   if ((item->wanted & KIN__ITEM_ANNOTATIONS) != 0) {
     return KIN__ITEM_ELSEWHERE;

@@ -114,14 +114,13 @@ void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
     return;
   }
   uint64_t bytes = kin_object_memory(object);
-  uint64_t more = 0;
-  uint64_t less = 0;
   if (may_be_rough(informer, type, bytes)) {
     informer->max_bytes.is_rough = true;
-    more = type != KIN_DELTA_DELETED ? bytes : 0;
-    count(informer, more, less);
+    count(informer, type != KIN_DELTA_DELETED ? bytes : 0, 0);
     return;
   }
+  uint64_t more = 0;
+  uint64_t less = 0;
   const kin_object *cached =
       kin_store_get(&informer->store, kin_object_key(object));
   add_change(cached, object, type, is_behind, &more, &less);

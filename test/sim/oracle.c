@@ -154,7 +154,8 @@ static void check_cache(sim_actor *actor) {
             kin_store_count(store));
 }
 
-/* What was cached, staged or queued when a bound was lowered may stay. */
+/* Objects that were cached, staged or queued when a bound was lowered may
+ * stay. */
 static void check_bound(sim_actor *actor) {
   sim_world *w = actor->world;
   uint64_t bytes = kin_store_bytes(kin_informer_store(actor->informer));
