@@ -41,7 +41,10 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
   sched->is_running = true;
   sched->handler_ns = 0;
   uint64_t start = sched->now_ns(sched->ctx);
+  uint64_t now = start;
+  uint64_t longest = 0;
   while (!kin__link_is_empty(&sched->queue)) {
+    uint64_t begun = now;
     kin__task *task = KIN__CONTAINER_OF(sched->queue.next, kin__task, node);
     kin__link_remove(&task->node);
     sched->running = task;
@@ -54,7 +57,10 @@ bool kin__sched_run(kin__sched *sched, uint64_t budget_ns) {
       kin__sched_add(sched, task);
     }
     sched->running = NULL;
-    if (sched->now_ns(sched->ctx) - start >= budget_ns) {
+    now = sched->now_ns(sched->ctx);
+    longest = now - begun > longest ? now - begun : longest;
+    uint64_t spent = now - start;
+    if (spent >= budget_ns || spent + longest > budget_ns) {
       break;
     }
   }

@@ -69,8 +69,10 @@ void kin__sched_add(kin__sched *sched, kin__task *task);
 /* Removes the task from the queue; legal inside the task's own step. */
 void kin__sched_cancel(kin__sched *sched, kin__task *task);
 
-/* Runs steps until nothing is left or `budget_ns` is spent (checked after each
- * step). Returns whether work is left. */
+/* Runs steps until nothing is left, or until one more step, as long as the
+ * longest of this run, would exceed `budget_ns`. One step always runs. So a run
+ * takes longer than the budget only if a step takes longer than all before it.
+ * Returns whether work is left. */
 bool kin__sched_run(kin__sched *sched, uint64_t budget_ns);
 
 bool kin__sched_has_work(const kin__sched *sched);

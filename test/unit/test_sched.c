@@ -107,6 +107,31 @@ static void test_sched_keeps_to_its_budget(void **state) {
   assert_false(kin__sched_run(&s.sched, FOREVER));
 }
 
+static bool work_slowly(kin__task *task) {
+  s.now_ns += 4 * STEP_NS;
+  return work(task);
+}
+
+/* A step begins only if there is time for another as long as the longest of this
+ * run; a slow step of an earlier run does not count. */
+static void test_sched_leaves_time_for_the_longest_step(void **state) {
+  (void)state;
+  worker fast;
+  worker slow;
+  init_worker(&fast, 'f', 20, work);
+  init_worker(&slow, 's', 3, work_slowly);
+  kin__sched_add(&s.sched, &slow.task);
+  kin__sched_add(&s.sched, &fast.task);
+  assert_true(kin__sched_run(&s.sched, 9 * STEP_NS)); /* 5, and no 5 more */
+  assert_string_equal(s.trace, "s");
+  assert_true(kin__sched_run(&s.sched, 10 * STEP_NS)); /* 6, and no 5 more */
+  assert_string_equal(s.trace, "sfs");
+  kin__sched_cancel(&s.sched, &slow.task);
+  assert_true(kin__sched_run(&s.sched, 9 * STEP_NS));
+  assert_string_equal(s.trace, "sfsfffffffff");
+  kin__sched_cancel(&s.sched, &fast.task);
+}
+
 static void test_sched_cancel_from_outside(void **state) {
   (void)state;
   worker a;
@@ -270,6 +295,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_sched_is_round_robin, setup),
       cmocka_unit_test_setup(test_sched_keeps_to_its_budget, setup),
+      cmocka_unit_test_setup(test_sched_leaves_time_for_the_longest_step,
+                             setup),
       cmocka_unit_test_setup(test_sched_cancel_from_outside, setup),
       cmocka_unit_test_setup(test_sched_cancel_from_a_step, setup),
       cmocka_unit_test_setup(test_sched_add_from_a_step, setup),
