@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/link.h"
@@ -20,27 +21,16 @@
 #define UNPOISON(p, size) ((void)(p), (void)(size))
 #endif
 
-/* Sizes of cells: above one limit, up to the other, in steps of 1 << shift. */
-typedef struct range {
-  uint32_t above;
-  uint32_t limit;
-  uint32_t shift;
-  uint32_t first_class;
-} range;
-
-static const range ranges[] = {
-    {0, 1u << 10, 4, 0},
-    {1u << 10, 8u << 10, 6, 64},
-    {8u << 10, 64u << 10, 10, 64 + 112},
-};
-
-/* The bytes behind the last cell of a mapped slab are never touched, so they
- * take no memory. */
 #define CELL_MAX (8u << 10)
 #define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
 #define MAX_SPARE_SLABS 4u
 #define CACHE_LINE 64u
+#define CELL_STEP 16u
+#define SMALL_CLASSES (KIN__SMALL_CELL_BYTES / CELL_STEP)
+/* Classes are this far apart at least. Many classes would have many slabs that
+ * are not full. */
+#define LARGE_CELL_STEP 64u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
 
@@ -48,7 +38,8 @@ static const range ranges[] = {
  * are in use or not sorted yet, plus one for the arena while the slab is in one
  * of its lists. A slab with room is in the list of its class, the one that got
  * room last in front: its free cell is still in the processor's cache. A slab
- * without room is in no list.
+ * without room is in no list. A new slab comes into an empty list, so a slab with
+ * cells beyond `used` is the last of its list.
  *
  * While the arena is open only the owner's thread writes `live`. After the
  * close every thread counts its own cells down, and the arena gives up its one.
@@ -72,7 +63,8 @@ struct kin__slab {
   uint32_t used;
   atomic_uint live;
   uint32_t mapped_bytes; /* of the cells, or of the block; 0: the allocator's */
-  bool is_spare;         /* empty and kept */
+  uint16_t class_index;
+  bool is_spare;                    /* empty and kept */
   void (*release)(kin__cell *cell); /* of a cell without arena */
 };
 
@@ -115,25 +107,35 @@ static void set_live_cells(struct kin__slab *slab, uint32_t count) {
                         memory_order_relaxed);
 }
 
-/* `size` is from 1 to MAPPED_CELL_MAX. */
-static const range *range_of(size_t size) {
-  const range *r = ranges;
-  while (size > r->limit) {
-    r++;
+/* Of each slab of the arena. */
+static uint32_t cells_bytes_of(const kin__arena *arena) {
+  return arena->maps_pages ? KIN__MAPPED_SLAB_BYTES
+                           : SLAB_BYTES - (uint32_t)sizeof(block);
+}
+
+static uint32_t round_up(uint32_t size, uint32_t step) {
+  return (size + step - 1) / step * step;
+}
+
+/* `size` is from 1 to the arena's largest. A large cell's class is known by the
+ * number of such cells in a slab. */
+static uint32_t class_of(const kin__arena *arena, uint32_t size) {
+  if (size <= KIN__SMALL_CELL_BYTES) {
+    return (size - 1) / CELL_STEP;
   }
-  return r;
+  uint32_t bytes = cells_bytes_of(arena);
+  /* A cell fewer in a slab makes each larger by size / (bytes / size). */
+  bool are_far_apart = size / LARGE_CELL_STEP > bytes / size;
+  uint32_t step = are_far_apart ? CELL_STEP : LARGE_CELL_STEP;
+  return SMALL_CLASSES - 1 + bytes / round_up(size, step);
 }
 
-static uint32_t class_of(size_t size) {
-  const range *r = range_of(size);
-  return r->first_class + ((uint32_t)(size - r->above - 1) >> r->shift);
-}
-
-/* The size of the cells of its class. */
-static uint32_t cell_size_of(size_t size) {
-  const range *r = range_of(size);
-  uint32_t steps = ((uint32_t)(size - r->above - 1) >> r->shift) + 1;
-  return r->above + (steps << r->shift);
+static uint32_t cell_size_of(const kin__arena *arena, uint32_t class_index) {
+  if (class_index < SMALL_CLASSES) {
+    return (class_index + 1) * CELL_STEP;
+  }
+  uint32_t share = cells_bytes_of(arena) / (class_index - SMALL_CLASSES + 1);
+  return share / CELL_STEP * CELL_STEP;
 }
 
 static void *map_pages(size_t bytes) {
@@ -185,7 +187,8 @@ static struct kin__slab *new_slab(kin__arena *arena) {
   return &b->slab;
 }
 
-static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
+static struct kin__slab *add_slab(kin__arena *arena, void *owner,
+                                  uint32_t class_index) {
   struct kin__slab *slab = new_slab(arena);
   if (slab == NULL) {
     return NULL;
@@ -193,10 +196,11 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner, size_t size) {
   slab->arena = arena;
   slab->allocator = arena->allocator;
   slab->owner = owner;
-  slab->cell_size = cell_size_of(size);
+  slab->class_index = (uint16_t)class_index;
+  slab->cell_size = cell_size_of(arena, class_index);
   slab->capacity = cells_bytes(slab) / slab->cell_size;
   kin__link_init(&slab->node);
-  kin__link_push_first(&arena->lists[class_of(size)], &slab->node);
+  kin__link_push_first(&arena->lists[class_index], &slab->node);
   set_live_cells(slab, 0);
   arena->bytes += bytes_of(slab);
   POISON(slab->cells, cells_bytes(slab));
@@ -229,14 +233,15 @@ static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
 }
 
 static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
-                                        size_t size) {
-  kin__link *list = &arena->lists[class_of(size)];
+                                        uint32_t size) {
+  uint32_t class_index = class_of(arena, size);
+  kin__link *list = &arena->lists[class_index];
   kin__arena_collect(arena, COLLECT_PER_TAKE);
   if (kin__link_is_empty(list)) {
     kin__arena_collect(arena, COLLECT_BEFORE_GROWING);
   }
   if (kin__link_is_empty(list)) {
-    return add_slab(arena, owner, size);
+    return add_slab(arena, owner, class_index);
   }
   return KIN__CONTAINER_OF(list->next, struct kin__slab, node);
 }
@@ -315,7 +320,7 @@ kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
   if (size > (arena->maps_pages ? MAPPED_CELL_MAX : CELL_MAX)) {
     return take_block(allocator, arena->maps_pages, owner, size);
   }
-  struct kin__slab *slab = slab_with_room(arena, owner, size);
+  struct kin__slab *slab = slab_with_room(arena, owner, (uint32_t)size);
   return slab != NULL ? take_from(slab) : NULL;
 }
 
@@ -354,7 +359,7 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
   }
   uint32_t live = live_cells(slab);
   if (live == slab->capacity) {
-    kin__link_push_first(&arena->lists[class_of(slab->cell_size)], &slab->node);
+    kin__link_push_first(&arena->lists[slab->class_index], &slab->node);
   }
   set_live_cells(slab, --live);
   arena->used_bytes -= slab->cell_size;
@@ -392,7 +397,28 @@ bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
   const struct kin__slab *slab = cell->slab;
   return arena != NULL && slab->arena == arena && !arena->is_closed &&
          live_cells(slab) < slab->capacity - slab->capacity / 4 &&
-         arena->lists[class_of(slab->cell_size)].next != &slab->node;
+         arena->lists[slab->class_index].next != &slab->node;
+}
+
+/* The cells that were never in use lie behind all others. */
+static void trim(const struct kin__slab *slab) {
+  uint32_t kept =
+      round_up(slab->used * slab->cell_size, (uint32_t)sysconf(_SC_PAGESIZE));
+  if (kept < slab->mapped_bytes) {
+    (void)madvise(slab->cells + kept, slab->mapped_bytes - kept, MADV_DONTNEED);
+  }
+}
+
+bool kin__arena_trim_step(kin__arena *arena) {
+  if (!arena->maps_pages || arena->is_closed) {
+    return false;
+  }
+  kin__link *list = &arena->lists[arena->trimming];
+  if (!kin__link_is_empty(list)) {
+    trim(KIN__CONTAINER_OF(list->prev, struct kin__slab, node));
+  }
+  arena->trimming = (arena->trimming + 1) % KIN__SLAB_CLASSES;
+  return arena->trimming != 0;
 }
 
 static bool has_given(const kin__arena *arena) {

@@ -42,7 +42,8 @@ typedef struct kin__cell {
  *
  * (Populating all pages of a slab at once costs two thirds of one fault for each
  * page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
- * Both were measured. So another thread does it, see kin__slab_prepare.) */
+ * Both were measured. So another thread touches the pages, see
+ * kin__slab_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* Lets go of the slabs one by one. The thread that gives the last cell of a
  * slab back frees this slab; no slab waits for another. Cells taken later are
@@ -126,6 +127,10 @@ uint32_t kin__arena_ready_count(const kin__arena *arena);
 void kin__arena_add_ready(kin__arena *arena, kin__ready_slab *slab);
 /* Gives one prepared slab back to the system. Returns whether one is left. */
 bool kin__arena_drop_ready(kin__arena *arena);
+/* Gives the prepared pages of one size of cells back that no cell has been taken
+ * from. To be called until it returns false: then all sizes have had their turn.
+ * The pages come back when they are written to. */
+bool kin__arena_trim_step(kin__arena *arena);
 
 #define KIN__MAX_READY_SLABS 64u
 

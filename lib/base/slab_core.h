@@ -14,7 +14,11 @@
 
 #define KIN__MAPPED_SLAB_BYTES (256u << 10)
 
-#define KIN__SLAB_CLASSES (64u + 112u + 56u)
+/* Cells of up to 1 KiB have a size in steps of 16 bytes. A larger cell is an
+ * equal share of its slab, so that no bytes are left behind the last one: the
+ * smallest is a 240th. */
+#define KIN__SMALL_CELL_BYTES (1u << 10)
+#define KIN__SLAB_CLASSES (64u + 240u)
 
 struct kin__arena {
   const kin_allocator *allocator;
@@ -26,6 +30,7 @@ struct kin__arena {
   size_t used_bytes;          /* of the cells of slabs that are in use */
   uint32_t spare_slabs;       /* empty ones that are kept */
   uint32_t closing;           /* the list to be given up next */
+  uint32_t trimming;          /* the list to be trimmed next */
   uint32_t ready_count;       /* slabs in `ready`, not in `bytes` */
   kin__ready_slab *ready;     /* mapped and touched, for add_slab */
   void (*grew)(void *ctx);    /* see kin__arena_watch */

@@ -8,7 +8,7 @@
 #define FAST_SLABS 16u
 #define WINDOW_MS 100u
 #define IDLE_MS 1000u
-#define DROPS_PER_STEP 16u
+#define GIVEN_PER_STEP 16u
 
 /* In the pool. */
 static void on_work(uv_work_t *work) {
@@ -95,10 +95,11 @@ static void on_idle(kin__timer *timer) {
 static bool give_back_step(kin__task *task) {
   kin__memory_helper *helper =
       KIN__CONTAINER_OF(task, kin__memory_helper, give_back);
-  kin__slice slice = kin__slice_begin(&helper->loop->sched, DROPS_PER_STEP);
+  kin__slice slice = kin__slice_begin(&helper->loop->sched, GIVEN_PER_STEP);
   bool has_more = true;
   while (has_more && kin__slice_next(&slice)) {
-    has_more = kin__arena_drop_ready(helper->arena);
+    has_more = kin__arena_drop_ready(helper->arena) ||
+               kin__arena_trim_step(helper->arena);
   }
   return has_more;
 }

@@ -139,13 +139,20 @@ static void test_held_objects_stay(void **state) {
   kin_object *held = kin_object_ref(find(500));
   kin_object *foreign = object_keyed(NULL, "even/foreign", 5);
   assert_int_equal(kin_store_put(kin_informer_store(w.informer), foreign), 0);
-  const kin_object *lent = find(510);
+  const kin_object *lent[OBJECTS / KEPT];
+  for (int i = 0; i < OBJECTS / KEPT; i++) {
+    lent[i] = find(i * KEPT);
+  }
   delete_most();
   assert_ptr_equal(find(500), held);
   assert_ptr_equal(
       kin_store_get(kin_informer_store(w.informer), kin__cstr("even/foreign")),
       foreign);
-  assert_ptr_not_equal(find(510), lent);
+  int moved = 0;
+  for (int i = 0; i < OBJECTS / KEPT; i++) {
+    moved += find(i * KEPT) != lent[i];
+  }
+  assert_true(moved > OBJECTS / KEPT / 2);
   kin_object_unref(held);
   kin_object_unref(foreign);
   assert_int_equal(kin_store_delete(kin_informer_store(w.informer),

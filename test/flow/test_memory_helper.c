@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include <kin/kin.h>
@@ -178,6 +181,14 @@ static void run_idle_timer(void) {
   kin__timers_run(&w.loop.timers, w.helper.idle.due_ms, 1);
 }
 
+static bool is_resident(char *at) {
+  uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+  unsigned char resident = 0;
+  assert_int_equal(
+      mincore(at - (uintptr_t)at % page_bytes, 1, (void *)&resident), 0);
+  return (resident & 1u) != 0;
+}
+
 static void test_unused_memory_goes_back(void **state) {
   (void)state;
   open_world();
@@ -195,6 +206,8 @@ static void test_unused_memory_goes_back(void **state) {
   assert_true(w.helper.idle.is_active);
   assert_int_equal(w.helper.idle.due_ms, due_ms + 999);
   assert_true(w.arena->ready_count > 0);
+  char *newest = (char *)w.cells[w.count - 1]; /* the first of its slab */
+  assert_true(is_resident(newest + KIN__MAPPED_SLAB_BYTES - 1));
   run_idle_timer();
   while (kin__sched_has_work(&w.loop.sched)) {
     uv_run(&w.uv, UV_RUN_NOWAIT);
@@ -202,6 +215,8 @@ static void test_unused_memory_goes_back(void **state) {
   assert_int_equal(w.arena->ready_count, 0);
   assert_null(w.arena->ready);
   assert_false(w.helper.idle.is_active);
+  assert_true(is_resident(newest));
+  assert_false(is_resident(newest + KIN__MAPPED_SLAB_BYTES - 1));
   close_world();
 }
 

@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "base/alloc.h"
@@ -307,6 +310,157 @@ static void test_given_here_is_not_collected(void **state) {
   kin__arena_free(arena);
 }
 
+/* A large cell's slab has no room for one more of its size, and with one more
+ * the size, rounded up to the least distance of classes, would not fit. */
+static void expect_good_fit(size_t slab_bytes, size_t size, size_t cell_size) {
+  enum { SMALL = 1024, STEP = 16, DISTANCE = 64 };
+  assert_true(cell_size >= size);
+  if (size <= SMALL) {
+    assert_true(cell_size - size < STEP);
+    return;
+  }
+  size_t in_slab = slab_bytes / cell_size;
+  size_t fewer_by = slab_bytes / (in_slab + 1);
+  assert_true(fewer_by < (size + DISTANCE - 1) / DISTANCE * DISTANCE);
+  if (slab_bytes / in_slab - fewer_by > 2 * DISTANCE) {
+    assert_true(fewer_by < (size + STEP - 1) / STEP * STEP);
+  }
+  assert_true(slab_bytes - in_slab * cell_size < in_slab * STEP);
+}
+
+static void test_cells_fit_sizes_and_slabs(void **state) {
+  (void)state;
+  for (int maps = 0; maps < 2; maps++) {
+    kin__arena *arena = kin__arena_new(kin__default_allocator(), maps);
+    kin__cell *first = take(arena, kin__default_allocator(), 16);
+    size_t slab_bytes = arena->bytes - (maps ? 0 : kin__cell_head_bytes());
+    for (size_t size = 16; size <= (maps ? 65536 : 8192); size++) {
+      size_t used = arena->used_bytes;
+      kin__cell *cell =
+          kin__cell_take(arena, kin__default_allocator(), &owner, size);
+      assert_non_null(cell);
+      expect_good_fit(slab_bytes, size, arena->used_bytes - used);
+      kin__cell_give_here(cell);
+    }
+    kin__cell_give_here(first);
+    kin__arena_free(arena);
+  }
+}
+
+static size_t resident_pages(char *pages, size_t page_bytes) {
+  unsigned char resident[KIN__MAPPED_SLAB_BYTES / 4096];
+  assert_int_equal(mincore(pages, KIN__MAPPED_SLAB_BYTES, (void *)resident), 0);
+  size_t count = 0;
+  for (size_t i = 0; i < KIN__MAPPED_SLAB_BYTES / page_bytes; i++) {
+    count += resident[i] & 1u;
+  }
+  return count;
+}
+
+static void trim(kin__arena *arena) {
+  unsigned steps = 1;
+  while (kin__arena_trim_step(arena)) {
+    steps++;
+  }
+  assert_int_equal(steps, KIN__SLAB_CLASSES);
+}
+
+/* What no cell has used of a prepared slab goes back, twice; what cells have, and
+ * what is in use, stays. */
+static void test_prepared_pages_go_back(void **state) {
+  (void)state;
+  enum { SIZE = 5000, COUNT = 10 };
+  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+  atomic_bool must_stop;
+  atomic_init(&must_stop, false);
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__arena_add_ready(arena, kin__slab_prepare(&must_stop));
+  char *pages = (char *)arena->ready;
+  assert_int_equal(resident_pages(pages, page_bytes),
+                   KIN__MAPPED_SLAB_BYTES / page_bytes);
+  kin__cell *cells[2 * COUNT];
+  for (int round = 1; round <= 2; round++) {
+    for (int i = (round - 1) * COUNT; i < round * COUNT; i++) {
+      cells[i] = take(arena, kin__default_allocator(), SIZE);
+    }
+    assert_ptr_equal(cells[0], pages);
+    trim(arena);
+    assert_int_equal(resident_pages(pages, page_bytes),
+                     (arena->used_bytes + page_bytes - 1) / page_bytes);
+  }
+  for (int i = 0; i < 2 * COUNT; i++) {
+    const char *bytes = (const char *)cells[i];
+    for (size_t k = sizeof(void *); k < SIZE; k++) {
+      assert_int_equal(bytes[k], 0x5a);
+    }
+    kin__cell_give_here(cells[i]);
+  }
+  kin__arena_free(arena);
+}
+
+/* Of several slabs of a size the one that has never been full is trimmed, though
+ * others got room later. */
+static void test_the_newest_slab_is_trimmed(void **state) {
+  (void)state;
+  enum { SIZE = 5000, IN_SLAB = 52, COUNT = IN_SLAB + 3 };
+  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+  size_t pages = KIN__MAPPED_SLAB_BYTES / page_bytes;
+  atomic_bool must_stop;
+  atomic_init(&must_stop, false);
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__cell *cells[COUNT];
+  for (int i = 0; i < 2; i++) {
+    kin__arena_add_ready(arena, kin__slab_prepare(&must_stop));
+  }
+  for (int i = 0; i < COUNT; i++) {
+    cells[i] = take(arena, kin__default_allocator(), SIZE);
+  }
+  assert_int_equal(arena->bytes, 2 * KIN__MAPPED_SLAB_BYTES);
+  kin__cell_give_here(cells[1]);
+  trim(arena);
+  assert_int_equal(resident_pages((char *)cells[0], page_bytes), pages);
+  assert_int_equal(resident_pages((char *)cells[IN_SLAB], page_bytes),
+                   3 * SIZE / page_bytes + 1);
+  assert_ptr_equal(take(arena, kin__default_allocator(), SIZE), cells[1]);
+  for (int i = 0; i < COUNT; i++) {
+    kin__cell_give_here(cells[i]);
+  }
+  kin__arena_free(arena);
+}
+
+/* A slab whose cells have all been in use, with others free, is left alone; so is
+ * an arena of the allocator's blocks. */
+static void test_used_pages_stay(void **state) {
+  (void)state;
+  enum { SIZE = 60000, IN_SLAB = 4 };
+  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__cell *cells[2 * IN_SLAB];
+  for (int i = 0; i < 2 * IN_SLAB; i++) {
+    cells[i] = take(arena, kin__default_allocator(), SIZE);
+  }
+  kin__cell_give_here(cells[1]);
+  kin__cell_give_here(cells[IN_SLAB + 1]);
+  trim(arena);
+  /* The pages of the free cells were not touched behind their first SIZE bytes.
+   */
+  for (int i = 0; i < 2; i++) {
+    assert_true(resident_pages((char *)cells[i * IN_SLAB], page_bytes) >=
+                IN_SLAB * SIZE / page_bytes);
+  }
+  for (int i = 0; i < 2 * IN_SLAB; i++) {
+    if (i % IN_SLAB != 1) {
+      kin__cell_give_here(cells[i]);
+    }
+  }
+  kin__arena_free(arena);
+  arena = kin__arena_new(kin__default_allocator(), false);
+  kin__cell *cell = take(arena, kin__default_allocator(), SIZE / 10);
+  assert_false(kin__arena_trim_step(arena));
+  kin__cell_give(cell);
+  kin__arena_free(arena);
+}
+
 static void test_out_of_memory(void **state) {
   (void)state;
   for (size_t n = 1; n < 6; n++) {
@@ -340,6 +494,10 @@ int main(void) {
       cmocka_unit_test(test_close_steps_are_small),
       cmocka_unit_test(test_closed_while_others_give_back),
       cmocka_unit_test(test_given_here_is_not_collected),
+      cmocka_unit_test(test_cells_fit_sizes_and_slabs),
+      cmocka_unit_test(test_prepared_pages_go_back),
+      cmocka_unit_test(test_the_newest_slab_is_trimmed),
+      cmocka_unit_test(test_used_pages_stay),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
