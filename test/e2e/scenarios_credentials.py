@@ -90,7 +90,7 @@ def token_file(context):
 
 # ---------------------------------------------------------------- contexts
 
-@scenario(ways=(), group="credentials")
+@scenario(ways=(), group="waiting")
 def two_contexts(context):
     """Two users by certificate, each may read one namespace, the default one of
     the context; by data and by files, which the folder of the kubeconfig has.
@@ -277,7 +277,7 @@ def expect_runs(context, runs):
                    f"{len(runs)} runs of the plugin")
 
 
-@scenario(ways=(), group="credentials")
+@scenario(ways=(), group="waiting")
 def plugin_with_short_lived_tokens(context):
     """Each is refused by the API server some seconds after its expiry."""
     runs, asked = watch_with_short_lived(context, account_settings(context))
@@ -290,7 +290,7 @@ def plugin_with_short_lived_tokens(context):
     context.expect(not late, f"with a token that had expired: {late}")
 
 
-@scenario(ways=(), group="credentials")
+@scenario(ways=(), group="waiting")
 def plugin_with_short_lived_certificates(context):
     """Two certificates in turn; another one takes effect without an error."""
     authority = context.cluster.authority
@@ -498,7 +498,7 @@ def is_of_tls(line):
 
 # ---------------------------------------------------------------- the proxy
 
-@scenario(ways=(), group="credentials")
+@scenario(ways=(), group="waiting")
 def through_a_proxy(context):
     """To a server whose name the proxy alone can resolve, with each kind of
     credential; the proxy is that of the environment, then that of the
@@ -548,7 +548,7 @@ def follow_through(context, config, user, tunnel, variable, plugin):
     context.expect(len(tunnel.opened) >= before + 2, f"{tunnel.opened}")
 
 
-@scenario(ways=(), group="credentials")
+@scenario(ways=(), group="waiting")
 def refused_by_a_proxy(context):
     """407, of which the kubeconfig is mended; then the password changes. By the
     environment it ends a program that is to end."""

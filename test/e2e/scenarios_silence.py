@@ -124,23 +124,23 @@ def silent(context, stop):
         w.finish()
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def nothing_comes_from_the_server(context):
     silent(context, lambda relay: relay.hold(to_server=False))
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def nothing_goes_to_the_server(context):
     """What the watch brings still comes; questions are not answered."""
     silent(context, lambda relay: relay.hold(to_client=False))
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def nothing_goes_either_way(context):
     silent(context, lambda relay: relay.hold())
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def accepted_and_never_answered(context):
     """The connections end; new ones are accepted, and that is all."""
     with watched_through_relay(context) as (relay, w):
@@ -159,7 +159,7 @@ def accepted_and_never_answered(context):
         w.finish()
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def connections_forgotten(context):
     """All that is open stays open and dead, as behind a router that has lost
     its memory; new connections are answered.
@@ -181,7 +181,7 @@ def connections_forgotten(context):
         w.finish()
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def short_silence(context):
     """Shorter than what is suspicious: not an error, not a word."""
     with watched_through_relay(context) as (relay, w):
@@ -195,7 +195,7 @@ def short_silence(context):
         w.finish()
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def long_silence(context):
     """It ends when three attempts have failed; the waits stay short."""
     with watched_through_relay(context) as (relay, w):
@@ -210,7 +210,7 @@ def long_silence(context):
         w.finish()
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def long_refusal(context):
     """Nobody listens for longer than any wait; none is over 5 s."""
     with watched_through_relay(context) as (relay, w):
@@ -227,7 +227,7 @@ def long_refusal(context):
         w.finish()
 
 
-@scenario(ways=(), group="silence")
+@scenario(ways=(), group="waiting")
 def apiserver_paused(context):
     """SIGSTOP, and later SIGCONT; watched directly and through a kubectl proxy,
     which is not paused. The changes go through another API server."""

@@ -123,7 +123,7 @@ def changes_in_the_initial_stream(context):
     context.expect_asked(space, STREAM)
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def slow_initial_stream(context):
     """As long as something comes, it may take its time."""
     with large_objects(context) as space, \
@@ -229,7 +229,7 @@ def cut_again_in_the_initial_stream(context):
     context.expect_asked(space, STREAM, STREAM, LIST, WATCH)
 
 
-@scenario(ways=STREAMS, group="silence")
+@scenario(ways=STREAMS, group="waiting")
 def silent_in_the_initial_stream(context):
     """Nothing more comes, and nothing ends: after a while a list is asked for,
     which is no failure."""
