@@ -4,7 +4,7 @@
  * has removed it.
  *
  *     kubectl proxy --port=8001 &
- *     work_queue http://127.0.0.1:8001
+ *     work_queue http://127.0.0.1:8001 [NAMESPACE]
  *
  * Look at reconcile(): it is given a key and nothing else, so it looks at what
  * is, not at what has happened. An object that the store does not have is gone.
@@ -92,11 +92,15 @@ static void on_interrupt(uv_signal_t *handle, int number) {
   kin_work_queue_shut_down_with_drain(p->queue, on_drained, p);
 }
 
-static int open_all(program *p, uv_loop_t *loop, const char *server) {
+/* `namespace_` NULL: all of them. */
+static int open_all(program *p, uv_loop_t *loop, const char *server,
+                    const char *namespace_) {
   kin_client_options co = KIN_CLIENT_OPTIONS_INIT;
   co.server = server;
   kin_informer_options io = KIN_INFORMER_OPTIONS_INIT;
   io.plural = "configmaps";
+  io.namespaces = &namespace_;
+  io.namespace_count = namespace_ != NULL;
   io.on_error = on_error;
   kin_work_queue_options qo = KIN_WORK_QUEUE_OPTIONS_INIT;
   qo.name = "configmaps";
@@ -120,7 +124,8 @@ int main(int argc, char **argv) {
   uv_loop_t *loop = uv_default_loop();
   setvbuf(stdout, NULL, _IOLBF, 0);
   program p = {0};
-  int status = open_all(&p, loop, argc > 1 ? argv[1] : "http://127.0.0.1:8001");
+  const char *server = argc > 1 ? argv[1] : "http://127.0.0.1:8001";
+  int status = open_all(&p, loop, server, argc > 2 ? argv[2] : NULL);
   if (status != 0) {
     fprintf(stderr, "work_queue: %s\n", kin_strerror(status));
     return 1;

@@ -113,8 +113,9 @@ static uint32_t cells_bytes_of(const kin__arena *arena) {
                            : SLAB_BYTES - (uint32_t)sizeof(block);
 }
 
+/* `step` is a power of two. */
 static uint32_t round_up(uint32_t size, uint32_t step) {
-  return (size + step - 1) / step * step;
+  return (size + step - 1) & ~(step - 1);
 }
 
 /* `size` is from 1 to the arena's largest. A large cell's class is known by the

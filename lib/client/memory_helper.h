@@ -17,7 +17,8 @@
  * One piece of work at a time, of a few milliseconds, so the program's own work
  * in the pool waits for at most that. Until the work is done, or if the pool
  * never comes to it, the loop's thread maps slabs itself. Prepared slabs that
- * nobody has needed for a second go back to the system. */
+ * nobody has needed for a second go back to the system, and so do the pages of
+ * other slabs that no cell has used. */
 #define KIN__HELP_MAX_SLABS 16u
 
 typedef struct kin__memory_helper {

@@ -101,7 +101,7 @@ def example_node_agent(context):
 def example_work_queue(context):
     space = context.namespace()
     target = CONFIG_MAPS.format(space)
-    with context.run_example("work_queue") as example:
+    with context.run_example("work_queue", space) as example:
         context.api.create(target, config_map("a"))
         example.await_line(f"{space}/a has the label".__eq__)
         labels = context.api.get(f"{target}/a")["metadata"]["labels"]
