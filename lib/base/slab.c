@@ -26,11 +26,6 @@
 #define SLAB_BYTES (64u << 10)
 #define MAX_SPARE_SLABS 4u
 #define CACHE_LINE 64u
-#define CELL_STEP 16u
-#define SMALL_CLASSES (KIN__SMALL_CELL_BYTES / CELL_STEP)
-/* Classes are this far apart at least. Many classes would have many slabs that
- * are not full. */
-#define LARGE_CELL_STEP 64u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
 
@@ -107,10 +102,10 @@ static void set_live_cells(struct kin__slab *slab, uint32_t count) {
                         memory_order_relaxed);
 }
 
-/* Of each slab of the arena. */
-static uint32_t cells_bytes_of(const kin__arena *arena) {
-  return arena->maps_pages ? KIN__MAPPED_SLAB_BYTES
-                           : SLAB_BYTES - (uint32_t)sizeof(block);
+/* Of a slab's cells. */
+static uint32_t cells_bytes(bool is_mapped) {
+  return is_mapped ? KIN__MAPPED_SLAB_BYTES
+                   : SLAB_BYTES - (uint32_t)sizeof(block);
 }
 
 /* `step` is a power of two. */
@@ -122,21 +117,22 @@ static uint32_t round_up(uint32_t size, uint32_t step) {
  * number of such cells in a slab. */
 static uint32_t class_of(const kin__arena *arena, uint32_t size) {
   if (size <= KIN__SMALL_CELL_BYTES) {
-    return (size - 1) / CELL_STEP;
+    return (size - 1) / KIN__CELL_STEP;
   }
-  uint32_t bytes = cells_bytes_of(arena);
+  uint32_t bytes = cells_bytes(arena->maps_pages);
   /* A cell fewer in a slab makes each larger by size / (bytes / size). */
-  bool are_far_apart = size / LARGE_CELL_STEP > bytes / size;
-  uint32_t step = are_far_apart ? CELL_STEP : LARGE_CELL_STEP;
-  return SMALL_CLASSES - 1 + bytes / round_up(size, step);
+  bool are_far_apart = size / KIN__LARGE_CELL_STEP > bytes / size;
+  uint32_t step = are_far_apart ? KIN__CELL_STEP : KIN__LARGE_CELL_STEP;
+  return KIN__SMALL_CLASSES - 1 + bytes / round_up(size, step);
 }
 
 static uint32_t cell_size_of(const kin__arena *arena, uint32_t class_index) {
-  if (class_index < SMALL_CLASSES) {
-    return (class_index + 1) * CELL_STEP;
+  if (class_index < KIN__SMALL_CLASSES) {
+    return (class_index + 1) * KIN__CELL_STEP;
   }
-  uint32_t share = cells_bytes_of(arena) / (class_index - SMALL_CLASSES + 1);
-  return share / CELL_STEP * CELL_STEP;
+  uint32_t share =
+      cells_bytes(arena->maps_pages) / (class_index - KIN__SMALL_CLASSES + 1);
+  return share / KIN__CELL_STEP * KIN__CELL_STEP;
 }
 
 static void *map_pages(size_t bytes) {
@@ -147,11 +143,6 @@ static void *map_pages(size_t bytes) {
 
 static uint32_t bytes_of(const struct kin__slab *slab) {
   return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
-}
-
-static uint32_t cells_bytes(const struct kin__slab *slab) {
-  return slab->mapped_bytes > 0 ? slab->mapped_bytes
-                                : SLAB_BYTES - (uint32_t)sizeof(block);
 }
 
 static char *take_pages(kin__arena *arena) {
@@ -199,12 +190,12 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner,
   slab->owner = owner;
   slab->class_index = (uint16_t)class_index;
   slab->cell_size = cell_size_of(arena, class_index);
-  slab->capacity = cells_bytes(slab) / slab->cell_size;
+  slab->capacity = cells_bytes(arena->maps_pages) / slab->cell_size;
   kin__link_init(&slab->node);
   kin__link_push_first(&arena->lists[class_index], &slab->node);
   set_live_cells(slab, 0);
   arena->bytes += bytes_of(slab);
-  POISON(slab->cells, cells_bytes(slab));
+  POISON(slab->cells, cells_bytes(arena->maps_pages));
   if (arena->grew != NULL) {
     arena->grew(arena->grew_ctx);
   }
@@ -212,7 +203,7 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner,
 }
 
 static void free_slab(struct kin__slab *slab) {
-  UNPOISON(slab->cells, cells_bytes(slab));
+  UNPOISON(slab->cells, cells_bytes(slab->mapped_bytes > 0));
   if (slab->mapped_bytes > 0) {
     munmap(slab->cells, slab->mapped_bytes);
   }

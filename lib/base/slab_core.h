@@ -15,10 +15,16 @@
 #define KIN__MAPPED_SLAB_BYTES (256u << 10)
 
 /* Cells of up to 1 KiB have a size in steps of 16 bytes. A larger cell is an
- * equal share of its slab, so that no bytes are left behind the last one: the
- * smallest is a 240th. */
+ * equal share of its slab, so that no bytes are left behind the last cell. */
 #define KIN__SMALL_CELL_BYTES (1u << 10)
-#define KIN__SLAB_CLASSES (64u + 240u)
+#define KIN__CELL_STEP 16u
+#define KIN__SMALL_CLASSES (KIN__SMALL_CELL_BYTES / KIN__CELL_STEP)
+/* At least this many bytes are between the sizes of two large classes. Many
+ * classes would have many slabs that are not full. */
+#define KIN__LARGE_CELL_STEP 64u
+#define KIN__SLAB_CLASSES                                                      \
+  (KIN__SMALL_CLASSES +                                                        \
+   KIN__MAPPED_SLAB_BYTES / (KIN__SMALL_CELL_BYTES + KIN__LARGE_CELL_STEP))
 
 struct kin__arena {
   const kin_allocator *allocator;

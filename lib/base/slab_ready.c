@@ -12,9 +12,9 @@
 #define PAGE_BYTES 4096u
 
 /* Writes to each page. MADV_POPULATE_WRITE takes one call for all of them, but
- * has the lock of the address space in that time. Where the system gives pages
- * slowly, the loop's thread waited for that lock when it mapped a slab, 0.2 to
- * 4 ms each time. A page fault needs no such lock from Linux 6.4 on. */
+ * has the lock of the address space in that time. The loop's thread waited for
+ * that lock when it mapped a slab: where the system gave pages slowly, single
+ * turns took 5 to 12 ms. A page fault needs no such lock from Linux 6.4 on. */
 static void touch(char *pages) {
   for (size_t at = 0; at < TOUCH_BYTES; at += PAGE_BYTES) {
     *(volatile char *)(pages + at) = 0;

@@ -9,9 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmocka.h>
 
 #include <kin/kin.h>
@@ -22,6 +19,7 @@
 #include "client/host.h"
 #include "client/memory_helper.h"
 #include "support/pool_plug.h"
+#include "support/resident.h"
 
 enum { CELL = 60000, CELLS = 8000, MANY = 1024 };
 
@@ -182,11 +180,7 @@ static void run_idle_timer(void) {
 }
 
 static bool is_resident(char *at) {
-  uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
-  unsigned char resident = 0;
-  assert_int_equal(
-      mincore(at - (uintptr_t)at % page_bytes, 1, (void *)&resident), 0);
-  return (resident & 1u) != 0;
+  return resident_pages(at - (uintptr_t)at % page_bytes(), 1) > 0;
 }
 
 static void test_unused_memory_goes_back(void **state) {

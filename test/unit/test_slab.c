@@ -11,15 +11,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/slab_core.h"
 #include "support/fail_alloc.h"
+#include "support/resident.h"
 
 static int owner;
 
@@ -310,8 +308,8 @@ static void test_given_here_is_not_collected(void **state) {
   kin__arena_free(arena);
 }
 
-/* A large cell's slab has no room for one more of its size, and with one more
- * the size, rounded up to the least distance of classes, would not fit. */
+/* A slab with one cell more would have smaller cells: too small for the size,
+ * rounded up to the least distance of classes. */
 static void expect_good_fit(size_t slab_bytes, size_t size, size_t cell_size) {
   enum { SMALL = 1024, STEP = 16, DISTANCE = 64 };
   assert_true(cell_size >= size);
@@ -320,10 +318,10 @@ static void expect_good_fit(size_t slab_bytes, size_t size, size_t cell_size) {
     return;
   }
   size_t in_slab = slab_bytes / cell_size;
-  size_t fewer_by = slab_bytes / (in_slab + 1);
-  assert_true(fewer_by < (size + DISTANCE - 1) / DISTANCE * DISTANCE);
-  if (slab_bytes / in_slab - fewer_by > 2 * DISTANCE) {
-    assert_true(fewer_by < (size + STEP - 1) / STEP * STEP);
+  size_t smaller = slab_bytes / (in_slab + 1);
+  assert_true(smaller < (size + DISTANCE - 1) / DISTANCE * DISTANCE);
+  if (slab_bytes / in_slab - smaller > 2 * DISTANCE) {
+    assert_true(smaller < (size + STEP - 1) / STEP * STEP);
   }
   assert_true(slab_bytes - in_slab * cell_size < in_slab * STEP);
 }
@@ -347,14 +345,8 @@ static void test_cells_fit_sizes_and_slabs(void **state) {
   }
 }
 
-static size_t resident_pages(char *pages, size_t page_bytes) {
-  unsigned char resident[KIN__MAPPED_SLAB_BYTES / 4096];
-  assert_int_equal(mincore(pages, KIN__MAPPED_SLAB_BYTES, (void *)resident), 0);
-  size_t count = 0;
-  for (size_t i = 0; i < KIN__MAPPED_SLAB_BYTES / page_bytes; i++) {
-    count += resident[i] & 1u;
-  }
-  return count;
+static size_t slab_pages(void) {
+  return KIN__MAPPED_SLAB_BYTES / page_bytes();
 }
 
 static void trim(kin__arena *arena) {
@@ -365,19 +357,17 @@ static void trim(kin__arena *arena) {
   assert_int_equal(steps, KIN__SLAB_CLASSES);
 }
 
-/* What no cell has used of a prepared slab goes back, twice; what cells have, and
- * what is in use, stays. */
+/* The pages of a prepared slab that no cell has used go back, twice. The pages of
+ * cells stay, with their bytes. */
 static void test_prepared_pages_go_back(void **state) {
   (void)state;
   enum { SIZE = 5000, COUNT = 10 };
-  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__arena_add_ready(arena, kin__slab_prepare(&must_stop));
   char *pages = (char *)arena->ready;
-  assert_int_equal(resident_pages(pages, page_bytes),
-                   KIN__MAPPED_SLAB_BYTES / page_bytes);
+  assert_int_equal(resident_pages(pages, slab_pages()), slab_pages());
   kin__cell *cells[2 * COUNT];
   for (int round = 1; round <= 2; round++) {
     for (int i = (round - 1) * COUNT; i < round * COUNT; i++) {
@@ -385,8 +375,8 @@ static void test_prepared_pages_go_back(void **state) {
     }
     assert_ptr_equal(cells[0], pages);
     trim(arena);
-    assert_int_equal(resident_pages(pages, page_bytes),
-                     (arena->used_bytes + page_bytes - 1) / page_bytes);
+    assert_int_equal(resident_pages(pages, slab_pages()),
+                     (arena->used_bytes + page_bytes() - 1) / page_bytes());
   }
   for (int i = 0; i < 2 * COUNT; i++) {
     const char *bytes = (const char *)cells[i];
@@ -403,8 +393,6 @@ static void test_prepared_pages_go_back(void **state) {
 static void test_the_newest_slab_is_trimmed(void **state) {
   (void)state;
   enum { SIZE = 5000, IN_SLAB = 52, COUNT = IN_SLAB + 3 };
-  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-  size_t pages = KIN__MAPPED_SLAB_BYTES / page_bytes;
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
@@ -418,9 +406,10 @@ static void test_the_newest_slab_is_trimmed(void **state) {
   assert_int_equal(arena->bytes, 2 * KIN__MAPPED_SLAB_BYTES);
   kin__cell_give_here(cells[1]);
   trim(arena);
-  assert_int_equal(resident_pages((char *)cells[0], page_bytes), pages);
-  assert_int_equal(resident_pages((char *)cells[IN_SLAB], page_bytes),
-                   3 * SIZE / page_bytes + 1);
+  assert_int_equal(resident_pages((char *)cells[0], slab_pages()),
+                   slab_pages());
+  assert_int_equal(resident_pages((char *)cells[IN_SLAB], slab_pages()),
+                   3 * SIZE / page_bytes() + 1);
   assert_ptr_equal(take(arena, kin__default_allocator(), SIZE), cells[1]);
   for (int i = 0; i < COUNT; i++) {
     kin__cell_give_here(cells[i]);
@@ -433,7 +422,6 @@ static void test_the_newest_slab_is_trimmed(void **state) {
 static void test_used_pages_stay(void **state) {
   (void)state;
   enum { SIZE = 60000, IN_SLAB = 4 };
-  size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[2 * IN_SLAB];
   for (int i = 0; i < 2 * IN_SLAB; i++) {
@@ -445,8 +433,8 @@ static void test_used_pages_stay(void **state) {
   /* The pages of the free cells were not touched behind their first SIZE bytes.
    */
   for (int i = 0; i < 2; i++) {
-    assert_true(resident_pages((char *)cells[i * IN_SLAB], page_bytes) >=
-                IN_SLAB * SIZE / page_bytes);
+    assert_true(resident_pages((char *)cells[i * IN_SLAB], slab_pages()) >=
+                IN_SLAB * SIZE / page_bytes());
   }
   for (int i = 0; i < 2 * IN_SLAB; i++) {
     if (i % IN_SLAB != 1) {
