@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs fuzz targets that are linked with libFuzzer, one after the other.
+"""Runs fuzz targets that are linked with libFuzzer, one on each processor.
 
 usage: run.py BUILD_DIR [TARGET...] [--seconds N] [--seed S] [--list]
-              [--minimise]
+              [--minimise] [--jobs N]
 
 Growing corpora and finds are kept in .cache/fuzz; the committed corpora are
 read only, but for --minimise, which writes them anew. Ends with one line
@@ -11,6 +11,7 @@ read only, but for --minimise, which writes them anew. Ends with one line
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -84,13 +85,14 @@ def run(build, target, seconds, seed):
     runs = number(r"number_of_executed_units: (\d+)", result.stdout)
     edges = number(r"cov: (\d+)", result.stdout)
     is_good = result.returncode == 0 and runs > 0
-    print(f"{target:10} {runs:9} executions {edges:6} edges "
-          f"{'ok' if is_good else 'FAILED'}", flush=True)
+    lines = [f"{target:10} {runs:9} executions {edges:6} edges "
+             f"{'ok' if is_good else 'FAILED'}"]
     if not is_good:
-        print("\n".join(result.stdout.splitlines()[-80:]), flush=True)
+        lines += result.stdout.splitlines()[-80:]
         find = re.search(r"written to (\S+)", result.stdout)
         if find:
-            print(f"once more: {command[0]} {find.group(1)}", flush=True)
+            lines.append(f"once more: {command[0]} {find.group(1)}")
+    print("\n".join(lines), flush=True)
     return is_good
 
 
@@ -135,6 +137,8 @@ def main():
                         help="for each target (5)")
     parser.add_argument("--seed", type=int, default=0,
                         help="of what is tried; 0: another one each time")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+                        help="targets that run at a time (one a processor)")
     parser.add_argument("--list", action="store_true", help="name the targets")
     parser.add_argument("--minimise", action="store_true",
                         help="write the committed corpora anew")
@@ -152,8 +156,9 @@ def main():
         for target in targets:
             minimise(build, target)
         return 0
-    failed = sum(not run(build, t, options.seconds, options.seed)
-                 for t in targets)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        failed = sum(not is_good for is_good in pool.map(
+            lambda t: run(build, t, options.seconds, options.seed), targets))
     print(f"{len(targets) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
