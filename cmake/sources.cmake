@@ -25,6 +25,7 @@ set(kinformer_sources
   lib/base/sched.c
   lib/base/segments.c
   lib/base/sized.c
+  lib/base/pages.c
   lib/base/slab.c
   lib/base/slab_ready.c
   lib/base/slots.c

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/pages.h"
 
 #define ALIGNMENT 16u
 
@@ -31,16 +32,10 @@ static void release(kin__cell *cell) {
     kin__free(&memory->allocator, seal);
     return;
   }
-  void *pages = seal->pages;
-  size_t bytes = seal->pages_bytes;
-  if (munmap(pages, bytes) == 0) {
+  /* Addresses that stay taken stay counted. */
+  if (kin__pages_unmap(seal->pages, seal->pages_bytes)) {
     atomic_fetch_sub_explicit(&memory->protected_cells, 1,
                               memory_order_relaxed);
-  } else {
-    /* The system refused because a mapping would be split and there are too
-     * many. So only the memory is given back; the addresses stay taken and
-     * counted. */
-    (void)madvise(pages, bytes, MADV_DONTNEED);
   }
 }
 
@@ -79,9 +74,8 @@ static kin__cell *take_pages(kin__memory *memory, size_t size,
                                 memory_order_relaxed) < KIN__MAX_PROTECTED) {
     size_t page = page_bytes();
     size_t bytes = page + round_up(size - KIN__CELL_OPEN_BYTES, page);
-    char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages != MAP_FAILED) {
+    char *pages = kin__pages_map(bytes);
+    if (pages != NULL) {
       char *front = pages + page - KIN__CELL_OPEN_BYTES - front_bytes();
       kin__cell *cell = init(front, memory, size, sum_count);
       kin__seal *seal = kin__sealed_seal(cell);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/link.h"
+#include "base/pages.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -25,6 +26,7 @@
 #define MAPPED_CELL_MAX (64u << 10)
 #define SLAB_BYTES (64u << 10)
 #define MAX_SPARE_SLABS 4u
+#define MIN_SPARSE_BYTES ((size_t)2 << 20)
 #define CACHE_LINE 64u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
@@ -135,12 +137,6 @@ static uint32_t cell_size_of(const kin__arena *arena, uint32_t class_index) {
   return share / KIN__CELL_STEP * KIN__CELL_STEP;
 }
 
-static void *map_pages(size_t bytes) {
-  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages != MAP_FAILED ? pages : NULL;
-}
-
 static uint32_t bytes_of(const struct kin__slab *slab) {
   return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
 }
@@ -148,7 +144,7 @@ static uint32_t bytes_of(const struct kin__slab *slab) {
 static char *take_pages(kin__arena *arena) {
   kin__ready_slab *ready = arena->ready;
   if (ready == NULL) {
-    return map_pages(KIN__MAPPED_SLAB_BYTES);
+    return kin__pages_map(KIN__MAPPED_SLAB_BYTES);
   }
   arena->ready = ready->next;
   arena->ready_count--;
@@ -205,7 +201,7 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner,
 static void free_slab(struct kin__slab *slab) {
   UNPOISON(slab->cells, cells_bytes(slab->mapped_bytes > 0));
   if (slab->mapped_bytes > 0) {
-    munmap(slab->cells, slab->mapped_bytes);
+    (void)kin__pages_unmap(slab->cells, slab->mapped_bytes);
   }
   kin__free(slab->allocator, slab);
 }
@@ -279,7 +275,7 @@ size_t kin__cell_head_bytes(void) {
 static void free_block(kin__cell *cell) {
   struct kin__slab *slab = cell->slab;
   if (slab->mapped_bytes > 0) {
-    munmap(slab, slab->mapped_bytes);
+    (void)kin__pages_unmap(slab, slab->mapped_bytes);
   } else {
     kin__free(slab->allocator, slab);
   }
@@ -291,7 +287,7 @@ static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
     return NULL;
   }
   uint32_t bytes = (uint32_t)(sizeof(block) + size);
-  block *b = maps_pages ? map_pages(bytes) : kin__malloc(allocator, bytes);
+  block *b = maps_pages ? kin__pages_map(bytes) : kin__malloc(allocator, bytes);
   if (b == NULL) {
     return NULL;
   }
@@ -383,6 +379,16 @@ kin__arena_fill kin__arena_get_fill(const kin__arena *arena) {
   return arena != NULL && !arena->is_closed
              ? (kin__arena_fill){arena->bytes, arena->used_bytes}
              : none;
+}
+
+bool kin__arena_fill_is_sparse(kin__arena_fill fill) {
+  return fill.bytes >= MIN_SPARSE_BYTES &&
+         fill.used < fill.bytes - fill.bytes / 4;
+}
+
+bool kin__arena_fill_is_worse(kin__arena_fill fill, kin__arena_fill last) {
+  return fill.used < last.used - last.used / 8 ||
+         fill.bytes > last.bytes + last.bytes / 8;
 }
 
 bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {

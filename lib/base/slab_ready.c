@@ -3,8 +3,7 @@
 /* Slabs that another thread prepares. */
 #include <stddef.h>
 
-#include <sys/mman.h>
-
+#include "base/pages.h"
 #include "base/slab_core.h"
 
 /* A stop waits for at most this much. */
@@ -22,14 +21,13 @@ static void touch(char *pages) {
 }
 
 kin__ready_slab *kin__slab_prepare(const atomic_bool *must_stop) {
-  char *pages = mmap(NULL, KIN__MAPPED_SLAB_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) {
+  char *pages = kin__pages_map(KIN__MAPPED_SLAB_BYTES);
+  if (pages == NULL) {
     return NULL;
   }
   for (size_t at = 0; at < KIN__MAPPED_SLAB_BYTES; at += TOUCH_BYTES) {
     if (atomic_load_explicit(must_stop, memory_order_relaxed)) {
-      (void)munmap(pages, KIN__MAPPED_SLAB_BYTES);
+      (void)kin__pages_unmap(pages, KIN__MAPPED_SLAB_BYTES);
       return NULL;
     }
     touch(pages + at);
@@ -64,6 +62,6 @@ bool kin__arena_drop_ready(kin__arena *arena) {
   }
   arena->ready = slab->next;
   arena->ready_count--;
-  (void)munmap(slab, KIN__MAPPED_SLAB_BYTES);
+  (void)kin__pages_unmap(slab, KIN__MAPPED_SLAB_BYTES);
   return arena->ready != NULL;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KIN_BASE_PAGES_H
+#define KIN_BASE_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Memory that comes from the system, and goes back, as whole pages. On any
+ * thread. */
+
+/* Zeroed, but not touched. NULL if there is no memory. */
+void *kin__pages_map(size_t bytes);
+
+/* Gives all that one kin__pages_map returned back. Returns false if the
+ * addresses stay taken, and only the memory goes back: a process that has too
+ * many mappings cannot split one. */
+bool kin__pages_unmap(void *pages, size_t bytes);
+
+#endif /* KIN_BASE_PAGES_H */

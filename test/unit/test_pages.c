@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A process that has too many mappings: the system cannot take addresses back,
+ * but takes the memory. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/pages.h"
+#include "base/slab_core.h"
+#include "support/resident.h"
+
+enum { MAX_LEFT = 8 };
+
+static bool refuses_munmap;
+static struct {
+  void *pages;
+  size_t bytes;
+} left[MAX_LEFT];
+static unsigned left_count;
+
+int __real_munmap(void *, size_t);
+int __wrap_munmap(void *, size_t);
+
+int __wrap_munmap(void *pages, size_t bytes) {
+  if (!refuses_munmap) {
+    return __real_munmap(pages, bytes);
+  }
+  assert_true(left_count < MAX_LEFT);
+  left[left_count].pages = pages;
+  left[left_count++].bytes = bytes;
+  errno = ENOMEM;
+  return -1;
+}
+
+/* What was refused is not resident, all of it; and goes now. */
+static void expect_given_back(unsigned count) {
+  refuses_munmap = false;
+  assert_int_equal(left_count, count);
+  while (left_count > 0) {
+    char *pages = left[--left_count].pages;
+    size_t bytes = left[left_count].bytes;
+    for (size_t at = 0; at < bytes; at += page_bytes()) {
+      assert_int_equal(resident_pages(pages + at, 1), 0);
+    }
+    assert_int_equal(__real_munmap(pages, bytes), 0);
+  }
+}
+
+static void test_unmap(void **state) {
+  (void)state;
+  size_t bytes = 5 * page_bytes();
+  char *pages = kin__pages_map(bytes);
+  assert_non_null(pages);
+  memset(pages, 1, bytes);
+  refuses_munmap = true;
+  assert_false(kin__pages_unmap(pages, bytes));
+  expect_given_back(1);
+
+  pages = kin__pages_map(bytes);
+  assert_non_null(pages);
+  assert_true(kin__pages_unmap(pages, bytes));
+  assert_int_equal(left_count, 0);
+}
+
+/* Two slabs, a prepared one, and a block of a size that no slab has. */
+static void test_cells(void **state) {
+  (void)state;
+  enum { CELL = 60000, CELLS = 8, BLOCK = 200001 };
+  static int owner;
+  const kin_allocator *allocator = kin__default_allocator();
+  kin__arena *arena = kin__arena_new(allocator, true);
+  assert_non_null(arena);
+  kin__cell *cells[CELLS + 1];
+  for (int i = 0; i <= CELLS; i++) {
+    size_t size = i < CELLS ? CELL : BLOCK;
+    cells[i] = kin__cell_take(arena, allocator, &owner, size);
+    assert_non_null(cells[i]);
+    memset((char *)cells[i] + sizeof(void *), 1, size - sizeof(void *));
+  }
+  atomic_bool must_stop;
+  atomic_init(&must_stop, false);
+  kin__ready_slab *ready = kin__slab_prepare(&must_stop);
+  assert_non_null(ready);
+  kin__arena_add_ready(arena, ready);
+
+  refuses_munmap = true;
+  assert_false(kin__arena_drop_ready(arena));
+  for (int i = 0; i <= CELLS; i++) {
+    kin__cell_give(cells[i]);
+  }
+  kin__arena_free(arena);
+  expect_given_back(4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unmap),
+      cmocka_unit_test(test_cells),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
