@@ -31,21 +31,33 @@ static uint64_t now_ms(const kin__memory_helper *helper) {
 
 static void work_more(kin__memory_helper *helper);
 
+/* Returns how many there were. */
+static uint32_t take_prepared(kin__memory_helper *helper) {
+  uint32_t taken = 0;
+  while (helper->slabs != NULL) {
+    kin__ready_slab *slab = helper->slabs;
+    helper->slabs = slab->next;
+    kin__arena_add_ready(helper->arena, slab);
+    taken++;
+  }
+  return taken;
+}
+
 static void on_worked(uv_work_t *work, int status) {
   (void)status; /* cancelled: there are no slabs */
   kin__memory_helper *helper =
       KIN__CONTAINER_OF(work, kin__memory_helper, work);
   helper->is_working = false;
-  while (helper->slabs != NULL) {
-    kin__ready_slab *slab = helper->slabs;
-    helper->slabs = slab->next;
-    kin__arena_add_ready(helper->arena, slab);
+  if (take_prepared(helper) < helper->count) {
+    helper->grown = 0; /* no memory: no more work until the arena grows */
   }
   if (helper->closed != NULL) {
     helper->closed(helper->closed_ctx);
-  } else {
-    work_more(helper);
+    return;
   }
+  kin__timer_start(&helper->loop->timers, &helper->idle,
+                   kin__deadline_ms(helper->grown_ms, IDLE_MS));
+  work_more(helper);
 }
 
 /* Half of what may be ready is in use, so that the next work is done before the
@@ -63,10 +75,6 @@ static void work_more(kin__memory_helper *helper) {
   int err = uv_queue_work(helper->loop->uv, &helper->work, on_work, on_worked);
   assert(err == 0); /* fails only without a callback */
   (void)err;
-  if (!helper->idle.is_active) {
-    kin__timer_start(&helper->loop->timers, &helper->idle,
-                     kin__deadline_ms(helper->grown_ms, IDLE_MS));
-  }
 }
 
 static void on_grew(void *ctx) {
@@ -85,7 +93,10 @@ static void on_idle(kin__timer *timer) {
   kin__memory_helper *helper =
       KIN__CONTAINER_OF(timer, kin__memory_helper, idle);
   uint64_t due_ms = kin__deadline_ms(helper->grown_ms, IDLE_MS);
-  if (helper->is_working || now_ms(helper) < due_ms) {
+  if (helper->is_working) {
+    return; /* the end of the work starts the timer again */
+  }
+  if (now_ms(helper) < due_ms) {
     kin__timer_start(&helper->loop->timers, timer, due_ms);
   } else {
     kin__sched_add(&helper->loop->sched, &helper->give_back);

@@ -237,8 +237,6 @@ static void test_busy_pool(void **state) {
   plug_open(&plug, &w.uv);
   take(MANY);
   assert_true(w.helper.is_working);
-  run_idle_timer(); /* waits on, for the work */
-  assert_true(w.helper.idle.is_active);
   uv_run(&w.uv, UV_RUN_NOWAIT);
   assert_true(w.helper.is_working);
   assert_int_equal(w.arena->ready_count, 0);
@@ -251,6 +249,56 @@ static void test_busy_pool(void **state) {
   uv_run(&w.uv, UV_RUN_NOWAIT);
   close_world();
   plug_close(&plug);
+}
+
+/* While the pool is held the loop sleeps, however long that is. Twice, since the
+ * timer is started again. */
+static void test_loop_sleeps_while_pool_is_busy(void **state) {
+  (void)state;
+  open_world();
+  take(MANY / 2);
+  for (int round = 0; round < 2; round++) {
+    until_ready();
+    pool_plug plug;
+    plug_open(&plug, &w.uv);
+    make_it_work();
+    assert_true(w.helper.idle.is_active);
+    run_idle_timer();
+    assert_false(w.helper.idle.is_active);
+    w.now_ns += UINT64_C(60000000000);
+    uv_run(&w.uv, UV_RUN_NOWAIT);
+    assert_int_not_equal(uv_backend_timeout(&w.uv), 0);
+    assert_true(w.helper.is_working);
+    plug_pull(&plug);
+    while (w.helper.is_working) {
+      uv_run(&w.uv, UV_RUN_ONCE);
+    }
+    assert_true(w.helper.idle.is_active);
+    plug_close(&plug);
+  }
+  close_world();
+}
+
+/* Where the system has no memory the pool is asked once, and again only after
+ * the arena has grown. */
+static void test_no_memory_in_the_pool(void **state) {
+  (void)state;
+  open_world();
+  take(MANY / 2);
+  for (int round = 0; round < 2; round++) {
+    until_ready();
+    atomic_store(&w.helper.must_stop, true); /* prepares nothing, too */
+    make_it_work();
+    while (w.helper.is_working) {
+      uv_run(&w.uv, UV_RUN_ONCE);
+    }
+    for (int i = 0; i < 10; i++) {
+      uv_run(&w.uv, UV_RUN_NOWAIT);
+      assert_false(w.helper.is_working);
+    }
+    atomic_store(&w.helper.must_stop, false);
+  }
+  close_world();
 }
 
 /* At each number of slabs: the close comes before, while and after a thread
@@ -324,6 +372,8 @@ int main(void) {
       cmocka_unit_test(test_unused_memory_goes_back),
       cmocka_unit_test(test_again),
       cmocka_unit_test(test_busy_pool),
+      cmocka_unit_test(test_loop_sleeps_while_pool_is_busy),
+      cmocka_unit_test(test_no_memory_in_the_pool),
       cmocka_unit_test(test_close_while_it_works),
       cmocka_unit_test(test_close_at_once),
       cmocka_unit_test(test_stopped_work_has_no_slab),
