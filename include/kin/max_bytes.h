@@ -63,11 +63,12 @@ typedef enum kin_memory_bound {
 
 /** An object that does not fit. */
 typedef struct kin_memory_event {
-  size_t size;            /**< see KIN_HAS */
-  uint64_t bytes;         /**< counted now; without the object, and without the
+  size_t size;           /**< see KIN_HAS */
+  uint64_t bytes;        /**< counted now; without the object, and without the
                           * list that it belonged to */
-  uint64_t needed_bytes;  /**< more, for the object and the list so far */
-  uint64_t max_bytes;     /**< the bound */
+  uint64_t needed_bytes; /**< more: for the object, and for the informer's lists
+                          * that are not complete */
+  uint64_t max_bytes;    /**< the bound */
   kin_memory_bound bound; /**< if it is the client's, `bytes` are those of all
                            * its informers */
   kin_memory_state

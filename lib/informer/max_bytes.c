@@ -219,7 +219,7 @@ static int give_up(kin__scope *scope, uint64_t bytes) {
   kin__max_bytes *b = &informer->max_bytes;
   if (b->phase == KIN__BOUND_OPEN) {
     b->phase = KIN__BOUND_ASKING;
-    b->needed = bytes + scope->listed_bytes;
+    b->needed = bytes + b->listed;
     b->is_clients = !kin__byte_bound_refuses(&b->own, bytes);
     b->reached++;
     kin__sched_add(informer->env->sched, &b->task);

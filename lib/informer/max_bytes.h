@@ -38,7 +38,7 @@ typedef enum kin__max_bytes_phase {
 typedef struct kin__max_bytes {
   kin__byte_bound own;
   uint64_t listed; /* part of own.used: staged */
-  uint64_t needed; /* by the object that did not fit, and its list so far */
+  uint64_t needed; /* by the object that did not fit, and by all lists so far */
   kin__max_bytes_phase phase;
   /* In one byte: there may be thousands of idle informers. */
   bool is_rough : 1;     /* own.used includes what queued events free */
