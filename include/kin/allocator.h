@@ -26,7 +26,9 @@ extern "C" {
  *
  * Not covered: libuv's own memory (uv_replace_allocator), OpenSSL's
  * (CRYPTO_set_mem_functions), libyaml's, llhttp (allocates nothing) and the C
- * library's resolver. */
+ * library's resolver. Also not covered is what compact storage makes on any
+ * thread: dictionaries, and texts that objects hold
+ * (kin_informer_options.compact). That memory is the C library's. */
 typedef struct kin_allocator {
   void *ctx; /**< passed to all three */
 

@@ -66,6 +66,7 @@ struct kin_client {
 static void fill_env(kin_client *client, const kin_client_options *options) {
   client->env =
       (kin__env){.allocator = &client->memory->allocator,
+                 .shared_allocator = kin__default_allocator(),
                  .memory = client->memory,
                  .sched = &client->loop.sched,
                  .timers = &client->loop.timers,
@@ -87,7 +88,8 @@ static void fill_env(kin_client *client, const kin_client_options *options) {
                  .wake_ctx = &client->loop,
                  .start_work = kin__pool_work_start,
                  .work_ctx = &client->loop,
-                 .has_no_helper = options->no_memory_helper};
+                 .has_no_helper = options->no_memory_helper ||
+                                  options->allocator != NULL};
 }
 
 static void on_member_left(kin__members *members);

@@ -48,6 +48,8 @@ typedef struct kin__pool_work {
  * simulation provides a virtual clock and a script. */
 typedef struct kin__env {
   const kin_allocator *allocator; /* memory's */
+  /* Of what other threads allocate, too. */
+  const kin_allocator *shared_allocator;
   kin__memory *memory;
   kin__sched *sched;
   kin__timers *timers;

@@ -404,7 +404,8 @@ int kin__compact_open(kin_informer *informer) {
   kin__task_init(&compact->texts_task, texts_step);
   kin__timer_init(&compact->texts_timer, on_texts_timer);
   kin__compact_list_init(&compact->list, informer, compact->first_samples);
-  compact->packing = kin__packing_new(env->allocator, on_noted, informer);
+  compact->packing =
+      kin__packing_new(env->shared_allocator, on_noted, informer);
   compact->packer = kin__packer_new(env->allocator);
   compact->raw = kin__memory_new(env->allocator);
   if (compact->packing == NULL || compact->packer == NULL ||

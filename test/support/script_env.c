@@ -88,6 +88,7 @@ void script_env_init(script_env *script, const kin_allocator *allocator) {
   kin__link_init(&script->deferred);
   kin__watch_decoders_init(&script->watch_decoders, &script->memory->allocator);
   script->env = (kin__env){.allocator = &script->memory->allocator,
+                           .shared_allocator = &script->memory->allocator,
                            .memory = script->memory,
                            .sched = &script->sched,
                            .timers = &script->timers,
