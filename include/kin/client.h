@@ -29,7 +29,8 @@ extern "C" {
  *
  * In a forked child, after uv_loop_fork, a client neither reads nor writes its
  * parent's sockets. Attempts to connect fail with UV_ECANCELED. The child can
- * close the client, unless a name look-up or a file was in libuv's thread pool
+ * close the client, unless a name look-up, a file, memory that is prepared
+ * (no_memory_helper) or objects of compact storage were in libuv's thread pool
  * at the time of the fork.
  *
  * While a watch is open and no byte has come for 30 s on any connection, the
@@ -216,7 +217,8 @@ typedef struct kin_client_options {
    * then needs about a third less CPU time for a first list; the process needs
    * as much as without help. The program's own work in the pool may have to
    * wait for a few milliseconds. There is no help with an allocator of the
-   * program's, or with mutation_check.
+   * program's, or with mutation_check. libuv starts the pool's threads with the
+   * first work, and aborts the process if it cannot.
    *
    * In compact storage (kin_informer_options.compact) the pool also packs the
    * objects of a list, four batches of 64 at a time. Without help the loop's

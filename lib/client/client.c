@@ -33,11 +33,14 @@
 #define DEFAULT_MAX_LISTS 4u
 #define DEFAULT_LIST_TURN_MS 5000u
 #define CELLS_PER_STEP 256u
+#define MAX_BUSY_TURNS 64u
 
 struct kin_client {
   kin__loop loop;
   kin__memory *memory;
   kin__task memory_task; /* collects the memory of freed objects */
+  uint32_t busy_turns;   /* in which it had no turn, though there is some */
+  kin__arena_fill fill;  /* when it was last dense, or members were told */
   kin__memory_helper memory_helper;
   kin__log log;
   kin__random random;
@@ -64,32 +67,31 @@ struct kin_client {
 /* --- The environment of informers ----------------------------------------- */
 
 static void fill_env(kin_client *client, const kin_client_options *options) {
-  client->env =
-      (kin__env){.allocator = &client->memory->allocator,
-                 .shared_allocator = kin__default_allocator(),
-                 .memory = client->memory,
-                 .sched = &client->loop.sched,
-                 .timers = &client->loop.timers,
-                 .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
-                 .random = &client->random,
-                 .log = &client->log,
-                 .mutation_check_ms = options->mutation_check_ms,
-                 .transport = client->route.ops,
-                 .server_generation = client->route.generation,
-                 .watch_decoders = &client->watch_decoders,
-                 .handler_ns = &client->loop.handler_ns,
-                 .lists = &client->lists,
-                 .limiter = options->qps_milli != 0 ? &client->limiter : NULL,
-                 .stream_refused = &client->stream_refused,
-                 .check_watch_lists = options->check_watch_lists,
-                 .object_bytes = &client->object_bytes,
-                 .deferred = &client->loop.deferred,
-                 .wake = kin__loop_wake,
-                 .wake_ctx = &client->loop,
-                 .start_work = kin__pool_work_start,
-                 .work_ctx = &client->loop,
-                 .has_no_helper = options->no_memory_helper ||
-                                  options->allocator != NULL};
+  client->env = (kin__env){
+      .allocator = &client->memory->allocator,
+      .shared_allocator = kin__default_allocator(),
+      .memory = client->memory,
+      .sched = &client->loop.sched,
+      .timers = &client->loop.timers,
+      .clock = {client->loop.sched.now_ns, client->loop.sched.ctx},
+      .random = &client->random,
+      .log = &client->log,
+      .mutation_check_ms = options->mutation_check_ms,
+      .transport = client->route.ops,
+      .server_generation = client->route.generation,
+      .watch_decoders = &client->watch_decoders,
+      .handler_ns = &client->loop.handler_ns,
+      .lists = &client->lists,
+      .limiter = options->qps_milli != 0 ? &client->limiter : NULL,
+      .stream_refused = &client->stream_refused,
+      .check_watch_lists = options->check_watch_lists,
+      .object_bytes = &client->object_bytes,
+      .deferred = &client->loop.deferred,
+      .wake = kin__loop_wake,
+      .wake_ctx = &client->loop,
+      .start_work = kin__pool_work_start,
+      .work_ctx = &client->loop,
+      .has_no_helper = options->no_memory_helper || options->allocator != NULL};
 }
 
 static void on_member_left(kin__members *members);
@@ -304,6 +306,17 @@ static void on_loop_closed(void *ctx) {
   }
 }
 
+/* Informers look at the memory after their changes. What is released later, by a
+ * listener that was paused or by the program, they have not seen. */
+static void tell_if_sparse(kin_client *client) {
+  kin__arena_fill fill = kin__arena_get_fill(client->memory->arena);
+  if (kin__arena_fill_is_sparse(fill) &&
+      kin__arena_fill_is_worse(fill, client->fill)) {
+    client->fill = fill;
+    kin__members_tell_sparse(&client->host.members);
+  }
+}
+
 static bool memory_step(kin__task *task) {
   kin_client *client = KIN__CONTAINER_OF(task, kin_client, memory_task);
   kin__arena *arena = client->memory->arena;
@@ -315,17 +328,28 @@ static bool memory_step(kin__task *task) {
   }
   if (!has_more && client->is_closing_memory) {
     kin__loop_close(&client->loop, on_loop_closed, client);
+  } else if (!has_more) {
+    tell_if_sparse(client);
   }
   return has_more;
 }
 
-/* Collects the memory of objects that the program kept, even while informers
- * are idle. Otherwise cells are collected when new ones are taken, while they
- * are in the processor's caches. */
+/* Collects the memory of objects that the program or a listener kept, even
+ * while informers are idle. Otherwise cells are collected when new ones are
+ * taken, while they are in the processor's caches; but long work that takes none
+ * must not keep all of the memory. */
 static void before_work(void *ctx) {
   kin_client *client = ctx;
-  if (!kin__sched_has_work(&client->loop.sched) &&
-      kin__arena_has_given(client->memory->arena)) {
+  const kin__arena *arena = client->memory->arena;
+  kin__arena_fill fill = kin__arena_get_fill(arena);
+  if (!kin__arena_fill_is_sparse(fill)) {
+    client->fill = fill;
+  }
+  if (!kin__arena_has_given(arena)) {
+    client->busy_turns = 0;
+  } else if (!kin__sched_has_work(&client->loop.sched) ||
+             ++client->busy_turns >= MAX_BUSY_TURNS) {
+    client->busy_turns = 0;
     kin__sched_add(&client->loop.sched, &client->memory_task);
   }
 }

@@ -62,6 +62,16 @@ void kin__member_gone(kin__member *member) {
   }
 }
 
+void kin__members_tell_sparse(const kin__members *members) {
+  for (kin__link *node = members->list.next; node != &members->list;
+       node = node->next) {
+    kin__member *member = KIN__CONTAINER_OF(node, kin__member, node);
+    if (member->ops->on_sparse != NULL) {
+      member->ops->on_sparse(member);
+    }
+  }
+}
+
 void kin__members_close(kin__members *members) {
   members->is_closing = true;
   for (kin__link *node = members->list.prev; node != &members->list;

@@ -27,6 +27,10 @@ typedef struct kin__member_ops {
   void (*close)(kin__member *member);
   /* Frees the handle, which has left the client. */
   void (*free)(kin__member *member);
+  /* Objects were released some time after their informers had no use for them,
+   * and much of the slabs' memory is not in use now. May schedule only; NULL:
+   * of no interest. */
+  void (*on_sparse)(kin__member *member);
 } kin__member_ops;
 
 struct kin__member {
@@ -80,6 +84,9 @@ static inline void kin__members_init(kin__members *members) {
 static inline bool kin__members_is_empty(const kin__members *members) {
   return kin__link_is_empty(&members->list);
 }
+
+/* Calls on_sparse of each member. O(members). */
+void kin__members_tell_sparse(const kin__members *members);
 
 /* Closes all members, newest first, so that a member that consists of other
  * members closes those itself. Call once. */

@@ -4,21 +4,10 @@
 #include "informer/informer.h"
 #include "object/object.h"
 
-/* Less memory than that is not worth a pass. */
-#define MIN_BYTES ((size_t)2 << 20)
 #define SLOTS_PER_STEP 64u
 
 /* Cells that are collected for each slot: more than a pass gives. */
 #define COLLECT_PER_SLOT 2u
-
-static bool is_sparse(kin__arena_fill fill) {
-  return fill.bytes >= MIN_BYTES && fill.used < fill.bytes - fill.bytes / 4;
-}
-
-static bool is_worse(kin__arena_fill fill, kin__arena_fill last) {
-  return fill.used < last.used - last.used / 8 ||
-         fill.bytes > last.bytes + last.bytes / 8;
-}
 
 /* Out of memory: the object stays where it is. */
 static void move_object(kin__memory *memory, kin__store_slot *slot) {
@@ -28,6 +17,27 @@ static void move_object(kin__memory *memory, kin__store_slot *slot) {
     kin_object_unref(slot->object);
     slot->object = copy;
   }
+}
+
+/* Begins a pass if there is a need. */
+static bool begin(kin_informer *informer) {
+  kin__defragmenter *defragmenter = &informer->defragmenter;
+  kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
+  defragmenter->is_passing = kin__arena_fill_is_sparse(fill) &&
+                             kin__arena_fill_is_worse(fill, defragmenter->last);
+  if (defragmenter->is_passing) {
+    defragmenter->next = 0;
+    defragmenter->last.used = fill.used;
+  }
+  return defragmenter->is_passing;
+}
+
+/* What was released during the pass may have been beside objects that the pass
+ * had seen before: then there is another one. */
+static bool end(kin_informer *informer) {
+  informer->defragmenter.last.bytes =
+      kin__arena_get_fill(informer->env->memory->arena).bytes;
+  return begin(informer);
 }
 
 static bool step(kin__task *task) {
@@ -48,9 +58,7 @@ static bool step(kin__task *task) {
     move_object(memory, kin__store_at(store, defragmenter->next++));
     (void)kin__arena_collect(memory->arena, COLLECT_PER_SLOT);
   }
-  defragmenter->is_passing = false;
-  defragmenter->last = kin__arena_get_fill(memory->arena);
-  return false;
+  return end(informer);
 }
 
 void kin__defragment_init(kin__defragmenter *defragmenter) {
@@ -59,14 +67,7 @@ void kin__defragment_init(kin__defragmenter *defragmenter) {
 }
 
 void kin__defragment_wake(kin_informer *informer) {
-  kin__defragmenter *defragmenter = &informer->defragmenter;
-  if (!defragmenter->is_passing) {
-    kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-    if (!is_sparse(fill) || !is_worse(fill, defragmenter->last)) {
-      return;
-    }
-    defragmenter->is_passing = true;
-    defragmenter->next = 0;
+  if (informer->defragmenter.is_passing || begin(informer)) {
+    kin__sched_add(informer->env->sched, &informer->defragmenter.task);
   }
-  kin__sched_add(informer->env->sched, &defragmenter->task);
 }

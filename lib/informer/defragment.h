@@ -22,7 +22,7 @@ typedef struct kin__defragmenter {
   kin__task task;
   uint32_t next; /* the pass's next slot */
   bool is_passing;
-  kin__arena_fill last; /* after the last pass */
+  kin__arena_fill last; /* used before the last pass, bytes after that pass */
 } kin__defragmenter;
 
 struct kin_informer;

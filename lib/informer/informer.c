@@ -194,7 +194,15 @@ static void on_close(kin__member *member) {
   kin__sched_add(env->sched, &informer->close_task);
 }
 
-static const kin__member_ops member_ops = {.close = on_close, .free = on_free};
+static void on_sparse(kin__member *member) {
+  kin_informer *informer = KIN__CONTAINER_OF(member, kin_informer, member);
+  if (!member->is_closing) {
+    kin__defragment_wake(informer);
+  }
+}
+
+static const kin__member_ops member_ops = {
+    .close = on_close, .free = on_free, .on_sparse = on_sparse};
 
 int kin_informer_close(kin_informer *informer, kin_informer_close_cb cb,
                        void *data) {
