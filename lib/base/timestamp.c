@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/ascii.h"
+
 #define DAY_S INT64_C(86400)
 
 /* 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z. */
@@ -10,10 +12,6 @@
 #define LAST_S INT64_C(253402300799)
 
 enum { NS_DIGITS = 9 };
-
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /* Takes `count` digits, whose value must lie in [min, max]. */
 static bool take_number(kin_str *text, size_t count, int min, int max,
@@ -23,7 +21,7 @@ static bool take_number(kin_str *text, size_t count, int min, int max,
     return false;
   }
   for (size_t i = 0; i < count; i++) {
-    if (!is_digit(text->data[i])) {
+    if (!kin__is_digit(text->data[i])) {
       return false;
     }
     *value = *value * 10 + (text->data[i] - '0');
@@ -69,7 +67,7 @@ static bool take_fraction(kin_str *text, uint32_t *ns) {
   }
   uint32_t unit = 100000000;
   bool has_digit = false;
-  while (text->length > 0 && is_digit(text->data[0])) {
+  while (text->length > 0 && kin__is_digit(text->data[0])) {
     *ns += unit * (uint32_t)(text->data[0] - '0');
     unit /= 10;
     has_digit = true;

@@ -7,6 +7,7 @@
 
 #include <kin/error.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 void kin__kube_problem(kin__problems *problems, const kin__kube_entry *entry,
@@ -209,8 +210,7 @@ bool kin__kube_is_label(const char *text) {
   for (size_t i = 0; i < length; i++) {
     char c = text[i];
     bool is_inner = i > 0 && i + 1 < length;
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-          (c == '-' && is_inner))) {
+    if (!kin__is_lower(c) && !kin__is_digit(c) && !(c == '-' && is_inner)) {
       return false;
     }
   }

@@ -9,6 +9,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 
 /* Stand-ins for a character of so many bytes. A digit fits into a name and
@@ -20,11 +21,6 @@ static const char *const stand_ins[] = {NULL, "0", "\xc4\x80", "\xee\x80\x80",
 
 static bool is_one_of(char c, const char *set) {
   return c != '\0' && strchr(set, c) != NULL;
-}
-
-static bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9');
 }
 
 static char byte_at(kin_str text, size_t at) {
@@ -80,15 +76,11 @@ static size_t take_hex(kin_str text, size_t at, size_t max, uint32_t *code) {
   size_t count = 0;
   *code = 0;
   for (; count < max; count++) {
-    char c = byte_at(text, at + count);
-    char lower = (char)(c | 0x20);
-    if (c >= '0' && c <= '9') {
-      *code = *code << 4 | (uint32_t)(c - '0');
-    } else if (lower >= 'a' && lower <= 'f') {
-      *code = *code << 4 | (uint32_t)(lower - 'a' + 10);
-    } else {
+    int value = kin__hex_value(byte_at(text, at + count));
+    if (value < 0) {
       break;
     }
+    *code = *code << 4 | (uint32_t)value;
   }
   return count;
 }
@@ -152,7 +144,7 @@ static size_t fixed_length(kin_str text, size_t at) {
     end++;
   }
   /* Another character must not become a digit. */
-  return end - at + is_alphanumeric(byte_at(text, end));
+  return end - at + kin__is_alphanumeric(byte_at(text, end));
 }
 
 /* The place of a digit in a block's header: `|2`, `>-2`. Another character
@@ -174,7 +166,7 @@ typedef enum mask_word {
 
 static bool is_masked(const kin__yaml_mask *mask, size_t at, mask_word word) {
   char c = mask->source.data[at];
-  bool is_word = is_alphanumeric(c) ||
+  bool is_word = kin__is_alphanumeric(c) ||
                  (word < MASK_NAME && is_one_of(c, "/=_$()^~;<")) ||
                  (word == MASK_WORD && is_one_of(c, "!%&*+-.>@`|"));
   return is_word && !is_indent(mask->copy, at);
@@ -305,7 +297,7 @@ static size_t skip_property(kin_str copy, size_t at) {
   bool is_anchor = copy.data[at] == '&';
   for (at++; at < copy.length; at++) {
     char c = copy.data[at];
-    bool is_inside = is_anchor ? is_alphanumeric(c) || is_one_of(c, "-_")
+    bool is_inside = is_anchor ? kin__is_alphanumeric(c) || is_one_of(c, "-_")
                                : !is_one_of(c, " \t") && !begins_line_end(c);
     if (!is_inside) {
       break;

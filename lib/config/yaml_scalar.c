@@ -5,6 +5,7 @@
 
 #include <kin/error.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 /* Plain scalars as sigs.k8s.io/yaml reads them (YAML 1.1 without base 60). */
@@ -42,12 +43,9 @@ static const char *const odd_words[] = {
 
 /* --- Numbers -------------------------------------------------------------- */
 
+/* At least 16 if `c` is no digit. */
 static unsigned digit_value(char c) {
-  if (c >= '0' && c <= '9') {
-    return (unsigned)(c - '0');
-  }
-  char lower = (char)(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 99;
+  return (unsigned)kin__hex_value(c);
 }
 
 /* Takes the digits at the front of `text`; underscores among them do not

@@ -5,15 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 #define MAX_SEGMENT 253u
 #define MAX_SELECTOR_BYTES (64u << 10)
 #define MAX_PARAMETER_BYTES (16u << 10)
 
-static bool is_unreserved(unsigned char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
+static bool is_unreserved(char c) {
+  return kin__is_alphanumeric(c) || c == '-' || c == '.' || c == '_' ||
+         c == '~';
 }
 
 int kin__request_append_escaped(kin__buf *out, kin_str s) {
@@ -21,8 +22,8 @@ int kin__request_append_escaped(kin__buf *out, kin_str s) {
   for (size_t i = 0; i < s.length; i++) {
     unsigned char c = (unsigned char)s.data[i];
     char escaped[3] = {'%', digits[c >> 4], digits[c & 15]};
-    int err = is_unreserved(c) ? kin__buf_append(out, s.data + i, 1)
-                               : kin__buf_append(out, escaped, 3);
+    int err = is_unreserved(s.data[i]) ? kin__buf_append(out, s.data + i, 1)
+                                       : kin__buf_append(out, escaped, 3);
     if (err != 0) {
       return err;
     }
@@ -192,9 +193,7 @@ bool kin__segment_is_valid(const char *s) {
     return false;
   }
   for (; *s != '\0'; s++) {
-    bool is_allowed = (*s >= 'a' && *s <= 'z') || (*s >= '0' && *s <= '9') ||
-                      *s == '-' || *s == '.';
-    if (!is_allowed) {
+    if (!kin__is_lower(*s) && !kin__is_digit(*s) && *s != '-' && *s != '.') {
       return false;
     }
   }

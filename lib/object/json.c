@@ -10,6 +10,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 #include "object/text.h"
 
@@ -279,7 +280,7 @@ static bool is_plain_integer(kin_str text) {
   if (digits == 0 || digits > PLAIN_DIGITS || text.data[at] == '0') {
     return false;
   }
-  while (at < text.length && text.data[at] >= '0' && text.data[at] <= '9') {
+  while (at < text.length && kin__is_digit(text.data[at])) {
     at++;
   }
   return at == text.length;

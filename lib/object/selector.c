@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 
 /* One allocation holds the selector, its requirements and values, and a copy of
@@ -85,19 +86,14 @@ static kin_str word(parser *p) {
   return kin__str(p->text.data + begin, p->at - begin);
 }
 
-static bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9');
-}
-
 /* Letters, digits and characters of `inner`, which may not be first or last. */
 static bool is_name(kin_str s, const char *inner, size_t max) {
-  if (s.length == 0 || s.length > max || !is_alphanumeric(s.data[0]) ||
-      !is_alphanumeric(s.data[s.length - 1])) {
+  if (s.length == 0 || s.length > max || !kin__is_alphanumeric(s.data[0]) ||
+      !kin__is_alphanumeric(s.data[s.length - 1])) {
     return false;
   }
   for (size_t i = 0; i < s.length; i++) {
-    if (!is_alphanumeric(s.data[i]) &&
+    if (!kin__is_alphanumeric(s.data[i]) &&
         (s.data[i] == '\0' || strchr(inner, s.data[i]) == NULL)) {
       return false;
     }
@@ -112,8 +108,8 @@ static bool is_prefix(kin_str s) {
       return false;
     }
     if (s.data[i] == '.' &&
-        (i == 0 || i + 1 == s.length || !is_alphanumeric(s.data[i - 1]) ||
-         !is_alphanumeric(s.data[i + 1]))) {
+        (i == 0 || i + 1 == s.length || !kin__is_alphanumeric(s.data[i - 1]) ||
+         !kin__is_alphanumeric(s.data[i + 1]))) {
       return false;
     }
   }

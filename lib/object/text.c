@@ -6,6 +6,7 @@
 
 #include <kin/error.h>
 
+#include "base/ascii.h"
 #include "base/scan.h"
 #include "base/str.h"
 
@@ -189,15 +190,11 @@ static int32_t hex4(kin_str raw, size_t at) {
   }
   int32_t value = 0;
   for (size_t i = at; i < at + 4; i++) {
-    unsigned char c = (unsigned char)raw.data[i];
-    unsigned char lower = (unsigned char)(c | 0x20);
-    if (c >= '0' && c <= '9') {
-      value = value * 16 + (c - '0');
-    } else if (lower >= 'a' && lower <= 'f') {
-      value = value * 16 + (lower - 'a' + 10);
-    } else {
+    int digit = kin__hex_value(raw.data[i]);
+    if (digit < 0) {
       return -1;
     }
+    value = value * 16 + digit;
   }
   return value;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 
 #define MAX_KEY_BYTES (64u << 10)
@@ -227,17 +228,13 @@ static int make_key(kin__buf *key, const kin_str *texts, bool is_source) {
 
 /* --- Names ---------------------------------------------------------------- */
 
-static bool is_lower_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
 /* Whether an object's name can begin the name of an Event: labels of DNS with
  * points between them. */
 static bool is_subdomain(kin_str name) {
   bool was_inside = false;
   for (size_t i = 0; i < name.length; i++) {
     char c = name.data[i];
-    bool is_inside = is_lower_or_digit(c);
+    bool is_inside = kin__is_lower(c) || kin__is_digit(c);
     bool is_last = i + 1 == name.length || name.data[i + 1] == '.';
     bool is_allowed = is_inside || (c == '-' && was_inside && !is_last) ||
                       (c == '.' && was_inside && i + 1 < name.length);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/number.h"
 
 void kin__metrics_put(kin__metrics_writer *w, const char *format, ...) {
@@ -55,10 +56,7 @@ bool kin__metrics_is_name(const char *name) {
   static const char others[] = ".-_/";
   size_t length = strnlen(name, KIN__METRICS_MAX_NAME + 1);
   for (size_t i = 0; i < length; i++) {
-    char c = name[i];
-    bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                    (c >= '0' && c <= '9');
-    if (!is_plain && strchr(others, c) == NULL) {
+    if (!kin__is_alphanumeric(name[i]) && strchr(others, name[i]) == NULL) {
       return false;
     }
   }

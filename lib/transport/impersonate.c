@@ -8,6 +8,8 @@
 
 #include <kin/error.h>
 
+#include "base/ascii.h"
+
 /* RFC 9110, 5.5: a server drops the blanks around a value. Names may be
  * UTF-8. */
 static bool is_value(const char *value) {
@@ -27,8 +29,8 @@ static bool is_name(const char *value) {
 
 /* The bytes of a header's name, without '%', which begins an escape. */
 static bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || (c != '\0' && strchr("!#$&'*+-.^_`|~", c));
+  return kin__is_alphanumeric(c) ||
+         (c != '\0' && strchr("!#$&'*+-.^_`|~", c) != NULL);
 }
 
 static int append_key(kin__buf *out, const char *key) {

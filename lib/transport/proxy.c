@@ -12,6 +12,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 #include "transport/basic.h"
 #include "transport/environment.h"
@@ -85,13 +86,6 @@ static int parse_address(kin__proxy *proxy, const kin_allocator *allocator,
   return err;
 }
 
-static int hex_value(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                : -1;
-}
-
 /* Undoes %41, in place of `text`'s first bytes. Returns false if an escape is
  * malformed, or hides a zero byte. */
 static bool decode_percent(char *text, size_t *length) {
@@ -99,8 +93,8 @@ static bool decode_percent(char *text, size_t *length) {
   for (size_t i = 0; i < *length; i++) {
     char c = text[i];
     if (c == '%') {
-      int high = *length - i > 2 ? hex_value(text[i + 1]) : -1;
-      int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+      int high = *length - i > 2 ? kin__hex_value(text[i + 1]) : -1;
+      int low = high >= 0 ? kin__hex_value(text[i + 2]) : -1;
       if (low < 0 || (high == 0 && low == 0)) {
         return false;
       }

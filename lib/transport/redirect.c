@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 static size_t find(kin_str s, const char *any_of) {
@@ -22,9 +23,8 @@ static kin_str after(kin_str s, size_t count) {
 static bool is_host(kin_str s) {
   for (size_t i = 0; i < s.length; i++) {
     char c = s.data[i];
-    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    bool is_digit = c >= '0' && c <= '9';
-    if (!is_letter && !is_digit && (c == '\0' || !strchr(".-_:[]", c))) {
+    if (!kin__is_alphanumeric(c) &&
+        (c == '\0' || strchr(".-_:[]", c) == NULL)) {
       return false;
     }
   }

@@ -14,6 +14,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 #include "transport/socket.h"
 
@@ -29,16 +30,6 @@ typedef struct parts {
   bool is_bracketed;
 } parts;
 
-static bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9');
-}
-
-static bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
-         (c >= 'A' && c <= 'F');
-}
-
 static bool is_name(kin_str host) {
   if (host.length == 0 || host.length > MAX_HOST_LENGTH ||
       host.data[0] == '.') {
@@ -47,7 +38,8 @@ static bool is_name(kin_str host) {
   for (size_t i = 0; i < host.length; i++) {
     char c = host.data[i];
     bool is_empty_label = c == '.' && host.data[i - 1] == '.';
-    if (is_empty_label || !(is_alnum(c) || c == '-' || c == '.' || c == '_')) {
+    if (is_empty_label ||
+        !(kin__is_alphanumeric(c) || c == '-' || c == '.' || c == '_')) {
       return false;
     }
   }
@@ -71,12 +63,12 @@ static bool is_path(kin_str path) {
   for (size_t i = 0; i < path.length; i++) {
     char c = path.data[i];
     if (c == '%') {
-      if (path.length - i < 3 || !is_hex(path.data[i + 1]) ||
-          !is_hex(path.data[i + 2])) {
+      if (path.length - i < 3 || kin__hex_value(path.data[i + 1]) < 0 ||
+          kin__hex_value(path.data[i + 2]) < 0) {
         return false;
       }
-    } else if (c == '\0' ||
-               !(is_alnum(c) || strchr("/-._~!$&'()*+,;=:@", c) != NULL)) {
+    } else if (c == '\0' || !(kin__is_alphanumeric(c) ||
+                              strchr("/-._~!$&'()*+,;=:@", c) != NULL)) {
       return false;
     }
   }

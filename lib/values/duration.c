@@ -9,6 +9,8 @@
 
 #include "base/str.h"
 
+#include "base/ascii.h"
+
 #define S_NS UINT64_C(1000000000)
 #define RANGE ((uint64_t)INT64_MAX + 1) /* of magnitudes */
 
@@ -23,8 +25,8 @@ static const struct {
     {{"m", 1}, 60 * S_NS},    {{"h", 1}, 3600 * S_NS},
 };
 
-static bool is_digit(kin_str text) {
-  return text.length > 0 && text.data[0] >= '0' && text.data[0] <= '9';
+static bool has_digit(kin_str text) {
+  return text.length > 0 && kin__is_digit(text.data[0]);
 }
 
 static void step(kin_str *text, size_t count) {
@@ -35,7 +37,7 @@ static void step(kin_str *text, size_t count) {
 /* Takes digits; there may be none. Returns whether they are at most RANGE. */
 static bool take_integer(kin_str *text, uint64_t *value) {
   *value = 0;
-  for (; is_digit(*text); step(text, 1)) {
+  for (; has_digit(*text); step(text, 1)) {
     if (*value > RANGE / 10) {
       return false;
     }
@@ -53,7 +55,7 @@ static void take_fraction(kin_str *text, uint64_t *value, double *scale) {
   bool is_full = false;
   *value = 0;
   *scale = 1;
-  for (; is_digit(*text); step(text, 1)) {
+  for (; has_digit(*text); step(text, 1)) {
     is_full = is_full || *value > (uint64_t)INT64_MAX / 10;
     uint64_t next = *value * 10 + (uint64_t)(text->data[0] - '0');
     is_full = is_full || next > RANGE;
@@ -68,7 +70,7 @@ static void take_fraction(kin_str *text, uint64_t *value, double *scale) {
 static uint64_t take_unit(kin_str *text) {
   size_t length = 0;
   while (length < text->length && text->data[length] != '.' &&
-         !is_digit(kin__str(text->data + length, 1))) {
+         !kin__is_digit(text->data[length])) {
     length++;
   }
   kin_str name = kin__str(text->data, length);

@@ -7,6 +7,7 @@
 
 #include <kin/error.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 
 enum {
@@ -58,7 +59,7 @@ typedef struct decimal {
 } decimal;
 
 static bool is_digit(kin_str text, size_t at) {
-  return at < text.length && text.data[at] >= '0' && text.data[at] <= '9';
+  return at < text.length && kin__is_digit(text.data[at]);
 }
 
 /* Takes digits, with a point before, between or behind them. Zeros at the end

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/base64.h"
 #include "base/timestamp.h"
 #include "object/json.h"
@@ -125,14 +126,14 @@ int kin_value_bool(kin_value value, bool *out) {
   return 0;
 }
 
-static bool is_digit(kin_str text, size_t at) {
-  return at < text.length && text.data[at] >= '0' && text.data[at] <= '9';
+static bool has_digit(kin_str text, size_t at) {
+  return at < text.length && kin__is_digit(text.data[at]);
 }
 
 /* Steps over digits; false if there is none. */
 static bool skip_digits(kin_str text, size_t *at) {
   size_t begin = *at;
-  while (is_digit(text, *at)) {
+  while (has_digit(text, *at)) {
     ++*at;
   }
   return *at > begin;
