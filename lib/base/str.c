@@ -23,7 +23,7 @@ static bool is_white(char c) {
 
 kin_str kin__str_trim(kin_str s) {
   while (s.length > 0 && is_white(s.data[0])) {
-    s = kin__str(s.data + 1, s.length - 1);
+    s = kin__str_from(s, 1);
   }
   while (s.length > 0 && is_white(s.data[s.length - 1])) {
     s.length--;

@@ -29,8 +29,23 @@ static inline const char *kin__or_default(const char *s, const char *fallback) {
   return s != NULL ? s : fallback;
 }
 
+/* Whether `s` is neither NULL nor empty. */
+static inline bool kin__has_text(const char *s) {
+  return s != NULL && s[0] != '\0';
+}
+
 /* A string literal. */
 #define KIN__LIT(s) kin__str("" s, sizeof(s) - 1)
+
+/* Without the first `count` bytes, which there are. */
+static inline kin_str kin__str_from(kin_str s, size_t count) {
+  return kin__str(s.data + count, s.length - count);
+}
+
+/* 0 behind the end. */
+static inline char kin__str_byte(kin_str s, size_t at) {
+  return at < s.length ? s.data[at] : '\0';
+}
 
 static inline bool kin__str_equal(kin_str a, kin_str b) {
   return a.length == b.length &&

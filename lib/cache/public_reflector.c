@@ -247,7 +247,7 @@ static int make_names(kin_reflector *reflector, const char *name) {
   char text[3 * 256];
   snprintf(text, sizeof text, "%s.%s%s%s", resource->plural, resource->version,
            resource->group[0] != '\0' ? "." : "", resource->group);
-  bool is_named = name != NULL && name[0] != '\0';
+  bool is_named = kin__has_text(name);
   int err = kin__public_reflector_check_name(name, reflector->env->log);
   if (err != 0) {
     return err;

@@ -79,7 +79,7 @@ static int make(kin_queue **out, const kin_queue_options *options,
   if (memory == NULL) {
     return KIN_ENOMEM;
   }
-  bool has_name = o.name != NULL && o.name[0] != '\0';
+  bool has_name = kin__has_text(o.name);
   char *name = kin__strdup(&memory->allocator, has_name ? o.name : ops->name);
   kin_queue *queue = kin__calloc(&memory->allocator, 1, sizeof *queue);
   if (name == NULL || queue == NULL ||

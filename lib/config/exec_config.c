@@ -81,8 +81,8 @@ static int check_variables(const kin_exec_plugin *plugin, const kin__log *log) {
       check_count("variables", plugin->variables, plugin->variable_count, log);
   for (size_t i = 0; err == 0 && i < plugin->variable_count; i++) {
     const kin_exec_variable *variable = &plugin->variables[i];
-    if (variable->name == NULL || variable->name[0] == '\0' ||
-        strchr(variable->name, '=') != NULL || variable->value == NULL) {
+    if (!kin__has_text(variable->name) || strchr(variable->name, '=') != NULL ||
+        variable->value == NULL) {
       err = kin__log_problem(
           log, KIN_EINVAL,
           "exec.variables: number %zu has no name, a name with '=', or no "
@@ -159,7 +159,7 @@ static int check_policy(const kin_exec_plugin *plugin,
 static int check_plugin(const kin_exec_plugin *plugin,
                         const kin_allocator *allocator, const kin__log *log) {
   int err = check_version(plugin, log);
-  if (err == 0 && (plugin->command == NULL || plugin->command[0] == '\0')) {
+  if (err == 0 && !kin__has_text(plugin->command)) {
     err = kin__log_problem(log, KIN_EINVAL, "exec.command: is required");
   }
   if (err == 0) {
@@ -221,7 +221,7 @@ static bool copy_command(char **to, const kin_allocator *allocator,
 /* The installation hint is printed as it is, so terminals must not obey it. */
 static bool copy_hint(char **to, const kin_allocator *allocator,
                       const char *hint) {
-  if (hint == NULL || hint[0] == '\0') {
+  if (!kin__has_text(hint)) {
     return true;
   }
   *to = kin__strndup(allocator, hint, strnlen(hint, INSTALL_HINT_BYTES));

@@ -60,7 +60,7 @@ static int append_name(kin__buf *out, const char *name) {
 }
 
 static int append_text(kin__buf *out, const char *name, const char *text) {
-  if (text == NULL || text[0] == '\0') {
+  if (!kin__has_text(text)) {
     return 0;
   }
   int err = append_name(out, name);

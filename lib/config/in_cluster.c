@@ -22,7 +22,7 @@
 
 static const char *variable(const kin__config_env *env, const char *name) {
   const char *value = env->getenv(env->ctx, name);
-  return value != NULL && value[0] != '\0' ? value : NULL;
+  return kin__has_text(value) ? value : NULL;
 }
 
 bool kin__in_cluster_is_possible(const kin__config_env *env,
@@ -172,8 +172,7 @@ int kin__in_cluster_resolve(kin__resolved_config *out,
     return err;
   }
   bool has_token =
-      (options->token != NULL && options->token[0] != '\0') ||
-      (options->token_file != NULL && options->token_file[0] != '\0');
+      kin__has_text(options->token) || kin__has_text(options->token_file);
   choice.user.token_file.value = has_token ? NULL : TOKEN_FILE;
   kin__kube_override(&choice, options);
   err = kin__kube_finish(out, &choice, env, problems);

@@ -292,7 +292,7 @@ void kin__kube_check_usable(const kin__kube_set *set, const char *name,
                             const kin__config_env *env,
                             kin__problems *problems) {
   const kin__config_place no_place = {NULL, 0};
-  bool is_given = name != NULL && name[0] != '\0';
+  bool is_given = kin__has_text(name);
   const char *wanted = is_given ? name : set->current_context.value;
   if (kin__kube_set_is_empty(set)) {
     kin__problems_add(problems, no_place, "", "the configuration is empty");

@@ -60,17 +60,17 @@ static int one_path(kin__kube_paths *out, kin__vault *vault, const char *path) {
 int kin__kube_find_paths(kin__kube_paths *out, kin__vault *vault,
                          const char *path, const kin__config_env *env) {
   *out = (kin__kube_paths){.count = 0};
-  if (path != NULL && path[0] != '\0') {
+  if (kin__has_text(path)) {
     out->is_explicit = true;
     return one_path(out, vault, path);
   }
   const char *list = env->getenv(env->ctx, "KUBECONFIG");
-  if (list != NULL && list[0] != '\0') {
+  if (kin__has_text(list)) {
     out->is_env = true;
     return split_list(out, vault, list);
   }
   const char *home = env->getenv(env->ctx, "HOME");
-  if (home == NULL || home[0] == '\0') {
+  if (!kin__has_text(home)) {
     return 0;
   }
   return one_path(
@@ -153,7 +153,7 @@ static const kin__kube_context *
 chosen_context(const kube_loading *loading,
                const kin_kubeconfig_options *options) {
   const char *name = options->context;
-  bool is_override = name != NULL && name[0] != '\0';
+  bool is_override = kin__has_text(name);
   return kin__kube_context_find(
       &loading->set, is_override ? name : loading->set.current_context.value);
 }

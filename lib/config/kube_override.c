@@ -5,12 +5,8 @@
 
 /* An option takes the place of a field only if it is not empty. */
 
-static bool is_set(const char *value) {
-  return value != NULL && value[0] != '\0';
-}
-
 static void put(kin__kube_text *text, const char *value) {
-  if (is_set(value)) {
+  if (kin__has_text(value)) {
     *text = (kin__kube_text){.value = value};
   }
 }
@@ -18,7 +14,7 @@ static void put(kin__kube_text *text, const char *value) {
 /* A file takes the place of the data, too. */
 static void put_file(kin__kube_text *file, kin__kube_text *data,
                      const char *path) {
-  if (is_set(path)) {
+  if (kin__has_text(path)) {
     put(file, path);
     data->value = NULL;
   }
@@ -28,13 +24,13 @@ static void override_cluster(kin__kube_cluster *cluster,
                              const kin_kubeconfig_options *options) {
   bool is_insecure = options->insecure_skip_tls_verify;
   /* The name belongs to the server of the file. */
-  if (is_set(options->server)) {
+  if (kin__has_text(options->server)) {
     cluster->tls_server_name.value = NULL;
   }
   put(&cluster->server, options->server);
   put(&cluster->tls_server_name, options->tls_server_name);
   put(&cluster->proxy_url, options->proxy_url);
-  if (is_insecure || is_set(options->certificate_authority_file)) {
+  if (is_insecure || kin__has_text(options->certificate_authority_file)) {
     cluster->insecure_skip_tls_verify = is_insecure;
     cluster->insecure_place = (kin__config_place){NULL, 0};
     cluster->certificate_authority = (kin__kube_text){.value = NULL};

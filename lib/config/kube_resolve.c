@@ -315,14 +315,10 @@ int kin__kube_finish(kin__resolved_config *out, const kin__kube_choice *choice,
 
 /* --- The choice ----------------------------------------------------------- */
 
-static bool is_given(const char *name) {
-  return name != NULL && name[0] != '\0';
-}
-
 /* A name that the program gave must exist. */
 static void require(bool exists, const char *given, const char *option,
                     kin__problems *problems) {
-  if (!exists && is_given(given)) {
+  if (!exists && kin__has_text(given)) {
     kin__problems_add(problems, (kin__config_place){NULL, 0}, option,
                       "there is no %s \"%.120s\"", option, given);
   }
@@ -332,7 +328,7 @@ static void choose_context(kin__kube_choice *choice, const kin__kube_set *set,
                            const kin_kubeconfig_options *options,
                            kin__problems *problems) {
   const kin__kube_text *current = &set->current_context;
-  bool is_override = is_given(options->context);
+  bool is_override = kin__has_text(options->context);
   const char *name = is_override ? options->context : current->value;
   const kin__kube_context *context = kin__kube_context_find(set, name);
   require(context != NULL, options->context, "context", problems);
@@ -350,11 +346,11 @@ static bool choose(kin__kube_choice *choice, const kin__kube_set *set,
                    const kin__config_env *env, kin__problems *problems) {
   choice->context.entry.name = "";
   choose_context(choice, set, options, problems);
-  const char *cluster_name = is_given(options->cluster)
+  const char *cluster_name = kin__has_text(options->cluster)
                                  ? options->cluster
                                  : choice->context.cluster.value;
   const char *user_name =
-      is_given(options->user) ? options->user : choice->context.user.value;
+      kin__has_text(options->user) ? options->user : choice->context.user.value;
   const kin__kube_cluster *cluster = kin__kube_cluster_find(set, cluster_name);
   const kin__kube_user *user = kin__kube_user_find(set, user_name);
   require(cluster != NULL, options->cluster, "cluster", problems);
@@ -366,7 +362,7 @@ static bool choose(kin__kube_choice *choice, const kin__kube_set *set,
   }
   if (user != NULL) {
     choice->user = *user;
-  } else if (user_name != NULL && !is_given(options->user)) {
+  } else if (user_name != NULL && !kin__has_text(options->user)) {
     kin__log_write(env->log, KIN_LOG_WARN,
                    "kubeconfig: context \"%.120s\" names a user \"%.120s\" "
                    "that does not exist: no credentials",
@@ -376,9 +372,10 @@ static bool choose(kin__kube_choice *choice, const kin__kube_set *set,
 }
 
 static bool overrides_cluster(const kin_kubeconfig_options *options) {
-  return is_given(options->server) || is_given(options->tls_server_name) ||
-         is_given(options->certificate_authority_file) ||
-         is_given(options->proxy_url) || options->insecure_skip_tls_verify;
+  return kin__has_text(options->server) ||
+         kin__has_text(options->tls_server_name) ||
+         kin__has_text(options->certificate_authority_file) ||
+         kin__has_text(options->proxy_url) || options->insecure_skip_tls_verify;
 }
 
 static int take_names(kin__resolved_config *out,

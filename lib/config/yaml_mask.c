@@ -23,10 +23,6 @@ static bool is_one_of(char c, const char *set) {
   return c != '\0' && strchr(set, c) != NULL;
 }
 
-static char byte_at(kin_str text, size_t at) {
-  return at < text.length ? text.data[at] : '\0';
-}
-
 static bool has_at(kin_str text, size_t at, const char *word) {
   size_t length = strlen(word);
   return text.length - at >= length &&
@@ -76,7 +72,7 @@ static size_t take_hex(kin_str text, size_t at, size_t max, uint32_t *code) {
   size_t count = 0;
   *code = 0;
   for (; count < max; count++) {
-    int value = kin__hex_value(byte_at(text, at + count));
+    int value = kin__hex_value(kin__str_byte(text, at + count));
     if (value < 0) {
       break;
     }
@@ -104,7 +100,7 @@ static size_t put_utf8(uint32_t code, char *to) {
  * double quotes it is none, which does no harm. Returns the bytes done. */
 static size_t mask_escape(kin__yaml_mask *mask, size_t at) {
   kin_str text = mask->source;
-  char letter = byte_at(text, at + 1);
+  char letter = kin__str_byte(text, at + 1);
   size_t max = escape_digits(letter);
   if ((unsigned char)letter >= 0x80 || at + 1 == text.length) {
     return 1;
@@ -116,7 +112,7 @@ static size_t mask_escape(kin__yaml_mask *mask, size_t at) {
   }
   memset(mask->copy + at + 2, '0', count);
   /* Another character must not become a digit. */
-  char next = byte_at(text, at + 2 + count);
+  char next = kin__str_byte(text, at + 2 + count);
   bool is_bad = count < max && next > ' ' && next != '\\';
   return 2 + count + is_bad;
 }
@@ -140,11 +136,11 @@ static size_t fixed_length(kin_str text, size_t at) {
     return 0;
   }
   size_t end = at + strlen("%YAML");
-  while (is_one_of(byte_at(text, end), " \t.0123456789")) {
+  while (is_one_of(kin__str_byte(text, end), " \t.0123456789")) {
     end++;
   }
   /* Another character must not become a digit. */
-  return end - at + kin__is_alphanumeric(byte_at(text, end));
+  return end - at + kin__is_alphanumeric(kin__str_byte(text, end));
 }
 
 /* The place of a digit in a block's header: `|2`, `>-2`. Another character
@@ -309,7 +305,7 @@ static size_t skip_property(kin_str copy, size_t at) {
 /* Skips the anchor and the tag of a scalar: none begins with these characters.
  * Stops at an anchor if `to_anchor`. */
 static size_t skip_properties(kin_str copy, size_t at, bool to_anchor) {
-  while (is_one_of(byte_at(copy, at), to_anchor ? "!" : "&!")) {
+  while (is_one_of(kin__str_byte(copy, at), to_anchor ? "!" : "&!")) {
     at = skip_blanks(copy, skip_property(copy, at));
   }
   return at;
@@ -319,7 +315,7 @@ static size_t skip_properties(kin_str copy, size_t at, bool to_anchor) {
 static size_t scalar_place(const kin__yaml_mask *mask) {
   kin_str copy = kin__str(mask->copy, mask->source.length);
   size_t place = skip_properties(copy, mask->place, false);
-  bool is_block = is_one_of(byte_at(copy, place), "|>");
+  bool is_block = is_one_of(kin__str_byte(copy, place), "|>");
   while (is_block && place < copy.length &&
          !begins_line_end(copy.data[place])) {
     place++;
@@ -332,7 +328,7 @@ static size_t find(kin_str copy, size_t at, bool is_double, const char *what,
                    size_t length) {
   while (at < copy.length) {
     bool is_escape = is_double && copy.data[at] == '\\';
-    char letter = is_escape ? byte_at(copy, at + 1) : '\0';
+    char letter = is_escape ? kin__str_byte(copy, at + 1) : '\0';
     if (is_escape ? *what == '\0' && is_one_of(letter, "0xuU")
                   : copy.length - at >= length &&
                         memcmp(copy.data + at, what, length) == 0) {
@@ -346,7 +342,7 @@ static size_t find(kin_str copy, size_t at, bool is_double, const char *what,
 bool kin__yaml_has_tag_escape(const kin__yaml_mask *mask) {
   kin_str copy = kin__str(mask->copy, mask->source.length);
   size_t at = mask->place;
-  while (is_one_of(byte_at(copy, at), "&!")) {
+  while (is_one_of(kin__str_byte(copy, at), "&!")) {
     size_t end = skip_property(copy, at);
     if (copy.data[at] == '!' && memchr(copy.data + at, '%', end - at) != NULL) {
       return true;

@@ -64,7 +64,7 @@ static kin_str take_digits(kin_str *text, unsigned base, bool allows_underscore,
     used++;
   }
   kin_str digits = kin__str(text->data, used);
-  *text = kin__str(text->data + used, text->length - used);
+  *text = kin__str_from(*text, used);
   return digits;
 }
 
@@ -72,7 +72,7 @@ static bool take_char(kin_str *text, char c) {
   if (text->length == 0 || text->data[0] != c) {
     return false;
   }
-  *text = kin__str(text->data + 1, text->length - 1);
+  *text = kin__str_from(*text, 1);
   return true;
 }
 
@@ -94,7 +94,7 @@ static unsigned take_base(kin_str *text) {
   default:
     return 10;
   }
-  *text = kin__str(text->data + 2, text->length - 2);
+  *text = kin__str_from(*text, 2);
   return base;
 }
 

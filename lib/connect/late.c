@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/link.h"
+#include "base/str.h"
 #include "client/client_options.h"
 #include "transport/exchange.h"
 
@@ -330,7 +331,7 @@ static void retire(kin__late *late, retired *old) {
 
 static void fail_to_open(kin__late *late, int err) {
   const char *problem = late->place.log->problem;
-  bool is_told = problem != NULL && problem[0] != '\0';
+  bool is_told = kin__has_text(problem);
   kin__late_failed(late, err,
                    err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_AUTH,
                    is_told ? problem : kin_strerror(err));

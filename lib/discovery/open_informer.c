@@ -65,7 +65,7 @@ static int append_value(kin__buf *out, const char *value) {
 
 static int select_name(kin__buf *out, const char *selector, const char *name) {
   int err = 0;
-  if (selector != NULL && selector[0] != '\0') {
+  if (kin__has_text(selector)) {
     err = kin__buf_printf(out, "%s,", selector);
   }
   if (err == 0) {

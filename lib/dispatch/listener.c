@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/histogram.h"
+#include "base/str.h"
 #include "dispatch/listener_replay.h"
 
 /* A listener's task: fill the queue, deliver, read the clock.
@@ -88,7 +89,7 @@ static uint8_t wanted_types(kin_listener *listener) {
 static int make_named(kin_listener **out, const kin__dispatcher *dispatcher,
                       const char *name) {
   static const char made_up[] = "handler@";
-  bool is_named = name != NULL && name[0] != '\0';
+  bool is_named = kin__has_text(name);
   size_t length = is_named ? strnlen(name, MAX_NAME_LENGTH + 1)
                            : sizeof made_up + 2 * sizeof(void *) + 2;
   if (length > MAX_NAME_LENGTH) {

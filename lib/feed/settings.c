@@ -82,8 +82,7 @@ static int check_start(const kin_informer_options *options,
                : refuse(log, "start_version", version,
                         "needs the consistency KIN_CONSISTENCY_AT_LEAST");
   case KIN_CONSISTENCY_AT_LEAST: {
-    bool is_valid = version != NULL && version[0] != '\0' &&
-                    strcmp(version, "0") != 0 &&
+    bool is_valid = kin__has_text(version) && strcmp(version, "0") != 0 &&
                     strlen(version) < KIN__VERSION_SIZE;
     return is_valid ? 0
                     : refuse(log, "start_version", version,
@@ -97,7 +96,7 @@ static int check_start(const kin_informer_options *options,
 static int check_resource(const kin_informer_options *options,
                           const kin__log *log) {
   const char *group = options->group;
-  if (group != NULL && group[0] != '\0' && !kin__segment_is_valid(group)) {
+  if (kin__has_text(group) && !kin__segment_is_valid(group)) {
     return refuse(log, "group", group, "is no API group");
   }
   const char *version = options->version;

@@ -168,7 +168,7 @@ bool kin__parameters_are_valid(const kin_parameter *parameters, size_t count) {
   size_t bytes = 0;
   for (size_t i = 0; i < count; i++) {
     const char *name = parameters[i].name;
-    if (name == NULL || name[0] == '\0' || is_own_name(name)) {
+    if (!kin__has_text(name) || is_own_name(name)) {
       return false;
     }
     bytes += strlen(name) + strlen(kin__or_default(parameters[i].value, ""));

@@ -137,15 +137,11 @@ static size_t skip_space(kin_str text, size_t at) {
   return at;
 }
 
-static char byte_at(kin_str text, size_t at) {
-  return at < text.length ? text.data[at] : '\0';
-}
-
 static size_t skip_string(const kin__edit *edit, kin_str text, size_t at) {
   at++;
   while (at < text.length) {
     at += edit->scanner->find_special(text.data + at, text.length - at);
-    char c = byte_at(text, at);
+    char c = kin__str_byte(text, at);
     if (c == '"') {
       return at + 1;
     }
@@ -187,9 +183,9 @@ bool kin__edit_is_array(const node *n) {
  * its value. Errors: KIN_EJSON, KIN_ENOMEM. */
 static int read_head(kin__edit *edit, kin_str text, size_t at, node *member,
                      size_t *value) {
-  size_t end = byte_at(text, at) == '"' ? skip_string(edit, text, at) : 0;
+  size_t end = kin__str_byte(text, at) == '"' ? skip_string(edit, text, at) : 0;
   size_t colon = end > 0 ? skip_space(text, end) : 0;
-  if (end == 0 || byte_at(text, colon) != ':') {
+  if (end == 0 || kin__str_byte(text, colon) != ':') {
     return KIN_EJSON;
   }
   *value = skip_space(text, colon + 1);
@@ -238,14 +234,14 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
   }
   bool is_first = n->split == 0;
   *at = skip_space(text, is_first ? 1 : n->split);
-  if (byte_at(text, *at) == (text.data[0] == '{' ? '}' : ']')) {
+  if (kin__str_byte(text, *at) == (text.data[0] == '{' ? '}' : ']')) {
     n->tail = is_first ? &n->children : n->tail;
     n->split = *at;
     n->is_split_whole = true;
     *at = 0;
     return kin__edit_close(edit, n);
   }
-  if (!is_first && byte_at(text, *at) != ',') {
+  if (!is_first && kin__str_byte(text, *at) != ',') {
     return KIN_EJSON;
   }
   *at = is_first ? *at : skip_space(text, *at + 1);
@@ -256,12 +252,12 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
 static int take_value(kin__edit *edit, node *n, size_t at, node *child) {
   kin_str text = n->text;
   size_t end;
-  switch (byte_at(text, at)) {
+  switch (kin__str_byte(text, at)) {
   case '{':
   case '[':
     n->open = child;
     n->split = at;
-    child->text = kin__str(text.data + at, text.length - at);
+    child->text = kin__str_from(text, at);
     return 0;
   case '"':
     end = skip_string(edit, text, at);
@@ -415,7 +411,7 @@ static void write_rest(writer *w, const node *n, bool is_first) {
   size_t at = n->split;
   if (!n->is_split_whole && is_first) {
     at = skip_space(n->text, at);
-    at += byte_at(n->text, at) == ',' ? 1 : 0;
+    at += kin__str_byte(n->text, at) == ',' ? 1 : 0;
   }
   put(w, n->text.data + at, n->text.length - at);
 }

@@ -24,6 +24,7 @@
 
 #include <kin/error.h>
 
+#include "base/str.h"
 #include "object/packed.h"
 #include "object/seal.h"
 #include "object/text.h"
@@ -182,7 +183,7 @@ static void write_body(char *to, const kin__object_parts *parts) {
         write_bytes(to, kin__str(parts->body.data + from, gap->offset - from));
     from = gap->offset + (size_t)gap->length;
   }
-  write_bytes(to, kin__str(parts->body.data + from, parts->body.length - from));
+  write_bytes(to, kin__str_from(parts->body, from));
 }
 
 /* Fills the strings between key and body, and the offsets of all three. */

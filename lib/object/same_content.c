@@ -23,7 +23,7 @@ static void split(kin_str text, kin_str parts[2]) {
   size_t before = (size_t)(version.data - text.data);
   size_t end = before + version.length;
   parts[0] = kin__str(text.data, before);
-  parts[1] = kin__str(text.data + end, text.length - end);
+  parts[1] = kin__str_from(text, end);
 }
 
 static bool has_same_content(kin_str a, kin_str b) {

@@ -67,7 +67,7 @@ static bool is_list_of_strings(kin_value list) {
 /* A finalizer is a label of DNS, a slash and a name: no byte of it needs an
  * escape. */
 static bool is_finalizer(const char *finalizer) {
-  if (finalizer == NULL || finalizer[0] == '\0') {
+  if (!kin__has_text(finalizer)) {
     return false;
   }
   for (const char *c = finalizer; *c != '\0'; c++) {

@@ -474,7 +474,7 @@ static int clean_reference(kin_object_reference *to,
 }
 
 static bool is_word(const char *text) {
-  return text != NULL && text[0] != '\0' && strlen(text) <= MAX_WORD_BYTES;
+  return kin__has_text(text) && strlen(text) <= MAX_WORD_BYTES;
 }
 
 static bool is_type(const char *type) {

@@ -209,7 +209,7 @@ static int check_parameters(const kin_request_spec *spec, const kin__log *log) {
   size_t bytes = 0;
   for (size_t i = 0; i < count; i++) {
     const char *name = spec->parameters[i].name;
-    if (name == NULL || name[0] == '\0') {
+    if (!kin__has_text(name)) {
       return kin__log_problem(log, KIN_EINVAL, "parameters: %zu has no name",
                               i);
     }

@@ -90,7 +90,7 @@ static int complete(kin__index **out, kin__index *index, const char *name,
 int kin__index_new(kin__index **out, kin__memory *memory, kin__hash_seed seed,
                    const kin_index_options *options, bool has_labels) {
   *out = NULL;
-  if (options->name == NULL || options->name[0] == '\0') {
+  if (!kin__has_text(options->name)) {
     return KIN_EINVAL;
   }
   kin__index *index = make_empty(memory, seed);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/link.h"
+#include "base/str.h"
 
 /* Three objects that may be freed in any order: a registry knows the held
  * names, a name knows its reserved identifiers, and an identifier keeps its
@@ -79,7 +80,7 @@ int kin_informer_name_new(kin_informer_name **out, kin_informer_names *names,
     return KIN_EINVAL;
   }
   *out = NULL;
-  if (names == NULL || text == NULL || text[0] == '\0') {
+  if (names == NULL || !kin__has_text(text)) {
     return KIN_EINVAL;
   }
   size_t size = strlen(text) + 1;
@@ -156,7 +157,7 @@ int kin_informer_id_new(kin_informer_id **out, kin_informer_name *name,
     return KIN_EINVAL;
   }
   *out = NULL;
-  if (plural == NULL || plural[0] == '\0') {
+  if (!kin__has_text(plural)) {
     return KIN_EINVAL;
   }
   const char *parts[] = {group != NULL ? group : "",

@@ -142,7 +142,7 @@ static int check(const kin_pager_options *options, const kin__log *log) {
 }
 
 static const char *static_match(const char *match) {
-  if (match == NULL || match[0] == '\0') {
+  if (!kin__has_text(match)) {
     return "";
   }
   return match[0] == 'E' ? "Exact" : "NotOlderThan";

@@ -11,6 +11,7 @@
 #include "base/first_size.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/str.h"
 #include "dispatch/listener.h"
 #include "informer/informer.h"
 
@@ -371,7 +372,7 @@ static int make(kin_wait **out, kin__host *host,
   wait->cb = options->cb;
   wait->data = options->data;
   wait->count = wait->open = (uint32_t)options->count;
-  bool is_logged = options->what != NULL && options->what[0] != '\0';
+  bool is_logged = kin__has_text(options->what);
   wait->what = is_logged ? kin__strdup(allocator, options->what) : NULL;
   wait->entries = kin__calloc(allocator, options->count, sizeof *wait->entries);
   wait->items = kin__calloc(allocator, options->count, sizeof *wait->items);

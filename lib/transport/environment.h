@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "base/str.h"
+
 /* A variable's value, or NULL if it is not set or empty; also NULL in a program
  * that runs with more rights than its caller has. Call it on the host's thread,
  * not in libuv's pool: getenv is not safe beside setenv. */
@@ -16,7 +18,7 @@ static inline const char *kin__environment_get(const char *name) {
 #else
   const char *value = issetugid() ? NULL : getenv(name);
 #endif
-  return value != NULL && value[0] != '\0' ? value : NULL;
+  return kin__has_text(value) ? value : NULL;
 }
 
 #endif /* KIN_TRANSPORT_ENVIRONMENT_H */

@@ -370,8 +370,7 @@ void kin__http1_init(kin__http1 *http1, kin__http1_head *head,
 static int malformed(kin__http1 *http1, llhttp_errno_t err) {
   if (http1->reason == NULL) {
     const char *reason = llhttp_get_error_reason(&http1->parser);
-    http1->reason =
-        reason != NULL && reason[0] != '\0' ? reason : llhttp_errno_name(err);
+    http1->reason = kin__has_text(reason) ? reason : llhttp_errno_name(err);
   }
   return KIN_EHTTP;
 }

@@ -9,6 +9,7 @@
 #include <kin/error.h>
 
 #include "base/ascii.h"
+#include "base/str.h"
 
 /* RFC 9110, 5.5: a server drops the blanks around a value. Names may be
  * UTF-8. */
@@ -24,7 +25,7 @@ static bool is_value(const char *value) {
 }
 
 static bool is_name(const char *value) {
-  return value != NULL && value[0] != '\0' && is_value(value);
+  return kin__has_text(value) && is_value(value);
 }
 
 /* The bytes of a header's name, without '%', which begins an escape. */
@@ -96,7 +97,7 @@ static int append_extra(kin__buf *out, const kin__impersonation *whom,
   int err = 0;
   for (size_t i = 0; i < whom->extra_count && err == 0; i++) {
     const kin_impersonate_extra *extra = &whom->extra[i];
-    if (extra->key == NULL || extra->key[0] == '\0' || extra->value == NULL ||
+    if (!kin__has_text(extra->key) || extra->value == NULL ||
         !is_value(extra->value)) {
       *reason = "an extra key or value cannot be sent";
       return KIN_EINVAL;

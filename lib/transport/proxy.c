@@ -323,7 +323,7 @@ bool kin__proxy_is_supported(void) {
 
 int kin__proxy_open(kin__proxy **out, const kin__proxy_options *options) {
   *out = NULL;
-  bool is_given = options->url != NULL && options->url[0] != '\0';
+  bool is_given = kin__has_text(options->url);
   if (kin__url_is_unix(options->server)) {
     return is_given ? kin__log_problem(options->log, KIN_EINVAL,
                                        "proxy_url: there is no proxy to a "

@@ -6,13 +6,15 @@
 
 #include <kin/error.h>
 
+#include "base/str.h"
+
 bool kin__proxy_is_supported(void) {
   return false;
 }
 
 int kin__proxy_open(kin__proxy **out, const kin__proxy_options *options) {
   *out = NULL;
-  return options->url == NULL || options->url[0] == '\0'
+  return !kin__has_text(options->url)
              ? 0
              : kin__log_problem(
                    options->log, KIN_ENOTSUP,

@@ -16,10 +16,6 @@ static size_t find(kin_str s, const char *any_of) {
   return at;
 }
 
-static kin_str after(kin_str s, size_t count) {
-  return kin__str(s.data + count, s.length - count);
-}
-
 static bool is_host(kin_str s) {
   for (size_t i = 0; i < s.length; i++) {
     char c = s.data[i];
@@ -36,18 +32,18 @@ void kin__redirect_host(kin_str location, char *to, size_t size) {
     snprintf(to, size, "nowhere");
     return;
   }
-  kin_str rest = after(location, find(location, "/?#:"));
+  kin_str rest = kin__str_from(location, find(location, "/?#:"));
   if (rest.length >= 3 && memcmp(rest.data, "://", 3) == 0) {
-    rest = after(rest, 3);
+    rest = kin__str_from(rest, 3);
   } else if (location.length >= 2 && memcmp(location.data, "//", 2) == 0) {
-    rest = after(location, 2);
+    rest = kin__str_from(location, 2);
   } else {
     snprintf(to, size, "another path");
     return;
   }
   rest.length = find(rest, "/?#\\");
   for (size_t at = find(rest, "@"); at < rest.length; at = find(rest, "@")) {
-    rest = after(rest, at + 1); /* user info */
+    rest = kin__str_from(rest, at + 1); /* user info */
   }
   /* A longer text may be user info that was cut before its '@'. */
   if (rest.length < size && is_host(rest)) {

@@ -121,8 +121,8 @@ static bool take_port(kin_str rest, parts *out) {
   }
   uint64_t port = 0;
   if (rest.data[0] != ':' || rest.length > 6 ||
-      !kin__str_to_u64(kin__str(rest.data + 1, rest.length - 1), &port) ||
-      port == 0 || port > UINT16_MAX) {
+      !kin__str_to_u64(kin__str_from(rest, 1), &port) || port == 0 ||
+      port > UINT16_MAX) {
     return false;
   }
   out->port = (uint16_t)port;

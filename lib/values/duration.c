@@ -25,10 +25,6 @@ static const struct {
     {{"m", 1}, 60 * S_NS},    {{"h", 1}, 3600 * S_NS},
 };
 
-static bool has_digit(kin_str text) {
-  return text.length > 0 && kin__is_digit(text.data[0]);
-}
-
 static void step(kin_str *text, size_t count) {
   text->data += count;
   text->length -= count;
@@ -37,7 +33,7 @@ static void step(kin_str *text, size_t count) {
 /* Takes digits; there may be none. Returns whether they are at most RANGE. */
 static bool take_integer(kin_str *text, uint64_t *value) {
   *value = 0;
-  for (; has_digit(*text); step(text, 1)) {
+  for (; kin__is_digit(kin__str_byte(*text, 0)); step(text, 1)) {
     if (*value > RANGE / 10) {
       return false;
     }
@@ -55,7 +51,7 @@ static void take_fraction(kin_str *text, uint64_t *value, double *scale) {
   bool is_full = false;
   *value = 0;
   *scale = 1;
-  for (; has_digit(*text); step(text, 1)) {
+  for (; kin__is_digit(kin__str_byte(*text, 0)); step(text, 1)) {
     is_full = is_full || *value > (uint64_t)INT64_MAX / 10;
     uint64_t next = *value * 10 + (uint64_t)(text->data[0] - '0');
     is_full = is_full || next > RANGE;

@@ -220,12 +220,8 @@ static size_t fail(pass *p) {
 
 static size_t read_value(pass *p, const node *n, kin_str text);
 
-static kin_str from(kin_str text, size_t at) {
-  return kin__str(text.data + at, text.length - at);
-}
-
 static size_t read_child(pass *p, const node *child, kin_str text, size_t at) {
-  size_t length = read_value(p, child, from(text, at));
+  size_t length = read_value(p, child, kin__str_from(text, at));
   return length > 0 ? at + length : 0;
 }
 

@@ -19,16 +19,12 @@ static kin_value value_before(kin_str text) {
                     : kin__value_failed(KIN_EJSON);
 }
 
-static kin_str from(kin_str text, size_t at) {
-  return kin__str(text.data + at, text.length - at);
-}
-
 /* Steps from an object at the beginning of *text to its member. */
 static int to_member(kin_str *text, kin_str name) {
   kin__text_members members = {.text = *text};
   while (kin__text_next_name(&members)) {
     if (kin__text_name_is(members.name, name)) {
-      *text = from(*text, members.at);
+      *text = kin__str_from(*text, members.at);
       return 0;
     }
     members.at = kin__text_skip(*text, members.at);
@@ -44,7 +40,7 @@ static int to_element(kin_str *text, uint64_t index) {
   size_t place;
   while ((place = kin__text_next_place(*text, at)) > 0) {
     if (index-- == 0) {
-      *text = from(*text, place);
+      *text = kin__str_from(*text, place);
       return 0;
     }
     at = kin__text_skip(*text, place);
@@ -126,7 +122,7 @@ static size_t space(kin_str text, size_t at) {
 
 kin_value kin_value_of(kin_str json) {
   json = kin__str_given(json);
-  json = from(json, space(json, 0));
+  json = kin__str_from(json, space(json, 0));
   if (json.length == 0) {
     return kin__value_failed(KIN_ENOENT);
   }

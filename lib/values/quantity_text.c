@@ -58,10 +58,6 @@ typedef struct decimal {
   bool is_too_long; /* over DIGITS_MAX */
 } decimal;
 
-static bool is_digit(kin_str text, size_t at) {
-  return at < text.length && kin__is_digit(text.data[at]);
-}
-
 /* Takes digits, with a point before, between or behind them. Zeros at the end
  * only raise the exponent. Returns false if there is no digit. */
 static bool take_digits(kin_str *text, decimal *out) {
@@ -76,7 +72,7 @@ static bool take_digits(kin_str *text, decimal *out) {
       has_point = true;
       continue;
     }
-    if (!is_digit(*text, at)) {
+    if (!kin__is_digit(kin__str_byte(*text, at))) {
       break;
     }
     has_digit = true;
@@ -97,7 +93,7 @@ static bool take_digits(kin_str *text, decimal *out) {
     }
   }
   out->exponent = (int64_t)zeros - (int64_t)fraction;
-  *text = kin__str(text->data + at, text->length - at);
+  *text = kin__str_from(*text, at);
   return has_digit;
 }
 
@@ -109,8 +105,7 @@ static bool to_exponent(kin_str text, suffix *out) {
   bool is_negative = text.data[1] == '-';
   size_t begin = is_negative || text.data[1] == '+' ? 2 : 1;
   uint64_t value;
-  if (!kin__str_to_u64(kin__str(text.data + begin, text.length - begin),
-                       &value) ||
+  if (!kin__str_to_u64(kin__str_from(text, begin), &value) ||
       value > (uint64_t)INT64_MAX + (is_negative ? 1 : 0)) {
     return false;
   }
@@ -176,7 +171,7 @@ int kin_quantity_parse(kin_str text, kin_quantity *out) {
   }
   bool is_negative = text.data[0] == '-';
   if (is_negative || text.data[0] == '+') {
-    text = kin__str(text.data + 1, text.length - 1);
+    text = kin__str_from(text, 1);
   }
   decimal number = {.exponent = 0};
   suffix unit;

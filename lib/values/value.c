@@ -126,14 +126,10 @@ int kin_value_bool(kin_value value, bool *out) {
   return 0;
 }
 
-static bool has_digit(kin_str text, size_t at) {
-  return at < text.length && kin__is_digit(text.data[at]);
-}
-
 /* Steps over digits; false if there is none. */
 static bool skip_digits(kin_str text, size_t *at) {
   size_t begin = *at;
-  while (has_digit(text, *at)) {
+  while (kin__is_digit(kin__str_byte(text, *at))) {
     ++*at;
   }
   return *at > begin;

@@ -55,26 +55,23 @@ void kin_rate_limiter_free(kin_rate_limiter *limiter) {
   }
 }
 
-/* A key without bytes is a key like others. */
-static kin_str given(kin_str key) {
-  return key.data != NULL ? key : kin__str("", 0);
-}
-
 uint64_t kin_rate_limiter_when_ms(kin_rate_limiter *limiter, kin_str key,
                                   uint64_t now_ns) {
-  return limiter != NULL ? limiter->ops->when_ms(limiter, given(key), now_ns)
-                         : 0;
+  return limiter != NULL
+             ? limiter->ops->when_ms(limiter, kin__str_given(key), now_ns)
+             : 0;
 }
 
 void kin_rate_limiter_forget(kin_rate_limiter *limiter, kin_str key) {
   if (limiter != NULL) {
-    limiter->ops->forget(limiter, given(key));
+    limiter->ops->forget(limiter, kin__str_given(key));
   }
 }
 
 uint32_t kin_rate_limiter_requeues(const kin_rate_limiter *limiter,
                                    kin_str key) {
-  return limiter != NULL ? limiter->ops->requeues(limiter, given(key)) : 0;
+  return limiter != NULL ? limiter->ops->requeues(limiter, kin__str_given(key))
+                         : 0;
 }
 
 /* --- A program's own ------------------------------------------------------ */
