@@ -86,6 +86,7 @@ set(kinformer_sources
   lib/transport/wiping.c
   lib/config/basic_source.c
   lib/config/token.c
+  lib/config/path_clean.c
   lib/decode/cursor.c
   lib/decode/item.c
   lib/decode/item_over.c

@@ -30,8 +30,4 @@ typedef struct kin__exec_command {
 /* Blocks: for a thread of libuv's pool. Allocates nothing. */
 void kin__exec_command_resolve(kin__exec_command *command);
 
-/* Removes "." and double slashes, and ".." with the name before it; as Go's
- * filepath.Clean. An empty path becomes ".". `path` has room for two bytes. */
-void kin__path_clean(char *path);
-
 #endif /* KIN_CONFIG_EXEC_COMMAND_H */

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "config/exec_command.h"
+#include "config/path_clean.h"
 #include "transport/wiping.h"
 #include "object/json.h"
 #include "transport/secret.h"

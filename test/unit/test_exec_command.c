@@ -19,6 +19,7 @@
 #include "config/exec_command.h"
 #include "config/exec_config.h"
 #include "config/exec_environment.h"
+#include "config/path_clean.h"
 #include "support/fail_alloc.h"
 #include "support/tls_certs.h"
 
