@@ -15,13 +15,13 @@
 #define RETRY_MS 100u /* memory is out, or all items fail */
 #define MAX_DOUBLINGS 6u
 
-/* --- Time ----------------------------------------------------------------- */
+/* --- Calls of the program ------------------------------------------------- */
 
-static uint64_t look(const kin_controller *c) {
+static uint64_t begin_call(const kin_controller *c) {
   return kin__clock_ns(&c->env->clock);
 }
 
-static void add_handler_time(const kin_controller *c, uint64_t start_ns) {
+static void end_call(const kin_controller *c, uint64_t start_ns) {
   kin__env_add_handler_time(c->env, start_ns);
 }
 
@@ -31,25 +31,25 @@ static kin__slice begin_slice(const kin_controller *c) {
 
 static void on_add(const kin_object *object, bool is_initial, void *data) {
   kin_controller *c = data;
-  uint64_t start_ns = look(c);
+  uint64_t start_ns = begin_call(c);
   c->handlers.on_add(object, is_initial, c->handlers.data);
-  add_handler_time(c, start_ns);
+  end_call(c, start_ns);
 }
 
 static void on_update(const kin_object *old_object, const kin_object *object,
                       void *data) {
   kin_controller *c = data;
-  uint64_t start_ns = look(c);
+  uint64_t start_ns = begin_call(c);
   c->handlers.on_update(old_object, object, c->handlers.data);
-  add_handler_time(c, start_ns);
+  end_call(c, start_ns);
 }
 
 static void on_delete(kin_str key, const kin_object *object, bool is_tombstone,
                       void *data) {
   kin_controller *c = data;
-  uint64_t start_ns = look(c);
+  uint64_t start_ns = begin_call(c);
   c->handlers.on_delete(key, object, is_tombstone, c->handlers.data);
-  add_handler_time(c, start_ns);
+  end_call(c, start_ns);
 }
 
 /* --- Failures ------------------------------------------------------------- */
@@ -76,9 +76,9 @@ static void tell_failure(kin_controller *c, int err, bool is_retried) {
                  is_retried ? "put back" : "lost");
   if (c->options.on_process_error != NULL) {
     kin_str key = {c->key, c->key_length};
-    uint64_t start_ns = look(c);
+    uint64_t start_ns = begin_call(c);
     c->options.on_process_error(c, err, key, is_retried, c->options.data);
-    add_handler_time(c, start_ns);
+    end_call(c, start_ns);
   }
 }
 
@@ -125,9 +125,9 @@ static int call_process(kin_controller *c, kin_queue_process_cb process,
                         kin_queue *queue, kin_queue_item *item) {
   c->was_called = true;
   note_key(c, &item->deltas);
-  uint64_t start_ns = look(c);
+  uint64_t start_ns = begin_call(c);
   int err = process(queue, item, c->options.data);
-  add_handler_time(c, start_ns);
+  end_call(c, start_ns);
   if (err != 0 && c->options.retry_on_error) {
     item->requeue = true;
   }
@@ -215,9 +215,9 @@ static bool tell_synced(kin_controller *c) {
   if (!c->is_synced_told && kin_queue_has_synced(c->queue)) {
     c->is_synced_told = true;
     if (c->options.on_synced != NULL) {
-      uint64_t start_ns = look(c);
+      uint64_t start_ns = begin_call(c);
       c->options.on_synced(c, c->options.data);
-      add_handler_time(c, start_ns);
+      end_call(c, start_ns);
     }
   }
   return !c->member.is_closing;

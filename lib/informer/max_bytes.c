@@ -14,7 +14,7 @@
 
 /* --- Counting ------------------------------------------------------------- */
 
-static bool is_bounded(const kin_informer *informer) {
+bool kin__max_bytes_is_bounded(const kin_informer *informer) {
   const kin__byte_bound *clients = informer->env->object_bytes;
   return informer->max_bytes.own.max != 0 ||
          (clients != NULL && clients->max != 0);
@@ -110,7 +110,7 @@ static bool may_be_rough(const kin_informer *informer, kin_delta_type type,
 void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
                            const kin_object *object, bool is_behind) {
   kin_informer *informer = scope->informer;
-  if (!is_bounded(informer)) {
+  if (!kin__max_bytes_is_bounded(informer)) {
     return;
   }
   uint64_t bytes = kin_object_memory(object);
@@ -153,10 +153,6 @@ static bool is_near(const kin_informer *informer, uint64_t more) {
   const kin__byte_bound *clients = informer->env->object_bytes;
   return kin__byte_bound_is_near(&informer->max_bytes.own, more) ||
          (clients != NULL && kin__byte_bound_is_near(clients, more));
-}
-
-bool kin__max_bytes_is_bounded(const kin_informer *informer) {
-  return is_bounded(informer);
 }
 
 bool kin__max_bytes_is_near(const kin_informer *informer) {
@@ -231,7 +227,7 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
                         kin_object **object) {
   kin_informer *informer = scope->informer;
   kin__max_bytes *b = &informer->max_bytes;
-  bool is_whole = !is_bounded(informer) && !b->is_keys_only;
+  bool is_whole = !kin__max_bytes_is_bounded(informer) && !b->is_keys_only;
   if (is_whole || type == KIN__DECODED_DELETED) {
     return 0;
   }
@@ -278,8 +274,8 @@ bool kin__max_bytes_lacks_body(const kin_informer *informer,
 
 /* --- The decision --------------------------------------------------------- */
 
-/* What was refused is tried again now. */
-static void go_on(kin_informer *informer) {
+/* Scopes that were refused an object or a request try again. */
+static void retry_refused(kin_informer *informer) {
   kin__scope *scope;
   for (uint32_t i = 0;
        !informer->member.is_closing &&
@@ -363,7 +359,7 @@ static void decide_now(kin_informer *informer) {
   kin__max_bytes *b = &informer->max_bytes;
   if (!is_near(informer, b->needed)) {
     b->phase = KIN__BOUND_OPEN;
-    go_on(informer);
+    retry_refused(informer);
     return;
   }
   kin_memory_decision decision = ask(informer);
@@ -431,7 +427,7 @@ static bool drop_step(kin_informer *informer) {
     (void)kin__arena_collect(informer->env->memory->arena, COLLECT_PER_SLOT);
   }
   b->phase = KIN__BOUND_OPEN;
-  go_on(informer);
+  retry_refused(informer);
   return false;
 }
 
@@ -476,7 +472,7 @@ int kin_informer_set_max_bytes(kin_informer *informer, uint64_t max_bytes) {
   if (lacks_bodies) {
     kin__scopes_relist(informer);
   }
-  go_on(informer);
+  retry_refused(informer);
   return 0;
 }
 

@@ -226,8 +226,8 @@ int kin_object_builder_keep(kin_object_builder *builder,
   if (builder->edits++ >= EDITS_MAX) {
     return fail(builder, KIN_ETOOBIG);
   }
-  const char **all = (const char **)(void *)kin__edit_bytes(
-      &builder->edit, (count + always_count) * sizeof *all);
+  const char **all =
+      kin__edit_alloc(&builder->edit, (count + always_count) * sizeof *all);
   if (all == NULL) {
     return fail(builder, KIN_ENOMEM);
   }
@@ -293,7 +293,7 @@ int kin_object_builder_set_json(kin_object_builder *builder,
     return fail(builder, err);
   }
   kin_str text = trim(kin__str(json, length)); /* not empty, as it is JSON */
-  char *copy = kin__edit_bytes(&builder->edit, text.length);
+  char *copy = kin__edit_alloc(&builder->edit, text.length);
   if (copy != NULL) {
     memcpy(copy, text.data, text.length);
   }
@@ -340,7 +340,7 @@ static int set_scalar(kin_object_builder *builder, const char *pointer,
     return fail(builder, err);
   }
   size_t length = strlen(scalar);
-  char *copy = kin__edit_bytes(&builder->edit, length);
+  char *copy = kin__edit_alloc(&builder->edit, length);
   if (copy != NULL) {
     memcpy(copy, scalar, length);
   }

@@ -78,7 +78,7 @@ static int string_of(kin_object_builder *builder, const kin__edit_node *member,
   if (!kin__text_is_escaped(raw)) {
     return 0;
   }
-  char *plain = kin__edit_bytes(&builder->edit, raw.length);
+  char *plain = kin__edit_alloc(&builder->edit, raw.length);
   if (plain == NULL) {
     return KIN_ENOMEM;
   }

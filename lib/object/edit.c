@@ -82,7 +82,7 @@ static chunk *add_chunk(kin__edit *edit, size_t size) {
   return c;
 }
 
-static void *take(kin__edit *edit, size_t size) {
+void *kin__edit_alloc(kin__edit *edit, size_t size) {
   if (size > SIZE_MAX / 2) {
     return NULL;
   }
@@ -102,18 +102,14 @@ static void *take(kin__edit *edit, size_t size) {
   return taken;
 }
 
-char *kin__edit_bytes(kin__edit *edit, size_t length) {
-  return take(edit, length);
-}
-
 kin_str kin__edit_quote(kin__edit *edit, kin_str plain) {
-  char *text = kin__edit_bytes(edit, kin__text_quoted_bound(plain.length));
+  char *text = kin__edit_alloc(edit, kin__text_quoted_bound(plain.length));
   return text != NULL ? kin__str(text, kin__text_quote(text, plain))
                       : kin__str(NULL, 0);
 }
 
 static node *new_node(kin__edit *edit, node *parent, kin_str text) {
-  node *n = take(edit, sizeof *n);
+  node *n = kin__edit_alloc(edit, sizeof *n);
   if (n != NULL) {
     *n = (node){.parent = parent, .text = text};
   }
@@ -195,7 +191,7 @@ static int read_head(kin__edit *edit, kin_str text, size_t at, node *member,
     return 0;
   }
   kin_str raw = member->name;
-  char *name = kin__edit_bytes(edit, raw.length);
+  char *name = kin__edit_alloc(edit, raw.length);
   if (name == NULL) {
     return KIN_ENOMEM;
   }
@@ -342,8 +338,8 @@ node *kin__edit_append(kin__edit *edit, node *n, kin_str name, kin_str text) {
   }
   if (kin__edit_is_object(n)) {
     size_t room = kin__text_quoted_bound(name.length);
-    char *head = kin__edit_bytes(edit, room + 1);
-    char *plain = kin__edit_bytes(edit, name.length);
+    char *head = kin__edit_alloc(edit, room + 1);
+    char *plain = kin__edit_alloc(edit, name.length);
     if (head == NULL || plain == NULL) {
       return NULL;
     }

@@ -104,7 +104,7 @@ kin__edit_node *kin__edit_append(kin__edit *edit, kin__edit_node *node,
                                  kin_str name, kin_str text);
 
 /* Memory that lives as long as the tree's nodes; NULL if out of memory. */
-char *kin__edit_bytes(kin__edit *edit, size_t length);
+void *kin__edit_alloc(kin__edit *edit, size_t size);
 /* Writes a JSON string into such memory; data is NULL if out of memory. */
 kin_str kin__edit_quote(kin__edit *edit, kin_str plain);
 

@@ -206,8 +206,7 @@ int kin__edit_keep(kin__edit *edit, const char *const *pointers, size_t count) {
     }
     longest = tokens > longest ? tokens : longest;
   }
-  const char **rests = (const char **)(void *)kin__edit_bytes(
-      edit, longest * count * sizeof *rests);
+  const char **rests = kin__edit_alloc(edit, longest * count * sizeof *rests);
   return rests != NULL ? keep_below(edit, edit->root, pointers, count, rests)
                        : KIN_ENOMEM;
 }
@@ -232,7 +231,7 @@ static int add_child(kin__edit *edit, node *parent, const char *pointer,
       return KIN_ENOENT;
     }
   }
-  char *name = kin__edit_bytes(edit, length);
+  char *name = kin__edit_alloc(edit, length);
   if (name == NULL) {
     return KIN_ENOMEM;
   }

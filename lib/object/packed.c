@@ -28,10 +28,6 @@ static packed_body *body_of(const kin_object *object) {
                                  object->body_offset);
 }
 
-static kin_str frame_of(const kin_object *object) {
-  return kin__str(body_of(object)->frame, object->body_length - BODY_BYTES);
-}
-
 static kin__packing *packing_of(const kin_object *object) {
   return kin__dictionary_packing(body_of(object)->dictionary);
 }
@@ -41,7 +37,7 @@ bool kin__object_is_packed(const kin_object *object) {
 }
 
 kin_str kin__packed_frame(const kin_object *object) {
-  return frame_of(object);
+  return kin__str(body_of(object)->frame, object->body_length - BODY_BYTES);
 }
 
 size_t kin__object_text_length(const kin_object *object) {
@@ -259,7 +255,7 @@ static int inflate_text(const kin_object *object, char *to) {
       .table = kin__dictionary_labels(body->dictionary)};
   unsigned mask = object->flags / KIN__STRIPPED;
   size_t length = kin__stripped_length(&residents, mask, body->length);
-  int err = kin__dictionary_inflate(body->dictionary, frame_of(object),
+  int err = kin__dictionary_inflate(body->dictionary, kin__packed_frame(object),
                                     to + (body->length - length), length);
   if (err == 0 && mask != 0 &&
       !kin__unstrip(to, body->length, length, &residents)) {

@@ -34,10 +34,6 @@ static bool has_same_content(kin_str a, kin_str b) {
   return kin__str_equal(of_a[0], of_b[0]) && kin__str_equal(of_a[1], of_b[1]);
 }
 
-static bool is_same_text(kin_str a, kin_str b) {
-  return kin__str_equal(a, b);
-}
-
 static bool compare(const kin_object *a, const kin_object *b,
                     bool (*is_same)(kin_str a, kin_str b)) {
   kin_str texts[2];
@@ -51,7 +47,7 @@ static bool compare(const kin_object *a, const kin_object *b,
 }
 
 bool kin__object_has_same_text(const kin_object *a, const kin_object *b) {
-  return compare(a, b, is_same_text);
+  return compare(a, b, kin__str_equal);
 }
 
 bool kin__object_has_same_content(const kin_object *a, const kin_object *b) {

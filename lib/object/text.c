@@ -64,8 +64,7 @@ static size_t skip_primitive(kin_str text, size_t at) {
   return at > begin ? at : 0;
 }
 
-/* Returns the offset after the value that begins at `at`, or 0 on an error. */
-static size_t skip_value(kin_str text, size_t at) {
+size_t kin__text_skip(kin_str text, size_t at) {
   if (at >= text.length) {
     return 0;
   }
@@ -104,7 +103,7 @@ bool kin__text_next(kin__text_members *members) {
     return false;
   }
   size_t value = skip_space(text, at + 1);
-  size_t value_end = skip_value(text, value);
+  size_t value_end = kin__text_skip(text, value);
   if (value_end == 0) {
     return false;
   }
@@ -118,7 +117,7 @@ bool kin__text_next(kin__text_members *members) {
 bool kin__text_next_element(kin__text_elements *elements) {
   kin_str text = elements->text;
   size_t value = to_child(text, elements->at, '[');
-  size_t value_end = value > 0 ? skip_value(text, value) : 0;
+  size_t value_end = value > 0 ? kin__text_skip(text, value) : 0;
   if (value_end == 0) {
     return false;
   }
@@ -147,10 +146,6 @@ size_t kin__text_next_place(kin_str text, size_t at) {
   size_t place = to_child(text, at, '[');
   return place > 0 && place < text.length && text.data[place] != ']' ? place
                                                                      : 0;
-}
-
-size_t kin__text_skip(kin_str text, size_t at) {
-  return skip_value(text, at);
 }
 
 size_t kin__text_leave(kin_str text, size_t at) {

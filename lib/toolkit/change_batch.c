@@ -7,10 +7,6 @@
 
 #define DROPS_PER_CHANGE 2u
 
-static uint64_t now_ms(const kin_change_filter *filter) {
-  return kin__env_now_ms(filter->member.env);
-}
-
 static void wait_on(kin_change_filter *filter) {
   const kin__change_batch *batch = &filter->batch;
   kin__timer_start(
@@ -20,7 +16,7 @@ static void wait_on(kin_change_filter *filter) {
 
 static void count_change(kin_change_filter *filter) {
   kin__change_batch *batch = &filter->batch;
-  batch->last_ms = now_ms(filter);
+  batch->last_ms = kin__env_now_ms(filter->member.env);
   if (batch->changes++ == 0) {
     batch->first_ms = batch->last_ms;
     wait_on(filter);
@@ -81,7 +77,8 @@ static void tell(kin_change_filter *filter) {
                          .deleted = last.keys[KIN_EVENT_DELETE],
                          .is_exact = !last.is_inexact,
                          .changes = last.changes,
-                         .waited_ms = now_ms(filter) - last.first_ms};
+                         .waited_ms = kin__env_now_ms(filter->member.env) -
+                                      last.first_ms};
   changes.keys = changes.added + changes.updated + changes.deleted;
   if (changes.keys > 0) {
     uint64_t start_ns = kin__clock_ns(&filter->member.env->clock);
@@ -97,7 +94,7 @@ void kin__change_batch_step(kin_change_filter *filter) {
   }
   uint64_t due_ms =
       kin__change_filter_due_ms(filter, batch->first_ms, batch->last_ms);
-  if (batch->is_flushed || due_ms <= now_ms(filter)) {
+  if (batch->is_flushed || due_ms <= kin__env_now_ms(filter->member.env)) {
     tell(filter);
   } else {
     wait_on(filter);
