@@ -72,10 +72,37 @@ static int open_proxy_tls(kin__transport *transport,
   return err;
 }
 
+/* All but what the transport takes over from its options. */
+static void free_parts(kin__transport *transport) {
+  const kin_allocator *allocator = transport->net.allocator;
+  kin__tls_context_free(transport->tls);
+  kin__tls_context_free(kin__transport_proxy_tls(transport));
+  kin__free(allocator, transport->fields);
+  kin__free(allocator, transport->user_agent);
+  kin__free(allocator, transport);
+}
+
+/* What may fail; the network comes last, because only its close ends it. */
+static int open_parts(kin__transport *transport,
+                      const kin__transport_options *options) {
+  const kin_allocator *allocator = options->allocator;
+  transport->net.allocator = allocator;
+  transport->user_agent = kin__strdup(allocator, options->user_agent);
+  transport->fields =
+      kin__strdup(allocator, kin__or_default(options->fields, ""));
+  if (transport->user_agent == NULL || transport->fields == NULL) {
+    return KIN_ENOMEM;
+  }
+  int err = open_tls(transport, options);
+  if (err == 0) {
+    err = open_proxy_tls(transport, options);
+  }
+  return err == 0 ? kin__net_open(&transport->net, options) : err;
+}
+
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options) {
   *out = NULL;
-  const kin_allocator *allocator = options->allocator;
   if (!are_valid(options)) {
     return KIN_EINVAL;
   }
@@ -84,37 +111,20 @@ int kin__transport_open(kin__transport **out,
         options->log, KIN_ENOTSUP,
         "accept_gzip: needs a library that was built with zlib");
   }
-  kin__transport *transport = kin__calloc(allocator, 1, sizeof *transport);
+  kin__transport *transport =
+      kin__calloc(options->allocator, 1, sizeof *transport);
   if (transport == NULL) {
     return KIN_ENOMEM;
   }
-  int err = KIN_ENOMEM;
-  transport->user_agent = kin__strdup(allocator, options->user_agent);
-  if (transport->user_agent == NULL) {
-    goto fail_user_agent;
-  }
-  transport->fields =
-      kin__strdup(allocator, kin__or_default(options->fields, ""));
-  if (transport->fields == NULL) {
-    goto fail_fields;
-  }
-  transport->warnings = options->warnings;
-  transport->net.allocator = allocator;
-  err = open_tls(transport, options);
+  int err = open_parts(transport, options);
   if (err != 0) {
-    goto fail_tls;
-  }
-  err = open_proxy_tls(transport, options);
-  if (err != 0) {
-    goto fail_proxy_tls;
-  }
-  err = kin__net_open(&transport->net, options);
-  if (err != 0) {
-    goto fail_net;
+    free_parts(transport);
+    return err;
   }
   kin__conn_init_closing(&transport->net);
   transport->url = options->url;
   transport->proxy = options->proxy;
+  transport->warnings = options->warnings;
   kin__pool_init(&transport->pool, &transport->net,
                  options->max_idle_connections, options->idle_timeout_ms);
   kin__probe_init(&transport->probe, transport, options->probe_silence_ms,
@@ -132,32 +142,15 @@ int kin__transport_open(kin__transport **out,
   transport->accept_gzip = options->accept_gzip;
   *out = transport;
   return 0;
-
-fail_net:
-  kin__tls_context_free(kin__transport_proxy_tls(transport));
-fail_proxy_tls:
-  kin__tls_context_free(transport->tls);
-fail_tls:
-  kin__free(allocator, transport->fields);
-fail_fields:
-  kin__free(allocator, transport->user_agent);
-fail_user_agent:
-  kin__free(allocator, transport);
-  return err;
 }
 
 static void on_drained(kin__net *net) {
   kin__transport *transport = KIN__CONTAINER_OF(net, kin__transport, net);
-  const kin_allocator *allocator = net->allocator;
   void (*cb)(void *ctx) = transport->close_cb;
   void *ctx = transport->close_ctx;
-  kin__tls_context_free(transport->tls);
-  kin__tls_context_free(kin__transport_proxy_tls(transport));
-  kin__proxy_free(transport->proxy, allocator);
-  kin__url_finish(&transport->url, allocator);
-  kin__free(allocator, transport->fields);
-  kin__free(allocator, transport->user_agent);
-  kin__free(allocator, transport);
+  kin__proxy_free(transport->proxy, net->allocator);
+  kin__url_finish(&transport->url, net->allocator);
+  free_parts(transport);
   if (cb != NULL) {
     cb(ctx);
   }
