@@ -11,7 +11,7 @@
 /* Beside the features: the processor has been asked. */
 #define IS_ASKED 0x80u
 
-/* Which registers the system saves. */
+/* Bits of XCR0: the system saves these registers at a switch of threads. */
 enum { SAVES_AVX = 0x6, SAVES_AVX512 = 0xe6 };
 
 static unsigned saved_registers(void) {

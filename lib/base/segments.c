@@ -7,7 +7,7 @@
 
 /* Places of the longest segment. */
 #define LONGEST (KIN__SEGMENT_MAX >> KIN__SEGMENTS_SHIFT)
-/* So that no number of an element is UINT32_MAX. */
+/* An element's number is never UINT32_MAX, which stands for none. */
 #define MAX_PLACES ((UINT32_MAX >> KIN__SEGMENTS_SHIFT) - LONGEST)
 
 /* The places of a segment that begins where `count` places are in use. */

@@ -109,8 +109,9 @@ static void begin_ending(kin__exec_run *run, int code) {
   start_run_timer(run, AFTER_SIGNAL_MS);
 }
 
-/* The plugin was to end, and has. What is left of its group may have ignored
- * SIGTERM. Without that signal the rest is left alone. */
+/* A plugin that got SIGTERM has ended. Other processes of its group may have
+ * ignored the signal, so they are killed. The group of a plugin that ended by
+ * itself is left alone. */
 static void on_child_ended(kin__exec_child *child) {
   kin__exec_run *run = KIN__CONTAINER_OF(child, kin__exec_run, child);
   if (run->state == KIN__EXEC_RUN_ENDING && run->is_group) {

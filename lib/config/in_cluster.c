@@ -73,7 +73,7 @@ static int join_server(kin__vault *vault, const kin__config_env *env,
 
 /* --- The authority -------------------------------------------------------- */
 
-/* Nobody is asked for a password on the terminal. */
+/* By default OpenSSL asks for a password on the terminal. */
 static int refuse_password(char *buf, int size, int is_writing, void *data) {
   (void)buf;
   (void)size;

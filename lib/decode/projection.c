@@ -130,7 +130,8 @@ static node *open_child(kin__projection *projection, node *parent,
   return child;
 }
 
-/* What is named below it stays. */
+/* Drops a member of metadata, except members of its own that the projection
+ * names. */
 static int drop_metadata(kin__projection *projection, kin_str name) {
   node *metadata =
       open_child(projection, projection->root, KIN__LIT("metadata"));

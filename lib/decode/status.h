@@ -31,7 +31,7 @@ typedef struct kin__status {
 bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
                        kin_str text);
 
-/* The same for a parsed text; NULL is no Status. */
+/* As above, for a parsed text; NULL is no Status. */
 bool kin__status_read(kin__status *status, struct yyjson_val *root);
 
 /* A server writes kind first in a Status. */

@@ -308,7 +308,8 @@ bool kin__load_is_unchanged(const kin__load *load) {
          load->roots[1].is_unchanged;
 }
 
-/* What was asked besides the roots has no tag of its own. */
+/* The tags of the roots, or NULL if they do not stand for the whole table: an
+ * answer that was asked for besides the roots has no tag. */
 const kin__load_tags *kin__load_tags_of(const kin__load *load) {
   bool is_whole = load->end.code == 0 && !load->has_asked_versions;
   for (int i = 0; i < 2; i++) {

@@ -161,7 +161,7 @@ void kin__found_finish(kin__found *found) {
   *found = (kin__found){.allocator = found->allocator};
 }
 
-/* The same resource in another version of its group. */
+/* Whether two resources differ at most in their version. */
 static bool is_same_resource(const kin_api_resource *a,
                              const kin_api_resource *b) {
   return strcmp(a->plural, b->plural) == 0 && strcmp(a->group, b->group) == 0;

@@ -4,7 +4,7 @@
 
 #include "discovery/table.h"
 
-/* Which resources of a table a word names. */
+/* Finds the resources of a table that a word names. */
 
 #define KIN__WORD_MAX 1024u
 #define KIN__FOUND_MAX 1024u

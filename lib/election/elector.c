@@ -268,7 +268,7 @@ static void report(kin_leader_elector *elector) {
   }
 }
 
-/* LE-10. What cannot be recorded is counted by the recorder. */
+/* LE-10. The recorder counts the Events that it cannot take. */
 static void record(kin_leader_elector *elector, const char *action,
                    const char *what) {
   const kin__lease_terms *terms = &elector->settings.terms;

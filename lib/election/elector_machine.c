@@ -321,7 +321,8 @@ bool kin__elector_stop(kin__elector_machine *machine, bool can_release) {
 
 /* --- Outputs -------------------------------------------------------------- */
 
-/* What the clock alone decides. */
+/* Ends a role whose deadline has passed: of a leader without a renewal, or of a
+ * release without an answer. */
 static void look_at_clock(kin__elector_machine *machine, uint64_t now_ns) {
   if (now_ns >= deadline_ns(machine)) {
     if (machine->role == KIN__ELECTOR_LEADER) {

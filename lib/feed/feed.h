@@ -23,7 +23,7 @@
  * program's own), gathers lists in a stage, and gives its owner whole lists and
  * single events. The feed does not know how its owner uses them. */
 
-/* Those of kin_status. */
+/* The counters of kin_status. */
 typedef struct kin__feed_counters {
   uint32_t lists;
   uint32_t relists;

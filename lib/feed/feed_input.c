@@ -207,8 +207,8 @@ int kin_feed_open(kin_feed *feed) {
   return 0;
 }
 
-/* Input for a request of this kind. It also grants the request, if the source
- * has not. */
+/* Begins an input of the open request, which must be of this kind. The first
+ * input opens the request if the source has not. Errors: KIN_ECLOSED. */
 static int enter(kin_feed *feed, bool is_for_watch) {
   return kin__is_watch(feed->request) == is_for_watch ? kin_feed_open(feed)
                                                       : KIN_ECLOSED;

@@ -49,8 +49,8 @@ static void unstage(kin__scope *scope, uint64_t bytes) {
   count(scope->informer, 0, bytes);
 }
 
-/* Such an object does not replace the cached one, though it may be packed, and
- * the cached one not. */
+/* Two objects of one uid and version: the new one does not replace the cached
+ * one, although only one of them may be packed. */
 static bool is_same_state(const kin_object *a, const kin_object *b) {
   kin_str uid = kin_object_uid(a);
   kin_str version = kin_object_resource_version(a);

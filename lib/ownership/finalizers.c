@@ -35,7 +35,7 @@ bool kin_object_is_terminating(const kin_object *object) {
 
 /* --- Patches -------------------------------------------------------------- */
 
-/* What fits is written; the rest is only counted. */
+/* A text of the caller's. Pieces that do not fit are only counted. */
 typedef struct sink {
   char *to;
   size_t size;

@@ -18,8 +18,8 @@ enum { REF_VERSION = 5, REF_TEXTS = 7 };
 
 typedef kin__event_entry entry;
 
-/* Who may write how much about an object. The time at which the last event
- * would have been due if events came one each interval. */
+/* The allowance of Events about one object, as a time: when the last Event
+ * would have been due if one came in each interval. */
 typedef struct source {
   kin__lru_node node;
   uint64_t due_ms;

@@ -8,7 +8,7 @@
 #include "toolkit/change_waits.h"
 #include "toolkit/field_set.h"
 
-/* What has changed since the last call for all keys. */
+/* The changes since the last call of on_changes. */
 typedef struct kin__change_batch {
   size_t keys[KIN_EVENT_DELETE + 1]; /* by the type that would be told; 0: those
                                       * that are as they were */
@@ -52,15 +52,17 @@ bool kin__change_filter_is_open(const kin_change_filter *filter);
 /* Whether an event says that something has changed. */
 bool kin__change_filter_counts(kin_change_filter *filter,
                                const kin_event *event);
-/* What an event of that key has changed since the last tell: its wait begins,
- * or goes on. NULL: there is no room for one more. */
+/* Notes an event in its key's wait, which begins if `wait` is NULL. NULL: there
+ * is no room for another wait. */
 kin__change_wait *kin__change_filter_note(kin_change_filter *filter,
                                           kin__change_wait *wait,
                                           const kin_event *event);
-/* What is told of a wait that is over: an add, update or delete; 0: nothing. */
+/* The type of the change that a wait amounts to: KIN_EVENT_ADD, _UPDATE or
+ * _DELETE; 0: none. */
 uint8_t kin__change_filter_net_type(kin_change_filter *filter,
                                     const kin__change_wait *wait);
-/* When a wait is over that began and was prolonged at these times. */
+/* The time at which a wait is over whose first and last changes came at these
+ * times. */
 uint64_t kin__change_filter_due_ms(const kin_change_filter *filter,
                                    uint64_t first_ms, uint64_t last_ms);
 

@@ -427,7 +427,8 @@ static const kin_object *next_live(const kin_lingering_index *index,
   return kin__store_at(&index->informer->store, p->slot)->object;
 }
 
-/* Those that left last come first, so the rest is over, too. */
+/* The object that left last comes first: after one whose time is over, all are
+ * over. */
 static const left *next_gone(const kin_lingering_index *index,
                              uint32_t *posting) {
   const kin__posting *p = kin__index_posting(index->gone, *posting);

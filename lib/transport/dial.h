@@ -35,7 +35,7 @@ int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx);
 
-/* The same for given addresses, at least one. Those beyond
+/* As kin__dial_start, for given addresses, at least one. Addresses beyond
  * KIN__DIAL_MAX_ADDRESSES are not tried. */
 #define KIN__DIAL_MAX_ADDRESSES 16
 int kin__dial_start_at(kin__dial **out, kin__net *net,

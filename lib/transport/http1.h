@@ -39,7 +39,7 @@ typedef enum kin__http1_field {
   KIN__FIELD_WARNING
 } kin__http1_field;
 
-/* What is kept of a head. */
+/* The fields of a head that the library uses, as they are read. */
 typedef struct kin__http1_head {
   kin__http1_field field; /* of the current line */
   char name[20];          /* longer names are ignored */

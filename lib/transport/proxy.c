@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which proxy, and what is sent to it. A proxy's URL is understood as a whole
- * or refused: Go uses no proxy where the environment's URL is malformed, which
- * would send requests on a way that nobody wanted. */
+/* The choice of a proxy, and the bytes that are sent to it. A malformed URL is
+ * refused. Go uses no proxy if the environment's URL is malformed; requests
+ * would then go around the proxy that was meant. */
 #include "transport/proxy.h"
 
 #include <stdio.h>

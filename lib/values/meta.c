@@ -3,8 +3,8 @@
 
 #include "values/value.h"
 
-/* Reads the members of these names, each of which occurs once; the first counts
- * otherwise. What is not there is absent. */
+/* Reads the members of these names. Of two members of one name the first
+ * counts. A member that is not there is KIN_ENOENT. */
 static void read_members(kin_value element, const kin_str *names,
                          kin_value **values, size_t count) {
   for (size_t i = 0; i < count; i++) {

@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "base/str.h"
 
-/* What all limiters have, and the limiter of a program's callbacks. */
+/* The part that all limiters share, and the limiter that calls a program. */
 
 /* --- All limiters --------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "base/link.h"
 
-/* What is queued: one list for each priority, and a bit for each list that is
+/* The queued keys: one list for each priority, and a bit for each list that is
  * not empty. So every operation is O(1). */
 #define KIN__READY_LEVELS 256u
 
