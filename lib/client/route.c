@@ -25,13 +25,6 @@ static void resume_exchange(void *exchange) {
   kin__exchange_resume(exchange);
 }
 
-kin__transport_ops kin__exchange_ops(void) {
-  return (kin__transport_ops){.start = start_exchange,
-                              .cancel = cancel_exchange,
-                              .pause = pause_exchange,
-                              .resume = resume_exchange};
-}
-
 static void get_server_stats(void *ctx, kin__server_stats *stats) {
   kin__server_get_stats(ctx, stats);
 }
@@ -52,11 +45,14 @@ int kin__server_route(kin__route *out, const kin__server_place *place,
   if (err != 0) {
     return err;
   }
-  *out = (kin__route){.ops = kin__exchange_ops(),
+  *out = (kin__route){.ops = {.start = start_exchange,
+                              .cancel = cancel_exchange,
+                              .pause = pause_exchange,
+                              .resume = resume_exchange,
+                              .ctx = kin__server_transport(server)},
                       .get_stats = get_server_stats,
                       .set_ref = set_server_ref,
                       .close = close_server,
                       .ctx = server};
-  out->ops.ctx = kin__server_transport(server);
   return 0;
 }

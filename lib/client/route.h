@@ -38,7 +38,4 @@ int kin__client_open(kin_client **out, uv_loop_t *loop,
 int kin__server_route(kin__route *out, const kin__server_place *place,
                       const kin_client_options *options, void *ctx);
 
-/* Requests of a transport; ops.ctx is left to the caller. */
-kin__transport_ops kin__exchange_ops(void);
-
 #endif /* KIN_CLIENT_ROUTE_H */

@@ -217,9 +217,10 @@ bool kin__kube_is_label(const char *text) {
   return length > 0 && length <= 63;
 }
 
-void kin__kube_check_context(const kin__kube_set *set,
-                             const kin__kube_context *context,
-                             kin__problems *problems) {
+/* Also whether the context's cluster and user are in the set. */
+static void check_context(const kin__kube_set *set,
+                          const kin__kube_context *context,
+                          kin__problems *problems) {
   const kin__kube_entry *entry = &context->entry;
   if (entry->name[0] == '\0') {
     const kin__kube_text name = {.value = NULL};
@@ -252,7 +253,7 @@ void kin__kube_check_context(const kin__kube_set *set,
 
 /* --- Sets ----------------------------------------------------------------- */
 
-bool kin__kube_set_is_empty(const kin__kube_set *set) {
+static bool is_empty(const kin__kube_set *set) {
   return set->clusters.count == 0 && set->users.count == 0 &&
          set->contexts.count == 0 && set->current_context.value == NULL;
 }
@@ -266,7 +267,7 @@ static void no_context(const char *name, kin__config_place place,
 
 void kin__kube_check_all(const kin__kube_set *set, const kin__config_env *env,
                          kin__problems *problems) {
-  if (kin__kube_set_is_empty(set)) {
+  if (is_empty(set)) {
     kin__problems_add(problems, (kin__config_place){NULL, 0}, "",
                       "the configuration is empty");
     return;
@@ -278,7 +279,7 @@ void kin__kube_check_all(const kin__kube_set *set, const kin__config_env *env,
   }
   const kin__kube_entry *entry;
   for (entry = set->contexts.first; entry != NULL; entry = entry->next) {
-    kin__kube_check_context(set, (const kin__kube_context *)entry, problems);
+    check_context(set, (const kin__kube_context *)entry, problems);
   }
   for (entry = set->users.first; entry != NULL; entry = entry->next) {
     kin__kube_check_user((const kin__kube_user *)entry, env, problems);
@@ -294,7 +295,7 @@ void kin__kube_check_usable(const kin__kube_set *set, const char *name,
   const kin__config_place no_place = {NULL, 0};
   bool is_given = kin__has_text(name);
   const char *wanted = is_given ? name : set->current_context.value;
-  if (kin__kube_set_is_empty(set)) {
+  if (is_empty(set)) {
     kin__problems_add(problems, no_place, "", "the configuration is empty");
     return;
   }
@@ -308,7 +309,7 @@ void kin__kube_check_usable(const kin__kube_set *set, const char *name,
                problems);
     return;
   }
-  kin__kube_check_context(set, context, problems);
+  check_context(set, context, problems);
   const kin__kube_user *user = kin__kube_user_find(set, context->user.value);
   if (user != NULL) {
     kin__kube_check_user(user, env, problems);

@@ -13,10 +13,6 @@ void kin__kube_check_cluster(const kin__kube_cluster *cluster,
                              kin__problems *problems);
 void kin__kube_check_user(const kin__kube_user *user,
                           const kin__config_env *env, kin__problems *problems);
-/* Also whether the context's cluster and user are in the set. */
-void kin__kube_check_context(const kin__kube_set *set,
-                             const kin__kube_context *context,
-                             kin__problems *problems);
 
 /* Everything in a set. */
 void kin__kube_check_all(const kin__kube_set *set, const kin__config_env *env,
@@ -27,9 +23,6 @@ void kin__kube_check_all(const kin__kube_set *set, const kin__config_env *env,
 void kin__kube_check_usable(const kin__kube_set *set, const char *name,
                             const kin__config_env *env,
                             kin__problems *problems);
-
-/* Whether a set has nothing in it. */
-bool kin__kube_set_is_empty(const kin__kube_set *set);
 
 /* Whether a text is a DNS label: a namespace's name. */
 bool kin__kube_is_label(const char *text);

@@ -13,7 +13,9 @@
 
 /* --- Where we are --------------------------------------------------------- */
 
-size_t kin__kube_enter(kin__kube_reader *reader, const char *format, ...) {
+/* Appends to the path. Returns the length to go back to. */
+__attribute__((format(printf, 2, 3))) static size_t
+enter(kin__kube_reader *reader, const char *format, ...) {
   size_t before = reader->path_length;
   va_list args;
   va_start(args, format);
@@ -25,7 +27,7 @@ size_t kin__kube_enter(kin__kube_reader *reader, const char *format, ...) {
   return before;
 }
 
-void kin__kube_go_back(kin__kube_reader *reader, size_t length) {
+static void go_back(kin__kube_reader *reader, size_t length) {
   reader->path_length = length;
   reader->path[length] = '\0';
 }
@@ -153,10 +155,10 @@ int kin__kube_read_fields(kin__kube_reader *reader, const kin__yaml_node *node,
     for (const kin__kube_field *field = fields; field->name != NULL; field++) {
       if (item->value->type != KIN__YAML_NULL &&
           kin__str_equal(item->key, kin__cstr(field->name))) {
-        size_t back = kin__kube_enter(
-            reader, reader->path_length > 0 ? ".%s" : "%s", field->name);
+        size_t back =
+            enter(reader, reader->path_length > 0 ? ".%s" : "%s", field->name);
         err = field->read(reader, item->value, (char *)to + field->offset);
-        kin__kube_go_back(reader, back);
+        go_back(reader, back);
         break;
       }
     }
@@ -179,9 +181,9 @@ int kin__kube_read_elements(kin__kube_reader *reader,
   for (const kin__yaml_item *item = node->first; item != NULL && err == 0;
        item = item->next, index++) {
     if (item->value->type != KIN__YAML_NULL) {
-      size_t back = kin__kube_enter(reader, "[%u]", (unsigned)index);
+      size_t back = enter(reader, "[%u]", (unsigned)index);
       err = read(reader, item->value, index, to);
-      kin__kube_go_back(reader, back);
+      go_back(reader, back);
     }
   }
   return err;

@@ -36,11 +36,6 @@ typedef struct kin__kube_field {
 
 extern const kin__kube_field kin__kube_user_fields[]; /* of a kin__kube_user */
 
-/* Appends to the path. Returns the length to go back to. */
-size_t kin__kube_enter(kin__kube_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void kin__kube_go_back(kin__kube_reader *reader, size_t length);
-
 kin__config_place kin__kube_place(const kin__kube_reader *reader,
                                   const kin__yaml_node *node);
 void kin__kube_wrong_type(kin__kube_reader *reader, const kin__yaml_node *node,

@@ -133,7 +133,8 @@ static void read_members(kin__status *status, kin__json *root) {
   status->is_rv_too_large = is_rv_too_large(status, root);
 }
 
-bool kin__status_read(kin__status *status, kin__json *root) {
+/* NULL is no Status. */
+static bool read_status(kin__status *status, kin__json *root) {
   *status = (kin__status){.retry_after_s = -1};
   bool is_status =
       kin__str_equal(kin__json_string(root, "kind"), KIN__LIT("Status"));
@@ -150,7 +151,7 @@ bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
     *status = (kin__status){.retry_after_s = -1};
     return false;
   }
-  bool is_status = kin__status_read(status, kin__json_root(doc));
+  bool is_status = read_status(status, kin__json_root(doc));
   kin__json_free(allocator, doc);
   return is_status;
 }

@@ -9,8 +9,6 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
-struct yyjson_val;
-
 /* A metav1.Status, reduced to the fields that decisions and messages need. Long
  * strings are cut. */
 typedef struct kin__status {
@@ -30,9 +28,6 @@ typedef struct kin__status {
  * -1. (RE-02: apiVersion may be missing, kind may not.) */
 bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
                        kin_str text);
-
-/* As above, for a parsed text; NULL is no Status. */
-bool kin__status_read(kin__status *status, struct yyjson_val *root);
 
 /* A server writes kind first in a Status. */
 #define KIN__STATUS_START "{\"kind\":\"Status\""

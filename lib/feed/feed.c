@@ -86,6 +86,14 @@ void kin__feed_sent_late(kin_feed *feed) {
   }
 }
 
+/* Unknown until the list: whether the server selects the objects of the shard. */
+static void doubt_shard(kin_feed *feed) {
+  feed->counters.shard_count = feed->resource->shard.count;
+  feed->counters.shard_filter = kin__shard_is_part(&feed->resource->shard)
+                                    ? KIN_SHARD_UNKNOWN
+                                    : KIN_SHARD_NONE;
+}
+
 static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
   kin_feed_request request = {
       .size = sizeof request,
@@ -102,7 +110,7 @@ static int send_request(kin_feed *feed, const kin__listwatch_request *wanted) {
   feed->is_granted = false;
   feed->connection = 0;
   if (kin__is_list(wanted->kind) && request.continue_token[0] == '\0') {
-    kin__feed_doubt_shard(feed);
+    doubt_shard(feed);
   }
   if (request.continue_token[0] == '\0') {
     start_clock(feed);
@@ -386,15 +394,8 @@ void kin__feed_close(kin_feed *feed) {
   kin__object_notice_stop(feed);
 }
 
-void kin__feed_doubt_shard(kin_feed *feed) {
-  feed->counters.shard_count = feed->resource->shard.count;
-  feed->counters.shard_filter = kin__shard_is_part(&feed->resource->shard)
-                                    ? KIN_SHARD_UNKNOWN
-                                    : KIN_SHARD_NONE;
-}
-
 void kin__feed_reshard(kin_feed *feed) {
-  kin__feed_doubt_shard(feed);
+  doubt_shard(feed);
   kin__feed_relist(feed);
 }
 
@@ -555,7 +556,7 @@ void kin__feed_init(kin_feed *feed, const kin__feed_options *options) {
   kin__stage_init(&feed->held, &env->memory->cells);
   kin__notice_init(&feed->notice);
   kin__link_init(&feed->paused_node);
-  kin__feed_doubt_shard(feed);
+  doubt_shard(feed);
 }
 
 void kin__feed_finish(kin_feed *feed) {

@@ -32,19 +32,14 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure);
 
-/* Forgets who selects the shard's objects. */
-void kin__feed_doubt_shard(kin_feed *feed);
-
 /* A verify has ended. The owner is told if the verify was asked for. */
 void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict);
 /* The machine's state has changed: starts or stops the silence timer. */
 void kin__feed_mind_silence(kin_feed *feed);
 void kin__feed_init_silence(kin_feed *feed);
 
-/* Logs a failure and notifies the owner. */
-void kin__feed_report(kin_feed *feed, const kin__failure *failure,
-                      uint64_t retry_in_ms);
-/* As kin__feed_report, for actions.report, which is not KIN__REPORT_NONE. */
+/* Logs the failure that actions.report stands for, which is not
+ * KIN__REPORT_NONE, and notifies the owner. */
 void kin__feed_report_action(kin_feed *feed,
                              const kin__listwatch_actions *actions,
                              const kin__failure *failure);

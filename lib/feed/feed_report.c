@@ -11,8 +11,8 @@
 #define QUIET_WAIT_MS 50u
 #define LOUD_WAIT_MS 1000u
 
-void kin__feed_report(kin_feed *feed, const kin__failure *failure,
-                      uint64_t retry_in_ms) {
+static void report(kin_feed *feed, const kin__failure *failure,
+                   uint64_t retry_in_ms) {
   feed->last_error_class = failure->error_class;
   feed->last_error_status = failure->status;
   kin__feed_notice_failure(feed, failure, retry_in_ms);
@@ -48,7 +48,7 @@ void kin__feed_report_action(kin_feed *feed,
                              const kin__listwatch_actions *actions,
                              const kin__failure *failure) {
   if (actions->report == KIN__REPORT_FAILURE) {
-    kin__feed_report(feed, failure, actions->retry_in_ms);
+    report(feed, failure, actions->retry_in_ms);
     return;
   }
   kin__failure lost = {
@@ -58,7 +58,7 @@ void kin__feed_report_action(kin_feed *feed,
                ? "the newest version is %s, which is before the last one seen"
                : "watch has not come to version %s",
            actions->verdict.version);
-  kin__feed_report(feed, &lost, actions->retry_in_ms);
+  report(feed, &lost, actions->retry_in_ms);
 }
 
 /* WL-09. */

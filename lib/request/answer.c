@@ -70,11 +70,29 @@ static bool may_be_status(kin_str body) {
          memmem(body.data, body.length, word, sizeof word - 1) != NULL;
 }
 
+/* Whether a media type, with its parameters, is JSON. No type counts as JSON,
+ * as everywhere (WS-02). */
+static bool is_json(kin_str content_type) {
+  size_t length = 0;
+  while (length < content_type.length && content_type.data[length] != ';' &&
+         content_type.data[length] != ' ') {
+    length++;
+  }
+  kin_str type = kin__str(content_type.data, length);
+  static const char suffix[] = "+json";
+  size_t at = sizeof suffix - 1;
+  return length == 0 ||
+         kin__str_equal_nocase(type, KIN__LIT("application/json")) ||
+         (length > at &&
+          kin__str_equal_nocase(kin__str(type.data + length - at, at),
+                                KIN__LIT("+json")));
+}
+
 /* RE-01: whether the body may be a text for people. */
 static bool is_readable(kin_str content_type) {
   static const char text[] = "text/";
   size_t length = sizeof text - 1;
-  return kin__answer_is_json(content_type) ||
+  return is_json(content_type) ||
          (content_type.length >= length &&
           kin__str_equal_nocase(kin__str(content_type.data, length),
                                 KIN__LIT("text/")));
@@ -162,22 +180,6 @@ void kin__answer_finish(kin__answer *answer) {
   }
 }
 
-bool kin__answer_is_json(kin_str content_type) {
-  size_t length = 0;
-  while (length < content_type.length && content_type.data[length] != ';' &&
-         content_type.data[length] != ' ') {
-    length++;
-  }
-  kin_str type = kin__str(content_type.data, length);
-  static const char suffix[] = "+json";
-  size_t at = sizeof suffix - 1;
-  return length == 0 ||
-         kin__str_equal_nocase(type, KIN__LIT("application/json")) ||
-         (length > at &&
-          kin__str_equal_nocase(kin__str(type.data + length - at, at),
-                                KIN__LIT("+json")));
-}
-
 /* --- The object ----------------------------------------------------------- */
 
 int kin_response_object(kin_object **out, const kin_allocator *allocator,
@@ -192,7 +194,7 @@ int kin_response_object(kin_object **out, const kin_allocator *allocator,
   if (response->code != 0) {
     return response->code;
   }
-  if (!kin__answer_is_json(kin__cstr(response->content_type))) {
+  if (!is_json(kin__cstr(response->content_type))) {
     return KIN_ECONTENT;
   }
   if (response->body.length == 0) {

@@ -46,8 +46,4 @@ void kin__answer_read(kin__answer *answer, const kin_allocator *allocator,
                       const kin__failure *failure, kin_str body);
 void kin__answer_finish(kin__answer *answer);
 
-/* Whether a media type, with its parameters, is JSON. No type counts as JSON,
- * as everywhere (WS-02). */
-bool kin__answer_is_json(kin_str content_type);
-
 #endif /* KIN_REQUEST_ANSWER_H */

@@ -25,7 +25,7 @@ static uint64_t now_ms(const kin_change_filter *filter) {
 }
 
 /* After the informer's close nothing of it is told. */
-bool kin__change_filter_is_open(const kin_change_filter *filter) {
+static bool may_tell(const kin_change_filter *filter) {
   return !filter->member.is_closing && !filter->informer->member.is_closing;
 }
 
@@ -200,7 +200,7 @@ static kin__change_wait *next_due(kin_change_filter *filter) {
 static bool tell_due(kin_change_filter *filter) {
   kin__slice slice =
       kin__slice_begin(filter->member.env->sched, TELLS_PER_STEP);
-  while (kin__change_filter_is_open(filter)) {
+  while (may_tell(filter)) {
     if (!kin__slice_next(&slice)) {
       return true;
     }
@@ -230,7 +230,7 @@ static bool step(kin__task *task) {
   if (filter->member.is_closing) {
     return close_step(filter);
   }
-  if (!kin__change_filter_is_open(filter)) {
+  if (!may_tell(filter)) {
     return false;
   }
   if (filter->options.on_change != NULL) {
@@ -448,8 +448,8 @@ static int make(kin_change_filter **out, kin_informer *informer,
   return 0;
 }
 
-int kin__change_filter_open(kin_change_filter **out, kin_informer *informer,
-                            const kin_change_filter_options *options) {
+static int open_filter(kin_change_filter **out, kin_informer *informer,
+                       const kin_change_filter_options *options) {
   const kin__log *log = informer->env->log;
   kin__log_no_problem(log);
   if (informer->member.is_closing) {
@@ -471,9 +471,8 @@ int kin__change_filter_open(kin_change_filter **out, kin_informer *informer,
 int kin_change_filter_open(kin_change_filter **out, kin_informer *informer,
                            const kin_change_filter_options *options) {
   kin_change_filter *filter = NULL;
-  int err = informer != NULL
-                ? kin__change_filter_open(&filter, informer, options)
-                : KIN_EINVAL;
+  int err =
+      informer != NULL ? open_filter(&filter, informer, options) : KIN_EINVAL;
   if (out != NULL) {
     *out = filter;
   }

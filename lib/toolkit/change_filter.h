@@ -42,13 +42,6 @@ struct kin_change_filter {
   bool has_synced;
 };
 
-/* As kin_change_filter_open. */
-int kin__change_filter_open(kin_change_filter **out, kin_informer *informer,
-                            const kin_change_filter_options *options);
-
-/* Whether callbacks may come. */
-bool kin__change_filter_is_open(const kin_change_filter *filter);
-
 /* Whether an event says that something has changed. */
 bool kin__change_filter_counts(kin_change_filter *filter,
                                const kin_event *event);

@@ -153,7 +153,16 @@ static bool skip_fraction_and_exponent(kin_str text, size_t *at) {
   return true;
 }
 
-int kin__value_number(kin_value value, kin__number *out) {
+/* The parts of a JSON number. */
+typedef struct json_number {
+  bool is_negative;
+  bool is_integer;   /* no fraction, no exponent */
+  bool is_too_large; /* an integer whose magnitude no uint64_t holds */
+  uint64_t magnitude;
+} json_number;
+
+/* Errors: those of kin__value_expect. */
+static int read_number(kin_value value, json_number *out) {
   int err = kin__value_expect(value, KIN_VALUE_NUMBER);
   if (err != 0) {
     return err;
@@ -165,7 +174,7 @@ int kin__value_number(kin_value value, kin__number *out) {
     return KIN_EJSON;
   }
   *out =
-      (kin__number){.is_negative = begin > 0, .is_integer = at == text.length};
+      (json_number){.is_negative = begin > 0, .is_integer = at == text.length};
   out->is_too_large = !kin__str_to_u64(kin__str(text.data + begin, at - begin),
                                        &out->magnitude);
   return skip_fraction_and_exponent(text, &at) && at == text.length ? 0
@@ -176,8 +185,8 @@ int kin_value_int64(kin_value value, int64_t *out) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
-  kin__number number;
-  int err = kin__value_number(value, &number);
+  json_number number;
+  int err = read_number(value, &number);
   if (err != 0 || !number.is_integer) {
     return err != 0 ? err : KIN_ETYPE;
   }
@@ -194,8 +203,8 @@ int kin_value_uint64(kin_value value, uint64_t *out) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
-  kin__number number;
-  int err = kin__value_number(value, &number);
+  json_number number;
+  int err = read_number(value, &number);
   if (err != 0 || !number.is_integer) {
     return err != 0 ? err : KIN_ETYPE;
   }
@@ -210,8 +219,8 @@ int kin_value_double(kin_value value, double *out) {
   if (out == NULL) {
     return KIN_EINVAL;
   }
-  kin__number number;
-  int err = kin__value_number(value, &number);
+  json_number number;
+  int err = read_number(value, &number);
   return err != 0 ? err : kin__json_number(value.json, out);
 }
 
@@ -254,9 +263,9 @@ int kin_value_quantity(kin_value value, kin_quantity *out) {
   }
   char buffer[SHORT_STRING];
   kin_str text = value.json;
-  kin__number number;
+  json_number number;
   int err = kin_value_type_of(value) == KIN_VALUE_NUMBER
-                ? kin__value_number(value, &number)
+                ? read_number(value, &number)
                 : short_string(value, buffer, &text);
   if (err == 0) {
     err = kin_quantity_parse(kin__str_trim(text), out);

@@ -20,15 +20,4 @@ static inline kin_value kin__value_of_text(const char *data, size_t length) {
  * that <kin/value.h> names. */
 int kin__value_expect(kin_value value, kin_value_type type);
 
-/* The parts of a JSON number. */
-typedef struct kin__number {
-  bool is_negative;
-  bool is_integer;   /* no fraction, no exponent */
-  bool is_too_large; /* an integer whose magnitude no uint64_t holds */
-  uint64_t magnitude;
-} kin__number;
-
-/* Reads the number of a value. Errors: those of kin__value_expect. */
-int kin__value_number(kin_value value, kin__number *out);
-
 #endif /* KIN_VALUES_VALUE_H */
