@@ -18,6 +18,11 @@ static inline bool kin__is_alphanumeric(char c) {
   return kin__is_digit(c) || kin__is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
+/* White space of JSON. */
+static inline bool kin__is_json_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /* A hexadecimal digit's value, or -1. */
 static inline int kin__hex_value(char c) {
   char lower = (char)(c | 0x20);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/str.h"
 #include "object/json.h"
 
@@ -163,7 +164,7 @@ size_t kin__status_begins(size_t *seen, const char *bytes, size_t length) {
     char c = bytes[i++];
     if (c == start[*seen]) {
       ++*seen;
-    } else if (c != ' ' && c != '\t' && c != '\n' && c != '\r') {
+    } else if (!kin__is_json_space(c)) {
       *seen = SIZE_MAX;
     }
   }

@@ -17,9 +17,11 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/ascii.h"
 #include "base/str.h"
 #include "object/json.h"
 #include "object/object.h"
+#include "object/text.h"
 
 enum {
   EDITS_MAX = 4096,
@@ -266,13 +268,10 @@ static int check_json(kin_object_builder *builder, const char *pointer,
   return err;
 }
 
+/* `text` is a JSON value with white space around it. */
 static kin_str trim(kin_str text) {
-  static const char space[] = " \t\r\n";
-  while (memchr(space, text.data[0], 4) != NULL) {
-    text.data++;
-    text.length--;
-  }
-  while (memchr(space, text.data[text.length - 1], 4) != NULL) {
+  text = kin__str_from(text, kin__text_skip_space(text, 0));
+  while (kin__is_json_space(text.data[text.length - 1])) {
     text.length--;
   }
   return text;

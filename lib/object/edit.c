@@ -125,14 +125,6 @@ int kin__edit_begin(kin__edit *edit, kin_str text) {
 /* Reading. Offsets are into a container's text. 0 means none: a child never
  * begins there. */
 
-static size_t skip_space(kin_str text, size_t at) {
-  while (at < text.length && (text.data[at] == ' ' || text.data[at] == '\t' ||
-                              text.data[at] == '\n' || text.data[at] == '\r')) {
-    at++;
-  }
-  return at;
-}
-
 static size_t skip_string(const kin__edit *edit, kin_str text, size_t at) {
   at++;
   while (at < text.length) {
@@ -180,11 +172,11 @@ bool kin__edit_is_array(const node *n) {
 static int read_head(kin__edit *edit, kin_str text, size_t at, node *member,
                      size_t *value) {
   size_t end = kin__str_byte(text, at) == '"' ? skip_string(edit, text, at) : 0;
-  size_t colon = end > 0 ? skip_space(text, end) : 0;
+  size_t colon = end > 0 ? kin__text_skip_space(text, end) : 0;
   if (end == 0 || kin__str_byte(text, colon) != ':') {
     return KIN_EJSON;
   }
-  *value = skip_space(text, colon + 1);
+  *value = kin__text_skip_space(text, colon + 1);
   member->head = kin__str(text.data + at, *value - at);
   member->name = kin__str(text.data + at + 1, end - at - 2);
   if (!kin__text_is_escaped(member->name)) {
@@ -229,7 +221,7 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
     return err;
   }
   bool is_first = n->split == 0;
-  *at = skip_space(text, is_first ? 1 : n->split);
+  *at = kin__text_skip_space(text, is_first ? 1 : n->split);
   if (kin__str_byte(text, *at) == (text.data[0] == '{' ? '}' : ']')) {
     n->tail = is_first ? &n->children : n->tail;
     n->split = *at;
@@ -240,7 +232,7 @@ static int find_next(kin__edit *edit, node *n, size_t *at) {
   if (!is_first && kin__str_byte(text, *at) != ',') {
     return KIN_EJSON;
   }
-  *at = is_first ? *at : skip_space(text, *at + 1);
+  *at = is_first ? *at : kin__text_skip_space(text, *at + 1);
   return 0;
 }
 
@@ -406,7 +398,7 @@ static void write_node(writer *w, const node *n);
 static void write_rest(writer *w, const node *n, bool is_first) {
   size_t at = n->split;
   if (!n->is_split_whole && is_first) {
-    at = skip_space(n->text, at);
+    at = kin__text_skip_space(n->text, at);
     at += kin__str_byte(n->text, at) == ',' ? 1 : 0;
   }
   put(w, n->text.data + at, n->text.length - at);

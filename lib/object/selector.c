@@ -56,12 +56,8 @@ typedef struct parser {
   size_t value_count;
 } parser;
 
-static bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static char peek(parser *p) {
-  while (p->at < p->text.length && is_space(p->text.data[p->at])) {
+  while (p->at < p->text.length && kin__is_json_space(p->text.data[p->at])) {
     p->at++;
   }
   return p->at < p->text.length ? p->text.data[p->at] : '\0';
@@ -79,7 +75,7 @@ static bool accept(parser *p, char c) {
 static kin_str word(parser *p) {
   peek(p);
   size_t begin = p->at;
-  while (p->at < p->text.length && !is_space(p->text.data[p->at]) &&
+  while (p->at < p->text.length && !kin__is_json_space(p->text.data[p->at]) &&
          memchr("(),!=<>", p->text.data[p->at], 7) == NULL) {
     p->at++;
   }

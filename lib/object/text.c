@@ -15,14 +15,6 @@ enum {
   UTF8_BYTES = 4
 };
 
-static size_t skip_space(kin_str text, size_t at) {
-  while (at < text.length && (text.data[at] == ' ' || text.data[at] == '\t' ||
-                              text.data[at] == '\n' || text.data[at] == '\r')) {
-    at++;
-  }
-  return at;
-}
-
 /* `at` is at a quote. Returns the offset after the closing one, or 0. */
 static size_t skip_string(kin_str text, size_t at) {
   size_t begin = ++at;
@@ -83,9 +75,10 @@ size_t kin__text_skip(kin_str text, size_t at) {
  * offset of what follows, or 0 if neither is there. */
 static size_t to_child(kin_str text, size_t at, char bracket) {
   char before = at == 0 ? bracket : ',';
-  at = skip_space(text, at);
-  return at < text.length && text.data[at] == before ? skip_space(text, at + 1)
-                                                     : 0;
+  at = kin__text_skip_space(text, at);
+  return at < text.length && text.data[at] == before
+             ? kin__text_skip_space(text, at + 1)
+             : 0;
 }
 
 bool kin__text_next(kin__text_members *members) {
@@ -98,11 +91,11 @@ bool kin__text_next(kin__text_members *members) {
   if (name_end == 0) {
     return false;
   }
-  size_t at = skip_space(text, name_end);
+  size_t at = kin__text_skip_space(text, name_end);
   if (at >= text.length || text.data[at] != ':') {
     return false;
   }
-  size_t value = skip_space(text, at + 1);
+  size_t value = kin__text_skip_space(text, at + 1);
   size_t value_end = kin__text_skip(text, value);
   if (value_end == 0) {
     return false;
@@ -133,12 +126,12 @@ bool kin__text_next_name(kin__text_members *members) {
     return false;
   }
   size_t name_end = skip_string(text, name);
-  size_t at = name_end > 0 ? skip_space(text, name_end) : text.length;
+  size_t at = name_end > 0 ? kin__text_skip_space(text, name_end) : text.length;
   if (at >= text.length || text.data[at] != ':') {
     return false;
   }
   members->name = kin__str(text.data + name + 1, name_end - name - 2);
-  members->at = skip_space(text, at + 1);
+  members->at = kin__text_skip_space(text, at + 1);
   return true;
 }
 
@@ -159,7 +152,7 @@ size_t kin__text_close(kin_str text, size_t at, char open) {
       return 0;
     }
   } else {
-    at = skip_space(text, at);
+    at = kin__text_skip_space(text, at);
   }
   char close = open == '{' ? '}' : ']';
   return at < text.length && text.data[at] == close ? at + 1 : 0;

@@ -7,6 +7,8 @@
 
 #include <kin/str.h>
 
+#include "base/ascii.h"
+
 /* JSON text read in place, without a parsed document: to look up a few members
  * whose raw bytes matter. The bytes may be anything. Malformed text ends a
  * walk. No function reads past the text's length. */
@@ -44,6 +46,14 @@ bool kin__text_next_name(kin__text_members *members);
 /* The offset of the next element, which has not been read, or 0 at the end. `at`
  * is the offset after the element before, or 0. */
 size_t kin__text_next_place(kin_str text, size_t at);
+
+/* The offset of the first byte from `at` on that is no white space. */
+static inline size_t kin__text_skip_space(kin_str text, size_t at) {
+  while (at < text.length && kin__is_json_space(text.data[at])) {
+    at++;
+  }
+  return at;
+}
 
 /* The offset after the value that begins at `at`, or 0 if it has no end. */
 size_t kin__text_skip(kin_str text, size_t at);

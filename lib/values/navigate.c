@@ -113,21 +113,15 @@ kin_value kin_value_member(kin_value value, kin_str name) {
   return err == 0 ? value_before(value.json) : kin__value_failed(err);
 }
 
-static size_t space(kin_str text, size_t at) {
-  while (at < text.length && memchr(" \t\n\r", text.data[at], 4) != NULL) {
-    at++;
-  }
-  return at;
-}
-
 kin_value kin_value_of(kin_str json) {
   json = kin__str_given(json);
-  json = kin__str_from(json, space(json, 0));
+  json = kin__str_from(json, kin__text_skip_space(json, 0));
   if (json.length == 0) {
     return kin__value_failed(KIN_ENOENT);
   }
   kin_value value = value_before(json);
-  return value.error != 0 || space(json, value.json.length) == json.length
+  return value.error != 0 ||
+                 kin__text_skip_space(json, value.json.length) == json.length
              ? value
              : kin__value_failed(KIN_EJSON);
 }
