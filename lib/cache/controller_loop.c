@@ -331,7 +331,7 @@ static bool sync_step(kin_controller *c) {
 }
 
 /* Frees part of the current item. Returns whether any is left. */
-static bool free_whole_some(kin_controller *c) {
+static bool free_piece_of_item(kin_controller *c) {
   if (c->whole.payload != NULL &&
       kin__payload_free_step(c->whole.payload, c->queue->allocator, 1)) {
     return true;
@@ -355,7 +355,7 @@ static bool free_slice(kin_controller *c, bool (*some)(kin_controller *c)) {
 }
 
 static bool free_step(kin_controller *c) {
-  if (!free_slice(c, free_whole_some)) {
+  if (!free_slice(c, free_piece_of_item)) {
     c->phase = KIN__CONTROLLER_POPPING;
   }
   return true;
@@ -363,8 +363,8 @@ static bool free_step(kin_controller *c) {
 
 /* --- The end -------------------------------------------------------------- */
 
-static bool free_all_some(kin_controller *c) {
-  if (free_whole_some(c)) {
+static bool free_piece(kin_controller *c) {
+  if (free_piece_of_item(c)) {
     return true;
   }
   if (c->list != NULL &&
@@ -390,7 +390,7 @@ static void empty_store(kin_controller *c) {
 
 static bool close_step(kin_controller *c) {
   empty_store(c);
-  if (free_slice(c, free_all_some)) {
+  if (free_slice(c, free_piece)) {
     return true;
   }
   kin__controller_ended(c);

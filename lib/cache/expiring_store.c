@@ -19,7 +19,7 @@ static uint64_t now_ms(const kin_expiring_store *store) {
   return store->options.now_ms(store->options.now_ctx);
 }
 
-static void stamp(kin__store_slot *slot, uint64_t now) {
+static void set_time(kin__store_slot *slot, uint64_t now) {
   slot->generation = (uint32_t)now;
   slot->scope = (uint32_t)(now >> 32);
 }
@@ -81,7 +81,7 @@ int kin_expiring_store_put(kin_expiring_store *store,
   int err = kin_store_put(&store->store, object);
   if (err == 0) {
     uint32_t slot = find(store, kin_object_key(object));
-    stamp(kin__store_at(&store->store, slot), now_ms(store));
+    set_time(kin__store_at(&store->store, slot), now_ms(store));
   }
   return err;
 }
@@ -113,7 +113,7 @@ int kin_expiring_store_replace(kin_expiring_store *store,
   for (uint32_t slot = 0; slot < limit; slot++) {
     kin__store_slot *entry = kin__store_at(&store->store, slot);
     if (entry->object != NULL) {
-      stamp(entry, now);
+      set_time(entry, now);
     }
   }
   return 0;
@@ -125,8 +125,8 @@ int kin_expiring_store_bookmark(kin_expiring_store *store, kin_str version) {
 }
 
 /* The slot's object, or NULL if the object has expired and was removed. */
-static const kin_object *look(kin_expiring_store *store, uint32_t slot,
-                              uint64_t now) {
+static const kin_object *get_fresh(kin_expiring_store *store, uint32_t slot,
+                                   uint64_t now) {
   const kin__store_slot *entry = kin__store_at(&store->store, slot);
   if (!is_expired(store, entry, now)) {
     return entry->object;
@@ -142,7 +142,7 @@ const kin_object *kin_expiring_store_get(kin_expiring_store *store,
   }
   key = kin__str_given(key);
   uint32_t slot = find(store, key);
-  return slot != KIN__NO_SLOT ? look(store, slot, now_ms(store)) : NULL;
+  return slot != KIN__NO_SLOT ? get_fresh(store, slot, now_ms(store)) : NULL;
 }
 
 const kin_object *kin_expiring_store_next(kin_expiring_store *store,
@@ -152,7 +152,7 @@ const kin_object *kin_expiring_store_next(kin_expiring_store *store,
   }
   uint64_t now = now_ms(store);
   while (kin_store_next(&store->store, cursor) != NULL) {
-    const kin_object *object = look(store, cursor->next - 1, now);
+    const kin_object *object = get_fresh(store, cursor->next - 1, now);
     if (object != NULL) {
       return object;
     }

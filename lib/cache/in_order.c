@@ -259,7 +259,7 @@ static void begin_seen(kin__in_order *q) {
 }
 
 /* Whether the key of queue->views[index] is in the batch. If not, adds it. */
-static bool see(kin_queue *queue, uint32_t index) {
+static bool note_key(kin_queue *queue, uint32_t index) {
   kin__in_order *q = &queue->as.in_order;
   kin_str key = queue->views[index].key;
   uint32_t i = kin__hash(&queue->seed, key) & q->seen_mask;
@@ -297,7 +297,7 @@ static int begin_batch(kin_queue *queue, size_t *count) {
       *count += *count == 0 ? 1 : 0;
       break;
     }
-    if (see(queue, (uint32_t)*count)) {
+    if (note_key(queue, (uint32_t)*count)) {
       break;
     }
   }

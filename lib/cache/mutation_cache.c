@@ -313,7 +313,7 @@ typedef struct question {
   bool is_met;
 } question;
 
-static int meet(void *ctx, kin_str value) {
+static int match_value(void *ctx, kin_str value) {
   question *q = ctx;
   q->is_met = q->is_met || kin__str_equal(value, q->value);
   return 0;
@@ -322,7 +322,7 @@ static int meet(void *ctx, kin_str value) {
 static int has_value(const kin__index *index, const kin_object *object,
                      kin_str value, bool *answer) {
   question q = {value, false};
-  int err = kin__index_visit(index, object, meet, &q);
+  int err = kin__index_visit(index, object, match_value, &q);
   *answer = err == 0 && q.is_met;
   return err == KIN_ENOMEM ? err : 0;
 }

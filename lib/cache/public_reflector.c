@@ -26,8 +26,8 @@ static kin_reflector *reflector_of(kin_feed *feed) {
 /* --- Changes -------------------------------------------------------------- */
 
 /* Turns the result of a function of the store into the feed's; 0 continues. */
-static int judge(kin_reflector *reflector, int result, const char *what,
-                 kin_str key) {
+static int result_for_feed(kin_reflector *reflector, int result,
+                           const char *what, kin_str key) {
   if (reflector->member.is_closing) {
     return KIN_ECLOSED;
   }
@@ -54,8 +54,8 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
     what = "delete";
     change = store->delete_;
   }
-  int err = judge(reflector, change(store->ctx, object), what,
-                  kin_object_key(object));
+  int err = result_for_feed(reflector, change(store->ctx, object), what,
+                            kin_object_key(object));
   if (err == 0 && store->is_full != NULL && store->is_full(store->ctx) &&
       !reflector->member.is_closing) {
     kin__feed_pause(feed, &reflector->paused);
@@ -67,8 +67,8 @@ static int on_bookmark(kin_feed *feed, kin_str version) {
   kin_reflector *reflector = reflector_of(feed);
   const kin_reflector_store *store = &reflector->store;
   return store->bookmark != NULL
-             ? judge(reflector, store->bookmark(store->ctx, version),
-                     "bookmark", version)
+             ? result_for_feed(reflector, store->bookmark(store->ctx, version),
+                               "bookmark", version)
              : 0;
 }
 

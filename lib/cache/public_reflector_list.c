@@ -99,7 +99,8 @@ static bool gather_step(kin_reflector *reflector) {
 
 /* Handles a result of the taker: continues with `next`, tries again later, or
  * gives the list up. */
-static bool taken(kin_reflector *reflector, int err, kin__list_phase next) {
+static bool take_result(kin_reflector *reflector, int err,
+                        kin__list_phase next) {
   if (err == KIN_ENOMEM && !reflector->member.is_closing) {
     try_later(reflector);
     return false;
@@ -131,14 +132,14 @@ static bool hand_over_step(kin_reflector *reflector) {
     }
     kin_object *object = kin__stage_peek(stage);
     if (object == NULL) {
-      return taken(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
+      return take_result(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
     }
     err = taker->add(taker->ctx, object);
     if (err == 0) {
       kin__stage_pop(stage);
     }
   }
-  return taken(reflector, err, KIN__LIST_GATHERING);
+  return take_result(reflector, err, KIN__LIST_GATHERING);
 }
 
 static bool replace_step(kin_reflector *reflector) {

@@ -174,7 +174,7 @@ static void mark(kin__list_check *check, entry *found) {
   }
 }
 
-static void name(kin__list_check *check, const kin_object *object) {
+static void note_name(kin__list_check *check, const kin_object *object) {
   if (check->named < MAX_NAMED) {
     kin_str key = kin_object_key(object);
     size_t length = strlen(check->names);
@@ -267,7 +267,7 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
   mark(check, found);
   if (found == NULL) {
     check->unlike++;
-    name(check, kept);
+    note_name(check, kept);
   }
   kin_object_unref(kept);
   return 0;
@@ -405,7 +405,7 @@ static bool name_step(kin__list_check *check) {
     uint64_t digest;
     if (digest_of(check, slot->object, &digest) == 0 &&
         find_entry(check, hash_of(check, slot->object), &digest) != NULL) {
-      name(check, slot->object);
+      note_name(check, slot->object);
     }
     hashed += kin__object_text_length(slot->object);
   }

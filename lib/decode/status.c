@@ -171,7 +171,7 @@ size_t kin__status_begins(size_t *seen, const char *bytes, size_t length) {
   return i;
 }
 
-static void go_on_in_string(kin__status_rest *rest, char c) {
+static void step_in_string(kin__status_rest *rest, char c) {
   if (rest->is_escaped) {
     rest->is_escaped = false;
   } else if (c == '\\') {
@@ -187,7 +187,7 @@ size_t kin__status_ends(kin__status_rest *rest, const char *bytes,
   for (size_t i = 0; i < length; i++) {
     char c = bytes[i];
     if (rest->is_string) {
-      go_on_in_string(rest, c);
+      step_in_string(rest, c);
     } else if (c == '"') {
       rest->is_string = true;
     } else if (c == '{' || c == '[') {

@@ -100,7 +100,7 @@ typedef struct version_request {
   kin__api_version *version;
 } version_request;
 
-static void go_on(kin__load *load);
+static void continue_load(kin__load *load);
 
 /* `why` is NULL if the version is known. */
 static void end_version(version_request *asked, int err, const char *why) {
@@ -111,7 +111,7 @@ static void end_version(version_request *asked, int err, const char *why) {
   load->running--;
   kin__free(load->host->env->allocator, asked);
   note_load_end(load, err);
-  go_on(load);
+  continue_load(load);
 }
 
 static bool version_step(kin__task *task) {
@@ -198,7 +198,7 @@ static bool is_absent(const kin__load_root *root) {
 
 static void end_root(kin__load_root *root) {
   root->reading.load->running--;
-  go_on(root->reading.load);
+  continue_load(root->reading.load);
 }
 
 /* The answer has this status and cannot be used. Returns whether the root is
@@ -271,7 +271,7 @@ static void ask_again(kin__load *load) {
   }
 }
 
-static void go_on(kin__load *load) {
+static void continue_load(kin__load *load) {
   if (load->running == 0 && !kin__load_is_unchanged(load)) {
     ask_again(load);
   }

@@ -140,7 +140,7 @@ static bool may_give(const kin__pager_core *core) {
          (!core->options.list.is_whole || is_complete);
 }
 
-static bool has_something(const kin__pager_core *core) {
+static bool has_work(const kin__pager_core *core) {
   return !core->is_paused && (may_give(core) || core->is_end_due);
 }
 
@@ -183,7 +183,7 @@ static void give_some(kin__pager_core *core) {
   const kin__stage *stage = &core->feed.stage;
   kin__slice slice = kin__slice_begin(core->feed.env->sched, ITEMS_PER_STEP);
   while (!kin__stage_is_stale(stage) && kin__slice_next(&slice)) {
-    if (core->is_closing || !has_something(core)) {
+    if (core->is_closing || !has_work(core)) {
       return;
     }
     if (may_give(core)) {
@@ -208,7 +208,7 @@ static bool step(kin__task *task) {
   if (!core->is_closing) {
     take_more(core);
   }
-  return core->is_closing || has_something(core) ||
+  return core->is_closing || has_work(core) ||
          kin__stage_is_stale(&core->feed.stage);
 }
 
@@ -287,7 +287,7 @@ void kin__pager_core_close(kin__pager_core *core) {
 
 void kin__pager_core_pause(kin__pager_core *core, bool is_paused) {
   core->is_paused = is_paused;
-  if (!core->is_closing && has_something(core)) {
+  if (!core->is_closing && has_work(core)) {
     wake(core);
   }
 }

@@ -224,8 +224,8 @@ static kin__listwatch_state after_watch(kin__listwatch *listwatch,
              : KIN__LISTWATCH_VERIFYING;
 }
 
-static void go_on(kin__listwatch *listwatch, uint64_t now_ms,
-                  kin__listwatch_actions *actions) {
+static void watch_or_list_again(kin__listwatch *listwatch, uint64_t now_ms,
+                                kin__listwatch_actions *actions) {
   if (listwatch->position.is_unversioned) {
     kin__listwatch_list_again(listwatch, now_ms, actions);
   } else {
@@ -255,7 +255,7 @@ static void on_watch_broke(kin__listwatch *listwatch,
     return;
   }
   kin__listwatch_count_failure(listwatch, now_ms, actions);
-  go_on(listwatch, now_ms, actions);
+  watch_or_list_again(listwatch, now_ms, actions);
 }
 
 /* A server that was unreachable may come back restored from a backup. Such a
@@ -381,7 +381,7 @@ static void on_watch_ended(kin__listwatch *listwatch, uint64_t quiet_ms,
                                   listwatch, KIN__BACKOFF_ORDINARY, -1, now_ms),
                               actions);
   } else {
-    go_on(listwatch, now_ms, actions);
+    watch_or_list_again(listwatch, now_ms, actions);
   }
 }
 
@@ -398,7 +398,7 @@ static void on_timer(kin__listwatch *listwatch, uint64_t now_ms,
     if (kin__listwatch_is(listwatch, KIN__WATCH_ONLY)) {
       kin__listwatch_on_only_watch_ended(listwatch, now_ms, actions);
     } else {
-      go_on(listwatch, now_ms, actions);
+      watch_or_list_again(listwatch, now_ms, actions);
     }
   }
 }

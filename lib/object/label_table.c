@@ -47,7 +47,7 @@ static uint32_t slot_of(const kin__label_table *table, kin_str s) {
 
 /* Returns whether it was seen before. When the table is full, nothing counts as
  * seen. */
-static bool see(maker *m, kin_str s) {
+static bool note_string(maker *m, kin_str s) {
   uint32_t hash = hash_of(s) | 1u;
   uint32_t at = hash / 2 % SEEN;
   while (m->seen[at] != 0 && m->seen[at] != hash) {
@@ -63,7 +63,7 @@ static bool see(maker *m, kin_str s) {
 
 static void add(maker *m, kin_str s) {
   kin__label_table *table = m->table;
-  if (!see(m, s)) {
+  if (!note_string(m, s)) {
     return;
   }
   uint32_t slot = slot_of(table, s);

@@ -290,8 +290,8 @@ static bool is_repeatable_status(const kin_request *request) {
          request->retry_after_s >= 0;
 }
 
-/* The answer is complete, or as much of an error as is wanted. */
-static void judge(kin_request *request) {
+/* The answer has come; of an error's body perhaps only the first part. */
+static void take_answer(kin_request *request) {
   kin__raw_answer raw = {
       .http_status = request->http_status,
       .retry_after_s = request->retry_after_s,
@@ -364,7 +364,7 @@ static void take_error_body(kin_request *request, const char *bytes,
   (void)take_body(request, bytes, length < room ? length : room);
   if (length >= room) {
     drop_exchange(request);
-    judge(request);
+    take_answer(request);
   }
 }
 
@@ -396,7 +396,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   request->exchange = NULL;
   kin__timer_stop(env_of(request)->timers, &request->timer);
   if (error == NULL || (error->had_head && is_error_status(request))) {
-    judge(request); /* the status says enough, also without the whole body */
+    take_answer(request); /* the status says enough without the body's rest */
     return;
   }
   char what[WHAT_SIZE];
@@ -472,7 +472,7 @@ static void on_timer(kin__timer *timer) {
     ask_for_turn(request);
   } else {
     drop_exchange(request);
-    judge(request);
+    take_answer(request);
   }
 }
 

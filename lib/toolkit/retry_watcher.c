@@ -70,13 +70,13 @@ static kin_retry_watcher *watcher_of(kin_feed *feed) {
 
 /* --- Input ---------------------------------------------------------------- */
 
-static bool has_something(const kin_retry_watcher *watcher) {
+static bool has_work(const kin_retry_watcher *watcher) {
   return !watcher->is_paused &&
          (watcher->events.count > 0 || watcher->is_end_due);
 }
 
 static void wake(kin_retry_watcher *watcher) {
-  if (!watcher->member.is_closing && has_something(watcher)) {
+  if (!watcher->member.is_closing && has_work(watcher)) {
     kin__sched_add(watcher->member.env->sched, &watcher->task);
   }
 }
@@ -247,7 +247,7 @@ static bool step(kin__task *task) {
   }
   kin__slice slice =
       kin__slice_begin(watcher->member.env->sched, EVENTS_PER_STEP);
-  while (has_something(watcher) && kin__slice_next(&slice)) {
+  while (has_work(watcher) && kin__slice_next(&slice)) {
     if (watcher->events.count > 0) {
       show_next(watcher);
     } else if (watcher->is_error_due) {
@@ -263,7 +263,7 @@ static bool step(kin__task *task) {
       kin__feed_resume(&watcher->feed);
     }
   }
-  return has_something(watcher);
+  return has_work(watcher);
 }
 
 /* --- Life ----------------------------------------------------------------- */

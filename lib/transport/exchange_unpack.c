@@ -76,8 +76,8 @@ static void unpack_slice(kin__exchange *exchange) {
   }
 }
 
-/* No packed byte waits any more. */
-static void go_on(kin__exchange *exchange) {
+/* All packed bytes are unpacked: ends a complete body, or reads on. */
+static void on_unpacked(kin__exchange *exchange) {
   if (exchange->is_received) {
     int err = kin__inflate_end(exchange->inflate);
     if (err != 0) {
@@ -105,7 +105,7 @@ bool kin__exchange_unpack(kin__exchange *exchange) {
     }
   }
   if (!kin__exchange_has_packed(exchange)) {
-    go_on(exchange);
+    on_unpacked(exchange);
     return false;
   }
   return !exchange->is_paused;

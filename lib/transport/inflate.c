@@ -119,7 +119,7 @@ static int begin_member(kin__inflate *self) {
 }
 
 /* Removes the used input. */
-static void use(kin__inflate *self, size_t count) {
+static void drop_input(kin__inflate *self, size_t count) {
   self->in_at += count;
   if (self->in_at == self->in.length) {
     kin__buf_reset(&self->in, KEEP_BYTES);
@@ -150,7 +150,7 @@ int kin__inflate_step(kin__inflate *self, kin_str *out) {
   int result = inflate(z, Z_SYNC_FLUSH);
   out->length = sizeof self->out - z->avail_out;
   self->is_full = result == Z_OK && z->avail_out == 0;
-  use(self, length - z->avail_in);
+  drop_input(self, length - z->avail_in);
   if (result == Z_STREAM_END) {
     self->is_between = self->has_member = true;
     return 0;

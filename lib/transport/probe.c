@@ -18,7 +18,7 @@ static void start_timer(kin__probe *probe, uint64_t due_ms) {
 }
 
 /* The question has ended: there was an answer, or no result. */
-static void look_later(kin__probe *probe) {
+static void begin_silence(kin__probe *probe) {
   probe->is_waiting = false;
   start_timer(probe, now_ms(probe) + probe->silence_ms);
 }
@@ -41,7 +41,7 @@ static bool step(kin__task *task) {
   kin__exchange *watch = kin__exchange_find_silent(
       probe->transport, probe->round, since_ms, &has_more);
   if (!has_more) {
-    look_later(probe);
+    begin_silence(probe);
     return false;
   }
   if (watch == NULL) {
@@ -57,7 +57,7 @@ static bool step(kin__task *task) {
 
 static void on_head(void *ctx, const kin__response_head *head) {
   (void)head;
-  look_later(ctx);
+  begin_silence(ctx);
 }
 
 static void on_body(void *ctx, const char *bytes, size_t length) {
@@ -81,7 +81,7 @@ static void on_end(void *ctx, const kin__exchange_error *error) {
   if (error != NULL && error->error_class == KIN_CLASS_CONNECT) {
     give_up(probe);
   } else {
-    look_later(probe);
+    begin_silence(probe);
   }
 }
 
@@ -100,7 +100,7 @@ static void ask(kin__probe *probe) {
   int err = kin__exchange_start(probe->transport, &request, &callbacks, probe,
                                 &probe->exchange);
   if (err != 0) {
-    look_later(probe);
+    begin_silence(probe);
     return;
   }
   probe->asked_ms = now_ms(probe);
@@ -110,7 +110,7 @@ static void ask(kin__probe *probe) {
   start_timer(probe, probe->asked_ms + probe->answer_ms);
 }
 
-static void look(kin__probe *probe) {
+static void check_silence(kin__probe *probe) {
   uint64_t due_ms = probe->heard_ms + probe->silence_ms;
   if (!kin__exchange_has_watch(probe->transport)) {
     return; /* kin__probe_watch starts again */
@@ -125,7 +125,7 @@ static void look(kin__probe *probe) {
 static void on_timer(kin__timer *timer) {
   kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
   if (!probe->is_waiting) {
-    look(probe);
+    check_silence(probe);
   } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
     probe->is_late = true; /* the loop was blocked, not the server */
     start_timer(probe, now_ms(probe) + probe->answer_ms);
