@@ -79,8 +79,7 @@ typedef struct kin_change {
 typedef void (*kin_change_cb)(kin_change_filter *filter,
                               const kin_change *change, void *data);
 
-/** What has changed since the last call, of all keys; valid during the
- * callback. */
+/** The changes of all keys since the last call; valid during the callback. */
 typedef struct kin_changes {
   size_t size;     /**< see KIN_HAS */
   bool is_initial; /**< the first call: the initial state is complete */
@@ -135,10 +134,10 @@ typedef struct kin_change_filter_options {
 
   /* --- What is a change --- */
 
-  /** Which fields count, by JSON Pointer, at most 64, each of at most 64
-   * tokens: "/data", "/status/podIPs", "/spec/containers/0/image". None: each
-   * update counts whose JSON text differs, the resourceVersion included. The
-   * token `*` is refused: name the whole array or object. Copied.
+  /** The fields whose changes count, as JSON Pointers: at most 64, each of at
+   * most 64 tokens: "/data", "/status/podIPs", "/spec/containers/0/image".
+   * None: each update counts whose JSON text differs, the resourceVersion
+   * included. The token `*` is refused: name the whole array or object. Copied.
    *
    * A pointer may name any value; no value, and null, are a value of their own.
    * Two values are equal if their JSON text is. Otherwise objects are equal if
@@ -199,9 +198,9 @@ KIN_EXTERN int kin_change_filter_open(kin_change_filter **out,
                                       const kin_change_filter_options *options);
 
 /** Ends a change filter. No callback comes after this call but cb (may be NULL)
- * and then on_closed, from a later loop iteration. What waits is dropped; a
- * program that wants it calls kin_change_filter_flush and closes when
- * kin_change_filter_waiting is 0. Legal in every event callback.
+ * and then on_closed, from a later loop iteration. Changes that wait are
+ * dropped; a program that wants them calls kin_change_filter_flush and closes
+ * when kin_change_filter_waiting is 0. Legal in every event callback.
  * Errors: KIN_EINVAL (NULL), KIN_EALREADY (closing; cb is not called). */
 KIN_EXTERN int kin_change_filter_close(kin_change_filter *filter,
                                        kin_change_filter_close_cb cb,

@@ -50,8 +50,8 @@ typedef struct kin_event_recorder_options {
   /** Required: the controller's name, "example.com/web-controller"; at most 128
    * bytes. */
   const char *controller;
-  /** Which copy of the controller, at most 128 bytes. NULL: the controller's
-   * name, '-' and the machine's. */
+  /** The name of this copy of the controller, at most 128 bytes. NULL: the
+   * controller's name, '-' and the machine's. */
   const char *instance;
 
   uint32_t max_series; /**< Events that are remembered; 0: 4,096; at most

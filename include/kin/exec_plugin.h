@@ -40,7 +40,7 @@ typedef enum kin_exec_stderr {
   KIN_EXEC_STDERR_DISCARD
 } kin_exec_stderr;
 
-/** Which plugins the program allows. A configuration file cannot say this. */
+/** The plugins that the program allows; no configuration file says this. */
 typedef enum kin_exec_policy {
   KIN_EXEC_POLICY_ALLOW_ALL = 0,
   KIN_EXEC_POLICY_DENY_ALL,

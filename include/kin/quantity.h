@@ -38,8 +38,8 @@ typedef struct kin_quantity {
 
 /** Reads a number with one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi,
  * Gi, Ti, Pi, Ei, or with an exponent such as e3 or E-6, as apimachinery's
- * ParseQuantity does. What is finer than a billionth is rounded up, away from
- * 0. A number with a binary suffix is at most 2^63-1 in magnitude: a larger one
+ * ParseQuantity does. A rest below a billionth is rounded up, away from 0. A
+ * number with a binary suffix is at most 2^63-1 in magnitude: a larger one
  * becomes that. With a binary suffix and a magnitude below 1 the format is
  * DecimalSI.
  *

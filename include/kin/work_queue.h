@@ -138,8 +138,8 @@ KIN_EXTERN void kin_work_queue_free(kin_work_queue *queue);
 KIN_EXTERN int kin_work_queue_open(kin_work_queue **out, kin_client *client,
                                    const kin_work_queue_options *options);
 
-/** Closes an attached queue at once. What is queued or waits is dropped. No
- * callback comes after this call except cb (may be NULL), from a later loop
+/** Closes an attached queue at once. Keys that are queued or wait are dropped.
+ * No callback comes after this call except cb (may be NULL), from a later loop
  * iteration; then the queue and all items are gone. Until then kin_work_done
  * answers KIN_ECLOSED and does nothing. Legal in every event callback. Closing
  * the client closes its queues. To finish the work first, see
