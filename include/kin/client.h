@@ -138,8 +138,8 @@ typedef struct kin_client_options {
   const char *token_file;
 
   /** A program that prints a token or a client certificate; see
-   * kin/exec_plugin.h. Not run if there is a token, a token file or a client
-   * certificate. NULL: none. */
+   * kin/exec_plugin.h. Not run if there is a token, a token file, a user name,
+   * a password or a client certificate. NULL: none. */
   const kin_exec_plugin *exec;
 
   /** The name or address that the server's certificate must have. A name is
@@ -345,11 +345,10 @@ typedef struct kin_client_options {
  * environment's proxy), KIN_ENOTSUP (options of a newer version, accept_gzip
  * without zlib, proxy_url without proxies, exec without exec plugins,
  * check_watch_lists or mutation_check without checks),
- * KIN_ELIBRARY (the program uses another llhttp, yyjson, zlib, OpenSSL or libuv
- * than this library needs; `problem` says which), KIN_ENOMEM, and libuv's. *out
- * is NULL then. Errors in a file or in PEM data
- * come through on_error of the informers, class KIN_CLASS_TLS or
- * KIN_CLASS_AUTH. */
+ * KIN_ELIBRARY (the program uses another llhttp, yyjson, zlib, zstd, OpenSSL or
+ * libuv than this library needs; `problem` says which), KIN_ENOMEM, and
+ * libuv's. *out is NULL then. Errors in a file or in PEM data come through
+ * on_error of the informers, class KIN_CLASS_TLS or KIN_CLASS_AUTH. */
 KIN_EXTERN int kin_client_open(kin_client **out, uv_loop_t *loop,
                                const kin_client_options *options);
 
@@ -367,7 +366,9 @@ typedef void (*kin_client_close_cb)(void *data);
  * Legal in every event callback. Also legal before and after the program closes
  * all handles of its loop (uv_walk and uv_close, with any callback that does
  * not free them): closing completes.
- * Errors: KIN_EALREADY (closing; cb is not called). */
+ * Errors: KIN_EALREADY (closing; cb is not called).
+ * Cost: O(what is open on the client + namespaces of its informers); the memory
+ * is freed in later loop iterations. */
 KIN_EXTERN int kin_client_close(kin_client *client, kin_client_close_cb cb,
                                 void *data);
 

@@ -70,9 +70,9 @@ typedef enum kin_exec_policy {
  * opened anew from their last version, and other running requests end on their
  * connections.
  *
- * Requires an https server. Not used if the client's options have a token, a
- * token file or a client certificate. KIN_ENOTSUP in a library that was built
- * without the option `exec`. */
+ * Requires an https server. Not run if the client's options have a token, a
+ * token file, a user name, a password or a client certificate. KIN_ENOTSUP in a
+ * library that was built without the option `exec`. */
 typedef struct kin_exec_plugin {
   size_t size; /**< set by the INIT macro */
 

@@ -21,8 +21,9 @@ extern "C" {
 
 /** Objects by key that expire: client-go's ExpirationCache. Nothing runs in the
  * background. A look-up finds that an object has expired, and removes it. A
- * scan with kin_expiring_store_next frees the memory of expired objects that no
- * look-up asks for, in steps of any size.
+ * scan with kin_expiring_store_next removes expired objects that no look-up
+ * asks for; one call removes all of them up to the next object that is not
+ * expired.
  *
  * The store uses no loop. The clock is the caller's and need not be monotonic:
  * an object from the future has age 0. One thread at a time. */
@@ -85,7 +86,8 @@ KIN_EXTERN const kin_object *kin_expiring_store_get(kin_expiring_store *store,
 
 /** The next object that is not expired, borrowed until the store is used again,
  * or NULL at the end. Expired objects on the way are removed. Begin with a
- * zero-initialized cursor; see kin_store_next. */
+ * zero-initialized cursor; see kin_store_next.
+ * Cost: O(expired objects on the way). */
 KIN_EXTERN const kin_object *kin_expiring_store_next(kin_expiring_store *store,
                                                      kin_cursor *cursor);
 

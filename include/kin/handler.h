@@ -52,7 +52,7 @@ typedef enum kin_delete_reason {
 } kin_delete_reason;
 
 /** Returns "watch", "relist", "recreated", "scope_removed", "filtered",
- * "cleared" or "". Static. */
+ * "cleared", "resharded" or "". Static. */
 KIN_EXTERN const char *kin_delete_reason_name(kin_delete_reason reason);
 
 /** One change, valid during the callback. */

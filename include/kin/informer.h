@@ -376,7 +376,7 @@ typedef struct kin_informer_options {
    *
    * Beside these bytes there may be one received object, and, in the queue, the
    * objects of one read of 64 KiB. Not counted: objects that the program or a
-   * listener's queue holds (exact_limit bounds the queue), 48 bytes for each
+   * listener's queue holds (exact_limit bounds the queue), 28 bytes for each
    * object, indices, and the allocator's rounding. doc/memory.md has how much
    * that is. */
   uint64_t max_bytes;
@@ -409,10 +409,10 @@ KIN_EXTERN int kin_informer_open(kin_informer **out, kin_client *client,
 KIN_EXTERN int kin_informer_start(kin_informer *informer);
 
 /** Opens an informer, adds one listener and starts the informer. More listeners
- * may be added later. `out` may be NULL: the informer ends with the client
- * then.
+ * may be added later. If `out` is NULL, the informer ends with the client.
  * Errors: those of kin_informer_open and kin_informer_listen. After an error no
- * informer is open, no callback comes, and *out is NULL. */
+ * informer is open, no callback comes, and *out is NULL.
+ * Cost: O(namespaces). */
 KIN_EXTERN int kin_informer_follow(kin_informer **out, kin_client *client,
                                    const kin_informer_options *options,
                                    const kin_listener_options *listener);

@@ -125,29 +125,33 @@ KIN_EXTERN int kin_kubeconfig_apply(const kin_kubeconfig *config,
  * the last reading, and before the first request after a failure that other
  * settings may cure: a 401, a failure of TLS, no connection, a connection that
  * was cut. After such failures at most once a second: a request within a second
- * of the last reading does not wait, and the files are read beside it. If the settings have changed, the client
- * connects anew with the new ones, and watches go on from their last version.
- * Files that can no longer be used change nothing. The context is chosen once:
- * a later change of current-context does not move the client to another
- * cluster. A new address in the chosen context is taken for the same cluster.
+ * of the last reading does not wait, and the files are read beside it. If the
+ * settings have changed, the client connects anew with the new ones, and
+ * watches go on from their last version. Files that can no longer be used
+ * change nothing. The context is chosen once: a later change of current-context
+ * does not move the client to another cluster. A new address in the chosen
+ * context is taken for the same cluster.
  *
  * `which` may be NULL: what kubectl finds without options. It is copied; its
  * allocator, problem and log are not used. The variables of the environment by
- * which files and pods are found (KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST, ...)
- * are read in this call; those of proxies (HTTPS_PROXY, NO_PROXY, ...) whenever a
- * server without a proxy-url has been found, in a callback of the loop: which of
- * them counts depends on the server. `options` may be NULL: the defaults. The options of the
- * server, its TLS, proxy_url, credentials and impersonation must not be set;
- * all others count, proxy_certificate_authority_file too, but for accept_gzip
- * where the chosen cluster has disable-compression.
+ * which files and pods are found (KUBECONFIG, HOME, KUBERNETES_SERVICE_HOST,
+ * ...) are read in this call; those of proxies (HTTPS_PROXY, NO_PROXY, ...)
+ * whenever a server without a proxy-url has been found, in a callback of the
+ * loop: which of them counts depends on the server. `options` may be NULL: the
+ * defaults. The options of the server, its TLS, proxy_url, credentials and
+ * impersonation must not be set; all others count,
+ * proxy_certificate_authority_file too, but for accept_gzip where the chosen
+ * cluster has disable-compression.
  * Errors: as kin_client_open, but for those of the server; KIN_EINVAL also for
- * an option that must not be set, KIN_ELIBRARY also for libyaml. Source: clientcmd's deferred loading. */
+ * an option that must not be set, KIN_ELIBRARY also for libyaml. *out is NULL
+ * then. Source: clientcmd's deferred loading. */
 KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,
                                           const kin_kubeconfig_options *which,
                                           const kin_client_options *options);
 
 /** kin_client_open_kubeconfig with all defaults: whatever kubectl reaches from
- * this machine or this pod. */
+ * this machine or this pod.
+ * Errors: those of kin_client_open_kubeconfig. *out is NULL then. */
 KIN_EXTERN int kin_client_open_default(kin_client **out, uv_loop_t *loop);
 
 /** The server's URL, with http:// or https://. Strings of all functions below

@@ -217,7 +217,8 @@ KIN_EXTERN void kin_informer_watcher_pause(kin_informer_watcher *watcher);
 KIN_EXTERN void kin_informer_watcher_resume(kin_informer_watcher *watcher);
 
 /** The watcher's informer: for its store, for indices, and to ask whether it
- * has synced. */
+ * has synced. The informer lives until shortly before the watcher's close
+ * callback; NULL once it is gone. */
 KIN_EXTERN kin_informer *
 kin_informer_watcher_informer(const kin_informer_watcher *watcher);
 

@@ -150,6 +150,26 @@ static void expiring_get(size_t n) {
   kin_expiring_store_free(store);
 }
 
+static void expiring_next(size_t n) {
+  uint64_t now_ms = 0;
+  kin_expiring_store *store = expiring_of(n, &now_ms);
+  const kin_object *pod = cost_pod(n);
+  now_ms = 2000; /* all others have expired */
+  cost_must(kin_expiring_store_put(store, pod));
+  kin_cursor cursor = {0};
+  COST(cost_assert(kin_expiring_store_next(store, &cursor) == pod));
+  cost_assert(kin_expiring_store_count(store) == 1);
+  kin_expiring_store_free(store);
+}
+
+static void expiring_next_of_many(size_t n) {
+  uint64_t now_ms = 0;
+  kin_expiring_store *store = expiring_of(n, &now_ms);
+  kin_cursor cursor = {0};
+  COST(cost_assert(kin_expiring_store_next(store, &cursor) != NULL));
+  kin_expiring_store_free(store);
+}
+
 static void expiring_delete(size_t n) {
   uint64_t now_ms = 0;
   kin_expiring_store *store = expiring_of(n, &now_ms);
@@ -346,6 +366,10 @@ const cost_row cost_rows_cache[] = {
      expiring_free},
     {"kin_expiring_store_put", NULL, "expired objects", COST_ONE, expiring_put},
     {"kin_expiring_store_get", NULL, "objects", COST_ONE, expiring_get},
+    {"kin_expiring_store_next", "O(expired objects on the way)",
+     "expired objects", COST_LINEAR, expiring_next},
+    {"kin_expiring_store_next", NULL, "objects", COST_ONE,
+     expiring_next_of_many},
     {"kin_expiring_store_delete", NULL, "objects", COST_ONE, expiring_delete},
     {"kin_push_store_put", "O(objects)", "objects", COST_LINEAR, push_put,
      .of = "kin_push_store"},

@@ -49,10 +49,21 @@ static void client_open(client_rig *rig, size_t n) {
   }
 }
 
-static void client_close(client_rig *rig) {
-  cost_must(kin_client_close(rig->client, NULL, NULL));
+static void client_finish(client_rig *rig) {
   cost_must(uv_run(&rig->loop, UV_RUN_DEFAULT));
   cost_must(uv_loop_close(&rig->loop));
+}
+
+static void client_close(client_rig *rig) {
+  cost_must(kin_client_close(rig->client, NULL, NULL));
+  client_finish(rig);
+}
+
+static void client_close_informers(size_t n) {
+  client_rig rig;
+  client_open(&rig, n);
+  COST(cost_must(kin_client_close(rig.client, NULL, NULL)));
+  client_finish(&rig);
 }
 
 static void client_stats(size_t n) {
@@ -115,7 +126,54 @@ static void response_object(size_t n) {
   free(body);
 }
 
+/* --- Namespaces ----------------------------------------------------------- */
+
 #define COST_NAME 24
+
+/* Sets n namespaces, in memory that names_free frees. */
+static void names_set(kin_informer_options *options, size_t n) {
+  char *names = malloc(n * COST_NAME);
+  const char **namespaces = malloc(n * sizeof *namespaces);
+  cost_assert(names != NULL && namespaces != NULL);
+  for (size_t i = 0; i < n; i++) {
+    namespaces[i] = names + i * COST_NAME;
+    snprintf(names + i * COST_NAME, COST_NAME, "ns%zu", i);
+  }
+  options->namespaces = namespaces;
+  options->namespace_count = n;
+}
+
+static void names_free(const kin_informer_options *options) {
+  free((void *)options->namespaces[0]);
+  free((void *)options->namespaces);
+}
+
+static void informer_follow(size_t n) {
+  client_rig rig;
+  client_open(&rig, 0);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  kin_listener_options listener = KIN_LISTENER_OPTIONS_INIT;
+  options.plural = "pods";
+  names_set(&options, n);
+  COST(cost_must(kin_informer_follow(NULL, rig.client, &options, &listener)));
+  client_close(&rig);
+  names_free(&options);
+}
+
+static void client_close_namespaces(size_t n) {
+  client_rig rig;
+  client_open(&rig, 0);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  kin_informer *informer;
+  options.plural = "pods";
+  names_set(&options, n);
+  cost_must(kin_informer_open(&informer, rig.client, &options));
+  COST(cost_must(kin_client_close(rig.client, NULL, NULL)));
+  client_finish(&rig);
+  names_free(&options);
+}
+
+/* --- Discovery ------------------------------------------------------------ */
 
 static void on_found(const kin_discovery_result *result, void *data) {
   (void)result;
@@ -159,22 +217,13 @@ static void discovery_open_informer(size_t n) {
                                        .resource_count = 1};
   client_rig rig;
   client_open(&rig, 0);
-  char *names = malloc(n * COST_NAME);
-  const char **namespaces = malloc(n * sizeof *namespaces);
-  cost_assert(names != NULL && namespaces != NULL);
-  for (size_t i = 0; i < n; i++) {
-    namespaces[i] = names + i * COST_NAME;
-    snprintf(names + i * COST_NAME, COST_NAME, "ns%zu", i);
-  }
   kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
   kin_informer *informer;
-  options.namespaces = namespaces;
-  options.namespace_count = n;
+  names_set(&options, n);
   COST(cost_must(
       kin_discovery_open_informer(&informer, rig.client, &result, &options)));
   client_close(&rig);
-  free(namespaces);
-  free(names);
+  names_free(&options);
 }
 
 static void informer_open(size_t n) {
@@ -395,6 +444,12 @@ static void controller_replacement(size_t n) {
 
 const cost_row cost_rows_client[] = {
     {"kin_client_get_stats", "O(1)", "informers", COST_ONE, client_stats},
+    {"kin_client_close",
+     "O(what is open on the client + namespaces of its informers)", "informers",
+     COST_LINEAR, client_close_informers},
+    {"kin_client_close",
+     "O(what is open on the client + namespaces of its informers)",
+     "namespaces", COST_LINEAR, client_close_namespaces, COST_FEW},
     {"kin_client_set_max_bytes", "O(1)", "informers", COST_ONE,
      client_max_bytes},
     {"kin_client_get_iterations", NULL, "informers", COST_ONE,
@@ -408,6 +463,8 @@ const cost_row cost_rows_client[] = {
     {"kin_discovery_open_informer", "O(namespaces)", "namespaces", COST_LINEAR,
      discovery_open_informer, COST_FEW},
     {"kin_informer_open", NULL, "informers", COST_ONE, informer_open},
+    {"kin_informer_follow", "O(namespaces)", "namespaces", COST_LINEAR,
+     informer_follow, COST_FEW},
     {"kin_metrics_write", "O(informers)", "informers", COST_LINEAR,
      write_informers, 2},
     {"kin_metrics_write", NULL, "objects", COST_ONE, write_objects},
