@@ -101,7 +101,7 @@ static void print_help(void) {
              SPECS[i].argument != NULL ? SPECS[i].argument : "");
     printf("  %-28s %s\n", name, SPECS[i].help);
   }
-  puts("\nEnvironment and control requests: see doc/kin-apisim.md.");
+  puts("\nFaults and control requests: see doc/kin-apisim.md.");
 }
 
 static int usage_error(const char *what, const char *which) {
