@@ -6,10 +6,11 @@
  *     config_reload http://127.0.0.1:8001 default my-config
  *
  * The first line comes when the ConfigMap has been read, the next 200 ms after
- * the last of some changes of its data, however many there were:
+ * the last of some changes of its data, however many there were. The lines are
+ * shortened here:
  *
- *     reload {"greeting":"hello"}
- *     reload {"greeting":"goodbye"}
+ *     reload {"kind":"ConfigMap",...,"data":{"greeting":"hello"}}
+ *     reload {"kind":"ConfigMap",...,"data":{"greeting":"goodbye"}}
  *     gone
  *
  * What to look at: the server sends one object only (field_selector), and only

@@ -4,6 +4,11 @@
  *
  *     controller http://127.0.0.1:8001 default
  *
+ * A cluster needs a CustomResourceDefinition of Widgets with the subresource
+ * status. kin-apisim needs none:
+ *
+ *     kin-apisim --port 8001 --resource widgets.v1.example.com
+ *
  * Each Widget (widgets.v1.example.com) of the namespace gets a finalizer and a
  * status: how many Widgets name it in their spec.parent, and which leader has
  * counted in which term.
