@@ -315,7 +315,11 @@ typedef struct kin_work_follow_options {
  * 256 informers of its loop, each of them once or more often.
  *
  * Nothing is lost: without memory, or while the queue has max_keys, the
- * listener waits, and goes on when there is room. `options` may be NULL.
+ * listener waits, and goes on when there is room. Changes of one object are
+ * joined meanwhile, and beyond 4,096 waiting ones: from its first old to its
+ * last new state. So with `keys`, the owner that an object had in between, or
+ * before the object was deleted, may not be told; a queue that also follows the
+ * owners with resync_ms works on that owner then. `options` may be NULL.
  * Errors: KIN_EINVAL (the queue stands alone, a priority), KIN_ENOTSUP (options
  * of a newer version), KIN_ECLOSED (the queue is shut down, either is closing),
  * KIN_ETOOBIG (256 informers), KIN_ENOMEM. */

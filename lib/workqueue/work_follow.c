@@ -12,7 +12,8 @@
 
 /* A queue follows an informer with a listener. If a key cannot be added now,
  * the event's objects are kept, and the listener pauses until all keys of the
- * event have been added. Keys that were added twice so count once.
+ * event have been added: each once, in the order of the key function, which
+ * gives the same keys each time.
  *
  * Invariants: `object` is NULL iff nothing is kept; while it is not, the
  * listener is paused and the timer or the task runs. `informer` and `listener`
@@ -32,12 +33,14 @@ typedef struct kin__follow {
   kin_object *object; /* the event that waits */
   kin_object *old_object;
   int32_t priority;
+  size_t added; /* keys of the event in hand */
 } kin__follow;
 
 struct kin_work_keys {
   kin__follow *follow;
   int32_t priority;
-  int err; /* the first that a later try may not have */
+  size_t emitted;
+  int err; /* a later try may not have it; all later keys wait for that try */
 };
 
 /* --- Keys ----------------------------------------------------------------- */
@@ -46,7 +49,14 @@ int kin_work_emit(kin_work_keys *keys, kin_str key) {
   if (keys == NULL) {
     return KIN_EINVAL;
   }
-  kin_work_queue *queue = keys->follow->queue;
+  kin__follow *follow = keys->follow;
+  kin_work_queue *queue = follow->queue;
+  if (keys->err != 0) {
+    return KIN_ENOMEM;
+  }
+  if (keys->emitted++ < follow->added) {
+    return 0;
+  }
   key = kin__str_given(key);
   if (key.length == 0 || key.length > KIN_WORK_KEY_MAX) {
     int err = key.length == 0 ? KIN_EKEY : KIN_ETOOBIG;
@@ -54,6 +64,7 @@ int kin_work_emit(kin_work_keys *keys, kin_str key) {
     kin__log_write(queue->env->log, KIN_LOG_WARN,
                    "work queue %s: a key function emitted a key of %zu bytes",
                    queue->name, key.length);
+    follow->added = keys->emitted;
     return err;
   }
   int err = kin_work_queue_add_with_priority(queue, key, keys->priority, 0);
@@ -61,6 +72,7 @@ int kin_work_emit(kin_work_keys *keys, kin_str key) {
     keys->err = err;
     return KIN_ENOMEM;
   }
+  follow->added = keys->emitted;
   return 0; /* after a shutdown nothing is added, as documented */
 }
 
@@ -82,6 +94,9 @@ static bool add_keys(kin__follow *follow, const kin_object *object,
     emit_all(&keys, old_object);
   }
   emit_all(&keys, object);
+  if (keys.err == 0) {
+    follow->added = 0; /* of the next event */
+  }
   return keys.err == 0;
 }
 

@@ -430,6 +430,26 @@ static void test_owners_wait_for_room(void **state) {
   expect(w, "owner/z owner/a owner/b ");
 }
 
+/* An event with more keys than the queue may have: each is worked on, once. */
+static void test_more_keys_than_room(void **state) {
+  world *w = *state;
+  w->is_key = true;
+  w->options.max_keys = 1;
+  w->follow.keys = owner_keys;
+  w->follow.data = w;
+  owned(w, "q", "yz", KIN_WATCH_ADDED);
+  begin(w);
+  pass(w, 2000);
+  static const char *const keys[] = {"owner/y", "owner/z"};
+  expect_keys(w, keys, 2);
+  assert_int_equal(w->calls, 2);
+  owned(w, "q", "xv", KIN_WATCH_MODIFIED); /* the old ones, too */
+  pass(w, 2000);
+  static const char *const all[] = {"owner/y", "owner/z", "owner/x", "owner/v"};
+  expect_keys(w, all, 4);
+  assert_int_equal(w->calls, 6);
+}
+
 /* No key is lost, whichever allocation fails. */
 static bool allocation_story(size_t fail_at) {
   world w;
@@ -656,6 +676,7 @@ int main(void) {
       WORLD_TEST(test_bad_keys),
       WORLD_TEST(test_follow_full_queue),
       WORLD_TEST(test_owners_wait_for_room),
+      WORLD_TEST(test_more_keys_than_room),
       cmocka_unit_test(test_sweep_allocations),
       WORLD_TEST(test_informer_goes_while_full),
       WORLD_TEST(test_shut_down),
