@@ -134,7 +134,7 @@ static void rest(kin__correlator *correlator, entry *e) {
   set_state(correlator, e, KIN__EVENT_RESTS);
   e->tries = 0;
   uint64_t due_ms = e->observed_ms + KIN__EVENT_FINISH_MS;
-  uint64_t refresh_ms = e->written_ms + KIN__EVENT_REFRESH_MS;
+  uint64_t refresh_ms = e->tried_ms + KIN__EVENT_REFRESH_MS;
   if (e->count > 1 && refresh_ms < due_ms) {
     due_ms = refresh_ms;
   }
@@ -146,7 +146,7 @@ static void rest(kin__correlator *correlator, entry *e) {
 static void look_at(kin__correlator *correlator, entry *e) {
   uint64_t now_ms = correlator->now_ms;
   bool is_over = now_ms >= e->observed_ms + KIN__EVENT_FINISH_MS;
-  bool is_old = e->count > 1 && now_ms >= e->written_ms + KIN__EVENT_REFRESH_MS;
+  bool is_old = e->count > 1 && now_ms >= e->tried_ms + KIN__EVENT_REFRESH_MS;
   if (is_over && (e->count == 1 || e->count == e->done_count)) {
     free_entry(correlator, e);
   } else if ((is_over || is_old) && !is_full(correlator)) {
@@ -363,7 +363,7 @@ static int begin_event(kin__correlator *correlator, kin_str *texts,
                entry_of(kin__keyed_lru_oldest(&correlator->entries)));
   }
   e->count = 1;
-  e->observed_ms = e->written_ms = occurrence->now_ms;
+  e->observed_ms = e->tried_ms = occurrence->now_ms;
   e->event_time = e->last_observed = occurrence->wall;
   kin__keyed_lru_insert(&correlator->entries, &e->node);
   enqueue(correlator, e);
@@ -420,6 +420,7 @@ kin__event_entry *kin__correlator_next(kin__correlator *correlator) {
 
 /* Nothing more to write now. */
 static void settle(kin__correlator *correlator, entry *e) {
+  e->tried_ms = correlator->now_ms;
   bool is_new_series = e->sent_count == 1 && e->count > 1;
   if (is_new_series && !is_full(correlator)) {
     e->tries = 0;
@@ -449,12 +450,11 @@ static void wait_for_next(kin__correlator *correlator, entry *e,
                    now_ms + correlator->last_wait_ms);
 }
 
-static void written(kin__correlator *correlator, entry *e, uint64_t now_ms) {
+static void written(kin__correlator *correlator, entry *e) {
   correlator->created += !e->is_patch;
   correlator->patched += e->is_patch;
   e->is_created = true;
   e->done_count = e->sent_count;
-  e->written_ms = now_ms;
   settle(correlator, e);
 }
 
@@ -463,7 +463,7 @@ void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
   correlator->now_ms = now_ms;
   switch (outcome) {
   case KIN__EVENT_WRITTEN:
-    written(correlator, e, now_ms);
+    written(correlator, e);
     break;
   case KIN__EVENT_MISSING: /* it has expired: it is made again */
     e->is_created = false;
@@ -474,7 +474,7 @@ void kin__correlator_answer(kin__correlator *correlator, kin__event_entry *e,
     if (e->count > 1) {
       wait_for_next(correlator, e, now_ms);
     } else {
-      written(correlator, e, now_ms);
+      written(correlator, e);
     }
     break;
   case KIN__EVENT_REJECTED:

@@ -69,7 +69,7 @@ typedef struct kin__event_entry {
   uint32_t sent_count; /* SENDING: in the request; else on the server */
   uint32_t done_count; /* on the server */
   uint64_t observed_ms;
-  uint64_t written_ms;
+  uint64_t tried_ms; /* last written, refused or given up */
   kin__timestamp event_time;
   kin__timestamp last_observed;
   kin_str texts[KIN__EVENT_TEXTS];

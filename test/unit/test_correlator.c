@@ -256,7 +256,7 @@ static void test_tries_of_a_series(void **state) {
   rig r;
   unsigned sent = 0;
   begin(&r, limits_of(10, 10, 25));
-  for (int i = 0; i < 29 * 60; i++) { /* below half an hour */
+  for (int i = 0; i < 59 * 60; i++) { /* one refresh, after half an hour */
     assert_int_equal(record(&r, "A", ""), 0);
     kin__event_entry *entry = kin__correlator_next(&r.correlator);
     if (entry != NULL) {
@@ -265,7 +265,38 @@ static void test_tries_of_a_series(void **state) {
     }
     pass(&r, 1000);
   }
-  assert_in_range(sent, 12, 24);
+  assert_in_range(sent, 24, 36);
+  end(&r);
+}
+
+/* A series that may be created and not patched: a refresh is tried once in half
+ * an hour, as one that is written. */
+static void test_rejected_refresh_waits(void **state) {
+  (void)state;
+  rig r;
+  begin(&r, limits_of(10, 10, 25));
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  assert_int_equal(record(&r, "A", ""), 0);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_REJECTED);
+  for (int refresh = 0; refresh < 2; refresh++) {
+    for (int i = 0; i < 29; i++) {
+      pass(&r, MINUTE);
+      assert_int_equal(record(&r, "A", ""), 0);
+      expect(&r, "");
+    }
+    unsigned sent = 0;
+    pass(&r, MINUTE);
+    for (int i = 0; i < 100; i++) {
+      kin__event_entry *entry = kin__correlator_next(&r.correlator);
+      if (entry != NULL) {
+        sent++;
+        answer(&r, entry, KIN__EVENT_REJECTED);
+      }
+      pass(&r, 1);
+    }
+    assert_int_equal(sent, 1);
+  }
   end(&r);
 }
 
@@ -455,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_key_borders),
       cmocka_unit_test(test_tries),
       cmocka_unit_test(test_tries_of_a_series),
+      cmocka_unit_test(test_rejected_refresh_waits),
       cmocka_unit_test(test_event_rejected),
       cmocka_unit_test(test_exists),
       cmocka_unit_test(test_spam_filter),
