@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <poll.h>
+
 #include <cmocka.h>
 
 #include "support/transport_world.h"
+
+#define MAX_WAIT_MS 5
 
 #define LIST(version, uid)                                                     \
   ANSWER_TO_END ANSWER_PODS(                                                   \
@@ -77,7 +81,23 @@ int host_open(host_world *w) {
   return err == 0 ? client_world_open_informer(&w->program, "pods") : err;
 }
 
+static int sooner(int a_ms, int b_ms) {
+  return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+/* Until one of the loops has something to do. On a busy machine the pool's
+ * threads would need any number of turns that do nothing. */
+static void wait_for_event(const host_world *w) {
+  struct pollfd loops[] = {
+      {.fd = uv_backend_fd(&w->outside), .events = POLLIN},
+      {.fd = uv_backend_fd(&w->program.loop), .events = POLLIN}};
+  int wait_ms = sooner(uv_backend_timeout(&w->outside),
+                       uv_backend_timeout(&w->program.loop));
+  (void)poll(loops, 2, sooner(wait_ms, MAX_WAIT_MS));
+}
+
 void host_turn(host_world *w) {
+  wait_for_event(w);
   uv_run(&w->outside, UV_RUN_NOWAIT);
   uv_run(&w->program.loop, UV_RUN_NOWAIT);
 }

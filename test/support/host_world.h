@@ -38,7 +38,7 @@ void host_init(host_world *w, bool is_tls);
 /* Opens and starts client and informer. Returns the first error. */
 int host_open(host_world *w);
 
-/* One turn of each loop; never blocks. */
+/* One turn of each loop; waits for an event for at most some milliseconds. */
 void host_turn(host_world *w);
 
 /* Turns until the condition holds; aborts the test after 30 s. A statement or
