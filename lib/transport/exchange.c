@@ -286,7 +286,14 @@ static kin__conn *take_idle(kin__exchange *exchange) {
   return conn;
 }
 
+/* A host that has swept its loop, or a forked child, gets its answer at once,
+ * before a credential is asked for. */
 static void begin(kin__exchange *exchange) {
+  kin__transport *transport = exchange->transport;
+  if (kin__net_is_cut_off(&transport->net)) {
+    fail_code(exchange, UV_ECANCELED, "connect to", transport->url.host);
+    return;
+  }
   if (!kin__exchange_has_credential(exchange) ||
       !kin__exchange_has_checked_files(exchange)) {
     return;
@@ -488,6 +495,11 @@ void kin__exchange_break(kin__exchange *exchange, int code,
   kin__exchange_enter(exchange);
   kin__exchange_fail(exchange, code, error_class, "%s", message);
   kin__exchange_leave(exchange);
+}
+
+bool kin__exchange_waits_for_host(const kin__exchange *exchange) {
+  return exchange->state == KIN__EXCHANGE_QUEUED ||
+         exchange->state == KIN__EXCHANGE_WAITING;
 }
 
 bool kin__exchange_has_input(const kin__exchange *exchange) {

@@ -166,8 +166,8 @@ void kin__exchange_become_ended(kin__exchange *exchange);
  * Errors: KIN_ENOMEM. */
 int kin__exchange_use_pair(kin__exchange *exchange,
                            const kin__credential *credential);
-/* A paused watch goes on: if its certificate was replaced meanwhile, it is
- * opened anew. */
+/* A paused watch goes on, or the head of a watch is there: if its certificate was
+ * replaced meanwhile, the watch is opened anew. */
 void kin__exchange_renew_late(kin__exchange *exchange);
 
 /* The peer's address, or the server's name once conn is gone. */

@@ -150,6 +150,10 @@ static void on_http_head(void *ctx, const kin__response_head *head) {
     exchange->had_head = true;
     exchange->callbacks->on_head(exchange->ctx, &told);
   }
+  /* The renewal had passed while the head came. */
+  if (exchange->is_watch && exchange->state == KIN__EXCHANGE_BODY) {
+    kin__exchange_renew_late(exchange);
+  }
   kin__exchange_end_asking(exchange);
 }
 

@@ -126,6 +126,9 @@ static void on_timer(kin__timer *timer) {
   kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
   if (!probe->is_waiting) {
     check_silence(probe);
+  } else if (kin__exchange_waits_for_host(probe->exchange)) {
+    stop_asking(probe); /* the server has not been asked */
+    begin_silence(probe);
   } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
     probe->is_late = true; /* the loop was blocked, not the server */
     start_timer(probe, now_ms(probe) + probe->answer_ms);

@@ -317,6 +317,34 @@ static void test_exec_tls_unanswered_watch(void **state) {
   rig_finish(&r);
 }
 
+/* A watch whose head has come in part cannot begin again, and is closed when the
+ * head is complete. */
+static void test_exec_tls_half_a_head(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {{HELLO, 0, TLS_KEEP},
+                                      {"HTTP/1.1 200 OK\r\n", 0, TLS_KEEP},
+                                      {UNAUTHORIZED, 0, TLS_KEEP},
+                                      {HELLO, 0, TLS_KEEP}};
+  rig r;
+  rig_init(&r, replies, 4, 0);
+  answer(&r, "t0ken-1", true, false);
+  r.t.serve.client_authority = &tls_pki_get()->authority;
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  fetch watch = {.world = &r.t.w};
+  assert_int_equal(fetch_start(&watch, &r.t.w, "/w", true), 0);
+  WORLD_UNTIL(&r.t.w, r.t.server.requests == 2);
+  answer(&r, "t0ken-2", true, true);
+  assert_int_equal(get(&r), 401);
+  assert_int_equal(get(&r), 200);
+  assert_int_equal(watch.ends, 0);
+  tls_server_push(&r.t.server, "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  WORLD_UNTIL(&r.t.w, watch.ends == 1);
+  assert_int_equal(watch.error.code, KIN_EEOF);
+  fetch_finish(&watch);
+  rig_finish(&r);
+}
+
 /* A paused watch hears of it when it goes on. */
 static void test_exec_tls_paused_watch(void **state) {
   (void)state;
@@ -459,6 +487,7 @@ int main(void) {
       cmocka_unit_test(test_exec_tls_pair_while_building),
       cmocka_unit_test(test_exec_tls_no_certificate_any_more),
       cmocka_unit_test(test_exec_tls_unanswered_watch),
+      cmocka_unit_test(test_exec_tls_half_a_head),
       cmocka_unit_test(test_exec_tls_paused_watch),
       cmocka_unit_test(test_exec_tls_fails),
       cmocka_unit_test(test_exec_tls_waits),

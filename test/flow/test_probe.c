@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/pool_plug.h"
 #include "support/tls_world.h"
 #include "transport/conn.h"
 #include "transport/core.h"
@@ -298,6 +299,47 @@ static void test_probe_other_failures(void **state) {
   tls_cert_finish(&other);
 }
 
+/* A question that waits for this host, here for the token's file to be read in a
+ * pool that has no time, has not reached the server. It is asked again later. */
+static void test_probe_waits_for_host(void **state) {
+  (void)state;
+  const tls_reply replies[] = {{.bytes = HELLO}, {.bytes = CHUNKED}, silence};
+  tls_world t;
+  char path[128];
+  tls_world_init(&t, replies, 3, 0);
+  t.probe_silence_ms = SILENCE_MS;
+  t.token_file = tls_world_path(&t, "token", path, sizeof path);
+  tls_write_file(path, "t0ken");
+  assert_int_equal(tls_world_open(&t, "127.0.0.1"), 0);
+  fetch list = {.world = &t.w};
+  assert_int_equal(fetch_start(&list, &t.w, "/list", false), 0);
+  WORLD_UNTIL(&t.w, list.ends == 1);
+  world_advance(&t.w, 25000); /* the token is due 50 s after it was read */
+  fetch watch = {.world = &t.w};
+  assert_int_equal(fetch_start(&watch, &t.w, "/watch", true), 0);
+  WORLD_UNTIL(&t.w, watch.bodies == 1);
+
+  pool_plug plug;
+  plug_open(&plug, &t.w.loop);
+  for (int round = 0; round < 2; round++) {
+    world_advance(&t.w, SILENCE_MS);
+    assert_true(is_asking(&t));
+    world_advance(&t.w, ANSWER_MS);
+    assert_false(is_asking(&t));
+    assert_int_equal(watch.ends, 0);
+  }
+  plug_pull(&plug);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 3);
+  world_advance(&t.w, ANSWER_MS);
+  assert_int_equal(watch.ends, 1);
+  assert_int_equal(watch.error.code, KIN_ETIMEDOUT);
+  plug_close(&plug);
+  fetch_finish(&list);
+  fetch_finish(&watch);
+  tls_world_close(&t);
+}
+
 /* An answer without an end is cut off. */
 static void test_probe_endless_answer(void **state) {
   (void)state;
@@ -373,6 +415,7 @@ int main(void) {
       cmocka_unit_test(test_probe_late_loop),
       cmocka_unit_test(test_probe_without_watch),
       cmocka_unit_test(test_probe_other_failures),
+      cmocka_unit_test(test_probe_waits_for_host),
       cmocka_unit_test(test_probe_endless_answer),
       cmocka_unit_test(test_probe_close_in_callback),
       cmocka_unit_test(test_probe_close),
