@@ -20,14 +20,14 @@ static void on_idle(uv_idle_t *idle) {
   (void)idle; /* an active idle handle keeps the loop awake */
 }
 
-static bool is_swept(const kin__loop *loop) {
+bool kin__loop_is_swept(const kin__loop *loop) {
   return uv_is_closing((const uv_handle_t *)&loop->check) ||
          uv_is_closing((const uv_handle_t *)&loop->idle) ||
          uv_is_closing((const uv_handle_t *)&loop->timer);
 }
 
 static void set_busy(kin__loop *loop, bool is_busy) {
-  bool has_ticks = loop->is_closing || is_swept(loop);
+  bool has_ticks = loop->is_closing || kin__loop_is_swept(loop);
   if (is_busy && has_ticks) {
     kin__tick_request(&loop->turn, loop->uv);
   } else if (is_busy) {

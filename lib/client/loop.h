@@ -71,6 +71,9 @@ void kin__loop_begin_close(kin__loop *loop);
  * active. */
 void kin__loop_close(kin__loop *loop, void (*closed)(void *ctx), void *ctx);
 
+/* Whether a host has closed the loop's handles behind its back. */
+bool kin__loop_is_swept(const kin__loop *loop);
+
 /* Work was put off: makes sure that another iteration comes. */
 void kin__loop_wake(void *loop);
 

@@ -83,7 +83,6 @@ static void load_in_pool(uv_work_t *work) {
 /* The context of the first search is that of all later ones. Errors:
  * KIN_ENOMEM. */
 static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
-  finder->is_fixed = config->is_in_cluster;
   if (config->is_in_cluster || finder->which.context != NULL ||
       config->context[0] == '\0') {
     return 0;
@@ -100,12 +99,20 @@ static void tell_found(kube_finder *finder) {
     kin__late_failed(finder->late, err, KIN_CLASS_MEMORY, kin_strerror(err));
     return;
   }
-  kin__resolved_config_finish(&finder->current);
-  finder->current = finder->next;
-  finder->has_current = true;
-  kin__resolved_config_apply(&finder->current, &options);
-  /* The server copies what it needs before anything is called back. */
+  kin__resolved_config_apply(&finder->next, &options);
   kin__late_found(finder->late, &options);
+}
+
+/* Settings that could not be used are looked for again: there may be memory
+ * then, or the reason is told once more. */
+static void on_opened(void *ctx, bool is_in_use) {
+  kube_finder *finder = ctx;
+  kin__resolved_config_finish(is_in_use ? &finder->current : &finder->next);
+  if (is_in_use) {
+    finder->current = finder->next;
+    finder->has_current = true;
+    finder->is_fixed = finder->current.is_in_cluster;
+  }
 }
 
 static void tell_failed(kube_finder *finder) {
@@ -271,6 +278,7 @@ int kin__kube_finder_open(kin__finder *out, const kin__server_place *place,
   }
   *out = (kin__finder){.search = search_kubeconfig,
                        .close = close_kube_finder,
+                       .opened = on_opened,
                        .ctx = finder,
                        .fresh_ms = FRESH_MS,
                        .retry_ms = RETRY_MS};

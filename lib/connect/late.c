@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fork.h"
 #include "base/link.h"
 #include "base/str.h"
 #include "client/client_options.h"
@@ -29,6 +30,7 @@ typedef struct late_call {
 /* A server that was replaced. Its watches are broken, other exchanges go on to
  * their end, and then it is closed. */
 typedef struct retired {
+  kin__link node; /* in late.retired, until it closes */
   kin__late *late;
   kin__server *server;
   kin__link calls; /* not looked at yet */
@@ -57,8 +59,10 @@ struct kin__late {
   bool is_doubted;     /* other settings may cure the last failure */
   bool is_unref;
   bool is_finder_closed;
-  uint32_t retiring;      /* servers */
-  kin__server_stats past; /* of servers that are gone */
+  uint32_t retiring;      /* servers that were replaced and are not gone */
+  kin__link retired;      /* those of them that have exchanges */
+  kin__server_stats past; /* of the others, and of those that are gone */
+  kin__fork_mark fork_mark;
   void (*close_cb)(void *ctx);
   void *close_ctx;
 };
@@ -280,7 +284,7 @@ static void add_stats(kin__server_stats *sum, const kin__server *server) {
   sum->transport.sent_bytes += more.transport.sent_bytes;
   sum->transport.requests += more.transport.requests;
   sum->transport.connections += more.transport.connections;
-  sum->transport.open_connections = more.transport.open_connections;
+  sum->transport.open_connections += more.transport.open_connections;
   sum->exec.succeeded += more.exec.succeeded;
   sum->exec.failed += more.exec.failed;
   sum->exec.not_found += more.exec.not_found;
@@ -311,6 +315,7 @@ static bool retire_step(kin__task *task) {
   if (!kin__link_is_empty(&old->rest) || old->is_closing) {
     return false; /* the end of each call adds the task again */
   }
+  kin__link_remove(&old->node);
   add_stats(&late->past, old->server);
   late->past.transport.open_connections = 0;
   late->past.exec.certificate_expires_s = 0;
@@ -325,16 +330,34 @@ static void retire(kin__late *late, retired *old) {
   kin__link_init(&old->rest);
   kin__link_splice(&old->calls, &late->running);
   kin__task_init(&old->task, retire_step);
+  kin__link_init(&old->node);
+  kin__link_push(&late->retired, &old->node);
   late->retiring++;
   kin__sched_add(&late->place.loop->sched, &old->task);
 }
 
+static void tell_opened(const kin__late *late, bool is_in_use) {
+  if (late->finder.opened != NULL) {
+    late->finder.opened(late->finder.ctx, is_in_use);
+  }
+}
+
+/* Only options that are refused have a text of their own. */
 static void fail_to_open(kin__late *late, int err) {
   const char *problem = late->place.log->problem;
-  bool is_told = kin__has_text(problem);
-  kin__late_failed(late, err,
-                   err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_AUTH,
+  kin_error_class error_class = err == KIN_ENOMEM     ? KIN_CLASS_MEMORY
+                                : err == UV_ECANCELED ? KIN_CLASS_CONNECT
+                                                      : KIN_CLASS_AUTH;
+  bool is_told = error_class == KIN_CLASS_AUTH && kin__has_text(problem);
+  kin__late_failed(late, err, error_class,
                    is_told ? problem : kin_strerror(err));
+}
+
+/* A host that has swept its loop, and a child of its process, get no new
+ * server: that would open handles and sockets. */
+static bool is_cut_off(const kin__late *late) {
+  return kin__loop_is_swept(late->place.loop) ||
+         kin__fork_mark_is_child(&late->fork_mark);
 }
 
 const kin_client_options *kin__late_options(const kin__late *late) {
@@ -344,10 +367,13 @@ const kin_client_options *kin__late_options(const kin__late *late) {
 void kin__late_found(kin__late *late, const kin_client_options *options) {
   retired *old = kin__malloc(late->place.allocator, sizeof *old);
   kin__server *server = NULL;
-  int err = old != NULL ? kin__server_open(&server, &late->place, options)
-                        : KIN_ENOMEM;
+  int err = is_cut_off(late) ? UV_ECANCELED : old == NULL ? KIN_ENOMEM : 0;
+  if (err == 0) {
+    err = kin__server_open(&server, &late->place, options);
+  }
   if (err != 0) {
     kin__free(late->place.allocator, old);
+    tell_opened(late, false);
     fail_to_open(late, err);
     return;
   }
@@ -360,6 +386,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   late->generation += late->server != NULL;
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
+  tell_opened(late, true);
   note_search_end(late);
   serve(late, 0, KIN_CLASS_NONE, "");
 }
@@ -436,20 +463,29 @@ static void late_resume(void *exchange) {
 static void late_get_stats(void *ctx, kin__server_stats *stats) {
   const kin__late *late = ctx;
   *stats = late->past;
+  for (const kin__link *node = late->retired.next; node != &late->retired;
+       node = node->next) {
+    add_stats(stats, KIN__CONTAINER_OF(node, retired, node)->server);
+  }
   if (late->server != NULL) {
-    add_stats(stats, late->server);
+    add_stats(stats, late->server); /* the last: its certificate's expiry */
   }
 }
 
 static void late_set_ref(void *ctx, bool is_ref) {
   kin__late *late = ctx;
   late->is_unref = !is_ref;
+  for (kin__link *node = late->retired.next; node != &late->retired;
+       node = node->next) {
+    kin__server_set_ref(KIN__CONTAINER_OF(node, retired, node)->server, is_ref);
+  }
   if (late->server != NULL) {
     kin__server_set_ref(late->server, is_ref);
   }
 }
 
 static void free_late(kin__late *late) {
+  kin__fork_mark_finish(&late->fork_mark);
   kin__free(late->place.allocator, late->proxy_authority_file);
   kin__free(late->place.allocator, late);
 }
@@ -526,6 +562,8 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
     return KIN_ENOMEM;
   }
   late->place = *place;
+  kin__fork_mark_init(&late->fork_mark);
+  kin__link_init(&late->retired);
   if (keep_options(late, options) != 0) {
     free_late(late);
     return KIN_ENOMEM;

@@ -33,6 +33,10 @@ typedef struct kin__finder {
   /* Ends a search without its call. Calls cb from the loop, never inside this
    * call; the finder no longer exists then. */
   void (*close)(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx);
+  /* Whether the server of kin__late_found is in use now; called in there, before
+   * any call that may start or close something. The borrowed options are not
+   * needed any more. May be NULL. */
+  void (*opened)(void *ctx, bool is_in_use);
   void *ctx;
   uint32_t fresh_ms;
   uint32_t retry_ms; /* at most fresh_ms */
@@ -49,7 +53,9 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
 const kin_client_options *kin__late_options(const kin__late *late);
 
 /* A server with these settings, or other settings than before: a copy of
- * kin__late_options with a server. `options` is borrowed. */
+ * kin__late_options with a server. `options` is borrowed. If that server cannot
+ * be opened, the last one stays, and the next search may find the same settings
+ * again. */
 void kin__late_found(kin__late *late, const kin_client_options *options);
 /* The settings are those of the last kin__late_found. */
 void kin__late_same(kin__late *late);

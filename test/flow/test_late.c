@@ -257,6 +257,42 @@ static void test_late_running_watch_moves(void **state) {
   finish(&w, &f);
 }
 
+/* A request that has no answer goes on with the server that was replaced, whose
+ * counts and connections stay among those of the client. */
+static void test_late_replaced_server_counts(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, only_refuse, 1);
+  static const loop_reply no_answer[] = {{.bytes = NULL}};
+  w.server.replies = no_answer;
+  w.server.reply_count = 1;
+  f.fresh_ms = 0;
+  assert_int_equal(client_world_open_client(&w), 0);
+  bool has_ended;
+  bool has_other_ended;
+  void *exchange = start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, w.server.requests == 1);
+  uint64_t last = 0;
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  const kin__transport_ops *ops = &kin__client_host(w.client)->env->transport;
+  void *other = start_other(&w, &has_other_ended);
+  do {
+    uv_run(&w.loop, UV_RUN_ONCE);
+    assert_int_equal(kin_client_get_stats(w.client, &stats), 0);
+    assert_true(stats.requests >= last);
+    last = stats.requests;
+  } while (f.other.requests == 0);
+  assert_int_equal(stats.requests, 2);
+  assert_int_equal(stats.open_connections, 2);
+  ops->cancel(other);
+
+  assert_false(has_ended);
+  ops->cancel(exchange);
+  finish(&w, &f);
+}
+
 /* A search that fails leaves the server that there is. */
 static void test_late_failure_keeps_the_server(void **state) {
   (void)state;
@@ -479,6 +515,7 @@ int main(void) {
       cmocka_unit_test(test_late_failures_are_told),
       cmocka_unit_test(test_late_other_settings),
       cmocka_unit_test(test_late_running_watch_moves),
+      cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_failure_keeps_the_server),
       cmocka_unit_test(test_late_refusal_searches),
       cmocka_unit_test(test_late_cut_watch_searches),

@@ -139,6 +139,33 @@ static void test_open_with_a_file_that_comes_later(void **state) {
   bench_finish(&b);
 }
 
+/* Settings that can be read, and not used: each request is told why, and other
+ * settings cure that. */
+static void test_open_with_settings_of_no_use(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  char text[512];
+  snprintf(text, sizeof text,
+           "apiVersion: v1\nkind: Config\n"
+           "clusters:\n- name: c\n"
+           "  cluster: {server: \"%s\", proxy-url: \"http://a:99999\"}\n"
+           "contexts:\n- name: r\n  context: {cluster: c}\n"
+           "current-context: r\n",
+           b.w.server.url);
+  write_file(&b, text);
+  client_world_open(&b.w);
+  for (int error = 1; error <= 2; error++) {
+    CLIENT_UNTIL(&b.w, b.w.errors == error);
+    assert_int_equal(b.w.error_class, KIN_CLASS_AUTH);
+    assert_non_null(strstr(b.w.message, "proxy"));
+  }
+  write_config(&b, "r");
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(b.w.errors, 2);
+  bench_finish(&b);
+}
+
 /* The current context changes after the client has chosen one, and so does the
  * address in the chosen context: only the second counts. */
 static void test_open_stays_in_its_context(void **state) {
@@ -254,6 +281,7 @@ int main(void) {
       cmocka_unit_test(test_open_default),
       cmocka_unit_test(test_open_a_context),
       cmocka_unit_test(test_open_with_a_file_that_comes_later),
+      cmocka_unit_test(test_open_with_settings_of_no_use),
       cmocka_unit_test(test_open_stays_in_its_context),
       cmocka_unit_test(test_open_bad_options),
       cmocka_unit_test(test_open_closes_at_any_time),
