@@ -387,8 +387,9 @@ bool kin__arena_fill_is_sparse(kin__arena_fill fill) {
 }
 
 bool kin__arena_fill_is_worse(kin__arena_fill fill, kin__arena_fill last) {
-  return fill.used < last.used - last.used / 8 ||
-         fill.bytes > last.bytes + last.bytes / 8;
+  return kin__arena_fill_is_sparse(fill) &&
+         (fill.used < last.used - last.used / 8 ||
+          fill.bytes > last.bytes + last.bytes / 8);
 }
 
 bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {

@@ -310,8 +310,7 @@ static void on_loop_closed(void *ctx) {
  * listener that was paused or by the program, they have not seen. */
 static void tell_if_sparse(kin_client *client) {
   kin__arena_fill fill = kin__arena_get_fill(client->memory->arena);
-  if (kin__arena_fill_is_sparse(fill) &&
-      kin__arena_fill_is_worse(fill, client->fill)) {
+  if (kin__arena_fill_is_worse(fill, client->fill)) {
     client->fill = fill;
     kin__members_tell_sparse(&client->host.members);
   }
@@ -345,10 +344,9 @@ static void before_work(void *ctx) {
   if (!kin__arena_fill_is_sparse(fill)) {
     client->fill = fill;
   }
-  if (!kin__arena_has_given(arena)) {
-    client->busy_turns = 0;
-  } else if (!kin__sched_has_work(&client->loop.sched) ||
-             ++client->busy_turns >= MAX_BUSY_TURNS) {
+  if (kin__arena_has_given(arena) &&
+      (!kin__sched_has_work(&client->loop.sched) ||
+       ++client->busy_turns >= MAX_BUSY_TURNS)) {
     client->busy_turns = 0;
     kin__sched_add(&client->loop.sched, &client->memory_task);
   }

@@ -30,7 +30,6 @@ typedef struct late_call {
 /* A server that was replaced. Its watches are broken, other exchanges go on to
  * their end, and then it is closed. */
 typedef struct retired {
-  kin__link node; /* in late.retired, until it closes */
   kin__late *late;
   kin__server *server;
   kin__link calls; /* not looked at yet */
@@ -59,9 +58,8 @@ struct kin__late {
   bool is_doubted;     /* other settings may cure the last failure */
   bool is_unref;
   bool is_finder_closed;
-  uint32_t retiring;      /* servers that were replaced and are not gone */
-  kin__link retired;      /* those of them that have exchanges */
-  kin__server_stats past; /* of the others, and of those that are gone */
+  uint32_t retiring;      /* servers */
+  kin__server_stats past; /* of servers that are gone */
   kin__fork_mark fork_mark;
   void (*close_cb)(void *ctx);
   void *close_ctx;
@@ -284,7 +282,7 @@ static void add_stats(kin__server_stats *sum, const kin__server *server) {
   sum->transport.sent_bytes += more.transport.sent_bytes;
   sum->transport.requests += more.transport.requests;
   sum->transport.connections += more.transport.connections;
-  sum->transport.open_connections += more.transport.open_connections;
+  sum->transport.open_connections = more.transport.open_connections;
   sum->exec.succeeded += more.exec.succeeded;
   sum->exec.failed += more.exec.failed;
   sum->exec.not_found += more.exec.not_found;
@@ -315,7 +313,6 @@ static bool retire_step(kin__task *task) {
   if (!kin__link_is_empty(&old->rest) || old->is_closing) {
     return false; /* the end of each call adds the task again */
   }
-  kin__link_remove(&old->node);
   add_stats(&late->past, old->server);
   late->past.transport.open_connections = 0;
   late->past.exec.certificate_expires_s = 0;
@@ -330,16 +327,8 @@ static void retire(kin__late *late, retired *old) {
   kin__link_init(&old->rest);
   kin__link_splice(&old->calls, &late->running);
   kin__task_init(&old->task, retire_step);
-  kin__link_init(&old->node);
-  kin__link_push(&late->retired, &old->node);
   late->retiring++;
   kin__sched_add(&late->place.loop->sched, &old->task);
-}
-
-static void tell_opened(const kin__late *late, bool is_in_use) {
-  if (late->finder.opened != NULL) {
-    late->finder.opened(late->finder.ctx, is_in_use);
-  }
 }
 
 /* Only options that are refused have a text of their own. */
@@ -373,7 +362,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   }
   if (err != 0) {
     kin__free(late->place.allocator, old);
-    tell_opened(late, false);
+    late->finder.opened(late->finder.ctx, false);
     fail_to_open(late, err);
     return;
   }
@@ -386,7 +375,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   late->generation += late->server != NULL;
   late->server = server;
   kin__server_set_ref(server, !late->is_unref);
-  tell_opened(late, true);
+  late->finder.opened(late->finder.ctx, true);
   note_search_end(late);
   serve(late, 0, KIN_CLASS_NONE, "");
 }
@@ -463,22 +452,14 @@ static void late_resume(void *exchange) {
 static void late_get_stats(void *ctx, kin__server_stats *stats) {
   const kin__late *late = ctx;
   *stats = late->past;
-  for (const kin__link *node = late->retired.next; node != &late->retired;
-       node = node->next) {
-    add_stats(stats, KIN__CONTAINER_OF(node, retired, node)->server);
-  }
   if (late->server != NULL) {
-    add_stats(stats, late->server); /* the last: its certificate's expiry */
+    add_stats(stats, late->server);
   }
 }
 
 static void late_set_ref(void *ctx, bool is_ref) {
   kin__late *late = ctx;
   late->is_unref = !is_ref;
-  for (kin__link *node = late->retired.next; node != &late->retired;
-       node = node->next) {
-    kin__server_set_ref(KIN__CONTAINER_OF(node, retired, node)->server, is_ref);
-  }
   if (late->server != NULL) {
     kin__server_set_ref(late->server, is_ref);
   }
@@ -563,7 +544,6 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   }
   late->place = *place;
   kin__fork_mark_init(&late->fork_mark);
-  kin__link_init(&late->retired);
   if (keep_options(late, options) != 0) {
     free_late(late);
     return KIN_ENOMEM;

@@ -35,7 +35,7 @@ typedef struct kin__finder {
   void (*close)(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx);
   /* Whether the server of kin__late_found is in use now; called in there, before
    * any call that may start or close something. The borrowed options are not
-   * needed any more. May be NULL. */
+   * needed any more. */
   void (*opened)(void *ctx, bool is_in_use);
   void *ctx;
   uint32_t fresh_ms;

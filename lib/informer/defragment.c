@@ -23,8 +23,7 @@ static void move_object(kin__memory *memory, kin__store_slot *slot) {
 static bool begin(kin_informer *informer) {
   kin__defragmenter *defragmenter = &informer->defragmenter;
   kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-  defragmenter->is_passing = kin__arena_fill_is_sparse(fill) &&
-                             kin__arena_fill_is_worse(fill, defragmenter->last);
+  defragmenter->is_passing = kin__arena_fill_is_worse(fill, defragmenter->last);
   if (defragmenter->is_passing) {
     defragmenter->next = 0;
     defragmenter->last.used = fill.used;

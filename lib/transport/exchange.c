@@ -497,11 +497,6 @@ void kin__exchange_break(kin__exchange *exchange, int code,
   kin__exchange_leave(exchange);
 }
 
-bool kin__exchange_waits_for_host(const kin__exchange *exchange) {
-  return exchange->state == KIN__EXCHANGE_QUEUED ||
-         exchange->state == KIN__EXCHANGE_WAITING;
-}
-
 bool kin__exchange_has_input(const kin__exchange *exchange) {
   return kin__exchange_has_packed(exchange) ||
          (exchange->conn != NULL && kin__conn_has_input(exchange->conn));

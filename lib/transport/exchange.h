@@ -108,10 +108,6 @@ void kin__exchange_resume(kin__exchange *exchange);
 void kin__exchange_break(kin__exchange *exchange, int code,
                          kin_error_class error_class, const char *message);
 
-/* Whether the exchange waits for something of this host, such as a credential,
- * and has not begun to connect. */
-bool kin__exchange_waits_for_host(const kin__exchange *exchange);
-
 /* Whether its socket has input that the exchange will read. */
 bool kin__exchange_has_input(const kin__exchange *exchange);
 

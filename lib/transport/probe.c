@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "transport/core.h"
+#include "transport/exchange_core.h"
 
 /* A longer answer is cut off: its head was enough. */
 #define MAX_BODY_BYTES (64u << 10)
@@ -122,12 +123,18 @@ static void check_silence(kin__probe *probe) {
   }
 }
 
+/* For a credential or a file: the server has not been asked. */
+static bool waits_for_host(const kin__exchange *exchange) {
+  return exchange->state == KIN__EXCHANGE_QUEUED ||
+         exchange->state == KIN__EXCHANGE_WAITING;
+}
+
 static void on_timer(kin__timer *timer) {
   kin__probe *probe = KIN__CONTAINER_OF(timer, kin__probe, timer);
   if (!probe->is_waiting) {
     check_silence(probe);
-  } else if (kin__exchange_waits_for_host(probe->exchange)) {
-    stop_asking(probe); /* the server has not been asked */
+  } else if (waits_for_host(probe->exchange)) {
+    stop_asking(probe);
     begin_silence(probe);
   } else if (!probe->is_late && kin__exchange_has_input(probe->exchange)) {
     probe->is_late = true; /* the loop was blocked, not the server */

@@ -203,10 +203,18 @@ static void close_finder(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   kin__tick_request(&s->gone, &s->world->loop);
 }
 
+static void ignore_opened(void *ctx, bool is_in_use) {
+  (void)ctx;
+  (void)is_in_use;
+}
+
 static int open_route(kin__route *out, const kin__server_place *place,
                       const kin_client_options *options, void *ctx) {
-  const kin__finder ops = {
-      .search = search, .close = close_finder, .ctx = ctx, .fresh_ms = 60000};
+  const kin__finder ops = {.search = search,
+                           .close = close_finder,
+                           .opened = ignore_opened,
+                           .ctx = ctx,
+                           .fresh_ms = 60000};
   return kin__late_open(out, place, options, &ops);
 }
 
