@@ -98,7 +98,7 @@ typedef struct kin__arena_fill {
 kin__arena_fill kin__arena_get_fill(const kin__arena *arena);
 /* A quarter of the memory is not in use, and that is worth some work. */
 bool kin__arena_fill_is_sparse(kin__arena_fill fill);
-/* It is, and there is clearly more of such memory than there was at `last`. */
+/* `fill` is sparse, and clearly more memory is unused than at `last`. */
 bool kin__arena_fill_is_worse(kin__arena_fill fill, kin__arena_fill last);
 
 /* On the arena's thread. Whether the cell is this arena's, a copy of it would

@@ -31,8 +31,8 @@ static bool begin(kin_informer *informer) {
   return defragmenter->is_passing;
 }
 
-/* What was released during the pass may have been beside objects that the pass
- * had seen before: then there is another one. */
+/* Objects that were released during the pass may have been beside objects that
+ * the pass had seen before: then another pass begins. */
 static bool end(kin_informer *informer) {
   informer->defragmenter.last.bytes =
       kin__arena_get_fill(informer->env->memory->arena).bytes;

@@ -82,7 +82,8 @@ static void free_parts(kin__transport *transport) {
   kin__free(allocator, transport);
 }
 
-/* What may fail; the network comes last, because only its close ends it. */
+/* Opens the parts that may fail. The network comes last, because only a close
+ * ends a network. */
 static int open_parts(kin__transport *transport,
                       const kin__transport_options *options) {
   const kin_allocator *allocator = options->allocator;

@@ -288,6 +288,23 @@ static void test_exec_tls_no_certificate_any_more(void **state) {
   rig_finish(&r);
 }
 
+/* The certificate is replaced while a watch waits for its answer, the second of
+ * the replies; the third is a refusal. */
+static void renew_beside_watch(rig *r, const tls_reply *replies, size_t count,
+                               fetch *watch) {
+  rig_init(r, replies, count, 0);
+  answer(r, "t0ken-1", true, false);
+  r->t.serve.client_authority = &tls_pki_get()->authority;
+  rig_open(r);
+  assert_int_equal(get(r), 200);
+  *watch = (fetch){.world = &r->t.w};
+  assert_int_equal(fetch_start(watch, &r->t.w, "/w", true), 0);
+  WORLD_UNTIL(&r->t.w, r->t.server.requests == 2);
+  answer(r, "t0ken-2", true, true);
+  assert_int_equal(get(r), 401);
+  assert_int_equal(get(r), 200);
+}
+
 /* A watch that has not been answered yet begins again. */
 static void test_exec_tls_unanswered_watch(void **state) {
   (void)state;
@@ -297,17 +314,8 @@ static void test_exec_tls_unanswered_watch(void **state) {
                                       {HELLO, 0, TLS_KEEP},
                                       {CHUNKED "1\r\na\r\n", 0, TLS_KEEP}};
   rig r;
-  rig_init(&r, replies, 5, 0);
-  answer(&r, "t0ken-1", true, false);
-  r.t.serve.client_authority = &tls_pki_get()->authority;
-  rig_open(&r);
-  assert_int_equal(get(&r), 200);
-  fetch watch = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&watch, &r.t.w, "/w", true), 0);
-  WORLD_UNTIL(&r.t.w, r.t.server.requests == 2);
-  answer(&r, "t0ken-2", true, true);
-  assert_int_equal(get(&r), 401);
-  assert_int_equal(get(&r), 200);
+  fetch watch;
+  renew_beside_watch(&r, replies, 5, &watch);
   WORLD_UNTIL(&r.t.w, watch.bodies == 1);
   assert_int_equal(watch.ends, 0);
   assert_sent(&r, "t0ken-2", "other client");
@@ -326,17 +334,8 @@ static void test_exec_tls_half_a_head(void **state) {
                                       {UNAUTHORIZED, 0, TLS_KEEP},
                                       {HELLO, 0, TLS_KEEP}};
   rig r;
-  rig_init(&r, replies, 4, 0);
-  answer(&r, "t0ken-1", true, false);
-  r.t.serve.client_authority = &tls_pki_get()->authority;
-  rig_open(&r);
-  assert_int_equal(get(&r), 200);
-  fetch watch = {.world = &r.t.w};
-  assert_int_equal(fetch_start(&watch, &r.t.w, "/w", true), 0);
-  WORLD_UNTIL(&r.t.w, r.t.server.requests == 2);
-  answer(&r, "t0ken-2", true, true);
-  assert_int_equal(get(&r), 401);
-  assert_int_equal(get(&r), 200);
+  fetch watch;
+  renew_beside_watch(&r, replies, 4, &watch);
   assert_int_equal(watch.ends, 0);
   tls_server_push(&r.t.server, "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
   WORLD_UNTIL(&r.t.w, watch.ends == 1);

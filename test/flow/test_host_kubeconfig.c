@@ -95,9 +95,8 @@ static int child_life(host_world *w) {
           0) {
     return 1;
   }
-  for (int i = 0; code == 1 && i < 5000; i++) {
-    uv_run(&w->program.loop, UV_RUN_NOWAIT);
-    uv_sleep(1);
+  while (code == 1) {
+    uv_run(&w->program.loop, UV_RUN_ONCE);
   }
   return code == UV_ECANCELED ? 0 : 2;
 }

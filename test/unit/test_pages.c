@@ -41,7 +41,7 @@ int __wrap_munmap(void *pages, size_t bytes) {
   return -1;
 }
 
-/* What was refused is not resident, all of it; and goes now. */
+/* No page that munmap refused is resident. The pages are unmapped now. */
 static void expect_given_back(unsigned count) {
   refuses_munmap = false;
   assert_int_equal(left_count, count);
