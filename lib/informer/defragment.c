@@ -19,35 +19,26 @@ static void move_object(kin__memory *memory, kin__store_slot *slot) {
   }
 }
 
-static bool begin(kin_informer *informer, kin__arena_fill fill) {
-  kin__defragmenter *defragmenter = &informer->defragmenter;
-  defragmenter->is_passing = true;
-  defragmenter->next = 0;
-  defragmenter->last = fill;
-  return true;
-}
-
 /* Begins a pass if there is a need. */
-static bool begin_if_worse(kin_informer *informer) {
+static bool begin(kin_informer *informer) {
+  kin__defragmenter *defragmenter = &informer->defragmenter;
   kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-  return kin__arena_fill_is_worse(fill, informer->defragmenter.last) &&
-         begin(informer, fill);
+  defragmenter->is_passing = kin__arena_fill_is_worse(fill, defragmenter->last);
+  if (defragmenter->is_passing) {
+    defragmenter->next = 0;
+    defragmenter->last = fill;
+  }
+  return defragmenter->is_passing;
 }
 
 /* Objects that were released or moved during the pass may have been beside
  * objects that the pass had seen before. So another pass follows, as long as
  * each gives an eighth of the memory back. */
 static bool end(kin_informer *informer) {
-  kin__defragmenter *defragmenter = &informer->defragmenter;
-  kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-  size_t before = defragmenter->last.bytes;
-  bool has_given = fill.bytes < before - before / 8;
-  defragmenter->is_passing = false;
-  defragmenter->last.bytes = fill.bytes;
-  if (has_given && kin__arena_fill_is_sparse(fill)) {
-    return begin(informer, fill);
-  }
-  return begin_if_worse(informer);
+  size_t *last = &informer->defragmenter.last.bytes;
+  size_t bytes = kin__arena_get_fill(informer->env->memory->arena).bytes;
+  *last = bytes < *last - *last / 8 ? 0 : bytes; /* 0: any fill is worse */
+  return begin(informer);
 }
 
 static bool step(kin__task *task) {
@@ -77,7 +68,7 @@ void kin__defragment_init(kin__defragmenter *defragmenter) {
 }
 
 void kin__defragment_wake(kin_informer *informer) {
-  if (informer->defragmenter.is_passing || begin_if_worse(informer)) {
+  if (informer->defragmenter.is_passing || begin(informer)) {
     kin__sched_add(informer->env->sched, &informer->defragmenter.task);
   }
 }
