@@ -80,7 +80,8 @@ typedef struct kin_exec_plugin {
    * must answer with the same version. */
   const char *api_version;
   /** Required. A name without a slash is looked up in PATH, whose relative
-   * entries do not count. */
+   * entries do not count. A program that runs with more rights than its caller
+   * (setuid, setgid, file capabilities) does not read PATH: it needs a slash. */
   const char *command;
   const char *const *args;
   size_t arg_count; /**< at most 1,024 */

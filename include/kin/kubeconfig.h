@@ -33,7 +33,8 @@ typedef struct kin_kubeconfig_options {
 
   /** The kubeconfig, which must exist. NULL: the files that KUBECONFIG names,
    * or else ~/.kube/config. If these configure no cluster, the environment of
-   * the pod counts. */
+   * the pod counts. A program that runs with more rights than its caller
+   * (setuid, setgid, file capabilities) reads no variable, and needs a path. */
   const char *path;
 
   /* --- The choice --- */

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include <openssl/asn1.h>
 #include <openssl/err.h>
@@ -16,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "config/exec_environment.h"
+#include "transport/environment.h"
 #include "transport/file.h"
 
 #define EXEC_HINTS_MAX 10u
@@ -326,7 +326,7 @@ static const char *message_of(const kin__exec_plugin *plugin) {
 
 static int copy_inputs(kin__exec_plugin *plugin) {
   const kin__exec_config *config = &plugin->config;
-  const char *path = getenv("PATH");
+  const char *path = kin__environment_get("PATH");
   plugin->path = kin__strdup(plugin->allocator, path);
   plugin->authority_code = 0;
   plugin->authority_length = 0;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/kube_files.h"
 
-#include <stdlib.h>
-
 #include <uv.h>
 
 #include <kin/error.h>
 
 #include "base/str.h"
+#include "transport/environment.h"
 #include "transport/file.h"
 
 static const char *get_variable(void *ctx, const char *name) {
   (void)ctx;
-  return getenv(name);
+  return kin__environment_get(name);
 }
 
 static int code_of(int err) {

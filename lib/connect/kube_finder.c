@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "connect/kube_finder.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <kin/error.h>
@@ -10,6 +9,7 @@
 #include "config/kube_files.h"
 #include "config/kube_load.h"
 #include "config/kubeconfig.h"
+#include "transport/environment.h"
 #include "transport/handle.h"
 
 #define FRESH_MS 60000u
@@ -248,7 +248,7 @@ static int keep_options(kube_finder *finder,
   }
   for (size_t i = 0; i < VARIABLES && err == 0; i++) {
     err = kin__vault_take(&finder->kept, &finder->variables[i],
-                          getenv(variable_names[i]));
+                          kin__environment_get(variable_names[i]));
   }
   if (err == 0 && own->context != NULL && own->context[0] == '\0') {
     own->context = NULL;

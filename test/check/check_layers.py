@@ -4,8 +4,8 @@
 folder of lib/ may include which, where <uv.h> may be included, that one file
 reads what the JSON parser made, that only lib/listwatch touches the data of its
 machine, that memory comes from the injected allocator
-only, that nothing depends on the host's locale, and the sizes of files and
-functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
+only, that nothing depends on the host's locale, that one file reads the
+environment, and the sizes of files and functions. Usage: check_layers.py SOURCE_DIR; the last line counts the rules.
 """
 
 import pathlib
@@ -34,6 +34,9 @@ LOCALE = re.compile(
     r"(?<![\w.>])(strto[dfl]|strtold|atof|v?f?s?scanf|setlocale|uselocale|"
     r"is(?:alnum|alpha|blank|digit|graph|lower|print|punct|space|upper|xdigit)|"
     r"tolower|toupper|strn?casecmp|strcoll|strxfrm|mbs\w+|wcs\w+)\s*\(")
+ENVIRONMENT_READER = "lib/transport/environment.h"
+# Not by a struct that stands for the environment.
+ENVIRONMENT_CALL = re.compile(r"(?<![\w.>])(?:secure_)?getenv\s*\(")
 JSON_READER = "lib/object/json.c"
 JSON_CALLS = "lib/inside/yyjson.c" # of the reader, passed on
 YYJSON_CALL = re.compile(r"\b(?:unsafe_)?yyjson_\w+\s*\(")
@@ -143,6 +146,18 @@ def check_locale(root, problems):
                     problems.append(f"{path}:{number}: {line.strip()}")
 
 
+def check_environment(root, problems):
+    """A program with more rights than its caller must not follow the caller's
+    variables: one file decides."""
+    for path in sorted((root / "lib").rglob("*.[ch]")):
+        if path == root / ENVIRONMENT_READER:
+            continue
+        text = strip_comments(path.read_text())
+        for number, line in enumerate(text.split("\n"), 1):
+            if ENVIRONMENT_CALL.search(line):
+                problems.append(f"{path}:{number}: {line.strip()}")
+
+
 def check_sizes(root, problems):
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
@@ -168,7 +183,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     failed = 0
     rules = [check_includes, check_uv, check_yyjson, check_machine,
-             check_allocation, check_locale, check_sizes, check_licence]
+             check_allocation, check_locale, check_environment, check_sizes, check_licence]
     for rule in rules:
         problems = []
         rule(root, problems)

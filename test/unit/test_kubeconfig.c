@@ -27,6 +27,15 @@ static char lines[8192];
 static kin_kubeconfig *config;
 static kin_kubeconfig_options options;
 
+/* Whether the program runs with more rights than its caller has. The C library
+ * of Linux says so by secure_getenv. */
+static bool is_elevated;
+
+char *__wrap_secure_getenv(const char *name);
+char *__wrap_secure_getenv(const char *name) {
+  return is_elevated ? NULL : getenv(name);
+}
+
 static void on_log(kin_log_level level, const char *line, void *data) {
   (void)data;
   size_t used = strlen(lines);
@@ -38,6 +47,7 @@ static int set_up(void **state) {
   unsetenv("KUBECONFIG");
   unsetenv("HOME");
   unsetenv("KUBERNETES_SERVICE_HOST");
+  unsetenv("KUBERNETES_SERVICE_PORT");
   snprintf(folder, sizeof folder, "/tmp/kin-test-XXXXXX");
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/config", folder);
@@ -49,6 +59,7 @@ static int set_up(void **state) {
   options.problem = problem;
   options.problem_size = sizeof problem;
   options.log = on_log;
+  is_elevated = false;
   return 0;
 }
 
@@ -124,6 +135,24 @@ static void test_environment(void **state) {
            "KUBERNETES_SERVICE_HOST is not set",
            folder);
   assert_string_equal(problem, wanted);
+}
+
+/* The caller of a setuid program names no kubeconfig, whose plugins would run
+ * with the program's rights. */
+static void test_elevated(void **state) {
+  (void)state;
+  setenv("KUBECONFIG", path, 1);
+  setenv("HOME", folder, 1);
+  setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  is_elevated = true;
+  options.path = NULL;
+  load_text(CONFIG("server: 'https://a'", ""), KIN_ENOENT);
+  assert_string_equal(
+      problem, "no kubeconfig: neither KUBECONFIG nor HOME is set; not in a "
+               "cluster: KUBERNETES_SERVICE_HOST is not set");
+  options.path = path;
+  load_text(CONFIG("server: 'https://a'", ""), 0);
 }
 
 /* Each option reaches its field. */
@@ -464,6 +493,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_getters),
       TEST(test_environment),
+#ifdef __linux__
+      TEST(test_elevated),
+#endif
       TEST(test_overrides),
       TEST(test_problems),
       TEST(test_missing_file),
