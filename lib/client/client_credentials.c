@@ -43,6 +43,10 @@ static int open_basic(kin__client_credentials *credentials,
   return err;
 }
 
+static bool is_loop_swept(void *ctx) {
+  return kin__loop_is_swept(ctx);
+}
+
 static int open_exec(kin__client_credentials *credentials,
                      const kin_client_options *options, kin__loop *loop,
                      const kin_allocator *allocator, const kin__log *log) {
@@ -64,7 +68,9 @@ static int open_exec(kin__client_credentials *credentials,
                  .tls_server_name = options->tls_server_name,
                  .authority_data = options->certificate_authority_data,
                  .authority_file = options->certificate_authority_file,
-                 .is_insecure = options->insecure_skip_tls_verify}};
+                 .is_insecure = options->insecure_skip_tls_verify},
+      .is_swept = is_loop_swept,
+      .is_swept_ctx = loop};
   return kin__exec_plugin_new(&credentials->exec, &exec);
 }
 

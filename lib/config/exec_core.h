@@ -32,6 +32,8 @@ struct kin__exec_plugin {
   kin__timestamp (*wall)(void *ctx);
   void *wall_ctx;
   bool (*is_terminal)(void);
+  bool (*is_swept)(void *ctx); /* may be NULL */
+  void *is_swept_ctx;
   kin__fork_mark fork_mark;
 
   kin__exec_credential current; /* empty: there is none yet */
@@ -73,6 +75,12 @@ struct kin__exec_plugin {
 static inline uint64_t kin__exec_now_ms(const kin__exec_plugin *plugin) {
   return kin__clock_ms(&plugin->clock);
 }
+
+/* --- exec_plugin.c -------------------------------------------------------- */
+
+/* A child of the process starts no plugin. A host that has swept its loop would
+ * get new handles on it, whose time limit would stand still. */
+bool kin__exec_is_cut_off(const kin__exec_plugin *plugin);
 
 /* --- exec_stages.c -------------------------------------------------------- */
 

@@ -136,10 +136,15 @@ void kin__exec_fail(kin__exec_plugin *plugin, int code, const char *format,
 
 /* --- For the transport ---------------------------------------------------- */
 
+bool kin__exec_is_cut_off(const kin__exec_plugin *plugin) {
+  return kin__fork_mark_is_child(&plugin->fork_mark) ||
+         (plugin->is_swept != NULL && plugin->is_swept(plugin->is_swept_ctx));
+}
+
 static int get_exec(void *ctx, kin__waiter *waiter, kin__credential *out) {
   kin__exec_plugin *plugin = ctx;
   *out = (kin__credential){.reason = plugin->reason};
-  if (kin__fork_mark_is_child(&plugin->fork_mark)) {
+  if (kin__exec_is_cut_off(plugin)) {
     out->reason = kin_strerror(UV_ECANCELED);
     return UV_ECANCELED;
   }
@@ -248,6 +253,8 @@ int kin__exec_plugin_new(kin__exec_plugin **out,
   plugin->wall_ctx = options->wall_ctx;
   plugin->is_terminal =
       options->is_terminal != NULL ? options->is_terminal : stdin_is_terminal;
+  plugin->is_swept = options->is_swept;
+  plugin->is_swept_ctx = options->is_swept_ctx;
   kin__wiping_init(&plugin->wiping, options->allocator);
   kin__fork_mark_init(&plugin->fork_mark);
   kin__link_init(&plugin->waiters);

@@ -41,6 +41,10 @@ typedef struct kin__exec_plugin_options {
   const kin_exec_plugin *plugin; /* copied */
   kin__exec_server server;       /* copied */
 
+  /* Whether the host has closed the loop's handles; NULL: never. */
+  bool (*is_swept)(void *ctx);
+  void *is_swept_ctx;
+
   /* For tests; NULL: the system's. */
   kin__timestamp (*wall)(void *ctx);
   void *wall_ctx;

@@ -272,7 +272,7 @@ static void on_prepare_work(uv_work_t *work) {
 static void on_prepared(uv_work_t *work, int status) {
   kin__exec_plugin *plugin = KIN__CONTAINER_OF(work, kin__exec_plugin, work);
   const char *command = plugin->config.command;
-  if (status != 0 || plugin->is_closing) {
+  if (status != 0 || plugin->is_closing || kin__exec_is_cut_off(plugin)) {
     kin__exec_become_idle(plugin);
   } else if (plugin->command.is_denied) {
     plugin->stats.denied++;

@@ -77,6 +77,28 @@ static void test_exec_host_swept(void **state) {
   }
 }
 
+/* The host closes all handles before the command is looked up. The plugin does
+ * not start, so nothing is left on the loop; no request goes without it. */
+static void test_exec_host_swept_before_start(void **state) {
+  (void)state;
+  exec_world w;
+  exec_world_begin(&w, "echo ready >&2\nsleep 1000\n");
+  kin__waiter waiter;
+  exec_world_wait(&w, &waiter);
+  w.is_swept = true;
+  uv_run(&w.loop, UV_RUN_DEFAULT);
+  assert_true(waiter.is_served);
+  for (int i = 0; i < 2; i++) {
+    kin__credential found;
+    assert_int_equal(w.credentials.get(w.credentials.ctx, &waiter, &found),
+                     UV_ECANCELED);
+    kin__waiter_init(&waiter, on_served);
+  }
+  assert_null(strstr(w.lines, "ready"));
+  assert_int_equal(kin__exec_plugin_get_stats(w.plugin)->succeeded, 0);
+  exec_world_finish(&w);
+}
+
 /* The child of a fork neither runs nor kills anything. */
 static void test_exec_host_forked(void **state) {
   (void)state;
@@ -118,6 +140,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exec_host_kills),
       cmocka_unit_test(test_exec_host_swept),
+      cmocka_unit_test(test_exec_host_swept_before_start),
       cmocka_unit_test(test_exec_host_forked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,10 @@ static kin__timestamp get_wall(void *ctx) {
   return ((exec_world *)ctx)->wall;
 }
 
+static bool get_swept(void *ctx) {
+  return ((const exec_world *)ctx)->is_swept;
+}
+
 static bool get_terminal(void) {
   return exec_world_terminal;
 }
@@ -101,7 +105,9 @@ int exec_world_open(exec_world *w) {
                                       .server = w->server,
                                       .wall = get_wall,
                                       .wall_ctx = w,
-                                      .is_terminal = get_terminal};
+                                      .is_terminal = get_terminal,
+                                      .is_swept = get_swept,
+                                      .is_swept_ctx = w};
   int err = kin__exec_plugin_new(&w->plugin, &options);
   if (err == 0) {
     w->credentials = kin__exec_plugin_credentials(w->plugin);

@@ -31,6 +31,7 @@ typedef struct exec_world {
   kin__exec_plugin *plugin; /* NULL: it could not be opened, or is closed */
   kin__credentials credentials;
   bool is_closed;
+  bool is_swept; /* what the plugin is told of the host */
 } exec_world;
 
 /* Whether standard input is a terminal, as the plugin is told. */
