@@ -30,6 +30,7 @@ typedef struct late_call {
 /* A server that was replaced. Its watches are broken, other exchanges go on to
  * their end, and then it is closed. */
 typedef struct retired {
+  kin__link node; /* in late.retired */
   kin__late *late;
   kin__server *server;
   kin__link calls; /* not looked at yet */
@@ -58,7 +59,7 @@ struct kin__late {
   bool is_doubted;     /* other settings may cure the last failure */
   bool is_unref;
   bool is_finder_closed;
-  uint32_t retiring;      /* servers */
+  kin__link retired;
   kin__server_stats past; /* of servers that are gone */
   kin__fork_mark fork_mark;
   void (*close_cb)(void *ctx);
@@ -274,7 +275,7 @@ static void wait_for_search(kin__late *late, late_call *call) {
 
 static void on_retired_closed(void *ctx);
 
-/* The certificate of a plugin that is gone has no expiry. */
+/* The last one added says when the plugin's certificate expires. */
 static void add_stats(kin__server_stats *sum, const kin__server *server) {
   kin__server_stats more;
   kin__server_get_stats(server, &more);
@@ -282,7 +283,7 @@ static void add_stats(kin__server_stats *sum, const kin__server *server) {
   sum->transport.sent_bytes += more.transport.sent_bytes;
   sum->transport.requests += more.transport.requests;
   sum->transport.connections += more.transport.connections;
-  sum->transport.open_connections = more.transport.open_connections;
+  sum->transport.open_connections += more.transport.open_connections;
   sum->exec.succeeded += more.exec.succeeded;
   sum->exec.failed += more.exec.failed;
   sum->exec.not_found += more.exec.not_found;
@@ -327,7 +328,7 @@ static void retire(kin__late *late, retired *old) {
   kin__link_init(&old->rest);
   kin__link_splice(&old->calls, &late->running);
   kin__task_init(&old->task, retire_step);
-  late->retiring++;
+  kin__link_push(&late->retired, &old->node);
   kin__sched_add(&late->place.loop->sched, &old->task);
 }
 
@@ -452,6 +453,13 @@ static void late_resume(void *exchange) {
 static void late_get_stats(void *ctx, kin__server_stats *stats) {
   const kin__late *late = ctx;
   *stats = late->past;
+  const kin__link *end = &late->retired;
+  for (const kin__link *node = end->next; node != end; node = node->next) {
+    const retired *old = KIN__CONTAINER_OF(node, const retired, node);
+    if (!old->is_closing) { /* else it is in the past */
+      add_stats(stats, old->server);
+    }
+  }
   if (late->server != NULL) {
     add_stats(stats, late->server);
   }
@@ -460,6 +468,10 @@ static void late_get_stats(void *ctx, kin__server_stats *stats) {
 static void late_set_ref(void *ctx, bool is_ref) {
   kin__late *late = ctx;
   late->is_unref = !is_ref;
+  const kin__link *end = &late->retired;
+  for (const kin__link *node = end->next; node != end; node = node->next) {
+    kin__server_set_ref(KIN__CONTAINER_OF(node, retired, node)->server, is_ref);
+  }
   if (late->server != NULL) {
     kin__server_set_ref(late->server, is_ref);
   }
@@ -474,7 +486,8 @@ static void free_late(kin__late *late) {
 /* Closes in this order: the finder, the server. Replaced servers close
  * beside. */
 static void end_when_empty(kin__late *late) {
-  if (late->is_finder_closed && late->server == NULL && late->retiring == 0) {
+  if (late->is_finder_closed && late->server == NULL &&
+      kin__link_is_empty(&late->retired)) {
     void (*cb)(void *ctx) = late->close_cb;
     void *ctx = late->close_ctx;
     free_late(late);
@@ -485,8 +498,8 @@ static void end_when_empty(kin__late *late) {
 static void on_retired_closed(void *ctx) {
   retired *old = ctx;
   kin__late *late = old->late;
+  kin__link_remove(&old->node);
   kin__free(late->place.allocator, old);
-  late->retiring--;
   end_when_empty(late);
 }
 
@@ -551,6 +564,7 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   late->finder = *finder;
   kin__link_init(&late->waiting);
   kin__link_init(&late->running);
+  kin__link_init(&late->retired);
   kin__timer_init(&late->due, on_search_due);
   kin__timer_init(&late->patience, on_search_slow);
   *out = (kin__route){.ops = {.start = late_start,

@@ -269,6 +269,59 @@ static void test_late_running_watch_moves(void **state) {
   finish(&w, &f);
 }
 
+static void count_referenced(uv_handle_t *handle, void *arg) {
+  *(size_t *)arg += handle->type == UV_POLL && uv_has_ref(handle);
+}
+
+/* Sockets that keep the loop alive, beyond those of the servers. */
+static size_t referenced(client_world *w, const finder *f) {
+  size_t count = 0;
+  uv_walk(&w->loop, count_referenced, &count);
+  return count - 2 - w->server.open - f->other.open;
+}
+
+static void expect_stats(const client_world *w, const finder *f) {
+  kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+  assert_int_equal(kin_client_get_stats(w->client, &stats), 0);
+  assert_int_equal(stats.requests, w->server.requests + f->other.requests);
+  assert_int_equal(stats.open_connections, w->server.open + f->other.open);
+}
+
+/* A request goes on at the server that was replaced. It is still counted, and
+ * does not keep the loop of an unreferenced client alive. */
+static void test_late_replaced_server_counts(void **state) {
+  (void)state;
+  static const loop_reply stalled[] = {
+      {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
+      {.bytes = ANSWER_CHUNKED},
+      {.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"}};
+  static const answer answers[] = {FOUND_A, SAME, SAME, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 5, verify_and_watch, 3);
+  w.server.replies = stalled;
+  w.server.reply_count = 3;
+  f.fresh_ms = 0;
+  client_world_open(&w);
+  CLIENT_UNTIL(&w, w.server.requests == 2);
+  bool has_ended, has_other_ended;
+  (void)start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, w.server.requests == 3);
+  (void)start_other(&w, &has_other_ended);
+  CLIENT_UNTIL(&w, w.deletes == 1 && w.server.open == 1);
+  assert_true(has_other_ended && !has_ended);
+  expect_stats(&w, &f);
+  assert_true(referenced(&w, &f) > 1);
+  kin_client_unref(w.client);
+  assert_int_equal(referenced(&w, &f), 0);
+  kin_client_ref(w.client);
+  assert_true(referenced(&w, &f) > 1);
+  loop_server_push(&w.server, "hello");
+  CLIENT_UNTIL(&w, has_ended && w.server.open == 0);
+  expect_stats(&w, &f);
+  finish(&w, &f);
+}
+
 /* A search that fails leaves the server that there is. */
 static void test_late_failure_keeps_the_server(void **state) {
   (void)state;
@@ -491,6 +544,7 @@ int main(void) {
       cmocka_unit_test(test_late_failures_are_told),
       cmocka_unit_test(test_late_other_settings),
       cmocka_unit_test(test_late_running_watch_moves),
+      cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_failure_keeps_the_server),
       cmocka_unit_test(test_late_refusal_searches),
       cmocka_unit_test(test_late_cut_watch_searches),
