@@ -414,11 +414,9 @@ void kin__feed_applied(kin_feed *feed) {
   }
   kin__feed_list_applied(feed);
   feed->is_silent = false;
-  step_simple(feed, KIN__INPUT_APPLIED);
   /* A list that was complete when the owner wanted another one is not it. */
-  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
-  feed->is_relisting &=
-      state == KIN__LISTWATCH_LISTING || state == KIN__LISTWATCH_STREAMING;
+  feed->is_relisting &= kin__listwatch_is_outdated(&feed->listwatch);
+  step_simple(feed, KIN__INPUT_APPLIED);
 }
 
 void kin__feed_apply_failed(kin_feed *feed, const kin__failure *failure) {

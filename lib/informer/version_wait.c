@@ -73,12 +73,13 @@ static void on_place(kin__timer *place) {
 /* --- The scope's position ------------------------------------------------- */
 
 /* The position, or a newer version verified since the last list. "" while
- * unknown, and while versions repeat. */
+ * unknown, while versions repeat, and while the store has what was to be listed
+ * before a change: another shard, or keys without their bodies. */
 static const char *position_of(const kin__scope *scope) {
   const char *version = kin__listwatch_version(&scope->feed.listwatch);
   const kin__scope_waits *waits = scope->waits;
   if (kin__listwatch_versions_repeat(&scope->feed.listwatch) ||
-      version[0] == '\0') {
+      scope->feed.is_relisting || version[0] == '\0') {
     return "";
   }
   bool is_verified = waits != NULL && waits->verified[0] != '\0' &&
@@ -300,7 +301,7 @@ static bool answer(kin__scope *scope) {
 static bool judge_list(kin__scope *scope) {
   kin__scope_waits *waits = scope->waits;
   const char *position = position_of(scope);
-  if (scope->feed.counters.lists == waits->lists) {
+  if (scope->feed.counters.lists == waits->lists || scope->feed.is_relisting) {
     return false;
   }
   if (waits->newest[0] == '\0' ||
@@ -341,7 +342,11 @@ static bool judge(kin__scope *scope) {
   }
   switch (waits->verdict) {
   case 0:
-    return answer(scope);
+    if (!scope->feed.is_relisting) {
+      return answer(scope);
+    }
+    waits->asking = KIN__ASKING_LIST;
+    return true;
   case KIN_EGONE:
     waits->asking = KIN__ASKING_LIST;
     return true;

@@ -179,6 +179,13 @@ kin__listwatch_versions_repeat(const kin__listwatch *listwatch) {
   return listwatch->position.doubt == KIN__DOUBT_REPEAT;
 }
 
+/* A complete list is being applied, and what is to be listed has changed since
+ * then: another list follows. */
+static inline bool kin__listwatch_is_outdated(const kin__listwatch *listwatch) {
+  return listwatch->state == KIN__LISTWATCH_APPLYING &&
+         listwatch->in.applying.is_outdated;
+}
+
 /* Failures in a row. */
 static inline uint32_t
 kin__listwatch_failures(const kin__listwatch *listwatch) {

@@ -237,6 +237,102 @@ static void test_set(void **state) {
   }
 }
 
+static void on_version(kin_informer *informer, int code, const char *version,
+                       void *data) {
+  (void)informer;
+  (void)version;
+  assert_int_equal(code, 0);
+  ++*(int *)data;
+}
+
+static void wait_for_shard(iw_world *w, uint32_t index, int *reached) {
+  assert_int_equal(set_shard(w, index, 4), 0);
+  assert_int_equal(
+      kin_informer_wait_version(w->informer, "", "1", 0, on_version, reached),
+      0);
+}
+
+/* The server's version is reached when the new shard is there, twice. */
+static void test_set_and_wait(void **state) {
+  (void)state;
+  for (int streams = 0; streams < 2; streams++) {
+    iw_world w;
+    open_shard(&w, true, streams != 0, 2, 4);
+    for (uint32_t i = 0; i < 2; i++) {
+      int reached = 0;
+      wait_for_shard(&w, i, &reached);
+      script_run(&w.script);
+      assert_int_equal(reached, 0);
+      mini_serve(&w.server);
+      assert_int_equal(reached, 1);
+      assert_shard(&w, i, 4);
+    }
+    iw_finish(&w);
+  }
+}
+
+typedef struct applied_shard {
+  iw_world *w;
+  int reached;
+  bool has_new; /* an object that only the new shard has was stored */
+} applied_shard;
+
+static void on_new_version(kin_informer *informer, int code,
+                           const char *version, void *data) {
+  applied_shard *a = data;
+  on_version(informer, code, version, &a->reached);
+  a->has_new = assert_shard(a->w, 3, 4) > 0;
+}
+
+static void on_first_call(recorder *rec, kin_informer *informer) {
+  applied_shard *a = rec->data;
+  rec->on_call = NULL;
+  assert_int_equal(kin_informer_set_shard(informer, 3, 4), 0);
+  assert_int_equal(
+      kin_informer_wait_version(informer, "", "1", 0, on_new_version, a), 0);
+}
+
+/* The shard changes while the list of another one is applied: that list is not
+ * the new shard's. */
+static void test_set_and_wait_in_apply(void **state) {
+  (void)state;
+  for (int streams = 0; streams < 2; streams++) {
+    iw_world w;
+    open_shard(&w, true, streams != 0, 2, 4);
+    applied_shard a = {.w = &w};
+    w.rec.on_call = on_first_call;
+    w.rec.data = &a;
+    assert_int_equal(set_shard(&w, 1, 4), 0);
+    mini_serve(&w.server);
+    assert_int_equal(a.reached, 1);
+    assert_true(a.has_new);
+    iw_finish(&w);
+  }
+}
+
+static void on_state(kin_informer *informer, const char *namespace_,
+                     kin_state from, kin_state to, void *data) {
+  iw_on_state(informer, namespace_, from, to, data);
+  assert_int_not_equal(to, KIN_STATE_RECONNECTING);
+}
+
+/* A shard that is set before the first list is a setting like others. */
+static void test_set_before_the_start(void **state) {
+  (void)state;
+  iw_world w;
+  begin(&w, true, false);
+  kin_informer_options options = options_of(&w, 0, 4);
+  options.on_state = on_state;
+  iw_open_only(&w, &options);
+  assert_int_equal(set_shard(&w, 2, 4), 0);
+  assert_int_equal(kin_informer_start(w.informer), 0);
+  assert_int_equal(set_shard(&w, 1, 4), 0); /* and while it is listed */
+  mini_serve(&w.server);
+  assert_int_equal(w.state, KIN_STATE_LIVE);
+  assert_int_equal(w.states, 2);
+  iw_finish(&w);
+}
+
 /* All shards together are the resource. */
 static void test_complete(void **state) {
   (void)state;
@@ -514,6 +610,9 @@ int main(void) {
       cmocka_unit_test(test_events_of_others),
       cmocka_unit_test(test_server_changes),
       cmocka_unit_test(test_set),
+      cmocka_unit_test(test_set_and_wait),
+      cmocka_unit_test(test_set_and_wait_in_apply),
+      cmocka_unit_test(test_set_before_the_start),
       cmocka_unit_test(test_complete),
       cmocka_unit_test(test_reasons),
       cmocka_unit_test(test_set_at_any_time),
