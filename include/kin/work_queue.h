@@ -300,13 +300,17 @@ typedef struct kin_work_follow_options {
 
   /** Also adds the keys of objects that a relist found unchanged. */
   bool relist_updates;
+  /** Adds the keys of every state of an object, also of those that came and
+   * went while the queue was full: as exact_limit KIN_NEVER of
+   * kin_listener_options. Changes that wait for room have no bound then. */
+  bool exact;
   /** Time after which all keys are added again, as in kin_listener_options. 0:
    * the informer's own period. KIN_NEVER: no resyncs. */
   uint32_t resync_ms;
 } kin_work_follow_options;
 /** Sets the size, and each member to its default. */
 #define KIN_WORK_FOLLOW_OPTIONS_INIT                                           \
-  { sizeof(kin_work_follow_options), NULL, NULL, NULL, 0, 0, false, 0 }
+  { sizeof(kin_work_follow_options), NULL, NULL, NULL, 0, 0, false, false, 0 }
 
 /** Adds the key of each object of an informer that is added, changed or
  * deleted, from now until either is closed; the informer's objects so far come
@@ -318,8 +322,9 @@ typedef struct kin_work_follow_options {
  * listener waits, and goes on when there is room. Changes of one object are
  * joined meanwhile, and beyond 4,096 waiting ones: from its first old to its
  * last new state. So with `keys`, the owner that an object had in between, or
- * before the object was deleted, may not be told; a queue that also follows the
- * owners with resync_ms works on that owner then. `options` may be NULL.
+ * before the object was deleted, may not be told, unless `exact` is set; a queue
+ * that also follows the owners with resync_ms works on that owner at the next
+ * resync. `options` may be NULL.
  * Errors: KIN_EINVAL (the queue stands alone, a priority), KIN_ENOTSUP (options
  * of a newer version), KIN_ECLOSED (the queue is shut down, either is closing),
  * KIN_ETOOBIG (256 informers), KIN_ENOMEM. */

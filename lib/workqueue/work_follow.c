@@ -237,6 +237,7 @@ static int add_listener(kin__follow *follow) {
   options.data = follow;
   options.relist_updates = follow->options.relist_updates;
   options.resync_ms = follow->options.resync_ms;
+  options.exact_limit = follow->options.exact ? KIN_NEVER : 0;
   options.name = follow->queue->name;
   return kin_informer_listen(follow->informer, &options, &follow->listener);
 }

@@ -430,6 +430,40 @@ static void test_owners_wait_for_room(void **state) {
   expect(w, "owner/z owner/a owner/b ");
 }
 
+/* While the queue is full, an object has two owners in turn. The one in between
+ * is told only if every change is. */
+static void test_owner_in_between(void **state) {
+  (void)state;
+  for (int is_exact = 0; is_exact < 2; is_exact++) {
+    world w;
+    init(&w, 0);
+    w.is_key = true;
+    w.keeps_items = true;
+    w.options.max_keys = 1;
+    w.follow.keys = owner_keys;
+    w.follow.data = &w;
+    w.follow.exact = is_exact != 0;
+    begin(&w);
+    owned(&w, "q", "y", KIN_WATCH_ADDED);
+    expect(&w, "owner/y ");
+    owned(&w, "p", "a", KIN_WATCH_ADDED);
+    expect(&w, ""); /* waits for room */
+    owned(&w, "p", "b", KIN_WATCH_MODIFIED);
+    owned(&w, "p", "c", KIN_WATCH_MODIFIED);
+    pass(&w, 300);
+    expect(&w, "");
+    kin__work_record *record = KIN__CONTAINER_OF(w.queue->work.processing.next,
+                                                 kin__work_record, node);
+    w.keeps_items = false;
+    assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
+    pass(&w, 1000);
+    assert_int_equal(strstr(w.text, "owner/b ") != NULL, is_exact != 0);
+    assert_non_null(strstr(w.text, "owner/a "));
+    assert_non_null(strstr(w.text, "owner/c "));
+    finish(&w);
+  }
+}
+
 /* An event with more keys than the queue may have: each is worked on, once. */
 static void test_more_keys_than_room(void **state) {
   world *w = *state;
@@ -676,6 +710,7 @@ int main(void) {
       WORLD_TEST(test_bad_keys),
       WORLD_TEST(test_follow_full_queue),
       WORLD_TEST(test_owners_wait_for_room),
+      cmocka_unit_test(test_owner_in_between),
       WORLD_TEST(test_more_keys_than_room),
       cmocka_unit_test(test_sweep_allocations),
       WORLD_TEST(test_informer_goes_while_full),
