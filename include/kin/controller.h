@@ -187,8 +187,9 @@ KIN_EXTERN kin_store *kin_controller_store(kin_controller *controller);
 /** The queue: the program's or the controller's own. The controller's own queue
  * lives until the close callback, and must not be freed. Only the controller
  * may pop its own queue. While handlers are called, kin_queue_replace and
- * kin_queue_resync of the own queue answer KIN_EALREADY. Changes that others
- * put in are processed, too. */
+ * kin_queue_resync of the own queue answer KIN_EALREADY. So does
+ * kin_queue_replace of a KIN_CONTROLLER_DELTA queue while the server's list goes
+ * in. Changes that others put in are processed, too. */
 KIN_EXTERN kin_queue *kin_controller_queue(kin_controller *controller);
 
 /** Reads the state of listing and watching. `status` begins as KIN_STATUS_INIT.

@@ -161,6 +161,9 @@ static int delta_replace(kin_queue *queue, const kin_object *const *objects,
                          size_t count, kin_str version, size_t *initial) {
   (void)version;
   kin__keyed *q = &queue->as.keyed;
+  if (q->has_list) {
+    return KIN_EALREADY;
+  }
   kin__delta_begin_list(queue);
   int err = 0;
   for (size_t i = 0; i < count && err == 0; i++) {

@@ -343,6 +343,47 @@ static void test_controller_big_list_given_up(void **state) {
   cw_finish(&w);
 }
 
+/* The program puts a list into the controller's own queue between any two steps
+ * of the server's list. A delta queue refuses it while the server's list goes
+ * in; else the later of the two lists counts. */
+static void test_controller_own_queue_is_replaced(void **state) {
+  (void)state;
+  enum { COUNT = 300 };
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    unsigned refused = 0;
+    bool has_more = true;
+    for (unsigned steps = 0; has_more; steps++) {
+      cw_world w;
+      cw_init(&w, kind, 0);
+      big_source source = {0};
+      kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
+      lister.open = big_open;
+      lister.cancel = big_cancel;
+      lister.ctx = &source;
+      w.resource.source = &lister;
+      w.log.is_terse = true;
+      assert_int_equal(cw_open(&w), 0);
+      feed_list(&w, &source, 0, COUNT, 10);
+      for (unsigned i = 0; i < steps; i++) {
+        kin__sched_run(&w.vh.script.sched, 0); /* one step */
+      }
+      has_more = kin__sched_has_work(&w.vh.script.sched);
+      kin_object *mine = object_keyed(&w.vh.memory.allocator, "n/p0", 5);
+      int err =
+          kin_queue_replace(kin_controller_queue(w.controller),
+                            (const kin_object *const *)&mine, 1, KIN_STR("5"));
+      kin_object_unref(mine);
+      refused += err == KIN_EALREADY ? 1 : 0;
+      run_in_steps(&w);
+      size_t left = kin_store_count(w.store);
+      assert_true(left == COUNT || (left == 1 && err == 0));
+      change_log_assert_folds_to(&w.log, w.store);
+      cw_finish(&w);
+    }
+    assert_true(kind == CW_DELTA ? refused > 1 : refused == 0);
+  }
+}
+
 /* Handlers' time is not the library's: it is accounted for. */
 static void take_a_millisecond(change_log *log) {
   cw_world *w = log->data;
@@ -533,6 +574,7 @@ int main(void) {
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_big_lists),
       cmocka_unit_test(test_controller_big_list_given_up),
+      cmocka_unit_test(test_controller_own_queue_is_replaced),
       cmocka_unit_test(test_controller_handlers_time),
       cmocka_unit_test(test_controller_callbacks_time),
       cmocka_unit_test(test_controller_bad_options),
