@@ -173,7 +173,8 @@ static int check(const kin_store *store, const kin_process_handlers *handlers,
       (deltas->items == NULL && deltas->count > 0)) {
     return KIN_EINVAL;
   }
-  return kin__process_handlers_copy(copy, handlers, NULL);
+  return store->is_indexing ? KIN_EALREADY
+                            : kin__process_handlers_copy(copy, handlers, NULL);
 }
 
 int kin_process_deltas(kin_store *store, const kin_process_handlers *handlers,

@@ -274,6 +274,8 @@ int kin__replacement_step(kin__replacement *r, uint32_t count,
   int err = 0;
   while (count > 0 && err == 0 && r->phase != KIN__REPLACEMENT_TOLD &&
          !r->is_stopped) {
+    /* For callbacks of the new table. Handlers are called after it is shown. */
+    r->store->is_indexing = r->phase < KIN__REPLACEMENT_MARKING;
     switch (r->phase) {
     case KIN__REPLACEMENT_TAKING:
       err = take_step(r, &count);
@@ -299,6 +301,7 @@ int kin__replacement_step(kin__replacement *r, uint32_t count,
     case KIN__REPLACEMENT_TOLD:
       break;
     }
+    r->store->is_indexing = false;
   }
   if (err != 0) {
     return err;

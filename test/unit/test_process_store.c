@@ -169,6 +169,44 @@ static int refuse_b(const kin_object *object, kin_index_values *values,
   return is_b ? -1 : kin_index_emit(values, KIN__LIT("x"));
 }
 
+/* Processes changes of every kind into the store that calls it. */
+static int meddle(const kin_object *object, kin_index_values *values,
+                  void *data) {
+  world *w = data;
+  const kin_delta items[] = {{.type = KIN_DELTA_ADDED, .object = w->c},
+                             {.type = KIN_DELTA_DELETED, .object = w->a},
+                             {.type = KIN_DELTA_REPLACED_ALL},
+                             {.type = KIN_DELTA_SYNC_ALL},
+                             {.type = KIN_DELTA_BOOKMARK}};
+  for (size_t i = 0; i < COUNT_OF(items); i++) {
+    assert_int_equal(process(w, &items[i], 1), KIN_EALREADY);
+  }
+  assert_int_equal(process_batch(w, items, 2), KIN_EALREADY);
+  return kin_index_emit(values, kin_object_name(object));
+}
+
+/* PD-03: an index callback changes nothing, whether one object or a list is
+ * being stored. */
+static void test_process_store_not_in_index_callbacks(void **state) {
+  (void)state;
+  world w;
+  world_open(&w, NULL);
+  assert_int_equal(kin_store_put(w.store, w.a), 0);
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = "meddled";
+  index.cb = meddle;
+  index.data = &w;
+  assert_int_equal(kin_store_add_index(w.store, &index), 0);
+  const kin_object *const listed[] = {w.a, w.b};
+  const kin_delta items[] = {
+      {.type = KIN_DELTA_ADDED, .object = w.b},
+      {.type = KIN_DELTA_REPLACED_ALL, .objects = listed, .object_count = 2}};
+  assert_int_equal(process(&w, items, 2), 0);
+  assert_int_equal(w.calls, 3);
+  assert_int_equal(kin_store_count(w.store), 2);
+  world_close(&w);
+}
+
 /* PD-03: the first change that fails ends it: those before it stay, those after
  * it are not made, and the handlers know. */
 static void test_process_store_fails_part_way(void **state) {
@@ -268,6 +306,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_process_store_transforms),
       cmocka_unit_test(test_process_store_batch_does_not_transform),
+      cmocka_unit_test(test_process_store_not_in_index_callbacks),
       cmocka_unit_test(test_process_store_fails_part_way),
       cmocka_unit_test(test_process_store_of_an_informer),
       cmocka_unit_test(test_process_store_keys_of_a_batch),

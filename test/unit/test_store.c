@@ -521,6 +521,11 @@ static void test_store_index_callback_changes_nothing(void **state) {
   assert_true(str_is(kin_store_resource_version(f.store), "2"));
   assert_int_equal(kin_store_index_count(f.store, "meddled", kin__cstr("all")),
                    2);
+  const kin_object *const listed[] = {kin_store_get_key(f.store, "ns/a"),
+                                      other};
+  assert_int_equal(kin_store_replace(f.store, listed, 2, kin__cstr("9")), 0);
+  assert_int_equal(m.calls, 5);
+  assert_int_equal(kin_store_count(f.store), 2);
   assert_int_equal(kin_store_put(f.store, other), 0);
   assert_int_equal(remove_key(&f, "ns/other"), 0);
   kin_object_unref(other);
