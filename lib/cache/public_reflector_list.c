@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "cache/public_reflector_core.h"
+#include "object/key.h"
 
 /* Takes a complete list from the stage to the program's store, in bounded
  * steps. The list is gathered into an array, because the store takes it as one,
@@ -97,6 +98,37 @@ static bool gather_step(kin_reflector *reflector) {
   return true;
 }
 
+/* A key that cannot be taken apart again: the object is skipped, as one without
+ * a name is. */
+static bool is_skipped(kin_reflector *reflector, const kin_object *object) {
+  const kin__object_parts parts = {.namespace_ = kin_object_namespace(object),
+                                   .name = kin_object_name(object),
+                                   .uid = kin_object_uid(object),
+                                   .version =
+                                       kin_object_resource_version(object)};
+  bool is_bad = !kin__key_parts_are_valid(parts.namespace_, parts.name);
+  if (is_bad) {
+    (void)kin__feed_bad_object(&reflector->feed, KIN_EKEY, &parts);
+  }
+  return is_bad;
+}
+
+/* Drops the objects that made the store refuse the list, if there are any. */
+static bool skip_some(kin_reflector *reflector) {
+  size_t kept = 0;
+  for (size_t i = 0; i < reflector->count; i++) {
+    kin_object *object = reflector->objects[i];
+    if (is_skipped(reflector, object)) {
+      kin_object_unref(object);
+    } else {
+      reflector->objects[kept++] = object;
+    }
+  }
+  bool has_skipped = kept < reflector->count;
+  reflector->count = kept;
+  return has_skipped;
+}
+
 /* Handles a result of the taker: continues with `next`, tries again later, or
  * gives the list up. */
 static bool take_result(kin_reflector *reflector, int err,
@@ -134,7 +166,7 @@ static bool hand_over_step(kin_reflector *reflector) {
     if (object == NULL) {
       return take_result(reflector, taker->end(taker->ctx), KIN__LIST_DROPPING);
     }
-    err = taker->add(taker->ctx, object);
+    err = is_skipped(reflector, object) ? 0 : taker->add(taker->ctx, object);
     if (err == 0) {
       kin__stage_pop(stage);
     }
@@ -155,6 +187,9 @@ static bool replace_step(kin_reflector *reflector) {
   if (err == KIN_ENOMEM) {
     try_later(reflector);
     return false;
+  }
+  if (err == KIN_EKEY && skip_some(reflector)) {
+    return true;
   }
   reflector->result = err <= 0 ? err : KIN_EINVAL;
   reflector->phase = KIN__LIST_DROPPING;

@@ -343,6 +343,52 @@ static void test_controller_big_list_given_up(void **state) {
   cw_finish(&w);
 }
 
+static kin_object *object_of_parts(const char *namespace_, const char *name) {
+  char text[256];
+  snprintf(text, sizeof text,
+           "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u\","
+           "\"resourceVersion\":\"1\"}}",
+           name, namespace_);
+  kin_object *object;
+  assert_int_equal(kin_object_parse(&object, NULL, text, strlen(text)), 0);
+  return object;
+}
+
+/* An object whose key no store can keep is skipped and reported. It costs the
+ * list nothing else. */
+static void test_controller_list_has_a_bad_key(void **state) {
+  (void)state;
+  static const char *const parts[][2] = {
+      {"x", "p1"}, {"x", "a/b"}, {"x/y", "p2"}, {"x", "p3"}};
+  for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
+    cw_world w;
+    cw_init(&w, kind, 0);
+    big_source source = {0};
+    kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
+    lister.open = big_open;
+    lister.cancel = big_cancel;
+    lister.ctx = &source;
+    w.resource.source = &lister;
+    assert_int_equal(cw_open(&w), 0);
+    script_run(&w.vh.script);
+    for (size_t i = 0; i < 4; i++) {
+      kin_object *object = object_of_parts(parts[i][0], parts[i][1]);
+      assert_int_equal(kin_feed_item(source.feed, object), 0);
+      kin_object_unref(object);
+    }
+    assert_int_equal(kin_feed_list_end(source.feed, "9", NULL), 0);
+    script_run(&w.vh.script);
+    assert_int_equal(w.synced, 1);
+    assert_int_equal(w.errors, 1);
+    assert_int_equal(w.log.adds, 2);
+    assert_int_equal(kin_store_count(w.store), 2);
+    kin_status status = KIN_STATUS_INIT;
+    assert_int_equal(kin_controller_get_status(w.controller, &status), 0);
+    assert_int_equal(status.bad_objects, 2);
+    cw_finish(&w);
+  }
+}
+
 /* The program puts a list into the controller's own queue between any two steps
  * of the server's list. A delta queue refuses it while the server's list goes
  * in; else the later of the two lists counts. */
@@ -574,6 +620,7 @@ int main(void) {
       cmocka_unit_test(test_controller_back_pressure),
       cmocka_unit_test(test_controller_big_lists),
       cmocka_unit_test(test_controller_big_list_given_up),
+      cmocka_unit_test(test_controller_list_has_a_bad_key),
       cmocka_unit_test(test_controller_own_queue_is_replaced),
       cmocka_unit_test(test_controller_handlers_time),
       cmocka_unit_test(test_controller_callbacks_time),
