@@ -82,7 +82,7 @@ typedef struct kin_lazy kin_lazy;
  * callback may call kin_lazy_notify, but not kin_lazy_get or kin_lazy_free, for
  * the same kin_lazy. A non-zero result means that there is no value. */
 typedef int (*kin_lazy_evaluate_cb)(void **value, void *data);
-/** Frees a value. */
+/** Frees a value. May call what kin_lazy_evaluate_cb may. */
 typedef void (*kin_lazy_release_cb)(void *value, void *data);
 
 /** Options of kin_lazy_new. */

@@ -171,10 +171,11 @@ struct kin_lazy {
 };
 
 static void release(kin_lazy *lazy) {
-  if (lazy->has_value && lazy->options.release != NULL) {
+  bool has_value = lazy->has_value;
+  lazy->has_value = lazy->is_current = false;
+  if (has_value && lazy->options.release != NULL) {
     lazy->options.release(lazy->value, lazy->options.data);
   }
-  lazy->has_value = lazy->is_current = false;
 }
 
 int kin_lazy_new(kin_lazy **out, const kin_lazy_options *options) {
@@ -260,6 +261,7 @@ bool kin_lazy_offer(kin_lazy *lazy, uint64_t generation, void *value) {
   }
   release(lazy);
   lazy->value = value;
-  lazy->has_value = lazy->is_current = true;
+  lazy->has_value = true;
+  lazy->is_current = generation == lazy->generation;
   return true;
 }

@@ -193,6 +193,7 @@ typedef struct world {
   unsigned evaluated;
   unsigned released;
   bool notifies; /* from inside evaluate */
+  bool notifies_at_release;
   bool asks;
   int values[32];
 } world;
@@ -220,8 +221,12 @@ static int evaluate(void **value, void *data) {
 }
 
 static void count_release(void *value, void *data) {
+  world *w = data;
   assert_non_null(value);
-  ((world *)data)->released++;
+  w->released++;
+  if (w->notifies_at_release) {
+    kin_lazy_notify(w->lazy);
+  }
 }
 
 static void setup(world *w) {
@@ -328,6 +333,26 @@ static void test_lazy_notice_while_evaluating(void **state) {
   teardown(&w, 3);
 }
 
+/* SY-06: a notice from the release of a value, which is released once. */
+static void test_lazy_notice_at_release(void **state) {
+  (void)state;
+  world w;
+  setup(&w);
+  w.notifies_at_release = true;
+  assert_value(&w, 1, 1);
+  kin_lazy_notify(w.lazy);
+  assert_int_equal(w.released, 1);
+  w.notifies = true;
+  assert_value(&w, 1, 2);
+  static int offered = 9;
+  assert_true(kin_lazy_offer(w.lazy, kin_lazy_generation(w.lazy), &offered));
+  assert_int_equal(w.released, 2);
+  w.notifies = false;
+  assert_value(&w, 2, 3); /* the notice came after what was offered */
+  w.notifies_at_release = false;
+  teardown(&w, 4);
+}
+
 /* client-go TestLazyError; SY-06: errors are not remembered. */
 static void test_lazy_error(void **state) {
   (void)state;
@@ -378,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_lazy_older_result_comes_late),
       cmocka_unit_test(test_lazy_newer_result_comes_late),
       cmocka_unit_test(test_lazy_notice_while_evaluating),
+      cmocka_unit_test(test_lazy_notice_at_release),
       cmocka_unit_test(test_lazy_error),
       cmocka_unit_test(test_lazy_bad_input),
   };
