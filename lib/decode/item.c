@@ -249,7 +249,8 @@ static kin__item_field field_named(kin_str name) {
       [KIN__ITEM_ANNOTATION_MAP] = {"annotations", 11},
   };
   for (kin__item_field field = 0; field < KIN__ITEM_FIELDS; field++) {
-    if (kin__str_equal(name, names[field])) {
+    /* Those that metadata does not have are empty here. */
+    if (name.length > 0 && kin__str_equal(name, names[field])) {
       return field;
     }
   }

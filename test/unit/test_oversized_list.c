@@ -296,6 +296,27 @@ static void test_key_only_escapes(void **state) {
   }
 }
 
+/* A member of metadata whose name is empty is none of those that are read. */
+static void test_empty_name(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"metadata\":{},\"items\":[{\"metadata\":{\"\":\"" X40 "\"," IDS
+      "},\"apiVersion\":\"v1\",\"kind\":\"Pod\"}]}";
+  list_run r;
+  list_run_init(&r);
+  r.limits.max_object_bytes = 100;
+  assert_int_equal(list_run_decode(&r, kin__cstr(text), BYTEWISE), 0);
+  kin_object_view *view;
+  kin_str value;
+  assert_int_equal(kin_object_view_open(&view, r.got.objects[0]), 0);
+  assert_int_equal(kin_object_view_string(view, "/apiVersion", &value), 0);
+  assert_str(value, KIN__LIT("v1"));
+  assert_int_equal(kin_object_view_string(view, "/kind", &value), 0);
+  assert_str(value, KIN__LIT("Pod"));
+  kin_object_view_close(view);
+  list_run_finish(&r);
+}
+
 /* Every allocation fails once, while labels are in two pieces. */
 static void test_out_of_memory(void **state) {
   (void)state;
@@ -468,6 +489,7 @@ int main(void) {
       cmocka_unit_test(test_bytes_go_by),
       cmocka_unit_test(test_key_only_object),
       cmocka_unit_test(test_key_only_escapes),
+      cmocka_unit_test(test_empty_name),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_sizes),
   };
