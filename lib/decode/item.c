@@ -279,15 +279,21 @@ static void begin_root_member(kin__item *item, kin__item_level *level,
   }
 }
 
+/* Behind the limit no level knows the projection. */
+static bool keeps_labels(const kin__item *item) {
+  const struct kin__projection_node *node;
+  (void)kin__projection_member(item->root, KIN__LIT("metadata"), &node);
+  return kin__projection_member(node, KIN__LIT("labels"), &node) ==
+         KIN__KEEP_ALL;
+}
+
 static void begin_field(kin__item *item, kin__item_level *level,
                         kin__cursor *cursor) {
   kin__item_field field = field_named(cursor->text);
   if (field == KIN__ITEM_NO_FIELD || (item->seen >> field & 1) != 0) {
     return;
   }
-  bool is_whole =
-      !level->is_dropping && level->child_place == KIN__ITEM_NOT_ENTERED;
-  if (field == KIN__ITEM_LABELS && !is_whole) {
+  if (field == KIN__ITEM_LABELS && !keeps_labels(item)) {
     return;
   }
   item->seen |= 1u << field;

@@ -296,6 +296,28 @@ static void test_key_only_escapes(void **state) {
   }
 }
 
+/* Labels that are not stored are not kept by the key either, wherever the limit
+ * is passed. */
+static void test_dropped_labels(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"metadata\":{},\"items\":[{\"metadata\":{\"annotations\":{\"a\":"
+      "\"" X40 "\"}," IDS ",\"labels\":{\"app\":\"web\"}}}]}";
+  for (uint32_t limit = 30; limit < 120; limit += 10) {
+    for (int at = BYTEWISE; at < (int)sizeof text; at++) {
+      list_run r;
+      list_run_init(&r);
+      r.projection = list_run_default_projection();
+      assert_int_equal(kin__projection_drop_labels(r.projection), 0);
+      r.limits.max_object_bytes = limit;
+      assert_int_equal(list_run_decode(&r, kin__cstr(text), at), 0);
+      assert_true(kin_object_is_key_only(r.got.objects[0]));
+      assert_false(kin_object_label(r.got.objects[0], "app", NULL));
+      list_run_finish(&r);
+    }
+  }
+}
+
 /* A member of metadata whose name is empty is none of those that are read. */
 static void test_empty_name(void **state) {
   (void)state;
@@ -489,6 +511,7 @@ int main(void) {
       cmocka_unit_test(test_bytes_go_by),
       cmocka_unit_test(test_key_only_object),
       cmocka_unit_test(test_key_only_escapes),
+      cmocka_unit_test(test_dropped_labels),
       cmocka_unit_test(test_empty_name),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_sizes),
