@@ -141,12 +141,13 @@ typedef struct kin_change_filter_options {
    *
    * A pointer may name any value; no value, and null, are a value of their own.
    * Two values are equal if their JSON text is. Otherwise objects are equal if
-   * they have the same members in any order, arrays if they have the same
-   * elements in this order; white space does not count; strings are equal
-   * whether written with escapes or without, but two that are both written
-   * with escapes, in different ways, differ; numbers are compared as written,
-   * so 1 and 1.0 differ. One comparison reads at most 32 times the bytes of
-   * the two values, and goes 64 levels deep; values that need more differ.
+   * they have the same members, in any order unless names have escapes, arrays
+   * if they have the same elements in this order; white space does not count;
+   * strings are equal whether written with escapes or without, but two that are
+   * both written with escapes, in different ways, differ; numbers are compared
+   * as written, so 1 and 1.0 differ. One comparison reads at most 32 times the
+   * bytes of the two values, and goes 64 levels deep; values that need more
+   * differ.
    *
    * The informer must store something of each: kin_informer_options.fields,
    * drop_labels and metadata_only decide. What is not stored would not change,

@@ -8,8 +8,7 @@
 #include "object/text.h"
 
 /* Two values that differ are walked together, child by child. Most have their
- * members in the same order, so the second walk is a search only where the
- * names differ. */
+ * members in the same order. Only those of other objects are searched for. */
 
 #define READS_AT_LEAST 4096u
 
@@ -59,22 +58,18 @@ static bool are_strings_equal(kin_str a, kin_str b) {
   return is_a_escaped ? kin__text_name_is(a, b) : kin__text_name_is(b, a);
 }
 
-/* Whether each member of `a` is in `b` with an equal value. The search begins
- * behind the member found last. */
+/* Whether each member of `a` is equal to the first one of its name in `b`. Of
+ * names with escapes in both, two may be one. */
 static bool has_all(comparison *c, kin_str a, kin_str b) {
   kin__text_members of_a = {.text = a};
-  kin__text_members of_b = {.text = b};
   while (next_member(c, &of_a)) {
-    bool is_found = false;
-    for (int round = 0; !is_found && round < 2; round++) {
-      while (!is_found && next_member(c, &of_b)) {
-        is_found = are_strings_equal(of_a.name, of_b.name);
+    kin__text_members of_b = {.text = b};
+    do {
+      if (kin__text_is_escaped(of_a.name) || !next_member(c, &of_b)) {
+        return false;
       }
-      if (!is_found) {
-        of_b = (kin__text_members){.text = b};
-      }
-    }
-    if (!is_found || !are_equal(c, of_a.value, of_b.value)) {
+    } while (!kin__text_name_is(of_b.name, of_a.name));
+    if (!are_equal(c, of_a.value, of_b.value)) {
       return false;
     }
   }
@@ -94,7 +89,8 @@ static bool are_objects_equal(comparison *c, kin_str a, kin_str b) {
       return false;
     }
     if (!are_strings_equal(of_a.name, of_b.name)) {
-      /* A name that occurs twice must not hide one that is missing. */
+      /* A name that occurs twice must not hide one that is missing, nor the
+       * value that counts. */
       return has_all(c, a, b) && has_all(c, b, a);
     }
     if (!are_equal(c, of_a.value, of_b.value)) {

@@ -14,10 +14,11 @@
 
 /* Whether two JSON values are equal, as written without white space around
  * them. Values with the same bytes are. Otherwise: objects with the same
- * members in any order; arrays with the same elements in this order; strings of
- * which at most one is written with escapes. Everything else differs: numbers
- * that are written differently, values that are no JSON, and values beyond the
- * two bounds above. So true is always right, and false may be wrong. */
+ * members in any order, or in this order if names have escapes; arrays with the
+ * same elements in this order; strings of which at most one is written with
+ * escapes. Everything else differs: numbers that are written differently,
+ * values that are no JSON, and values beyond the two bounds above. So true is
+ * always right, and false may be wrong. */
 bool kin__text_equal(kin_str a, kin_str b);
 
 #endif /* KIN_OBJECT_TEXT_EQUAL_H */

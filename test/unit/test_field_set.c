@@ -56,6 +56,11 @@ static const struct {
     /* A name that occurs twice hides nothing. */
     {"{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":2}", false},
     {"{\"a\":1,\"b\":2}", "{\"a\":1,\"a\":1}", false},
+    {"{\"x\":{},\"a\":1,\"x\":1}", "{\"a\":1,\"x\":1,\"x\":{}}", false},
+    {"{\"c\":0,\"x\":2,\"a\":1,\"x\":1}", "{\"a\":1,\"x\":1,\"c\":0,\"x\":2}",
+     false},
+    {"{\"\\u0078\":2,\"a\":1,\"x\":1}", "{\"a\":1,\"x\":1,\"\\u0078\":2}",
+     false},
     {"{\"a\\u0062\":1}", "{\"ab\":1}", true},
     {"{\"a\":null}", "{}", false},
     /* No JSON: only the same bytes are equal. */
