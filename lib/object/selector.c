@@ -39,11 +39,10 @@ typedef struct requirement {
 
 struct kin_selector {
   kin_allocator allocator;
-  requirement *requirements;
   kin_str *values;
-  size_t count;       /* of requirements */
-  size_t value_count; /* of all of them together */
+  size_t count; /* of requirements */
   bool is_nothing;
+  requirement requirements[]; /* a member, since it needs its alignment */
 };
 
 /* A walk over the text. The first walk counts and writes nothing. */
@@ -263,14 +262,11 @@ static kin_selector *allocate(const kin_allocator *allocator, const parser *p,
     return NULL;
   }
   kin_selector *selector = (kin_selector *)(void *)block;
-  block += sizeof *selector;
-  *selector =
-      (kin_selector){.allocator = *allocator,
-                     .requirements = (requirement *)(void *)block,
-                     .values = (kin_str *)(void *)(block + requirements),
-                     .count = p->count,
-                     .value_count = p->value_count};
-  *copy = block + requirements + values;
+  block += sizeof *selector + requirements;
+  *selector = (kin_selector){.allocator = *allocator,
+                             .values = (kin_str *)(void *)block,
+                             .count = p->count};
+  *copy = block + values;
   return selector;
 }
 
