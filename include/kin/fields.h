@@ -34,7 +34,7 @@ KIN_EXTERN void kin_fields_free(kin_fields *fields);
  * object's text is read once, from its beginning, and only until all fields are
  * found; what no pointer names is skipped. Allocates nothing.
  * Errors: KIN_EJSON (the text is malformed; the fields that were not found
- * before have this error).
+ * before have this error), KIN_ENOMEM (compact objects only; of all fields).
  * Cost: O(bytes of the object before the end of the last field). */
 KIN_EXTERN int kin_fields_read(const kin_fields *fields,
                                const kin_object *object, kin_value *values);

@@ -31,7 +31,8 @@ typedef struct kin_object kin_object;
  * copied as it is, without the white space around it; kind and apiVersion are
  * not required. `allocator` may be NULL. On success *out has one reference.
  * Errors: KIN_EJSON, KIN_ETRUNCATED, KIN_EDEPTH (over 10,000 levels), KIN_EKEY
- * (no metadata.name), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
+ * (no metadata.name, or a name, namespace, uid or resourceVersion of over 65,535
+ * bytes), KIN_ETOOBIG (over 1 GiB), KIN_ENOMEM.
  * Cost: O(length). */
 KIN_EXTERN int kin_object_parse(kin_object **out,
                                 const kin_allocator *allocator,

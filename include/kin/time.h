@@ -28,7 +28,8 @@ typedef struct kin_time {
 
 /** Reads a time of RFC 3339 as Go does: "2006-01-02T15:04:05Z", with a fraction
  * after '.', or with an offset such as "+01:00". Digits of the fraction beyond
- * nanoseconds do not count.
+ * nanoseconds do not count. Go also takes an hour of one digit, and a ',' before
+ * the fraction; both are refused here.
  * Errors: KIN_EINVAL (*out is left alone). */
 KIN_EXTERN int kin_time_parse(kin_str text, kin_time *out);
 

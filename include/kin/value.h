@@ -163,8 +163,8 @@ KIN_EXTERN int kin_value_int_or_string(kin_value value, char *buffer,
 
 /** The integer, or the percentage of `total` that the string "25%" means;
  * client-go's GetScaledValueFromIntOrPercent.
- * Errors: KIN_EINVAL (another string; *out is left alone), KIN_ETOOBIG (the
- * result is no int32_t). */
+ * Errors: KIN_EINVAL (another string, or a percentage of 2^31 and more in
+ * magnitude; *out is left alone), KIN_ETOOBIG (the result is no int32_t). */
 KIN_EXTERN int kin_int_or_string_scale(const kin_int_or_string *value,
                                        int32_t total, bool rounds_up,
                                        int32_t *out);

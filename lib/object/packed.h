@@ -37,7 +37,7 @@ bool kin__object_is_packed(const kin_object *object);
 /* The length of the text, and of the frame with what belongs to it. */
 size_t kin__object_text_length(const kin_object *object);
 
-/* The text of a packed object, in place. Errors: KIN_ENOMEM, KIN_ETOOBIG (over
+/* The text of a packed object, in place. Errors: KIN_ENOMEM (also over
  * KIN__INFLATED_MAX_BYTES of texts), KIN_EUNEXPECTED (see
  * kin__dictionary_inflate). */
 int kin__packed_text(const kin_object *object, kin_str *text);
