@@ -55,9 +55,9 @@
  * KIN__INPUT_VERIFY goes from WATCHING to VERIFYING, then to OPENING and
  * WATCHING for one or two short watches (verify.c). The short watches either
  * come to the target version, or prove that nothing is left up to it, or the
- * position is lost and a consistent list follows. If the newest version is
- * older than the position, VERIFYING goes to LISTING at once. If the server
- * does not know the target, VERIFYING is entered again for the position alone.
+ * position is lost and a consistent list follows. If the server does not know
+ * the target, VERIFYING is entered again for the position alone. In any verify a
+ * version before the position leads to LISTING at once.
  *
  * KIN__INPUT_RELIST leads to LISTING from every state with a request, and after
  * APPLYING. The position stays, so that the list is not older.

@@ -80,11 +80,14 @@ static void lose_position(kin__listwatch *listwatch,
   kin__listwatch_lose_position(listwatch, KIN_RELIST_VERIFY, actions);
   kin__listwatch_count_failure(listwatch, now_ms, actions);
   actions->report = report;
+  actions->verdict.version = listwatch->verify_target;
 }
 
-/* The newest version is before the position, as after a restored backup. */
-static void go_back(kin__listwatch *listwatch, uint64_t now_ms,
-                    kin__listwatch_actions *actions) {
+/* The newest version is before the position, as after a restored backup. A
+ * server that ignores resourceVersionMatch shows it in any verify. */
+static void go_back(kin__listwatch *listwatch, const char *newest,
+                    uint64_t now_ms, kin__listwatch_actions *actions) {
+  kin__listwatch_copy_version(listwatch->verify_target, newest);
   kin__listwatch_doubt(listwatch, KIN__DOUBT_REPEAT);
   lose_position(listwatch, KIN__REPORT_WENT_BACK, now_ms, actions);
   kin__listwatch_enter(listwatch, KIN__LISTWATCH_LISTING, now_ms, actions);
@@ -109,17 +112,19 @@ void kin__listwatch_on_verified_list(kin__listwatch *listwatch,
     kin__listwatch_to_opening(listwatch, now_ms, actions);
     return;
   }
+  bool is_any = kin__listwatch_is_any_version(input->version);
+  if (!is_any &&
+      kin__version_is_before(input->version, listwatch->position.version)) {
+    go_back(listwatch, input->version, now_ms, actions);
+    return;
+  }
   if (verify->phase == KIN__VERIFY_ASKING &&
       listwatch->verify_target[0] == '\0') {
-    if (kin__listwatch_is_any_version(input->version)) {
+    if (is_any) {
       /* There is no version to compare. */
       kin__listwatch_end_verify(listwatch, KIN_ENOTSUP, actions);
     } else {
       kin__listwatch_copy_version(listwatch->verify_target, input->version);
-      if (kin__version_is_before(input->version, listwatch->position.version)) {
-        go_back(listwatch, now_ms, actions);
-        return;
-      }
     }
   }
   if (kin__listwatch_has_reached(listwatch)) {

@@ -169,7 +169,7 @@ static void break_off(rig *r, sent *s) {
   "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"c\"},\"items\":[]}"
 #define BOOKMARK                                                               \
   "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":"                           \
-  "{\"resourceVersion\":\"8\"}}}\n"
+  "{\"resourceVersion\":\"7\"}}}\n"
 
 static bool is_kind(const sent *s, const char *kind) {
   return strcmp(s->kind, kind) == 0;

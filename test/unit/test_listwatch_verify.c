@@ -204,6 +204,37 @@ static void test_server_went_back(void **state) {
   assert_string_equal(lw.listwatch.verify_target, "7");
 }
 
+/* Nobody asked: a watch that ended silent is verified, and the answer is
+ * older than the position, from a server that does not honour NotOlderThan. A
+ * watch from there would stay silent for good. The same again at the position
+ * of the list that follows. */
+static void test_server_went_back_unasked(void **state) {
+  (void)state;
+  static const char *const newest[] = {"7", "5"};
+  lw_list_and_watch("10");
+  for (unsigned i = 0; i < 2; i++) {
+    lw.now_ms += 400000;
+    lw_input(KIN__INPUT_WATCH_ENDED);
+    lw_assert_verify(i == 0 ? "10" : newest[i - 1]);
+    lw_page(newest[i], "");
+    lw_assert_list("", 500);
+    assert_true(kin__listwatch_versions_repeat(&lw.listwatch));
+    assert_int_equal(lw.actions.report, KIN__REPORT_WENT_BACK);
+    assert_string_equal(lw.actions.verdict.version, newest[i]);
+    assert_int_equal(lw_verdict(), LW_NO_VERDICT);
+    assert_int_equal(lw.listwatch.lost_positions[KIN_RELIST_VERIFY], i + 1);
+    lw_page(newest[i], "");
+    lw_input(KIN__INPUT_APPLIED);
+    lw_assert_watch(newest[i]);
+    lw_input(KIN__INPUT_HEAD);
+  }
+  /* "0" is no version. */
+  lw.now_ms += 400000;
+  lw_input(KIN__INPUT_WATCH_ENDED);
+  lw_page("0", "");
+  lw_assert_watch("5");
+}
+
 /* --- Failures meanwhile --------------------------------------------------- */
 
 /* The server's trouble does not end a verify: it goes on when there is an
@@ -509,6 +540,7 @@ int main(void) {
       TEST(test_not_reached),
       TEST(test_short_watches_wait),
       TEST(test_server_went_back),
+      TEST(test_server_went_back_unasked),
       TEST(test_failures_are_retried),
       TEST(test_bad_target),
       TEST(test_position_is_lost_meanwhile),
