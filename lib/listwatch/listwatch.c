@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "listwatch/version.h"
 
 /* Each input has one handler below. Each handler leaves through one of the
@@ -34,14 +35,14 @@ void kin__listwatch_finish(kin__listwatch *listwatch) {
   kin__buf_finish(&listwatch->list.token);
 }
 
-/* Versions come from bounded buffers; a longer version is ignored. */
-static bool set_version(char to[KIN__VERSION_SIZE], kin_str version) {
-  if (version.length >= KIN__VERSION_SIZE) {
-    return false;
+/* A longer version is ignored; so is "0", which would open the next watch at
+ * any version, and so hide what was deleted meanwhile. */
+static void set_version(char to[KIN__VERSION_SIZE], kin_str version) {
+  if (version.length < KIN__VERSION_SIZE &&
+      !kin__str_equal(version, KIN__LIT("0"))) {
+    memcpy(to, version.data, version.length);
+    to[version.length] = '\0';
   }
-  memcpy(to, version.data, version.length);
-  to[version.length] = '\0';
-  return true;
 }
 
 /* --- Inputs --------------------------------------------------------------- */

@@ -126,8 +126,8 @@ void kin__listwatch_step(kin__listwatch *listwatch,
                          kin__listwatch_actions *actions);
 
 /* A watch event was accepted, or a bookmark (type 0): advances the position
- * (RF-13, RW-09, RW-11). A version of KIN__VERSION_SIZE bytes or more is
- * ignored. True if an open verify has come to its target: KIN__INPUT_REACHED is
+ * (RF-13, RW-09, RW-11). The version "0", and one of KIN__VERSION_SIZE bytes or
+ * more, are ignored. True if an open verify has come to its target: KIN__INPUT_REACHED is
  * the next input.
  *
  * This function and the next are no inputs of kin__listwatch_step, because they

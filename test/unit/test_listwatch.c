@@ -363,6 +363,10 @@ static void test_version_follows_events(void **state) {
   assert_string_equal(lw.listwatch.position.version, "16");
   lw_saw(KIN__DECODED_MODIFIED, "");
   assert_string_equal(lw.listwatch.position.version, "16");
+  /* A watch from "0" would not show what was deleted meanwhile. */
+  lw_saw((kin__decoded_type)0, "0");
+  lw_saw(KIN__DECODED_MODIFIED, "0");
+  assert_string_equal(lw.listwatch.position.version, "16");
   char huge[KIN__VERSION_SIZE + 1];
   memset(huge, '1', sizeof huge - 1);
   huge[sizeof huge - 1] = '\0';
