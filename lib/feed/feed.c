@@ -490,13 +490,17 @@ void kin__feed_end_list(kin_feed *feed, const char *version,
     feed->listing->times.pages++;
   }
   request_ended(feed);
-  kin__failure no_memory;
-  kin__failure_from_code(&no_memory, KIN_ENOMEM, "keeping a continue token",
+  bool is_repeated = kin__listwatch_has_token(&feed->listwatch, token);
+  kin__failure failure;
+  kin__failure_from_code(&failure, is_repeated ? KIN_EUNEXPECTED : KIN_ENOMEM,
+                         is_repeated ? "a page ended with its own token"
+                                     : "keeping a continue token",
                          "");
-  kin__listwatch_input input = {.type = KIN__INPUT_PAGE,
+  kin__listwatch_input input = {.type = is_repeated ? KIN__INPUT_FAILED
+                                                    : KIN__INPUT_PAGE,
                                 .version = version,
                                 .token = token,
-                                .failure = &no_memory,
+                                .failure = &failure,
                                 .connection = feed->connection};
   kin__feed_step(feed, &input);
 }

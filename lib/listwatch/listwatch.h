@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <kin/allocator.h>
 #include <kin/str.h>
@@ -233,6 +234,13 @@ kin__listwatch_is_stream_refused(const kin__listwatch *listwatch) {
 static inline bool
 kin__listwatch_is_later_page(const kin__listwatch *listwatch) {
   return listwatch->list.token.length > 0;
+}
+
+/* Whether the page that is requested has this token. */
+static inline bool kin__listwatch_has_token(const kin__listwatch *listwatch,
+                                            const char *token) {
+  return kin__listwatch_is_later_page(listwatch) &&
+         strcmp(listwatch->list.token.data, token) == 0;
 }
 
 /* RL-03: a list has come in pages although it could have come from the server's

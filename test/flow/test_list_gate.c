@@ -228,13 +228,15 @@ static void test_stuck_lists(void **state) {
  * lost its place once must be able to have one again. */
 static void test_endless_pages(void **state) {
   (void)state;
-  static const char page[] =
-      "{\"metadata\":{\"resourceVersion\":\"200\",\"continue\":\"more\"},"
-      "\"items\":[]}";
   gate_world g;
   open_world(&g, false);
   for (unsigned round = 1; round <= 2; round++) {
     for (unsigned ms = 0; ms < 3 * TURN_MS; ms += 1000) {
+      char page[128];
+      snprintf(page, sizeof page,
+               "{\"metadata\":{\"resourceVersion\":\"200\","
+               "\"continue\":\"%u\"},\"items\":[]}",
+               ms);
       script_respond(&g.w.script, "/even/", 200, page);
       script_respond(&g.w.script, "/odd/", 200, page);
       script_advance(&g.w.script, 1000);

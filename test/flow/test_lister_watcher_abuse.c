@@ -155,6 +155,33 @@ static void test_long_versions_and_tokens(void **state) {
   source_rig_close(&f);
 }
 
+/* PG-02: a page that ends with its own token would be asked for without end and
+ * without a wait. Such a list fails, and is made again after a wait. */
+static void test_token_comes_again(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  for (int i = 1; i <= 2; i++) {
+    hand_source_expect(&f.source, "L:0/500");
+    hand_source_item(&f.source, "a@1");
+    hand_source_list_end(&f.source, "5", "c1");
+    hand_source_expect(&f.source, "L=c1/500");
+    hand_source_item(&f.source, "b@2");
+    hand_source_list_end(&f.source, "5", "c1");
+    hand_source_expect(&f.source, "");
+    assert_int_equal(f.errors, i);
+    assert_int_equal(f.error.code, KIN_EUNEXPECTED);
+    assert_int_equal(source_rig_status(&f).staged, 0);
+    script_advance(&f.vh.script, 4000);
+  }
+  hand_source_list_end(&f.source, "5", "c1");
+  hand_source_list_end(&f.source, "5", "c2");
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "L:0/500 L=c1/500 L=c2/500 W:5");
+  event_log_expect(&f.log, "+a1! S:5#1");
+  source_rig_close(&f);
+}
+
 /* NULL and other nonsense ends the answer, which is cancelled inside the call;
  * it is told, and the request is made again. */
 static void test_nonsense_is_refused(void **state) {
@@ -345,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_closed_inside_open),
       cmocka_unit_test(test_classes_are_checked),
       cmocka_unit_test(test_long_versions_and_tokens),
+      cmocka_unit_test(test_token_comes_again),
       cmocka_unit_test(test_nonsense_is_refused),
       cmocka_unit_test(test_types_that_are_no_events),
       cmocka_unit_test(test_requests),

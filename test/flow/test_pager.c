@@ -356,10 +356,10 @@ static void test_pager_empty_pages(void **state) {
   pw_open(&w);
   kin_pager_pause(w.pager);
   for (unsigned i = 0; i < 20; i++) {
-    pw_respond_page(&w, "/pods", 1, 0, "t");
+    pw_respond_page(&w, "/pods", 1, 0, i % 2 == 0 ? "t0" : "t1");
   }
-  pw_respond_page(&w, "/pods", 1, 2, "t");
-  pw_respond_page(&w, "/pods", 3, 0, "t");
+  pw_respond_page(&w, "/pods", 1, 2, "t2");
+  pw_respond_page(&w, "/pods", 3, 0, "t3");
   assert_int_equal(script_open_requests(&w.vh.script), 0);
   pw_expect(&w, "");
   kin_pager_resume(w.pager);

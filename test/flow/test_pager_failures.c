@@ -71,9 +71,22 @@ static void test_pager_retries_begin_again(void **state) {
       script_advance(&w.vh.script, 1000);
     }
     w.text[0] = '\0';
-    pw_respond_page(&w, "/pods", page, 1, page < 3 ? "t" : "");
+    static const char *const tokens[] = {"t1", "t2", ""};
+    pw_respond_page(&w, "/pods", page, 1, tokens[page - 1]);
   }
   pw_expect(&w, "p0003@3 end:0/7/3+ ");
+  pw_finish(&w);
+}
+
+/* PG-02: the pages of such a server never end; what came is given. */
+static void test_pager_token_comes_again(void **state) {
+  (void)state;
+  pager_world w;
+  pw_open(&w);
+  pw_respond_page(&w, "/pods", 1, 1, "t1");
+  pw_respond_page(&w, "continue=t1", 2, 1, "t1");
+  pw_expect(&w, "p0001@1 p0002@2 end:EUNEXPECTED/7/2+ ");
+  assert_int_equal(script_open_requests(&w.vh.script), 0);
   pw_finish(&w);
 }
 
@@ -235,6 +248,7 @@ int main(void) {
       cmocka_unit_test(test_pager_is_put_off),
       cmocka_unit_test(test_pager_failures_that_are_final),
       cmocka_unit_test(test_pager_retries_begin_again),
+      cmocka_unit_test(test_pager_token_comes_again),
       cmocka_unit_test(test_pager_broken_connections),
       cmocka_unit_test(test_pager_bodies_that_fail),
       cmocka_unit_test(test_pager_gives_what_came_before),
