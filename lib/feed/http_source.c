@@ -156,8 +156,8 @@ static bool read_status_body(const kin__http_source *source,
   return true;
 }
 
-/* Such an error ends a watch even if the response goes on. */
-static void end_watch_with_status(kin__http_source *source) {
+/* Such an error ends the answer even if the response goes on. */
+static void end_with_status(kin__http_source *source) {
   kin__failure failure;
   if (read_status_body(source, &failure)) {
     kin__feed_break(source->feed, KIN__INPUT_FAILED, &failure);
@@ -188,13 +188,11 @@ static bool take_status_body(kin__http_source *source, const char *bytes,
   bool has_ended = false;
   bytes += used;
   length -= used;
-  if (source->is_watch) {
-    length = kin__status_ends(&source->pending->status_rest, bytes, length,
-                              &has_ended);
-  }
+  length = kin__status_ends(&source->pending->status_rest, bytes, length,
+                            &has_ended);
   keep_error_body(source, bytes, length);
   if (has_ended) {
-    end_watch_with_status(source);
+    end_with_status(source);
   } else if (source->pending->error_body.length == MAX_ERROR_BODY) {
     kin__feed_give_up(source->feed, KIN_EUNEXPECTED, "");
   }

@@ -23,7 +23,7 @@ typedef struct kin__http_pending {
   kin__buf error_body;
   kin__timer error_timer;       /* limits the time of an error body */
   size_t status_seen;           /* of a 200's body, see kin__status_begins */
-  kin__status_rest status_rest; /* of a watch's body, see kin__status_ends */
+  kin__status_rest status_rest; /* the same, see kin__status_ends */
 } kin__http_pending;
 
 /* The lister-watcher for an API server: one per feed. It writes the request,

@@ -81,6 +81,22 @@ static void test_status_body_of_a_list(void **state) {
   }
 }
 
+/* Also if the server does not end the response. */
+static void test_status_body_of_an_endless_list(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 4; i++) {
+    for (size_t split = 0; split <= strlen(rows[i].body); split++) {
+      iw_world w;
+      assert_int_equal(open_outcome(&w, split, 0), 0);
+      assert_true(script_head(&w.script, "/pods", 200));
+      assert_false(
+          script_body(&w.script, "/pods", rows[i].body, strlen(rows[i].body)));
+      expect(&w, &rows[i]);
+      iw_finish(&w);
+    }
+  }
+}
+
 /* A list whose kind only begins like it. */
 static void test_status_body_is_not_taken_for_one(void **state) {
   (void)state;
@@ -211,6 +227,7 @@ static void test_status_body_without_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_status_body_of_a_list),
+      cmocka_unit_test(test_status_body_of_an_endless_list),
       cmocka_unit_test(test_status_body_is_not_taken_for_one),
       cmocka_unit_test(test_status_body_of_a_watch),
       cmocka_unit_test(test_status_body_after_an_event),
