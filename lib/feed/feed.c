@@ -291,6 +291,19 @@ static void apply_stage(kin_feed *feed) {
   feed->owner->apply(feed);
 }
 
+/* A wait after a failure may be long. It is cut in two where the state becomes
+ * STALE, because the program is told of each change. */
+static void start_timer(kin_feed *feed, uint64_t delay_ms) {
+  uint64_t first_ms = kin__feed_stale_in_ms(feed);
+  if (first_ms > delay_ms ||
+      kin__listwatch_state_of(&feed->listwatch) != KIN__LISTWATCH_WAITING) {
+    first_ms = delay_ms;
+  }
+  feed->rest_ms = (uint32_t)(delay_ms - first_ms); /* a day at most */
+  kin__timer_start(feed->env->timers, &feed->timer,
+                   kin__env_now_ms(feed->env) + first_ms);
+}
+
 /* Tells the program of a failure, a silent stream and the end. */
 static void report(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure) {
@@ -329,8 +342,7 @@ void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
     apply_stage(feed);
   }
   if (actions->start_timer) {
-    kin__timer_start(timers, &feed->timer,
-                     kin__env_now_ms(feed->env) + actions->timer_ms);
+    start_timer(feed, actions->timer_ms);
   }
   report(feed, actions, failure);
   kin__feed_update_state(feed);
@@ -376,7 +388,13 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input) {
 }
 
 static void on_timer(kin__timer *timer) {
-  step_simple(KIN__CONTAINER_OF(timer, kin_feed, timer), KIN__INPUT_TIMER);
+  kin_feed *feed = KIN__CONTAINER_OF(timer, kin_feed, timer);
+  if (feed->rest_ms > 0) {
+    start_timer(feed, feed->rest_ms);
+    kin__feed_update_state(feed);
+  } else {
+    step_simple(feed, KIN__INPUT_TIMER);
+  }
 }
 
 void kin__feed_start(kin_feed *feed) {

@@ -161,7 +161,8 @@ struct kin_feed {
   kin_state state : 8;
   kin_error_class last_error_class : 8;
   int last_error_status;
-  uint64_t last_byte_ms;      /* UINT64_MAX: never */
+  uint32_t rest_ms;      /* of a wait after the timer is due, see start_timer */
+  uint64_t last_byte_ms; /* UINT64_MAX: never */
   kin__feed_listing *listing; /* NULL: no list is wanted */
   kin__link paused_node;      /* in the owner's list iff reading is paused */
 

@@ -32,6 +32,10 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure);
 
+/* Time until failures without a success make the state STALE; UINT64_MAX: they
+ * do so already. */
+uint64_t kin__feed_stale_in_ms(const kin_feed *feed);
+
 /* A verify has ended. The owner is told if the verify was asked for. */
 void kin__feed_take_verdict(kin_feed *feed, const kin__verdict *verdict);
 /* The machine's state has changed: starts or stops the silence timer. */

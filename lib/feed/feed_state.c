@@ -7,14 +7,15 @@
 
 #define STALE_AFTER_MS 60000u
 
-static bool is_failing_long(const kin_feed *feed) {
-  return kin__listwatch_failing_ms(
-             &feed->listwatch, kin__env_now_ms(feed->env)) >= STALE_AFTER_MS;
+uint64_t kin__feed_stale_in_ms(const kin_feed *feed) {
+  uint64_t failing_ms =
+      kin__listwatch_failing_ms(&feed->listwatch, kin__env_now_ms(feed->env));
+  return failing_ms < STALE_AFTER_MS ? STALE_AFTER_MS - failing_ms : UINT64_MAX;
 }
 
 static bool is_stale(const kin_feed *feed) {
   return feed->is_silent || kin__listwatch_has_lost_verify(&feed->listwatch) ||
-         is_failing_long(feed);
+         kin__feed_stale_in_ms(feed) == UINT64_MAX;
 }
 
 /* A refusal of every request (401, 403, 404) comes before all other states. */

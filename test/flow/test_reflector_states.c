@@ -174,6 +174,32 @@ static void test_failing_long(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* The minute also passes during one long wait, which the server asked for. */
+static void test_stale_while_waiting(void **state) {
+  (void)state;
+  reflector_rig f;
+  open_watching(&f, 0);
+  for (int round = 0; round < 2; round++) {
+    kin_feed_error error = KIN_FEED_ERROR_INIT;
+    error.status = 503;
+    error.retry_after_s = 600;
+    f.source.is_open = false;
+    assert_int_equal(kin_feed_fail(f.source.feed, &error, false), 0);
+    pass(&f, 59999);
+    expect_states(&f, "reconnecting ");
+    pass(&f, 1);
+    expect_states(&f, "stale ");
+    pass(&f, 539999);
+    assert_false(f.source.is_open);
+    pass(&f, 1);
+    hand_source_list(&f.source, "", "6"); /* verified */
+    expect_states(&f, "reconnecting ");
+    grant(&f);
+    expect_states(&f, "live ");
+  }
+  reflector_rig_finish(&f);
+}
+
 /* DENIED and ABSENT, from any state, and to any: by the last failure. */
 static void test_turned_away(void **state) {
   (void)state;
@@ -620,6 +646,7 @@ int main(void) {
       cmocka_unit_test(test_reconnecting),
       cmocka_unit_test(test_failing_once_for_long),
       cmocka_unit_test(test_failing_long),
+      cmocka_unit_test(test_stale_while_waiting),
       cmocka_unit_test(test_turned_away),
       cmocka_unit_test(test_stopped),
       cmocka_unit_test(test_answered_wait_is_bounded),
