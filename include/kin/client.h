@@ -35,7 +35,8 @@ extern "C" {
  *
  * While a watch is open and no byte has come for 30 s on any connection, the
  * client asks the server for /version. If the server does not answer within
- * 10 s, the client gives up the silent watches and opens them anew. */
+ * 10 s, or within a shorter response_timeout_ms, the client gives up the silent
+ * watches and opens them anew. */
 typedef struct kin_client kin_client;
 
 /** One extra attribute of the impersonated user. */

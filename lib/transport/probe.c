@@ -71,15 +71,22 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
   }
 }
 
-/* Only a failure to connect counts as silence. Other errors come from this
- * host, or show that a server answered. */
+/* Silence is a failure to connect, or that the time of a request is shorter than
+ * answer_ms and over. Other errors come from this host, or show that a server
+ * answered. */
+static bool is_silence(const kin__exchange_error *error) {
+  return error->error_class == KIN_CLASS_CONNECT ||
+         (error->error_class == KIN_CLASS_PROTOCOL &&
+          error->code == KIN_ETIMEDOUT);
+}
+
 static void on_end(void *ctx, const kin__exchange_error *error) {
   kin__probe *probe = ctx;
   probe->exchange = NULL;
   if (!probe->is_waiting) {
     return;
   }
-  if (error != NULL && error->error_class == KIN_CLASS_CONNECT) {
+  if (error != NULL && is_silence(error)) {
     give_up(probe);
   } else {
     begin_silence(probe);

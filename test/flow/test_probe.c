@@ -125,6 +125,23 @@ static void test_probe_no_answer_on_idle(void **state) {
   tls_world_close(&t);
 }
 
+/* The same if requests have less time than the question. */
+static void test_probe_impatient_requests(void **state) {
+  (void)state;
+  const tls_reply replies[] = WATCHES(silence);
+  tls_world t;
+  fetch watch;
+  open_watches(&t, &watch, 1, replies);
+  t.w.transport->response_timeout_ms = ANSWER_MS / 2;
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, t.server.requests == 2);
+  world_advance(&t.w, ANSWER_MS / 2 - 1);
+  assert_int_equal(watch.ends, 0);
+  world_advance(&t.w, 1);
+  assert_broken(&watch, "no byte for 35 s, and the server does not answer");
+  close_watches(&t, &watch, 1);
+}
+
 /* The same if there is no connection to be had: at once. */
 static void test_probe_refused(void **state) {
   (void)state;
@@ -407,6 +424,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_probe_no_answer),
       cmocka_unit_test(test_probe_no_answer_on_idle),
+      cmocka_unit_test(test_probe_impatient_requests),
       cmocka_unit_test(test_probe_refused),
       cmocka_unit_test(test_probe_answer),
       cmocka_unit_test(test_probe_not_needed),
