@@ -296,6 +296,7 @@ void kin__conn_set_owner(kin__conn *conn, const kin__conn_events *events,
                          void *owner) {
   kin__read_delay_end(conn);
   conn->since_ms = 0;
+  conn->has_watch = false;
   conn->events = events;
   conn->owner = owner;
 }
@@ -334,7 +335,8 @@ void kin__conn_resume(kin__conn *conn) {
   }
 }
 
-void kin__conn_watch_peer(kin__conn *conn) {
+void kin__conn_begin_watch(kin__conn *conn) {
+  conn->has_watch = true;
   if (!conn->is_watching_peer) {
     conn->is_watching_peer = true;
     kin__socket_watch_peer(conn->fd);

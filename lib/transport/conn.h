@@ -57,6 +57,7 @@ struct kin__conn {
   bool is_ready;   /* the stream called kin__conn_ready */
   bool is_reading; /* not paused */
   bool is_watching_peer;
+  bool has_watch;  /* the owner's exchange is a watch */
   bool is_delayed; /* waits in the net's read_delay, is not polled for input */
 
   kin__task task;
@@ -113,8 +114,8 @@ bool kin__conn_has_input(const kin__conn *conn);
 void kin__conn_pause(kin__conn *conn);
 void kin__conn_resume(kin__conn *conn);
 
-/* Turns keep-alive probes and the user timeout on, for good. */
-void kin__conn_watch_peer(kin__conn *conn);
+/* A watch begins: turns keep-alive probes and the user timeout on, for good. */
+void kin__conn_begin_watch(kin__conn *conn);
 
 /* Applies net->is_ref to all connections. */
 void kin__conn_update_refs(kin__net *net);

@@ -157,7 +157,7 @@ static void send_request(kin__exchange *exchange) {
   exchange->state = KIN__EXCHANGE_HEAD;
   exchange->sent_before = conn->sent_bytes;
   if (exchange->is_watch) {
-    kin__conn_watch_peer(conn);
+    kin__conn_begin_watch(conn);
   }
   int err = send_head(exchange);
   if (err != 0) {

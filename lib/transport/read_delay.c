@@ -22,7 +22,7 @@ void kin__read_delay_init(kin__read_delay *delay, uint32_t ms) {
 void kin__read_delay_after(kin__conn *conn) {
   kin__net *net = conn->net;
   kin__read_delay *delay = &net->read_delay;
-  if (delay->ms == 0 || !conn->is_watching_peer ||
+  if (delay->ms == 0 || !conn->has_watch ||
       !kin__link_is_empty(&conn->waiting_node)) { /* delayed already, or idle */
     return;
   }

@@ -200,6 +200,22 @@ static void test_the_pool_gets_no_delayed_connection(void **state) {
   close_watch(&f, &w);
 }
 
+/* It carried a watch, and carries a list now: lists do not wait. */
+static void test_no_delay_on_the_connection_of_a_watch(void **state) {
+  (void)state;
+  world w;
+  fetch f;
+  kin__conn *conn = open_watch(&f, &w);
+  end_watch(&f, &w);
+  fetch_finish(&f);
+  assert_ptr_equal(fetch_first_byte(&f, &w, false), conn);
+  for (int i = 0; i < 5; i++) {
+    make_busy(&f, &w);
+    assert_false(conn->is_delayed);
+  }
+  close_watch(&f, &w);
+}
+
 /* A server that goes on after the response: the idle connection, which has been
  * a watch's, is not delayed but dropped, and the next request has a new one. */
 static void test_bytes_on_an_idle_connection(void **state) {
@@ -290,6 +306,7 @@ int main(void) {
       cmocka_unit_test(test_watches_share_a_wake_up),
       cmocka_unit_test(test_the_end_of_a_delayed_watch),
       cmocka_unit_test(test_the_pool_gets_no_delayed_connection),
+      cmocka_unit_test(test_no_delay_on_the_connection_of_a_watch),
       cmocka_unit_test(test_bytes_on_an_idle_connection),
       cmocka_unit_test(test_a_pause_meanwhile),
       cmocka_unit_test(test_close_in_each_callback),
