@@ -18,7 +18,7 @@
 
 bool kin__request_is_field(const char *value) {
   for (const char *c = value; *c != '\0'; c++) {
-    if ((*c < 0x20 && *c != '\t') || *c > 0x7e) {
+    if (((unsigned char)*c < 0x20 && *c != '\t') || *c == 0x7f) {
       return false;
     }
   }

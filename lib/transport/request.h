@@ -11,8 +11,8 @@
 /* Go's servers, the API server among them, refuse more. */
 #define KIN__REQUEST_MAX_BYTES (1u << 20)
 
-/* Whether a text may be a header field's value: visible ASCII, blanks and tabs
- * only, so that no value can smuggle in another line. */
+/* Whether a text may be a header field's value: it has no control characters but
+ * tabs, so that no value can smuggle in another line. */
 bool kin__request_is_field(const char *value);
 
 /* Whether a text may be a target: begins with '/', visible ASCII only, no

@@ -112,11 +112,12 @@ static void test_impersonation(void **state) {
 /* RQ-08. */
 static void test_user_agent(void **state) {
   (void)state;
-  static const char *const agents[] = {NULL, "audit/1.2 (x; y)"};
+  static const char *const agents[] = {NULL, "audit/1.2 (x; y)", "rev\xc3\xa9"};
   static const char *const lines[] = {
       "\r\nUser-Agent: kinformer/" KIN_VERSION_STRING "\r\n",
-      "\r\nUser-Agent: audit/1.2 (x; y)\r\n"};
-  for (size_t i = 0; i < 2; i++) {
+      "\r\nUser-Agent: audit/1.2 (x; y)\r\n",
+      "\r\nUser-Agent: rev\xc3\xa9\r\n"};
+  for (size_t i = 0; i < 3; i++) {
     bench b;
     bench_init(&b, list_and_watch, 2);
     b.w.options.user_agent = agents[i];
