@@ -253,10 +253,11 @@ static void on_flush(kin__timer *timer) {
 
 /* --- The step ------------------------------------------------------------- */
 
+/* on_error may have closed the recorder in this step. */
 static void arm(kin_event_recorder *recorder) {
   const kin__env *env = recorder->member.env;
   uint64_t due_ms = kin__correlator_due_ms(&recorder->correlator);
-  if (due_ms == UINT64_MAX) {
+  if (due_ms == UINT64_MAX || recorder->is_over) {
     kin__timer_stop(env->timers, &recorder->timer);
   } else {
     kin__timer_start(env->timers, &recorder->timer, due_ms);

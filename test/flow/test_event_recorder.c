@@ -590,6 +590,28 @@ static void test_recorder_closes_in_callbacks(void **state) {
   }
 }
 
+/* The request cannot be made, so on_error comes from the recorder's own step.
+ * The Event would be forgotten after six minutes. */
+static void test_recorder_closes_before_a_request(void **state) {
+  (void)state;
+  void (*const closes[])(world * w) = {close_recorder, close_client};
+  for (size_t i = 0; i < 2; i++) {
+    world w;
+    begin(&w, 0);
+    w.then = closes[i];
+    w.at_call = 1;
+    open_recorder(&w);
+    w.about.namespace_ = KIN__LIT("a/b");
+    assert_int_equal(record(&w, "A", ""), 0);
+    script_run(&w.vh.script);
+    assert_int_equal(w.code, KIN_EINVAL);
+    assert_int_equal(w.closed, 1);
+    script_advance(&w.vh.script, 360000);
+    script_run(&w.vh.script);
+    finish(&w);
+  }
+}
+
 static void test_recorder_answers_in_pieces(void **state) {
   (void)state;
   for (size_t split = 1; split < 100; split++) {
@@ -616,6 +638,7 @@ int main(void) {
       cmocka_unit_test(test_recorder_client_closes),
       cmocka_unit_test(test_recorder_allocations_fail),
       cmocka_unit_test(test_recorder_closes_in_callbacks),
+      cmocka_unit_test(test_recorder_closes_before_a_request),
       cmocka_unit_test(test_recorder_answers_in_pieces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
