@@ -102,8 +102,10 @@ static bool clear_slots(kin__key_table *table, uint32_t *count) {
       if (*count == 0) {
         return true;
       }
-      kin__free(table->allocator,
-                slot_at(table, --table->slots.limit)->element);
+      kin__key_head *element = slot_at(table, --table->slots.limit)->element;
+      if (element != NULL && !element->is_held) {
+        kin__free(table->allocator, element);
+      }
     }
     if (*count == 0) {
       return true;

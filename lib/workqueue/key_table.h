@@ -21,7 +21,9 @@
  * look-up among 1,000,000 keys took twice the time.) */
 typedef struct kin__key_head {
   uint32_t id; /* of the slot */
-  uint32_t length;
+  uint32_t length : 31;
+  uint32_t is_held : 1; /* the owner's: kin__key_table_clear_step leaves the
+                         * element to the owner */
 } kin__key_head;
 
 typedef struct kin__key_table {
@@ -58,7 +60,8 @@ int kin__key_table_take(kin__key_table *table, kin_str key, void **element);
 void kin__key_table_give(kin__key_table *table, void *element);
 
 /* Frees up to `count` elements and segments. Returns whether anything is left.
- * From then on only this function may be called. */
+ * From then on only this function may be called. Elements that are held are the
+ * owner's then. */
 bool kin__key_table_clear_step(kin__key_table *table, uint32_t count);
 
 #endif /* KIN_WORKQUEUE_KEY_TABLE_H */

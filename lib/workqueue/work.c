@@ -6,6 +6,7 @@
 
 #include <kin/error.h>
 
+#include "base/alloc.h"
 #include "base/histogram.h"
 #include "base/str.h"
 #include "workqueue/rate_limiter.h"
@@ -41,18 +42,23 @@ bool kin__work_clear_step(kin__work *work, uint32_t count) {
 }
 
 void kin__work_finish(kin__work *work) {
+  kin__link *node = work->processing.next;
+  for (; node != &work->processing; node = node->next) {
+    kin__free(work->allocator,
+              KIN__CONTAINER_OF(node, kin__work_record, node)->entry);
+  }
   kin__slots_finish(&work->records);
 }
 
 /* --- Entries -------------------------------------------------------------- */
 
 static bool is_ready(const kin__work_entry *e) {
-  return e->is_dirty && !e->is_processing;
+  return e->is_dirty && !e->head.is_held;
 }
 
 /* Frees the entry if nothing is to be done with its key. */
 static void release(kin__work *work, kin__work_entry *e) {
-  if (!e->is_dirty && !e->is_processing && !e->wait.is_active) {
+  if (!e->is_dirty && !e->head.is_held && !e->wait.is_active) {
     kin__key_table_give(&work->table, e);
   }
 }
@@ -78,7 +84,7 @@ static void make_dirty(kin__work *work, kin__work_entry *e) {
   e->is_dirty = true;
   e->added_ns = work->now_ns;
   work->metrics.adds++;
-  if (!e->is_processing) {
+  if (!e->head.is_held) {
     kin__ready_push(&work->ready, e->priority, &e->link);
   }
 }
@@ -196,7 +202,7 @@ int kin__work_get(kin__work *work, const kin_work_item **item) {
   kin__work_entry *e = KIN__CONTAINER_OF(first, kin__work_entry, link);
   kin__ready_remove(&work->ready, e->priority, &e->link);
   e->is_dirty = false;
-  e->is_processing = true;
+  e->head.is_held = true;
   kin__histogram_add(&work->metrics.queue_us, us_since(work, e->added_ns), 1);
   kin__work_record *record = kin__slots_at(&work->records, record_id);
   record->id = record_id;
@@ -227,7 +233,7 @@ static void end(kin__work *work, kin__work_record *record) {
                      1);
   work->started_us -= record->started_ns / NS_PER_US;
   kin__link_remove(&record->node);
-  e->is_processing = false;
+  e->head.is_held = false;
   if (e->is_dirty) {
     kin__ready_push(&work->ready, e->priority, &e->link);
   }

@@ -18,7 +18,7 @@
  * An entry is a key that is in at least one of three states:
  *
  *   dirty       the key needs work; it is in `ready` unless it is processing
- *   processing  a worker has the key
+ *   processing  a worker has the key; head.is_held says so
  *   waiting     the key has a due time, and is in the heap `waiting`
  *
  * All combinations occur. An entry in none of them is freed at once.
@@ -31,7 +31,6 @@ typedef struct kin__work_entry {
   uint32_t retries;  /* answers KIN_WORK_RETRY in a row */
   int8_t priority;
   bool is_dirty;
-  bool is_processing;
 } kin__work_entry;
 
 /* A key that a worker has. Records have stable addresses, and are freed with
@@ -67,11 +66,12 @@ void kin__work_init(kin__work *work, const kin_allocator *allocator,
                     kin_work_queue *queue, kin_rate_limiter *limiter,
                     kin__hash_seed seed, uint32_t max_keys);
 
-/* Frees up to `count` pieces of all but the records. Returns whether anything
- * is left. From then on only this function and kin__work_finish may be
+/* Frees up to `count` pieces of all but what kin__work_finish frees. Returns
+ * whether anything is left. From then on only these two functions may be
  * called. */
 bool kin__work_clear_step(kin__work *work, uint32_t count);
-/* Frees the records, at most 64 segments for an attached queue. */
+/* Frees the records, and the entries that are processing: their keys are valid
+ * until the queue is gone. At most 65,536 for an attached queue. */
 void kin__work_finish(kin__work *work);
 
 /* Adds a key after a delay; 0: now. Errors: see kin_work_queue_add. */

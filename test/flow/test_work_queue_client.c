@@ -302,8 +302,18 @@ static void test_drain_is_ended(void **state) {
 
 /* --- Close ---------------------------------------------------------------- */
 
-/* After a close nothing is called but the close callbacks. Items stay valid
- * until then, and their answers do nothing. */
+/* The queue is freed in steps. */
+static void check_items(void *ctx, bool is_before) {
+  const world *w = ctx;
+  (void)is_before;
+  for (size_t i = 0; i < w->item_count && w->queue != NULL; i++) {
+    assert_ptr_equal(w->items[i]->queue, w->queue);
+    assert_true(kin__str_equal(w->items[i]->key, kin__str(&"ab"[i], 1)));
+  }
+}
+
+/* After a close nothing is called but the close callbacks. Items and their keys
+ * stay valid until then, and their answers do nothing. */
 static void test_work_queue_close(void **state) {
   (void)state;
   world w;
@@ -332,6 +342,8 @@ static void test_work_queue_close(void **state) {
   assert_int_equal(kin_work_queue_get_metrics(w.queue, &m), 0);
   assert_int_equal(m.depth + m.processing + m.keys, 0);
   assert_int_equal(m.adds, 4);
+  w.vh.script.on_step = check_items;
+  w.vh.script.on_step_ctx = &w;
   run(&w);
   assert_int_equal(w.closed, 1);
   assert_int_equal(w.drained, 0);
