@@ -250,6 +250,39 @@ static void test_a_part_is_forbidden(void **state) {
   find_world_finish(&w);
 }
 
+/* A part that fails later takes no word away. What the other part brings counts,
+ * but a word of it names nothing else than before. */
+static void test_a_part_fails_later(void **state) {
+  (void)state;
+  find_world w;
+  find_world_begin_with_table(&w);
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "deployments");
+    script_respond(&w.vh.script, API, 200, CORE);
+    script_respond(&w.vh.script, APIS, 500, "no");
+    find_world_expect(&w, 0, "deployments.v1.apps ");
+    find_world_find(&w, "pods");
+    find_world_expect(&w, 0, "pods.v1. ");
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "po");
+    script_respond(&w.vh.script, API, 500, "no");
+    script_respond(&w.vh.script, APIS, 200,
+                   LIST(GROUP("metrics", RESOURCE("pods", "PodMetrics",
+                                                  NAMESPACED)) "," WIDGETS));
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_find(&w, "pods");
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_find(&w, "widgets");
+    find_world_expect(&w, 0, "widgets.v1.example.com ");
+  }
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find_world_find(&w, "deployments");
+  find_world_answer(&w, CORE, LIST(WIDGETS)); /* both: it is gone */
+  find_world_expect(&w, KIN_ENOENT, "");
+  find_world_finish(&w);
+}
+
 /* An aggregated API server has no /api. */
 static void test_no_core_group(void **state) {
   (void)state;
@@ -782,6 +815,7 @@ int main(void) {
       cmocka_unit_test(test_failed_refresh),
       cmocka_unit_test(test_all_is_forbidden),
       cmocka_unit_test(test_a_part_is_forbidden),
+      cmocka_unit_test(test_a_part_fails_later),
       cmocka_unit_test(test_no_core_group),
       cmocka_unit_test(test_no_discovery),
       cmocka_unit_test(test_no_core_group_and_forbidden),

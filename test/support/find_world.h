@@ -39,6 +39,7 @@
 #define CORE                                                                   \
   LIST(GROUP("",                                                               \
              RESOURCE("pods", "Pod", NAMESPACED ",\"shortNames\":[\"po\"]")))
+#define WIDGETS GROUP("example.com", RESOURCE("widgets", "Widget", NAMESPACED))
 #define APPS_AND_WIDGETS                                                       \
   LIST(GROUP("apps",                                                           \
              RESOURCE("deployments", "Deployment",                             \
