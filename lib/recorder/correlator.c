@@ -421,8 +421,7 @@ kin__event_entry *kin__correlator_next(kin__correlator *correlator) {
 /* Nothing more to write now. */
 static void settle(kin__correlator *correlator, entry *e) {
   e->tried_ms = correlator->now_ms;
-  bool is_new_series = e->sent_count == 1 && e->count > 1;
-  if (is_new_series && !is_full(correlator)) {
+  if (e->sent_count == 1 && e->count > 1) { /* a series now */
     e->tries = 0;
     enqueue(correlator, e);
   } else if (e->is_last && e->count == e->sent_count) {

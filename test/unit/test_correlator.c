@@ -369,6 +369,12 @@ static void test_full_queue(void **state) {
   assert_int_equal(r.correlator.overflown, 1);
   answer(&r, expect(&r, "create 2"), KIN__EVENT_WRITTEN);
   assert_int_equal(record(&r, "C", ""), 0);
+  /* An Event that becomes a series while it is written keeps its place. */
+  kin__event_entry *entry = expect(&r, "create 1");
+  assert_int_equal(record(&r, "B", ""), 0);
+  answer(&r, entry, KIN__EVENT_WRITTEN);
+  answer(&r, expect(&r, "create 1"), KIN__EVENT_WRITTEN);
+  answer(&r, expect(&r, "patch 2"), KIN__EVENT_WRITTEN);
   end(&r);
 }
 
