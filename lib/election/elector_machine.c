@@ -119,13 +119,14 @@ static void fail_try(kin__elector_machine *machine, uint64_t now_ns) {
 }
 
 /* The lease is ours as of the moment at which the write was sent. An answer may
- * be too late for that to count. */
+ * be too late for that to count: who asked before it came may know by then that
+ * the program does not lead. */
 static void succeed(kin__elector_machine *machine, uint64_t now_ns) {
   machine->holder = KIN__HELD_BY_ME;
   machine->duration_ns = machine->times.lease_ns;
   machine->observed_ns = machine->sent_ns;
   uint64_t lead_until_ns = machine->sent_ns + machine->lead_ns;
-  if (now_ns >= lead_until_ns) {
+  if (now_ns >= lead_until_ns || now_ns >= deadline_ns(machine)) {
     machine->may_hold = true;
     machine->failures++;
     fail_try(machine, now_ns);

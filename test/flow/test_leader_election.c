@@ -423,6 +423,33 @@ static void test_late_answer(void **state) {
   assert_true(leads(w, 0));
 }
 
+static void suspend_and_ask(void *ctx, bool is_before) {
+  election_world *w = ctx;
+  (void)is_before;
+  w->vh.script.on_step = NULL;
+  ew_suspend(w, 11000);
+  assert_false(leads(w, 0));
+}
+
+/* LE-03: a program that was told that it does not lead does not lead again in
+ * this run. The answer has come by then, and is taken a moment later. */
+static void test_answer_after_the_deadline(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 1000);
+  w->is_silent = true;
+  ew_pass(w, 1000); /* sends a PUT */
+  script_request *request = script_find(&w->vh.script, "/leases");
+  assert_true(script_request_head(request, 200));
+  assert_true(script_request_body(request, w->lease, strlen(w->lease)));
+  w->vh.script.on_step = suspend_and_ask;
+  w->vh.script.on_step_ctx = w;
+  script_request_end(request);
+  script_run(&w->vh.script);
+  assert_false(leads(w, 0));
+  ew_expect(&w->candidates[0], "leader(a) started stopped(-5044,led) ");
+}
+
 /* LE-03: another holder is seen: the run is over at once. */
 static void test_overtaken(void **state) {
   election_world *w = *state;
@@ -824,6 +851,7 @@ int main(void) {
       WORLD_TEST(test_renew_deadline),
       WORLD_TEST(test_renew_silence),
       WORLD_TEST(test_late_answer),
+      WORLD_TEST(test_answer_after_the_deadline),
       WORLD_TEST(test_overtaken),
       WORLD_TEST(test_deleted),
       WORLD_TEST(test_deleted_and_lost),
