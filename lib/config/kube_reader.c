@@ -93,13 +93,25 @@ int kin__kube_read_path(kin__kube_reader *reader, const kin__yaml_node *node,
   return 0;
 }
 
-/* A command without a slash is looked up in PATH. */
+/* A command without a slash is looked up in PATH; so a path keeps one. */
 int kin__kube_read_command(kin__kube_reader *reader, const kin__yaml_node *node,
                            void *to) {
+  kin__kube_text *text = to;
   bool is_path = node->type == KIN__YAML_STRING &&
                  memchr(node->text.data, '/', node->text.length) != NULL;
-  return is_path ? kin__kube_read_path(reader, node, to)
-                 : kin__kube_read_text(reader, node, to);
+  int err = is_path ? kin__kube_read_path(reader, node, to)
+                    : kin__kube_read_text(reader, node, to);
+  if (!is_path || text->value == NULL || strchr(text->value, '/') != NULL) {
+    return err;
+  }
+  size_t size = strlen(text->value) + sizeof "./";
+  char *path = kin__vault_alloc(&reader->set->vault, size, 1);
+  if (path == NULL) {
+    return KIN_ENOMEM;
+  }
+  snprintf(path, size, "./%s", text->value);
+  text->value = path;
+  return 0;
 }
 
 int kin__kube_read_data(kin__kube_reader *reader, const kin__yaml_node *node,

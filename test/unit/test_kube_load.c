@@ -310,6 +310,31 @@ static void test_command_for_path(void **state) {
                     "server=https://c exec=plugin version=v mode=Never");
 }
 
+/* KC-04: a command beside a kubeconfig in the current folder is not for PATH. */
+static void test_command_in_the_current_folder(void **state) {
+  (void)state;
+  const struct {
+    const char *file;
+    const char *command;
+    const char *wanted;
+  } rows[] = {{"config", "./plugin", "./plugin"},
+              {"config", "bin/../plugin", "./plugin"},
+              {"k/config", "../plugin", "./plugin"},
+              {"config", "bin/plugin", "bin/plugin"},
+              {"config", "plugin", "plugin"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "clusters: [{name: '', cluster: {server: 'https://c'}}]\n"
+             "users: [{name: '', user: {exec: {apiVersion: v, "
+             "interactiveMode: Never, command: %s}}}]\n",
+             rows[i].command);
+    kube_world_file(&world, rows[i].file, text);
+    kube_world_assert_ok(&world, kube_world_load(&world, rows[i].file));
+    assert_string_equal(world.config.exec->command, rows[i].wanted);
+  }
+}
+
 static void test_path_cleaning(void **state) {
   (void)state;
   const struct {
@@ -579,6 +604,7 @@ int main(void) {
       TEST(test_files_complete_each_other),
       TEST(test_relative_paths),
       TEST(test_command_for_path),
+      TEST(test_command_in_the_current_folder),
       TEST(test_path_cleaning),
       TEST(test_pod),
       TEST(test_pod_with_ipv6),
