@@ -65,7 +65,8 @@ int kin__kubeconfig_options_check(const kin_kubeconfig_options *options,
                      : 0;
 }
 
-/* Errors: as kin_kubeconfig_load; all but KIN_ENOMEM are in `problems`. */
+/* Errors: as kin_kubeconfig_load; all but KIN_ENOMEM are in `problems`, which is
+ * empty then. */
 static int load(kin_kubeconfig **out, const kin_kubeconfig_options *options,
                 const kin__log *log, kin__problems *problems) {
   const kin_allocator *allocator = options->allocator != NULL
@@ -82,6 +83,9 @@ static int load(kin_kubeconfig **out, const kin_kubeconfig_options *options,
   if (err != 0) {
     kin_kubeconfig_free(config);
     config = NULL;
+  }
+  if (err == KIN_ENOMEM) {
+    kin__problems_init(problems);
   }
   *out = config;
   return err;
