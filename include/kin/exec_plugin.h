@@ -64,7 +64,8 @@ typedef enum kin_exec_policy {
  * (KIN_ETOKEN, class KIN_CLASS_AUTH), unless there is a credential that has not
  * expired. The next run comes no earlier than 1 s later, then 2 s, 4 s and so
  * on, up to 30 s; requests in between fail at once. After a 401 the plugin runs
- * at once, but not twice within 10 s. Runs are never less than a second apart.
+ * at once, but not twice within 10 s. All other runs begin at least a second
+ * after the one before has ended.
  *
  * If a run brings another certificate, idle connections close, watches are
  * opened anew from their last version, and other running requests end on their
