@@ -133,6 +133,31 @@ def test_custom_resources_need_a_version_to_update(start):
     check(sim.post(path, {"metadata": {"name": "v"}}), 400, "BadRequest")
 
 
+def test_of_members_that_come_twice_the_last_counts(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    head = b'{"apiVersion":"example.com/v1","kind":"Widget",'
+    for meta in (b'"metadata":5,"metadata":{"name":"w"}',
+                 b'"metadata":{"name":"v"},"metadata":{"name":"w"}',
+                 b'"metadata":{"name":"v","name":"w"}',
+                 b'"metadata":{"name":"w"},"spec":[{"a":1,"a":2}]'):
+        made = sim.ask("POST", widgets, head + meta + b"}")
+        assert made.json()["metadata"]["name"] == "w", made.body
+        assert made.body.count(b'"metadata"') == 1 == made.body.count(b'"name"')
+        assert b'"a":1' not in made.body
+        sim.delete(f"{widgets}/w")
+    for body in (b'"metadata":{"name":"w"},"metadata":5',
+                 b'"metadata":{"name":"w","name":5}'):
+        check(sim.ask("POST", widgets, head + body + b"}"), 422, "Invalid")
+    sim.create(MAPS, "m")
+    changed = sim.ask("PATCH", f"{MAPS}/m",
+                      b'{"data":{"k":"1","k":"2"},"data":{"l":"3","l":"4"}}',
+                      {"Content-Type": "application/merge-patch+json"})
+    assert changed.json()["data"]["l"] == "4"
+    assert changed.body.count(b'"l"') == 1, changed.body
+    assert sim.get(widgets).json()["items"] == []
+
+
 def test_generation_counts_changes_of_the_spec(start):
     sim = five_pods(start)
 

@@ -83,6 +83,57 @@ uint64_t object_number(yyjson_mut_val *object, const char *key) {
   return number;
 }
 
+typedef struct place {
+  yyjson_mut_val *key;
+  size_t index;
+} place;
+
+static int by_name(const void *a, const void *b) {
+  const place *one = a;
+  const place *two = b;
+  int order =
+      strcmp(yyjson_mut_get_str(one->key), yyjson_mut_get_str(two->key));
+  return order != 0 ? order
+                    : (one->index > two->index) - (one->index < two->index);
+}
+
+static void drop_members(yyjson_mut_val *object) {
+  size_t count = yyjson_mut_obj_size(object);
+  place *places = xcalloc(count, sizeof *places);
+  bool *repeated = xcalloc(count, sizeof *repeated);
+  size_t i, max;
+  yyjson_mut_val *key, *value;
+  yyjson_mut_obj_foreach(object, i, max, key, value) {
+    object_drop_repeats(value);
+    places[i] = (place){key, i};
+  }
+  qsort(places, count, sizeof *places, by_name);
+  for (i = 1; i < count; i++) {
+    repeated[places[i - 1].index] =
+        strcmp(yyjson_mut_get_str(places[i - 1].key),
+               yyjson_mut_get_str(places[i].key)) == 0;
+  }
+  yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(object);
+  for (i = 0; yyjson_mut_obj_iter_next(&it) != NULL; i++) {
+    if (repeated[i]) {
+      yyjson_mut_obj_iter_remove(&it);
+    }
+  }
+  free(places);
+  free(repeated);
+}
+
+void object_drop_repeats(yyjson_mut_val *value) {
+  size_t i, max;
+  yyjson_mut_val *item;
+  yyjson_mut_arr_foreach(value, i, max, item) {
+    object_drop_repeats(item);
+  }
+  if (yyjson_mut_obj_size(value) != 0) {
+    drop_members(value);
+  }
+}
+
 static bool is_content(yyjson_mut_val *key) {
   return !yyjson_mut_equals_str(key, "kind") &&
          !yyjson_mut_equals_str(key, "apiVersion") &&

@@ -39,6 +39,9 @@ uint64_t object_number(yyjson_mut_val *object, const char *key);
 enum { OBJECT_META_COUNT = 15 };
 extern const char *const OBJECT_META_ORDER[OBJECT_META_COUNT];
 
+/* Leaves of members of one name the last, as Go's decoder does, in all objects
+ * of the value. What is stored has each member once. */
+void object_drop_repeats(yyjson_mut_val *value);
 /* Sorts the members of all objects in the value. */
 void object_sort(yyjson_mut_val *value);
 /* Whether anything but metadata and status differs: what counts as a new

@@ -178,6 +178,7 @@ void write_ensure_namespace(struct sim *s, const char *name) {
 
 void write_create(const api_call *call, yyjson_mut_doc *doc) {
   conn *c = call->c;
+  object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
   const char *version = object_text(meta, "resourceVersion");
   if (version != NULL && *version != '\0') {
@@ -366,6 +367,7 @@ static void keep_all_but_status(yyjson_mut_doc *doc, yyjson_mut_doc *old_doc) {
  * False if the request is answered. */
 static bool settle_change(const api_call *call, yyjson_mut_doc *doc,
                           yyjson_mut_doc *old_doc, rev *old) {
+  object_drop_repeats(yyjson_mut_doc_get_root(doc));
   yyjson_mut_val *meta = object_meta(doc);
   const char *name = object_text(meta, "name");
   if (name != NULL && strcmp(name, call->name) != 0) {
