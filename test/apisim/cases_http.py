@@ -149,6 +149,31 @@ def test_random_bytes_do_no_harm(start):
     assert sim.get("/healthz").body == b"ok"
 
 
+def test_answers_are_utf8_whatever_was_sent(start):
+    sim = start()
+    for escaped in ("%ff", "%c3", "%ed%a0%80", "%f4%90%80%80", "%e0%80%80"):
+        absent = sim.get(f"{MAPS}/{escaped}").json()
+        assert "\ufffd" in absent["message"], absent
+    assert "\u00e9\U0001f600" in sim.get(
+        f"{MAPS}/%c3%a9%f0%9f%98%80").json()["message"]
+    for body in (b'{"\xff', b'{"' + 600 * "\u20ac".encode()):
+        assert sim.ask("POST", MAPS, body).json()["code"] == 400
+    # A name that becomes part of an object.
+    path = f"{MAPS}/a?fieldManager=%ff"
+    for method, at, media in (
+            ("POST", f"{MAPS}?fieldManager=%ff", "json"),
+            ("PATCH", path, "merge-patch+json"),
+            ("PATCH", path, "apply-patch+yaml")):
+        answer = sim.ask(method, at,
+                         {"apiVersion": "v1", "kind": "ConfigMap",
+                          "metadata": {"name": "a"}, "data": {media: "x"}},
+                         {"Content-Type": f"application/{media}"})
+        assert answer.status in (200, 201), answer.body
+        managers = answer.json()["metadata"]["managedFields"]
+        assert {x["manager"] for x in managers} == {"\ufffd"}, managers
+    assert sim.ask("DELETE", f"{MAPS}/a").status == 200
+
+
 def test_a_client_that_goes_away(start):
     sim = start("--pods", "2000")
     for _ in range(20):

@@ -74,6 +74,35 @@ void buf_printf(buf *b, const char *format, ...) {
   b->len += len > 0 ? (size_t)len : 0;
 }
 
+/* The length of the UTF-8 character at text, 0 if there is none. */
+static size_t character(const char *text, size_t len) {
+  const unsigned char *c = (const unsigned char *)text;
+  if (c[0] < 0x80) {
+    return 1;
+  }
+  size_t need = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+  /* Overlong forms, surrogates, and what is above U+10FFFF. */
+  if (c[0] < 0xc2 || c[0] > 0xf4 || need > len ||
+      (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+      (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) {
+    return 0;
+  }
+  for (size_t i = 1; i < need; i++) {
+    if ((c[i] & 0xc0) != 0x80) {
+      return 0;
+    }
+  }
+  return need;
+}
+
+void buf_put_utf8(buf *b, const char *text, size_t len) {
+  for (size_t i = 0; i < len;) {
+    size_t n = character(text + i, len - i);
+    buf_append(b, n != 0 ? text + i : "\xef\xbf\xbd", n != 0 ? n : 3);
+    i += n != 0 ? n : 1;
+  }
+}
+
 static void put_escaped(buf *b, unsigned char c) {
   switch (c) {
   case '"':
@@ -105,11 +134,11 @@ void buf_put_json(buf *b, const char *str, size_t len) {
         c != '&') {
       continue;
     }
-    buf_append(b, str + from, i - from);
+    buf_put_utf8(b, str + from, i - from);
     put_escaped(b, c);
     from = i + 1;
   }
-  buf_append(b, str + from, len - from);
+  buf_put_utf8(b, str + from, len - from);
   buf_putc(b, '"');
 }
 

@@ -32,6 +32,8 @@ void buf_putc(buf *b, char c);
 void buf_put_u64(buf *b, uint64_t value);
 void buf_printf(buf *b, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
+/* Appends text with U+FFFD for each byte that is not UTF-8, as Go does. */
+void buf_put_utf8(buf *b, const char *text, size_t len);
 /* Appends str as a JSON string with its quotes, escaping as Go's encoder does
  * (<, > and & too). */
 void buf_put_json(buf *b, const char *str, size_t len);

@@ -32,9 +32,7 @@ static int hex_value(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Appends the decoded text and a NUL. False on a bad escape or an embedded
- * NUL, which no valid name or parameter contains. */
-static bool decode(buf *to, slice from, bool plus_is_space) {
+static bool unescape(buf *to, slice from, bool plus_is_space) {
   for (size_t i = 0; i < from.len; i++) {
     char c = from.ptr[i];
     if (c == '%') {
@@ -53,8 +51,18 @@ static bool decode(buf *to, slice from, bool plus_is_space) {
     }
     buf_putc(to, c);
   }
-  buf_append(to, "", 1);
   return true;
+}
+
+/* Appends the decoded text, which is UTF-8 then, and a NUL. False on a bad
+ * escape or an embedded NUL, which no valid name or parameter contains. */
+static bool decode(buf *to, slice from, bool plus_is_space) {
+  buf text = {0};
+  bool ok = unescape(&text, from, plus_is_space);
+  buf_put_utf8(to, text.data, text.len);
+  buf_append(to, "", 1);
+  buf_free(&text);
+  return ok;
 }
 
 static bool parse_path(request *r, slice path) {
