@@ -62,6 +62,22 @@ def test_expect_continue(start):
         assert reader.response().status == 201
 
 
+def test_an_offered_upgrade_is_not_taken(start):
+    sim = start()
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c",
+             "HTTP2-Settings": "AAMAAABkAAQAoAAAAAIAAAAA"}
+    with sim.connect() as sock:
+        reader = Reader(sock)
+        for method, body, status in (("GET", None, 200), ("GET", None, 200),
+                                     ("POST", {"metadata": {"name": "m"}}, 201),
+                                     ("GET", None, 200)):
+            sock.sendall(request_bytes(method, MAPS, body, offer))
+            assert reader.response().status == status
+    answer = sim.raw(b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n"
+                     b"Connection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 4"), answer
+
+
 def test_http_1_0(start):
     sim = start("--pods", "20")
     small = sim.raw(b"GET /healthz HTTP/1.0\r\n\r\n")

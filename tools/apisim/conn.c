@@ -85,6 +85,10 @@ static int on_headers_complete(llhttp_t *parser) {
       parser->content_length > REQUEST_BODY_MAX) {
     return reject(c, 413);
   }
+  /* An offer of another protocol is not taken: HTTP/1.1 goes on. */
+  if (parser->method != HTTP_CONNECT) {
+    parser->upgrade = 0;
+  }
   slice expect = request_header(&c->req, "Expect");
   if (slice_is(expect, "100-continue")) {
     conn_push(c, NULL, "HTTP/1.1 100 Continue\r\n\r\n", 25);
