@@ -331,6 +331,27 @@ def test_a_definition_comes_and_goes(start):
     assert sim.get(path).json()["items"] == []
 
 
+def test_what_a_finalizer_held_takes_its_own_along(start):
+    sim = start()
+    hold = {"finalizers": ["example.com/hold"]}
+    free = {"metadata": {"finalizers": None}}
+    sim.create("/api/v1/namespaces", "n", metadata=hold)
+    maps = "/api/v1/namespaces/n/configmaps"
+    sim.create(maps, "m")
+    sim.delete("/api/v1/namespaces/n")
+    assert names(sim.get(maps).json()["items"]) == ["m"]
+    sim.merge("/api/v1/namespaces/n", free)
+    assert sim.get(maps).json()["items"] == []
+    held = definition()
+    held["metadata"].update(hold)
+    assert sim.post(CRDS, held).status == 201
+    path = "/apis/example.org/v1beta1/namespaces/default/things"
+    sim.delete(f"{CRDS}/things.example.org")
+    assert sim.get(path).status == 200
+    sim.merge(f"{CRDS}/things.example.org", free)
+    assert sim.get(path).status == 404
+
+
 def test_odd_definitions_do_no_harm(start):
     sim = start()
     for i, spec in enumerate((

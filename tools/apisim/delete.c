@@ -65,6 +65,14 @@ static void delete_contents(struct sim *s, const rev *ns) {
   free(text);
 }
 
+rev *delete_now(struct sim *s, resource *res, const char *key, const rev *r) {
+  if (is_kind(res, "namespaces")) {
+    delete_contents(s, r);
+  }
+  definition_deleted(s, res, r);
+  return table_delete(res->table, key);
+}
+
 /* Deletes or marks one object. Returns the newest version, counted, and
  * whether it is gone. */
 static rev *delete_one(struct sim *s, const delete_target *t, bool *gone) {
@@ -79,12 +87,8 @@ static rev *delete_one(struct sim *s, const delete_target *t, bool *gone) {
   if (held) {
     return last;
   }
-  if (is_kind(t->res, "namespaces")) {
-    delete_contents(s, t->r);
-  }
-  definition_deleted(s, t->res, t->r);
   rev_unref(last);
-  return rev_ref(table_delete(t->res->table, t->key));
+  return rev_ref(delete_now(s, t->res, t->key, t->r));
 }
 
 /* ---------------------------------------------------------------- answers */

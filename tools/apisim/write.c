@@ -339,7 +339,7 @@ static void store_change(const api_call *call, yyjson_mut_doc *doc,
              !has_finalizers(meta)) {
     /* What held it back is gone: it goes without another version. */
     answer_unstored(call, 200, doc);
-    table_delete(call->res->table, key);
+    delete_now(call->c->sim, call->res, key, old);
   } else {
     list_send_one(call, 200, commit(call->c->sim, call->res, key, doc));
   }

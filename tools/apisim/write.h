@@ -40,5 +40,8 @@ void patch_answer(const api_call *call);
 
 /* Answers delete and deletecollection. */
 void delete_answer(const api_call *call);
+/* Deletes r, the newest version of key, and what goes with it: the objects of a
+ * namespace, the resources of a definition. Returns the deletion, borrowed. */
+rev *delete_now(struct sim *s, resource *res, const char *key, const rev *r);
 
 #endif
