@@ -187,6 +187,25 @@ def test_restore_goes_back(start):
     assert sim.post("/sim/restore", {"back": 10**9}).status == 400
 
 
+def test_restore_forgets_what_remained_behind_pages(start):
+    sim = start()
+    maps, other = (f"/api/v1/namespaces/default/{x}"
+                   for x in ("configmaps", "secrets"))
+
+    def remaining(page):
+        return page["metadata"].get("remainingItemCount")
+    for i in range(10):
+        sim.create(maps, f"m{i}")
+    assert remaining(sim.get(f"{maps}?limit=2").json()) == 8
+    sim.control("restore", {"back": 5})
+    for i in range(5):
+        sim.create(other, f"s{i}")
+    page = sim.get(f"{maps}?limit=2").json()
+    assert remaining(page) == 3
+    token = page["metadata"]["continue"]
+    assert remaining(sim.get(f"{maps}?limit=2&continue={token}").json()) == 1
+
+
 def test_unknown_control_requests(start):
     sim = start()
     for method, path in (("GET", "/sim"), ("GET", "/sim/none"),

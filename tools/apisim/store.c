@@ -19,8 +19,8 @@ typedef struct entry {
 } entry;
 
 /* Where a page of a list ended and how many keys were left behind it. A page
- * has to tell what remains; with this the next one need not count again. A
- * version never changes, so a note is never wrong. */
+ * has to tell what remains; with this the next one need not count again. Only
+ * a restore gives a version to another state, and drops the version's notes. */
 typedef struct page_note {
   uint64_t version;
   char *key; // the last one of the page; NULL = unused
@@ -509,6 +509,16 @@ static void undo_last(table *t) {
   }
 }
 
+/* Versions behind the revision will be given again, to other states. */
+static void drop_notes(table *t, uint64_t revision) {
+  for (size_t i = 0; i < PAGE_NOTES; i++) {
+    if (t->notes[i].version > revision) {
+      free(t->notes[i].key);
+      t->notes[i] = (page_note){0};
+    }
+  }
+}
+
 bool store_restore(store *s, uint64_t revision) {
   if (revision < s->compacted || revision > s->revision) {
     return false;
@@ -519,6 +529,7 @@ bool store_restore(store *s, uint64_t revision) {
       undo_last(t);
     }
     t->oldest = t->oldest < revision ? t->oldest : revision;
+    drop_notes(t, revision);
   }
   s->revision = revision;
   return true;
