@@ -187,6 +187,26 @@ def test_restore_goes_back(start):
     assert sim.post("/sim/restore", {"back": 10**9}).status == 400
 
 
+def test_restore_takes_definitions_along(start):
+    sim = start("--resource", "widgets.v1.example.com")
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    things = "/apis/example.org/v1/namespaces/default/things"
+    spec = {"group": "example.org", "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1"}]}
+    sim.create(crds, "things.example.org", spec=spec)
+    sim.create(things, "t", apiVersion="example.org/v1", kind="Thing")
+    at = sim.revision()
+    sim.delete(f"{crds}/things.example.org")
+    assert sim.get(things).status == 404
+    sim.control("restore", {"back": sim.revision() - at})
+    assert [x["metadata"]["name"] for x in
+            sim.get(things).json()["items"]] == ["t"]
+    sim.control("restore", {"back": 2})
+    assert sim.get(things).status == 404
+    assert sim.get("/apis/example.com/v1/widgets").status == 200
+
+
 def test_restore_forgets_what_remained_behind_pages(start):
     sim = start()
     maps, other = (f"/api/v1/namespaces/default/{x}"

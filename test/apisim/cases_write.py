@@ -352,6 +352,31 @@ def test_what_a_finalizer_held_takes_its_own_along(start):
     assert sim.get(path).status == 404
 
 
+def test_a_definition_changes(start):
+    sim = start()
+    at = f"{CRDS}/things.example.org"
+    assert sim.post(CRDS, definition()).status == 201
+    group = "/apis/example.org"
+    changed = definition()["spec"]["versions"] + [{"name": "v1"}]
+    sim.merge(at, {"spec": {"versions": changed}})
+    assert len(sim.get(group).json()["versions"]) == 2
+    sim.merge(at, {"spec": {"versions": changed[1:]}})
+    assert [x["version"] for x in sim.get(group).json()["versions"]] == ["v1"]
+    assert sim.get(f"{group}/v1beta1/things").status == 404
+    # Deleted, and made anew as something else.
+    sim.delete(at)
+    other = definition()
+    other["spec"]["scope"] = "Cluster"
+    other["spec"]["names"] = {"plural": "things", "kind": "Other",
+                              "singular": 'no"name'}
+    assert sim.post(CRDS, other).status == 201
+    found = sim.get(f"{group}/v1beta1").json()["resources"][0]
+    assert (found["kind"], found["namespaced"], found["singularName"],
+            found.get("shortNames")) == ("Other", False, "thing", None)
+    sim.create(f"{group}/v1beta1/things", "t", kind="Other",
+               apiVersion="example.org/v1beta1")
+
+
 def test_odd_definitions_do_no_harm(start):
     sim = start()
     for i, spec in enumerate((

@@ -26,6 +26,7 @@
 #include <yyjson.h>
 
 #include "conn.h"
+#include "definition.h"
 #include "mem.h"
 #include "sim.h"
 #include "status.h"
@@ -98,6 +99,7 @@ static void restore(conn *c, yyjson_val *body) {
   }
   server_drop_all(&c->sim->server, c, true);
   store_restore(c->sim->store, now - back);
+  definitions_restored(c->sim);
   answer_revision(c);
 }
 

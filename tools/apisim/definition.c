@@ -24,6 +24,18 @@ void definition_changed(struct sim *s, const resource *res, const rev *r) {
   yyjson_doc_free(doc);
 }
 
+void definitions_restored(struct sim *s) {
+  const resource *res = registry_find(&s->registry, "apiextensions.k8s.io",
+                                      "v1", "customresourcedefinitions");
+  list_query q = {.version = UINT64_MAX, .prefix = "", .start = ""};
+  snapshot all = table_list(res->table, &q);
+  registry_forget_crds(&s->registry);
+  for (size_t i = 0; i < all.count; i++) {
+    definition_changed(s, res, all.items[i]);
+  }
+  snapshot_free(&all);
+}
+
 void delete_all_objects(resource *res, const char *ns) {
   char *prefix = ns != NULL ? object_key(ns, "") : xstrdup("");
   list_query q = {.version = UINT64_MAX, .prefix = prefix, .start = ""};

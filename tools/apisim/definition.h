@@ -15,6 +15,8 @@ void definition_changed(struct sim *s, const resource *res, const rev *r);
 /* r of res was deleted: its objects go, its watches end, and its paths are
  * unknown from now on. */
 void definition_deleted(struct sim *s, const resource *res, const rev *r);
+/* The store is in another state: serves what its definitions declare. */
+void definitions_restored(struct sim *s);
 /* Deletes every object of a resource in a namespace (NULL = everywhere). */
 void delete_all_objects(resource *res, const char *ns);
 

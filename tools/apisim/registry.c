@@ -314,6 +314,43 @@ static bool is_served(yyjson_val *version) {
   return served == NULL || yyjson_is_true(served);
 }
 
+static void set_text(char **to, const char *text) {
+  free(*to);
+  *to = xstrdup(text);
+}
+
+/* A definition that comes again may differ from the one that was deleted. The
+ * keys of objects that are there depend on the scope. */
+static void set_names(resource *res, yyjson_val *names, bool namespaced) {
+  char *guess = singular_of(res->plural);
+  const char *singular = text_at(names, "singular", guess);
+  set_text(&res->singular, is_dns_name(singular) ? singular : guess);
+  set_text(&res->kind, text_at(names, "kind", res->kind));
+  free(guess);
+  set_short_names(res, names);
+  bool has_objects = table_live_count(res->table) != 0;
+  set_custom(res, has_objects ? res->namespaced : namespaced);
+}
+
+/* The one of a version, added if there is none. NULL if it is not a
+ * definition's. */
+static resource *defined(registry *reg, const char *group, const char *version,
+                         const char *plural) {
+  resource *res = find_any(reg, group, version, plural);
+  if (res == NULL) {
+    res = add(reg, group, version, plural, "", "");
+    res->custom = true;
+    res->defined = true;
+  }
+  return res->custom ? res : NULL;
+}
+
+void registry_forget_crds(registry *reg) {
+  for (resource *res = reg->first; res != NULL; res = res->next) {
+    res->served = !res->defined;
+  }
+}
+
 void registry_apply_crd(registry *reg, yyjson_val *crd) {
   yyjson_val *spec = yyjson_obj_get(crd, "spec");
   yyjson_val *names = yyjson_obj_get(spec, "names");
@@ -325,7 +362,10 @@ void registry_apply_crd(registry *reg, yyjson_val *crd) {
   }
   bool namespaced =
       strcmp(text_at(spec, "scope", "Namespaced"), "Cluster") != 0;
-  char *guess = singular_of(plural);
+  resource *res = NULL;
+  while ((res = registry_next_of_group(reg, res, group, plural)) != NULL) {
+    res->served = res->served && !res->defined;
+  }
   size_t i, max;
   yyjson_val *version;
   yyjson_arr_foreach(yyjson_obj_get(spec, "versions"), i, max, version) {
@@ -333,17 +373,11 @@ void registry_apply_crd(registry *reg, yyjson_val *crd) {
     if (!is_dns_name(name)) {
       continue;
     }
-    resource *res = find_any(reg, group, name, plural);
-    if (res == NULL) {
-      res = add(reg, group, name, plural, text_at(names, "singular", guess),
-                kind);
-      set_custom(res, namespaced);
-    }
-    if (res->custom) {
+    res = defined(reg, group, name, plural);
+    if (res != NULL) {
       res->served = is_served(version);
-      set_short_names(res, names);
+      set_names(res, names, namespaced);
       set_schema(res, version);
     }
   }
-  free(guess);
 }

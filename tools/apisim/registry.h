@@ -31,6 +31,7 @@ typedef struct resource {
   bool has_generation; // metadata.generation is kept
   bool has_status;     // the status subresource exists
   bool has_pod_fields; // field selectors know spec.nodeName, status.phase
+  bool defined;        // by a CustomResourceDefinition
   bool served;         // false after its definition was deleted
   bool forbidden;      // --forbid
   yyjson_doc *schema;  // of a definition's version; NULL = none
@@ -58,6 +59,8 @@ bool registry_add_text(registry *reg, const char *text, buf *error);
 /* Adds or serves again, stops serving, what a CustomResourceDefinition object
  * declares. Malformed parts are skipped. */
 void registry_apply_crd(registry *reg, yyjson_val *crd);
+/* Serves what is built in or declared by option, and no definition's. */
+void registry_forget_crds(registry *reg);
 /* The resources a definition declares are found by group and plural. */
 resource *registry_next_of_group(const registry *reg, const resource *after,
                                  const char *group, const char *plural);
