@@ -245,7 +245,8 @@ def test_command_line(start):
     assert shown.returncode == 0 and "--replay-events M" in shown.stdout
     assert "--tls-client-ca FILE" in shown.stdout
     for arguments in (["--nope"], ["x"], ["--port"], ["--port", "x"],
-                      ["--port", "70000"], ["--pods", "-1"],
+                      ["--port", "70000"], ["--port", "1.5"],
+                      ["--port", "0x10"], ["--pods", "-1"],
                       ["--replay=1"], ["--churn", "nan"], ["--seed", ""],
                       ["--resource", "x"], ["--resource", "a.b.c:lower"],
                       ["--resource", "pods.v1.x", "--resource", "pods.v1.x"],
@@ -260,7 +261,18 @@ def test_command_line(start):
         refused = run(*arguments)
         assert refused.returncode == 1 and refused.stderr, (arguments, refused)
         assert refused.stdout == ""
+    with open("/dev/full", "w", encoding="ascii") as full:
+        assert subprocess.call([program, "--help"], stdout=full) == 1
     port = start().port
     taken = run("--port", str(port))
     assert taken.returncode == 1, taken
     assert f"cannot listen on port {port}: " in taken.stderr, taken
+
+
+def test_closed_standard_descriptors(start):
+    program = start().process.args[0]
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        ended = subprocess.run(
+            ["sh", "-c", f'exec "$0" --pods 1 --run-for 0.1 {closed}', program],
+            capture_output=True, check=False, timeout=20)
+        assert (ended.returncode, ended.stderr) == (0, b""), (closed, ended)

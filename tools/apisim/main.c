@@ -7,13 +7,15 @@
  * everything in memory, on one loop, and can be told to misbehave.
  * doc/kin-apisim.md is its manual.
  *
- * It deliberately does not do: admission, validation beyond names, server-side
- * apply, protobuf, HTTP/2. */
+ * It deliberately does not do: admission, validation beyond names, protobuf,
+ * HTTP/2. */
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "options.h"
@@ -166,8 +168,21 @@ static int run(program *p) {
   return ok ? 0 : 1;
 }
 
+/* A standard descriptor that is closed would be given to the loop or to a
+ * socket, which libuv does not allow, and messages would go there. */
+static bool open_standard_descriptors(void) {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) {
+    fd = dup(fd);
+  }
+  return fd >= 0 && close(fd) == 0;
+}
+
 int main(int argc, char **argv) {
   static program p;
+  if (!open_standard_descriptors()) {
+    return 1;
+  }
   int status = options_parse(&p.opts, argc, argv);
   if (status >= 0) {
     options_free(&p.opts);

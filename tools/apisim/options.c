@@ -92,7 +92,8 @@ static const option_spec SPECS[] = {
 
 enum { SPEC_COUNT = sizeof SPECS / sizeof SPECS[0] };
 
-static void print_help(void) {
+/* Returns the exit status. */
+static int print_help(void) {
   puts("kin-apisim: a simulated Kubernetes API server on the loopback "
        "interface\n\nUsage: kin-apisim [options]\n");
   for (size_t i = 0; i < SPEC_COUNT; i++) {
@@ -102,6 +103,7 @@ static void print_help(void) {
     printf("  %-28s %s\n", name, SPECS[i].help);
   }
   puts("\nFaults and control requests: see doc/kin-apisim.md.");
+  return fflush(stdout) == 0 ? 0 : 1;
 }
 
 static int usage_error(const char *what, const char *which) {
@@ -119,29 +121,28 @@ static const option_spec *find(const char *name, size_t len) {
   return NULL;
 }
 
-static bool store_number(void *at, const option_spec *spec, const char *text) {
-  if (spec->kind == OPTION_U64) {
-    uint64_t value;
-    if (!slice_to_u64(slice_of(text), &value) || (double)value < spec->least ||
-        (double)value > spec->most) {
-      return false;
-    }
-    *(uint64_t *)at = value;
-    return true;
-  }
+static bool store_double(double *at, const option_spec *spec,
+                         const char *text) {
   char *end;
   errno = 0;
   double value = strtod(text, &end);
-  if (end == text || *end != '\0' || errno != 0 || !(value >= spec->least) ||
-      !(value <= spec->most)) {
+  *at = value;
+  return end != text && *end == '\0' && errno == 0 && value >= spec->least &&
+         value <= spec->most;
+}
+
+static bool store_number(void *at, const option_spec *spec, const char *text) {
+  uint64_t value;
+  if (!slice_to_u64(slice_of(text), &value) || (double)value < spec->least ||
+      (double)value > spec->most) {
     return false;
   }
-  if (spec->kind == OPTION_DOUBLE) {
-    *(double *)at = value;
-  } else if (spec->kind == OPTION_INT) {
+  if (spec->kind == OPTION_INT) {
     *(int *)at = (int)value;
-  } else {
+  } else if (spec->kind == OPTION_SIZE) {
     *(size_t *)at = (size_t)value;
+  } else {
+    *(uint64_t *)at = value;
   }
   return true;
 }
@@ -168,6 +169,8 @@ static bool store_value(options *o, const option_spec *spec, const char *text) {
     }
     *(int *)at = text[2] - '0';
     return true;
+  case OPTION_DOUBLE:
+    return store_double(at, spec, text);
   default:
     return store_number(at, spec, text);
   }
@@ -202,8 +205,7 @@ int options_parse(options *o, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     const char *arg = argv[i];
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
-      print_help();
-      return 0;
+      return print_help();
     }
     if (strncmp(arg, "--", 2) != 0) {
       return usage_error("unexpected argument", arg);

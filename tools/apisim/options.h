@@ -45,7 +45,7 @@ typedef struct options {
   const char *replay_resource; // plural
 } options;
 
-/* Returns -1 to go on, else the exit status (0 after --help). */
+/* Returns -1 to go on, else the exit status (of --help, too). */
 int options_parse(options *o, int argc, char **argv);
 void options_free(options *o);
 
