@@ -165,8 +165,10 @@ KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
 KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
 
 /** Ends the answer to a list: its version (NULL stands for ""), and the token
- * for the next page; NULL or "" if the list is complete. Returns 0, or
- * KIN_ETOOBIG: a version of 64 bytes and more, a token over 16 KiB. */
+ * for the next page; NULL or "" if the list is complete. The token that this
+ * page was asked for with would bring the same page for ever: it fails the list
+ * (KIN_EUNEXPECTED). Returns 0, or KIN_ETOOBIG: a version of 64 bytes and more,
+ * a token over 16 KiB. */
 KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
                                  const char *continue_token);
 

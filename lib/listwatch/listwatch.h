@@ -128,8 +128,8 @@ void kin__listwatch_step(kin__listwatch *listwatch,
 
 /* A watch event was accepted, or a bookmark (type 0): advances the position
  * (RF-13, RW-09, RW-11). The version "0", and one of KIN__VERSION_SIZE bytes or
- * more, are ignored. True if an open verify has come to its target: KIN__INPUT_REACHED is
- * the next input.
+ * more, are ignored. True if an open verify has come to its target:
+ * KIN__INPUT_REACHED is the next input.
  *
  * This function and the next are no inputs of kin__listwatch_step, because they
  * are called for each event and change no state: they only note what has come,
