@@ -192,8 +192,9 @@ typedef struct kin_change_filter_options {
  * Errors: KIN_EINVAL (options; the log says which), KIN_ENOTSUP (options of a
  * newer version), KIN_ECLOSED (informer or client), KIN_ENOMEM; *out is NULL
  * then.
- * Cost: O(bytes of the fields) here. Each update costs O(bytes of the two objects), without
- * making a document of them; each change O(log n) for n waiting keys. */
+ * Cost: O(bytes of the fields) here. Each update costs O(bytes of the two
+ * objects), without making a document of them; each change O(log n) for n
+ * waiting keys. */
 KIN_EXTERN int kin_change_filter_open(kin_change_filter **out,
                                       kin_informer *informer,
                                       const kin_change_filter_options *options);
