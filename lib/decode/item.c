@@ -139,6 +139,7 @@ void kin__item_begin(kin__item *item, kin__cursor *cursor, unsigned wanted) {
 
 void kin__item_close(kin__item *item) {
   item->is_open = false;
+  item->is_over = false; /* an ERROR event may have no item of its own */
   kin__buf_reset(&item->carry, KIN__ITEM_CARRY_KEPT);
   kin__buf_reset(&item->strings, KIN__ITEM_CARRY_KEPT);
 }

@@ -249,11 +249,27 @@ static void test_bad_object_ends_it(void **state) {
   watch_run_finish(&w);
 }
 
+/* The limit that one frame passed is not that of the next. */
+static void test_error_behind_it(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{" IDS "},\"data\":\"" X40
+      "\"}}{\"type\":\"ERROR\",\"object\":null}";
+  for (int at = BYTEWISE; at < (int)sizeof text; at++) {
+    watch_run r;
+    watch_run_init_limited(&r, 60);
+    assert_int_equal(watch_run_decode(&r, kin__cstr(text), at), 0);
+    assert_non_null(strstr(decoded_log(&r.got), "\nerror 500 InternalError"));
+    watch_run_finish(&r);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_watch_of_shapes),
       cmocka_unit_test(test_watch_bookmark),
       cmocka_unit_test(test_not_forgiven),
+      cmocka_unit_test(test_error_behind_it),
       cmocka_unit_test(test_bad_objects),
       cmocka_unit_test(test_bad_object_ends_it),
   };
