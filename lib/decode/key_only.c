@@ -109,13 +109,16 @@ int kin__key_only_make(kin_object **out, kin__memory *memory,
     return err;
   }
   while (kin__text_next(&members)) {
-    if (kin__str_equal(members.name, KIN__LIT("apiVersion"))) {
+    if (api_version.data == NULL &&
+        kin__str_equal(members.name, KIN__LIT("apiVersion"))) {
       api_version = string_in(members.value);
-    } else if (kin__str_equal(members.name, KIN__LIT("kind"))) {
+    } else if (kind.data == NULL &&
+               kin__str_equal(members.name, KIN__LIT("kind"))) {
       kind = string_in(members.value);
     } else if (with_labels &&
                kin__str_equal(members.name, KIN__LIT("metadata"))) {
       parts.labels = labels_in(members.value);
+      with_labels = false; /* the first counts */
     }
   }
   if (parts.labels.length > 0 && parts.labels.data[0] != '{') {

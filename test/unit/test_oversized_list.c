@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "decode/key_only.h"
 #include "object/object.h"
 #include "support/fail_alloc.h"
 #include "support/json_gen.h"
@@ -339,6 +340,30 @@ static void test_empty_name(void **state) {
   list_run_finish(&r);
 }
 
+/* Of an object that is made small later, too, the first of several members of
+ * one name counts. */
+static void test_made_small_later(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{" IDS
+      ",\"labels\":{\"a\":\"1\"}},\"metadata\":{\"labels\":{\"a\":\"2\"}},"
+      "\"kind\":\"B\",\"apiVersion\":\"v2\",\"data\":\"" X40 "\"}";
+  kin__memory *memory = kin__memory_new(NULL);
+  kin_object *whole;
+  kin_object *small;
+  assert_int_equal(kin_object_parse(&whole, NULL, text, strlen(text)), 0);
+  assert_int_equal(kin__key_only_make(&small, memory, whole, true), 0);
+  kin_str value;
+  assert_true(kin_object_label(small, "a", &value));
+  assert_str(value, KIN__LIT("1"));
+  assert_str(kin__object_body(small),
+             KIN__LIT("{\"apiVersion\":\"v1\",\"kind\":\"Pod\"," MINIMAL_META
+                      ",\"labels\":{\"a\":\"1\"}}}"));
+  kin_object_unref(small);
+  kin_object_unref(whole);
+  kin__memory_unref(memory);
+}
+
 /* Every allocation fails once, while labels are in two pieces. */
 static void test_out_of_memory(void **state) {
   (void)state;
@@ -513,6 +538,7 @@ int main(void) {
       cmocka_unit_test(test_key_only_escapes),
       cmocka_unit_test(test_dropped_labels),
       cmocka_unit_test(test_empty_name),
+      cmocka_unit_test(test_made_small_later),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_sizes),
   };
