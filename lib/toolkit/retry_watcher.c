@@ -81,9 +81,11 @@ static void wake(kin_retry_watcher *watcher) {
   }
 }
 
-/* TW-04: a watch cannot resume after an object without a version. */
+/* TW-04: a watch cannot resume after an object without a version, or after "0",
+ * where the server would begin with the current objects. */
 static bool is_position(kin_str version) {
-  return version.length > 0 && version.length < KIN__VERSION_SIZE;
+  return version.length > 0 && version.length < KIN__VERSION_SIZE &&
+         !kin__str_equal(version, KIN__LIT("0"));
 }
 
 static int put(kin_retry_watcher *watcher, const waiting *event) {

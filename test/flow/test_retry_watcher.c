@@ -394,8 +394,8 @@ static void test_retry_watcher_bookmarks(void **state) {
   }
 }
 
-/* TW-04: an event without a version, or of an unknown type, is the end: to skip
- * it might skip data. What came before it is shown. */
+/* TW-04: an event without a version ("0" is none), or of an unknown type, is the
+ * end: to skip it might skip data. What came before it is shown. */
 static void test_retry_watcher_misplaced_events(void **state) {
   (void)state;
   static const char *const frames[] = {
@@ -410,6 +410,8 @@ static void test_retry_watcher_misplaced_events(void **state) {
       RW_FRAME("RENAMED", RW_OBJECT("7")),
       "{\"object\":" RW_OBJECT("7") "}",
       "[]",
+      RW_FRAME("ADDED", RW_OBJECT("0")),
+      RW_FRAME("BOOKMARK", RW_OBJECT("0")),
   };
   for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++) {
     retry_world w;
