@@ -279,6 +279,11 @@ static uint64_t count_missing(const kin__list_check *check) {
 
 static void on_list_complete(kin__list_check *check) {
   kin__feed_counters *counters = &check->of.feed->counters;
+  if (strcmp(kin__listwatch_list_version(&check->pager.feed.listwatch),
+             check->version) != 0) {
+    give_up(check, "the server listed another one");
+    return;
+  }
   counters->checked_lists++;
   if (check->unlike == 0 && count_missing(check) == 0) {
     enter(check, CHECK_DROPPING);

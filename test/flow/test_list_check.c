@@ -289,6 +289,27 @@ static void test_consistency_gives_up(void **state) {
   iw_finish(&c.w);
 }
 
+/* A server that does not honour Exact lists another version, which proves
+ * nothing. */
+static void test_consistency_of_another_version(void **state) {
+  (void)state;
+  static const char *const lists[] = {CK_LIST_AT("12", CK_B),
+                                      CK_LIST_AT("0", CK_B),
+                                      CK_LIST_AT("", CK_B), CK_LIST(CK_B)};
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    check_world c;
+    ck_open(&c);
+    ck_stream(&c, CK_ADDED(CK_A) CK_END("9"));
+    ck_answer(&c, 200, lists[i]);
+    script_advance(&c.w.script, 10000);
+    assert_false(ck_is_asked(&c));
+    bool is_same = i == 3;
+    assert_int_equal(strstr(c.said, "cannot be checked") == NULL, is_same);
+    ck_expect_counts(&c, is_same, is_same);
+    iw_finish(&c.w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_consistency_asks_for_the_same),
@@ -300,6 +321,7 @@ int main(void) {
       cmocka_unit_test(test_consistency_transformed),
       cmocka_unit_test(test_consistency_retries),
       cmocka_unit_test(test_consistency_gives_up),
+      cmocka_unit_test(test_consistency_of_another_version),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,8 @@ static void test_consistency_of_kept_states(void **state) {
   assert_int_equal(kin_store_count(kin_informer_store(c.w.informer)), 2);
   assert_int_equal(ck_status(&c).transform_failures, 1);
   ck_answer(&c, 200,
-            CK_LIST(CK_OBJECT("a", "u1", "13") "," CK_B
-                                               "," CK_OBJECT("a", "u1", "13")));
+            CK_LIST_AT("14", CK_OBJECT("a", "u1", "13") "," CK_B "," CK_OBJECT(
+                                 "a", "u1", "13")));
   ck_expect_counts(&c, 2, 0);
   iw_finish(&c.w);
 }
@@ -75,7 +75,7 @@ static void test_consistency_of_the_newest(void **state) {
       script_advance(script, 2000); /* when it would have tried again */
     }
     script_expect(script, "resourceVersion=11&resourceVersionMatch=Exact");
-    ck_answer(&c, 200, CK_LIST(CK_C "," CK_A));
+    ck_answer(&c, 200, CK_LIST_AT("11", CK_C "," CK_A));
     ck_expect_counts(&c, how == 3 ? 2 : 1, 0);
     script_advance(script, 5000);
     assert_false(ck_is_asked(&c));

@@ -43,8 +43,9 @@ int ck_keep_text(const kin_object *in, kin_object_builder *out, void *data);
   "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":"      \
   "\"" version                                                                 \
   "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
-#define CK_LIST(items)                                                         \
-  "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[" items "]}"
+#define CK_LIST_AT(version, items)                                             \
+  "{\"metadata\":{\"resourceVersion\":\"" version "\"},\"items\":[" items "]}"
+#define CK_LIST(items) CK_LIST_AT("9", items)
 #define CK_A CK_OBJECT("a", "u1", "5")
 #define CK_B CK_OBJECT("b", "u2", "6")
 #define CK_C CK_OBJECT("c", "u3", "7")
