@@ -80,8 +80,8 @@ void kin__listwatch_lose_position(kin__listwatch *listwatch,
 bool kin__listwatch_loses_position(kin__listwatch *listwatch,
                                    const kin__failure *failure,
                                    kin__listwatch_actions *actions);
-/* The found list is not newer than the lost position, and not a consistent one,
- * so a consistent list has to follow. */
+/* The found list is not newer than the lost position, or older than the start
+ * version, and not a consistent one, so a consistent list has to follow. */
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch);
 /* The found list is older than the position: the server's versions went back (a
  * restored backup). The same uid and version may now name different content, so

@@ -67,8 +67,11 @@ bool kin__listwatch_loses_position(kin__listwatch *listwatch,
 
 bool kin__listwatch_list_brings_nothing(const kin__listwatch *listwatch) {
   const kin__position *position = &listwatch->position;
-  return position->lost_by != KIN_RELIST_REASONS &&
-         position->version[0] != '\0' && listwatch->list.version[0] != '\0' &&
+  const char *wanted = listwatch->list.version;
+  if (position->version[0] == '\0') {
+    return kin__version_is_before(listwatch->list_found, wanted);
+  }
+  return position->lost_by != KIN_RELIST_REASONS && wanted[0] != '\0' &&
          kin__version_reaches(position->version, listwatch->list_found);
 }
 

@@ -475,6 +475,29 @@ static void test_at_least_in_vain(void **state) {
   assert_true(lw.actions.apply_stage);
 }
 
+/* Nor is an older one believed, from a server that does not honour
+ * NotOlderThan: the newest there is follows, and is. */
+static void test_at_least_is_ignored(void **state) {
+  (void)state;
+  begin_at_least();
+  lw_page("9", "more");
+  lw_assert_list("", 0);
+  assert_match("");
+  lw_page("20", "");
+  assert_true(lw.actions.apply_stage);
+  bool refused = false;
+  begin_consistent(KIN_CONSISTENCY_AT_LEAST, &refused);
+  lw_input(KIN__INPUT_START);
+  lw_input(KIN__INPUT_HEAD);
+  lw_step(&(kin__listwatch_input){.type = KIN__INPUT_STREAMED, .version = "9"});
+  assert_int_equal(lw.listwatch.state, KIN__LISTWATCH_STREAMING);
+  assert_string_equal(lw.actions.request.version, "");
+  lw_input(KIN__INPUT_HEAD);
+  lw_step(
+      &(kin__listwatch_input){.type = KIN__INPUT_STREAMED, .version = "20"});
+  assert_true(lw.actions.apply_stage);
+}
+
 /* PG-03: the same version again, unlimited. */
 static void test_at_least_in_pages(void **state) {
   (void)state;
@@ -552,6 +575,7 @@ int main(void) {
       TEST(test_any),
       TEST(test_at_least),
       TEST(test_at_least_in_vain),
+      TEST(test_at_least_is_ignored),
       TEST(test_at_least_in_pages),
       TEST(test_most_recent),
       TEST(test_streams),
