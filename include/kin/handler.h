@@ -110,8 +110,8 @@ typedef struct kin_listener_options {
 
   /** NULL: all objects. If a change brings an object into the filter, on_add is
    * called (not as initial). If a change takes an object out of the filter,
-   * on_delete is called with the reason KIN_DELETE_FILTERED and the state that
-   * this listener saw last. */
+   * on_delete is called with the reason KIN_DELETE_FILTERED and the last state
+   * that the filter accepted. */
   kin_filter_cb filter;
 
   /** Also call on_update for each object that a relist found unchanged. */
