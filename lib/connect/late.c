@@ -12,12 +12,12 @@
 #include "client/client_options.h"
 #include "transport/exchange.h"
 
-#define BROKEN_PER_STEP 16u
+#define CALLS_PER_STEP 16u
 
 /* An exchange as its owner knows it: one that waits for a server, or one that
  * runs. */
 typedef struct late_call {
-  kin__link node; /* in late.waiting, late.running, or a retired's list */
+  kin__link node; /* in a list of late's, or a retired's */
   kin__late *late;
   struct retired *old;     /* the replaced server that it runs on; or NULL */
   kin__exchange *exchange; /* NULL while it waits */
@@ -48,6 +48,9 @@ struct kin__late {
   kin__server *server; /* NULL: none was found yet */
   uint32_t generation; /* servers that were replaced */
   kin__link waiting;
+  kin__link served; /* no longer wait, and have not begun */
+  kin__task serving;
+  kin__exchange_error failure; /* theirs, if there is no server */
   kin__link running;
   uint64_t searched_ms; /* when the last search ended */
   bool has_searched;    /* a search has ended */
@@ -145,13 +148,6 @@ static int start_call(late_call *call) {
   return 0;
 }
 
-static void fail_call(late_call *call, int code, kin_error_class error_class,
-                      const char *message) {
-  kin__exchange_error error = {.code = code, .error_class = error_class};
-  snprintf(error.message, sizeof error.message, "%s", message);
-  end_call(call, &error);
-}
-
 static size_t text_size(const char *text) {
   return text != NULL ? strlen(text) + 1 : 0;
 }
@@ -207,25 +203,38 @@ static void note_search_end(kin__late *late) {
   late->searched_ms = late_now_ms(late);
 }
 
-/* A callback of a call may start, cancel and close anything. So the batch is
- * taken from the list first. A call that starts meanwhile waits for the next
- * search, or runs. */
-static void serve(kin__late *late, int code, kin_error_class error_class,
-                  const char *message) {
-  kin__link batch;
-  kin__link_init(&batch);
-  kin__link_splice(&batch, &late->waiting);
-  while (!kin__link_is_empty(&batch)) {
-    late_call *call = KIN__CONTAINER_OF(batch.next, late_call, node);
+static void set_failure(kin__late *late, int code, kin_error_class error_class,
+                        const char *message) {
+  late->failure =
+      (kin__exchange_error){.code = code, .error_class = error_class};
+  snprintf(late->failure.message, sizeof late->failure.message, "%s", message);
+}
+
+/* A callback of a call may start, cancel and close anything. */
+static bool serve_step(kin__task *task) {
+  kin__late *late = KIN__CONTAINER_OF(task, kin__late, serving);
+  kin__slice slice = kin__slice_begin(&late->place.loop->sched, CALLS_PER_STEP);
+  while (!kin__link_is_empty(&late->served) && kin__slice_next(&slice)) {
+    late_call *call = KIN__CONTAINER_OF(late->served.next, late_call, node);
     int err = late->server != NULL ? start_call(call) : 0;
     if (err != 0) {
-      fail_call(call, err,
-                err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
-                kin_strerror(err));
-    } else if (late->server == NULL) {
-      fail_call(call, code, error_class, message);
+      set_failure(late, err,
+                  err == KIN_ENOMEM ? KIN_CLASS_MEMORY : KIN_CLASS_PROTOCOL,
+                  kin_strerror(err));
+    }
+    if (err != 0 || late->server == NULL) {
+      end_call(call, &late->failure);
     }
   }
+  return !kin__link_is_empty(&late->served);
+}
+
+/* A call that starts meanwhile waits for the next search, or runs. */
+static void serve(kin__late *late, int code, kin_error_class error_class,
+                  const char *message) {
+  set_failure(late, code, error_class, message);
+  kin__link_splice(&late->served, &late->waiting);
+  kin__sched_add(&late->place.loop->sched, &late->serving);
 }
 
 static void on_search_slow(kin__timer *timer) {
@@ -296,8 +305,7 @@ static void add_stats(kin__server_stats *sum, const kin__server *server) {
 static bool retire_step(kin__task *task) {
   retired *old = KIN__CONTAINER_OF(task, retired, task);
   kin__late *late = old->late;
-  kin__slice slice =
-      kin__slice_begin(&late->place.loop->sched, BROKEN_PER_STEP);
+  kin__slice slice = kin__slice_begin(&late->place.loop->sched, CALLS_PER_STEP);
   while (!kin__link_is_empty(&old->calls)) {
     if (!kin__slice_next(&slice)) {
       return true;
@@ -525,6 +533,7 @@ static void late_close(void *ctx, void (*cb)(void *cb_ctx), void *cb_ctx) {
   late->close_ctx = cb_ctx;
   kin__timer_stop(&late->place.loop->timers, &late->due);
   kin__timer_stop(&late->place.loop->timers, &late->patience);
+  kin__sched_cancel(&late->place.loop->sched, &late->serving);
   late->finder.close(late->finder.ctx, on_finder_closed, late);
 }
 
@@ -563,6 +572,8 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
   }
   late->finder = *finder;
   kin__link_init(&late->waiting);
+  kin__link_init(&late->served);
+  kin__task_init(&late->serving, serve_step);
   kin__link_init(&late->running);
   kin__link_init(&late->retired);
   kin__timer_init(&late->due, on_search_due);

@@ -247,6 +247,43 @@ static void *start_other(client_world *w, bool *has_ended) {
   return exchange;
 }
 
+#define CROWD 100u
+#define CALLS_PER_STEP 16u
+
+static void on_crowd_end(void *ctx, const kin__exchange_error *error) {
+  assert_string_equal(error->message, "no settings");
+  ++*(size_t *)ctx;
+}
+
+/* Many requests wait. A step ends a few of them; with the least budget a turn
+ * has one step. */
+static void test_late_serves_in_steps(void **state) {
+  (void)state;
+  static const answer answers[] = {FAILED};
+  static const kin__exchange_callbacks callbacks = {.on_head = on_other_head,
+                                                    .on_body = on_other_body,
+                                                    .on_end = on_crowd_end};
+  static const kin__request request = {.target = "/x", .accept = "*/*"};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.budget_us = 1;
+  assert_int_equal(client_world_open_client(&w), 0);
+  const kin__transport_ops *ops = &kin__client_host(w.client)->env->transport;
+  size_t ends = 0;
+  for (size_t i = 0; i < CROWD; i++) {
+    void *exchange;
+    assert_int_equal(
+        ops->start(ops->ctx, &request, &callbacks, &ends, &exchange), 0);
+  }
+  while (ends < CROWD) {
+    size_t before = ends;
+    uv_run(&w.loop, UV_RUN_ONCE);
+    assert_in_range(ends - before, 0, CALLS_PER_STEP);
+  }
+  finish(&w, &f);
+}
+
 /* The search for another request finds another server. So the watch is broken,
  * and goes on there from its version. */
 static void test_late_running_watch_moves(void **state) {
@@ -543,6 +580,7 @@ int main(void) {
       cmocka_unit_test(test_late_requests_wait),
       cmocka_unit_test(test_late_failures_are_told),
       cmocka_unit_test(test_late_other_settings),
+      cmocka_unit_test(test_late_serves_in_steps),
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_failure_keeps_the_server),
