@@ -72,12 +72,14 @@ static void on_body(void *ctx, const char *bytes, size_t length) {
 }
 
 /* Silence is a failure to connect, or that the time of a request is shorter than
- * answer_ms and over. Other errors come from this host, or show that a server
- * answered. */
+ * answer_ms and over. Other errors come from this host, as a lack of descriptors
+ * does, or show that a server answered. */
 static bool is_silence(const kin__exchange_error *error) {
-  return error->error_class == KIN_CLASS_CONNECT ||
-         (error->error_class == KIN_CLASS_PROTOCOL &&
-          error->code == KIN_ETIMEDOUT);
+  int code = error->code;
+  return error->error_class == KIN_CLASS_CONNECT
+             ? code != UV_EMFILE && code != UV_ENFILE
+             : error->error_class == KIN_CLASS_PROTOCOL &&
+                   code == KIN_ETIMEDOUT;
 }
 
 static void on_end(void *ctx, const kin__exchange_error *error) {

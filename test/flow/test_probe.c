@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sys/resource.h>
+
 #include <cmocka.h>
 
 #include "support/pool_plug.h"
@@ -303,6 +305,19 @@ static void test_probe_other_failures(void **state) {
                          &(tls_server_options){.certificate = &other});
   world_advance(&t.w, SILENCE_MS);
   WORLD_UNTIL(&t.w, !is_asking(&t));
+  assert_int_equal(watch.ends, 0);
+
+  /* Out of descriptors. */
+  struct rlimit files;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+  const struct rlimit none = {.rlim_cur = 3, .rlim_max = files.rlim_max};
+  uint64_t asked_ms = t.w.transport->probe.asked_ms;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+  world_advance(&t.w, SILENCE_MS);
+  WORLD_UNTIL(&t.w, !is_asking(&t));
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+  assert_true(t.w.transport->probe.asked_ms > asked_ms);
+  world_run_tasks(&t.w);
   assert_int_equal(watch.ends, 0);
 
   /* Out of memory: it is asked again later. */
