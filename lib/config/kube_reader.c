@@ -178,6 +178,20 @@ int kin__kube_read_fields(kin__kube_reader *reader, const kin__yaml_node *node,
   return err;
 }
 
+/* As in Go, null among texts is an empty one, so that the others keep their
+ * places. */
+static int read_list_text(kin__kube_reader *reader, const kin__yaml_node *node,
+                          uint32_t index, void *to) {
+  kin__kube_text_list *list = to;
+  (void)index;
+  if (node->type == KIN__YAML_NULL) {
+    list->values[list->count++] = "";
+  } else if (kin__kube_is_text(reader, node)) {
+    list->values[list->count++] = node->text.data;
+  }
+  return 0;
+}
+
 int kin__kube_read_elements(kin__kube_reader *reader,
                             const kin__yaml_node *node,
                             int (*read)(kin__kube_reader *,
@@ -192,23 +206,13 @@ int kin__kube_read_elements(kin__kube_reader *reader,
   uint32_t index = 0;
   for (const kin__yaml_item *item = node->first; item != NULL && err == 0;
        item = item->next, index++) {
-    if (item->value->type != KIN__YAML_NULL) {
+    if (item->value->type != KIN__YAML_NULL || read == read_list_text) {
       size_t back = enter(reader, "[%u]", (unsigned)index);
       err = read(reader, item->value, index, to);
       go_back(reader, back);
     }
   }
   return err;
-}
-
-static int read_list_text(kin__kube_reader *reader, const kin__yaml_node *node,
-                          uint32_t index, void *to) {
-  kin__kube_text_list *list = to;
-  (void)index;
-  if (kin__kube_is_text(reader, node)) {
-    list->values[list->count++] = node->text.data;
-  }
-  return 0;
 }
 
 int kin__kube_read_texts(kin__kube_reader *reader, const kin__yaml_node *node,

@@ -71,7 +71,8 @@ int kin__kube_read_list(kin__kube_reader *reader, const kin__yaml_node *node,
 int kin__kube_read_fields(kin__kube_reader *reader, const kin__yaml_node *node,
                           const kin__kube_field *fields, void *to);
 
-/* Calls `read` with each element of a list that is not null. */
+/* Calls `read` with each element of a list that is not null. In a list of texts
+ * null is "". */
 int kin__kube_read_elements(kin__kube_reader *reader,
                             const kin__yaml_node *node,
                             int (*read)(kin__kube_reader *reader,

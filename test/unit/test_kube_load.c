@@ -335,6 +335,18 @@ static void test_command_in_the_current_folder(void **state) {
   }
 }
 
+/* Go's null among strings is "": the other arguments keep their places. */
+static void test_null_among_arguments(void **state) {
+  (void)state;
+  kube_world_expect(&world,
+                    "clusters: [{name: '', cluster: {server: 'https://c'}}]\n"
+                    "users: [{name: '', user: {exec: {apiVersion: v, "
+                    "interactiveMode: Never, command: c, args: [a, ~, b, "
+                    "null]}}}]\n",
+                    "server=https://c exec=c version=v arg=a arg= arg=b arg= "
+                    "mode=Never");
+}
+
 static void test_path_cleaning(void **state) {
   (void)state;
   const struct {
@@ -605,6 +617,7 @@ int main(void) {
       TEST(test_relative_paths),
       TEST(test_command_for_path),
       TEST(test_command_in_the_current_folder),
+      TEST(test_null_among_arguments),
       TEST(test_path_cleaning),
       TEST(test_pod),
       TEST(test_pod_with_ipv6),
