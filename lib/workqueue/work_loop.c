@@ -105,12 +105,11 @@ static bool step(kin__task *task) {
       return true;
     }
   }
-  if (has_more) {
-    return true;
+  if (!has_more) {
+    arm(queue);
   }
-  arm(queue);
   tell_drained(queue);
-  return queue->member.is_closing;
+  return has_more || queue->member.is_closing;
 }
 
 static void on_timer(kin__timer *timer) {

@@ -300,6 +300,35 @@ static void test_drain_is_ended(void **state) {
   finish(&w);
 }
 
+static void end_the_drain(world *w, const kin_work_item *item) {
+  assert_int_equal(kin_work_done(item, KIN_WORK_SUCCESS), 0);
+  if (w->calls == 10) {
+    kin_work_queue_shut_down(w->queue);
+  }
+  w->most_items += w->drained > 0; /* calls after that of on_drained */
+}
+
+/* WQ-05: the same with more work than one step does. */
+static void test_long_drain_is_ended(void **state) {
+  (void)state;
+  world w;
+  begin(&w, 1);
+  w.then = end_the_drain;
+  for (int i = 0; i < 3000; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "%d", i);
+    assert_int_equal(kin_work_queue_add(w.queue, kin__cstr(key)), 0);
+  }
+  assert_int_equal(kin_work_queue_shut_down_with_drain(w.queue, on_drained, &w),
+                   0);
+  run(&w);
+  assert_int_equal(w.calls, 3000);
+  assert_int_equal(w.drained, 1);
+  assert_int_equal(w.drained_code, KIN_ECLOSED);
+  assert_true(w.most_items > 0);
+  finish(&w);
+}
+
 /* --- Close ---------------------------------------------------------------- */
 
 /* The queue is freed in steps. */
@@ -580,6 +609,7 @@ int main(void) {
       cmocka_unit_test(test_late_answers),
       cmocka_unit_test(test_drain),
       cmocka_unit_test(test_drain_is_ended),
+      cmocka_unit_test(test_long_drain_is_ended),
       cmocka_unit_test(test_work_queue_close),
       cmocka_unit_test(test_not_alone),
       cmocka_unit_test(test_sweep_closes),
