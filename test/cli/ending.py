@@ -228,6 +228,14 @@ def test_output_that_cannot_be_written(programs):
             check_equal(status, 1)
             check(error.startswith(b"kinformer: standard output: no space"),
                   str(error))
+        # Few lines are written when the end has begun.
+        server.lists[PODS] = [pod_list([pod("a", 5)], 10)]
+        with open("/dev/full", "wb") as full, \
+                Program(argv(programs, server, "--once"), stdout=full) as p:
+            status, _, error = p.wait()
+            check_equal(status, 1)
+            check(error.startswith(b"kinformer: standard output: no space"),
+                  str(error))
         closed = subprocess.run(
             ["/bin/sh", "-c", 'exec "$@" >&-', "sh",
              *argv(programs, server, "--once")],

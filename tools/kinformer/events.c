@@ -208,12 +208,19 @@ static void on_room(void *data) {
   }
 }
 
-/* A reader that has seen enough is no failure. */
+/* A reader that has seen enough is no failure. All else is one, also if it
+ * comes with the last lines, when the end has begun. */
 static void on_output_failed(int status, void *data) {
+  app *a = data;
   if (status == UV_EPIPE || status == UV_ECONNRESET) {
-    app_end(data, EXIT_DONE, NULL, 0);
-  } else {
-    app_end(data, EXIT_FAILED, "standard output", status);
+    app_end(a, EXIT_DONE, NULL, 0);
+    return;
+  }
+  app_end(a, EXIT_FAILED, "standard output", status);
+  if (a->exit_status == EXIT_DONE) {
+    a->exit_status = EXIT_FAILED;
+    a->complaint = "standard output";
+    a->complaint_code = status;
   }
 }
 
