@@ -73,6 +73,13 @@ def test_once_refused(programs):
                 Program(argv(programs, server)) as p:
             p.until("synced")
             p.interrupt()
+    # Out of order, then refused once: not twice in a row.
+    broken = (500, status_body(500, "InternalError", "not yet"))
+    with Scripted({PODS: [broken, refusal, good]}) as server, \
+            Program(argv(programs, server, "--once")) as p:
+        lines = p.expect_end(0).splitlines()
+        check_equal([json.loads(line)["event"] for line in lines],
+                    ["error", "error", "add", "synced"])
 
 
 def test_exit_after(programs):

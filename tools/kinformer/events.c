@@ -143,7 +143,8 @@ static bool is_refusal(const kin_error_event *event) {
 /* A program that is to print one list does not wait for what will not come. One
  * refusal may be that of a server that has just started. */
 static void end_if_refused(app *a, const kin_error_event *event) {
-  if (!a->options->once || a->is_synced || !is_refusal(event) ||
+  a->refusals = is_refusal(event) ? a->refusals + 1 : 0;
+  if (!a->options->once || a->is_synced || a->refusals < REFUSALS ||
       event->attempt < REFUSALS) {
     return;
   }
