@@ -122,6 +122,18 @@ def test_signal_while_retrying(programs):
         p.interrupt()
 
 
+def test_many_namespaces_without_a_server(programs):
+    """An error costs no more for the namespaces beside its own."""
+    many = 1024
+    names = [x for i in range(many) for x in ("-n", f"n{i}")]
+    with Program([programs.kinformer, "pods", *names, "--timeout", "10",
+                  "--server", "http://127.0.0.1:1"]) as p:
+        told = set()
+        while len(told) < many:
+            told.add(p.next_event()["namespace"])
+        p.interrupt()
+
+
 def test_reader_goes(programs):
     """As in `kinformer pods | head -1`: the end is quiet, with 0."""
     with Scripted({PODS: [many_pods()]}) as server:

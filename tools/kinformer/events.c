@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kin/metrics.h>
+
 /* What the program does when the informer or the output tells it something. */
 
 enum {
@@ -154,15 +156,11 @@ static void end_if_refused(app *a, const kin_error_event *event) {
 
 /* Of the bodies of all lists and watches so far. */
 static uint64_t received_bytes(const app *a) {
-  size_t count = a->options->namespace_count;
-  uint64_t received = 0;
-  for (size_t i = 0; a->informer && i < (count > 0 ? count : 1); i++) {
-    kin_status status = KIN_STATUS_INIT;
-    kin_informer_get_status(
-        a->informer, count > 0 ? a->options->namespaces[i] : "", &status);
-    received += status.received_bytes;
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  if (a->informer) {
+    (void)kin_informer_get_metrics(a->informer, &metrics);
   }
-  return received;
+  return metrics.received_bytes;
 }
 
 static size_t staged_objects(const app *a) {
