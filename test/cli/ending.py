@@ -73,6 +73,12 @@ def test_once_refused(programs):
                 Program(argv(programs, server)) as p:
             p.until("synced")
             p.interrupt()
+    # What could drive a terminal does not reach one.
+    refusal = (403, status_body(403, "Forbidden", "no \u009b31m\u202e é"))
+    with Scripted({PODS: [refusal]}) as server, \
+            Program(argv(programs, server, "--once")) as p:
+        _, _, error = p.wait()
+        check(error.endswith("no \\u009b31m\\u202e é\n".encode()), str(error))
     # Out of order, then refused once: not twice in a row.
     broken = (500, status_body(500, "InternalError", "not yet"))
     with Scripted({PODS: [broken, refusal, good]}) as server, \

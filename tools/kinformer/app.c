@@ -316,6 +316,8 @@ static void begin(app *a) {
 static void say_at_end(const app *a) {
   if (a->complaint == a->problem) {
     complain(a->complaint);
+  } else if (a->complaint == a->refusal) {
+    complain_of_server("", a->complaint);
   } else if (a->complaint && a->complaint_code != 0) {
     fprintf(stderr, "kinformer: %s: %s\n", a->complaint,
             kin_strerror(a->complaint_code));

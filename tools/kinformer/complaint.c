@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 typedef struct option_name {
   const char *library;
   const char *program;
@@ -59,10 +61,19 @@ static void complain_line(const char *line, size_t length) {
           (int)(length - begin), line + begin);
 }
 
-void complain(const char *text) {
-  while (*text) {
-    size_t length = strcspn(text, "\n");
-    complain_line(text, length);
-    text += length + (text[length] == '\n');
+void complain(const char *lines) {
+  while (*lines) {
+    size_t length = strcspn(lines, "\n");
+    complain_line(lines, length);
+    lines += length + (lines[length] == '\n');
   }
+}
+
+void complain_of_server(const char *before, const char *words) {
+  text line = {0};
+  text_append_string(&line, before);
+  text_append_visible(&line, (kin_str){words, strlen(words)});
+  fprintf(stderr, "kinformer: %.*s\n", (int)line.length,
+          line.data ? line.data : "");
+  text_finish(&line);
 }

@@ -3,9 +3,13 @@
 #define KINFORMER_COMPLAINT_H
 
 /* Prints what the library says about its options, a line of standard error for
- * each line of `text`. A line that begins with the name of an option of the
+ * each of `lines`. A line that begins with the name of an option of the
  * library begins with the program's own option instead: `namespaces: ...` is
  * about -n. */
-void complain(const char *text);
+void complain(const char *lines);
+
+/* Prints `before` and words of the server, in one line of standard error, as a
+ * terminal may show it. */
+void complain_of_server(const char *before, const char *words);
 
 #endif /* KINFORMER_COMPLAINT_H */

@@ -2,7 +2,9 @@
 #include "warnings.h"
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
+
+#include "complaint.h"
 
 #define SAID (sizeof((warnings *)0)->said / sizeof(uint64_t))
 
@@ -29,6 +31,6 @@ static bool is_new(warnings *w, const char *text) {
 void warnings_on_warning(const kin_warning *warning, void *data) {
   bool is_text = warning->code == 299 && warning->text[0] != '\0';
   if (is_text && is_new(data, warning->text)) {
-    fprintf(stderr, "kinformer: the server warns: %s\n", warning->text);
+    complain_of_server("the server warns: ", warning->text);
   }
 }
