@@ -146,6 +146,18 @@ def test_split_chunks(start):
     assert small.json()["items"] == []
 
 
+def test_a_status_that_has_no_body_gets_none(start):
+    sim = start()
+    for code in (204, 304):
+        sim.control("fault", {"kind": "status", "code": code, "count": 1})
+        with sim.connect() as sock:
+            reader = Reader(sock)
+            sock.sendall(request_bytes("GET", PODS))
+            assert reader.response(head_only=True).status == code
+            sock.sendall(request_bytes("GET", PODS))
+            assert reader.response().status == 200
+
+
 def test_status_with_and_without_body(start):
     sim = start()
     sim.control("fault", {"kind": "status", "code": 429, "retry-after": 3,

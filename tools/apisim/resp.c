@@ -282,7 +282,7 @@ static bool has_body_fault(const conn *c) {
 
 void resp_write(conn *c, segq *parts) {
   resp *r = &c->resp;
-  if (!r->active || r->ended || r->cut_short || c->head_only) {
+  if (!r->active || r->ended || r->cut_short || has_no_body(c)) {
     segq_drop(parts, parts->bytes);
     return;
   }
