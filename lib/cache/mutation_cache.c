@@ -319,10 +319,11 @@ static int match_value(void *ctx, kin_str value) {
   return 0;
 }
 
-static int has_value(const kin__index *index, const kin_object *object,
-                     kin_str value, bool *answer) {
+static int has_value(const kin_mutation_cache *cache, const kin__index *index,
+                     const kin_object *object, kin_str value, bool *answer) {
   question q = {value, false};
-  int err = kin__index_visit(index, object, match_value, &q);
+  int err =
+      kin__store_visit(cache->options.store, index, object, match_value, &q);
   *answer = err == 0 && q.is_met;
   return err == KIN_ENOMEM ? err : 0;
 }
@@ -368,7 +369,7 @@ static int add_written(kin_mutation_cache *cache, kin__object_list *list,
     const kin_object *stored =
         kin_store_get(cache->options.store, kin_object_key(e->object));
     bool is_met = false;
-    err = has_value(index, e->object, value, &is_met);
+    err = has_value(cache, index, e->object, value, &is_met);
     if (err == 0 && is_met && newer(cache, stored, e) != stored) {
       err = kin__object_list_add(list, e->object);
     }

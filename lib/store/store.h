@@ -134,6 +134,12 @@ int kin__store_exchange(kin_store *store, const kin_object *object,
 const struct kin__index *kin__store_index(const kin_store *store,
                                           const char *name);
 
+/* kin__index_visit for an index like those of the store, which its callback
+ * must not change. */
+int kin__store_visit(const kin_store *store, const struct kin__index *index,
+                     const kin_object *object,
+                     int (*visit)(void *ctx, kin_str value), void *ctx);
+
 /* Appends all objects. Errors: KIN_ENOMEM; some may have been appended. */
 int kin__store_fill_list(const kin_store *store, struct kin__object_list *list);
 

@@ -34,6 +34,17 @@ const kin__index *kin__store_index(const kin_store *store, const char *name) {
   return find_index(store, name, NULL);
 }
 
+int kin__store_visit(const kin_store *store, const kin__index *index,
+                     const kin_object *object,
+                     int (*visit)(void *ctx, kin_str value), void *ctx) {
+  kin_store *own = (kin_store *)store;
+  bool was_indexing = own->is_indexing;
+  own->is_indexing = true;
+  int err = kin__index_visit(index, object, visit, ctx);
+  own->is_indexing = was_indexing;
+  return err;
+}
+
 /* Indexes the slots from `built` on, at most `*count` of them, and reduces
  * *count. */
 static int build(kin_store *store, kin__index *index, uint32_t *count) {

@@ -113,7 +113,7 @@ int kin_store_list_like(const kin_store *store, const char *name,
   if (err != 0) {
     return err;
   }
-  err = kin__index_visit(l.index, object, add_found, &l);
+  err = kin__store_visit(store, l.index, object, add_found, &l);
   kin__object_list_sort(l.list);
   return hand_out(out, l.list, err);
 }

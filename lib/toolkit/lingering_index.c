@@ -172,11 +172,8 @@ static int emit_lost(void *ctx, kin_str value) {
 
 static int visit(const kin_lingering_index *index, const kin_object *object,
                  int (*cb)(void *ctx, kin_str value), void *ctx) {
-  kin_store *store = &index->informer->store;
-  store->is_indexing = true;
-  int err = kin__index_visit(index->live, object, cb, ctx);
-  store->is_indexing = false;
-  return err;
+  return kin__store_visit(&index->informer->store, index->live, object, cb,
+                          ctx);
 }
 
 /* The function of `gone`. */

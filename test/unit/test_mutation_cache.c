@@ -344,6 +344,31 @@ static void test_mutation_cache_index_errors(void **state) {
   teardown(&f);
 }
 
+/* Takes what is written away from the store that calls it. */
+static int meddle(const kin_object *object, kin_index_values *values,
+                  void *data) {
+  const fixture *f = data;
+  assert_int_equal(kin_store_delete(f->store, kin_object_key(object)),
+                   KIN_EALREADY);
+  return emit_users(object, values, NULL);
+}
+
+/* MC-03: the index function changes nothing, also when a written object is
+ * looked at. */
+static void test_mutation_cache_index_callback_changes_nothing(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, true);
+  assert_int_equal(add_callback(f.store, "meddled", meddle, &f), 0);
+  act(&f, STORE, "a u 1 y");
+  act(&f, WRITE, "a u 2 x");
+  kin_object_list *list;
+  assert_int_equal(
+      kin_mutation_cache_by_index(f.cache, "meddled", KIN__LIT("x"), &list), 0);
+  assert_list_keys(list, "a");
+  teardown(&f);
+}
+
 /* MC-01, CN-07: a hundred entries by default, and the least recently used goes
  * first; a scan by index is no use of what the store does not have. */
 static void test_mutation_cache_is_bounded(void **state) {
@@ -592,6 +617,7 @@ int main(void) {
       cmocka_unit_test(test_mutation_cache_update_and_recreate),
       cmocka_unit_test(test_mutation_cache_by_index),
       cmocka_unit_test(test_mutation_cache_index_errors),
+      cmocka_unit_test(test_mutation_cache_index_callback_changes_nothing),
       cmocka_unit_test(test_mutation_cache_is_bounded),
       cmocka_unit_test(test_mutation_cache_default_time),
       cmocka_unit_test(test_mutation_cache_compares_versions),

@@ -525,6 +525,10 @@ static void test_store_index_callback_changes_nothing(void **state) {
                                       other};
   assert_int_equal(kin_store_replace(f.store, listed, 2, kin__cstr("9")), 0);
   assert_int_equal(m.calls, 5);
+  kin_object_list *found;
+  assert_int_equal(kin_store_list_like(f.store, "meddled", other, &found), 0);
+  assert_int_equal(m.calls, 6);
+  kin_object_list_free(found);
   assert_int_equal(kin_store_count(f.store), 2);
   assert_int_equal(kin_store_put(f.store, other), 0);
   assert_int_equal(remove_key(&f, "ns/other"), 0);
