@@ -45,7 +45,8 @@ static bool is_metadata(const char *pointer) {
   static const char metadata[] = "/metadata";
   return pointer[0] == '\0' || strcmp(pointer, "/kind") == 0 ||
          strcmp(pointer, "/apiVersion") == 0 ||
-         strncmp(pointer, metadata, sizeof metadata - 1) == 0;
+         (strncmp(pointer, metadata, sizeof metadata - 1) == 0 &&
+          strchr("/", pointer[sizeof metadata - 1]) != NULL);
 }
 
 int kin__is_stored_field(const kin_informer *informer, const char *pointer,

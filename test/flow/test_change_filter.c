@@ -444,6 +444,7 @@ static void test_fields_that_are_not_stored(void **state) {
       {"/metadata/annotations/x.y~1z", true, true, true},
       {"/metadata/annotations/x.y", false, false, true},
       {"/metadata/managedFields", false, false, false},
+      {"/metadatas", false, false, false},
       {"/kind", true, true, true},
       {"", true, true, true},
   };
