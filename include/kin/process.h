@@ -93,8 +93,9 @@ KIN_EXTERN int kin_process_deltas(kin_store *store,
  * change. A change that fails is left out and no handler is called for it; the
  * others are applied, and the first error is returned.
  * Errors: those of kin_process_deltas; KIN_EINVAL also for the types that have
- * no key, and KIN_ENOMEM also for the batch as a whole: nothing has changed
- * then.
+ * no key. A malformed change (KIN_EINVAL, or a key that is not its object's) is
+ * an error of the batch as a whole, and so may be KIN_ENOMEM: nothing has
+ * changed then.
  * Cost: O(changes) at once. */
 KIN_EXTERN int kin_process_batch(kin_store *store,
                                  const kin_process_handlers *handlers,
