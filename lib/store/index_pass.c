@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "object/json.h"
-#include "object/object.h"
 
 enum {
   NONE = -1,
@@ -68,15 +67,12 @@ static int note(void *ctx, uint32_t id, kin_str scalar) {
   return 0;
 }
 
-int kin__index_pass_read(kin__index_pass *pass, const kin_object *object) {
+int kin__index_pass_read(kin__index_pass *pass, kin_str text) {
   pass->found_count = 0;
   for (uint32_t i = 0; i < pass->set.count; i++) {
     pass->chains[i] = (chain){NONE, NONE};
   }
-  kin_str text;
-  int err = kin__object_text(object, &text);
-  return err == 0 ? kin__pointer_set_read(&pass->set, text, note, pass)
-                  : KIN_ENOMEM;
+  return kin__pointer_set_read(&pass->set, text, note, pass);
 }
 
 int kin__index_pass_each(const kin__index_pass *pass, uint32_t place,

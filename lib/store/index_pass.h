@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include <kin/object.h>
+#include <kin/str.h>
 
 #include "object/pointer_set.h"
 
@@ -29,9 +29,9 @@ void kin__index_pass_free(kin__index_pass *pass);
 int kin__index_pass_add(kin__index_pass *pass, const char *pointer,
                         uint32_t *place);
 
-/* Finds the values of all pointers in the object. They stay in its text, so the
- * object must outlive their use. Errors: KIN_ENOMEM. */
-int kin__index_pass_read(kin__index_pass *pass, const kin_object *object);
+/* Finds the values of all pointers in an object's text. They stay there, so the
+ * text must outlive their use. Errors: KIN_ENOMEM. */
+int kin__index_pass_read(kin__index_pass *pass, kin_str text);
 
 /* Calls emit with the values found for one pointer, in the order of the text.
  * Returns emit's first non-zero result. Errors: KIN_ENOMEM. */

@@ -130,6 +130,19 @@ void kin__index_reader_finish(kin__index_reader *reader) {
   if (reader->has_read) {
     kin__index_pass_forget(reader->pass);
   }
+  kin__object_close_text(reader->object, reader->block);
+}
+
+/* Handlers may read a new object, too. Other objects are not looked at again;
+ * and a program that holds all texts that there may be must not keep a store
+ * from changing. */
+static int open_text(kin__index_reader *reader, kin_str *text) {
+  bool is_in_place =
+      reader->pass != NULL && kin__object_text(reader->object, text) == 0;
+  return is_in_place || kin__object_open_text(reader->object, text,
+                                              &reader->block) == 0
+             ? 0
+             : KIN_ENOMEM;
 }
 
 static int emit_scalar(void *ctx, kin_str value) {
@@ -159,13 +172,17 @@ static int each_by_pointer(const kin__index_source *source,
   if (reader->pass == NULL || reader->pass->set.count == 1) {
     written w = {source->own->allocator, values};
     kin_str text;
-    int err = kin__object_text(reader->object, &text);
+    int err = open_text(reader, &text);
     return err == 0 ? kin__pointer_set_read(source->own, text, emit_written, &w)
-                    : KIN_ENOMEM;
+                    : err;
   }
   if (!reader->has_read) {
+    kin_str text;
     reader->has_read = true;
-    int err = kin__index_pass_read(reader->pass, reader->object);
+    int err = open_text(reader, &text);
+    if (err == 0) {
+      err = kin__index_pass_read(reader->pass, text);
+    }
     if (err != 0) {
       return err;
     }

@@ -49,11 +49,12 @@ void kin__index_source_finish(kin__index_source *source,
 typedef struct kin__index_reader {
   const kin_object *object; /* borrowed */
   kin__index_pass *pass;    /* borrowed; NULL: each index reads for itself */
+  void *block;              /* of the object's text, while it is open */
   bool has_read;
 } kin__index_reader;
 
 /* Reads nothing yet. `pass` has the pointers of all indices that will use the
- * reader, or is NULL. */
+ * reader, or is NULL: then one index uses it. */
 void kin__index_reader_init(kin__index_reader *reader, const kin_object *object,
                             kin__index_pass *pass);
 void kin__index_reader_finish(kin__index_reader *reader);

@@ -209,6 +209,42 @@ static void test_indices(void **state) {
   iw_finish(&w);
 }
 
+static void add_pointer_index(iw_world *w, const char *pointer) {
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = pointer;
+  index.pointer = pointer;
+  assert_int_equal(kin_store_add_index(kin_informer_store(w->informer), &index),
+                   0);
+}
+
+/* A program that holds as many inflated texts as there may be keeps neither an
+ * index from being built nor the informer from following the server. */
+static void test_indices_need_no_texts(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  kin_store *store = kin_informer_store(w.informer);
+  const kin_object *object = kin_store_get_key(store, "even/p0");
+  assert_true(kin__object_is_packed(object));
+  kin__packing *packing = kin__dictionary_packing(
+      *(kin__dictionary *const *)(const void *)kin__object_body(object).data);
+  kin__inflated *most = kin__inflated_new(packing, KIN__INFLATED_MAX_BYTES);
+  assert_non_null(most);
+  for (int indices = 1; indices <= 2; indices++) {
+    add_pointer_index(&w, indices == 1 ? "/spec/nodeName" : "/spec/text");
+    mini_pass(&w.server, 1000);
+    mini_delete(&w.server, 1);
+    put_all(&w);
+    iw_assert_truth(&w);
+    assert_int_equal(
+        kin_store_index_count(store, "/spec/nodeName", KIN__LIT("n1")),
+        OBJECTS / 4);
+  }
+  assert_int_equal(w.errors, 0);
+  kin__inflated_free(packing, most);
+  iw_finish(&w);
+}
+
 static int transform(const kin_object *in, kin_object_builder *out,
                      void *data) {
   (void)in;
@@ -541,6 +577,7 @@ int main(void) {
       cmocka_unit_test(test_close_while_made),
       cmocka_unit_test(test_relist_reuses),
       cmocka_unit_test(test_indices),
+      cmocka_unit_test(test_indices_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
       cmocka_unit_test(test_objects_outlive),
