@@ -265,6 +265,7 @@ void kin__scope_remove(kin__scope *scope) {
 
 void kin__scope_free(kin__scope *scope) {
   const kin_allocator *allocator = scope->informer->env->allocator;
+  kin__apply_stop(scope); /* the last packed object may have woken it */
   kin__compact_forget(scope);
   kin__list_check_free(scope->list_check);
   kin__free(allocator, scope->waits);

@@ -238,6 +238,54 @@ static void test_removed_scope(void **state) {
   iw_finish(&w);
 }
 
+/* The batches come back after the n-th step from then on. */
+typedef struct moment {
+  iw_world *w;
+  hand_pool *pool;
+  unsigned left;
+} moment;
+
+/* Asked by the scheduler after each step, and by steps themselves. */
+static uint64_t run_pool_in_time(void *ctx) {
+  moment *m = ctx;
+  const kin__sched *sched = &m->w->script.sched;
+  if (sched->is_running && !sched->is_stepping && m->left > 0 &&
+      --m->left == 0) {
+    pool_run(m->pool);
+  }
+  return m->w->script.now_ns;
+}
+
+/* Between any two steps of the removal. */
+static void test_removed_scope_at_any_moment(void **state) {
+  (void)state;
+  unsigned left = 0;
+  for (unsigned n = 1; left == 0; n++) {
+    iw_world w;
+    hand_pool pool;
+    moment m = {&w, &pool, 0};
+    init_world(&w, &pool);
+    w.script.sched.now_ns = run_pool_in_time;
+    w.script.sched.ctx = &m;
+    kin_informer_options options = iw_even_and_odd(&w);
+    open_with(&w, &pool, &options);
+    relist(&w);
+    assert_true(pool.count > 0);
+    m.left = n;
+    iw_drop_odd(&w);
+    script_run(&w.script);
+    left = m.left;
+    m.left = 0;
+    pool_run(&pool);
+    iw_add_odd(&w);
+    mini_pass(&w.server, 1000);
+    pool_run(&pool);
+    mini_pass(&w.server, 1000);
+    iw_assert_truth(&w);
+    iw_finish(&w);
+  }
+}
+
 /* In a list that comes as a watch, an object changes while its first state is
  * being packed. The later state wins. */
 static void test_changed_while_packed(void **state) {
@@ -309,6 +357,7 @@ int main(void) {
       cmocka_unit_test(test_close_when_back),
       cmocka_unit_test(test_dropped_list),
       cmocka_unit_test(test_removed_scope),
+      cmocka_unit_test(test_removed_scope_at_any_moment),
       cmocka_unit_test(test_changed_while_packed),
       cmocka_unit_test(test_memory_runs_out),
   };
