@@ -75,8 +75,11 @@ static int take_event(kin_feed *feed, kin__decoded_type type,
 int kin__feed_pass(kin_feed *feed, kin__decoded_type type, kin_str version) {
   feed->counters.other_shards++;
   feed->counters.shard_filter = KIN_SHARD_CLIENT;
-  bool is_event = feed->request == KIN__REQUEST_WATCH && !feed->is_held;
-  return is_event ? saw(feed, type, version) : 0;
+  if (feed->request == KIN__REQUEST_WATCH && !feed->is_held) {
+    return saw(feed, type, version);
+  }
+  kin__listwatch_heard(&feed->listwatch, KIN__NEWS_BYTES);
+  return 0;
 }
 
 void kin__feed_note_selection(kin_feed *feed, bool is_by_server) {

@@ -559,6 +559,35 @@ static void test_own_source(void **state) {
   iw_finish(&w);
 }
 
+/* WL-09: objects of other shards are progress of a stream, from a source that
+ * does not count its bytes, too. */
+static void test_own_stream(void **state) {
+  (void)state;
+  iw_world w;
+  iw_init(&w, 0);
+  script_use_streams(&w.script);
+  hand_source source;
+  hand_source_init(&source, &w.script);
+  source.lister_watcher.watch_list = true;
+  const kin__shard shard = {0, 2};
+  kin_informer_options options = options_of(&w, 0, 2);
+  options.source = &source.lister_watcher;
+  assert_int_equal(iw_open(&w, &options), 0);
+  for (unsigned i = 0, sent = 0; sent < 5; i++) {
+    char object[16];
+    char uid[16];
+    snprintf(object, sizeof object, "n/%u@1", i);
+    snprintf(uid, sizeof uid, "u-n/%u", i);
+    if (!kin__shard_has(&shard, kin__cstr(uid))) {
+      hand_source_event(&source, KIN_WATCH_ADDED, object);
+      script_advance(&w.script, 4000);
+      sent++;
+    }
+  }
+  hand_source_expect(&source, "I:>");
+  iw_finish(&w);
+}
+
 static int open_code(iw_world *w, uint32_t index, uint32_t count,
                      const char *parameter) {
   kin_informer_options options = options_of(w, index, count);
@@ -622,6 +651,7 @@ int main(void) {
       cmocka_unit_test(test_without_memory),
       cmocka_unit_test(test_namespaces),
       cmocka_unit_test(test_own_source),
+      cmocka_unit_test(test_own_stream),
       cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
