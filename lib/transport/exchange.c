@@ -107,31 +107,25 @@ static void fail_code(kin__exchange *exchange, int code, const char *what,
                      "%s %s: %s", what, peer, kin_strerror(code));
 }
 
-/* Sends the request with the current credential, and wipes the copy. Requests
+/* Sends the request with this credential, and wipes the copy. Requests
  * that a proxy forwards have the proxy's credential: they are for http servers,
  * which get none of their own. */
-static int send_head(kin__exchange *exchange) {
-  const kin__credentials *credentials = &exchange->transport->credentials;
+static int send_head(kin__exchange *exchange,
+                     const kin__credential *credential) {
   const kin__buf *request = &exchange->asking->request;
-  kin__credential credential = {.value = NULL};
-  if (credentials->get != NULL) {
-    int err = credentials->get(credentials->ctx, NULL, &credential);
-    if (err != 0) {
-      return err;
-    }
-  }
-  exchange->credential_serial = credential.serial;
+  exchange->credential_serial = credential->serial;
   const char *field = "Authorization: ";
+  const char *value = credential->value;
   if (kin__transport_is_forwarded(exchange->transport)) {
     field = "Proxy-Authorization: ";
-    credential.value = kin__transport_proxy(exchange->transport)->authorization;
+    value = kin__transport_proxy(exchange->transport)->authorization;
   }
-  if (credential.value == NULL) {
+  if (value == NULL) {
     return kin__conn_send(exchange->conn, request->data, request->length);
   }
   kin__buf head;
   kin__buf_init(&head, request->allocator, request->max_length);
-  int err = kin__request_authorize(&head, request, field, credential.value);
+  int err = kin__request_authorize(&head, request, field, value);
   if (err == 0) {
     err = kin__conn_send(exchange->conn, head.data, head.length);
     OPENSSL_cleanse(head.data, head.length);
@@ -159,7 +153,11 @@ static void send_request(kin__exchange *exchange) {
   if (exchange->is_watch) {
     kin__conn_begin_watch(conn);
   }
-  int err = send_head(exchange);
+  kin__credential credential;
+  if (!kin__exchange_has_credential(exchange, NULL, &credential)) {
+    return;
+  }
+  int err = send_head(exchange, &credential);
   if (err != 0) {
     kin__exchange_fail_send(exchange, err);
     return;
@@ -294,7 +292,7 @@ static void begin(kin__exchange *exchange) {
     fail_code(exchange, UV_ECANCELED, "connect to", transport->url.host);
     return;
   }
-  if (!kin__exchange_has_credential(exchange) ||
+  if (!kin__exchange_may_begin(exchange) ||
       !kin__exchange_has_checked_files(exchange)) {
     return;
   }

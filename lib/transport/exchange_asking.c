@@ -50,29 +50,40 @@ static void wait(kin__exchange *exchange) {
   kin__exchange_start_timer(exchange, kin__exchange_wait_ms(exchange));
 }
 
-bool kin__exchange_has_credential(kin__exchange *exchange) {
-  const kin__credentials *credentials = &exchange->transport->credentials;
-  if (credentials->get == NULL) {
-    return true;
-  }
-  kin__credential credential;
-  int err = credentials->get(credentials->ctx,
-                             &exchange->asking->credential_waiter, &credential);
-  if (err == KIN__PENDING) {
-    wait(exchange);
-    return false;
-  }
-  const char *reason = credential.reason;
-  if (err == 0) {
-    err = kin__exchange_use_pair(exchange, &credential);
-    reason = kin_strerror(err);
-  }
+static bool is_good(kin__exchange *exchange, int err, const char *reason) {
   if (err != 0) {
     kin__exchange_fail(exchange, err,
                        kin__exchange_class_of(err, KIN_CLASS_AUTH), "%s",
                        reason);
   }
   return err == 0;
+}
+
+bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
+                                  kin__credential *credential) {
+  const kin__credentials *credentials = &exchange->transport->credentials;
+  *credential = (kin__credential){.value = NULL};
+  if (credentials->get == NULL) {
+    return true;
+  }
+  int err = credentials->get(credentials->ctx, waiter, credential);
+  if (err == KIN__PENDING) {
+    wait(exchange);
+    return false;
+  }
+  return is_good(exchange, err, credential->reason);
+}
+
+bool kin__exchange_may_begin(kin__exchange *exchange) {
+  kin__credential credential;
+  if (!kin__exchange_has_credential(
+          exchange, &exchange->asking->credential_waiter, &credential)) {
+    return false;
+  }
+  int err = exchange->transport->credentials.get != NULL
+                ? kin__exchange_use_pair(exchange, &credential)
+                : 0;
+  return is_good(exchange, err, kin_strerror(err));
 }
 
 /* `context` may be NULL. */

@@ -120,10 +120,13 @@ int kin__exchange_make_asking(kin__exchange *exchange,
 void kin__exchange_end_asking(kin__exchange *exchange);
 
 /* Each returns whether what it names is there. If not, the exchange waits or has
- * failed. The last one is for a connection of the pool: without this look a
- * client that always finds a kept connection would never see that its
- * certificates were replaced. */
-bool kin__exchange_has_credential(kin__exchange *exchange);
+ * failed. Without a waiter it does not wait. To begin, it needs a credential,
+ * whose certificate it then presents. The last one is for a connection of the
+ * pool: without this look a client that always finds a kept connection would
+ * never see that its certificates were replaced. */
+bool kin__exchange_has_credential(kin__exchange *exchange, kin__waiter *waiter,
+                                  kin__credential *credential);
+bool kin__exchange_may_begin(kin__exchange *exchange);
 bool kin__exchange_has_contexts(kin__exchange *exchange);
 bool kin__exchange_has_checked_files(kin__exchange *exchange);
 bool kin__exchange_waits_for_credential(const kin__exchange *exchange);

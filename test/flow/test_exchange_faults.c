@@ -449,6 +449,33 @@ static void test_fault_sigpipe(void **state) {
   world_close(&w);
 }
 
+/* The first call has a credential, and each later one none. */
+static int get_once(void *ctx, kin__waiter *waiter, kin__credential *out) {
+  (void)waiter;
+  *out = (kin__credential){.value = "Bearer x", .reason = "it has expired"};
+  return ++*(int *)ctx == 1 ? 0 : KIN_ETOKEN;
+}
+
+/* AU-02: the credential is gone when the connection is there. */
+static void test_exchange_credential_expires(void **state) {
+  (void)state;
+  static const loop_reply hello = {.bytes = HELLO};
+  world w;
+  world_setup(&w, &hello, 1);
+  int calls = 0;
+  w.transport->credentials = (kin__credentials){.get = get_once, .ctx = &calls};
+  fetch f = {.world = &w};
+  assert_int_equal(fetch_start(&f, &w, "/x", false), 0);
+  fetch_until_end(&f);
+  assert_int_equal(calls, 2);
+  assert_int_equal(f.error.code, KIN_ETOKEN);
+  assert_int_equal(f.error.error_class, KIN_CLASS_AUTH);
+  assert_string_equal(f.error.message, "it has expired");
+  assert_int_equal(w.server.requests, 0);
+  fetch_finish(&f);
+  world_close(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_fault_refused),
@@ -468,6 +495,7 @@ int main(void) {
       cmocka_unit_test(test_fault_large_request),
       cmocka_unit_test(test_fault_large_request_out_of_memory),
       cmocka_unit_test(test_fault_sigpipe),
+      cmocka_unit_test(test_exchange_credential_expires),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
