@@ -206,7 +206,7 @@ typedef struct kin_cause {
 typedef struct kin_response {
   size_t size; /**< see KIN_HAS */
 
-  /** 0: the server answered 2xx.
+  /** 0: the server answered 200 to 206.
    * A refusal, by its reason: KIN_ENOENT (not found: `details_name` tells the
    * object, and is "" if the server does not know the path), KIN_EEXIST
    * (already exists), KIN_ECONFLICT, KIN_EREJECTED (invalid), KIN_EGONE (gone
