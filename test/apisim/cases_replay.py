@@ -260,6 +260,14 @@ def test_timeout_and_bookmarks(start):
     assert version(answer.lines()[-1]["object"]) == 9
 
 
+def test_a_timeout_beyond_all_clocks(start):
+    sim = start("--replay", "--pods", "1", "--replay-events", "2")
+    stream = sim.watch(f"{PODS}?watch=1&resourceVersion=2&timeoutSeconds="
+                       f"{2**63 - 1}")
+    stream.events(2)
+    assert stream.quiet()
+
+
 def test_reader_that_is_behind_stalls_nobody(start):
     """More than the sockets hold is left to send when bookmarks are due."""
     sim = replay(start, "--bookmark-interval-ms", "50", events=3000)

@@ -206,6 +206,14 @@ static bool read_version(const api_call *call, list_options *lo) {
   return false;
 }
 
+/* At most a week, so that it can be counted in milliseconds. */
+static bool read_timeout(const api_call *call, uint64_t *seconds) {
+  uint64_t most = 7 * 24 * 3600;
+  bool ok = read_number(call, "timeoutSeconds", seconds);
+  *seconds = *seconds < most ? *seconds : most;
+  return ok;
+}
+
 static const char *query_or_empty(const api_call *call, const char *key) {
   const char *text = request_query(&call->c->req, key);
   return text != NULL ? text : "";
@@ -223,9 +231,8 @@ bool list_options_read(const api_call *call, list_options *lo) {
       .send_initial = request_query_bool(req, "sendInitialEvents"),
   };
   return read_number(call, "limit", &lo->limit) &&
-         read_number(call, "timeoutSeconds", &lo->timeout_s) &&
-         validate(call, lo) && read_version(call, lo) &&
-         read_filter(call, &lo->filter);
+         read_timeout(call, &lo->timeout_s) && validate(call, lo) &&
+         read_version(call, lo) && read_filter(call, &lo->filter);
 }
 
 void list_options_free(list_options *lo) {

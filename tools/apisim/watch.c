@@ -364,8 +364,7 @@ static void take_initial(watch *w) {
 
 static uint64_t timeout_ms(const api_call *call, const list_options *lo) {
   if (lo->timeout_s != 0) {
-    uint64_t most = 7 * 24 * 3600;
-    return (lo->timeout_s < most ? lo->timeout_s : most) * 1000;
+    return lo->timeout_s * 1000;
   }
   return (DEFAULT_TIMEOUT_S +
           rng_below(&call->c->sim->jitter_rng, DEFAULT_TIMEOUT_S)) *
