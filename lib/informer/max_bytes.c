@@ -260,10 +260,8 @@ int kin__max_bytes_keep(kin__scope *scope, kin__decoded_type type,
 }
 
 int kin__max_bytes_admit(kin__scope *scope) {
-  if (is_open(scope->informer)) {
-    return 0;
-  }
-  return refuse(scope);
+  scope->is_over_bytes = false;
+  return is_open(scope->informer) ? 0 : refuse(scope);
 }
 
 bool kin__max_bytes_lacks_body(const kin_informer *informer,

@@ -289,6 +289,37 @@ static void test_room_by_itself(void **state) {
   bw_finish(&b);
 }
 
+/* A scope that has got room, and then fails for another reason, keeps the wait
+ * that the program has answered. */
+static void test_other_failure_waits(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 9 * OBJECT_BYTES, 0);
+  kin_informer_options names = iw_even_and_odd(&b.w);
+  options.namespaces = names.namespaces;
+  options.namespace_count = names.namespace_count;
+  put(&b, 0, 6);
+  bw_open(&b, &options);
+  put(&b, 6, 12);
+  mini_pass(&b.w.server, 5000);
+  put(&b, 12, 13);
+  mini_serve(&b.w.server);
+  assert_int_equal(script_open_requests(&b.w.script), 0);
+  b.w.server.is_absent = true;
+  b.w.answer = KIN_RETRY_AFTER;
+  b.w.retry_after_ms = 600000;
+  iw_drop_odd(&b.w);
+  mini_pass(&b.w.server, 120000);
+  assert_int_equal(b.w.last_status, 404);
+  unsigned requests = b.w.script.request_count;
+  set_bound(&b, 0);
+  assert_int_equal(b.w.script.request_count, requests);
+  b.w.server.is_absent = false;
+  mini_pass(&b.w.server, 600000);
+  assert_int_equal(iw_status(&b.w, "even").state, KIN_STATE_LIVE);
+  bw_finish(&b);
+}
+
 /* --- Bodies --------------------------------------------------------------- */
 
 static size_t indexed(const bw_world *b) {
@@ -800,6 +831,7 @@ int main(void) {
       cmocka_unit_test(test_full_cache_lives),
       cmocka_unit_test(test_far_from_the_bound),
       cmocka_unit_test(test_room_by_itself),
+      cmocka_unit_test(test_other_failure_waits),
       cmocka_unit_test(test_drop_bodies),
       cmocka_unit_test(test_drop_bodies_twice),
       cmocka_unit_test(test_drop_bodies_filters),
