@@ -101,20 +101,23 @@ static void wait_if_fruitless(kin_controller *c) {
 
 /* --- Popping -------------------------------------------------------------- */
 
-/* For the controller's own queue. If memory is out, the item is put back so
- * that nothing is lost. */
+/* For the controller's own queue. If memory is out, what is left of the item is
+ * put back, so that nothing is lost and nothing is told twice. */
 static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
   kin_controller *c = data;
-  (void)queue;
   int err = 0;
+  uint32_t i = 0;
   c->was_called = true;
-  for (size_t i = 0;
-       i < item->deltas.count && err == 0 && !c->member.is_closing; i++) {
+  for (; i < item->deltas.count && err == 0 && !c->member.is_closing; i++) {
     err = kin__handle_deltas_one(&c->store, &c->timed, &item->deltas.items[i],
                                  item->is_initial);
   }
   if (err != 0) {
     note_key(c, &item->deltas);
+    if (i > 1) { /* only a delta queue has items of several deltas */
+      kin__delta_fifo_forget(&queue->as.keyed.fifo, queue->as.keyed.in_flight,
+                             i - 1);
+    }
   }
   item->requeue = err == KIN_ENOMEM;
   c->was_put_back = item->requeue;

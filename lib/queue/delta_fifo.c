@@ -2,6 +2,7 @@
 #include "queue/delta_fifo.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include <kin/error.h>
 
@@ -266,6 +267,17 @@ bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
 void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id) {
   drop_deltas(fifo, entry_at(fifo, id));
   kin__slots_give(&fifo->entries, id);
+}
+
+void kin__delta_fifo_forget(kin__delta_fifo *fifo, uint32_t id,
+                            uint32_t count) {
+  entry *e = entry_at(fifo, id);
+  kin__delta *items = deltas_of(e);
+  for (uint32_t i = 0; i < count; i++) {
+    kin_object_unref(items[i].object);
+  }
+  e->count -= count;
+  memmove(items, items + count, e->count * sizeof *items);
 }
 
 void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id) {

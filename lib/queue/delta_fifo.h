@@ -93,11 +93,13 @@ void kin__delta_fifo_drop(kin__delta_fifo *fifo);
 
 /* A pop in two halves. take_out removes the oldest key and borrows its deltas;
  * false if the queue is empty.
- * *id names them until one call of release or put_back. Between the two the
- * queue may change in any way, except by finish. */
+ * *id names them until one call of release or put_back. Until then the queue may
+ * change in any way, except by finish. */
 bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
                               kin__deltas *deltas);
 void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id);
+/* Drops the oldest deltas of the key; at least one must stay. */
+void kin__delta_fifo_forget(kin__delta_fifo *fifo, uint32_t id, uint32_t count);
 /* Enqueues the key again with its old deltas. If the key has newer deltas by
  * now, releases the old ones instead (OQ-01). Cannot fail. */
 void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id);

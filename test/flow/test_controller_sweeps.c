@@ -121,6 +121,43 @@ static void test_controller_sweep_items(void **state) {
   }
 }
 
+/* What the handlers were told of an item before memory was out is not told
+ * again. */
+static void test_controller_sweep_parts_of_items(void **state) {
+  (void)state;
+  unsigned retried = 0;
+  bool has_failed = true;
+  for (size_t n = 1; has_failed; n++) {
+    cw_world w;
+    cw_init(&w, CW_DELTA, 0);
+    w.vh.server.sends_together = true;
+    mini_put_first(&w.vh.server, 1);
+    assert_int_equal(cw_open(&w), 0);
+    mini_serve(&w.vh.server);
+    change_log_expect(&w.log, "I:even/p0@101");
+    kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+    index.name = "version"; /* each update needs memory */
+    index.pointer = "/metadata/resourceVersion";
+    assert_int_equal(kin_store_add_index(w.store, &index), 0);
+    script_run(&w.vh.script);
+    atomic_store(&w.vh.memory.calls, 0);
+    w.vh.memory.fail_at = n;
+    mini_put(&w.vh.server, 0);
+    mini_put(&w.vh.server, 0);
+    mini_recreate(&w.vh.server, 0);
+    mini_serve(&w.vh.server);
+    has_failed = fail_alloc_has_failed(&w.vh.memory);
+    w.vh.memory.fail_at = 0;
+    mini_pass(&w.vh.server, 5000);
+    change_log_expect(&w.log, "U:even/p0@101>102 U:even/p0@102>103 "
+                              "D:even/p0@104 A:even/p0@105");
+    retried += w.process_errors;
+    cw_assert_truth(&w);
+    cw_finish(&w);
+  }
+  assert_true(retried > 1);
+}
+
 /* The same of a list and a resync of everything, which are processed in
  * steps. */
 static void test_controller_sweep_lists(void **state) {
@@ -261,6 +298,7 @@ int main(void) {
       cmocka_unit_test(test_controller_sweep_allocations),
       cmocka_unit_test(test_controller_sweep_outages),
       cmocka_unit_test(test_controller_sweep_items),
+      cmocka_unit_test(test_controller_sweep_parts_of_items),
       cmocka_unit_test(test_controller_sweep_lists),
       cmocka_unit_test(test_controller_sweep_closes),
       cmocka_unit_test(test_controller_sweep_closes_between_steps),
