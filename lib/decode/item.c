@@ -81,9 +81,15 @@ void kin__item_serve(kin__item *item, const kin__decode_limits *limits,
   item->carry.max_length = item->max_bytes;
 }
 
-void kin__item_finish(kin__item *item) {
+void kin__item_free_dropped(kin__item *item) {
   kin__free(item->carry.allocator, item->dropped);
   item->dropped = NULL;
+  item->dropped_count = 0;
+  item->dropped_capacity = 0;
+}
+
+void kin__item_finish(kin__item *item) {
+  kin__item_free_dropped(item);
   kin__buf_finish(&item->carry);
   kin__buf_finish(&item->strings);
 }
@@ -142,6 +148,9 @@ void kin__item_close(kin__item *item) {
   item->is_over = false; /* an ERROR event may have no item of its own */
   kin__buf_reset(&item->carry, KIN__ITEM_CARRY_KEPT);
   kin__buf_reset(&item->strings, KIN__ITEM_CARRY_KEPT);
+  if (item->dropped_capacity > KIN__ITEM_SPANS_KEPT) {
+    kin__item_free_dropped(item);
+  }
 }
 
 /* The object's bytes. */

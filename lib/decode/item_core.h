@@ -11,8 +11,11 @@
 enum {
   KIN__ITEM_LABELS_MAX = KIN__CURSOR_TEXT_MAX, /* of an object over the limit */
   KIN__ITEM_TEXTS_MAX = KIN__ITEM_STRINGS * KIN__CURSOR_TEXT_MAX,
-  KIN__ITEM_CARRY_KEPT = 64 * 1024 /* of a buffer, kept between objects */
+  KIN__ITEM_CARRY_KEPT = 64 * 1024, /* of a buffer, kept between objects */
+  KIN__ITEM_SPANS_KEPT = KIN__ITEM_CARRY_KEPT / sizeof(kin__span)
 };
+
+void kin__item_free_dropped(kin__item *item);
 
 /* The offsets fit an uint32_t: the object's length so far was checked against a
  * bound. */

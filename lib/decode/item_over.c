@@ -112,10 +112,7 @@ static int go_over(kin__item *item, const kin__cursor *cursor) {
   }
   item->is_over = true;
   kin__buf_reset(&item->carry, KIN__ITEM_CARRY_KEPT);
-  kin__free(item->carry.allocator, item->dropped);
-  item->dropped = NULL;
-  item->dropped_count = 0;
-  item->dropped_capacity = 0;
+  kin__item_free_dropped(item);
   for (uint32_t i = 0; i < item->depth; i++) {
     kin__item_level *level = &item->levels[i];
     level->node = NULL;

@@ -22,6 +22,7 @@
 #include "object/object.h"
 #include "support/fail_alloc.h"
 #include "support/json_gen.h"
+#include "support/list_run.h"
 #include "support/watch_run.h"
 #include "support/wire.h"
 
@@ -562,6 +563,43 @@ static void test_watch_decoders_are_reused(void **state) {
   decoded_finish(&got);
 }
 
+/* An object of 20,000 members, every second of which is dropped, twice: the
+ * decoder goes back with no more than it keeps of any buffer. */
+static void test_watch_many_dropped_members(void **state) {
+  (void)state;
+  fail_alloc memory;
+  fail_alloc_init(&memory, 0);
+  kin__watch_decoders decoders;
+  kin__watch_decoders_init(&decoders, &memory.allocator);
+  kin__projection *projection = list_run_default_projection();
+  decoded got;
+  decoded_init(&got, NULL);
+  static const char pair[] = "\"managedFields\":0,\"x\":0,";
+  static const char head[] = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{";
+  static const char tail[] = "\"name\":\"a\"}}}";
+  for (int round = 1; round <= 2; round++) {
+    kin__watch_decoder *decoder = NULL;
+    assert_int_equal(kin__watch_decoders_take(&decoders, &decoder, &no_limits,
+                                              projection, &got.sink),
+                     0);
+    assert_int_equal(kin__watch_decoder_parse(decoder, head, sizeof head - 1),
+                     0);
+    for (int i = 0; i < 10000; i++) {
+      assert_int_equal(kin__watch_decoder_parse(decoder, pair, sizeof pair - 1),
+                       0);
+    }
+    assert_int_equal(kin__watch_decoder_parse(decoder, tail, sizeof tail - 1),
+                     0);
+    assert_int_equal(got.calls, round);
+    kin__watch_decoders_give(&decoders, decoder);
+    assert_in_range(memory.live_bytes, 1, 80 * 1024);
+  }
+  kin__watch_decoders_finish(&decoders);
+  assert_int_equal(memory.live_blocks, 0);
+  kin__projection_free(projection);
+  decoded_finish(&got);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_watch_outcomes),
@@ -574,6 +612,7 @@ int main(void) {
       cmocka_unit_test(test_watch_random_frames),
       cmocka_unit_test(test_watch_decoders_are_alike),
       cmocka_unit_test(test_watch_decoders_are_reused),
+      cmocka_unit_test(test_watch_many_dropped_members),
   };
   return cmocka_run_group_tests_name("watch_decoder", tests, NULL, NULL);
 }
