@@ -271,15 +271,20 @@ static bool may_defer(kin__compact *compact, const kin_object *object) {
 void kin__compact_pack(kin_informer *informer, kin_object **object,
                        bool is_listed) {
   kin__compact *compact = informer->compact;
+  if (compact == NULL) {
+    return;
+  }
+  compact->deferred = NULL; /* the last one may not have been staged */
   /* An object that somebody else holds is cached already. */
-  if (compact == NULL || kin__object_holders(*object) > 1) {
+  if (kin__object_holders(*object) > 1) {
     return;
   }
   if (compact->stage == STAGE_FIRST || compact->stage == STAGE_SAMPLING) {
     offer_sample(compact, *object);
   }
-  compact->deferred = is_listed && may_defer(compact, *object) ? *object : NULL;
-  if (compact->deferred == NULL && !pack(compact, object)) {
+  if (is_listed && may_defer(compact, *object)) {
+    compact->deferred = *object;
+  } else if (!pack(compact, object)) {
     keep_plain(compact, object);
   }
 }

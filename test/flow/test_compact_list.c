@@ -15,6 +15,7 @@
 
 #include "informer/compact.h"
 #include "informer/compact_list.h"
+#include "informer/scope.h"
 #include "object/packed.h"
 #include "support/informer_world.h"
 
@@ -286,6 +287,32 @@ static void test_removed_scope_at_any_moment(void **state) {
   }
 }
 
+/* Memory ran out before an object was staged. The program's source gives the
+ * same object again, and holds it. */
+static void test_object_that_was_not_staged(void **state) {
+  (void)state;
+  iw_world w;
+  hand_pool pool;
+  open_world(&w, &pool);
+  kin__scope *scope = kin__scopes_only(&w.informer->scopes);
+  kin_object *object;
+  assert_int_equal(
+      kin__object_copy(
+          &object, w.script.memory,
+          kin_store_get_key(kin_informer_store(w.informer), "even/p0"), 0),
+      0);
+  kin__compact_pack(w.informer, &object, true);
+  kin_object *held = kin_object_ref(object);
+  kin__compact_pack(w.informer, &object, true);
+  kin__compact_staged(scope, object);
+  assert_int_equal(scope->packing, 0);
+  kin__compact_listed(w.informer);
+  pool_run(&pool);
+  kin_object_unref(held);
+  kin_object_unref(object);
+  iw_finish(&w);
+}
+
 /* In a list that comes as a watch, an object changes while its first state is
  * being packed. The later state wins. */
 static void test_changed_while_packed(void **state) {
@@ -357,6 +384,7 @@ int main(void) {
       cmocka_unit_test(test_close_when_back),
       cmocka_unit_test(test_dropped_list),
       cmocka_unit_test(test_removed_scope),
+      cmocka_unit_test(test_object_that_was_not_staged),
       cmocka_unit_test(test_removed_scope_at_any_moment),
       cmocka_unit_test(test_changed_while_packed),
       cmocka_unit_test(test_memory_runs_out),
