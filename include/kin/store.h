@@ -261,9 +261,10 @@ KIN_EXTERN size_t kin_store_index_count(const kin_store *store,
                                         const char *name, kin_str value);
 
 /** Scans the distinct values of an index, in no particular order: begin with a
- * zero-initialized cursor. A scan may be paused like one of kin_store_next.
- * Returns false at the end, or if the index does not exist. *value is borrowed
- * until the store changes. */
+ * zero-initialized cursor. A scan may be paused like one of kin_store_next, but
+ * not across a kin_store_replace, which makes the indices anew. Returns false
+ * at the end, or if the index does not exist. *value is borrowed until the
+ * store changes. */
 KIN_EXTERN bool kin_store_index_next_value(const kin_store *store,
                                            const char *name, kin_cursor *cursor,
                                            kin_str *value);
