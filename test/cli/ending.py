@@ -129,11 +129,12 @@ def test_signal_while_retrying(programs):
 
 
 def test_many_namespaces_without_a_server(programs):
-    """An error costs no more for the namespaces beside its own."""
+    """Each tells of its failure. (That took a second of CPU time for 64 errors
+    when each error read the state of all namespaces.)"""
     many = 1024
     names = [x for i in range(many) for x in ("-n", f"n{i}")]
-    with Program([programs.kinformer, "pods", *names, "--timeout", "10",
-                  "--server", "http://127.0.0.1:1"]) as p:
+    with Program([programs.kinformer, "pods", *names, "--server",
+                  "http://127.0.0.1:1"]) as p:
         told = set()
         while len(told) < many:
             told.add(p.next_event()["namespace"])
