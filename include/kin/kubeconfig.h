@@ -32,9 +32,11 @@ typedef struct kin_kubeconfig_options {
   const kin_allocator *allocator; /**< NULL: the C library's; copied */
 
   /** The kubeconfig, which must exist. NULL: the files that KUBECONFIG names,
-   * or else ~/.kube/config. If these configure no cluster, the environment of
-   * the pod counts. A program that runs with more rights than its caller
-   * (setuid, setgid, file capabilities) reads no variable, and needs a path. */
+   * or else ~/.kube/config. Relative names begin in the working directory at
+   * the time of the call, also when the files are read again later. If these
+   * configure no cluster, the environment of the pod counts. A program that runs
+   * with more rights than its caller (setuid, setgid, file capabilities) reads
+   * no variable, and needs a path. */
   const char *path;
 
   /* --- The choice --- */

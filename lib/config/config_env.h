@@ -14,6 +14,10 @@ typedef struct kin__config_env {
    * call. */
   const char *(*getenv)(void *ctx, const char *name);
 
+  /* Where relative names of kubeconfigs begin. NULL: in the working directory of
+   * the moment. */
+  const char *folder;
+
   /* Reads a whole file into the vault; see kin__file_read. Errors: KIN_ENOENT
    * (there is no such file), KIN_ENOMEM, and others, which `explain` knows. */
   int (*read)(void *ctx, kin__vault *vault, const char *path, size_t max_bytes,

@@ -52,6 +52,11 @@ static int probe_content(void *ctx, const char *path) {
   return err == KIN_ETOOBIG ? 0 : code_of(err);
 }
 
+const char *kin__config_folder(char to[KIN__FOLDER_SIZE]) {
+  size_t size = KIN__FOLDER_SIZE;
+  return uv_cwd(to, &size) == 0 ? to : NULL;
+}
+
 kin__config_env kin__config_env_of_process(const kin__log *log) {
   return (kin__config_env){.getenv = get_variable,
                            .read = read_content,

@@ -21,8 +21,15 @@ static bool has_path(const char *const *paths, size_t count, const char *path) {
   return false;
 }
 
-static int split_list(kin__kube_paths *out, kin__vault *vault,
-                      const char *list) {
+/* A program may leave its folder; its kubeconfigs are read again and again. */
+static char *whole_path(kin__vault *vault, const char *folder, kin_str path) {
+  return folder != NULL && path.length > 0 && path.data[0] != '/'
+             ? kin__path_join(vault, kin__cstr(folder), path)
+             : kin__vault_copy(vault, path);
+}
+
+static int split_list(kin__kube_paths *out, kin__vault *vault, const char *list,
+                      const char *folder) {
   const char **paths =
       kin__vault_alloc(vault, KIN__KUBE_MAX_FILES, sizeof *paths);
   if (paths == NULL) {
@@ -31,7 +38,7 @@ static int split_list(kin__kube_paths *out, kin__vault *vault,
   out->paths = paths;
   while (*list != '\0') {
     size_t length = strcspn(list, ":");
-    char *path = kin__vault_copy(vault, kin__str(list, length));
+    char *path = whole_path(vault, folder, kin__str(list, length));
     if (path == NULL) {
       return KIN_ENOMEM;
     }
@@ -47,14 +54,16 @@ static int split_list(kin__kube_paths *out, kin__vault *vault,
   return 0;
 }
 
-static int one_path(kin__kube_paths *out, kin__vault *vault, const char *path) {
+static int one_path(kin__kube_paths *out, kin__vault *vault, const char *path,
+                    const char *folder) {
   const char **paths = kin__vault_alloc(vault, 1, sizeof *paths);
   if (paths == NULL || path == NULL) {
     return KIN_ENOMEM;
   }
   out->paths = paths;
   out->count = 1;
-  return kin__vault_take(vault, &paths[0], path);
+  paths[0] = whole_path(vault, folder, kin__cstr(path));
+  return paths[0] != NULL ? 0 : KIN_ENOMEM;
 }
 
 int kin__kube_find_paths(kin__kube_paths *out, kin__vault *vault,
@@ -62,12 +71,12 @@ int kin__kube_find_paths(kin__kube_paths *out, kin__vault *vault,
   *out = (kin__kube_paths){.count = 0};
   if (kin__has_text(path)) {
     out->is_explicit = true;
-    return one_path(out, vault, path);
+    return one_path(out, vault, path, env->folder);
   }
   const char *list = env->getenv(env->ctx, "KUBECONFIG");
   if (kin__has_text(list)) {
     out->is_env = true;
-    return split_list(out, vault, list);
+    return split_list(out, vault, list, env->folder);
   }
   const char *home = env->getenv(env->ctx, "HOME");
   if (!kin__has_text(home)) {
@@ -75,7 +84,8 @@ int kin__kube_find_paths(kin__kube_paths *out, kin__vault *vault,
   }
   return one_path(
       out, vault,
-      kin__path_join(vault, kin__cstr(home), KIN__LIT(".kube/config")));
+      kin__path_join(vault, kin__cstr(home), KIN__LIT(".kube/config")),
+      env->folder);
 }
 
 /* --- Files ---------------------------------------------------------------- */

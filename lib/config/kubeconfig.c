@@ -78,7 +78,9 @@ static int load(kin_kubeconfig **out, const kin_kubeconfig_options *options,
   }
   config->allocator = *allocator;
   kin__resolved_config_init(&config->config, &config->allocator);
-  const kin__config_env env = kin__config_env_of_process(log);
+  char folder[KIN__FOLDER_SIZE];
+  kin__config_env env = kin__config_env_of_process(log);
+  env.folder = kin__config_folder(folder);
   int err = kin__kube_load(&config->config, options, &env, problems);
   if (err != 0) {
     kin_kubeconfig_free(config);

@@ -26,6 +26,7 @@ typedef struct kube_finder {
   kin__vault kept; /* what the options and the environment said */
   kin_kubeconfig_options which;
   const char *variables[VARIABLES];
+  const char *folder; /* the working directory then; NULL: not known */
 
   kin__late *late; /* that searches */
   bool is_fixed;   /* the pod was found */
@@ -73,6 +74,7 @@ static void load_in_pool(uv_work_t *work) {
       .cb = keep_warning, .data = finder, .level = KIN_LOG_WARN};
   kin__config_env env = kin__config_env_of_process(&log);
   env.getenv = get_kept_variable;
+  env.folder = finder->folder;
   env.ctx = finder;
   finder->err =
       kin__kube_load(&finder->next, &finder->which, &env, &finder->problems);
@@ -249,6 +251,11 @@ static int keep_options(kube_finder *finder,
   for (size_t i = 0; i < VARIABLES && err == 0; i++) {
     err = kin__vault_take(&finder->kept, &finder->variables[i],
                           kin__environment_get(variable_names[i]));
+  }
+  if (err == 0) {
+    char folder[KIN__FOLDER_SIZE];
+    err = kin__vault_take(&finder->kept, &finder->folder,
+                          kin__config_folder(folder));
   }
   if (err == 0 && own->context != NULL && own->context[0] == '\0') {
     own->context = NULL;

@@ -106,6 +106,37 @@ static void test_open_default(void **state) {
   bench_finish(&b);
 }
 
+static int open_beside(client_world *w) {
+  const bench *b = w->data;
+  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
+  which.path = b->context != NULL ? strrchr(b->path, '/') + 1 : NULL;
+  return kin_client_open_kubeconfig(&w->client, &w->loop, &which, &w->options);
+}
+
+/* A daemon names a file in its folder, and then leaves the folder. */
+static void test_open_and_leave_the_folder(void **state) {
+  (void)state;
+  char before[1024];
+  assert_non_null(getcwd(before, sizeof before));
+  for (int is_option = 0; is_option < 2; is_option++) {
+    bench b;
+    bench_init(&b);
+    write_config(&b, "r");
+    b.context = is_option != 0 ? "r" : NULL;
+    b.w.open = open_beside;
+    assert_int_equal(setenv("KUBECONFIG", strrchr(b.path, '/') + 1, 1), 0);
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(client_world_open_client(&b.w), 0);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(unsetenv("KUBECONFIG"), 0);
+    assert_int_equal(client_world_open_informer(&b.w, "pods"), 0);
+    CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+    assert_int_equal(b.w.errors, 0);
+    bench_finish(&b);
+  }
+  assert_int_equal(chdir(before), 0);
+}
+
 static void test_open_a_context(void **state) {
   (void)state;
   bench b;
@@ -279,6 +310,7 @@ static void test_open_allocations_fail(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_open_default),
+      cmocka_unit_test(test_open_and_leave_the_folder),
       cmocka_unit_test(test_open_a_context),
       cmocka_unit_test(test_open_with_a_file_that_comes_later),
       cmocka_unit_test(test_open_with_settings_of_no_use),

@@ -137,6 +137,28 @@ static void test_environment(void **state) {
   assert_string_equal(problem, wanted);
 }
 
+/* Names are whole, so that they last if the program leaves its folder. */
+static void test_relative_names(void **state) {
+  (void)state;
+  char before[1024];
+  assert_non_null(getcwd(before, sizeof before));
+  assert_int_equal(chdir(folder), 0);
+  for (int is_option = 0; is_option < 2; is_option++) {
+    setenv("KUBECONFIG", "none:./config:config", 1);
+    options.path = is_option != 0 ? "config" : NULL;
+    load_text(CONFIG("server: 'https://a', certificate-authority: config",
+                     "tokenFile: config"),
+              0);
+    assert_int_equal(kin_kubeconfig_file_count(config), 1);
+    assert_string_equal(kin_kubeconfig_file_at(config, 0), path);
+    kin_client_options client = KIN_CLIENT_OPTIONS_INIT;
+    assert_int_equal(kin_kubeconfig_apply(config, &client), 0);
+    assert_string_equal(client.token_file, path);
+    assert_string_equal(client.certificate_authority_file, path);
+  }
+  assert_int_equal(chdir(before), 0);
+}
+
 /* The caller of a setuid program names no kubeconfig, whose plugins would run
  * with the program's rights. */
 static void test_elevated(void **state) {
@@ -500,6 +522,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_getters),
       TEST(test_environment),
+      TEST(test_relative_names),
 #ifdef __linux__
       TEST(test_elevated),
 #endif
