@@ -386,9 +386,10 @@ bool kin__arena_fill_is_sparse(kin__arena_fill fill) {
          fill.used < fill.bytes - fill.bytes / 4;
 }
 
-bool kin__arena_fill_is_worse(kin__arena_fill fill, kin__arena_fill last) {
+bool kin__arena_fill_is_news(kin__arena_fill fill, kin__arena_fill last) {
   return kin__arena_fill_is_sparse(fill) &&
          (fill.used < last.used - last.used / 8 ||
+          fill.bytes < last.bytes - last.bytes / 8 ||
           fill.bytes > last.bytes + last.bytes / 8);
 }
 

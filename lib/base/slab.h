@@ -98,8 +98,9 @@ typedef struct kin__arena_fill {
 kin__arena_fill kin__arena_get_fill(const kin__arena *arena);
 /* A quarter of the memory is not in use, and that is worth some work. */
 bool kin__arena_fill_is_sparse(kin__arena_fill fill);
-/* `fill` is sparse, and clearly more memory is unused than at `last`. */
-bool kin__arena_fill_is_worse(kin__arena_fill fill, kin__arena_fill last);
+/* `fill` is sparse, and an eighth differs from `last`: more memory is unused, or
+ * some went back, so that cells may lie alone that had others beside them. */
+bool kin__arena_fill_is_news(kin__arena_fill fill, kin__arena_fill last);
 
 /* On the arena's thread. Whether the cell is this arena's, a copy of it would
  * lie in another slab, and its own slab is less than three quarters full. The

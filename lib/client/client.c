@@ -310,7 +310,7 @@ static void on_loop_closed(void *ctx) {
  * listener that was paused or by the program, they have not seen. */
 static void tell_if_sparse(kin_client *client) {
   kin__arena_fill fill = kin__arena_get_fill(client->memory->arena);
-  if (kin__arena_fill_is_worse(fill, client->fill)) {
+  if (kin__arena_fill_is_news(fill, client->fill)) {
     client->fill = fill;
     kin__members_tell_sparse(&client->host.members);
   }

@@ -23,7 +23,7 @@ static void move_object(kin__memory *memory, kin__store_slot *slot) {
 static bool begin(kin_informer *informer) {
   kin__defragmenter *defragmenter = &informer->defragmenter;
   kin__arena_fill fill = kin__arena_get_fill(informer->env->memory->arena);
-  defragmenter->is_passing = kin__arena_fill_is_worse(fill, defragmenter->last);
+  defragmenter->is_passing = kin__arena_fill_is_news(fill, defragmenter->last);
   if (defragmenter->is_passing) {
     defragmenter->next = 0;
     defragmenter->last = fill;
@@ -32,13 +32,20 @@ static bool begin(kin_informer *informer) {
 }
 
 /* Objects that were released or moved during the pass may have been beside
- * objects that the pass had seen before. So another pass follows, as long as
- * each gives an eighth of the memory back. */
+ * objects that the pass had seen before, or beside those of another informer. So
+ * another pass follows, here and there, as long as one gives an eighth of the
+ * memory back. */
 static bool end(kin_informer *informer) {
+  const kin__host *host = informer->member.host;
   size_t *last = &informer->defragmenter.last.bytes;
   size_t bytes = kin__arena_get_fill(informer->env->memory->arena).bytes;
-  *last = bytes < *last - *last / 8 ? 0 : bytes; /* 0: any fill is worse */
-  return begin(informer);
+  bool has_given = bytes < *last - *last / 8;
+  *last = has_given ? *last : bytes;
+  bool is_passing = begin(informer);
+  if (has_given && host != NULL) {
+    kin__members_tell_sparse(&host->members);
+  }
+  return is_passing;
 }
 
 static bool step(kin__task *task) {

@@ -14,15 +14,17 @@
  * keeps 99 % of the slabs.
  *
  * One pass over the store when a quarter of the slabs' memory is not in use,
- * but only if that has become worse since the last pass. An object is moved if
- * only the store holds it. Moving makes another kin_object with the same
+ * but only if an eighth has changed since the last pass. Informers of a client
+ * share slabs: what one moves away leaves another's objects alone. An object is
+ * moved if only the store holds it. Moving makes another kin_object with the same
  * content; objects that the store lends are borrowed until the store changes,
  * and an informer's store may change in each turn of the loop. */
 typedef struct kin__defragmenter {
   kin__task task;
   uint32_t next; /* the pass's next slot */
   bool is_passing;
-  kin__arena_fill last; /* used before the last pass, bytes after that pass */
+  kin__arena_fill last; /* used before the last pass, bytes after that pass, or
+                        * before it if it gave an eighth back */
 } kin__defragmenter;
 
 struct kin_informer;

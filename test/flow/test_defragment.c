@@ -204,7 +204,7 @@ static void begin_pass(void) {
 /* Deletes most with a pass held off, so that a test can begin it. */
 static void open_sparse(void) {
   open_filled();
-  w.informer->defragmenter.last = (kin__arena_fill){SIZE_MAX / 2, 0};
+  w.informer->defragmenter.last = (kin__arena_fill){slab_bytes(), 0};
   delete_most();
   assert_true(slab_bytes() > (size_t)OBJECTS * PADDING / 2);
 }
