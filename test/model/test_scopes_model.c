@@ -59,20 +59,13 @@ static void on_state(kin_informer *informer, const char *namespace_,
   check_told(KIN__CONTAINER_OF(data, simulation, m.w), namespace_);
 }
 
-static void break_a_request(simulation *s) {
-  script_request *request = s->m.w.script.requests[model_below(&s->m, 3)];
-  if (request != NULL) {
-    script_break_request(request, KIN_EEOF, KIN_CLASS_CONNECT);
-  }
-}
-
-enum { BE_ABSENT = MODEL_MOVES, BREAK_A_REQUEST };
+enum { BE_ABSENT = MODEL_MOVES };
 
 static const int moves[] = {MODEL_BREAK_WATCHES,
                             MODEL_END_WATCHES,
                             MODEL_COMPACT,
                             BE_ABSENT,
-                            BREAK_A_REQUEST,
+                            MODEL_BREAK_REQUEST,
                             MODEL_CHANGE_LISTENER,
                             MODEL_LOSE_MEMORY,
                             MODEL_SPLIT,
@@ -92,9 +85,6 @@ static void step(simulation *s) {
   switch (move) {
   case BE_ABSENT:
     s->m.w.server.is_absent = model_below(&s->m, 3) == 0;
-    break;
-  case BREAK_A_REQUEST:
-    break_a_request(s);
     break;
   default:
     model_make(&s->m, (model_move)move);

@@ -189,6 +189,13 @@ void model_check_namespaces(const model_world *m, bool may_be_stale) {
 
 /* --- The end -------------------------------------------------------------- */
 
+static void break_request(model_world *m) {
+  script_request *request = m->w.script.requests[model_below(m, 3)];
+  if (request != NULL) {
+    script_break_request(request, KIN_EEOF, KIN_CLASS_CONNECT);
+  }
+}
+
 void model_make(model_world *m, model_move move) {
   mini_server *server = &m->w.server;
   switch (move) {
@@ -197,6 +204,9 @@ void model_make(model_world *m, model_move move) {
     break;
   case MODEL_END_WATCHES:
     mini_end_watches(server);
+    break;
+  case MODEL_BREAK_REQUEST:
+    break_request(m);
     break;
   case MODEL_COMPACT:
     mini_compact(server);
@@ -267,11 +277,14 @@ void model_check_store(const model_world *m, uint64_t refused) {
   for (int i = 0; i < MINI_OBJECTS; i++) {
     char key[32];
     char version[32];
+    char uid[32];
     snprintf(key, sizeof key, "%s/p%d", model_names[i % 2], i);
+    snprintf(uid, sizeof uid, "uid-%d-%d", i, m->w.server.incarnations[i]);
     snprintf(version, sizeof version, "%llu",
              (unsigned long long)m->w.server.versions[i]);
     const kin_object *object = kin_store_get_key(store, key);
-    bool is_due = m->has[i % 2] && m->w.server.versions[i] != 0;
+    bool is_due = m->has[i % 2] && m->w.server.versions[i] != 0 &&
+                  kin__shard_has(&m->shard, kin__cstr(uid));
     if (is_due && refused != 0 && m->w.server.versions[i] % refused == 0) {
       count += object != NULL;
       continue;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/random.h"
+#include "listwatch/shard.h"
 #include "support/informer_world.h"
 
 #define MODEL_LISTENERS 4
@@ -32,6 +33,7 @@ typedef struct model_world {
   uint64_t changes;  /* of namespaces */
   unsigned act_in;   /* so many steps of the scheduler until namespaces change;
                      * 0: they do not */
+  kin__shard shard;  /* of the informer; zeros: it has all */
   bool may_close;    /* a change of namespaces may be the informer's close */
   bool is_closed;
 } model_world;
@@ -45,6 +47,7 @@ typedef enum model_move {
   MODEL_CHANGE_OBJECT,
   MODEL_BREAK_WATCHES,
   MODEL_END_WATCHES,
+  MODEL_BREAK_REQUEST, /* of the first three places, if open */
   MODEL_COMPACT,
   MODEL_BOOKMARK,
   MODEL_SPLIT, /* how responses are cut from now on */
@@ -85,8 +88,8 @@ void model_check_listeners(const model_world *m);
 /* The informer has the namespaces that the model has; all have synced and are
  * live, or also stale. */
 void model_check_namespaces(const model_world *m, bool may_be_stale);
-/* The store has what the server has. Versions that `refused` (0: none) divides
- * may be missing. */
+/* The store has what the server has in namespaces and shard. Versions that
+ * `refused` (0: none) divides may be missing. */
 void model_check_store(const model_world *m, uint64_t refused);
 
 #endif /* KIN_TEST_MODEL_WORLD_H */
