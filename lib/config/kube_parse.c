@@ -70,6 +70,9 @@ static int read_extension(kin__kube_reader *reader, const kin__yaml_node *node,
   kin__kube_cluster *cluster = to;
   named_extension extension = {.name = ""};
   (void)index;
+  if (node->type == KIN__YAML_NULL) {
+    return 0;
+  }
   int err = kin__kube_read_fields(reader, node, extension_fields, &extension);
   if (err != 0 || extension.value == NULL || extension.name == NULL ||
       strcmp(extension.name, EXEC_EXTENSION) != 0) {
@@ -167,6 +170,9 @@ static int read_entry(kin__kube_reader *reader, const kin__yaml_node *node,
                       uint32_t index, void *to) {
   const entry_kind *kind = to;
   kin__kube_entries *entries = (void *)((char *)reader->set + kind->offset);
+  if (node->type == KIN__YAML_NULL) {
+    return 0;
+  }
   if (entries->read_count == KIN__KUBE_MAX_ENTRIES) {
     kin__problems_add(reader->problems, kin__kube_place(reader, node),
                       reader->path, "is over the limit of %u entries",

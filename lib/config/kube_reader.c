@@ -206,11 +206,9 @@ int kin__kube_read_elements(kin__kube_reader *reader,
   uint32_t index = 0;
   for (const kin__yaml_item *item = node->first; item != NULL && err == 0;
        item = item->next, index++) {
-    if (item->value->type != KIN__YAML_NULL || read == read_list_text) {
-      size_t back = enter(reader, "[%u]", (unsigned)index);
-      err = read(reader, item->value, index, to);
-      go_back(reader, back);
-    }
+    size_t back = enter(reader, "[%u]", (unsigned)index);
+    err = read(reader, item->value, index, to);
+    go_back(reader, back);
   }
   return err;
 }

@@ -71,8 +71,8 @@ int kin__kube_read_list(kin__kube_reader *reader, const kin__yaml_node *node,
 int kin__kube_read_fields(kin__kube_reader *reader, const kin__yaml_node *node,
                           const kin__kube_field *fields, void *to);
 
-/* Calls `read` with each element of a list that is not null. In a list of texts
- * null is "". */
+/* Calls `read` with each element of a list. Null is an empty text in a list of
+ * texts, and no element in a list of structs. */
 int kin__kube_read_elements(kin__kube_reader *reader,
                             const kin__yaml_node *node,
                             int (*read)(kin__kube_reader *reader,

@@ -35,6 +35,9 @@ static int read_env_entry(kin__kube_reader *reader, const kin__yaml_node *node,
                           uint32_t index, void *to) {
   env_list *list = to;
   (void)index;
+  if (node->type == KIN__YAML_NULL) {
+    return 0;
+  }
   kin__exec_env *env = &list->values[list->count++];
   *env = (kin__exec_env){"", ""};
   return kin__kube_read_fields(reader, node, env_fields, env);
