@@ -40,7 +40,9 @@ static bool end(kin_informer *informer) {
   size_t *last = &informer->defragmenter.last.bytes;
   size_t bytes = kin__arena_get_fill(informer->env->memory->arena).bytes;
   bool has_given = bytes < *last - *last / 8;
-  *last = has_given ? *last : bytes;
+  if (!has_given) {
+    *last = bytes;
+  }
   bool is_passing = begin(informer);
   if (has_given && host != NULL) {
     kin__members_tell_sparse(&host->members);

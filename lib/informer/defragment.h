@@ -15,10 +15,10 @@
  *
  * One pass over the store when a quarter of the slabs' memory is not in use,
  * but only if an eighth has changed since the last pass. Informers of a client
- * share slabs: what one moves away leaves another's objects alone. An object is
- * moved if only the store holds it. Moving makes another kin_object with the same
- * content; objects that the store lends are borrowed until the store changes,
- * and an informer's store may change in each turn of the loop. */
+ * share slabs: when one has moved its objects away, another's may lie alone. An
+ * object is moved if only the store holds it. Moving makes another kin_object
+ * with the same content; objects that the store lends are borrowed until the
+ * store changes, and an informer's store may change in each turn of the loop. */
 typedef struct kin__defragmenter {
   kin__task task;
   uint32_t next; /* the pass's next slot */

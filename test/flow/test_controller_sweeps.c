@@ -121,8 +121,8 @@ static void test_controller_sweep_items(void **state) {
   }
 }
 
-/* What the handlers were told of an item before memory was out is not told
- * again. */
+/* Handlers are told once of each part of an item, also if memory runs out in the
+ * middle of the item. */
 static void test_controller_sweep_parts_of_items(void **state) {
   (void)state;
   unsigned retried = 0;

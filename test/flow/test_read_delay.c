@@ -200,7 +200,7 @@ static void test_the_pool_gets_no_delayed_connection(void **state) {
   close_watch(&f, &w);
 }
 
-/* It carried a watch, and carries a list now: lists do not wait. */
+/* The connection carried a watch, and carries a list now: lists do not wait. */
 static void test_no_delay_on_the_connection_of_a_watch(void **state) {
   (void)state;
   world w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What bounds and packs an informer's objects, at random, together with what
- * moves them: shards and bounds that are set at any time, compact storage whose
+/* Bounds, packing and moves of an informer's objects together, at random:
+ * shards and bounds that are set at any time, compact storage whose
  * pool answers late or refuses, namespaces that come and go, a transform that
  * fails, streams whose bookmark is held, a gate before lists, resyncs, waits
  * for versions, memory that runs out. Callbacks may set shards and bounds,
@@ -465,8 +465,8 @@ static void calm_down(simulation *s) {
   }
 }
 
-/* What the pool has begun is the informer's until it is done, so the close
- * waits for it. */
+/* The close waits for the work that the pool has begun: its memory is the
+ * informer's. */
 static void finish(simulation *s) {
   s->m.act_in = 0;
   s->m.is_calm = true;

@@ -510,7 +510,7 @@ static void test_allocations_fail(void **state) {
                               "Never, env: [{name: A, value: SECRET-WORD}]}"));
   wanted = 0;
   fail_alloc_sweep(load_failing, 8);
-  /* What was found before memory ran out is not told. */
+  /* A load that runs out of memory tells no problem of the file. */
   tls_write_file(path, "kind: Pod\n" CONFIG("server: 'https://a'", ""));
   wanted = KIN_EINVAL;
   fail_alloc_sweep(load_failing, 8);

@@ -7,8 +7,8 @@
  * everything in memory, on one loop, and can be told to misbehave.
  * doc/kin-apisim.md is its manual.
  *
- * It deliberately does not do: admission, validation beyond names, protobuf,
- * HTTP/2. */
+ * The server has no admission, no validation beyond names, no protobuf and no
+ * HTTP/2, on purpose. */
 
 #include <fcntl.h>
 #include <signal.h>
