@@ -411,7 +411,7 @@ static void open_world(simulation *s, uint64_t seed) {
 static void check_index(const kin_store *store, const char *name, char letter,
                         const size_t *counts, size_t values) {
   for (size_t i = 0; i < values; i++) {
-    char value[8];
+    char value[24];
     snprintf(value, sizeof value, "%c%zu", letter, i);
     assert_int_equal(kin_store_index_count(store, name, kin__cstr(value)),
                      counts[i]);
