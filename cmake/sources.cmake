@@ -397,6 +397,7 @@ set(kinformer_no_zlib_sources
 
 set(kinformer_zstd_sources
   lib/object/dictionary.c
+  lib/object/halves.c
   lib/object/label_table.c
   lib/object/packed.c
   lib/object/strip.c

@@ -13,8 +13,8 @@
 #define SAMPLE_MAX_BYTES (64u << 10)
 /* The next numbers are for each of the first samples. */
 #define SECOND_SAMPLES (KIN__SAMPLES_MAX / FIRST_SAMPLES)
-#define SECOND_AFTER (8192u / FIRST_SAMPLES) /* packed objects */
-#define SECOND_STRIDE 8u /* one of so many objects is a sample */
+#define SECOND_AFTER (4096u / FIRST_SAMPLES) /* packed objects */
+#define SECOND_STRIDE 4u /* one of so many objects is a sample */
 /* The size of packed objects is compared over so many objects. */
 #define WINDOW (4096u / FIRST_SAMPLES)
 /* Objects that are an eighth larger than right after the last dictionary ask
@@ -235,8 +235,11 @@ static bool pack(kin__compact *compact, kin_object **object) {
     return false;
   }
   size_t text = kin__object_text_length(*object);
-  kin__memory *memory = compact->informer->env->memory;
-  bool is_packed = kin__object_pack(object, memory, compact->packer);
+  kin_informer *informer = compact->informer;
+  const kin_object *before =
+      kin_store_get(&informer->store, kin_object_key(*object));
+  bool is_packed =
+      kin__object_pack(object, before, informer->env->memory, compact->packer);
   if (is_packed) {
     note_packed(compact, *object);
   } else if (text >= KIN__PACK_MIN_BYTES && text <= KIN__PACK_MAX_BYTES) {

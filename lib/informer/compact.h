@@ -12,7 +12,7 @@
  * packed when they come, with a dictionary that is made of earlier ones.
  *
  * Until the first dictionary is there objects are plain. The first 64 objects
- * are its samples; another thread makes it. A thorough one follows after 8,192
+ * are its samples; another thread makes it. A thorough one follows after 4,096
  * objects, and another whenever the objects have changed so much that they are
  * packed worse than before. Objects keep the dictionary that they were packed
  * with. */

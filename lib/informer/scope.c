@@ -58,6 +58,9 @@ static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
       !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
+    if (cached != NULL && informer->compact != NULL) {
+      kin__object_prefetch_room(cached); /* kin__compact_pack reads it */
+    }
     return NULL;
   }
   return cached;

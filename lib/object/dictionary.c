@@ -19,12 +19,14 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "object/label_table.h"
 #include "object/object.h"
 #include "object/strip.h"
 
 #define SELECTED_BYTES 1024u /* of a piece that a thorough training selects */
+#define HALVES_BYTES 256u    /* that two frames may need more than one */
 
 struct kin__packing {
   kin_allocator allocator;
@@ -33,6 +35,7 @@ struct kin__packing {
   atomic_size_t inflated_bytes;
   _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
   _Atomic(kin__inflated *) noted;
+  kin__hash_seed seed; /* of halves */
   pthread_t owner;
   void (*on_noted)(void *ctx);
   void *ctx;
@@ -46,6 +49,7 @@ struct kin__dictionary {
   atomic_uint packers; /* that use it now */
   ZSTD_DDict *unpack;
   kin__label_table labels;
+  bool has_halves; /* of texts */
   size_t length;
   char bytes[];
 };
@@ -55,7 +59,9 @@ struct kin__packer {
   ZSTD_CCtx *context;
   kin__dictionary *dictionary;
   char text[KIN__PACK_MAX_BYTES]; /* see kin__packer_room */
-  char frame[ZSTD_COMPRESSBOUND(KIN__PACK_MAX_BYTES)];
+  size_t used;                    /* of the frames */
+  bool has_failed;
+  char frames[ZSTD_COMPRESSBOUND(KIN__PACK_MAX_BYTES) + HALVES_BYTES];
 };
 
 static kin__inflated closed_mark;
@@ -103,6 +109,7 @@ kin__packing *kin__packing_new(const kin_allocator *allocator,
     atomic_init(&packing->inflated_bytes, 0);
     atomic_init(&packing->spare, NULL);
     atomic_init(&packing->noted, NULL);
+    packing->seed = kin__hash_make_seed(packing);
     packing->owner = pthread_self();
     packing->on_noted = on_noted;
     packing->ctx = ctx;
@@ -212,6 +219,7 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
   atomic_fetch_add_explicit(&packing->refs, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
+  dictionary->has_halves = !is_small; /* two frames are larger than one */
   if (kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
     free_dictionary(dictionary);
     return KIN_ENOMEM;
@@ -326,17 +334,55 @@ char *kin__packer_room(kin__packer *packer) {
   return packer->text;
 }
 
+void kin__packer_begin(kin__packer *packer) {
+  packer->used = 0;
+  packer->has_failed = false;
+}
+
+void kin__packer_put(kin__packer *packer, kin_str bytes) {
+  if (bytes.length > sizeof packer->frames - packer->used) {
+    packer->has_failed = true;
+    return;
+  }
+  memcpy(packer->frames + packer->used, bytes.data, bytes.length);
+  packer->used += bytes.length;
+}
+
+size_t kin__packer_put_frame(kin__packer *packer, kin_str text) {
+  /* With less room than zstd's bound it may give up on what would fit. */
+  size_t length = ZSTD_compress2(packer->context, packer->frames + packer->used,
+                                 sizeof packer->frames - packer->used,
+                                 text.data, text.length);
+  if (ZSTD_isError(length)) {
+    packer->has_failed = true;
+    return 0;
+  }
+  packer->used += length;
+  return length;
+}
+
+kin_str kin__packer_end(kin__packer *packer, size_t text_length) {
+  bool is_of_use =
+      !packer->has_failed && packer->used <= KIN__PACK_BOUND(text_length);
+  return is_of_use ? kin__str(packer->frames, packer->used) : kin__str(NULL, 0);
+}
+
 kin_str kin__packer_pack(kin__packer *packer, kin_str text) {
   if (packer->dictionary == NULL || text.length < KIN__PACK_MIN_BYTES ||
       text.length > KIN__PACK_MAX_BYTES) {
     return kin__str(NULL, 0);
   }
-  /* With less room than zstd's bound it may give up on what would fit. */
-  size_t length = ZSTD_compress2(packer->context, packer->frame,
-                                 sizeof packer->frame, text.data, text.length);
-  bool is_of_use =
-      !ZSTD_isError(length) && length <= KIN__PACK_BOUND(text.length);
-  return is_of_use ? kin__str(packer->frame, length) : kin__str(NULL, 0);
+  kin__packer_begin(packer);
+  (void)kin__packer_put_frame(packer, text);
+  return kin__packer_end(packer, text.length);
+}
+
+bool kin__packer_has_halves(const kin__packer *packer) {
+  return packer->dictionary->has_halves;
+}
+
+uint64_t kin__packer_hash(const kin__packer *packer, kin_str text) {
+  return kin__hash_long(&packer->dictionary->packing->seed, text);
 }
 
 /* --- Inflating ------------------------------------------------------------ */

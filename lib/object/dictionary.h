@@ -80,6 +80,18 @@ char *kin__packer_room(kin__packer *packer);
  * above, or memory ran out. */
 kin_str kin__packer_pack(kin__packer *packer, kin_str text);
 
+/* The same of a text in pieces: begin, put, and end with the length of the whole
+ * text. A piece that fails makes the result empty. */
+void kin__packer_begin(kin__packer *packer);
+/* Bytes as they are. */
+void kin__packer_put(kin__packer *packer, kin_str bytes);
+/* One frame; returns its length. */
+size_t kin__packer_put_frame(kin__packer *packer, kin_str text);
+kin_str kin__packer_end(kin__packer *packer, size_t text_length);
+/* Whether texts should be packed in halves (halves.h), and the hash of one. */
+bool kin__packer_has_halves(const kin__packer *packer);
+uint64_t kin__packer_hash(const kin__packer *packer, kin_str text);
+
 /* Writes the text, of `length` bytes, to `to`; on any thread. Errors:
  * KIN_ENOMEM, KIN_EUNEXPECTED (no frame of this length: never for a frame of
  * kin__packer_pack). */

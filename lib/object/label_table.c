@@ -228,3 +228,29 @@ size_t kin__label_table_write(const kin__label_table *table, kin_str codes,
   }
   return write_at(to, length, "}", 1);
 }
+
+static bool skip_past(kin_str *left, kin_str s) {
+  if (left->length < s.length ||
+      (s.length > 0 && memcmp(left->data, s.data, s.length) != 0)) {
+    return false;
+  }
+  *left = kin__str_from(*left, s.length);
+  return true;
+}
+
+bool kin__label_table_says(const kin__label_table *table, kin_str codes,
+                           kin_str labels) {
+  size_t at = 0;
+  kin_str before = KIN__LIT("{\"");
+  while (at < codes.length) {
+    kin_str name = read_string(table, codes, &at);
+    kin_str value = read_string(table, codes, &at);
+    if (!skip_past(&labels, before) || !skip_past(&labels, name) ||
+        !skip_past(&labels, KIN__LIT("\":\"")) || !skip_past(&labels, value) ||
+        !skip_past(&labels, KIN__LIT("\""))) {
+      return false;
+    }
+    before = KIN__LIT(",\"");
+  }
+  return kin__str_equal(labels, KIN__LIT("}"));
+}

@@ -37,6 +37,9 @@ size_t kin__label_table_encode(const kin__label_table *table, kin_str labels,
  * not NULL. Returns its length. */
 size_t kin__label_table_write(const kin__label_table *table, kin_str codes,
                               char *to);
+/* Whether that text is `labels`. */
+bool kin__label_table_says(const kin__label_table *table, kin_str codes,
+                           kin_str labels);
 bool kin__label_table_find(const kin__label_table *table, kin_str codes,
                            kin_str name, kin_str *value);
 

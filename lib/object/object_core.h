@@ -34,7 +34,8 @@ enum {
   KIN__KEY_ONLY = 2,
   KIN__PACKED = 4,           /* the body is a kin__packed_body */
   KIN__LABELS_ARE_CODES = 8, /* see kin__dictionary_label */
-  KIN__STRIPPED = 16 /* the lowest bit of what the text is packed without, see
+  KIN__HALVES = 16,          /* the body is of kin__halves_pack */
+  KIN__STRIPPED = 32 /* the lowest bit of what the text is packed without, see
                       * strip.h */
 };
 

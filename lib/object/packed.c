@@ -7,6 +7,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "object/halves.h"
 #include "object/object_core.h"
 #include "object/strip.h"
 
@@ -57,27 +58,56 @@ typedef struct parts {
   kin_str uid;
   kin_str version;
   kin_str labels;
+  bool has_whole_labels; /* their codes say all of the text */
   uint32_t flags;
   uint32_t body; /* its offset */
   kin_str frame;
   char codes[CODED_MAX_BYTES];
 } parts;
 
-static void find_strings(parts *p, const kin_object *object) {
+/* Whether parts of an earlier state can be used again. */
+static bool is_alike(const kin_object *before,
+                     const kin__dictionary *dictionary) {
+  return before != NULL && kin__object_is_packed(before) &&
+         body_of(before)->dictionary == dictionary;
+}
+
+static kin_str labels_of(const kin_object *object) {
+  return kin__str(object->bytes + object->labels_offset, object->labels_length);
+}
+
+/* Labels that have not changed have the codes of the state before. */
+static void encode_labels(parts *p, kin_str labels, const kin_object *before) {
+  const kin__label_table *table = kin__dictionary_labels(p->dictionary);
+  kin_str codes = {0};
+  if (is_alike(before, p->dictionary) &&
+      (before->flags & KIN__LABELS_ARE_CODES) != 0) {
+    codes = labels_of(before);
+  }
+  p->has_whole_labels = kin__label_table_says(table, codes, labels);
+  if (!p->has_whole_labels) {
+    size_t length = kin__dictionary_encode_labels(p->dictionary, labels,
+                                                  p->codes, sizeof p->codes);
+    codes = kin__str(p->codes, length);
+    p->has_whole_labels = kin__label_table_says(table, codes, labels);
+  }
+  if (codes.length > 0) {
+    p->labels = codes;
+    p->flags |= KIN__LABELS_ARE_CODES;
+  }
+}
+
+static void find_strings(parts *p, const kin_object *object,
+                         const kin_object *before) {
   kin_str key = kin_object_key(object);
   p->key = kin__str(key.data, key.length + 1);
   p->uid = kin_object_uid(object);
   p->version = kin_object_resource_version(object);
-  p->labels =
-      kin__str(object->bytes + object->labels_offset, object->labels_length);
+  p->labels = labels_of(object);
   p->flags = object->flags | KIN__PACKED;
+  p->has_whole_labels = false;
   if ((p->flags & KIN__LABELS_ARE_RECORDS) == 0 && p->labels.length > 0) {
-    size_t length = kin__dictionary_encode_labels(p->dictionary, p->labels,
-                                                  p->codes, sizeof p->codes);
-    if (length > 0) {
-      p->labels = kin__str(p->codes, length);
-      p->flags |= KIN__LABELS_ARE_CODES;
-    }
+    encode_labels(p, p->labels, before);
   }
 }
 
@@ -88,46 +118,56 @@ static kin_str inside(kin_str text, kin_str s) {
              : kin__str(NULL, 0);
 }
 
-/* Labels as written, if their codes say all of it. */
-static kin_str coded_labels(const parts *p, const kin_object *object) {
-  kin_str labels =
-      kin__str(object->bytes + object->labels_offset, object->labels_length);
-  const kin__label_table *table = kin__dictionary_labels(p->dictionary);
-  bool is_whole =
-      (p->flags & KIN__LABELS_ARE_CODES) != 0 &&
-      kin__label_table_write(table, p->labels, NULL) == labels.length;
-  return is_whole ? labels : kin__str(NULL, 0);
+static void pack_stripped(parts *p, char *text, size_t length,
+                          const kin_object *before, kin__packer *packer) {
+  bool has_frames =
+      is_alike(before, p->dictionary) && (before->flags & KIN__HALVES) != 0;
+  kin_str frames = has_frames ? kin__packed_frame(before) : kin__str(NULL, 0);
+  kin__halves_place front = {0};
+  if (kin__packer_has_halves(packer)) {
+    front = kin__halves_find(kin__str(text, length), frames);
+  }
+  if (front.length > 0) {
+    p->flags |= KIN__HALVES;
+    p->frame = kin__halves_pack(packer, text, length, front, frames);
+  } else {
+    p->frame = kin__packer_pack(packer, kin__str(text, length));
+  }
 }
 
 /* Packs the object's text without what is among the strings. */
-static void pack_text(parts *p, const kin_object *object, kin__packer *packer) {
+static void pack_text(parts *p, const kin_object *object,
+                      const kin_object *before, kin__packer *packer) {
   kin_str text = kin__object_body(object);
   if (text.length < KIN__PACK_MIN_BYTES || text.length > KIN__PACK_MAX_BYTES) {
     p->frame = kin__str(NULL, 0);
     return;
   }
   kin_str name = kin_object_name(object);
+  bool has_labels = p->has_whole_labels;
   const kin_str strings[KIN__RESIDENTS] = {
       [KIN__RESIDENT_NAME] = name,
       [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
       [KIN__RESIDENT_UID] = inside(text, p->uid),
       [KIN__RESIDENT_VERSION] = inside(text, p->version),
-      [KIN__RESIDENT_LABELS] = inside(text, coded_labels(p, object))};
+      [KIN__RESIDENT_LABELS] =
+          has_labels ? inside(text, labels_of(object)) : kin__str(NULL, 0)};
   char *room = kin__packer_room(packer);
   unsigned mask;
   size_t length = kin__strip(room, text, strings, &mask);
   p->flags |= mask * KIN__STRIPPED;
-  p->frame = kin__packer_pack(packer, kin__str(room, length));
+  pack_stripped(p, room, length, before, packer);
 }
 
 /* The size of the packed object; 0 if it cannot be packed. */
-static size_t prepare(parts *p, const kin_object *object, kin__packer *packer) {
+static size_t prepare(parts *p, const kin_object *object,
+                      const kin_object *before, kin__packer *packer) {
   p->dictionary = kin__packer_dictionary(packer);
   if (p->dictionary == NULL || kin__object_is_packed(object)) {
     return 0;
   }
-  find_strings(p, object);
-  pack_text(p, object, packer);
+  find_strings(p, object, before);
+  pack_text(p, object, before, packer);
   size_t align = _Alignof(packed_body);
   size_t body = p->key.length + p->uid.length + p->version.length +
                 p->labels.length + align - 1;
@@ -180,11 +220,11 @@ static void give(kin_object *packed, kin__memory *memory) {
   kin__memory_ref(memory);
 }
 
-bool kin__object_pack(kin_object **object, kin__memory *memory,
-                      kin__packer *packer) {
+bool kin__object_pack(kin_object **object, const kin_object *before,
+                      kin__memory *memory, kin__packer *packer) {
   parts p;
   size_t size = memory->check == KIN_MUTATION_CHECK_OFF
-                    ? prepare(&p, *object, packer)
+                    ? prepare(&p, *object, before, packer)
                     : 0;
   kin_object *packed = size > 0 ? take(memory, size) : NULL;
   if (packed == NULL) {
@@ -200,7 +240,7 @@ bool kin__object_pack(kin_object **object, kin__memory *memory,
 size_t kin__object_pack_to(char *to, size_t room, const kin_object *object,
                            kin__packer *packer) {
   parts p;
-  size_t size = prepare(&p, object, packer);
+  size_t size = prepare(&p, object, NULL, packer);
   if (size == 0 || size > room) {
     return 0;
   }
@@ -234,9 +274,8 @@ void kin__packed_release(const kin_object *object) {
 /* --- Reading -------------------------------------------------------------- */
 
 bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value) {
-  kin_str codes =
-      kin__str(object->bytes + object->labels_offset, object->labels_length);
-  return kin__dictionary_label(body_of(object)->dictionary, codes, name, value);
+  return kin__dictionary_label(body_of(object)->dictionary, labels_of(object),
+                               name, value);
 }
 
 /* The text without what is among the strings comes to the end first. */
@@ -255,8 +294,11 @@ static int inflate_text(const kin_object *object, char *to) {
       .table = kin__dictionary_labels(body->dictionary)};
   unsigned mask = object->flags / KIN__STRIPPED;
   size_t length = kin__stripped_length(&residents, mask, body->length);
-  int err = kin__dictionary_inflate(body->dictionary, kin__packed_frame(object),
-                                    to + (body->length - length), length);
+  char *end = to + (body->length - length);
+  kin_str frame = kin__packed_frame(object);
+  int err = (object->flags & KIN__HALVES) != 0
+                ? kin__halves_inflate(body->dictionary, frame, end, length)
+                : kin__dictionary_inflate(body->dictionary, frame, end, length);
   if (err == 0 && mask != 0 &&
       !kin__unstrip(to, body->length, length, &residents)) {
     err = KIN_EUNEXPECTED;

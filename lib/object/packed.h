@@ -14,15 +14,18 @@
  *
  *   dictionary | text, if inflated | length of the text | frame
  *
+ * or two frames (halves.h),
  * and uid, version and labels are among the strings. A text that is asked for
  * in place (kin__object_text) is inflated once and belongs to the object. The
  * informer drops it when nobody can read it any more (kin__object_drop_text).
  * Otherwise it goes with the object. */
 
 /* Replaces a plain object of `memory` by a packed one. On any failure the
- * object stays as it is. Returns whether it was replaced. */
-bool kin__object_pack(kin_object **object, kin__memory *memory,
-                      kin__packer *packer);
+ * object stays as it is. Returns whether it was replaced. `before` is an earlier
+ * state, packed or not, or NULL: what has not changed since is not packed
+ * again. */
+bool kin__object_pack(kin_object **object, const kin_object *before,
+                      kin__memory *memory, kin__packer *packer);
 /* The same in two steps. First an image of the packed object, on any thread:
  * writes it to `to`, which is aligned as malloc's. Returns its size; 0 if the
  * object cannot be packed, or its image is larger than `room`. The dictionary

@@ -310,6 +310,36 @@ static void test_texts_go(void **state) {
 }
 
 /* Objects, and their values, outlive the informer. */
+/* The front's frame of the state before, marked, is in the state after. Twice. */
+static void test_events_pack_what_changed(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  w.server.version = 1000; /* shorter ones stay in the text */
+  for (int i = 0; i < OBJECTS; i++) {
+    w.server.padding[i] = 1000;
+  }
+  put_all(&w);
+  const kin_store *store = kin_informer_store(w.informer);
+  for (char mark = 'a'; mark < 'c'; mark++) {
+    kin_object *before =
+        kin_object_ref(kin_store_get(store, KIN_STR("odd/p1")));
+    kin_str frames = kin__packed_frame(before);
+    char *front = (char *)(uintptr_t)frames.data;
+    memset(front, mark, 16);
+    mini_put(&w.server, 1);
+    mini_pass(&w.server, 100);
+    const kin_object *after = kin_store_get(store, KIN_STR("odd/p1"));
+    assert_ptr_not_equal(after, before);
+    assert_memory_equal(kin__packed_frame(after).data, front, 16);
+    kin_object_unref(before);
+  }
+  mini_delete(&w.server, 1);
+  mini_pass(&w.server, 100);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
 static void test_objects_outlive(void **state) {
   (void)state;
   iw_world w;
@@ -580,6 +610,7 @@ int main(void) {
       cmocka_unit_test(test_indices_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
+      cmocka_unit_test(test_events_pack_what_changed),
       cmocka_unit_test(test_objects_outlive),
       cmocka_unit_test(test_sealed_objects_are_plain),
       cmocka_unit_test(test_bad_value_is_refused),

@@ -62,14 +62,20 @@ void mini_compact(mini_server *server) {
 
 static int write_object(char *to, size_t size, int object, int incarnation,
                         uint64_t version, int padding) {
+  /* Large ones have a status, the last thing that changes in them. */
+  char status[64] = "";
+  if (padding >= 512) {
+    snprintf(status, sizeof status, ",\"status\":{\"at\":%" PRIu64 "}",
+             version);
+  }
   return snprintf(
       to, size,
       "{\"metadata\":{\"name\":\"p%d\",\"namespace\":\"%s\","
       "\"uid\":\"uid-%d-%d\",\"resourceVersion\":\"%" PRIu64 "\","
       "\"labels\":{\"app\":\"a%d\"},\"managedFields\":[{\"x\":[1]}]},"
-      "\"spec\":{\"nodeName\":\"n%d\",\"text\":\"a\\\"b{[%*s\"}}",
+      "\"spec\":{\"nodeName\":\"n%d\",\"text\":\"a\\\"b{[%*s\"}%s}",
       object, namespace_of(object), object, incarnation, version, object % 3,
-      object % 4, padding, "");
+      object % 4, padding, "", status);
 }
 
 static bool is_in_scope(const script_request *request, int object) {

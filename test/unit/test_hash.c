@@ -88,6 +88,53 @@ static void test_hash_made_seeds_differ(void **state) {
   assert_true(a.k0 != b.k0 || a.k1 != b.k1);
 }
 
+/* The values are of a program in Python that knows the formula only. */
+static void test_hash_long_matches_another_implementation(void **state) {
+  (void)state;
+  static const struct {
+    size_t length;
+    uint64_t hash;
+  } cases[] = {
+      {0, UINT64_C(0x538abf7ee63d0925)},   {1, UINT64_C(0x608b17e87de42e49)},
+      {15, UINT64_C(0x7e7e3ca96c30a286)},  {16, UINT64_C(0xbd36dec28d232f5c)},
+      {63, UINT64_C(0xaacd6d61582206d6)},  {64, UINT64_C(0x5fc7c03706d035c0)},
+      {65, UINT64_C(0x95e3f11711e708bf)},  {200, UINT64_C(0x35c4a3a83b810eb5)},
+      {256, UINT64_C(0x7343869ceccc4111)},
+  };
+  const kin__hash_seed seed = {UINT64_C(0x0706050403020100),
+                               UINT64_C(0x0f0e0d0c0b0a0908)};
+  char bytes[256];
+  for (size_t i = 0; i < sizeof bytes; i++) {
+    bytes[i] = (char)(i * 7);
+  }
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_true(kin__hash_long(&seed, kin__str(bytes, cases[i].length)) ==
+                cases[i].hash);
+  }
+}
+
+/* Every bit counts, also zeros at the end; and the seed. */
+static void test_hash_long_tells_texts_apart(void **state) {
+  (void)state;
+  const kin__hash_seed seed = {5, 6};
+  const kin__hash_seed other = {5, 7};
+  char bytes[160] = {0};
+  uint64_t seen[161];
+  for (size_t length = 0; length <= sizeof bytes; length++) {
+    seen[length] = kin__hash_long(&seed, kin__str(bytes, length));
+    for (size_t i = 0; i < length; i++) {
+      assert_true(seen[i] != seen[length]);
+    }
+  }
+  kin_str text = kin__str(bytes, sizeof bytes);
+  assert_true(kin__hash_long(&other, text) != seen[sizeof bytes]);
+  for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
+    bytes[bit / 8] = (char)(1 << bit % 8);
+    assert_true(kin__hash_long(&seed, text) != seen[sizeof bytes]);
+    bytes[bit / 8] = 0;
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_hash_matches_another_implementation),
@@ -95,6 +142,8 @@ int main(void) {
       cmocka_unit_test(test_hash_of_the_empty_string_needs_no_bytes),
       cmocka_unit_test(test_hash_reads_unaligned_text),
       cmocka_unit_test(test_hash_made_seeds_differ),
+      cmocka_unit_test(test_hash_long_matches_another_implementation),
+      cmocka_unit_test(test_hash_long_tells_texts_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

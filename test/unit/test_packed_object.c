@@ -71,7 +71,7 @@ static kin_object *make(like_pods *l, int i, int padding) {
 
 static kin_object *make_packed(like_pods *l, int i, int padding) {
   kin_object *object = make(l, i, padding);
-  assert_true(kin__object_pack(&object, l->memory, l->packer));
+  assert_true(kin__object_pack(&object, NULL, l->memory, l->packer));
   assert_true(kin__object_is_packed(object));
   return object;
 }
@@ -159,6 +159,57 @@ static void test_packed_text_is_dropped(void **state) {
   like_pods_finish(&l);
 }
 
+/* A pod with a status; `i` is the object, `change` the state of its status. */
+static kin_object *make_state(like_pods *l, int i, int change,
+                              const char *label) {
+  char text[LIKE_PODS_SIZE];
+  int length = snprintf(
+      text, sizeof text,
+      "{%s\"metadata\":{\"name\":\"db-%d\",\"uid\":\"u-%d\","
+      "\"resourceVersion\":\"%d\",\"labels\":{\"app\":\"%s\"}},\"spec\":"
+      "{\"text\":\"%0600d\"},\"status\":{\"change\":%d}}",
+      change > 0 ? "\"kind\":\"Pod\",\"apiVersion\":\"v1\"," : "", i, i,
+      100 + change, label, i, change);
+  kin_object *object;
+  assert_int_equal(like_pods_make(&object, l->memory, text, (size_t)length), 0);
+  return object;
+}
+
+static void expect_packed_after(like_pods *l, kin_object *take_object,
+                                const kin_object *before) {
+  kin_object *plain;
+  assert_int_equal(kin__object_copy(&plain, l->memory, take_object, 0), 0);
+  assert_true(kin__object_pack(&take_object, before, l->memory, l->packer));
+  assert_same(take_object, plain);
+  kin_object_unref(take_object);
+  kin_object_unref(plain);
+}
+
+/* Whatever the state before is: of this object or of another one, plain, without
+ * body, of another dictionary, with other labels. */
+static void test_packed_after_any_state(void **state) {
+  (void)state;
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  static const char *const labels[] = {"web", "own", ""};
+  for (size_t i = 0; i < 3; i++) {
+    kin_object *before = make_state(&l, 1, 0, labels[i]);
+    expect_packed_after(&l, make_state(&l, 1, 1, "web"), before);
+    assert_true(kin__object_pack(&before, NULL, l.memory, l.packer));
+    expect_packed_after(&l, make_state(&l, 1, 1, "web"), before);
+    expect_packed_after(&l, make_state(&l, 1, 2, "own"), before);
+    expect_packed_after(&l, make_state(&l, 2, 2, ""), before);
+    kin_object *other = make_packed(&l, 7, 700);
+    expect_packed_after(&l, make_state(&l, 1, 3, "web"), other);
+    expect_packed_after(&l, make(&l, 7, 700), before);
+    kin_object_unref(other);
+    assert_int_equal(like_pods_renew(&l, 40, SAMPLES, i == 1), 0);
+    expect_packed_after(&l, make_state(&l, 1, 4, "web"), before);
+    kin_object_unref(before);
+  }
+  like_pods_finish(&l);
+}
+
 /* Every length; the text is random beyond what all have in common. Then one
  * that is nothing but random, and the bounds. */
 static void test_packed_lengths(void **state) {
@@ -169,7 +220,7 @@ static void test_packed_lengths(void **state) {
   for (int padding = 0; padding <= LIKE_PODS_SIZE / 2; padding++) {
     kin_object *plain = make(&l, padding, padding);
     kin_object *object = make(&l, padding, padding);
-    packed += kin__object_pack(&object, l.memory, l.packer);
+    packed += kin__object_pack(&object, NULL, l.memory, l.packer);
     assert_same(object, plain);
     kin_object_unref(plain);
     kin_object_unref(object);
@@ -210,7 +261,7 @@ static void test_packed_bounds(void **state) {
     }
     kin_object *object;
     assert_int_equal(like_pods_make(&object, l.memory, text, length), 0);
-    bool is_packed = kin__object_pack(&object, l.memory, l.packer);
+    bool is_packed = kin__object_pack(&object, NULL, l.memory, l.packer);
     if (is_packed != rows[i].is_packed) {
       fail_msg("%zu bytes: packed %d", length, is_packed);
     }
@@ -333,7 +384,7 @@ static void test_packed_long_labels(void **state) {
   kin_object *object;
   assert_int_equal(like_pods_make(&plain, l.memory, text, (size_t)length), 0);
   assert_int_equal(like_pods_make(&object, l.memory, text, (size_t)length), 0);
-  assert_true(kin__object_pack(&object, l.memory, l.packer));
+  assert_true(kin__object_pack(&object, NULL, l.memory, l.packer));
   assert_same(object, plain);
   kin_object_unref(plain);
   kin_object_unref(object);
@@ -391,7 +442,7 @@ static bool scenario(size_t fail_at) {
     err = like_pods_make(&object, l.memory, text, length);
   }
   if (err == 0) {
-    (void)kin__object_pack(&object, l.memory, l.packer);
+    (void)kin__object_pack(&object, NULL, l.memory, l.packer);
     assert_int_equal(kin_object_uid(object).length, 3);
     kin_object_view *view;
     err = kin_object_view_open(&view, object);
@@ -419,6 +470,7 @@ int main(void) {
       cmocka_unit_test(test_packed_labels_are_short),
       cmocka_unit_test(test_packed_values),
       cmocka_unit_test(test_packed_text_is_dropped),
+      cmocka_unit_test(test_packed_after_any_state),
       cmocka_unit_test(test_packed_lengths),
       cmocka_unit_test(test_packed_bounds),
       cmocka_unit_test(test_packed_dictionary_is_renewed),

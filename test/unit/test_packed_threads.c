@@ -63,7 +63,7 @@ static void work_on(like_pods *l, int round) {
     size_t length = like_pods_text(text, i, 40);
     kin_object *object;
     assert_int_equal(like_pods_make(&object, l->memory, text, length), 0);
-    assert_true(kin__object_pack(&object, l->memory, l->packer));
+    assert_true(kin__object_pack(&object, NULL, l->memory, l->packer));
     kin_object_unref(object);
   }
   if (round % 8 == 7) {
@@ -86,7 +86,7 @@ static void run_round(like_pods *l, int round) {
     char text[LIKE_PODS_SIZE];
     size_t length = like_pods_text(text, i, 40);
     assert_int_equal(like_pods_make(&s.objects[i], l->memory, text, length), 0);
-    assert_true(kin__object_pack(&s.objects[i], l->memory, l->packer));
+    assert_true(kin__object_pack(&s.objects[i], NULL, l->memory, l->packer));
     for (int t = 1; t < THREADS; t++) {
       kin_object_ref(s.objects[i]);
     }

@@ -152,7 +152,7 @@ static void test_packed_object(void **state) {
     if (like_pods_make(&object, l.memory, text, length) != 0) {
       continue; /* a mark is no JSON */
     }
-    assert_true(kin__object_pack(&object, l.memory, l.packer));
+    assert_true(kin__object_pack(&object, NULL, l.memory, l.packer));
     kin_object *copy;
     assert_int_equal(kin__object_copy(&copy, l.memory, object, 0), 0);
     kin_object_unref(object);
