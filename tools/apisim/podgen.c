@@ -280,7 +280,7 @@ void podgen_render(const podgen *g, uint64_t index, uint64_t version,
   size_t env_at = put_spec(g, index, &r, rich, out);
   put_status(created, change, &r, rich, out);
   buf_putc(out, '}');
-  size_t len = out->len - from;
+  size_t len = out->len - from - podtext_varying(version, change, 1);
   if (len + ENV_MIN < g->object_bytes) {
     buf env = {0};
     podtext_env(&r, g->object_bytes - len, &env);

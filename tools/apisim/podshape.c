@@ -423,7 +423,7 @@ void podshape_render(const podgen *g, uint64_t index, uint64_t version,
   size_t env_at = put_spec(g, &s, index, &r, out);
   put_status(g, &s, index, created, change, &r, out);
   buf_putc(out, '}');
-  size_t len = out->len - from;
+  size_t len = out->len - from - podtext_varying(version, change, s.containers);
   if (len + ENV_MIN < s.bytes) {
     buf env = {0};
     podtext_env(&r, s.bytes - len, &env);

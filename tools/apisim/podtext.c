@@ -74,6 +74,18 @@ void podtext_env(rng *r, size_t pad, buf *out) {
   buf_puts(out, "]");
 }
 
+static size_t digits(uint64_t number) {
+  size_t count = 1;
+  for (; number >= 10; number /= 10) {
+    count++;
+  }
+  return count;
+}
+
+size_t podtext_varying(uint64_t version, uint64_t change, unsigned containers) {
+  return digits(version) + containers * digits(change);
+}
+
 void podtext_insert(buf *out, size_t at, const buf *text) {
   buf_reserve(out, text->len);
   memmove(out->data + at + text->len, out->data + at, out->len - at);

@@ -30,6 +30,9 @@ void podtext_set_name(const podgen *g, uint64_t index, buf *out);
 /* A member "env" of about pad bytes in all, a comma before it: what makes one
  * pod larger than another. */
 void podtext_env(rng *r, size_t pad, buf *out);
+/* How many of a pod's bytes are its version, and its number of changes in each
+ * container: env does not depend on these, as a spec does not on the status. */
+size_t podtext_varying(uint64_t version, uint64_t change, unsigned containers);
 void podtext_insert(buf *out, size_t at, const buf *text);
 
 #endif
