@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Starting servers: on a free port, until they answer."""
 
+import random
 import socket
 import ssl
 import time
@@ -9,6 +10,8 @@ import urllib.request
 
 START_TIMEOUT_S = 90
 PORT_ATTEMPTS = 5
+# Below what Linux and macOS give for port 0.
+PORTS = range(20000, 32768)
 # Between two looks at what tells nobody when it changes.
 LOOK_EVERY_S = 0.05
 
@@ -30,11 +33,24 @@ def on_free_ports(count, start):
 
 
 def free_ports(count):
-    """Distinct loopback ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Distinct loopback ports that are free now.
+
+    They are none of those that the system gives to whoever asks for any: a
+    server that is ended finds its port free when it is started again.
+    """
+    sockets = []
     try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
+        for port in random.sample(PORTS, len(PORTS)):
+            if len(sockets) == count:
+                break
+            s = socket.socket()
+            try:
+                s.bind(("127.0.0.1", port))
+                sockets.append(s)
+            except OSError:
+                s.close()
+        if len(sockets) < count:
+            raise StartError("no free port")
         return [s.getsockname()[1] for s in sockets]
     finally:
         for s in sockets:

@@ -11,10 +11,12 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from bounds import (Refusal, Seen, attempts_of, judge_notice, judge_recovery,
                     judge_refusal, judge_retries, leaks)
 from kin import Failure, Kinformer
+import ready
 from relay import Relay
 from ways import Access
 
@@ -192,6 +194,26 @@ class Leaks(unittest.TestCase):
                             line["event"] == "synced", timeout_s=0.1)):
                     with self.assertRaises(Failure):
                         wait()
+
+
+class Ports(unittest.TestCase):
+    def test_nobody_else_is_given_one(self):
+        ports = ready.free_ports(3)
+        self.assertEqual(len(set(ports)), 3)
+        given = [socket.socket() for _ in range(20)]
+        for s in given:
+            s.bind(("127.0.0.1", 0))
+            self.assertNotIn(s.getsockname()[1], ready.PORTS)
+            s.close()
+
+    def test_taken_ones_are_left_out(self):
+        taken, free = ready.free_ports(2)
+        with socket.socket() as s, mock.patch.object(
+                ready, "PORTS", (taken, free)):
+            s.bind(("127.0.0.1", taken))
+            self.assertEqual(ready.free_ports(1), [free])
+            with self.assertRaises(ready.StartError):
+                ready.free_ports(2)
 
 
 class Relays(unittest.TestCase):
