@@ -355,6 +355,7 @@ set(kinformer_no_exec_sources
 
 set(kinformer_kubeconfig_sources
   lib/config/base64.c
+  lib/config/exec_terms.c
   lib/config/in_cluster.c
   lib/config/install_hint.c
   lib/config/kube_check.c

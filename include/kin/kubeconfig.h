@@ -12,6 +12,7 @@
 
 #include <kin/allocator.h>
 #include <kin/client.h>
+#include <kin/exec_plugin.h>
 #include <kin/export.h>
 #include <kin/log.h>
 
@@ -68,6 +69,14 @@ typedef struct kin_kubeconfig_options {
   const char *const *impersonate_groups; /**< drops those that are found */
   size_t impersonate_group_count;
 
+  /* --- Beside what is found --- */
+
+  /** What the program says of an exec plugin that is found: stdin_unavailable
+   * and its message, timeout_ms, stderr_to, policy and allowlist. All else is
+   * said by the kubeconfig, and stays as KIN_EXEC_PLUGIN_INIT sets it. Copied.
+   * NULL: any plugin may run. */
+  const kin_exec_plugin *exec;
+
   /* --- What goes wrong --- */
 
   /** Where kin_kubeconfig_load, if it fails, writes all that is wrong: one or
@@ -87,7 +96,7 @@ typedef struct kin_kubeconfig_options {
   {                                                                            \
     sizeof(kin_kubeconfig_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
         NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
-        NULL, NULL, 0, NULL, 0, KIN_LOG_DEFAULT, NULL, NULL                    \
+        NULL, NULL, 0, NULL, NULL, 0, KIN_LOG_DEFAULT, NULL, NULL              \
   }
 
 /** Finds and reads the configuration, and checks what is chosen of it. Blocks

@@ -38,7 +38,7 @@ struct kin__aligned {
 #define KIN__FIRST_kin_informer_metrics KIN__BY_ABI(1656, 1648, 1632)
 #define KIN__FIRST_kin_informer_options KIN__BY_ABI(256, 160, 156)
 #define KIN__FIRST_kin_informer_watcher_options KIN__BY_ABI(48, 24, 24)
-#define KIN__FIRST_kin_kubeconfig_options KIN__BY_ABI(216, 108, 108)
+#define KIN__FIRST_kin_kubeconfig_options KIN__BY_ABI(224, 112, 112)
 #define KIN__FIRST_kin_lazy_options KIN__BY_ABI(40, 20, 20)
 #define KIN__FIRST_kin_leader_elector_metrics KIN__BY_ABI(80, 72, 72)
 #define KIN__FIRST_kin_leader_elector_options KIN__BY_ABI(120, 68, 68)

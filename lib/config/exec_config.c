@@ -157,6 +157,23 @@ static int check_policy(const kin_exec_plugin *plugin,
   return err;
 }
 
+/* What no kubeconfig says. */
+static int check_terms(const kin_exec_plugin *plugin,
+                       const kin_allocator *allocator, const kin__log *log) {
+  int err = check_exec_enum("stderr_to", (int)plugin->stderr_to,
+                            KIN_EXEC_STDERR_DISCARD, log);
+  if (err == 0) {
+    err = check_exec_enum("policy", (int)plugin->policy,
+                          KIN_EXEC_POLICY_ALLOWLIST, log);
+  }
+  if (err == 0 && plugin->timeout_ms > MAX_EXEC_TIMEOUT_MS) {
+    err = kin__log_problem(log, KIN_EINVAL,
+                           "exec.timeout_ms: %" PRIu32 " is more than %u",
+                           plugin->timeout_ms, MAX_EXEC_TIMEOUT_MS);
+  }
+  return err == 0 ? check_policy(plugin, allocator, log) : err;
+}
+
 static int check_plugin(const kin_exec_plugin *plugin,
                         const kin_allocator *allocator, const kin__log *log) {
   int err = check_version(plugin, log);
@@ -168,19 +185,6 @@ static int check_plugin(const kin_exec_plugin *plugin,
                           KIN_EXEC_INTERACTIVE_ALWAYS, log);
   }
   if (err == 0) {
-    err = check_exec_enum("stderr_to", (int)plugin->stderr_to,
-                          KIN_EXEC_STDERR_DISCARD, log);
-  }
-  if (err == 0) {
-    err = check_exec_enum("policy", (int)plugin->policy,
-                          KIN_EXEC_POLICY_ALLOWLIST, log);
-  }
-  if (err == 0 && plugin->timeout_ms > MAX_EXEC_TIMEOUT_MS) {
-    err = kin__log_problem(log, KIN_EINVAL,
-                           "exec.timeout_ms: %" PRIu32 " is more than %u",
-                           plugin->timeout_ms, MAX_EXEC_TIMEOUT_MS);
-  }
-  if (err == 0) {
     err = check_strings("args", plugin->args, plugin->arg_count, log);
   }
   if (err == 0) {
@@ -189,7 +193,32 @@ static int check_plugin(const kin_exec_plugin *plugin,
   if (err == 0) {
     err = check_config(plugin->cluster_config, allocator, log);
   }
-  return err == 0 ? check_policy(plugin, allocator, log) : err;
+  return err == 0 ? check_terms(plugin, allocator, log) : err;
+}
+
+int kin__exec_terms_check(const kin_exec_plugin *terms,
+                          const kin_allocator *allocator, const kin__log *log) {
+  const struct {
+    const char *name;
+    bool is_set;
+  } rows[] = {
+      {"api_version", terms->api_version != NULL},
+      {"command", terms->command != NULL},
+      {"args", terms->args != NULL || terms->arg_count > 0},
+      {"variables", terms->variables != NULL || terms->variable_count > 0},
+      {"install_hint", terms->install_hint != NULL},
+      {"interactive", terms->interactive != KIN_EXEC_INTERACTIVE_UNSET},
+      {"provide_cluster_info", terms->provide_cluster_info},
+      {"disable_compression", terms->disable_compression},
+      {"proxy_url", terms->proxy_url != NULL},
+      {"cluster_config", terms->cluster_config != NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (rows[i].is_set) {
+      return kin__log_problem(
+          log, KIN_EINVAL, "exec.%s: comes from the kubeconfig", rows[i].name);
+    }
+  }
+  return check_terms(terms, allocator, log);
 }
 
 /* --- Copies --------------------------------------------------------------- */

@@ -53,6 +53,12 @@ int kin__exec_config_init(kin__exec_config *out, const kin_allocator *allocator,
                           const kin_exec_plugin *plugin,
                           const kin__exec_server *server, const kin__log *log);
 
+/* Checks what the program says of a plugin that a kubeconfig describes: members
+ * that a kubeconfig has must be unset. Errors: KIN_EINVAL, with a problem text
+ * (XP-09); KIN_ENOMEM. Without exec plugins nothing is checked. */
+int kin__exec_terms_check(const kin_exec_plugin *terms,
+                          const kin_allocator *allocator, const kin__log *log);
+
 /* Wipes and frees everything. Legal for an empty one, too. */
 void kin__exec_config_finish(kin__exec_config *config,
                              const kin_allocator *allocator);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Replaces exec_plugin.c and its parts if the library is built without exec
  * plugins. */
+#include "config/exec_config.h"
 #include "config/exec_plugin.h"
 
 #include <stddef.h>
@@ -13,6 +14,14 @@ int kin__exec_plugin_new(kin__exec_plugin **out,
   return kin__log_problem(
       options->log, KIN_ENOTSUP,
       "exec: needs a library that was built with exec plugins");
+}
+
+int kin__exec_terms_check(const kin_exec_plugin *terms,
+                          const kin_allocator *allocator, const kin__log *log) {
+  (void)terms;
+  (void)allocator;
+  (void)log;
+  return 0;
 }
 
 /* No plugin exists, so the functions below are never called. */

@@ -7,6 +7,7 @@
 #include <kin/error.h>
 
 #include "base/str.h"
+#include "config/exec_terms.h"
 #include "config/path.h"
 #include "config/yaml.h"
 
@@ -256,12 +257,20 @@ static kin_exec_interactive interactive_of(const char *mode) {
                                        : KIN_EXEC_INTERACTIVE_IF_AVAILABLE;
 }
 
-static void fill_plugin(kin__resolved_config *config) {
+/* Errors: KIN_ENOMEM. */
+static int fill_plugin(kin__resolved_config *config,
+                       const kin_kubeconfig_options *options) {
+  static const kin_exec_plugin usual = KIN_EXEC_PLUGIN_INIT;
   const kin__resolved_exec *exec = config->exec;
+  const kin_exec_plugin *terms = NULL;
   if (exec == NULL) {
-    return;
+    return 0;
   }
-  config->plugin = (kin_exec_plugin)KIN_EXEC_PLUGIN_INIT;
+  int err = kin__exec_terms_take(&config->vault, &terms, options->exec);
+  if (err != 0) {
+    return err;
+  }
+  config->plugin = terms != NULL ? *terms : usual;
   kin_exec_plugin *plugin = &config->plugin;
   plugin->api_version = exec->api_version;
   plugin->command = exec->command;
@@ -275,6 +284,7 @@ static void fill_plugin(kin__resolved_config *config) {
   plugin->disable_compression = config->disable_compression;
   plugin->proxy_url = config->proxy_url;
   plugin->cluster_config = exec->config;
+  return 0;
 }
 
 int kin__kube_load(kin__resolved_config *out,
@@ -288,7 +298,7 @@ int kin__kube_load(kin__resolved_config *out,
     err = resolve(&loading, out, options);
   }
   if (err == 0) {
-    fill_plugin(out);
+    err = fill_plugin(out, options);
   }
   kin__kube_set_finish(&loading.set);
   return err;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "config/exec_terms.h"
 #include "config/kube_files.h"
 #include "config/kubeconfig.h"
 #include "config/kube_load.h"
@@ -60,9 +61,16 @@ int kin__kubeconfig_options_check(const kin_kubeconfig_options *options,
        i++) {
     lacks_group = options->impersonate_groups[i] == NULL;
   }
-  return lacks_group ? kin__log_problem(log, KIN_EINVAL,
-                                        "impersonate_groups: a group is NULL")
-                     : 0;
+  if (lacks_group) {
+    return kin__log_problem(log, KIN_EINVAL,
+                            "impersonate_groups: a group is NULL");
+  }
+  const kin_allocator *allocator = options->allocator != NULL
+                                       ? options->allocator
+                                       : kin__default_allocator();
+  return options->exec != NULL
+             ? kin__exec_terms_check_given(options->exec, allocator, log)
+             : 0;
 }
 
 /* Errors: as kin_kubeconfig_load; all but KIN_ENOMEM are in `problems`, which is

@@ -6,6 +6,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "config/exec_terms.h"
 #include "config/kube_files.h"
 #include "config/kube_load.h"
 #include "config/kubeconfig.h"
@@ -256,6 +257,9 @@ static int keep_options(kube_finder *finder,
     char folder[KIN__FOLDER_SIZE];
     err = kin__vault_take(&finder->kept, &finder->folder,
                           kin__config_folder(folder));
+  }
+  if (err == 0) {
+    err = kin__exec_terms_take(&finder->kept, &own->exec, own->exec);
   }
   if (err == 0 && own->context != NULL && own->context[0] == '\0') {
     own->context = NULL;

@@ -29,6 +29,7 @@ typedef struct bench {
   loop_server wrong; /* refuses */
   char path[64];
   const char *context;
+  kin_exec_policy policy;
 } bench;
 
 static void write_file(const bench *b, const char *text) {
@@ -220,6 +221,69 @@ static void test_open_stays_in_its_context(void **state) {
   bench_finish(&b);
 }
 
+static int open_with_terms(client_world *w) {
+  const bench *b = w->data;
+  char entry[] = "/bin/true";
+  const char *const allowlist[] = {entry};
+  kin_exec_plugin terms = KIN_EXEC_PLUGIN_INIT;
+  terms.policy = b->policy;
+  terms.stderr_to = KIN_EXEC_STDERR_DISCARD;
+  if (b->policy == KIN_EXEC_POLICY_ALLOWLIST) {
+    terms.allowlist = allowlist;
+    terms.allowlist_count = 1;
+  }
+  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
+  which.path = b->path;
+  which.exec = &terms;
+  int err =
+      kin_client_open_kubeconfig(&w->client, &w->loop, &which, &w->options);
+  memset(entry, 'x', sizeof entry - 1); /* it has been copied */
+  return err;
+}
+
+/* The program says which plugins of a kubeconfig may run: XP-09. Each case asks
+ * for the credential twice. */
+static void test_open_with_terms_for_plugins(void **state) {
+  (void)state;
+  static const struct {
+    kin_exec_policy policy;
+    const char *command;
+    bool is_denied;
+  } cases[] = {{KIN_EXEC_POLICY_ALLOW_ALL, "/bin/false", false},
+               {KIN_EXEC_POLICY_DENY_ALL, "/bin/false", true},
+               {KIN_EXEC_POLICY_ALLOWLIST, "/bin/false", true},
+               {KIN_EXEC_POLICY_ALLOWLIST, "/bin/true", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    bench b;
+    bench_init(&b);
+    b.policy = cases[i].policy;
+    b.w.open = open_with_terms;
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "apiVersion: v1\nkind: Config\n"
+        "clusters:\n- name: c\n  cluster: {server: 'https://127.0.0.1:1'}\n"
+        "users:\n- name: u\n  user: {exec: {apiVersion: "
+        "client.authentication.k8s.io/v1, command: %s, "
+        "interactiveMode: Never}}\n"
+        "contexts:\n- name: r\n  context: {cluster: c, user: u}\n"
+        "current-context: r\n",
+        cases[i].command);
+    write_file(&b, text);
+    client_world_open(&b.w);
+    for (int error = 1; error <= 2; error++) {
+      CLIENT_UNTIL(&b.w, b.w.errors == error);
+      assert_int_equal(b.w.error_class, KIN_CLASS_AUTH);
+    }
+    kin_client_stats stats = KIN_CLIENT_STATS_INIT;
+    assert_int_equal(kin_client_get_stats(b.w.client, &stats), 0);
+    assert_int_equal(stats.exec_denied > 0, cases[i].is_denied);
+    assert_int_equal(stats.exec_failed + stats.exec_succeeded > 0,
+                     !cases[i].is_denied);
+    bench_finish(&b);
+  }
+}
+
 static void test_open_bad_options(void **state) {
   (void)state;
   bench b;
@@ -242,6 +306,15 @@ static void test_open_bad_options(void **state) {
       kin_client_open_kubeconfig(&b.w.client, &b.w.loop, &which, &options),
       KIN_EINVAL);
   assert_non_null(strstr(problem, "impersonate_groups"));
+  which.impersonate_group_count = 0;
+  kin_exec_plugin terms = KIN_EXEC_PLUGIN_INIT;
+  terms.policy = KIN_EXEC_POLICY_ALLOWLIST;
+  which.exec = &terms;
+  assert_int_equal(
+      kin_client_open_kubeconfig(&b.w.client, &b.w.loop, &which, &options),
+      KIN_EINVAL);
+  assert_non_null(strstr(problem, "exec.allowlist"));
+  which.exec = NULL;
   which.size = 1;
   assert_int_equal(
       kin_client_open_kubeconfig(&b.w.client, &b.w.loop, &which, &options),
@@ -315,6 +388,7 @@ int main(void) {
       cmocka_unit_test(test_open_with_a_file_that_comes_later),
       cmocka_unit_test(test_open_with_settings_of_no_use),
       cmocka_unit_test(test_open_stays_in_its_context),
+      cmocka_unit_test(test_open_with_terms_for_plugins),
       cmocka_unit_test(test_open_bad_options),
       cmocka_unit_test(test_open_closes_at_any_time),
       cmocka_unit_test(test_open_closes_in_every_callback),

@@ -467,6 +467,84 @@ static void test_apply_exec(void **state) {
   assert_int_equal(client.exec->interactive, KIN_EXEC_INTERACTIVE_IF_AVAILABLE);
 }
 
+/* What the program says of any plugin is part of the one that is found. */
+static void test_apply_exec_terms(void **state) {
+  (void)state;
+  char entry[] = "c";
+  char message[] = "no";
+  const char *const allowlist[] = {entry};
+  kin_exec_plugin terms = KIN_EXEC_PLUGIN_INIT;
+  terms.stdin_unavailable = true;
+  terms.stdin_unavailable_message = message;
+  terms.timeout_ms = 1234;
+  terms.stderr_to = KIN_EXEC_STDERR_LOG;
+  terms.policy = KIN_EXEC_POLICY_ALLOWLIST;
+  terms.allowlist = allowlist;
+  terms.allowlist_count = 1;
+  options.exec = &terms;
+  load_text(CONFIG("server: 'https://a'",
+                   "exec: {apiVersion: client.authentication.k8s.io/v1beta1, "
+                   "command: c}"),
+            0);
+  memset(entry, 'x', sizeof entry - 1);
+  memset(message, 'x', sizeof message - 1);
+  kin_client_options client = KIN_CLIENT_OPTIONS_INIT;
+  assert_int_equal(kin_kubeconfig_apply(config, &client), 0);
+  const kin_exec_plugin *exec = client.exec;
+  assert_string_equal(exec->command, "c");
+  assert_true(exec->stdin_unavailable);
+  assert_string_equal(exec->stdin_unavailable_message, "no");
+  assert_int_equal(exec->timeout_ms, 1234);
+  assert_int_equal(exec->stderr_to, KIN_EXEC_STDERR_LOG);
+  assert_int_equal(exec->policy, KIN_EXEC_POLICY_ALLOWLIST);
+  assert_int_equal(exec->allowlist_count, 1);
+  assert_string_equal(exec->allowlist[0], "c");
+  /* Where there is no plugin, they count for nothing. */
+  load_text(CONFIG("server: 'https://a'", "token: x"), 0);
+  assert_int_equal(kin_kubeconfig_apply(config, &client), 0);
+  assert_null(client.exec);
+}
+
+static void test_bad_exec_terms(void **state) {
+  (void)state;
+  static const char *const texts[] = {"x"};
+  const kin_exec_variable variable = {"a", "b"};
+  const struct {
+    kin_exec_plugin terms;
+    const char *problem;
+  } cases[] = {
+      {{.api_version = "client.authentication.k8s.io/v1"},
+       "exec.api_version: comes from the kubeconfig"},
+      {{.command = "x"}, "exec.command: comes from the kubeconfig"},
+      {{.args = texts, .arg_count = 1}, "exec.args: comes"},
+      {{.variables = &variable, .variable_count = 1}, "exec.variables: comes"},
+      {{.install_hint = "x"}, "exec.install_hint: comes"},
+      {{.interactive = KIN_EXEC_INTERACTIVE_NEVER}, "exec.interactive: comes"},
+      {{.provide_cluster_info = true}, "exec.provide_cluster_info: comes"},
+      {{.disable_compression = true}, "exec.disable_compression: comes"},
+      {{.proxy_url = "x"}, "exec.proxy_url: comes"},
+      {{.cluster_config = "{}"}, "exec.cluster_config: comes"},
+      {{.timeout_ms = 3600001}, "exec.timeout_ms: 3600001 is more"},
+      {{.stderr_to = (kin_exec_stderr)9}, "exec.stderr_to"},
+      {{.policy = (kin_exec_policy)9}, "exec.policy"},
+      {{.policy = KIN_EXEC_POLICY_ALLOWLIST}, "exec.allowlist: is empty"},
+      {{.allowlist = texts, .allowlist_count = 1}, "exec.allowlist: needs"},
+  };
+  tls_write_file(path, CONFIG("server: 'https://a'", ""));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    kin_exec_plugin terms = cases[i].terms;
+    terms.size = sizeof terms;
+    options.exec = &terms;
+    assert_int_equal(kin_kubeconfig_load(&config, &options), KIN_EINVAL);
+    assert_null(config);
+    assert_non_null(strstr(problem, cases[i].problem));
+  }
+  kin_exec_plugin terms = KIN_EXEC_PLUGIN_INIT;
+  terms.size = 1;
+  options.exec = &terms;
+  assert_int_equal(kin_kubeconfig_load(&config, &options), KIN_EINVAL);
+}
+
 static void test_apply_bad_options(void **state) {
   (void)state;
   load_text(CONFIG("server: 'https://a'", ""), 0);
@@ -508,6 +586,13 @@ static void test_allocations_fail(void **state) {
                               "YQ==, client-key-data: U0VDUkVULVdPUkQ=, exec: "
                               "{apiVersion: a, command: c, interactiveMode: "
                               "Never, env: [{name: A, value: SECRET-WORD}]}"));
+  static const char *const allowlist[] = {"c", "/bin/d"};
+  kin_exec_plugin terms = KIN_EXEC_PLUGIN_INIT;
+  terms.stdin_unavailable_message = "no";
+  terms.policy = KIN_EXEC_POLICY_ALLOWLIST;
+  terms.allowlist = allowlist;
+  terms.allowlist_count = 2;
+  options.exec = &terms;
   wanted = 0;
   fail_alloc_sweep(load_failing, 8);
   /* A load that runs out of memory tells no problem of the file. */
@@ -539,6 +624,8 @@ int main(void) {
       TEST(test_apply_and_open),
       TEST(test_apply_proxy_and_basic),
       TEST(test_apply_exec),
+      TEST(test_apply_exec_terms),
+      TEST(test_bad_exec_terms),
       TEST(test_apply_bad_options),
       TEST(test_allocations_fail),
   };
