@@ -159,7 +159,8 @@ static void pack_text(parts *p, const kin_object *object,
   pack_stripped(p, room, length, before, packer);
 }
 
-/* The size of the packed object; 0 if it cannot be packed. */
+/* The size of the packed object; 0 if it cannot be packed, or would not be
+ * smaller: strings of a short text are in the text and beside it. */
 static size_t prepare(parts *p, const kin_object *object,
                       const kin_object *before, kin__packer *packer) {
   p->dictionary = kin__packer_dictionary(packer);
@@ -172,9 +173,8 @@ static size_t prepare(parts *p, const kin_object *object,
   size_t body = p->key.length + p->uid.length + p->version.length +
                 p->labels.length + align - 1;
   p->body = (uint32_t)(body / align * align);
-  return p->frame.length > 0
-             ? sizeof(kin_object) + p->body + BODY_BYTES + p->frame.length
-             : 0;
+  size_t size = sizeof(kin_object) + p->body + BODY_BYTES + p->frame.length;
+  return p->frame.length > 0 && size < kin_object_memory(object) ? size : 0;
 }
 
 static size_t append(kin_object *object, size_t at, kin_str s) {

@@ -369,6 +369,46 @@ static void test_label_table_bounds(void **state) {
   }
 }
 
+/* Strings of a text that is short, or has labels without codes, are in its frame
+ * and beside it. Such an object stays plain if it would grow. */
+static void test_packed_objects_are_smaller(void **state) {
+  (void)state;
+  enum { LABELS_MAX = 50, OBJECTS = 3 * LABELS_MAX };
+  static char text[2 * LIKE_PODS_SIZE];
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  int packed = 0;
+  unsigned seed = 1;
+  for (int i = 0; i < OBJECTS; i++) {
+    int length =
+        sprintf(text,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":"
+                "{\"name\":\"w%d\",\"uid\":\"0f4c2f9e-6a55-4d3e-9d39\","
+                "\"resourceVersion\":\"123456\",\"labels\":{",
+                i);
+    for (int j = 0; j < i % LABELS_MAX; j++) {
+      seed = seed * 1103515245u + 12345u;
+      length += sprintf(text + length, "\"n%08x\":\"%08x\",", seed,
+                        seed * 2654435761u);
+    }
+    length += sprintf(text + length, "\"app\":\"web\"}},\"text\":\"%0*d\"}",
+                      1 + i / LABELS_MAX * 100, 0);
+    kin_object *plain;
+    kin_object *object;
+    assert_int_equal(like_pods_make(&plain, l.memory, text, (size_t)length), 0);
+    assert_int_equal(kin__object_copy(&object, l.memory, plain, 0), 0);
+    bool is_packed = kin__object_pack(&object, NULL, l.memory, l.packer);
+    assert_int_equal(is_packed,
+                     kin_object_memory(object) < kin_object_memory(plain));
+    assert_same(object, plain);
+    packed += is_packed;
+    kin_object_unref(plain);
+    kin_object_unref(object);
+  }
+  assert_true(packed > OBJECTS / 3 && packed < OBJECTS);
+  like_pods_finish(&l);
+}
+
 /* Labels of over a kilobyte of codes stay JSON text. */
 static void test_packed_long_labels(void **state) {
   (void)state;
@@ -379,7 +419,8 @@ static void test_packed_long_labels(void **state) {
   for (int i = 0; i < 200; i++) {
     length += sprintf(text + length, "\"name-%d\":\"value-%d\",", i, i);
   }
-  length += sprintf(text + length, "\"app\":\"web\"}}}");
+  length +=
+      sprintf(text + length, "\"app\":\"web\"}},\"text\":\"%02000d\"}", 0);
   kin_object *plain;
   kin_object *object;
   assert_int_equal(like_pods_make(&plain, l.memory, text, (size_t)length), 0);
@@ -476,6 +517,7 @@ int main(void) {
       cmocka_unit_test(test_packed_dictionary_is_renewed),
       cmocka_unit_test(test_inflated_bound),
       cmocka_unit_test(test_label_table_bounds),
+      cmocka_unit_test(test_packed_objects_are_smaller),
       cmocka_unit_test(test_packed_long_labels),
       cmocka_unit_test(test_packed_copy),
       cmocka_unit_test(test_packed_damaged),
