@@ -368,8 +368,7 @@ kin_str kin__packer_end(kin__packer *packer, size_t text_length) {
 }
 
 kin_str kin__packer_pack(kin__packer *packer, kin_str text) {
-  if (packer->dictionary == NULL || text.length < KIN__PACK_MIN_BYTES ||
-      text.length > KIN__PACK_MAX_BYTES) {
+  if (packer->dictionary == NULL || text.length > KIN__PACK_MAX_BYTES) {
     return kin__str(NULL, 0);
   }
   kin__packer_begin(packer);

@@ -76,8 +76,9 @@ void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary);
 kin__dictionary *kin__packer_dictionary(const kin__packer *packer);
 /* KIN__PACK_MAX_BYTES for a text that will be packed. */
 char *kin__packer_room(kin__packer *packer);
-/* The frame, valid until the next call. Empty: the text does not fit the bounds
- * above, or memory ran out. */
+/* The frame, valid until the next call. Empty: the text is longer than
+ * KIN__PACK_MAX_BYTES, or does not get to its bound, or memory ran out. What is
+ * left of a stripped text may be shorter than KIN__PACK_MIN_BYTES. */
 kin_str kin__packer_pack(kin__packer *packer, kin_str text);
 
 /* The same of a text in pieces: begin, put, and end with the length of the whole

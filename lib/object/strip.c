@@ -8,8 +8,6 @@
 #include "object/text.h"
 
 #define MARK_BYTES 2u
-/* Shorter texts stay as they are: these strings are most of them. */
-#define STRIPPED_MIN_BYTES 256u
 /* metadata comes first in what a server writes, and the name first in it. */
 #define NAME_WITHIN 512u
 #define PREFIX_WITHIN 64u
@@ -69,7 +67,7 @@ size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
                       ? (size_t)(name->data - text.data) + name->length
                       : text.length;
   *prefix = find(text, behind, PREFIX_WITHIN + prefix->length, *prefix);
-  bool may_strip = text.length >= STRIPPED_MIN_BYTES &&
+  bool may_strip = text.length > 0 &&
                    memchr(text.data, KIN__STRIP_MARK, text.length) == NULL;
   size_t length = 0;
   unsigned i;

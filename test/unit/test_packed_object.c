@@ -409,6 +409,38 @@ static void test_packed_objects_are_smaller(void **state) {
   like_pods_finish(&l);
 }
 
+/* Little is left of an object that is mostly its own strings: with type and
+ * version, and as an item of a list, which has neither. */
+static void test_packed_objects_of_strings(void **state) {
+  (void)state;
+  static const char *const types[] = {"\"apiVersion\":\"v1\",\"kind\":\"Pod\",",
+                                      ""};
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  for (size_t i = 0; i < 2; i++) {
+    char text[LIKE_PODS_SIZE];
+    int length = snprintf(
+        text, sizeof text,
+        "{%s\"metadata\":{\"name\":\"web-7d9f8b6c5-x2x4z\",\"namespace\":"
+        "\"shop\",\"uid\":\"0f4c2f9e-6a55-4d3e-9d39-0d7b7f1f8a11\","
+        "\"resourceVersion\":\"123456\",\"labels\":{\"app\":\"web\","
+        "\"track\":\"t1\",\"own\":\"only-%d\"}},\"spec\":{\"nodeName\":\"node-"
+        "3\"}}",
+        types[i], 4711);
+    assert_true(length >= 128);
+    kin_object *plain;
+    kin_object *object;
+    assert_int_equal(like_pods_make(&plain, l.memory, text, (size_t)length), 0);
+    assert_int_equal(kin__object_copy(&object, l.memory, plain, 0), 0);
+    assert_true(kin__object_pack(&object, NULL, l.memory, l.packer));
+    assert_same(object, plain);
+    assert_true(kin_object_memory(object) < kin_object_memory(plain));
+    kin_object_unref(plain);
+    kin_object_unref(object);
+  }
+  like_pods_finish(&l);
+}
+
 /* Labels of over a kilobyte of codes stay JSON text. */
 static void test_packed_long_labels(void **state) {
   (void)state;
@@ -518,6 +550,7 @@ int main(void) {
       cmocka_unit_test(test_inflated_bound),
       cmocka_unit_test(test_label_table_bounds),
       cmocka_unit_test(test_packed_objects_are_smaller),
+      cmocka_unit_test(test_packed_objects_of_strings),
       cmocka_unit_test(test_packed_long_labels),
       cmocka_unit_test(test_packed_copy),
       cmocka_unit_test(test_packed_damaged),
