@@ -35,7 +35,7 @@ struct kin__packing {
   atomic_size_t inflated_bytes;
   _Atomic(ZSTD_DCtx *) spare; /* for the next text that is inflated */
   _Atomic(kin__inflated *) noted;
-  kin__hash_seed seed; /* of halves */
+  kin__hash_seed seed; /* of halves and labels */
   pthread_t owner;
   void (*on_noted)(void *ctx);
   void *ctx;
@@ -220,7 +220,8 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
   dictionary->has_halves = !is_small; /* two frames are larger than one */
-  if (kin__label_table_init(&dictionary->labels, allocator, samples) != 0) {
+  if (kin__label_table_init(&dictionary->labels, allocator, &packing->seed,
+                            samples) != 0) {
     free_dictionary(dictionary);
     return KIN_ENOMEM;
   }

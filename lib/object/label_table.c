@@ -6,7 +6,6 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/str.h"
 #include "object/dictionary.h"
 #include "object/text.h"
@@ -14,11 +13,6 @@
 #define CODE_RAW UINT16_MAX
 #define SLOTS (2 * KIN__LABEL_STRINGS_MAX)
 #define SEEN (8 * KIN__LABEL_STRINGS_MAX)
-
-static uint32_t hash_of(kin_str s) {
-  static const kin__hash_seed seed;
-  return kin__hash(&seed, s);
-}
 
 /* --- Making --------------------------------------------------------------- */
 
@@ -37,7 +31,7 @@ static kin_str string_at(const kin__label_table *table, uint32_t i) {
 
 /* The slot of the string, or the free one where it belongs. */
 static uint32_t slot_of(const kin__label_table *table, kin_str s) {
-  uint32_t slot = hash_of(s) % SLOTS;
+  uint32_t slot = kin__hash(&table->seed, s) % SLOTS;
   while (table->slots[slot] != 0 &&
          !kin__str_equal(string_at(table, table->slots[slot] - 1u), s)) {
     slot = (slot + 1) % SLOTS;
@@ -48,7 +42,7 @@ static uint32_t slot_of(const kin__label_table *table, kin_str s) {
 /* Returns whether it was seen before. When the table is full, nothing counts as
  * seen. */
 static bool note_string(maker *m, kin_str s) {
-  uint32_t hash = hash_of(s) | 1u;
+  uint32_t hash = kin__hash(&m->table->seed, s) | 1u;
   uint32_t at = hash / 2 % SEEN;
   while (m->seen[at] != 0 && m->seen[at] != hash) {
     at = (at + 1) % SEEN;
@@ -101,8 +95,9 @@ static void add_sample(maker *m, kin_str text) {
 
 int kin__label_table_init(kin__label_table *table,
                           const kin_allocator *allocator,
+                          const kin__hash_seed *seed,
                           const struct kin__samples *samples) {
-  *table = (kin__label_table){0};
+  *table = (kin__label_table){.seed = *seed};
   maker m = {.table = table,
              .seen = kin__calloc(allocator, SEEN, sizeof *m.seen)};
   table->places =

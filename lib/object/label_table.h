@@ -9,11 +9,14 @@
 #include <kin/allocator.h>
 #include <kin/str.h>
 
+#include "base/hash.h"
+
 struct kin__samples;
 
 /* Strings that occur twice or more among the labels of samples. Never changes,
  * so that any thread may read it. */
 typedef struct kin__label_table {
+  kin__hash_seed seed;
   uint32_t *places; /* of string i in `bytes`; one more for the end */
   uint16_t *slots;  /* an open hash table of codes + 1; 0: free */
   char *bytes;
@@ -23,9 +26,11 @@ typedef struct kin__label_table {
 #define KIN__LABEL_STRINGS_MAX 4096u
 #define KIN__LABEL_BYTES_MAX (64u << 10)
 
-/* Errors: KIN_ENOMEM; the table can be finished then, too. */
+/* The seed keeps labels from being chosen so that all are in one place. Errors:
+ * KIN_ENOMEM; the table can be finished then, too. */
 int kin__label_table_init(kin__label_table *table,
                           const kin_allocator *allocator,
+                          const kin__hash_seed *seed,
                           const struct kin__samples *samples);
 void kin__label_table_finish(kin__label_table *table,
                              const kin_allocator *allocator);

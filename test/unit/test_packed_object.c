@@ -16,6 +16,7 @@
 #include <kin/value.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "object/label_table.h"
 #include "object/same_content.h"
@@ -344,8 +345,10 @@ static void test_label_table_bounds(void **state) {
     samples = (kin__samples){
         .bytes = text, .sizes = {(size_t)length, (size_t)length}, .count = 2};
     kin__label_table table;
+    const kin__hash_seed seed = {1, 2};
     const kin_allocator *allocator = kin__default_allocator();
-    assert_int_equal(kin__label_table_init(&table, allocator, &samples), 0);
+    assert_int_equal(kin__label_table_init(&table, allocator, &seed, &samples),
+                     0);
     if (row == 0) {
       assert_int_equal(table.count, KIN__LABEL_STRINGS_MAX);
     } else {
@@ -367,6 +370,44 @@ static void test_label_table_bounds(void **state) {
     }
     kin__label_table_finish(&table, allocator);
   }
+}
+
+/* Values whose hashes of a known seed are the same do not lie side by side. */
+static void test_labels_cannot_be_chosen(void **state) {
+  (void)state;
+  enum { VALUES = 100, SLOTS = 2 * KIN__LABEL_STRINGS_MAX };
+  like_pods l;
+  assert_int_equal(like_pods_init(&l, 0, 0, SAMPLES), 0);
+  static char text[2 * LIKE_PODS_SIZE];
+  static kin__samples samples;
+  const kin__hash_seed known = {0, 0};
+  int length = sprintf(text, "{\"metadata\":{\"name\":\"a\",\"labels\":{");
+  for (unsigned i = 0, found = 0; found < VALUES; i++) {
+    char value[16];
+    sprintf(value, "v%u", i);
+    if (kin__hash(&known, kin__cstr(value)) % SLOTS == 9) {
+      length +=
+          sprintf(text + length, "%s\"n\":\"%s\"", found > 0 ? "," : "", value);
+      found++;
+    }
+  }
+  length += sprintf(text + length, "}}}");
+  memcpy(text + length, text, (size_t)length);
+  samples = (kin__samples){
+      .bytes = text, .sizes = {(size_t)length, (size_t)length}, .count = 2};
+  kin__dictionary *dictionary;
+  assert_int_equal(
+      kin__dictionary_new(&dictionary, l.packing, &samples, false, false), 0);
+  const kin__label_table *table = kin__dictionary_labels(dictionary);
+  assert_int_equal(table->count, 1 + VALUES);
+  int longest = 0;
+  for (unsigned i = 0, run = 0; i < SLOTS; i++) {
+    run = table->slots[i] != 0 ? run + 1 : 0;
+    longest = (int)run > longest ? (int)run : longest;
+  }
+  assert_true(longest < VALUES / 4);
+  kin__dictionary_unref(dictionary);
+  like_pods_finish(&l);
 }
 
 /* Strings of a text that is short, or has labels without codes, are in its frame
@@ -549,6 +590,7 @@ int main(void) {
       cmocka_unit_test(test_packed_dictionary_is_renewed),
       cmocka_unit_test(test_inflated_bound),
       cmocka_unit_test(test_label_table_bounds),
+      cmocka_unit_test(test_labels_cannot_be_chosen),
       cmocka_unit_test(test_packed_objects_are_smaller),
       cmocka_unit_test(test_packed_objects_of_strings),
       cmocka_unit_test(test_packed_long_labels),

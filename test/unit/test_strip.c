@@ -70,9 +70,10 @@ static kin_str find(kin_str text, const char *what) {
 static void check(const row *r, int padding, unsigned expected) {
   static char empty[1];
   const kin__samples none = {.bytes = empty};
+  const kin__hash_seed seed = {1, 2};
   kin__label_table table;
   assert_int_equal(
-      kin__label_table_init(&table, kin__default_allocator(), &none), 0);
+      kin__label_table_init(&table, kin__default_allocator(), &seed, &none), 0);
   char bytes[4096];
   char stripped[4096];
   kin_str text = kin__str(bytes, make(bytes, r, padding));
