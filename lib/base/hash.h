@@ -17,8 +17,7 @@ typedef struct kin__hash_seed {
 uint32_t kin__hash(const kin__hash_seed *seed, kin_str s);
 
 /* 64 bits of a text of kilobytes, at more than ten bytes a nanosecond: two texts
- * with the same hash may be taken for equal. Keyed, too. Differs between
- * machines. */
+ * with the same hash may be taken for equal. Keyed, too. */
 uint64_t kin__hash_long(const kin__hash_seed *seed, kin_str s);
 
 /* A seed for tables that have no client; a client has its own seed. If the

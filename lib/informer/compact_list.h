@@ -39,8 +39,8 @@ void kin__compact_list_init(kin__compact_list *list,
                             struct kin_informer *informer,
                             unsigned batch_objects);
 
-/* Whether the next object can be added. It will be packed with this
- * dictionary. */
+/* Whether the next object can be added. If it is the first of its batch, the
+ * batch is packed with this dictionary. */
 bool kin__compact_list_has_room(kin__compact_list *list,
                                 kin__dictionary *dictionary);
 /* Adds the object that the scope's stage got last. */

@@ -14,11 +14,10 @@
  *
  *   dictionary | text, if inflated | length of the text | frame
  *
- * or two frames (halves.h),
- * and uid, version and labels are among the strings. A text that is asked for
- * in place (kin__object_text) is inflated once and belongs to the object. The
- * informer drops it when nobody can read it any more (kin__object_drop_text).
- * Otherwise it goes with the object. */
+ * or two frames (halves.h), and uid, version and labels are among the strings. A
+ * text that is asked for in place (kin__object_text) is inflated once and
+ * belongs to the object. The informer drops it when nobody can read it any more
+ * (kin__object_drop_text). Otherwise it goes with the object. */
 
 /* Replaces a plain object of `memory` by a packed one. On any failure the
  * object stays as it is. Returns whether it was replaced. `before` is an earlier
@@ -37,7 +36,7 @@ kin_object *kin__object_of_image(kin__memory *memory, const char *image,
                                  size_t size);
 bool kin__object_is_packed(const kin_object *object);
 
-/* The length of the text, and of the frame with what belongs to it. */
+/* The length of the text, inflated. */
 size_t kin__object_text_length(const kin_object *object);
 
 /* The text of a packed object, in place. Errors: KIN_ENOMEM (also over

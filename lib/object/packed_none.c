@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* In place of packed.c and dictionary.c in a build without zstd: there is no
+/* In place of packed.c and what it needs in a build without zstd: there is no
  * packed object, and nothing calls the functions that are missing here. */
 #include <kin/error.h>
 

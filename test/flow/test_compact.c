@@ -309,7 +309,6 @@ static void test_texts_go(void **state) {
   iw_finish(&w);
 }
 
-/* Objects, and their values, outlive the informer. */
 /* The front's frame of the state before, marked, is in the state after. Twice. */
 static void test_events_pack_what_changed(void **state) {
   (void)state;
@@ -340,6 +339,7 @@ static void test_events_pack_what_changed(void **state) {
   iw_finish(&w);
 }
 
+/* Objects, and their values, outlive the informer. */
 static void test_objects_outlive(void **state) {
   (void)state;
   iw_world w;
