@@ -22,8 +22,8 @@ extern "C" {
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */
-  KIN_COMPACT_SMALL    /**< the same, for four to five times the time; all
-                        * memory is a tenth smaller */
+  KIN_COMPACT_SMALL    /**< the same; all memory is a tenth smaller, and an
+                        * event takes four to five times as long */
 } kin_compact;
 
 #ifdef __cplusplus
