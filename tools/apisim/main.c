@@ -151,13 +151,16 @@ static int run(program *p) {
   uint64_t pods = p->opts.replay ? 0 : p->opts.pods;
   churn_open(&s->churn, s, pods, p->opts.replay ? 0 : p->opts.churn);
   s->replay = p->opts.replay ? replay_open(s) : NULL;
+  int status = 0;
   int rc = server_open(&s->server, s, p->opts.port);
-  bool ok = rc == 0 && add_faults(p);
   if (rc != 0) {
     fprintf(stderr, "kin-apisim: cannot listen on port %d: %s\n", p->opts.port,
             uv_strerror(rc));
+    status = 1;
+  } else if (!add_faults(p)) {
+    status = 2;
   }
-  if (ok) {
+  if (status == 0) {
     printf("listening on %s://127.0.0.1:%d\n",
            s->tls != NULL ? "https" : "http", s->server.port);
     fflush(stdout);
@@ -165,7 +168,7 @@ static int run(program *p) {
     end(p);
   }
   uv_run(&p->loop, UV_RUN_DEFAULT);
-  return ok ? 0 : 1;
+  return status;
 }
 
 /* A standard descriptor that is closed would be given to the loop or to a
