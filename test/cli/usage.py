@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The command line: what is refused, and what is asked of the server."""
 
-from harness import (Program, Scripted, check, check_equal, pod_list)
+import os
+import socket
+import tempfile
+
+from harness import (WAIT_S, Program, Scripted, check, check_equal, pod_list)
 
 NOWHERE = "http://127.0.0.1:1"
 EMPTY = pod_list([], 7)
@@ -13,6 +17,8 @@ REFUSED = [
     (["pods", "configmaps", "--server", NOWHERE], "configmaps"),
     (["pods", "--server", NOWHERE, "--nonsense"], "--nonsense"),
     (["pods", "--server", "127.0.0.1:1"], "http://"),
+    (["pods", "--server", "unix://"], '--server: "unix://" is no'),
+    (["pods", "--server", "unix:///s", "--token", "t"], "--token needs an https://"),
     (["pods", "--server", "http://"], '--server: "http://" is no'),
     (["pods", "--server", "http://127.0.0.1:99999"], 'server: "http://127.0.0.1:99999" is no'),
     (["pods", "--server"], "--server needs a value"),
@@ -180,3 +186,25 @@ def test_server_prefix(programs):
                       f"{server.url}/clusters/a/"]) as p:
             p.expect_end(0)
         check_equal(server.requests[0][0], path)
+
+
+def test_unix_socket(programs):
+    with tempfile.TemporaryDirectory() as folder, \
+            socket.socket(socket.AF_UNIX) as listener:
+        path = os.path.join(folder, "socket")
+        listener.bind(path)
+        listener.listen()
+        listener.settimeout(WAIT_S)
+        with Program([programs.kinformer, "pods", "-A", "--once",
+                      "--no-watch-list", "--server", f"unix://{path}"]) as p:
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as request:
+                check(request.readline().startswith(b"GET /api/v1/pods?"), "target")
+                while request.readline() != b"\r\n":
+                    pass
+                connection.sendall(b"HTTP/1.1 200 OK\r\n"
+                                   b"Content-Type: application/json\r\n"
+                                   b"Connection: close\r\n"
+                                   b"Content-Length: %d\r\n\r\n%s" %
+                                   (len(EMPTY), EMPTY))
+                check(b'"synced"' in p.expect_end(0), "in sync")

@@ -190,8 +190,8 @@ static bool has_tls(const char *url) {
 }
 
 static outcome set_server(options *o, const char *url) {
-  if (!has_tls(url) && strncmp(url, "http://", 7) != 0) {
-    return refuse("--server %s: must begin with https:// or http://", url);
+  if (!is_server(url)) {
+    return refuse("--server %s: needs https://, http:// or unix://", url);
   }
   o->server = url;
   return GO_ON;

@@ -105,6 +105,16 @@ bool parse_compact(const char *s, kin_compact *compact) {
   return is_small || s == NULL || strcmp(s, "fast") == 0;
 }
 
+bool is_server(const char *url) {
+  static const char *const schemes[] = {"https://", "http://", "unix://"};
+  for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    if (strncmp(url, schemes[i], strlen(schemes[i])) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool is_pointer(const char *s) {
   if (*s != '/') {
     return false;

@@ -29,6 +29,9 @@ bool parse_decision(const char *s, kin_memory_decision *decision);
 /* NULL or "fast", or "small". */
 bool parse_compact(const char *s, kin_compact *compact);
 
+/* Whether it begins with a scheme that the library knows. */
+bool is_server(const char *url);
+
 /* RFC 6901: "" or reference tokens that each begin with '/'. */
 bool is_pointer(const char *s);
 
