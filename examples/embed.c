@@ -19,6 +19,8 @@
  * on SIGINT: the listening socket, the connections, and the client, which
  * closes the informer. */
 
+#define _GNU_SOURCE 1 /* vasprintf */
+
 #include <arpa/inet.h>
 #include <signal.h>
 #include <stdarg.h>
