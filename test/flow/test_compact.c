@@ -549,6 +549,10 @@ static void test_bodies_are_dropped(void **state) {
 /* --- Sweeps --------------------------------------------------------------- */
 
 static int run_story(iw_world *w) {
+  w->server.version = 1000;
+  for (int i = 1; i < 13; i += 2) {
+    w->server.padding[i] = 600; /* packed in halves */
+  }
   mini_put_first(&w->server, 8);
   kin_informer_options options = compact_options(w);
   int err = iw_open(w, &options);

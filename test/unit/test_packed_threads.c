@@ -55,15 +55,27 @@ static void *read_all(void *data) {
   return NULL;
 }
 
-/* The owner packs meanwhile, with another dictionary from time to time, and
- * takes notes away. */
-static void work_on(like_pods *l, int round) {
+/* A pod with a status, the only thing that depends on `state`. */
+static kin_object *make_packed(like_pods *l, int i, int state,
+                               const kin_object *before) {
+  char text[LIKE_PODS_SIZE];
+  size_t length = like_pods_text(text, i, 600) - 1;
+  length += (size_t)snprintf(text + length, sizeof text - length,
+                             ",\"status\":{\"n\":%d}}", state);
+  kin_object *object;
+  assert_int_equal(like_pods_make(&object, l->memory, text, length), 0);
+  assert_true(kin__object_pack(&object, before, l->memory, l->packer));
+  return object;
+}
+
+/* The owner packs later states meanwhile, with another dictionary from time to
+ * time, and lets the earlier ones go. */
+static void work_on(like_pods *l, shared *s, int round) {
   for (int i = 0; i < OBJECTS; i++) {
-    char text[LIKE_PODS_SIZE];
-    size_t length = like_pods_text(text, i, 40);
-    kin_object *object;
-    assert_int_equal(like_pods_make(&object, l->memory, text, length), 0);
-    assert_true(kin__object_pack(&object, NULL, l->memory, l->packer));
+    kin_object *before = s->objects[i];
+    kin_object *object = make_packed(l, i, round + 1, before);
+    kin_object_unref(before);
+    assert_true(reads_well(object, i));
     kin_object_unref(object);
   }
   if (round % 8 == 7) {
@@ -83,18 +95,15 @@ static void run_round(like_pods *l, int round) {
   shared s = {0};
   pthread_t threads[THREADS];
   for (int i = 0; i < OBJECTS; i++) {
-    char text[LIKE_PODS_SIZE];
-    size_t length = like_pods_text(text, i, 40);
-    assert_int_equal(like_pods_make(&s.objects[i], l->memory, text, length), 0);
-    assert_true(kin__object_pack(&s.objects[i], NULL, l->memory, l->packer));
-    for (int t = 1; t < THREADS; t++) {
+    s.objects[i] = make_packed(l, i, round, NULL);
+    for (int t = 0; t < THREADS; t++) {
       kin_object_ref(s.objects[i]);
     }
   }
   for (int t = 0; t < THREADS; t++) {
     assert_int_equal(pthread_create(&threads[t], NULL, read_all, &s), 0);
   }
-  work_on(l, round);
+  work_on(l, &s, round);
   drop_notes(kin__inflated_take(l->packing));
   for (int t = 0; t < THREADS; t++) {
     assert_int_equal(pthread_join(threads[t], NULL), 0);
