@@ -172,7 +172,8 @@ typedef struct kin_client_options {
    * 5 s after packets pass again. */
   uint32_t connect_timeout_ms;
   /** Until a response's head, and between two reads of a list's body; 0: 30 s;
-   * at most an hour. */
+   * at most an hour. A list's body also fails (KIN_ETIMEDOUT) if 10 minutes
+   * bring less than 10 KiB; a longer time between two reads counts as 5 s. */
   uint32_t response_timeout_ms;
 
   /** Maximum number of lists of all informers at a time; 0: 4; at most 65,536.

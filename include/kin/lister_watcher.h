@@ -161,14 +161,16 @@ KIN_EXTERN int kin_feed_received(kin_feed *feed, size_t bytes);
 
 /** An item of the list. The feed takes a reference of its own. If its cached
  * object has the same uid and version, the feed may keep that one instead. NULL
- * ends the answer with KIN_EINVAL, here and in kin_feed_event. */
+ * ends the answer with KIN_EINVAL, here and in kin_feed_event. A list that
+ * brings the same objects again and again has no end: it fails
+ * (KIN_EUNEXPECTED), and the call returns KIN_ECLOSED. */
 KIN_EXTERN int kin_feed_item(kin_feed *feed, const kin_object *object);
 
 /** Ends the answer to a list: its version (NULL stands for ""), and the token
  * for the next page; NULL or "" if the list is complete. The token that this
  * page was asked for with would bring the same page for ever: it fails the list
- * (KIN_EUNEXPECTED). Returns 0, or KIN_ETOOBIG: a version of 64 bytes and more,
- * a token over 16 KiB. */
+ * (KIN_EUNEXPECTED). So do 10,000 pages in a row without an object. Returns 0,
+ * or KIN_ETOOBIG: a version of 64 bytes and more, a token over 16 KiB. */
 KIN_EXTERN int kin_feed_list_end(kin_feed *feed, const char *version,
                                  const char *continue_token);
 

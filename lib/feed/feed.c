@@ -70,6 +70,7 @@ static void drop_request(kin_feed *feed) {
 static void start_clock(kin_feed *feed) {
   feed->metrics.request_began_ns = kin__clock_ns(&feed->env->clock);
   feed->metrics.request_items = 0;
+  feed->is_told_late = false;
   kin__feed_list_asked(feed);
 }
 
@@ -318,6 +319,12 @@ static void report(kin_feed *feed, const kin__listwatch_actions *actions,
   }
 }
 
+/* Not a later page. Its clock decides whether the state is STALE, and is started
+ * again if the request has to wait for its turn. */
+static bool begins_request(const kin__listwatch_request *wanted) {
+  return wanted->kind != KIN__REQUEST_NONE && wanted->token == NULL;
+}
+
 /* The public state is up to date, and the place among the client's lists is
  * free, before anything is read or requested. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
@@ -343,6 +350,9 @@ void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
   }
   if (actions->start_timer) {
     start_timer(feed, actions->timer_ms);
+  }
+  if (begins_request(&actions->request)) {
+    start_clock(feed);
   }
   report(feed, actions, failure);
   kin__feed_update_state(feed);
@@ -504,18 +514,17 @@ void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
 
 void kin__feed_end_list(kin_feed *feed, const char *version,
                         const char *token) {
-  if (feed->request == KIN__REQUEST_LIST) {
-    feed->listing->times.pages++;
-  }
+  const char *why = feed->request == KIN__REQUEST_LIST
+                        ? kin__feed_list_page(feed, token)
+                        : NULL;
   request_ended(feed);
-  bool is_repeated = kin__listwatch_has_token(&feed->listwatch, token);
+  if (why != NULL) {
+    kin__feed_refuse(feed, KIN_EUNEXPECTED, why);
+    return;
+  }
   kin__failure failure;
-  kin__failure_from_code(&failure, is_repeated ? KIN_EUNEXPECTED : KIN_ENOMEM,
-                         is_repeated ? "a page ended with its own token"
-                                     : "keeping a continue token",
-                         "");
-  kin__listwatch_input input = {.type = is_repeated ? KIN__INPUT_FAILED
-                                                    : KIN__INPUT_PAGE,
+  kin__failure_from_code(&failure, KIN_ENOMEM, "keeping a continue token", "");
+  kin__listwatch_input input = {.type = KIN__INPUT_PAGE,
                                 .version = version,
                                 .token = token,
                                 .failure = &failure,

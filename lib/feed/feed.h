@@ -61,7 +61,7 @@ typedef struct kin__feed_metrics {
   uint32_t failures[KIN_CLASS_MEMORY + 1];
   kin__small_histogram histograms[KIN__FEED_HISTOGRAMS];
   uint64_t request_began_ns; /* of a list: at its first page */
-  uint64_t request_items;    /* of a watch */
+  uint64_t request_items;    /* of a watch; of a list: of the page */
 } kin__feed_metrics;
 
 /* The parts of a list's duration (OQ-07). */
@@ -70,6 +70,7 @@ typedef struct kin__list_times {
   uint64_t asked_ms; /* its turn came */
   uint64_t complete_ms;
   uint32_t pages;
+  uint32_t empty_pages; /* the last ones, in a row */
   size_t objects;
   bool is_stream;
 } kin__list_times;
@@ -156,8 +157,9 @@ struct kin_feed {
   bool is_closed;       /* no more notices to the owner */
   bool is_verify_asked; /* kin__feed_verify was called; the owner waits for the
                          * verdict */
-  bool is_silent; /* the watch was silent; not yet shown to be up to date */
-  bool stream_refused; /* by the program's own source */
+  bool is_silent : 1; /* the watch was silent; not yet shown to be up to date */
+  bool is_told_late : 1; /* see kin__feed_mind_time */
+  bool stream_refused;   /* by the program's own source */
   kin_state state : 8;
   kin_error_class last_error_class : 8;
   int last_error_status;
@@ -353,6 +355,8 @@ void kin__feed_streamed(kin_feed *feed, const char *version);
 /* Cancels the answer and fails it with a code. `key` names the object in hand,
  * "" if unknown. No effect with KIN_ECLOSED. */
 void kin__feed_give_up(kin_feed *feed, int code, const char *key);
+/* The same; `why` is the text. */
+void kin__feed_refuse(kin_feed *feed, int code, const char *why);
 /* As kin__feed_give_up, with a complete failure. */
 void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
                      const kin__failure *failure);

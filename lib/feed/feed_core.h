@@ -32,6 +32,11 @@ void kin__feed_step(kin_feed *feed, const kin__listwatch_input *input);
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure);
 
+/* Something has come. An answer that is late, and is not a watch, is logged once
+ * and makes the state STALE. */
+void kin__feed_mind_time(kin_feed *feed);
+void kin__feed_report_late(kin_feed *feed, uint64_t after_ms);
+
 /* Time until failures without a success make the state STALE; UINT64_MAX: they
  * do so already. */
 uint64_t kin__feed_stale_in_ms(const kin_feed *feed);
@@ -60,6 +65,9 @@ void kin__feed_report_overdue(kin_feed *feed);
  * asked for without a list. */
 void kin__feed_list_wanted(kin_feed *feed);
 void kin__feed_list_asked(kin_feed *feed);
+/* A page has ended with this token. Why the list has no end; NULL: nothing is
+ * wrong. */
+const char *kin__feed_list_page(kin_feed *feed, const char *token);
 void kin__feed_list_complete(kin_feed *feed);
 void kin__feed_list_applied(kin_feed *feed);
 

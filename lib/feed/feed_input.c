@@ -78,6 +78,7 @@ int kin__feed_pass(kin_feed *feed, kin__decoded_type type, kin_str version) {
   if (feed->request == KIN__REQUEST_WATCH && !feed->is_held) {
     return saw(feed, type, version);
   }
+  feed->metrics.request_items++;
   kin__listwatch_heard(&feed->listwatch, KIN__NEWS_BYTES);
   return 0;
 }
@@ -120,8 +121,13 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
   if (!is_stream && type != KIN__DECODED_LISTED) {
     return take_event(feed, type, take_object, is_cached);
   }
+  feed->metrics.request_items++;
   int err = is_stream ? merge(feed, type, take_object)
                       : kin__stage_push(&feed->stage, type, take_object);
+  if (err == KIN_EUNEXPECTED) {
+    kin__feed_refuse(feed, err, "the same objects come again and again");
+    return KIN_ECLOSED;
+  }
   if (err == 0 && !is_cached && type != KIN__DECODED_DELETED) {
     tell_staged(feed, take_object);
   }
@@ -194,6 +200,9 @@ int kin__lister_watcher_copy(kin_lister_watcher *to,
 
 void kin__feed_touch(kin_feed *feed) {
   feed->last_byte_ms = kin__env_now_ms(feed->env);
+  if (feed->request != KIN__REQUEST_WATCH) {
+    kin__feed_mind_time(feed);
+  }
 }
 
 int kin_feed_open(kin_feed *feed) {

@@ -10,6 +10,8 @@
 /* Longer waits for a turn are logged: as debug, and as info. */
 #define QUIET_WAIT_MS 50u
 #define LOUD_WAIT_MS 1000u
+/* An API server fills its pages; only the last one may be empty. */
+#define MAX_EMPTY_PAGES 10000u
 
 static void report(kin_feed *feed, const kin__failure *failure,
                    uint64_t retry_in_ms) {
@@ -21,6 +23,15 @@ static void report(kin_feed *feed, const kin__failure *failure,
                  feed->resource->plural, feed->namespace_,
                  feed->namespace_[0] != '\0' ? ": " : "", failure->reason,
                  failure->message, (unsigned long long)retry_in_ms);
+}
+
+void kin__feed_refuse(kin_feed *feed, int code, const char *why) {
+  kin__failure failure;
+  char what[256];
+  kin__feed_describe(feed, what, sizeof what);
+  kin__failure_from_code(&failure, code, why, "");
+  snprintf(failure.message, sizeof failure.message, "%s: %s", what, why);
+  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
 }
 
 void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,
@@ -88,14 +99,26 @@ void kin__feed_report_turn(kin_feed *feed, uint64_t waited_ms) {
   }
 }
 
-void kin__feed_report_overdue(kin_feed *feed) {
-  feed->counters.overdue_lists++;
+static void log_incomplete(const kin_feed *feed, uint64_t after_ms,
+                           const char *which, const char *then) {
   kin__log_write(feed->env->log, KIN_LOG_WARN,
                  "%s %s: a list is not complete after %" PRIu64
-                 " ms (list_turn_ms), %zu objects so far; others no longer "
-                 "wait for it",
-                 feed->resource->plural, feed->namespace_,
-                 feed->env->lists->turn_ms, kin__stage_count(&feed->stage));
+                 " ms%s, %zu objects so far%s",
+                 feed->resource->plural, feed->namespace_, after_ms, which,
+                 kin__stage_count(&feed->stage), then);
+}
+
+void kin__feed_report_overdue(kin_feed *feed) {
+  feed->counters.overdue_lists++;
+  log_incomplete(feed, feed->env->lists->turn_ms, " (list_turn_ms)",
+                 "; others no longer wait for it");
+}
+
+void kin__feed_report_late(kin_feed *feed, uint64_t after_ms) {
+  if (!feed->is_told_late) {
+    feed->is_told_late = true;
+    log_incomplete(feed, after_ms, "", "");
+  }
 }
 
 /* --- Slow lists ----------------------------------------------------------- */
@@ -110,6 +133,20 @@ void kin__feed_list_asked(kin_feed *feed) {
   if (feed->listing != NULL) {
     feed->listing->times.asked_ms = kin__env_now_ms(feed->env);
   }
+}
+
+const char *kin__feed_list_page(kin_feed *feed, const char *token) {
+  kin__list_times *list = &feed->listing->times;
+  bool is_empty = feed->metrics.request_items == 0;
+  feed->metrics.request_items = 0;
+  list->pages++;
+  list->empty_pages = is_empty ? list->empty_pages + 1 : 0;
+  if (kin__listwatch_has_token(&feed->listwatch, token)) {
+    return "a page ended with its own token";
+  }
+  return list->empty_pages > MAX_EMPTY_PAGES && token[0] != '\0'
+             ? "10,000 pages in a row have no objects"
+             : NULL;
 }
 
 void kin__feed_list_complete(kin_feed *feed) {

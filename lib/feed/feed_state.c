@@ -13,8 +13,38 @@ uint64_t kin__feed_stale_in_ms(const kin_feed *feed) {
   return failing_ms < STALE_AFTER_MS ? STALE_AFTER_MS - failing_ms : UINT64_MAX;
 }
 
+/* A list, or a check of the position, has its turn and takes so long that the
+ * cache grows old. The owner of a machine that only lists sets the pace. */
+static bool is_late(const kin_feed *feed, uint64_t age_ms) {
+  kin__listwatch_state machine = kin__listwatch_state_of(&feed->listwatch);
+  bool is_asking = machine == KIN__LISTWATCH_LISTING ||
+                   machine == KIN__LISTWATCH_STREAMING ||
+                   machine == KIN__LISTWATCH_APPLYING ||
+                   machine == KIN__LISTWATCH_VERIFYING;
+  return is_asking && age_ms >= STALE_AFTER_MS &&
+         !kin__feed_waits_to_list(feed) &&
+         kin__listwatch_mode_of(&feed->listwatch) != KIN__LIST_ONCE;
+}
+
+static uint64_t request_age_ms(const kin_feed *feed) {
+  return (kin__clock_ns(&feed->env->clock) - feed->metrics.request_began_ns) /
+         1000000u;
+}
+
+void kin__feed_mind_time(kin_feed *feed) {
+  uint64_t age_ms = request_age_ms(feed);
+  if (is_late(feed, age_ms)) {
+    kin__feed_report_late(feed, age_ms);
+    kin__feed_update_state(feed);
+  }
+}
+
+/* A failure is no reason to leave STALE. */
 static bool is_stale(const kin_feed *feed) {
-  return feed->is_silent || kin__listwatch_has_lost_verify(&feed->listwatch) ||
+  bool was_stale = feed->state == KIN_STATE_STALE &&
+                   kin__listwatch_failures(&feed->listwatch) > 0;
+  return was_stale || feed->is_silent || is_late(feed, request_age_ms(feed)) ||
+         kin__listwatch_has_lost_verify(&feed->listwatch) ||
          kin__feed_stale_in_ms(feed) == UINT64_MAX;
 }
 

@@ -14,6 +14,12 @@
  * that never ends it must not hide the error. */
 #define MAX_ERROR_BODY (64u << 10)
 #define MAX_ERROR_BODY_MS 10000u
+/* A body that is no watch is given up if MAX_SLOW_MS bring less than SLOW_BYTES.
+ * A longer time between two reads counts as SLOW_GAP_MS, because a stopped
+ * process is no slow server, and response_timeout_ms may allow it. */
+#define SLOW_BYTES (10u << 10)
+#define MAX_SLOW_MS 600000u
+#define SLOW_GAP_MS 5000u
 /* Longer waits for a token are logged: as debug, and as info. */
 #define QUIET_WAIT_NS 50000000u
 #define LOUD_WAIT_NS 1000000000u
@@ -199,11 +205,31 @@ static bool take_status_body(kin__http_source *source, const char *bytes,
   return true;
 }
 
+/* A server that trickles would keep a list, or a check of the position, for
+ * ever. */
+static bool is_too_slow(kin__http_source *source, size_t length,
+                        uint64_t gap_ms) {
+  if (source->slow_bytes + length >= SLOW_BYTES) {
+    source->slow_bytes = 0;
+    source->slow_ms = 0;
+  } else {
+    source->slow_bytes += (uint16_t)length;
+    source->slow_ms += (uint32_t)(gap_ms < SLOW_GAP_MS ? gap_ms : SLOW_GAP_MS);
+  }
+  return source->slow_ms >= MAX_SLOW_MS && !source->is_watch;
+}
+
 static void on_body(void *ctx, const char *bytes, size_t length) {
   kin__http_source *source = ctx;
   kin_feed *feed = source->feed;
+  uint64_t last_ms = feed->last_byte_ms;
   source->has_body = true;
   kin__feed_received(feed, length);
+  if (is_too_slow(source, length, feed->last_byte_ms - last_ms)) {
+    kin__feed_refuse(feed, KIN_ETIMEDOUT,
+                     "less than 10 KiB have come in 10 minutes");
+    return;
+  }
   if (source->http_status != 200) {
     keep_error_body(source, bytes, length);
     if (source->pending->error_body.length == MAX_ERROR_BODY) {
@@ -418,6 +444,8 @@ static int open_request(void *ctx, const kin_feed_request *request,
   source->is_verify = kind == KIN__REQUEST_VERIFY || kind == KIN__REQUEST_PROOF;
   source->http_status = 0;
   source->has_body = false;
+  source->slow_bytes = 0;
+  source->slow_ms = 0;
   if (!source->is_verify && request->continue_token[0] == '\0') {
     source->has_usable = false;
     source->has_bad = false;

@@ -43,8 +43,10 @@ typedef struct kin__http_source {
   bool has_usable; /* a usable object has come since the list's first page;
                     * has_bad: an object that is no API object */
   bool has_bad;
-  bool has_body;   /* a byte of the body has come */
-  int http_status; /* 0 before the head */
+  bool has_body;       /* a byte of the body has come */
+  uint16_t slow_bytes; /* of a body that is no watch, see is_too_slow */
+  int http_status;     /* 0 before the head */
+  uint32_t slow_ms;
   int64_t retry_after_s;
   kin__list_decoder *list_decoder;   /* from the body's first byte to its end */
   kin__watch_decoder *watch_decoder; /* in the middle of a frame, else NULL */

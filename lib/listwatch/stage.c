@@ -28,6 +28,8 @@ typedef struct kin__stage_content {
   size_t voids;        /* void places after the stale ones */
   uintptr_t *first_void;        /* free list of void places */
   uintptr_t *last;              /* see kin__stage_last */
+  uintptr_t *sample;            /* place of a listed object; NULL: none yet */
+  unsigned repeats;             /* how often its key has come again */
   struct kin__stage_keys *keys; /* NULL: no merge was made so far */
 } content;
 
@@ -234,6 +236,31 @@ static int push_keyed(content *c, uint32_t hash, uintptr_t entry) {
 
 /* --- Entries -------------------------------------------------------------- */
 
+/* A list has each key once. A sample shows a list that does not, for one
+ * comparison an object: after 1,024 objects, and after each doubling, the last
+ * object is the new sample. If its key comes a third time after that, so do most
+ * others: the stage then has at most nine objects for each key, or 2,047. Fewer
+ * repeats are no fault. A source of the program's own may join two lists. */
+#define SAMPLES_FROM 1024u
+#define MAX_REPEATS 3u
+
+static int watch_for_repeats(content *c) {
+  size_t count = c->objects.count - c->stale;
+  if (c->sample != NULL &&
+      kin__str_equal(kin_object_key(object_in(*c->sample)),
+                     kin_object_key(object_in(*c->last)))) {
+    c->repeats++;
+  }
+  if (c->repeats >= MAX_REPEATS) {
+    return KIN_EUNEXPECTED;
+  }
+  if (count >= SAMPLES_FROM && (count & (count - 1)) == 0) {
+    c->sample = c->last;
+    c->repeats = 0;
+  }
+  return 0;
+}
+
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object) {
   content *to = have_content(stage);
@@ -244,8 +271,8 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
     return KIN_ENOMEM;
   }
   *place = make_entry(type, take_object);
-  stage->content->last = place;
-  return 0;
+  to->last = place;
+  return type == KIN__DECODED_LISTED ? watch_for_repeats(to) : 0;
 }
 
 /* A refused state is kept beside the last good one. A good state replaces both;
@@ -341,12 +368,13 @@ static void pop(content *from) {
   free_some_old_keys(from->keys);
 }
 
-/* Popped places must not be reused, so the free list ends here. */
+/* Popped places must not be used, so the free list and the sample end here. */
 void kin__stage_pop(kin__stage *stage) {
   content *from = stage->content;
   assert(from->stale == 0);
   from->voids -= kin__stage_is_void(stage);
   from->first_void = NULL;
+  from->sample = NULL;
   retire_keys(from);
   pop(from);
   free_if_empty(stage);
@@ -372,6 +400,8 @@ void kin__stage_discard(kin__stage *stage) {
   if (old != NULL) {
     old->stale = old->objects.count;
     old->first_void = NULL;
+    old->sample = NULL;
+    old->repeats = 0;
     old->voids = 0;
     retire_keys(old);
   }

@@ -30,7 +30,9 @@ typedef uintptr_t kin__stage_place;
 
 void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 
-/* Takes over the reference, also on failure. Errors: KIN_ENOMEM. */
+/* Takes over the reference, also on failure. Errors: KIN_ENOMEM;
+ * KIN_EUNEXPECTED: a list brings the same keys again and again, and must be
+ * given up. */
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object);
 

@@ -394,7 +394,7 @@ static void give_back_in_pieces(bool is_merged) {
     if (is_merged) {
       change(&stage, i, 1, KIN__DECODED_ADDED);
     } else {
-      assert_int_equal(kin__stage_push(&stage, KIN__DECODED_LISTED,
+      assert_int_equal(kin__stage_push(&stage, KIN__DECODED_ADDED,
                                        kin_object_ref(objects[i % 2])),
                        0);
     }
@@ -419,6 +419,80 @@ static void test_memory_goes_back_in_pieces(void **state) {
   give_back_in_pieces(true);
 }
 
+/* --- Lists that repeat ---------------------------------------------------- */
+
+/* Pushes keys 0 to `keys` - 1 in turns until the stage calls it a circle; the
+ * number of objects by then, or `most`. */
+static size_t push_in_turns(kin__stage *stage, int keys, size_t most) {
+  for (size_t i = 0; i < most; i++) {
+    int err = push(stage, (int)(i % (size_t)keys), 1, KIN__DECODED_LISTED);
+    if (err != 0) {
+      assert_int_equal(err, KIN_EUNEXPECTED);
+      return i + 1;
+    }
+  }
+  return most;
+}
+
+/* A circle is found within nine times its length, or 2,047 objects; a list of
+ * any length is none; what was discarded is another list. */
+static void test_repeats(void **state) {
+  (void)state;
+  static const struct {
+    int keys;
+    size_t found_at;
+  } rows[] = {{1, 1027},     {2, 1030},      {300, 1924},  {341, 2047},
+              {342, 3074},   {1000, 7096},   {1365, 8191}, {1366, 12290},
+              {3000, 25384}, {20000, 125536}};
+  fail_alloc memory;
+  kin__stage stage;
+  init(&stage, &memory, 0);
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    size_t most = 9 * (size_t)rows[i].keys;
+    most = most > 2047 ? most : 2047;
+    for (int round = 0; round < 2; round++) {
+      assert_int_equal(push_in_turns(&stage, rows[i].keys, most),
+                       rows[i].found_at);
+      kin__stage_discard(&stage);
+      (void)kin__stage_free_step(&stage, 100 * (size_t)round);
+    }
+  }
+  assert_int_equal(push_in_turns(&stage, 100000, 100000), 100000);
+  kin__stage_discard(&stage);
+  (void)kin__stage_free_step(&stage, SIZE_MAX);
+  assert_freed(&stage, &memory);
+}
+
+/* Events repeat keys, and a queue of items forgets its sample with the first
+ * item that is taken. */
+static void test_no_repeats(void **state) {
+  (void)state;
+  fail_alloc memory;
+  kin__stage stage;
+  init(&stage, &memory, 0);
+  kin_object *object = object_keyed(NULL, "n/a", 1);
+  for (int i = 0; i < 3000; i++) {
+    assert_int_equal(
+        kin__stage_push(&stage, KIN__DECODED_MODIFIED, kin_object_ref(object)),
+        0);
+  }
+  kin__stage_discard(&stage);
+  for (int i = 0; i < 3000; i++) {
+    if (i % 2 == 0 && i > 1000) {
+      while (kin__stage_free_step(&stage, SIZE_MAX)) {
+      }
+      kin__stage_pop(&stage);
+    }
+    assert_int_equal(
+        kin__stage_push(&stage, KIN__DECODED_LISTED, kin_object_ref(object)),
+        0);
+  }
+  kin_object_unref(object);
+  kin__stage_discard(&stage);
+  (void)kin__stage_free_step(&stage, SIZE_MAX);
+  assert_freed(&stage, &memory);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_model),
@@ -431,6 +505,8 @@ int main(void) {
       cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_no_memory_at_first),
       cmocka_unit_test(test_memory_goes_back_in_pieces),
+      cmocka_unit_test(test_repeats),
+      cmocka_unit_test(test_no_repeats),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
