@@ -71,10 +71,10 @@ typedef struct kin_kubeconfig_options {
 
   /* --- Beside what is found --- */
 
-  /** What the program says of an exec plugin that is found: stdin_unavailable
-   * and its message, timeout_ms, stderr_to, policy and allowlist. All else is
-   * said by the kubeconfig, and stays as KIN_EXEC_PLUGIN_INIT sets it. Copied.
-   * NULL: any plugin may run. */
+  /** The program decides these members of an exec plugin that is found:
+   * stdin_unavailable and its message, timeout_ms, stderr_to, policy and
+   * allowlist. The kubeconfig decides all others; here they stay as
+   * KIN_EXEC_PLUGIN_INIT sets them. Copied. NULL: any plugin may run. */
   const kin_exec_plugin *exec;
 
   /* --- What goes wrong --- */

@@ -157,7 +157,7 @@ static int check_policy(const kin_exec_plugin *plugin,
   return err;
 }
 
-/* What no kubeconfig says. */
+/* The members that no kubeconfig has. */
 static int check_terms(const kin_exec_plugin *plugin,
                        const kin_allocator *allocator, const kin__log *log) {
   int err = check_exec_enum("stderr_to", (int)plugin->stderr_to,

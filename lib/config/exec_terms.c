@@ -33,16 +33,12 @@ int kin__exec_terms_take(kin__vault *vault, const kin_exec_plugin **to,
   if (err != 0) {
     return err;
   }
-  size_t count = copy->allowlist_count;
-  const char **allowlist = kin__vault_alloc(vault, count, sizeof *allowlist);
-  err = allowlist != NULL
-            ? kin__vault_take(vault, &copy->stdin_unavailable_message,
-                              copy->stdin_unavailable_message)
-            : KIN_ENOMEM;
-  for (size_t i = 0; i < count && err == 0; i++) {
-    err = kin__vault_take(vault, &allowlist[i], copy->allowlist[i]);
+  err = kin__vault_take(vault, &copy->stdin_unavailable_message,
+                        copy->stdin_unavailable_message);
+  if (err == 0) {
+    err = kin__vault_take_all(vault, &copy->allowlist, copy->allowlist,
+                              copy->allowlist_count);
   }
-  copy->allowlist = allowlist;
   *to = copy;
   return err;
 }

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "config/vault.h"
 
-/* What a program says of the plugin that a kubeconfig describes:
- * kin_kubeconfig_options.exec. */
+/* kin_kubeconfig_options.exec: the members of a plugin that the program decides,
+ * and not the kubeconfig. */
 
 /* The members that this library knows. Errors: KIN_EINVAL, KIN_ENOTSUP (of a
  * newer version), KIN_ENOMEM; `log` is told. */

@@ -164,17 +164,6 @@ static int take_all(kin__resolved_config *out, const text_copy *copies,
   return err;
 }
 
-static int take_texts(kin__resolved_config *out, const char *const **to,
-                      const char *const *from, size_t count) {
-  const char **copy = kin__vault_alloc(&out->vault, count, sizeof *copy);
-  int err = copy != NULL ? 0 : KIN_ENOMEM;
-  for (size_t i = 0; i < count && err == 0; i++) {
-    err = kin__vault_take(&out->vault, &copy[i], from[i]);
-  }
-  *to = copy;
-  return err;
-}
-
 static int take_extra(kin__resolved_config *out, const kin__kube_user *user) {
   size_t count = user->as_extra_count;
   kin_impersonate_extra *copy =
@@ -203,8 +192,8 @@ static int take_impersonation(kin__resolved_config *out,
   };
   int err = take_all(out, copies, sizeof copies / sizeof *copies);
   if (err == 0) {
-    err = take_texts(out, &out->impersonate_groups, user->as_groups.values,
-                     user->as_groups.count);
+    err = kin__vault_take_all(&out->vault, &out->impersonate_groups,
+                              user->as_groups.values, user->as_groups.count);
     out->impersonate_group_count = err == 0 ? user->as_groups.count : 0;
   }
   return err == 0 ? take_extra(out, user) : err;
@@ -244,7 +233,8 @@ static int take_exec(kin__resolved_config *out, const kin__kube_exec *exec,
                                   exec->install_hint.value);
   }
   if (err == 0) {
-    err = take_texts(out, &to->args, exec->args, exec->arg_count);
+    err = kin__vault_take_all(&out->vault, &to->args, exec->args,
+                              exec->arg_count);
   }
   to->arg_count = exec->arg_count;
   to->provide_cluster_info = exec->provide_cluster_info;

@@ -105,3 +105,14 @@ int kin__vault_take(kin__vault *vault, const char **to, const char *text) {
   }
   return text == NULL || *to != NULL ? 0 : KIN_ENOMEM;
 }
+
+int kin__vault_take_all(kin__vault *vault, const char *const **to,
+                        const char *const *texts, size_t count) {
+  const char **copy = kin__vault_alloc(vault, count, sizeof *copy);
+  int err = copy != NULL ? 0 : KIN_ENOMEM;
+  for (size_t i = 0; i < count && err == 0; i++) {
+    err = kin__vault_take(vault, &copy[i], texts[i]);
+  }
+  *to = copy;
+  return err;
+}

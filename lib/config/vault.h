@@ -30,5 +30,8 @@ char *kin__vault_copy(kin__vault *vault, kin_str text);
 
 /* The same; NULL gives NULL in *to. Errors: KIN_ENOMEM. */
 int kin__vault_take(kin__vault *vault, const char **to, const char *text);
+/* The same for an array of `count` texts; none gives an empty one. */
+int kin__vault_take_all(kin__vault *vault, const char *const **to,
+                        const char *const *texts, size_t count);
 
 #endif /* KIN_CONFIG_VAULT_H */

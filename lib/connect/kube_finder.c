@@ -207,22 +207,6 @@ static void close_kube_finder(void *ctx, void (*cb)(void *cb_ctx),
   }
 }
 
-static int keep_groups(kube_finder *finder,
-                       const kin_kubeconfig_options *which) {
-  size_t count = which->impersonate_group_count;
-  const char **groups = kin__vault_alloc(&finder->kept, count, sizeof *groups);
-  if (groups == NULL) {
-    return KIN_ENOMEM;
-  }
-  int err = 0;
-  for (size_t i = 0; i < count && err == 0; i++) {
-    err = kin__vault_take(&finder->kept, &groups[i],
-                          which->impersonate_groups[i]);
-  }
-  finder->which.impersonate_groups = groups;
-  return err;
-}
-
 /* Errors: KIN_ENOMEM. */
 static int keep_options(kube_finder *finder,
                         const kin_kubeconfig_options *which) {
@@ -264,7 +248,10 @@ static int keep_options(kube_finder *finder,
   if (err == 0 && own->context != NULL && own->context[0] == '\0') {
     own->context = NULL;
   }
-  return err == 0 ? keep_groups(finder, own) : err;
+  return err == 0 ? kin__vault_take_all(&finder->kept, &own->impersonate_groups,
+                                        own->impersonate_groups,
+                                        own->impersonate_group_count)
+                  : err;
 }
 
 int kin__kube_finder_open(kin__finder *out, const kin__server_place *place,

@@ -495,17 +495,6 @@ void kin__feed_break(kin_feed *feed, kin__listwatch_input_type type,
   step_failed(feed, type, failure);
 }
 
-void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
-  if (code == KIN_ECLOSED) {
-    return; /* the answer is over; the open one is another */
-  }
-  kin__failure failure;
-  char what[256];
-  kin__feed_describe(feed, what, sizeof what);
-  kin__failure_from_code(&failure, code, what, key);
-  kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
-}
-
 void kin__feed_end_failed(kin_feed *feed, kin__listwatch_input_type type,
                           const kin__failure *failure) {
   request_ended(feed);

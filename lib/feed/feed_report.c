@@ -25,13 +25,28 @@ static void report(kin_feed *feed, const kin__failure *failure,
                  failure->message, (unsigned long long)retry_in_ms);
 }
 
-void kin__feed_refuse(kin_feed *feed, int code, const char *why) {
+/* `why` is the text; NULL: that of the code. */
+static void give_up(kin_feed *feed, int code, const char *key,
+                    const char *why) {
+  if (code == KIN_ECLOSED) {
+    return; /* the answer is over; the open one is another */
+  }
   kin__failure failure;
   char what[256];
   kin__feed_describe(feed, what, sizeof what);
-  kin__failure_from_code(&failure, code, why, "");
-  snprintf(failure.message, sizeof failure.message, "%s: %s", what, why);
+  kin__failure_from_code(&failure, code, what, key);
+  if (why != NULL) {
+    snprintf(failure.message, sizeof failure.message, "%s: %s", what, why);
+  }
   kin__feed_break(feed, KIN__INPUT_FAILED, &failure);
+}
+
+void kin__feed_give_up(kin_feed *feed, int code, const char *key) {
+  give_up(feed, code, key, NULL);
+}
+
+void kin__feed_refuse(kin_feed *feed, int code, const char *why) {
+  give_up(feed, code, "", why);
 }
 
 void kin__feed_tell(kin_feed *feed, int code, kin_error_class error_class,

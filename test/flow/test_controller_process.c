@@ -243,17 +243,24 @@ static unsigned run_in_steps(cw_world *w) {
   return steps;
 }
 
+static void use_big_source(cw_world *w, big_source *source,
+                           kin_lister_watcher *lister) {
+  *source = (big_source){0};
+  *lister = (kin_lister_watcher)KIN_LISTER_WATCHER_INIT;
+  lister->open = big_open;
+  lister->cancel = big_cancel;
+  lister->ctx = source;
+  w->resource.source = lister;
+}
+
 enum { BIG = 100000 };
 
 static void check_big_lists(cw_kind kind) {
   cw_world w;
   cw_init(&w, kind, 0);
-  big_source source = {0};
-  kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
-  lister.open = big_open;
-  lister.cancel = big_cancel;
-  lister.ctx = &source;
-  w.resource.source = &lister;
+  big_source source;
+  kin_lister_watcher lister;
+  use_big_source(&w, &source, &lister);
   w.options.resync_ms = 600000;
   w.log.is_terse = true;
   w.log.during = NULL;
@@ -322,12 +329,9 @@ static void test_controller_big_list_given_up(void **state) {
   (void)state;
   cw_world w;
   cw_init(&w, CW_IN_ORDER, 0);
-  big_source source = {0};
-  kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
-  lister.open = big_open;
-  lister.cancel = big_cancel;
-  lister.ctx = &source;
-  w.resource.source = &lister;
+  big_source source;
+  kin_lister_watcher lister;
+  use_big_source(&w, &source, &lister);
   w.options.transform = refuse_last;
   w.log.is_terse = true;
   assert_int_equal(cw_open(&w), 0);
@@ -363,12 +367,9 @@ static void test_controller_list_has_a_bad_key(void **state) {
   for (cw_kind kind = 0; kind < CW_KINDS; kind++) {
     cw_world w;
     cw_init(&w, kind, 0);
-    big_source source = {0};
-    kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
-    lister.open = big_open;
-    lister.cancel = big_cancel;
-    lister.ctx = &source;
-    w.resource.source = &lister;
+    big_source source;
+    kin_lister_watcher lister;
+    use_big_source(&w, &source, &lister);
     assert_int_equal(cw_open(&w), 0);
     script_run(&w.vh.script);
     for (size_t i = 0; i < 4; i++) {
@@ -401,12 +402,9 @@ static void test_controller_own_queue_is_replaced(void **state) {
     for (unsigned steps = 0; has_more; steps++) {
       cw_world w;
       cw_init(&w, kind, 0);
-      big_source source = {0};
-      kin_lister_watcher lister = KIN_LISTER_WATCHER_INIT;
-      lister.open = big_open;
-      lister.cancel = big_cancel;
-      lister.ctx = &source;
-      w.resource.source = &lister;
+      big_source source;
+      kin_lister_watcher lister;
+      use_big_source(&w, &source, &lister);
       w.log.is_terse = true;
       assert_int_equal(cw_open(&w), 0);
       feed_list(&w, &source, 0, COUNT, 10);

@@ -467,7 +467,7 @@ static void test_apply_exec(void **state) {
   assert_int_equal(client.exec->interactive, KIN_EXEC_INTERACTIVE_IF_AVAILABLE);
 }
 
-/* What the program says of any plugin is part of the one that is found. */
+/* The plugin that is found has the members that the program decides. */
 static void test_apply_exec_terms(void **state) {
   (void)state;
   char entry[] = "c";

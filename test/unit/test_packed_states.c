@@ -70,7 +70,8 @@ static void put_resident(random_text *t, unsigned i, const char *s) {
   put(t, s);
 }
 
-/* What a state changes is drawn from `change`, what it keeps from `object`. */
+/* `change` decides what differs between the states of an object, and `object`
+ * all else. */
 typedef struct shape {
   unsigned object;
   unsigned change;
