@@ -29,7 +29,8 @@ extern "C" {
  * namespace is no longer watched.
  *
  * For an object of over 64 values only its deletion counts. If memory is out,
- * an object does not linger; the log says so. */
+ * an object does not linger; the log says so. Dropped bodies
+ * (KIN_MEMORY_DROP_BODIES) do not linger, and neither do their values. */
 typedef struct kin_lingering_index kin_lingering_index;
 
 /** Called once when a lingering index is gone. */

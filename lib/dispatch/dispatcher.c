@@ -319,8 +319,13 @@ static void take_in_hand(kin__dispatcher *dispatcher,
   }
 }
 
+/* Dropped bodies are no change: a watch that kept them would keep the memory
+ * that has to be freed. */
 static void tell_change_watches(kin__dispatcher *dispatcher,
                                 const kin__change *change) {
+  if (change->audience == KIN__AUDIENCE_FILTERS) {
+    return;
+  }
   for (kin__link *node = dispatcher->change_watches.next;
        node != &dispatcher->change_watches; node = node->next) {
     kin__change_watch *watch = KIN__CONTAINER_OF(node, kin__change_watch, node);

@@ -36,9 +36,9 @@ typedef struct kin__change {
   kin__notification notifications[2];
 } kin__change;
 
-/* Is told of each change of an object within the call that sends the change,
- * when the store has it and before any listener. Calls no code of the program
- * but index functions. */
+/* Is told of each change of an object, but of no dropped body, within the call
+ * that sends the change, when the store has it and before any listener. Calls
+ * no code of the program but index functions. */
 typedef struct kin__change_watch {
   kin__link node; /* in the dispatcher's change_watches */
   void (*changed)(struct kin__change_watch *watch,

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <kin/lingering_index.h>
 #include <kin/metrics.h>
 #include <kin/sized.h>
 
@@ -327,6 +328,14 @@ static size_t indexed(const bw_world *b) {
                                KIN__LIT("n1"));
 }
 
+static void add_index(bw_world *b, const char *name, const char *pointer) {
+  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
+  index.name = name;
+  index.pointer = pointer;
+  assert_int_equal(
+      kin_store_add_index(kin_informer_store(b->w.informer), &index), 0);
+}
+
 /* All events come, with the keys only; the bodies come back as updates. */
 static void test_drop_bodies(void **state) {
   (void)state;
@@ -461,14 +470,9 @@ static void test_drop_bodies_indices(void **state) {
       bw_init(&b, 8 * OBJECT_BYTES, KIN_MEMORY_DROP_BODIES);
   put(&b, 0, 6);
   bw_open(&b, &options);
-  kin_index_options index = KIN_INDEX_OPTIONS_INIT;
-  index.name = "node";
-  index.pointer = "/spec/nodeName";
   kin_store *store = kin_informer_store(b.w.informer);
-  assert_int_equal(kin_store_add_index(store, &index), 0);
-  index.name = "app";
-  index.pointer = "/metadata/labels/app";
-  assert_int_equal(kin_store_add_index(store, &index), 0);
+  add_index(&b, "node", "/spec/nodeName");
+  add_index(&b, "app", "/metadata/labels/app");
   script_run(&b.w.script);
   assert_true(indexed(&b) > 0);
   size_t apps = kin_store_index_count(store, "app", KIN__LIT("a1"));
@@ -480,6 +484,38 @@ static void test_drop_bodies_indices(void **state) {
   assert_int_equal(kin_store_index_count(store, "app", KIN__LIT("a1")), 3);
   set_bound(&b, 0);
   assert_true(indexed(&b) > 0);
+  bw_finish(&b);
+}
+
+/* The bodies are gone, so their values do not linger: that would hold the
+ * bodies, and nothing has left the cluster. */
+static void test_drop_bodies_lingering(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options =
+      bw_init(&b, 8 * OBJECT_BYTES, KIN_MEMORY_DROP_BODIES);
+  put(&b, 0, 6);
+  bw_open(&b, &options);
+  add_index(&b, "node", "/spec/nodeName");
+  kin_lingering_index_options lingering = KIN_LINGERING_INDEX_OPTIONS_INIT;
+  lingering.name = "node";
+  lingering.linger_ms = 3600000;
+  kin_lingering_index *index;
+  assert_int_equal(kin_lingering_index_open(&index, b.w.informer, &lingering),
+                   0);
+  script_run(&b.w.script);
+  mini_delete(&b.w.server, 5);
+  mini_pass(&b.w.server, 5000);
+  assert_int_equal(kin_lingering_index_count(index), 1);
+  for (int round = 1; round <= 2; round++) {
+    put(&b, 8 * round - 2, 8 * round + 6);
+    mini_pass(&b.w.server, 5000);
+    assert_int_equal(b.asked, round);
+    assert_int_equal(bodies(&b), 0);
+    assert_int_equal(kin_lingering_index_count(index), 1);
+    set_bound(&b, 16 * OBJECT_BYTES);
+  }
+  assert_live(&b);
   bw_finish(&b);
 }
 
@@ -836,6 +872,7 @@ int main(void) {
       cmocka_unit_test(test_drop_bodies_twice),
       cmocka_unit_test(test_drop_bodies_filters),
       cmocka_unit_test(test_drop_bodies_indices),
+      cmocka_unit_test(test_drop_bodies_lingering),
       cmocka_unit_test(test_stop),
       cmocka_unit_test(test_callback_closes),
       cmocka_unit_test(test_callback_sets_bound),
