@@ -88,6 +88,14 @@ static bool is_position(kin_str version) {
          !kin__str_equal(version, KIN__LIT("0"));
 }
 
+/* The end of a request ends the feed's pause. So each watch asks anew. */
+static void pause_if_full(kin_feed *feed) {
+  kin_retry_watcher *watcher = watcher_of(feed);
+  if (watcher->events.count >= QUEUE_HIGH) {
+    kin__feed_pause(feed, &watcher->paused);
+  }
+}
+
 static int put(kin_retry_watcher *watcher, const waiting *event) {
   waiting *place = kin__chunkq_push(&watcher->events);
   if (place == NULL) {
@@ -95,9 +103,7 @@ static int put(kin_retry_watcher *watcher, const waiting *event) {
   }
   *place = *event;
   kin_object_ref(event->object);
-  if (watcher->events.count >= QUEUE_HIGH) {
-    kin__feed_pause(&watcher->feed, &watcher->paused);
-  }
+  pause_if_full(&watcher->feed);
   wake(watcher);
   return 0;
 }
@@ -171,7 +177,8 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
 static const kin__feed_owner owner = {.event = on_event,
                                       .bookmark = on_bookmark,
                                       .ended = on_ended,
-                                      .failed = on_failed};
+                                      .failed = on_failed,
+                                      .opened = pause_if_full};
 
 /* --- Events for the program ----------------------------------------------- */
 

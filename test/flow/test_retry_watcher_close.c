@@ -99,6 +99,39 @@ static void test_retry_watcher_back_pressure(void **state) {
   rw_finish(&w);
 }
 
+/* A watch that ends does not let more in: the next one is not read either. */
+static void test_retry_watcher_stays_full(void **state) {
+  (void)state;
+  retry_world w;
+  rw_init(&w, "1000", 0);
+  counter c = {.next = 1001};
+  w.options.on_event = on_counted;
+  w.options.on_error = NULL;
+  w.options.on_end = NULL;
+  w.options.on_closed = NULL;
+  w.options.data = &c;
+  assert_int_equal(rw_try_open(&w), 0);
+  c.watcher = w.watcher;
+  kin_retry_watcher_pause(w.watcher);
+  rw_head(&w);
+  for (unsigned sent = 1001; sent <= 1256; sent++) {
+    assert_true(send_version(&w, sent));
+  }
+  for (int i = 0; i < 3; i++) {
+    assert_true(script_expect(&w.vh.script, "watch=true")->is_paused);
+    script_advance(&w.vh.script, 5000);
+    rw_end(&w);
+    rw_expect_request(&w, "1256");
+    rw_head(&w);
+  }
+  assert_true(script_expect(&w.vh.script, "watch=true")->is_paused);
+  kin_retry_watcher_resume(w.watcher);
+  run(&w);
+  assert_int_equal(c.next, 1257);
+  assert_false(script_expect(&w.vh.script, "watch=true")->is_paused);
+  rw_finish(&w);
+}
+
 /* What was not shown when it is paused is not lost, the end included. */
 static void test_retry_watcher_pause_before_the_end(void **state) {
   (void)state;
@@ -515,6 +548,7 @@ static void test_retry_watcher_in_a_client(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_retry_watcher_back_pressure),
+      cmocka_unit_test(test_retry_watcher_stays_full),
       cmocka_unit_test(test_retry_watcher_pause_before_the_end),
       cmocka_unit_test(test_retry_watcher_slow_callback),
       cmocka_unit_test(test_retry_watcher_close_with_unread_events),
