@@ -41,6 +41,16 @@ static int result_for_feed(kin_reflector *reflector, int result,
   return 0;
 }
 
+/* The end of a request ends the feed's pause. So each watch asks anew. */
+static void pause_if_full(kin_feed *feed) {
+  kin_reflector *reflector = reflector_of(feed);
+  const kin_reflector_store *store = &reflector->store;
+  if (store->is_full != NULL && store->is_full(store->ctx) &&
+      !reflector->member.is_closing) {
+    kin__feed_pause(feed, &reflector->paused);
+  }
+}
+
 static int on_event(kin_feed *feed, kin__decoded_type type,
                     kin_object *object) {
   kin_reflector *reflector = reflector_of(feed);
@@ -56,9 +66,8 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
   }
   int err = result_for_feed(reflector, change(store->ctx, object), what,
                             kin_object_key(object));
-  if (err == 0 && store->is_full != NULL && store->is_full(store->ctx) &&
-      !reflector->member.is_closing) {
-    kin__feed_pause(feed, &reflector->paused);
+  if (err == 0) {
+    pause_if_full(feed);
   }
   return err;
 }
@@ -170,6 +179,7 @@ static const kin__feed_owner owner = {.cached = on_cached,
                                       .apply = on_apply,
                                       .discarded = on_discarded,
                                       .failed = on_failed,
+                                      .opened = pause_if_full,
                                       .state_changed = on_state};
 
 /* --- Close ---------------------------------------------------------------- */

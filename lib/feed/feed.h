@@ -124,7 +124,8 @@ typedef struct kin__feed_owner {
   /* A failure, and a new state, for the program. Called from a task. Both may
    * close the feed. */
   void (*failed)(kin_feed *feed, kin_error_event *event);
-  /* A watch was granted. May note and schedule only. */
+  /* A watch was granted, and nothing of it has come. May note and schedule, pause
+   * the feed and close it. */
   void (*opened)(kin_feed *feed);
   /* Once for each kin__feed_verify that returned 0. May note and schedule only.
    * `code`:

@@ -216,7 +216,7 @@ int kin_feed_open(kin_feed *feed) {
   if (!feed->is_granted) {
     kin__feed_opened(feed, 0);
   }
-  return 0;
+  return kin__feed_is_open(feed) ? 0 : KIN_ECLOSED;
 }
 
 /* Begins an input of the open request, which must be of this kind. The first

@@ -266,6 +266,30 @@ static void test_full_store(void **state) {
   reflector_rig_finish(&f);
 }
 
+/* A watch that ends does not let more in: the next one is not read either. */
+static void test_stays_full(void **state) {
+  (void)state;
+  reflector_rig f;
+  reflector_rig_init(&f, 0);
+  reflector_rig_open_watching(&f);
+  f.is_full = true;
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "b@6");
+  hand_source_expect(&f.source, "p");
+  for (int i = 0; i < 2; i++) {
+    pass(&f, 2000);
+    hand_source_watch_end(&f.source);
+    hand_source_expect(&f.source, i == 0 ? "W:6" : "W:7");
+    assert_int_equal(kin_feed_open(f.source.feed), 0);
+    hand_source_expect(&f.source, "p");
+    hand_source_event(&f.source, KIN_WATCH_ADDED, "c@7"); /* was under way */
+  }
+  f.is_full = false;
+  assert_int_equal(kin_reflector_resume(f.reflector), 0);
+  script_run(&f.vh.script);
+  hand_source_expect(&f.source, "r");
+  reflector_rig_finish(&f);
+}
+
 static int pop_one(kin_queue *queue, kin_queue_item *item, void *data) {
   (void)queue;
   (void)item;
@@ -484,6 +508,7 @@ int main(void) {
       cmocka_unit_test(test_version_updates),
       cmocka_unit_test(test_unordered_versions),
       cmocka_unit_test(test_full_store),
+      cmocka_unit_test(test_stays_full),
       cmocka_unit_test(test_full_queue),
       cmocka_unit_test(test_unavailable_versions),
       cmocka_unit_test(test_names),
