@@ -53,6 +53,7 @@ struct kin__list_check {
   kin__timer timer;
   check_phase phase;
   char version[KIN__VERSION_SIZE];
+  kin__shard shard; /* of the list that came as a watch */
 
   kin__slots slots; /* of entry */
   kin__map map;
@@ -277,7 +278,17 @@ static uint64_t count_missing(const kin__list_check *check) {
   return check->map.count - check->matched;
 }
 
+/* The informer lists another shard by now, and so does the check. */
+static bool is_of_another_shard(const kin__list_check *check) {
+  const kin__shard *now = &check->of.feed->resource->shard;
+  return now->index != check->shard.index || now->count != check->shard.count;
+}
+
 static void on_list_complete(kin__list_check *check) {
+  if (is_of_another_shard(check)) {
+    give_up(check, "its shard has changed");
+    return;
+  }
   kin__feed_counters *counters = &check->of.feed->counters;
   if (strcmp(kin__listwatch_list_version(&check->pager.feed.listwatch),
              check->version) != 0) {
@@ -525,6 +536,7 @@ void kin__list_check_begin(kin__list_check **made,
   kin__timer_stop(env->timers, &check->timer);
   kin__sched_cancel(env->sched, &check->task);
   snprintf(check->version, sizeof check->version, "%s", version);
+  check->shard = feed->resource->shard;
   check->tries = 0;
   check->phase = CHECK_CLEARING;
 }

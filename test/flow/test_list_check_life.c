@@ -145,6 +145,47 @@ static void test_consistency_of_a_scope_that_goes(void **state) {
   }
 }
 
+#define OTHER CK_OBJECT("d", "uid-4", "8") /* of the second of two shards */
+
+/* Another shard is another list, which is not compared: while the same is
+ * listed, before it is tried again, and if its answer is not read. */
+static void test_consistency_of_another_shard(void **state) {
+  (void)state;
+  static const char list[] = CK_LIST(CK_A "," OTHER);
+  for (int how = 0; how < 3; how++) {
+    check_world c;
+    ck_init(&c, 0);
+    c.options.shard_count = 2;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(OTHER) CK_END("9"));
+    kin_store *store = kin_informer_store(c.w.informer);
+    assert_non_null(kin_store_get(store, KIN__LIT("ns/a")));
+    if (how == 1) {
+      script_head(&c.w.script, "Exact", 200);
+      script_body(&c.w.script, "Exact", list, 60);
+    } else if (how == 2) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    }
+    assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
+    script_advance(&c.w.script, 2000);
+    if (how == 1) {
+      script_body(&c.w.script, "Exact", list + 60, sizeof list - 1 - 60);
+      script_end(&c.w.script, "Exact");
+    } else {
+      ck_answer(&c, 200, list);
+    }
+    ck_expect_counts(&c, 0, 0);
+    assert_non_null(strstr(c.said, "cannot be checked: its shard has changed"));
+    /* The next one is compared. */
+    ck_stream(&c, CK_ADDED(CK_A) CK_ADDED(OTHER) CK_END("9"));
+    ck_answer(&c, 200, list);
+    ck_expect_counts(&c, 1, 0);
+    assert_null(kin_store_get(store, KIN__LIT("ns/a")));
+    assert_int_equal(kin_store_count(store), 1);
+    iw_finish(&c.w);
+  }
+}
+
 /* The informer is closed wherever it is. */
 static void test_consistency_closed_anywhere(void **state) {
   (void)state;
@@ -387,6 +428,7 @@ int main(void) {
       cmocka_unit_test(test_consistency_beside_changes),
       cmocka_unit_test(test_consistency_of_scopes),
       cmocka_unit_test(test_consistency_of_a_scope_that_goes),
+      cmocka_unit_test(test_consistency_of_another_shard),
       cmocka_unit_test(test_consistency_closed_anywhere),
       cmocka_unit_test(test_consistency_closed_when_told),
       cmocka_unit_test(test_consistency_without_memory),
