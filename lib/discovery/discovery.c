@@ -37,8 +37,9 @@ typedef struct resource_table {
   bool has_table;
   kin__load_tags tags; /* of `table`, iff has_tags */
   bool has_tags;
-  bool is_old;   /* the program said so: look-ups need a load */
-  bool is_stale; /* the same, since the last load began */
+  bool is_old;     /* the program said so: look-ups need a load */
+  bool is_stale;   /* the same, since the last load began */
+  bool is_foreign; /* the tables and tags are those of another server */
   bool is_loading;
   uint32_t generation;       /* of the server, when the last load began */
   bool is_ending;            /* the member has nothing left but this load */
@@ -239,10 +240,10 @@ static void keep_result(resource_table *table) {
   if (tags != NULL) {
     table->tags = *tags;
   }
-  if (lack == NULL) {
+  if (lack == NULL || table->is_foreign) {
     kin__api_table_finish(&table->whole);
   }
-  if (lack != NULL && table->lack.code == 0) {
+  if (lack != NULL && table->lack.code == 0 && !table->is_foreign) {
     table->whole = table->table;
   } else {
     kin__api_table_finish(&table->table);
@@ -250,6 +251,7 @@ static void keep_result(resource_table *table) {
   table->lack = lack != NULL ? *lack : table->failure;
   table->table = load->table;
   table->has_table = true;
+  table->is_foreign = false;
 }
 
 static void on_loaded(kin__load *load) {
@@ -267,8 +269,8 @@ static void on_loaded(kin__load *load) {
 
 static void begin_load(resource_table *table) {
   const kin__env *env = table->member.env;
-  bool may_keep =
-      table->has_table && table->has_tags && !has_other_server(table);
+  table->is_foreign = table->is_foreign || has_other_server(table);
+  bool may_keep = table->has_table && table->has_tags && !table->is_foreign;
   table->is_stale = false;
   table->generation = kin__env_server_generation(env);
   table->loaded_ms = kin__env_now_ms(env);
@@ -283,7 +285,8 @@ static void begin_load(resource_table *table) {
 
 /* Whether a look-up that begins now must wait for a load. */
 static bool needs_load(const resource_table *table) {
-  return !table->has_table || table->is_old || has_other_server(table);
+  return !table->has_table || table->is_old || table->is_foreign ||
+         has_other_server(table);
 }
 
 static void wait_for_load(kin_discovery *find, resource_table *table) {

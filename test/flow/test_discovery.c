@@ -189,6 +189,28 @@ static void test_other_server(void **state) {
   find_world_finish(&w);
 }
 
+/* Another server that cannot be asked is asked again by the next look-up, for
+ * known words, too. */
+static void test_other_server_fails(void **state) {
+  (void)state;
+  find_world w;
+  uint32_t generation = 3;
+  find_world_begin_with_table(&w);
+  w.vh.script.env.server_generation = &generation;
+  for (int round = 0; round < 2; round++) {
+    find_world_find(&w, "pods");
+    script_respond(&w.vh.script, API, 500, "no");
+    script_respond(&w.vh.script, APIS, 500, "no");
+    find_world_expect(&w, 0, "pods.v1. ");
+  }
+  find_world_find(&w, "widgets");
+  find_world_answer(&w, CORE, APPS_AND_WIDGETS);
+  find_world_expect(&w, 0, "widgets.v1.example.com ");
+  find_world_find(&w, "pods");
+  find_world_expect(&w, 0, "pods.v1. ");
+  find_world_finish(&w);
+}
+
 /* A load that fails leaves the known words known. */
 static void test_failed_refresh(void **state) {
   (void)state;
@@ -280,6 +302,25 @@ static void test_a_part_fails_later(void **state) {
   find_world_find(&w, "deployments");
   find_world_answer(&w, CORE, LIST(WIDGETS)); /* both: it is gone */
   find_world_expect(&w, KIN_ENOENT, "");
+  find_world_finish(&w);
+}
+
+/* A part of another server's resources says more than all of those of the
+ * server before. */
+static void test_a_part_of_another_server(void **state) {
+  (void)state;
+  find_world w;
+  uint32_t generation = 3;
+  find_world_begin_with_table(&w);
+  w.vh.script.env.server_generation = &generation;
+  find_world_find(&w, "deployments");
+  script_respond(&w.vh.script, API, 403, forbidden);
+  script_respond(&w.vh.script, APIS, 200,
+                 LIST(GROUP("example.com",
+                            RESOURCE("deployments", "Deployment", CLUSTER))));
+  find_world_expect(&w, 0, "deployments.v1.example.com ");
+  find_world_find(&w, "pods");
+  find_world_expect(&w, KIN_ESTATUS, "");
   find_world_finish(&w);
 }
 
@@ -812,10 +853,12 @@ int main(void) {
       cmocka_unit_test(test_new_resource),
       cmocka_unit_test(test_refresh),
       cmocka_unit_test(test_other_server),
+      cmocka_unit_test(test_other_server_fails),
       cmocka_unit_test(test_failed_refresh),
       cmocka_unit_test(test_all_is_forbidden),
       cmocka_unit_test(test_a_part_is_forbidden),
       cmocka_unit_test(test_a_part_fails_later),
+      cmocka_unit_test(test_a_part_of_another_server),
       cmocka_unit_test(test_no_core_group),
       cmocka_unit_test(test_no_discovery),
       cmocka_unit_test(test_no_core_group_and_forbidden),
