@@ -120,6 +120,7 @@ static int small_int(kin__json *object, const char *name, int fallback) {
 }
 
 static void read_members(kin__status *status, kin__json *root) {
+  kin_str version = kin__json_string(root, "apiVersion");
   kin_str outcome = kin__json_string(root, "status");
   status->code = small_int(root, "code", 0);
   copy_text(status->reason, sizeof status->reason,
@@ -130,6 +131,8 @@ static void read_members(kin__status *status, kin__json *root) {
       small_int(kin__json_member(root, "details"), "retryAfterSeconds", -1);
   status->is_failure = kin__str_equal(outcome, KIN__LIT("Failure"));
   status->is_success = kin__str_equal(outcome, KIN__LIT("Success"));
+  status->is_foreign =
+      version.length > 0 && !kin__str_equal(version, KIN__LIT("v1"));
   status->is_expired = is_expired(status);
   status->is_rv_too_large = is_rv_too_large(status, root);
 }

@@ -18,6 +18,8 @@ typedef struct kin__status {
   int retry_after_s;    /* details.retryAfterSeconds, -1 if absent */
   bool is_failure;      /* kind Status with status "Failure" */
   bool is_success;      /* the same with "Success" */
+  bool is_foreign;      /* apiVersion is there and not "v1": probably an object
+                         * of a group that has a kind of this name */
   bool is_expired;      /* RE-06: reason Expired or Gone, or no known reason
                          * and code 410 */
   bool is_rv_too_large; /* RE-07 */

@@ -123,7 +123,7 @@ bool kin__answer_is_failure(kin__failure *failure,
   }
   kin__status status;
   bool is_status = kin__status_parse(&status, allocator, raw->body);
-  if (is_good && (!is_status || status.is_success)) {
+  if (is_good && (!is_status || status.is_success || status.is_foreign)) {
     return false;
   }
   if (!is_good && !(is_status && status.is_failure)) {

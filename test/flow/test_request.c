@@ -305,8 +305,12 @@ static void test_status_in_success(void **state) {
   qw_finish(&w);
   static const char *const good[] = {
       "{\"kind\":\"Status\",\"status\":\"Success\"}",
-      "{\"kind\":\"A\",\"data\":{\"a\":\"Status\"}}", "\"Status\"",
+      "{\"kind\":\"A\",\"data\":{\"a\":\"Status\"}}",
+      "\"Status\"",
       "{\"kind\":\"Status\"", /* no JSON: the program decides */
+      /* an object of a group that has a kind of this name */
+      "{\"kind\":\"Status\",\"apiVersion\":\"a.b/v1\",\"status\":\"Failure\"}",
+      "{\"kind\":\"Status\",\"apiVersion\":\"v1beta1\",\"status\":{}}",
   };
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
     qw_begin(&w, KIN_VERB_DELETE);

@@ -97,6 +97,11 @@ static void test_status_only_of_its_kind(void **state) {
   assert_false(s.is_failure);
   s = parse("{\"kind\":\"Status\",\"status\":\"Success\",\"code\":200}");
   assert_false(s.is_failure);
+  assert_false(s.is_foreign);
+  s = parse("{\"kind\":\"Status\",\"apiVersion\":\"v1\"}");
+  assert_false(s.is_foreign);
+  s = parse("{\"kind\":\"Status\",\"apiVersion\":\"example.com/v1\"}");
+  assert_true(s.is_foreign);
   s = parse(
       "{\"kind\":\"Status\",\"status\":\"Failure\",\"code\":-4,\"details\":"
       "{\"retryAfterSeconds\":99999999999},\"reason\":3}");
