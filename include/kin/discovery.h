@@ -34,7 +34,8 @@ extern "C" {
  * 406, 415) is asked in the old form: one request for each version of each
  * group. A version that the aggregated form calls stale, or without a readable
  * list of resources, is also asked by itself. A failure of one version of a
- * group leaves the others alone. */
+ * group leaves the others alone, and the version has the resources that were
+ * known before, unless the answer is 404. */
 typedef struct kin_discovery kin_discovery;
 
 /** A resource in one version of its group. All strings and lists are the

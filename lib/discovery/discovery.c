@@ -268,13 +268,17 @@ static void on_loaded(kin__load *load) {
 }
 
 static void begin_load(resource_table *table) {
+  static const kin__api_table nothing = {.version_count = 0};
   const kin__env *env = table->member.env;
   table->is_foreign = table->is_foreign || has_other_server(table);
   bool may_keep = table->has_table && table->has_tags && !table->is_foreign;
   table->is_stale = false;
   table->generation = kin__env_server_generation(env);
   table->loaded_ms = kin__env_now_ms(env);
+  const kin__api_table *before =
+      table->whole.version_count > 0 ? &table->whole : &table->table;
   int err = kin__load_start(&table->load, table->member.host,
+                            table->is_foreign ? &nothing : before,
                             may_keep ? &table->tags : NULL, on_loaded);
   table->is_loading = err == 0;
   if (err != 0) {

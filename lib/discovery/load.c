@@ -102,11 +102,16 @@ typedef struct version_request {
 
 static void continue_load(kin__load *load);
 
-/* `why` is NULL if the version is known. */
+/* `why` is NULL if the version is known. A version that fails keeps the
+ * resources that were known, unless the server says that it is not there. */
 static void end_version(version_request *asked, int err, const char *why) {
   kin__load *load = asked->reading.load;
   if (why != NULL) {
     kin__api_version_fail(asked->version, why);
+  }
+  if (why != NULL && err != KIN_ENOENT &&
+      kin__api_table_inherit(&load->table, asked->version, load->before) != 0) {
+    err = KIN_ENOMEM;
   }
   load->running--;
   kin__free(load->host->env->allocator, asked);
@@ -284,10 +289,11 @@ static void continue_load(kin__load *load) {
 }
 
 int kin__load_start(kin__load *load, kin__host *host,
-                    const kin__load_tags *known,
+                    const kin__api_table *before, const kin__load_tags *known,
                     void (*done)(kin__load *load)) {
   memset(load, 0, sizeof *load);
   load->host = host;
+  load->before = before;
   load->done = done;
   if (known != NULL) {
     load->known = *known;

@@ -49,8 +49,9 @@ struct kin__load {
   kin__host *host;
   kin__api_table table; /* the result */
   kin__load_root roots[2];
-  kin__load_tags known; /* of the table that is known */
-  kin__load_tags tags;  /* of the result */
+  const kin__api_table *before; /* the table that is known */
+  kin__load_tags known;         /* of the table that is known */
+  kin__load_tags tags;          /* of the result */
   bool has_asked_versions;
   unsigned running;      /* requests, and answers that are read */
   uint32_t next;         /* versions before it are not pending */
@@ -58,12 +59,15 @@ struct kin__load {
   void (*done)(kin__load *load);
 };
 
-/* Starts. `known`: the tags of a table that may be kept, or NULL. `done` is
- * called once, from a callback of a request or a step of the scheduler, and owns
- * the table from then on. The load must live until then; closing the host leads
- * to the call. Errors: those of kin_request_start; `done` is not called then. */
+/* Starts. `before`: the server's table as known, which gives the resources of
+ * versions that fail; it must not change until `done`. `known`: the tags of a
+ * table that may be kept, or NULL. `done` is called once, from a callback of a
+ * request or a step of the scheduler, and owns the table from then on. The load
+ * must live until then; closing the host leads to the call. Errors: those of
+ * kin_request_start; `done` is not called then. */
 int kin__load_start(kin__load *load, kin__host *host,
-                    const kin__load_tags *known, void (*done)(kin__load *load));
+                    const kin__api_table *before, const kin__load_tags *known,
+                    void (*done)(kin__load *load));
 
 /* In `done`: whether the table that is known is still true; the load's own is
  * empty then. */

@@ -277,3 +277,47 @@ int kin__api_table_add_subresource(kin__api_table *table,
   parent->subresources = list;
   return 0;
 }
+
+/* --- Resources of another table ------------------------------------------- */
+
+static void take_names(kin__api_names *names, const char *const *list) {
+  names->count = 0;
+  for (; *list != NULL; list++) {
+    kin__api_names_add(names, kin__cstr(*list));
+  }
+}
+
+static int add_copy(kin__api_table *table, kin__api_version *version,
+                    const kin_api_resource *resource) {
+  kin__api_entry entry;
+  entry.plural = kin__cstr(resource->plural);
+  entry.singular = kin__cstr(resource->singular);
+  entry.kind = kin__cstr(resource->kind);
+  entry.is_namespaced = resource->is_namespaced;
+  take_names(&entry.short_names, resource->short_names);
+  take_names(&entry.categories, resource->categories);
+  take_names(&entry.verbs, resource->verbs);
+  take_names(&entry.subresources, resource->subresources);
+  return kin__api_table_add(table, version, &entry);
+}
+
+static bool is_same_version(const kin__api_version *a,
+                            const kin__api_version *b) {
+  return strcmp(a->group, b->group) == 0 && strcmp(a->version, b->version) == 0;
+}
+
+int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
+                           const kin__api_table *before) {
+  uint32_t at = 0;
+  while (at < before->version_count &&
+         !is_same_version(before->versions[at], version)) {
+    at++;
+  }
+  int err = 0;
+  for (uint32_t i = 0; at < before->version_count && err == 0 &&
+                       i < before->versions[at]->count;
+       i++) {
+    err = add_copy(table, version, &before->versions[at]->resources[i]);
+  }
+  return err;
+}

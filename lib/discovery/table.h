@@ -95,6 +95,11 @@ int kin__api_table_add_subresource(kin__api_table *table,
                                    kin__api_version *version, kin_str plural,
                                    kin_str subresource);
 
+/* Adds the resources that `before` has of the same version. Errors:
+ * KIN_ENOMEM. */
+int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
+                           const kin__api_table *before);
+
 /* Forgets the resources of a version. */
 void kin__api_version_clear(kin__api_table *table, kin__api_version *version);
 

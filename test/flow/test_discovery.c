@@ -482,6 +482,42 @@ static void test_fall_back_of_a_version(void **state) {
   find_world_finish(&w);
 }
 
+/* A version that fails later takes no word away, unless the server says that it
+ * is not there. */
+static void test_a_version_fails_later(void **state) {
+  (void)state;
+  static const char stale[] =
+      LIST("{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{"
+           "\"version\":\"v1\",\"freshness\":\"Stale\"}]}");
+  static const char path[] = "/apis/metrics.k8s.io/v1?";
+  find_world w;
+  find_world_init(&w, 0);
+  find_world_find(&w, "nodemetrics");
+  find_world_answer(&w, CORE, stale);
+  script_respond(&w.vh.script, path, 200, RESOURCES("nodes", "NodeMetrics"));
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "nodemetrics");
+    find_world_answer(&w, CORE, stale);
+    script_respond(&w.vh.script, path, round == 0 ? 503 : 200, "oops");
+    find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  }
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find_world_find(&w, "nodemetrics");
+  script_respond(&w.vh.script, API, 200, CORE);
+  script_respond(&w.vh.script, APIS, 500, "no"); /* still known as a whole */
+  find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "nodemetrics");
+    find_world_answer(&w, CORE, stale);
+    script_respond(&w.vh.script, path, round == 0 ? 503 : 404, "no");
+    find_world_expect(&w, round == 0 ? 0 : KIN_ENOENT,
+                      round == 0 ? "nodes.v1.metrics.k8s.io " : "");
+  }
+  find_world_finish(&w);
+}
+
 /* Not more than four requests at a time. */
 static void test_many_versions(void **state) {
   (void)state;
@@ -794,7 +830,8 @@ static void respond_if_open(find_world *w, const char *part, const char *body) {
   }
 }
 
-/* Each of: a find, both roots, the versions, a second find. */
+/* Each of: a find, both roots, the versions, a second find after a refresh, with
+ * a version that fails. */
 static bool story(size_t fail_at) {
   find_world w;
   find_world_init(&w, fail_at);
@@ -809,10 +846,12 @@ static bool story(size_t fail_at) {
     respond_if_open(&w, APIS, GROUPS);
     respond_if_open(&w, "/apis/apps/v1?", RESOURCES("deployments", "X"));
     respond_if_open(&w, "/apis/apps/v1beta1?", RESOURCES("xs", "X"));
-    respond_if_open(&w, "/apis/metrics.k8s.io/v1?", RESOURCES("ys", "Y"));
+    respond_if_open(&w, "/apis/metrics.k8s.io/v1?",
+                    round == 0 ? RESOURCES("ys", "Y") : "no");
     respond_if_open(&w, "/api/v1?", RESOURCES("pods", "Pod"));
     assert_int_equal(w.ended, w.begun);
     assert_true(w.code == 0 || w.code == KIN_ENOENT || w.code == KIN_ENOMEM);
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
   }
   bool has_failed = fail_alloc_has_failed(&w.vh.memory);
   find_world_finish(&w);
@@ -866,6 +905,7 @@ int main(void) {
       cmocka_unit_test(test_old_form),
       cmocka_unit_test(test_fall_back),
       cmocka_unit_test(test_fall_back_of_a_version),
+      cmocka_unit_test(test_a_version_fails_later),
       cmocka_unit_test(test_many_versions),
       cmocka_unit_test(test_open_informers),
       cmocka_unit_test(test_no_informer),
