@@ -246,11 +246,14 @@ static bool is_subdomain(kin_str name) {
   return name.length > 0;
 }
 
-/* client-go's GenerateEventName. */
+/* client-go's GenerateEventName, but no time is used twice. A clock may show the
+ * same time again: its ticks may be long, and it may be set back. */
 static size_t make_name(kin__correlator *correlator, char *to, size_t size,
                         kin_str name, kin__timestamp wall) {
   char end[24];
   uint64_t ns = (uint64_t)wall.s * 1000000000u + wall.ns;
+  ns = ns > correlator->named_ns ? ns : correlator->named_ns + 1;
+  correlator->named_ns = ns;
   int end_length = snprintf(end, sizeof end, ".%" PRIx64, ns);
   bool fits = name.length + (size_t)end_length <= MAX_NAME_BYTES;
   if (fits && is_subdomain(name)) {

@@ -99,6 +99,7 @@ typedef struct kin__correlator {
   kin__keyed_lru sources; /* of the spam filter */
   kin__timers timers;     /* in milliseconds of the caller's clock */
   uint64_t now_ms;        /* of the call in hand */
+  uint64_t named_ns;      /* of the newest name */
   kin__link queue;
   uint32_t busy; /* entries that do not rest */
   uint32_t sending;

@@ -454,6 +454,28 @@ static void test_event_names(void **state) {
   end(&r);
 }
 
+/* Two Events of one object within one tick of the clock, and after it was set
+ * back: no answer "exists" is about somebody else's Event. */
+static void test_names_differ(void **state) {
+  (void)state;
+  char names[3][300];
+  rig r;
+  begin(&r, limits_of(10, 10, 25));
+  for (int i = 0; i < 3; i++) {
+    const char *const reasons[] = {"A", "B", "C"};
+    r.now_ms -= i == 2 ? 1 : 0;
+    assert_int_equal(record(&r, reasons[i], ""), 0);
+    kin__event_entry *entry = expect(&r, "create 1");
+    (void)kin_str_copy(names[i], sizeof names[i],
+                       entry->texts[KIN__EVENT_NAME]);
+    answer(&r, entry, KIN__EVENT_WRITTEN);
+  }
+  assert_string_not_equal(names[0], names[1]);
+  assert_string_not_equal(names[0], names[2]);
+  assert_string_not_equal(names[1], names[2]);
+  end(&r);
+}
+
 static void expect_clean(const char *from, size_t max, const char *expected) {
   char to[64];
   size_t length = kin__utf8_clean(to, kin__cstr(from), max);
@@ -500,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_full_memory),
       cmocka_unit_test(test_many_sources),
       cmocka_unit_test(test_event_names),
+      cmocka_unit_test(test_names_differ),
       cmocka_unit_test(test_utf8),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
