@@ -63,8 +63,10 @@ typedef struct kin_event_recorder_options {
   uint32_t burst;
   uint32_t interval_s; /**< see burst */
 
-  /** How long kin_event_recorder_close goes on to write what is waiting. 0: not
-   * at all; at most a minute. A client that closes writes nothing more. */
+  /** How long kin_event_recorder_close goes on to write what is waiting. An
+   * Event that waits for its next try is tried once more at once, and the last
+   * counts of series are written. 0: nothing is written; at most a minute. A
+   * client that closes writes nothing more. */
   uint32_t flush_ms;
 
   kin_event_recorder_error_cb on_error;  /**< may be NULL */

@@ -175,6 +175,10 @@ bool kin__correlator_run(kin__correlator *correlator, uint64_t now_ms,
   return kin__timers_run(&correlator->timers, now_ms, limit);
 }
 
+bool kin__correlator_hurry(kin__correlator *correlator, unsigned limit) {
+  return kin__correlator_run(correlator, UINT64_MAX / 2, limit);
+}
+
 uint64_t kin__correlator_due_ms(const kin__correlator *correlator) {
   return kin__timers_next_ms(&correlator->timers);
 }

@@ -152,6 +152,9 @@ void kin__correlator_answer(kin__correlator *correlator,
  * due. */
 bool kin__correlator_run(kin__correlator *correlator, uint64_t now_ms,
                          unsigned limit);
+/* The same as if all timers were due: queues what waits for its next try and the
+ * counts of series, and frees what has nothing to write. For closing. */
+bool kin__correlator_hurry(kin__correlator *correlator, unsigned limit);
 /* When kin__correlator_run has something to do; UINT64_MAX: never. */
 uint64_t kin__correlator_due_ms(const kin__correlator *correlator);
 /* Frees up to `limit` entries that are not being sent. Returns whether some are

@@ -4,8 +4,9 @@
  * done in a deferred step. The correlator's own timers stand behind one timer of
  * the client.
  *
- * A recorder that closes goes on until nothing waits or its time is over, then
- * cancels what is in flight, and then frees the entries in steps.
+ * A recorder that closes with time to write in queues what waits for a timer.
+ * The recorder goes on until nothing is queued or its time is over, then cancels
+ * what is in flight, and then frees the entries in steps.
  *
  * Invariant: a slot has an entry iff it has a request in flight. */
 #include "recorder/recorder.h"
@@ -63,7 +64,8 @@ struct kin_event_recorder {
   kin__timer timer;
   kin__timer flush; /* the end of the time to write in, while closing */
   kin__deferred step;
-  bool is_over; /* nothing more is sent */
+  bool is_hurried; /* closing: no entry waits for a timer of before */
+  bool is_over;    /* nothing more is sent */
   bool has_ended;
 };
 
@@ -225,10 +227,14 @@ static void stop_sending(kin_event_recorder *recorder) {
 /* Returns whether the recorder is still to be stepped. */
 static bool close_step(kin_event_recorder *recorder) {
   kin__correlator *correlator = &recorder->correlator;
+  if (!recorder->is_over && !recorder->is_hurried) {
+    recorder->is_hurried = !kin__correlator_hurry(correlator, TIMERS_PER_STEP);
+    return true;
+  }
   bool has_work = correlator->queued > 0 || correlator->sending > 0;
   if (!recorder->is_over && has_work) {
     send_some(recorder);
-    return correlator->queued > 0 && correlator->sending == 0;
+    return correlator->sending == 0;
   }
   if (!recorder->is_over) {
     stop_sending(recorder);

@@ -498,6 +498,58 @@ static void test_flush(void **state) {
   }
 }
 
+/* flush_ms: an Event whose try has failed is tried once more, and the count of a
+ * series is written. */
+static void test_flush_of_tries(void **state) {
+  (void)state;
+  for (int is_down = 0; is_down < 2; is_down++) {
+    world w;
+    begin(&w, 0);
+    w.options.flush_ms = 1000;
+    open_recorder(&w);
+    for (int i = 0; i < 5; i++) {
+      assert_int_equal(record(&w, "series", ""), 0);
+      if (i < 2) {
+        answer(&w, 201, "");
+      }
+    }
+    assert_int_equal(record(&w, "single", ""), 0);
+    answer(&w, 201, "");
+    assert_int_equal(record(&w, "late", ""), 0);
+    answer(&w, 503, "ServiceUnavailable");
+    assert_null(open_request(&w));
+    assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+      script_request *request = open_request(&w);
+      assert_non_null(request);
+      if (strcmp(request->method, "PATCH") == 0) {
+        expect_body(&w, "'count':5");
+      } else {
+        expect_body(&w, "'reason':'late'");
+      }
+      answer(&w, is_down ? 503 : 201, "ServiceUnavailable");
+    }
+    script_run(&w.vh.script);
+    assert_int_equal(w.closed, 1);
+    finish(&w);
+  }
+}
+
+/* flush_ms: an Event that cannot be sent holds up nothing. */
+static void test_flush_of_nothing(void **state) {
+  (void)state;
+  world w;
+  begin(&w, 0);
+  w.options.flush_ms = 60000;
+  open_recorder(&w);
+  w.about.namespace_ = KIN__LIT("no/namespace");
+  assert_int_equal(record(&w, "A", ""), 0);
+  assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+  assert_null(open_request(&w));
+  assert_int_equal(w.closed, 1);
+  finish(&w);
+}
+
 /* A client that closes ends the recorder, at any moment of a request. */
 static void test_recorder_client_closes(void **state) {
   (void)state;
@@ -635,6 +687,8 @@ int main(void) {
       cmocka_unit_test(test_close_at_once),
       cmocka_unit_test(test_close_in_steps),
       cmocka_unit_test(test_flush),
+      cmocka_unit_test(test_flush_of_tries),
+      cmocka_unit_test(test_flush_of_nothing),
       cmocka_unit_test(test_recorder_client_closes),
       cmocka_unit_test(test_recorder_allocations_fail),
       cmocka_unit_test(test_recorder_closes_in_callbacks),
