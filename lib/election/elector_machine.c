@@ -288,6 +288,9 @@ static void begin_run(kin__elector_machine *machine, uint64_t now_ns) {
 }
 
 bool kin__elector_start(kin__elector_machine *machine, uint64_t now_ns) {
+  if (machine->starts_again) {
+    return false; /* also while that run could begin already */
+  }
   if (machine->role == KIN__ELECTOR_IDLE && !machine->is_in_flight) {
     begin_run(machine, now_ns);
     return true;
@@ -295,11 +298,8 @@ bool kin__elector_start(kin__elector_machine *machine, uint64_t now_ns) {
   bool is_ending = machine->role == KIN__ELECTOR_IDLE ||
                    machine->role == KIN__ELECTOR_LEAVING ||
                    machine->role == KIN__ELECTOR_RELEASING;
-  if (!is_ending || machine->starts_again) {
-    return false;
-  }
-  machine->starts_again = true;
-  return true;
+  machine->starts_again = is_ending;
+  return is_ending;
 }
 
 bool kin__elector_stop(kin__elector_machine *machine, bool can_release) {

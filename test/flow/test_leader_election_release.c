@@ -223,6 +223,36 @@ static void test_run_again(void **state) {
   w->then = NULL;
 }
 
+static void start_twice(election_world *w, ew_candidate *candidate) {
+  (void)w;
+  assert_int_equal(kin_leader_elector_start(candidate->elector), KIN_EALREADY);
+}
+
+/* LE-08: a run that waits for the release is one run, also at the moment at
+ * which the release has failed. */
+static void test_start_in_the_error_of_a_release(void **state) {
+  election_world *w = *state;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "leader(a) started ");
+  kin_leader_elector *elector = w->candidates[0].elector;
+  for (int is_stopped = 0; is_stopped < 2; is_stopped++) {
+    assert_int_equal(kin_leader_elector_stop(elector), 0);
+    assert_int_equal(kin_leader_elector_start(elector), 0);
+    if (is_stopped) {
+      assert_int_equal(kin_leader_elector_stop(elector), 0);
+    }
+    w->refuse = 500;
+    w->then = start_twice;
+    w->at_call = w->calls + 2; /* on_error */
+    ew_pass(w, 100);
+    ew_expect(&w->candidates[0], is_stopped
+                                     ? "stopped(0,led) error(500) stopped(0) "
+                                     : "stopped(0,led) error(500) started ");
+  }
+  w->then = NULL;
+}
+
 /* LE-08: a run that is stopped before it could begin ends all the same. */
 static void test_stop_before_the_begin(void **state) {
   election_world *w = *state;
@@ -255,6 +285,7 @@ int main(void) {
       RELEASE_TEST(test_release_of_a_candidate),
       cmocka_unit_test(test_election_client_closes),
       RELEASE_TEST(test_run_again),
+      RELEASE_TEST(test_start_in_the_error_of_a_release),
       RELEASE_TEST(test_stop_before_the_begin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
