@@ -321,7 +321,9 @@ typedef struct kin_work_follow_options {
  * Nothing is lost: without memory, or while the queue has max_keys, the
  * listener waits, and goes on when there is room. Changes of one object are
  * joined meanwhile, and beyond 4,096 waiting ones: from its first old to its
- * last new state. So with `keys`, the owner that an object had in between, or
+ * last new state. Of an object that came and went meanwhile the delete is told,
+ * up to a limit (doc/limits.md), because the worker may have seen the object in
+ * the store. So with `keys`, the owner that an object had in between, or
  * before the object was deleted, may not be told, unless `exact` is set; a queue
  * that also follows the owners with resync_ms works on that owner at the next
  * resync. `options` may be NULL.

@@ -231,7 +231,8 @@ static void call(kin_listener *listener,
     listener->has_synced = true;
   }
   listener->shown += notification->type == KIN_EVENT_ADD;
-  listener->shown -= notification->type == KIN_EVENT_DELETE;
+  listener->shown -=
+      notification->type == KIN_EVENT_DELETE && !notification->is_gone;
   kin_event_cb cb = *callback_of(listener, notification->type);
   if (cb == NULL) {
     return;

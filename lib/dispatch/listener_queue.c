@@ -136,6 +136,7 @@ static void remove_entry(kin__listener_queue *queue, uint32_t id) {
     queue->last = e->prev;
   }
   queue->merged -= !is_hidden(queue, e);
+  queue->gone = (uint16_t)(queue->gone - e->notification.is_gone);
   if (!kin__notification_is_marker(&e->notification)) {
     kin__map_remove(&queue->overflow->map, id);
   }
@@ -171,18 +172,20 @@ static void append_entry(kin__listener_queue *queue,
  * is none. *has_delete: the key has a delete. */
 static uint32_t find_open(const kin__listener_queue *queue, kin_str key,
                           uint32_t hash, bool *has_delete) {
+  uint32_t open = KIN__NO_SLOT;
   *has_delete = false;
   for (uint32_t id = kin__map_first(&queue->overflow->map, hash);
        id != KIN__NO_SLOT; id = kin__map_next(&queue->overflow->map, id)) {
     const kin__notification *n = &entry_at(queue, id)->notification;
     if (kin__str_equal(kin_object_key(n->object), key)) {
-      if (n->type != KIN_EVENT_DELETE) {
-        return id;
+      if (n->type == KIN_EVENT_DELETE) {
+        *has_delete = true;
+      } else {
+        open = id;
       }
-      *has_delete = true;
     }
   }
-  return KIN__NO_SLOT;
+  return open;
 }
 
 static void replace_object(kin_object **object, kin_object *with) {
@@ -191,22 +194,35 @@ static void replace_object(kin_object **object, kin_object *with) {
   kin_object_unref(old);
 }
 
+/* Whether a delete is told after a pending change. A delete of the key that is
+ * still to come tells as much. */
+static bool tells_delete(const kin__listener_queue *queue,
+                         const kin__notification *pending, bool has_delete) {
+  bool is_told = pending->type == KIN_EVENT_UPDATE ||
+                 (!has_delete && queue->gone < queue->max_gone);
+  return is_told && kin__listener_queue_wants(queue, KIN_EVENT_DELETE);
+}
+
 /* Merges a change into the key's pending add or update. */
 static void merge(kin__listener_queue *queue, uint32_t id,
-                  const kin__notification *change) {
+                  const kin__notification *change, bool has_delete) {
   kin__notification *pending = &entry_at(queue, id)->notification;
   if (change->type != KIN_EVENT_DELETE) {
     replace_object(&pending->object, change->object);
     pending->is_resync = pending->is_resync && change->is_resync;
     return;
   }
-  if (pending->type == KIN_EVENT_UPDATE &&
-      kin__listener_queue_wants(queue, KIN_EVENT_DELETE)) {
+  if (tells_delete(queue, pending, has_delete)) {
     replace_object(&pending->object, change->object);
-    kin_object_unref(pending->old_object);
+    pending->is_gone = pending->type == KIN_EVENT_ADD;
+    queue->gone = (uint16_t)(queue->gone + pending->is_gone);
+    if (!pending->is_gone) {
+      kin_object_unref(pending->old_object);
+    }
     pending->old_object = NULL;
     pending->type = KIN_EVENT_DELETE;
     pending->reason = change->reason;
+    pending->is_initial = false;
     pending->is_resync = false;
     return;
   }
@@ -221,7 +237,7 @@ static void push_coalesced(kin__listener_queue *queue,
   uint32_t open =
       find_open(queue, kin_object_key(change->object), hash, &has_delete);
   if (open != KIN__NO_SLOT) {
-    merge(queue, open, change);
+    merge(queue, open, change, has_delete);
     return;
   }
   kin__notification first = *change;

@@ -19,7 +19,7 @@
  * notifications of one key:
  *
  *   add + update    = add(newest), initial if the add was
- *   add + delete    = nothing
+ *   add + delete    = nothing, see max_gone
  *   update + update = update(last delivered -> newest), a resync if both are
  *   update + delete = delete
  *   delete + add    = both; later changes are merged into the add
@@ -49,11 +49,17 @@ typedef struct kin__listener_queue {
   kin__listener_overflow *overflow; /* NULL: none was needed so far */
   uint32_t first; /* oldest entry of the overflow; KIN__NO_SLOT: none */
   uint32_t last;
-  uint32_t merged;    /* entries without hidden ones */
+  uint32_t merged;   /* entries without hidden ones */
+  uint16_t gone;     /* entries with is_gone */
+  uint16_t max_gone; /* up to so many adds with their deletes are a delete each,
+                       * and not nothing; 0 at first */
   size_t exact_limit; /* the overflow begins here */
   uint8_t wanted;     /* KIN__WANTS of each type to be delivered */
   bool is_paused;
 } kin__listener_queue;
+
+/* max_gone of a listener that has to tell of objects that came and went. */
+#define KIN__LISTENER_MAX_GONE 4096u
 
 #define KIN__WANTS(type) (1u << (type))
 

@@ -33,6 +33,7 @@ typedef struct kin__notification {
   uint8_t reason; /* kin_delete_reason */
   bool is_initial;
   bool is_resync;
+  bool is_gone; /* delete: the add was not delivered either */
 } kin__notification;
 
 /* One reference; copies the strings. NULL if out of memory. */

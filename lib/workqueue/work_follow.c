@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/str.h"
+#include "dispatch/listener.h"
 #include "informer/informer.h"
 #include "workqueue/work_queue.h"
 
@@ -228,6 +229,8 @@ static bool on_filter(const kin_object *object, void *data) {
   return o->filter(object, o->data);
 }
 
+/* The worker may have seen an object whose add waits, because it looks into the
+ * store. So it is told of the delete, too. */
 static int add_listener(kin__follow *follow) {
   kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
   options.on_add = on_event;
@@ -239,7 +242,11 @@ static int add_listener(kin__follow *follow) {
   options.resync_ms = follow->options.resync_ms;
   options.exact_limit = follow->options.exact ? KIN_NEVER : 0;
   options.name = follow->queue->name;
-  return kin_informer_listen(follow->informer, &options, &follow->listener);
+  int err = kin_informer_listen(follow->informer, &options, &follow->listener);
+  if (err == 0) {
+    follow->listener->queue.max_gone = KIN__LISTENER_MAX_GONE;
+  }
+  return err;
 }
 
 int kin_work_queue_follow(kin_work_queue *queue, kin_informer *informer,

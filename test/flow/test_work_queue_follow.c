@@ -406,6 +406,37 @@ static void test_follow_full_queue(void **state) {
   assert_null(strstr(w->text, "p19@"));
 }
 
+static void answer_first(world *w) {
+  kin__work_record *record =
+      KIN__CONTAINER_OF(w->queue->work.processing.next, kin__work_record, node);
+  assert_int_equal(kin_work_done(&record->item, KIN_WORK_SUCCESS), 0);
+}
+
+/* PL-07: an object comes and goes while the queue is full. The worker has seen
+ * it all the same, because the program added its key, so the worker is told that
+ * the object has gone. */
+static void test_came_and_went_while_full(void **state) {
+  world *w = *state;
+  w->options.max_keys = 2;
+  w->keeps_items = true;
+  add(w, "a");
+  begin(w);
+  expect(w, "a@1 ");
+  assert_int_equal(kin_work_queue_add(w->queue, KIN_STR("d")), 0);
+  add(w, "c"); /* finds no room */
+  expect(w, "");
+  add(w, "d"); /* waits behind it */
+  expect(w, "");
+  answer_first(w);
+  expect(w, "d@3 ");
+  delete_(w, "d");
+  expect(w, "");
+  w->keeps_items = false;
+  answer_first(w);
+  pass(w, 1000);
+  expect(w, "c@2 d- ");
+}
+
 /* An update that waits for room still concerns both owners. */
 static void test_owners_wait_for_room(void **state) {
   world *w = *state;
@@ -709,6 +740,7 @@ int main(void) {
       WORLD_TEST(test_owners),
       WORLD_TEST(test_bad_keys),
       WORLD_TEST(test_follow_full_queue),
+      WORLD_TEST(test_came_and_went_while_full),
       WORLD_TEST(test_owners_wait_for_room),
       cmocka_unit_test(test_owner_in_between),
       WORLD_TEST(test_more_keys_than_room),

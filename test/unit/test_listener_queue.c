@@ -408,6 +408,27 @@ static void test_churn_of_new_keys_does_not_grow(void **state) {
   }
 }
 
+/* A queue that tells of objects that came and went does so for so many. */
+static void test_gone_objects(void **state) {
+  (void)state;
+  setup_paused(ALL);
+  f.queue.max_gone = 2;
+  const char *const names[] = {"a", "b", "c", "a", "b"};
+  for (size_t i = 0; i < 5; i++) {
+    add(names[i], 1, true);
+    update(names[i], 1, 2);
+    del(names[i], 2);
+  }
+  assert_int_equal(f.queue.gone, 2);
+  expect("-a2:watch -b2:watch");
+  assert_int_equal(f.queue.gone, 0);
+  add("c", 3, false);
+  del("c", 3);
+  add("c", 4, false);
+  expect("-c3:watch +c4");
+  teardown();
+}
+
 /* One key, changed for ever: at most a delete and an add. */
 static void test_two_entries_a_key(void **state) {
   (void)state;
@@ -587,6 +608,7 @@ int main(void) {
       cmocka_unit_test(test_pause_coalesces_behind_the_exact_part),
       cmocka_unit_test(test_annulled_overflow_ends),
       cmocka_unit_test(test_churn_of_new_keys_does_not_grow),
+      cmocka_unit_test(test_gone_objects),
       cmocka_unit_test(test_two_entries_a_key),
       cmocka_unit_test(test_unwanted_types_are_not_kept),
       cmocka_unit_test(test_unwanted_delete_annuls),
