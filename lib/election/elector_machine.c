@@ -51,7 +51,8 @@ static void drop_request(kin__elector_machine *machine) {
 static void leave(kin__elector_machine *machine, kin__elector_end end) {
   bool may_write = machine->is_in_flight && !machine->is_dropped &&
                    machine->request != KIN__ELECTOR_GET;
-  machine->may_hold |= machine->role == KIN__ELECTOR_LEADER || may_write;
+  machine->may_hold |= machine->role == KIN__ELECTOR_LEADER || may_write ||
+                       machine->holder == KIN__HELD_BY_ME;
   drop_request(machine);
   machine->must_tell_started = false;
   machine->must_report = true;

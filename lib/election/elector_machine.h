@@ -125,7 +125,9 @@ typedef struct kin__elector_machine {
   bool must_cancel;
   bool must_report;
   bool must_tell_started;
-  bool may_hold;     /* a write without an answer may have made us holder */
+  /* We led or saw our lease, or a write without an answer may have made us
+   * holder. */
+  bool may_hold;
   bool starts_again; /* after the release */
   bool stops_again;  /* and ends at once */
   bool had_led;      /* in this run; the program was told */

@@ -195,6 +195,26 @@ static void test_election_client_closes(void **state) {
   }
 }
 
+static void refuse_writes(election_world *w, const char *method) {
+  w->refuse = strcmp(method, "PUT") == 0 ? 429 : 0;
+}
+
+/* LE-09: a candidate that has seen its own lease, from a process before it for
+ * example, and could not renew it, releases it all the same. */
+static void test_release_of_a_lease_that_was_found(void **state) {
+  election_world *w = *state;
+  ew_put_lease(w, "{'holderIdentity':'a','leaseDurationSeconds':15}", "");
+  w->before_answer = refuse_writes;
+  ew_begin(w, 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "error(429) leader(a) ");
+  w->before_answer = NULL;
+  assert_int_equal(kin_leader_elector_stop(w->candidates[0].elector), 0);
+  ew_pass(w, 100);
+  ew_expect(&w->candidates[0], "stopped(0) leader() ");
+  assert_string_equal(ew_spec(w, "holderIdentity"), "");
+}
+
 /* --- Runs ----------------------------------------------------------------- */
 
 static void start_again(election_world *w, ew_candidate *candidate) {
@@ -229,7 +249,7 @@ static void start_twice(election_world *w, ew_candidate *candidate) {
 }
 
 /* LE-08: a run that waits for the release is one run, also at the moment at
- * which the release has failed. */
+ * which the release has failed. The end of that run releases the lease again. */
 static void test_start_in_the_error_of_a_release(void **state) {
   election_world *w = *state;
   ew_begin(w, 0);
@@ -246,9 +266,9 @@ static void test_start_in_the_error_of_a_release(void **state) {
     w->then = start_twice;
     w->at_call = w->calls + 2; /* on_error */
     ew_pass(w, 100);
-    ew_expect(&w->candidates[0], is_stopped
-                                     ? "stopped(0,led) error(500) stopped(0) "
-                                     : "stopped(0,led) error(500) started ");
+    ew_expect(&w->candidates[0],
+              is_stopped ? "stopped(0,led) error(500) stopped(0) leader() "
+                         : "stopped(0,led) error(500) started ");
   }
   w->then = NULL;
 }
@@ -283,6 +303,7 @@ int main(void) {
       cmocka_unit_test(test_release_on_close),
       RELEASE_TEST(test_release_is_bounded),
       RELEASE_TEST(test_release_of_a_candidate),
+      RELEASE_TEST(test_release_of_a_lease_that_was_found),
       cmocka_unit_test(test_election_client_closes),
       RELEASE_TEST(test_run_again),
       RELEASE_TEST(test_start_in_the_error_of_a_release),
