@@ -398,6 +398,9 @@ set(kinformer_no_zlib_sources
 
 set(kinformer_zstd_sources
   lib/object/dictionary.c
+  lib/object/binary.c
+  lib/object/binary_known.c
+  lib/object/binary_value.c
   lib/object/halves.c
   lib/object/label_table.c
   lib/object/packed.c

@@ -22,8 +22,9 @@ extern "C" {
 typedef enum kin_compact {
   KIN_COMPACT_OFF = 0, /**< JSON text */
   KIN_COMPACT_FAST,    /**< compressed when an object comes */
-  KIN_COMPACT_SMALL    /**< the same; all memory is a tenth smaller, and an
-                        * event takes four to five times as long */
+  KIN_COMPACT_SMALL    /**< the same; all memory is a sixth to a quarter
+                        * smaller, and an event takes five to eight times as
+                        * long */
 } kin_compact;
 
 #ifdef __cplusplus

@@ -21,12 +21,16 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "object/binary.h"
 #include "object/label_table.h"
 #include "object/object.h"
 #include "object/strip.h"
 
 #define SELECTED_BYTES 1024u /* of a piece that a thorough training selects */
-#define HALVES_BYTES 256u    /* that two frames may need more than one */
+/* From here on KIN_COMPACT_SMALL packs as KIN_COMPACT_FAST, because such texts
+ * would take more than a millisecond. */
+#define LONG_TEXT_BYTES (16u << 10)
+#define HALVES_BYTES 256u /* that two frames may need more than one */
 
 struct kin__packing {
   kin_allocator allocator;
@@ -41,15 +45,22 @@ struct kin__packing {
   void *ctx;
 };
 
+/* What packing needs. NULL: not there, or retired. */
+typedef struct tables {
+  const ZSTD_CDict *pack;
+  void *memory; /* pack lies here */
+} tables;
+
 struct kin__dictionary {
   kin__packing *packing; /* a reference */
   atomic_uint refs;
-  const ZSTD_CDict *pack;
-  void *pack_memory;   /* pack lies here; NULL: retired */
+  tables tables;
+  tables long_tables;  /* for LONG_TEXT_BYTES, if is_small */
   atomic_uint packers; /* that use it now */
   ZSTD_DDict *unpack;
   kin__label_table labels;
-  bool has_halves; /* of texts */
+  kin__binary_known known; /* if is_small */
+  bool is_small;
   size_t length;
   char bytes[];
 };
@@ -58,6 +69,7 @@ struct kin__packer {
   const kin_allocator *allocator;
   ZSTD_CCtx *context;
   kin__dictionary *dictionary;
+  const ZSTD_CDict *pack;         /* of the dictionary: in use */
   char text[KIN__PACK_MAX_BYTES]; /* see kin__packer_room */
   size_t used;                    /* of the frames */
   bool has_failed;
@@ -132,25 +144,26 @@ unsigned kin__packing_dictionaries(const kin__packing *packing) {
 
 /* --- Making a dictionary -------------------------------------------------- */
 
-/* Fast: pods of 5.4 KB get to a ninth in 7 us. Small: to a tenth, in 40. The
- * chains and matches are as long as these pay for texts of a few KB. */
+/* Fast: pods of 5.4 KB get to a ninth in 7 us. Small: to a fourteenth, in 60.
+ * The chains and matches are as long as these pay for texts of a few KB. */
 static ZSTD_compressionParameters parameters_of(bool is_small) {
   return is_small
-             ? (ZSTD_compressionParameters){18, 16, 16, 4, 4, 32, ZSTD_lazy}
+             ? (ZSTD_compressionParameters){19, 17, 15, 4, 4, 16, ZSTD_btlazy2}
              : (ZSTD_compressionParameters){18, 13, 14, 1, 6, 0, ZSTD_dfast};
 }
 
 /* Without zstd's tables of frequencies, which it does not make of samples that
  * differ in little but their names. */
-static size_t take_last(char *to, const kin__samples *samples, size_t total) {
-  size_t content =
-      total < KIN__DICTIONARY_BYTES ? total : KIN__DICTIONARY_BYTES;
+static size_t take_last(char *to, size_t room, const kin__samples *samples,
+                        size_t total) {
+  size_t content = total < room ? total : room;
   memcpy(to, samples->bytes + total - content, content);
   return content;
 }
 
 /* The content from the samples; returns its length. */
-static size_t train(char *to, const kin__samples *samples, bool is_thorough) {
+static size_t train(char *to, size_t room, const kin__samples *samples,
+                    bool is_thorough) {
   size_t total = 0;
   for (unsigned i = 0; i < samples->count; i++) {
     total += samples->sizes[i];
@@ -163,27 +176,33 @@ static size_t train(char *to, const kin__samples *samples, bool is_thorough) {
                                       .accel = 5,
                                       .zParams = {.compressionLevel = 3}};
     size_t length = ZDICT_trainFromBuffer_fastCover(
-        to, KIN__DICTIONARY_BYTES, samples->bytes, samples->sizes,
-        samples->count, cover);
+        to, room, samples->bytes, samples->sizes, samples->count, cover);
     if (!ZDICT_isError(length)) {
       return length;
     }
   }
   ZDICT_params_t last = {.compressionLevel = 3};
-  size_t room = KIN__DICTIONARY_BYTES - ZDICT_DICTSIZE_MIN * 4;
-  size_t content = total < room ? total : room;
+  size_t content_room = room - ZDICT_DICTSIZE_MIN * 4;
+  size_t content = total < content_room ? total : content_room;
   size_t length = ZDICT_finalizeDictionary(
-      to, KIN__DICTIONARY_BYTES, samples->bytes + total - content, content,
-      samples->bytes, samples->sizes, samples->count, last);
-  return ZDICT_isError(length) ? take_last(to, samples, total) : length;
+      to, room, samples->bytes + total - content, content, samples->bytes,
+      samples->sizes, samples->count, last);
+  return ZDICT_isError(length) ? take_last(to, room, samples, total) : length;
+}
+
+static void free_tables(kin__dictionary *dictionary, tables *t) {
+  kin__free(&dictionary->packing->allocator, t->memory);
+  *t = (tables){0};
 }
 
 /* Frees an incomplete dictionary, too. */
 static void free_dictionary(kin__dictionary *dictionary) {
   kin__packing *packing = dictionary->packing;
-  kin__free(&packing->allocator, dictionary->pack_memory);
+  free_tables(dictionary, &dictionary->tables);
+  free_tables(dictionary, &dictionary->long_tables);
   ZSTD_freeDDict(dictionary->unpack);
   kin__label_table_finish(&dictionary->labels, &packing->allocator);
+  kin__binary_known_finish(&dictionary->known, &packing->allocator);
   kin__free(&packing->allocator, dictionary);
   atomic_fetch_sub_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   kin__packing_unref(packing);
@@ -191,17 +210,46 @@ static void free_dictionary(kin__dictionary *dictionary) {
 
 /* In memory of our own: ZSTD_createCDict_advanced of zstd 1.5 crashes if its
  * allocator fails. */
-static void prepare_packing(kin__dictionary *dictionary,
-                            const kin_allocator *allocator, bool is_small) {
+static bool make_tables(kin__dictionary *dictionary, tables *t, bool is_small) {
   ZSTD_compressionParameters parameters = parameters_of(is_small);
   size_t size = ZSTD_estimateCDictSize_advanced(dictionary->length, parameters,
                                                 ZSTD_dlm_byRef);
-  dictionary->pack_memory = kin__malloc(allocator, size);
-  if (dictionary->pack_memory != NULL) {
-    dictionary->pack = ZSTD_initStaticCDict(
-        dictionary->pack_memory, size, dictionary->bytes, dictionary->length,
-        ZSTD_dlm_byRef, ZSTD_dct_auto, parameters);
+  t->memory = kin__malloc(&dictionary->packing->allocator, size);
+  if (t->memory != NULL) {
+    t->pack = ZSTD_initStaticCDict(t->memory, size, dictionary->bytes,
+                                   dictionary->length, ZSTD_dlm_byRef,
+                                   ZSTD_dct_auto, parameters);
   }
+  return t->pack != NULL;
+}
+
+/* Samples become what is left of texts that are packed. */
+static int read_samples(kin__dictionary *dictionary, kin__samples *samples) {
+  const kin__packing *packing = dictionary->packing;
+  int err = kin__label_table_init(&dictionary->labels, &packing->allocator,
+                                  &packing->seed, samples);
+  if (err != 0) {
+    return err;
+  }
+  kin__strip_samples(samples);
+  if (dictionary->is_small) {
+    err = kin__binary_known_init(&dictionary->known, &packing->allocator,
+                                 &packing->seed, samples);
+  }
+  if (dictionary->is_small && err == 0) {
+    kin__binary_shorten_samples(samples, &dictionary->known);
+  }
+  return err;
+}
+
+static bool make_contexts(kin__dictionary *dictionary) {
+  dictionary->unpack = ZSTD_createDDict_advanced(
+      dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_auto,
+      memory_of(&dictionary->packing->allocator));
+  return dictionary->unpack != NULL &&
+         make_tables(dictionary, &dictionary->tables, dictionary->is_small) &&
+         (!dictionary->is_small ||
+          make_tables(dictionary, &dictionary->long_tables, false));
 }
 
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
@@ -209,8 +257,10 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
                         bool is_thorough) {
   *out = NULL;
   const kin_allocator *allocator = &packing->allocator;
+  size_t room = is_small && is_thorough ? KIN__LARGE_DICTIONARY_BYTES
+                                        : KIN__DICTIONARY_BYTES;
   kin__dictionary *dictionary =
-      kin__calloc(allocator, 1, sizeof *dictionary + KIN__DICTIONARY_BYTES);
+      kin__calloc(allocator, 1, sizeof *dictionary + room);
   if (dictionary == NULL) {
     return KIN_ENOMEM;
   }
@@ -219,21 +269,15 @@ int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
   atomic_fetch_add_explicit(&packing->refs, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&packing->dictionaries, 1, memory_order_relaxed);
   dictionary->packing = packing;
-  dictionary->has_halves = !is_small; /* two frames are larger than one */
-  if (kin__label_table_init(&dictionary->labels, allocator, &packing->seed,
-                            samples) != 0) {
-    free_dictionary(dictionary);
-    return KIN_ENOMEM;
+  dictionary->is_small = is_small;
+  int err = read_samples(dictionary, samples);
+  if (err == 0) {
+    dictionary->length = train(dictionary->bytes, room, samples, is_thorough);
+    err = make_contexts(dictionary) ? 0 : KIN_ENOMEM;
   }
-  kin__strip_samples(samples);
-  dictionary->length = train(dictionary->bytes, samples, is_thorough);
-  prepare_packing(dictionary, allocator, is_small);
-  dictionary->unpack = ZSTD_createDDict_advanced(
-      dictionary->bytes, dictionary->length, ZSTD_dlm_byRef, ZSTD_dct_auto,
-      memory_of(allocator));
-  if (dictionary->pack == NULL || dictionary->unpack == NULL) {
+  if (err != 0) {
     free_dictionary(dictionary);
-    return KIN_ENOMEM;
+    return err;
   }
   *out = dictionary;
   return 0;
@@ -280,6 +324,7 @@ kin__packer *kin__packer_new(const kin_allocator *allocator) {
   }
   packer->allocator = allocator;
   packer->dictionary = NULL;
+  packer->pack = NULL;
   packer->context = ZSTD_createCCtx_advanced(memory_of(allocator));
   if (packer->context == NULL) {
     kin__free(allocator, packer);
@@ -299,9 +344,8 @@ static void let_go(kin__dictionary *dictionary) {
   if (dictionary != NULL) {
     if (atomic_fetch_sub_explicit(&dictionary->packers, 1,
                                   memory_order_acq_rel) == 1) {
-      kin__free(&dictionary->packing->allocator, dictionary->pack_memory);
-      dictionary->pack_memory = NULL;
-      dictionary->pack = NULL;
+      free_tables(dictionary, &dictionary->tables);
+      free_tables(dictionary, &dictionary->long_tables);
     }
     kin__dictionary_unref(dictionary);
   }
@@ -315,15 +359,23 @@ void kin__packer_free(kin__packer *packer) {
   }
 }
 
+static void use_tables(kin__packer *packer, const ZSTD_CDict *pack) {
+  if (packer->pack != pack) {
+    packer->pack = pack;
+    (void)ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
+    (void)ZSTD_CCtx_refCDict(packer->context, pack);
+  }
+}
+
 void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary) {
   kin__dictionary *before = packer->dictionary;
   if (before == dictionary) {
     return;
   }
   packer->dictionary = kin__dictionary_ref(dictionary);
+  packer->pack = NULL; /* new tables may lie where old ones did */
   atomic_fetch_add_explicit(&dictionary->packers, 1, memory_order_relaxed);
-  (void)ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
-  (void)ZSTD_CCtx_refCDict(packer->context, dictionary->pack);
+  use_tables(packer, dictionary->tables.pack);
   let_go(before);
 }
 
@@ -350,6 +402,10 @@ void kin__packer_put(kin__packer *packer, kin_str bytes) {
 }
 
 size_t kin__packer_put_frame(kin__packer *packer, kin_str text) {
+  const kin__dictionary *dictionary = packer->dictionary;
+  bool is_long = dictionary->is_small && text.length >= LONG_TEXT_BYTES;
+  use_tables(packer,
+             (is_long ? dictionary->long_tables : dictionary->tables).pack);
   /* With less room than zstd's bound it may give up on what would fit. */
   size_t length = ZSTD_compress2(packer->context, packer->frames + packer->used,
                                  sizeof packer->frames - packer->used,
@@ -377,8 +433,8 @@ kin_str kin__packer_pack(kin__packer *packer, kin_str text) {
   return kin__packer_end(packer, text.length);
 }
 
-bool kin__packer_has_halves(const kin__packer *packer) {
-  return packer->dictionary->has_halves;
+const kin__binary_known *kin__packer_known(const kin__packer *packer) {
+  return packer->dictionary->is_small ? &packer->dictionary->known : NULL;
 }
 
 uint64_t kin__packer_hash(const kin__packer *packer, kin_str text) {

@@ -27,6 +27,7 @@
 #define KIN__SAMPLES_MAX 512u
 #define KIN__SAMPLE_BYTES_MAX (4u << 20) /* of all samples */
 #define KIN__DICTIONARY_BYTES (64u << 10)
+#define KIN__LARGE_DICTIONARY_BYTES (112u << 10) /* if small and thorough */
 
 /* Whether the library was built with zstd, and the zstd in use. */
 bool kin__pack_is_supported(void);
@@ -54,9 +55,9 @@ typedef struct kin__samples {
 
 /* Makes a dictionary with one reference; on any thread. It takes 2 ms for 64
  * samples, and 30 ms if it `is_thorough`: with a selection of repeated parts,
- * instead of the last samples as they are. `is_small`: texts get a tenth
- * smaller, for five times the time. The samples are stripped (strip.h). Errors:
- * KIN_ENOMEM. */
+ * instead of the last samples as they are. `is_small`: texts get a quarter
+ * smaller, for seven times the time; texts of 16 KiB and more do not. The
+ * samples are stripped (strip.h). Errors: KIN_ENOMEM. */
 int kin__dictionary_new(kin__dictionary **out, kin__packing *packing,
                         kin__samples *samples, bool is_small, bool is_thorough);
 kin__dictionary *kin__dictionary_ref(kin__dictionary *dictionary);
@@ -89,8 +90,10 @@ void kin__packer_put(kin__packer *packer, kin_str bytes);
 /* One frame; returns its length. */
 size_t kin__packer_put_frame(kin__packer *packer, kin_str text);
 kin_str kin__packer_end(kin__packer *packer, size_t text_length);
-/* Whether texts should be packed in halves (halves.h), and the hash of one. */
-bool kin__packer_has_halves(const kin__packer *packer);
+/* How texts should be packed. Not NULL: small, without the values of binary.h
+ * but for these. NULL: fast, in the halves of halves.h. */
+const struct kin__binary_known *kin__packer_known(const kin__packer *packer);
+/* The hash of a half. */
 uint64_t kin__packer_hash(const kin__packer *packer, kin_str text);
 
 /* Writes the text, of `length` bytes, to `to`; on any thread. Errors:
@@ -102,8 +105,8 @@ int kin__dictionary_inflate(kin__dictionary *dictionary, kin_str frame,
 /* --- Labels --------------------------------------------------------------- */
 
 /* Names and values of labels that the samples repeat are kept once, in the
- * dictionary. A code is two bytes and stands for one of them; CODE_RAW comes
- * before a length of two bytes and the string itself. */
+ * dictionary. A code of one or two bytes stands for one of them. Other strings
+ * stand among the codes, as they are. */
 
 /* Writes the codes of the labels, which are JSON text without escapes, to `to`.
  * Returns the bytes written; 0 if these would be more than `size`, or if the

@@ -10,7 +10,6 @@
 #include "object/dictionary.h"
 #include "object/text.h"
 
-#define CODE_RAW UINT16_MAX
 #define SLOTS (2 * KIN__LABEL_STRINGS_MAX)
 #define SEEN (8 * KIN__LABEL_STRINGS_MAX)
 
@@ -142,15 +141,49 @@ static void put(writer *w, const void *bytes, size_t length) {
   w->at += length;
 }
 
+/* A code, and a length of a string as it is:
+ *
+ *   0 to 127               the code
+ *   128 to 253, low byte   the code, less 128
+ *   254, length            a string of up to 255 bytes
+ *   255, two bytes         a longer one
+ *
+ * The table has frequent strings first, and most names of labels are. */
+enum { LONG_CODE = 128, SHORT_RAW = 254, LONG_RAW = 255 };
+
+_Static_assert(KIN__LABEL_STRINGS_MAX <=
+                   LONG_CODE + ((SHORT_RAW - LONG_CODE) << 8),
+               "a code would not fit");
+
+static void put_bytes(writer *w, unsigned first, unsigned second) {
+  const unsigned char bytes[] = {(unsigned char)first, (unsigned char)second};
+  put(w, bytes, sizeof bytes);
+}
+
+static void put_code(writer *w, unsigned code) {
+  if (code < LONG_CODE) {
+    unsigned char byte = (unsigned char)code;
+    put(w, &byte, sizeof byte);
+  } else {
+    code -= LONG_CODE;
+    put_bytes(w, LONG_CODE + (code >> 8), code & 0xffu);
+  }
+}
+
 static void write_string(writer *w, kin_str s) {
   uint16_t code = w->table->slots[slot_of(w->table, s)];
   if (code != 0) {
-    code--;
-    put(w, &code, sizeof code);
+    put_code(w, code - 1u);
     return;
   }
-  uint16_t raw[2] = {CODE_RAW, (uint16_t)s.length};
-  put(w, raw, sizeof raw);
+  if (s.length <= UINT8_MAX) {
+    put_bytes(w, SHORT_RAW, (unsigned)s.length);
+  } else {
+    unsigned char first = LONG_RAW;
+    uint16_t length = (uint16_t)s.length;
+    put(w, &first, sizeof first);
+    put(w, &length, sizeof length);
+  }
   put(w, s.data, s.length);
 }
 
@@ -173,18 +206,22 @@ size_t kin__label_table_encode(const kin__label_table *table, kin_str labels,
 /* Reads the string at *at and moves *at behind it. */
 static kin_str read_string(const kin__label_table *table, kin_str codes,
                            size_t *at) {
-  uint16_t code;
-  memcpy(&code, codes.data + *at, sizeof code);
-  *at += sizeof code;
-  if (code != CODE_RAW) {
-    return string_at(table, code);
+  unsigned first = (unsigned char)codes.data[(*at)++];
+  if (first < LONG_CODE) {
+    return string_at(table, first);
   }
-  uint16_t length;
-  memcpy(&length, codes.data + *at, sizeof length);
-  *at += sizeof length;
-  kin_str s = kin__str(codes.data + *at, length);
-  *at += length;
-  return s;
+  if (first == LONG_RAW) {
+    uint16_t length;
+    memcpy(&length, codes.data + *at, sizeof length);
+    *at += sizeof length + length;
+    return kin__str(codes.data + *at - length, length);
+  }
+  unsigned second = (unsigned char)codes.data[(*at)++];
+  if (first < SHORT_RAW) {
+    return string_at(table, LONG_CODE + ((first - LONG_CODE) << 8) + second);
+  }
+  *at += second;
+  return kin__str(codes.data + *at - second, second);
 }
 
 bool kin__label_table_find(const kin__label_table *table, kin_str codes,

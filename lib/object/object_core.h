@@ -35,7 +35,8 @@ enum {
   KIN__PACKED = 4,           /* the body is a kin__packed_body */
   KIN__LABELS_ARE_CODES = 8, /* see kin__dictionary_label */
   KIN__HALVES = 16,          /* the body is of kin__halves_pack */
-  KIN__STRIPPED = 32 /* the lowest bit of what the text is packed without, see
+  KIN__BINARY = 32,          /* the body is of kin__binary_pack */
+  KIN__STRIPPED = 64 /* the lowest bit of what the text is packed without, see
                       * strip.h */
 };
 

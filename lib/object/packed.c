@@ -7,6 +7,7 @@
 #include <kin/error.h>
 
 #include "base/alloc.h"
+#include "object/binary.h"
 #include "object/halves.h"
 #include "object/object_core.h"
 #include "object/strip.h"
@@ -118,21 +119,31 @@ static kin_str inside(kin_str text, kin_str s) {
              : kin__str(NULL, 0);
 }
 
-static void pack_stripped(parts *p, char *text, size_t length,
-                          const kin_object *before, kin__packer *packer) {
+static void pack_halves(parts *p, char *text, size_t length,
+                        const kin_object *before, kin__packer *packer) {
   bool has_frames =
       is_alike(before, p->dictionary) && (before->flags & KIN__HALVES) != 0;
   kin_str frames = has_frames ? kin__packed_frame(before) : kin__str(NULL, 0);
-  kin__halves_place front = {0};
-  if (kin__packer_has_halves(packer)) {
-    front = kin__halves_find(kin__str(text, length), frames);
-  }
+  kin__halves_place front = kin__halves_find(kin__str(text, length), frames);
   if (front.length > 0) {
     p->flags |= KIN__HALVES;
     p->frame = kin__halves_pack(packer, text, length, front, frames);
   } else {
     p->frame = kin__packer_pack(packer, kin__str(text, length));
   }
+}
+
+/* Two frames are larger than one. */
+static void pack_stripped(parts *p, char *text, size_t length,
+                          const kin_object *before, kin__packer *packer) {
+  const kin__binary_known *known = kin__packer_known(packer);
+  if (known == NULL) {
+    pack_halves(p, text, length, before, packer);
+    return;
+  }
+  bool is_whole;
+  p->frame = kin__binary_pack(packer, known, text, length, &is_whole);
+  p->flags |= is_whole ? 0 : KIN__BINARY;
 }
 
 /* Packs the object's text without what is among the strings. */
@@ -148,6 +159,7 @@ static void pack_text(parts *p, const kin_object *object,
   const kin_str strings[KIN__RESIDENTS] = {
       [KIN__RESIDENT_NAME] = name,
       [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+      [KIN__RESIDENT_NAMESPACE] = kin_object_namespace(object),
       [KIN__RESIDENT_UID] = inside(text, p->uid),
       [KIN__RESIDENT_VERSION] = inside(text, p->version),
       [KIN__RESIDENT_LABELS] =
@@ -278,6 +290,18 @@ bool kin__packed_label(const kin_object *object, kin_str name, kin_str *value) {
                                name, value);
 }
 
+static int inflate_stripped(const kin_object *object, char *to, size_t length) {
+  kin__dictionary *dictionary = body_of(object)->dictionary;
+  kin_str frame = kin__packed_frame(object);
+  if ((object->flags & KIN__HALVES) != 0) {
+    return kin__halves_inflate(dictionary, frame, to, length);
+  }
+  if ((object->flags & KIN__BINARY) != 0) {
+    return kin__binary_inflate(dictionary, frame, to, length);
+  }
+  return kin__dictionary_inflate(dictionary, frame, to, length);
+}
+
 /* The text without what is among the strings comes to the end first. */
 static int inflate_text(const kin_object *object, char *to) {
   const packed_body *body = body_of(object);
@@ -286,6 +310,7 @@ static int inflate_text(const kin_object *object, char *to) {
   const kin__residents residents = {
       .strings = {[KIN__RESIDENT_NAME] = name,
                   [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+                  [KIN__RESIDENT_NAMESPACE] = kin_object_namespace(object),
                   [KIN__RESIDENT_UID] = kin_object_uid(object),
                   [KIN__RESIDENT_VERSION] = kin_object_resource_version(object),
                   [KIN__RESIDENT_LABELS] =
@@ -295,10 +320,7 @@ static int inflate_text(const kin_object *object, char *to) {
   unsigned mask = object->flags / KIN__STRIPPED;
   size_t length = kin__stripped_length(&residents, mask, body->length);
   char *end = to + (body->length - length);
-  kin_str frame = kin__packed_frame(object);
-  int err = (object->flags & KIN__HALVES) != 0
-                ? kin__halves_inflate(body->dictionary, frame, end, length)
-                : kin__dictionary_inflate(body->dictionary, frame, end, length);
+  int err = inflate_stripped(object, end, length);
   if (err == 0 && mask != 0 &&
       !kin__unstrip(to, body->length, length, &residents)) {
     err = KIN_EUNEXPECTED;

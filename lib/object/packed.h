@@ -14,7 +14,7 @@
  *
  *   dictionary | text, if inflated | length of the text | frame
  *
- * or two frames (halves.h), and uid, version and labels are among the strings. A
+ * or what halves.h or binary.h keep in place of the frame, and uid, version and labels are among the strings. A
  * text that is asked for in place (kin__object_text) is inflated once and
  * belongs to the object. The informer drops it when nobody can read it any more
  * (kin__object_drop_text). Otherwise it goes with the object. */

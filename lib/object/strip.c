@@ -10,7 +10,8 @@
 #define MARK_BYTES 2u
 /* metadata comes first in what a server writes, and the name first in it. */
 #define NAME_WITHIN 512u
-#define PREFIX_WITHIN 64u
+/* Prefix and namespace come next. */
+#define NEXT_WITHIN 64u
 #define SUFFIX_BYTES 5u /* that a server adds to generateName */
 #define STRING_MIN_BYTES 4u
 
@@ -53,6 +54,28 @@ static unsigned next_of(const kin_str found[KIN__RESIDENTS], const char *at) {
   return next;
 }
 
+/* The string, if it begins soon behind *behind, which moves behind the string. */
+static kin_str find_next(kin_str text, size_t *behind, kin_str wanted) {
+  kin_str found = find(text, *behind, NEXT_WITHIN + wanted.length, wanted);
+  if (found.length > 0) {
+    *behind = (size_t)(found.data - text.data) + found.length;
+  }
+  return found;
+}
+
+/* Without a name, prefix and namespace are not looked for. */
+static void find_first(kin_str text, kin_str found[KIN__RESIDENTS]) {
+  kin_str *name = &found[KIN__RESIDENT_NAME];
+  kin_str *prefix = &found[KIN__RESIDENT_PREFIX];
+  kin_str *namespace_ = &found[KIN__RESIDENT_NAMESPACE];
+  *name = find(text, 0, NAME_WITHIN, *name);
+  size_t behind = name->length > 0
+                      ? (size_t)(name->data - text.data) + name->length
+                      : text.length;
+  *prefix = find_next(text, &behind, *prefix);
+  *namespace_ = find_next(text, &behind, *namespace_);
+}
+
 size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
                   unsigned *mask) {
   *mask = 0;
@@ -60,13 +83,7 @@ size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
   const char *end = text.data + text.length;
   kin_str found[KIN__RESIDENTS];
   memcpy(found, strings, sizeof found);
-  kin_str *name = &found[KIN__RESIDENT_NAME];
-  kin_str *prefix = &found[KIN__RESIDENT_PREFIX];
-  *name = find(text, 0, NAME_WITHIN, *name);
-  size_t behind = name->length > 0
-                      ? (size_t)(name->data - text.data) + name->length
-                      : text.length;
-  *prefix = find(text, behind, PREFIX_WITHIN + prefix->length, *prefix);
+  find_first(text, found);
   bool may_strip = text.length > 0 &&
                    memchr(text.data, KIN__STRIP_MARK, text.length) == NULL;
   size_t length = 0;
@@ -97,6 +114,8 @@ static void find_residents(kin_str text, kin_str strings[KIN__RESIDENTS]) {
       strings[KIN__RESIDENT_LABELS] = members.value;
     } else if (kin__str_equal(name, KIN__LIT("name"))) {
       (void)kin__text_string(members.value, &strings[KIN__RESIDENT_NAME]);
+    } else if (kin__str_equal(name, KIN__LIT("namespace"))) {
+      (void)kin__text_string(members.value, &strings[KIN__RESIDENT_NAMESPACE]);
     } else if (kin__str_equal(name, KIN__LIT("uid"))) {
       (void)kin__text_string(members.value, &strings[KIN__RESIDENT_UID]);
     } else if (kin__str_equal(name, KIN__LIT("resourceVersion"))) {

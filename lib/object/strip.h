@@ -10,8 +10,8 @@
 
 #include "object/label_table.h"
 
-/* A packed object has its name, uid, version and labels beside its text, so
- * they are left out of the text before it is packed. A mark of two bytes takes
+/* A packed object has its key, uid, version and labels beside its text, so these
+ * are left out of the text before it is packed. A mark of two bytes takes
  * the place of each: KIN__STRIP_MARK, which stands in no JSON text, and a
  * letter. */
 
@@ -21,11 +21,12 @@
 typedef enum kin__resident {
   KIN__RESIDENT_NAME,
   KIN__RESIDENT_PREFIX, /* generateName: the name without its last letters */
+  KIN__RESIDENT_NAMESPACE,
   KIN__RESIDENT_UID,
   KIN__RESIDENT_VERSION,
   KIN__RESIDENT_LABELS
 } kin__resident;
-#define KIN__RESIDENTS 5u
+#define KIN__RESIDENTS 6u
 
 typedef struct kin__residents {
   kin_str strings[KIN__RESIDENTS]; /* of labels: their codes */
@@ -37,8 +38,8 @@ typedef struct kin__residents {
 kin_str kin__strip_prefix(kin_str name);
 
 /* Writes the text without its residents to `to`, which has room for all of it,
- * and may be the text. Name and prefix are looked for at the text's beginning;
- * the other strings lie in it. A string that is empty or not found stays.
+ * and may be the text. Name, prefix and namespace are looked for at the text's
+ * beginning; the other strings lie in it. A string that is empty or not found stays.
  * Returns the length written, and the residents that were left out in *mask. */
 size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
                   unsigned *mask);

@@ -66,8 +66,8 @@ int like_pods_renew(like_pods *l, int first, int samples, bool is_thorough) {
     all.sizes[all.count++] = length;
   }
   kin__dictionary *dictionary;
-  int err =
-      kin__dictionary_new(&dictionary, l->packing, &all, false, is_thorough);
+  int err = kin__dictionary_new(&dictionary, l->packing, &all, l->is_small,
+                                is_thorough);
   if (err == 0) {
     kin__packer_use(l->packer, dictionary);
     kin__dictionary_unref(dictionary);

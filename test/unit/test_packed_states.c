@@ -134,6 +134,34 @@ static void put_metadata(random_text *t, const shape *s, const char *name) {
   put(t, "}");
 }
 
+/* A string with or without a binary value, of few different ones. */
+static void put_value(random_text *t, unsigned i) {
+  char string[160];
+  static const char *const forms[] = {
+      "\"0f0e0d0c-1111-2222-3333-44445555%04x\"",
+      "\"10.%u.0.7\"",
+      "\"2026-06-05T10:%02u:33Z\"",
+      "\"2026-06-05T10:59:%02uZ\"",
+      "\"containerd://%032x\"",
+      "\"sha256:%064x\"",
+      "\"%025x\"",
+      "\"%0150x\"",
+      "\"%u.1.1\"",
+      "\"0%u.1.1.1\""};
+  snprintf(string, sizeof string, forms[i % (sizeof forms / sizeof *forms)],
+           i * 7u % 60u);
+  put(t, string);
+}
+
+static void put_values(random_text *t, unsigned seed) {
+  put(t, ",\"values\":[null");
+  for (unsigned i = seed % 12; i > 0; i--) {
+    put(t, ",");
+    put_value(t, seed * i);
+  }
+  put(t, "]");
+}
+
 static void put_status(random_text *t, const shape *s) {
   put(t, ONE_OF("\"status\":{", "\"status\":{", "\"status\":{", "\"status\":{",
                 "\"status\":{", "\"status\": {",
@@ -142,7 +170,9 @@ static void put_status(random_text *t, const shape *s) {
   snprintf(string, sizeof string, "\"n\":%u,\"text\":\"", s->change);
   put(t, string);
   put_filling(t, s->status, s->change);
-  put(t, "\"}");
+  put(t, "\"");
+  put_values(t, s->change);
+  put(t, "}");
 }
 
 static void put_spec(random_text *t, const shape *s) {
@@ -151,7 +181,9 @@ static void put_spec(random_text *t, const shape *s) {
   put(t, s->has_mark ? "\x01"
                        "a\x01"
                      : "");
-  put(t, "\"}");
+  put(t, "\"");
+  put_values(t, s->object);
+  put(t, "}");
 }
 
 static void make_shaped(random_text *t, const shape *s, const char *name) {
@@ -189,7 +221,7 @@ static void make_shapeless(random_text *t, const char *name) {
   t->length = 0;
   unsigned pieces = 1 + below(200);
   for (unsigned i = 0; i < pieces; i++) {
-    switch (below(12)) {
+    switch (below(14)) {
     case 0:
       put(t, "\"metadata\":{");
       break;
@@ -215,6 +247,12 @@ static void make_shapeless(random_text *t, const char *name) {
       break;
     case 6:
       put_filling(t, below(400), below(3));
+      break;
+    case 7:
+      put_value(t, below(1000));
+      break;
+    case 8:
+      put(t, below(20) == 0 ? "\x02" : "\"");
       break;
     default:
       put_filling(t, below(20), below(1000));
@@ -303,6 +341,8 @@ typedef struct walk {
   } kept[KEPT];
   unsigned packed;
   unsigned halves;
+  unsigned binary;
+  unsigned renewed;
   unsigned taken; /* fronts with the frame of the state before */
 } walk;
 
@@ -327,8 +367,8 @@ static void renew(walk *w) {
     samples.sizes[samples.count++] = length;
   }
   kin__dictionary *dictionary;
-  if (kin__dictionary_new(&dictionary, w->l.packing, &samples, below(8) == 0,
-                          below(2) == 0) == 0) {
+  if (kin__dictionary_new(&dictionary, w->l.packing, &samples,
+                          w->renewed++ % 2 == 0, below(2) == 0) == 0) {
     kin__packer_use(w->l.packer, dictionary);
     kin__dictionary_unref(dictionary);
   }
@@ -362,6 +402,7 @@ static kin_object *pack(walk *w, const kin_object *plain,
   }
   w->packed += kin__object_pack(&object, before, w->l.memory, w->l.packer);
   w->halves += (object->flags & KIN__HALVES) != 0;
+  w->binary += (object->flags & KIN__BINARY) != 0;
   w->taken += has_frame_of(object, before);
   kin_object *copy;
   if (below(8) == 0 && kin__object_copy(&copy, w->l.memory, object, 0) == 0) {
@@ -439,7 +480,7 @@ static void run(uint64_t seed, unsigned steps, bool may_fail) {
     if (may_fail) {
       w.l.fail.fail_at = below(4) == 0 ? w.l.fail.calls + 1 + below(4) : 0;
     }
-    if (below(300) == 0) {
+    if (below(150) == 0) {
       renew(&w);
     }
     step(&w, shapes);
@@ -450,6 +491,7 @@ static void run(uint64_t seed, unsigned steps, bool may_fail) {
   w.l.fail.fail_at = 0;
   assert_true(w.packed > steps / 2);
   assert_true(w.halves > steps / 20);
+  assert_true(w.binary > steps / 20);
   assert_true(w.taken > steps / 60);
   for (unsigned i = 0; i < KEPT; i++) {
     if (w.kept[i].packed != NULL) {

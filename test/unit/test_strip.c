@@ -44,6 +44,21 @@ static const row rows[] = {
      "\"" UID "\",\"generateName\":\"other-\",\"name\":"
      "\"web-7d9f8c6b5-x2x4z\"",
      ALL & ~BIT(KIN__RESIDENT_PREFIX)},
+    /* The namespace, behind a prefix that has the same letters; and alone. */
+    {"shop-7d9f8c6b5-x2x4z",
+     "\"name\":\"shop-7d9f8c6b5-x2x4z\",\"generateName\":"
+     "\"shop-7d9f8c6b5-\",\"namespace\":\"shop\"",
+     BIT(KIN__RESIDENT_NAME) | BIT(KIN__RESIDENT_PREFIX) |
+         BIT(KIN__RESIDENT_NAMESPACE)},
+    {"web-0", "\"name\":\"web-0\",\"namespace\":\"shop\"",
+     BIT(KIN__RESIDENT_NAME) | BIT(KIN__RESIDENT_NAMESPACE)},
+    /* Before the name, or far behind the name, the namespace stays. */
+    {"web-0", "\"namespace\":\"shop\",\"name\":\"web-0\"",
+     BIT(KIN__RESIDENT_NAME)},
+    {"web-0",
+     "\"name\":\"web-0\",\"selfLink\":\"/api/v1/namespaces/default/pods/"
+     "some-long-name-of-a-pod-that-fills-the-line\",\"namespace\":\"shop\"",
+     BIT(KIN__RESIDENT_NAME)},
     /* White space in labels; short strings. */
     {"abc",
      "\"name\":\"abc\",\"uid\":\"" UID "\",\"resourceVersion\":\"12\","
@@ -86,16 +101,24 @@ static void check(const row *r, int padding, unsigned expected) {
   bool is_whole = kin__label_table_write(&table, code, NULL) == raw.length;
   kin_str name = kin__cstr(r->name);
   const kin_str version = find(text, "123456");
-  const kin_str strings[KIN__RESIDENTS] = {name, kin__strip_prefix(name),
-                                           find(text, UID), version,
-                                           is_whole ? raw : kin__str(NULL, 0)};
+  const kin_str strings[KIN__RESIDENTS] = {
+      [KIN__RESIDENT_NAME] = name,
+      [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+      [KIN__RESIDENT_NAMESPACE] = KIN__LIT("shop"),
+      [KIN__RESIDENT_UID] = find(text, UID),
+      [KIN__RESIDENT_VERSION] = version,
+      [KIN__RESIDENT_LABELS] = is_whole ? raw : kin__str(NULL, 0)};
   unsigned mask;
   size_t length = kin__strip(stripped, text, strings, &mask);
   assert_int_equal(mask, expected);
-  const kin__residents residents = {.strings = {name, kin__strip_prefix(name),
-                                                kin__cstr(UID),
-                                                kin__cstr("123456"), code},
-                                    .table = &table};
+  const kin__residents residents = {
+      .strings = {[KIN__RESIDENT_NAME] = name,
+                  [KIN__RESIDENT_PREFIX] = kin__strip_prefix(name),
+                  [KIN__RESIDENT_NAMESPACE] = KIN__LIT("shop"),
+                  [KIN__RESIDENT_UID] = kin__cstr(UID),
+                  [KIN__RESIDENT_VERSION] = KIN__LIT("123456"),
+                  [KIN__RESIDENT_LABELS] = code},
+      .table = &table};
   assert_int_equal(kin__stripped_length(&residents, mask, text.length), length);
   char back[4096];
   memcpy(back + text.length - length, stripped, length);
