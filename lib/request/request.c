@@ -59,8 +59,8 @@ struct kin_request {
   kin__deferred step;
 
   /* The answer in hand. */
-  int http_status; /* 0: no head yet */
-  int64_t retry_after_s;
+  int http_status;       /* 0: no head yet */
+  int64_t retry_after_s; /* of the head */
   char content_type[256];
   char etag[KIN__ETAG_MAX + 1];
   kin__buf body; /* with room for a NUL */
@@ -279,6 +279,11 @@ static void wait_for_next(kin_request *request, uint64_t wait_ms) {
   request->retries++;
   snprintf(request->previous, sizeof request->previous, "%.*s",
            (int)sizeof request->previous - 1, request->failure.message);
+  request->http_status = 0;
+  request->retry_after_s = -1;
+  request->content_type[0] = '\0';
+  request->etag[0] = '\0';
+  kin__buf_reset(&request->body, 0);
   kin__timer_start(env_of(request)->timers, &request->timer, now_ms + wait_ms);
 }
 
@@ -420,11 +425,6 @@ static const kin__exchange_callbacks callbacks = {
 static int send_request(kin_request *request) {
   const kin__composed *composed = &request->composed;
   const kin__env *env = env_of(request);
-  request->http_status = 0;
-  request->retry_after_s = -1;
-  request->content_type[0] = '\0';
-  request->etag[0] = '\0';
-  kin__buf_reset(&request->body, 0);
   const kin__request http = {.method = composed->method,
                              .target = composed->target.data,
                              .accept = composed->accept,

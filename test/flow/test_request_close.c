@@ -125,6 +125,21 @@ static void test_close_in_each_state(void **state) {
   }
 }
 
+/* A request that ends while it waits for its next try has no answer: that of the
+ * last try is in the message only. */
+static void test_cancel_between_tries(void **state) {
+  (void)state;
+  request_world w;
+  qw_begin(&w, KIN_VERB_UPDATE);
+  qw_put_off(&w, 503, 3, "busy");
+  assert_int_equal(kin_request_cancel(w.request, UV_ECANCELED), 0);
+  script_run(&w.vh.script);
+  qw_expect(&w, UV_ECANCELED, 0, KIN_REASON_NONE);
+  assert_int_equal(w.body_length, 0);
+  assert_non_null(strstr(w.message, "busy"));
+  qw_finish(&w);
+}
+
 /* The code is the program's, and must be an error. */
 static void test_cancel_codes(void **state) {
   (void)state;
@@ -302,6 +317,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cancel_in_each_state),
       cmocka_unit_test(test_close_in_each_state),
+      cmocka_unit_test(test_cancel_between_tries),
       cmocka_unit_test(test_cancel_codes),
       cmocka_unit_test(test_start_on_a_closing_client),
       cmocka_unit_test(test_act_in_each_callback),
