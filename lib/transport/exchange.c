@@ -165,6 +165,7 @@ static void send_request(kin__exchange *exchange) {
   transport->net.stats.requests++;
   kin__exchange_begin_upload(exchange);
   if (exchange->is_paused) {
+    kin__timer_stop(transport->net.timers, &exchange->timer);
     kin__conn_pause(conn);
   } else {
     kin__exchange_start_timer(exchange, transport->response_timeout_ms);
