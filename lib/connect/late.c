@@ -478,7 +478,10 @@ static void late_set_ref(void *ctx, bool is_ref) {
   late->is_unref = !is_ref;
   const kin__link *end = &late->retired;
   for (const kin__link *node = end->next; node != end; node = node->next) {
-    kin__server_set_ref(KIN__CONTAINER_OF(node, retired, node)->server, is_ref);
+    const retired *old = KIN__CONTAINER_OF(node, const retired, node);
+    if (!old->is_closing) { /* else its transport may be gone */
+      kin__server_set_ref(old->server, is_ref);
+    }
   }
   if (late->server != NULL) {
     kin__server_set_ref(late->server, is_ref);

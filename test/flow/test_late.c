@@ -29,7 +29,15 @@ static const loop_reply verify_and_watch[] = {
     {.bytes = ANSWER_LISTED, .then = LOOP_CLOSE},
     {.bytes = ANSWER_WATCHED}};
 
-typedef enum answer { FOUND_A, FOUND_B, FOUND_BAD, SAME, FAILED, NONE } answer;
+typedef enum answer {
+  FOUND_A,
+  FOUND_A_TLS, /* which the server does not speak */
+  FOUND_B,
+  FOUND_BAD,
+  SAME,
+  FAILED,
+  NONE
+} answer;
 
 /* Finds the server of the world, or another one. */
 typedef struct finder {
@@ -59,10 +67,18 @@ static void on_found(kin__tick *tick) {
   }
   size_t last = f->answer_count - 1;
   size_t n = f->searches - 1;
+  char url[64];
   kin_client_options options = *kin__late_options(f->late);
   switch (f->answers[n < last ? n : last]) {
   case FOUND_A:
     options.server = f->world->server.url;
+    kin__late_found(f->late, &options);
+    break;
+  case FOUND_A_TLS:
+    snprintf(url, sizeof url, "https://127.0.0.1:%d", f->world->server.port);
+    options.server = url;
+    options.token = "t";
+    options.insecure_skip_tls_verify = true;
     kin__late_found(f->late, &options);
     break;
   case FOUND_B:
@@ -359,6 +375,31 @@ static void test_late_replaced_server_counts(void **state) {
   finish(&w, &f);
 }
 
+/* The replaced server has closed its connections, and its token goes an
+ * iteration later. The client is unreferenced and referenced in between. */
+static void test_late_references_while_a_server_closes(void **state) {
+  (void)state;
+  static const loop_reply plain[] = {
+      {.bytes = REFUSED, .is_rude = true, .then = LOOP_CLOSE}};
+  static const answer answers[] = {FOUND_A_TLS, FOUND_B, SAME};
+  client_world w;
+  finder f;
+  set_up(&w, &f, answers, 3, list_and_watch, 2);
+  w.server.replies = plain;
+  w.server.reply_count = 1;
+  w.retry_after_ms = 1;
+  client_world_open(&w);
+  while (f.other.requests < 2) {
+    uv_run(&w.loop, UV_RUN_ONCE);
+    kin_client_unref(w.client);
+    kin_client_ref(w.client);
+  }
+  assert_int_equal(f.opened, 2);
+  assert_int_equal(w.errors, 1);
+  assert_int_equal(w.error_class, KIN_CLASS_TLS);
+  finish(&w, &f);
+}
+
 /* A search that fails leaves the server that there is. */
 static void test_late_failure_keeps_the_server(void **state) {
   (void)state;
@@ -583,6 +624,7 @@ int main(void) {
       cmocka_unit_test(test_late_serves_in_steps),
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_replaced_server_counts),
+      cmocka_unit_test(test_late_references_while_a_server_closes),
       cmocka_unit_test(test_late_failure_keeps_the_server),
       cmocka_unit_test(test_late_refusal_searches),
       cmocka_unit_test(test_late_cut_watch_searches),
