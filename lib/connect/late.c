@@ -510,6 +510,8 @@ static void on_retired_closed(void *ctx) {
   retired *old = ctx;
   kin__late *late = old->late;
   kin__link_remove(&old->node);
+  /* The last call may have added it in its own step. */
+  kin__sched_cancel(&late->place.loop->sched, &old->task);
   kin__free(late->place.allocator, old);
   end_when_empty(late);
 }

@@ -400,6 +400,59 @@ static void test_late_references_while_a_server_closes(void **state) {
   finish(&w, &f);
 }
 
+static void on_moved_end(void *ctx, const kin__exchange_error *error) {
+  assert_non_null(
+      strstr(error->message, "settings of the server have changed"));
+  *(bool *)ctx = true;
+}
+
+static bool spin(kin__task *task) {
+  (void)task;
+  return true;
+}
+
+/* A replaced server is gone before the tasks of a busy client have had their
+ * turns: nothing of it waits for one. */
+static void test_late_replaced_server_goes_before_its_turn(void **state) {
+  (void)state;
+  static const answer answers[] = {FOUND_A};
+  static const kin__exchange_callbacks callbacks = {.on_head = on_other_head,
+                                                    .on_body = on_other_body,
+                                                    .on_end = on_moved_end};
+  static const kin__request watch = {
+      .target = "/x", .accept = "*/*", .is_watch = true};
+  client_world w;
+  finder f;
+  kin__task tasks[CROWD];
+  set_up(&w, &f, answers, 1, only_watch, 1);
+  w.options.budget_us = 1;
+  assert_int_equal(client_world_open_client(&w), 0);
+  bool has_ended;
+  (void)start_other(&w, &has_ended);
+  CLIENT_UNTIL(&w, has_ended);
+  const kin__env *env = kin__client_host(w.client)->env;
+  void *exchange;
+  has_ended = false;
+  assert_int_equal(env->transport.start(env->transport.ctx, &watch, &callbacks,
+                                        &has_ended, &exchange),
+                   0);
+  kin_client_options options = *kin__late_options(f.late);
+  options.server = f.other.url;
+  kin__late_found(f.late, &options);
+  for (size_t i = 0; i < CROWD; i++) {
+    kin__task_init(&tasks[i], spin);
+    kin__sched_add(env->sched, &tasks[i]);
+  }
+  CLIENT_UNTIL(&w, has_ended);
+  for (size_t i = 0; i < 2 * CROWD; i++) {
+    uv_run(&w.loop, UV_RUN_NOWAIT);
+  }
+  for (size_t i = 0; i < CROWD; i++) {
+    kin__sched_cancel(env->sched, &tasks[i]);
+  }
+  finish(&w, &f);
+}
+
 /* A search that fails leaves the server that there is. */
 static void test_late_failure_keeps_the_server(void **state) {
   (void)state;
@@ -625,6 +678,7 @@ int main(void) {
       cmocka_unit_test(test_late_running_watch_moves),
       cmocka_unit_test(test_late_replaced_server_counts),
       cmocka_unit_test(test_late_references_while_a_server_closes),
+      cmocka_unit_test(test_late_replaced_server_goes_before_its_turn),
       cmocka_unit_test(test_late_failure_keeps_the_server),
       cmocka_unit_test(test_late_refusal_searches),
       cmocka_unit_test(test_late_cut_watch_searches),
