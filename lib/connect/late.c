@@ -40,7 +40,9 @@ typedef struct retired {
 } retired;
 
 struct kin__late {
-  kin__server_place place;
+  kin__server_place place; /* with the log below */
+  kin__log log;            /* the client's, but for the text of a problem */
+  char problem[KIN__PROBLEM_SIZE];
   kin_client_options options; /* of the program, without a server */
   char *proxy_authority_file; /* a member of these; owned */
   uint32_t connect_timeout_ms;
@@ -342,13 +344,12 @@ static void retire(kin__late *late, retired *old) {
 
 /* Only options that are refused have a text of their own. */
 static void fail_to_open(kin__late *late, int err) {
-  const char *problem = late->place.log->problem;
   kin_error_class error_class = err == KIN_ENOMEM     ? KIN_CLASS_MEMORY
                                 : err == UV_ECANCELED ? KIN_CLASS_CONNECT
                                                       : KIN_CLASS_AUTH;
-  bool is_told = error_class == KIN_CLASS_AUTH && kin__has_text(problem);
+  bool is_told = error_class == KIN_CLASS_AUTH && late->problem[0] != '\0';
   kin__late_failed(late, err, error_class,
-                   is_told ? problem : kin_strerror(err));
+                   is_told ? late->problem : kin_strerror(err));
 }
 
 /* A host that has swept its loop, and a child of its process, get no new
@@ -367,6 +368,7 @@ void kin__late_found(kin__late *late, const kin_client_options *options) {
   kin__server *server = NULL;
   int err = is_cut_off(late) ? UV_ECANCELED : old == NULL ? KIN_ENOMEM : 0;
   if (err == 0) {
+    kin__log_no_problem(&late->log);
     err = kin__server_open(&server, &late->place, options);
   }
   if (err != 0) {
@@ -554,12 +556,9 @@ static int keep_options(kin__late *late, const kin_client_options *options) {
   late->connect_timeout_ms =
       kin__number_or(options->connect_timeout_ms, KIN__CONNECT_TIMEOUT_MS);
   const char *file = options->proxy_certificate_authority_file;
-  if (file == NULL) {
-    return 0;
-  }
   late->proxy_authority_file = kin__strdup(late->place.allocator, file);
   late->options.proxy_certificate_authority_file = late->proxy_authority_file;
-  return late->proxy_authority_file != NULL ? 0 : KIN_ENOMEM;
+  return file == NULL || late->proxy_authority_file != NULL ? 0 : KIN_ENOMEM;
 }
 
 int kin__late_open(kin__route *out, const kin__server_place *place,
@@ -570,6 +569,9 @@ int kin__late_open(kin__route *out, const kin__server_place *place,
     return KIN_ENOMEM;
   }
   late->place = *place;
+  late->log = *place->log;
+  late->log.problem = late->problem;
+  late->place.log = &late->log;
   kin__fork_mark_init(&late->fork_mark);
   if (keep_options(late, options) != 0) {
     free_late(late);

@@ -202,6 +202,8 @@ static void test_late_failures_are_told(void **state) {
   assert_int_equal(w.error_class, KIN_CLASS_AUTH);
   CLIENT_UNTIL(&w, w.errors == 2);
   assert_non_null(strstr(w.message, "server: \"ftp://nowhere\""));
+  /* The last call that opened something was that of the informer. */
+  assert_string_equal(kin_client_problem(w.client), "");
   assert_int_equal(f.refused, 1);
   CLIENT_UNTIL(&w, w.synced == 1);
   assert_int_equal(f.searches, 3);
