@@ -40,7 +40,7 @@ class Program:
     """One run of a program; its output is read line by line as it comes."""
 
     def __init__(self, argv, env=None, stdout=subprocess.PIPE,
-                 stdin=subprocess.DEVNULL):
+                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE):
         environment = {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent",
                        "ASAN_OPTIONS": "detect_leaks=1",
                        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
@@ -49,11 +49,14 @@ class Program:
         self.lines = []
         self._process = subprocess.Popen(
             argv, stdin=stdin, stdout=stdout,
-            stderr=subprocess.PIPE, env=environment)
+            stderr=stderr, env=environment)
         self._error = b""
         self._output = []
         self._queue = queue.Queue()
-        self._readers = [threading.Thread(target=self._read_error, daemon=True)]
+        self._readers = []
+        if stderr is subprocess.PIPE:
+            self._readers.append(
+                threading.Thread(target=self._read_error, daemon=True))
         if stdout is subprocess.PIPE:
             self._readers.append(
                 threading.Thread(target=self._read_lines, daemon=True))
@@ -72,7 +75,8 @@ class Program:
         self.end_input()
         if self._process.stdout:
             self._process.stdout.close()
-        self._process.stderr.close()
+        if self._process.stderr:
+            self._process.stderr.close()
 
     def _read_lines(self):
         for line in self._process.stdout:

@@ -7,11 +7,13 @@ paths, data, default namespace, what the command line says in their place).
 
 import base64
 import json
+import os
 import pathlib
 import tempfile
 
 from certificates import Certificates
-from harness import Discreet, Scripted, check, check_equal, pod, pod_list
+from harness import (Discreet, Program, Scripted, check, check_equal, pod,
+                     pod_list, until)
 
 PODS = "/api/v1/namespaces/default/pods"
 LIST = pod_list([pod("a", 5)], 10)
@@ -210,6 +212,37 @@ def test_rotation(programs):
                 write(token)
                 p.until("relisted")
             p.interrupt()
+    made.close()
+
+
+PLUGIN = """#!/bin/sh
+echo '{"kind":"ExecCredential",
+"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"a"}}'
+"""
+
+
+def test_plugin_and_a_reader_that_stalls(programs):
+    """XP-02: the plugin's standard error is the pipe that is full (2>&1). A
+    signal still ends the program."""
+    many = pod_list([pod(f"pod-{i:06}", i + 1) for i in range(2000)], 2001)
+    made = Certificates()
+    with Folder(programs) as f, Scripted(
+            {PODS: [many]}, made.server(made.signed("server"))) as server:
+        pathlib.Path(f.write("plugin", PLUGIN)).chmod(0o700)
+        plugin = {"apiVersion": "client.authentication.k8s.io/v1",
+                  "command": "./plugin", "interactiveMode": "Never"}
+        path = f.write("config", config(
+            server.url, {"exec": plugin},
+            {"certificate-authority": made.authority}))
+        reader, writer = os.pipe()
+        with Program([programs.kinformer, "pods"], {"KUBECONFIG": path},
+                     stdout=writer, stderr=writer) as p:
+            os.close(writer)
+            until(lambda: any("watch" in q for _, q, _ in server.requests),
+                  "a watch")
+            check_equal(os.read(reader, 1), b"{")
+            p.interrupt()
+        os.close(reader)
     made.close()
 
 

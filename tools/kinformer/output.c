@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +52,17 @@ static void watch_reader(output *out) {
   uv_unref((uv_handle_t *)&out->watch);
 }
 
+/* O_NONBLOCK belongs to all who have the pipe open. An exec plugin that has it as
+ * its standard error (2>&1) makes it blocking; the loop would then wait for the
+ * reader. So the pipe is opened anew, where the system can. */
+static int copy_descriptor(const output *out, uv_handle_type type) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", out->fd);
+  int fd = type == UV_NAMED_PIPE ? open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+                                 : -1;
+  return fd >= 0 ? fd : fcntl(out->fd, F_DUPFD_CLOEXEC, 3);
+}
+
 /* Opens the kind of stream that fits, on a copy of the descriptor: the original
  * outlives it. What does not fit, or fails, is left to write(2). */
 static void open_stream(output *out) {
@@ -58,7 +70,7 @@ static void open_stream(output *out) {
   if (type != UV_TTY && type != UV_NAMED_PIPE && type != UV_TCP) {
     return;
   }
-  int fd = fcntl(out->fd, F_DUPFD_CLOEXEC, 3);
+  int fd = copy_descriptor(out, type);
   if (fd < 0) {
     return;
   }
