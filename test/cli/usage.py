@@ -17,6 +17,7 @@ REFUSED = [
     (["pods", "configmaps", "--server", NOWHERE], "configmaps"),
     (["pods", "--server", NOWHERE, "--nonsense"], "--nonsense"),
     (["pods", "--server", "127.0.0.1:1"], "http://"),
+    (["pods", "--server", "me:password@host:1"], "--server: needs https://"),
     (["pods", "--server", "unix://"], '--server: "unix://" is no'),
     (["pods", "--server", "unix:///s", "--token", "t"], "--token needs an https://"),
     (["pods", "--server", "http://"], '--server: "http://" is no'),

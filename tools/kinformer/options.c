@@ -190,8 +190,8 @@ static bool has_tls(const char *url) {
 }
 
 static outcome set_server(options *o, const char *url) {
-  if (!is_server(url)) {
-    return refuse("--server %s: needs https://, http:// or unix://", url);
+  if (!is_server(url)) { /* a password may be in it */
+    return refuse("--server: needs https://, http:// or unix://");
   }
   o->server = url;
   return GO_ON;
