@@ -60,12 +60,15 @@ int kin__kube_entries_add(kin__kube_entries *entries, kin__vault *vault,
   }
   entry->hash = hash_name(entry->name);
   entries->read_count++;
-  const kin__kube_entry *known = find_entry(entries, entry->name, entry->hash);
+  kin__kube_entry *known = find_entry(entries, entry->name, entry->hash);
   if (known == NULL) {
     append_entry(entries, entry);
     return 0;
   }
-  return known->place.file == entry->place.file ? KIN_EEXIST : 0;
+  kin__kube_entry *latest = known->of_later_file;
+  const char *file = (latest != NULL ? latest : known)->place.file;
+  known->of_later_file = entry;
+  return file == entry->place.file ? KIN_EEXIST : 0;
 }
 
 static const kin__kube_entry *find_name(const kin__kube_entries *entries,

@@ -36,6 +36,9 @@ typedef struct kin__kube_entry {
   kin__config_place place;
   struct kin__kube_entry *next;
   struct kin__kube_entry *next_of_bucket;
+  struct kin__kube_entry
+      *of_later_file; /* the latest with this name, which does
+                                          * not count; NULL: none */
 } kin__kube_entry;
 
 typedef struct kin__kube_cluster {

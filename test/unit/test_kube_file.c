@@ -90,6 +90,24 @@ static void test_duplicate_names(void **state) {
   assert_int_equal(set.clusters.count, 2);
 }
 
+/* KC-03: also if the names do not count, because another file has them. */
+static void test_duplicate_names_of_a_later_file(void **state) {
+  (void)state;
+  expect_problems("users: [{name: a}]\n", "");
+  assert_int_equal(kin__kube_set_add(&set, "/k2",
+                                     kin__cstr("users: [{name: a}]\n"),
+                                     &world.problems),
+                   0);
+  assert_int_equal(
+      kin__kube_set_add(&set, "/k3",
+                        kin__cstr("users: [{name: b}, {name: a}, {name: a}]\n"),
+                        &world.problems),
+      0);
+  assert_string_equal(world.problems.text,
+                      "/k3:1: users[2]: the name \"a\" is there twice");
+  assert_int_equal(set.users.count, 2);
+}
+
 /* client-go TestDuplicateExtensionName, KC-03: of the extensions that have a
  * meaning. */
 static void test_duplicate_extension(void **state) {
@@ -447,6 +465,7 @@ int main(void) {
       TEST(test_header),
       TEST(test_no_file_of_this_kind),
       TEST(test_duplicate_names),
+      TEST(test_duplicate_names_of_a_later_file),
       TEST(test_duplicate_extension),
       TEST(test_bound_of_entries),
       TEST(test_bound_of_exec_config),
