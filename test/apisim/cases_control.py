@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The control API and the generated load."""
 
+import re
 import subprocess
 import time
 
@@ -244,6 +245,9 @@ def test_command_line(start):
     shown = run("--help")
     assert shown.returncode == 0 and "--replay-events M" in shown.stdout
     assert "--tls-client-ca FILE" in shown.stdout
+    version = run("--version")
+    assert version.returncode == 0, version
+    assert re.fullmatch(r"kin-apisim \d+\.\d+\.\d+\n", version.stdout), version
     for arguments in (["--nope"], ["x"], ["--port"], ["--port", "x"],
                       ["--port", "70000"], ["--port", "1.5"],
                       ["--port", "0x10"], ["--pods", "-1"],
@@ -261,6 +265,7 @@ def test_command_line(start):
         assert refused.stdout == ""
     with open("/dev/full", "w", encoding="ascii") as full:
         assert subprocess.call([program, "--help"], stdout=full) == 1
+        assert subprocess.call([program, "--version"], stdout=full) == 1
     port = start().port
     taken = run("--port", str(port))
     assert taken.returncode == 1, taken

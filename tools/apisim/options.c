@@ -102,7 +102,14 @@ static int print_help(void) {
              SPECS[i].argument != NULL ? SPECS[i].argument : "");
     printf("  %-28s %s\n", name, SPECS[i].help);
   }
+  printf("  %-28s %s\n", "--version", "print the version");
   puts("\nFaults and control requests: see doc/kin-apisim.md.");
+  return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* Returns the exit status. */
+static int print_version(void) {
+  puts("kin-apisim " KIN_APISIM_VERSION);
   return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -206,6 +213,9 @@ int options_parse(options *o, int argc, char **argv) {
     const char *arg = argv[i];
     if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
       return print_help();
+    }
+    if (strcmp(arg, "--version") == 0) {
+      return print_version();
     }
     if (strncmp(arg, "--", 2) != 0) {
       return usage_error("unexpected argument", arg);
