@@ -135,7 +135,8 @@ static int enqueue(kin__delta_fifo *fifo, const kin__delta *delta,
 
 /* DF-04: of two deletions in a row the older stays, because it has the final
  * state. A tombstone may not have it, so the newer replaces it, unless the
- * newer has no object. */
+ * newer has no object. Deletions of two scopes both stay: the removal of one
+ * scope voids its own. */
 static void merge_deletion(kin__delta *older, const kin__delta *newer) {
   if (older->is_tombstone && !newer->is_key_only) {
     kin_object *object = older->object;
@@ -148,7 +149,8 @@ static int append_or_merge(kin__delta_fifo *fifo, uint32_t id,
                            const kin__delta *delta) {
   entry *e = entry_at(fifo, id);
   if (delta->type == KIN_DELTA_DELETED &&
-      newest_of(e)->type == KIN_DELTA_DELETED) {
+      newest_of(e)->type == KIN_DELTA_DELETED &&
+      newest_of(e)->scope == delta->scope) {
     merge_deletion(newest_of(e), delta);
     return 0;
   }

@@ -55,9 +55,9 @@ void kin__delta_fifo_finish(kin__delta_fifo *fifo);
 bool kin__delta_fifo_clear_step(kin__delta_fifo *fifo, size_t count);
 
 /* Appends a copy of `delta` with a reference to its object. A DELETED of a key
- * without deltas is ignored if the key is unknown (DF-03). Two DELETED in a row
- * become one: the older, unless it is a tombstone (DF-04). Errors: KIN_ENOMEM,
- * nothing changed. */
+ * without deltas is ignored if the key is unknown (DF-03). Two DELETED of
+ * one scope in a row become one: the older, unless it is a tombstone (DF-04).
+ * Errors: KIN_ENOMEM, nothing changed. */
 int kin__delta_fifo_push(kin__delta_fifo *fifo, const kin__delta *delta);
 
 /* As kin__delta_fifo_push, for a key that counts as known. */

@@ -398,6 +398,38 @@ static void test_removal_goes_on_with_the_queue(void **state) {
   iw_finish(&w);
 }
 
+/* DF-04: a server may bring one object in two namespaces. The sweep of the first one
+ * meets a deletion that the second one has queued, and then the second one is
+ * removed, too, which voids its deletion. The object is deleted all the
+ * same. */
+static void test_both_have_it(void **state) {
+  (void)state;
+  iw_world w;
+  iw_open_even_and_odd(&w, 2);
+  mini_serve(&w.server);
+  feed_objects(&w, 1);
+  script_run(&w.script);
+  assert_non_null(kin_store_get_key(kin_informer_store(w.informer), "odd/q0"));
+  iw_drop_odd(&w);
+  const kin__scope *odd = w.informer->scopes.places[1];
+  while (odd->apply.phase != KIN__APPLY_SWEEPING) {
+    (void)kin__sched_run(&w.script.sched, 0);
+  }
+  const char frame[] =
+      "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"namespace\":\"odd\","
+      "\"name\":\"q0\",\"uid\":\"u\",\"resourceVersion\":\"900\"}}}";
+  script_request *watch = script_expect(&w.script, "/even/");
+  watch->callbacks->on_body(watch->ctx, frame, sizeof frame - 1);
+  while (odd->apply.phase == KIN__APPLY_SWEEPING) {
+    (void)kin__sched_run(&w.script.sched, 0);
+  }
+  assert_int_equal(w.informer->fifo.depth, 2); /* and the server's object */
+  assert_int_equal(kin_informer_remove_namespace(w.informer, "even"), 0);
+  script_run(&w.script);
+  assert_int_equal(cached(&w), 0);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_listeners),
@@ -410,6 +442,7 @@ int main(void) {
       cmocka_unit_test(test_first_list_sweeps_nothing),
       cmocka_unit_test(test_waits_end),
       cmocka_unit_test(test_removal_goes_on_with_the_queue),
+      cmocka_unit_test(test_both_have_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,8 @@ static void model_push(unsigned key, const kin__delta *delta) {
       total_ignored++;
       return;
     }
-    if (newest != NULL && newest->delta.type == KIN_DELTA_DELETED) {
+    if (newest != NULL && newest->delta.type == KIN_DELTA_DELETED &&
+        newest->delta.scope == delta->scope) {
       total_merged++;
       if (newest->delta.is_tombstone) {
         kin_object_unref(newest->delta.object);
