@@ -51,7 +51,8 @@ typedef enum kin_memory_decision {
   KIN_MEMORY_DROP_BODIES,
 
   /** Every scope stops as after KIN_STOP. The cache stays readable. No scope
-   * starts again, and a namespace that is added later gets KIN_EMAXBYTES. */
+   * starts again. A namespace that is added later is told KIN_EMAXBYTES once, and
+   * stops, too. */
   KIN_MEMORY_STOP
 } kin_memory_decision;
 

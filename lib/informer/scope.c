@@ -143,6 +143,10 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
   if (feed->is_closed) {
     return;
   }
+  if (event->code == KIN_EMAXBYTES &&
+      informer->max_bytes.phase == KIN__BOUND_STOPPED) {
+    event->answer = KIN_STOP; /* no other try would be better */
+  }
   if (event->answer == KIN_STOP) {
     kin__scope_stopped(scope);
   } else if (options->clear_when_absent) {

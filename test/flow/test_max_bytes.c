@@ -560,6 +560,32 @@ static void test_stop(void **state) {
   bw_finish(&b);
 }
 
+/* A namespace that is added after the stop is refused, told so once, and stops,
+ * too: nobody waits for ever for a version of it. */
+static void test_added_after_the_stop(void **state) {
+  (void)state;
+  bw_world b;
+  kin_informer_options options = bw_init(&b, 3 * OBJECT_BYTES, KIN_MEMORY_STOP);
+  options.namespaces = iw_even_and_odd(&b.w).namespaces;
+  options.namespace_count = 1;
+  put(&b, 0, 24);
+  bw_open(&b, &options);
+  mini_pass(&b.w.server, 5000);
+  assert_int_equal(b.asked, 1);
+  int errors = b.w.errors;
+  iw_add_odd(&b.w);
+  waits_ended = 0;
+  assert_int_equal(
+      kin_informer_verify(b.w.informer, "odd", 0, on_version, NULL), 0);
+  set_bound(&b, 0);
+  mini_pass(&b.w.server, 300000);
+  assert_int_equal(b.w.errors, errors + 1);
+  assert_int_equal(b.w.last_code, KIN_EMAXBYTES);
+  assert_int_equal(iw_status(&b.w, "odd").state, KIN_STATE_IDLE);
+  assert_int_equal(waits_ended, 1);
+  bw_finish(&b);
+}
+
 /* --- The callback --------------------------------------------------------- */
 
 static void test_callback_closes(void **state) {
@@ -874,6 +900,7 @@ int main(void) {
       cmocka_unit_test(test_drop_bodies_indices),
       cmocka_unit_test(test_drop_bodies_lingering),
       cmocka_unit_test(test_stop),
+      cmocka_unit_test(test_added_after_the_stop),
       cmocka_unit_test(test_callback_closes),
       cmocka_unit_test(test_callback_sets_bound),
       cmocka_unit_test(test_overshoot),
