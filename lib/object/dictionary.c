@@ -372,6 +372,11 @@ void kin__packer_use(kin__packer *packer, kin__dictionary *dictionary) {
   if (before == dictionary) {
     return;
   }
+  /* The first time there is no packed object yet, which another thread could
+   * read. Later the owner is the same. */
+  if (pthread_equal(dictionary->packing->owner, pthread_self()) == 0) {
+    dictionary->packing->owner = pthread_self();
+  }
   packer->dictionary = kin__dictionary_ref(dictionary);
   packer->pack = NULL; /* new tables may lie where old ones did */
   atomic_fetch_add_explicit(&dictionary->packers, 1, memory_order_relaxed);

@@ -37,9 +37,9 @@ kin__library kin__pack_library(void);
 typedef struct kin__packing kin__packing;
 typedef struct kin__dictionary kin__dictionary;
 
-/* NULL if out of memory. The calling thread is the owner of the objects.
- * `on_noted` is called on this thread when it has inflated a text in place, and
- * not after kin__inflated_close. */
+/* NULL if out of memory. The thread of kin__packer_use is the owner of the
+ * objects. `on_noted` is called on this thread when it has inflated a text in
+ * place, and not after kin__inflated_close. */
 kin__packing *kin__packing_new(const kin_allocator *allocator,
                                void (*on_noted)(void *ctx), void *ctx);
 void kin__packing_unref(kin__packing *packing);

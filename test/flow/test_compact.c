@@ -2,6 +2,8 @@
 
 /* Compact storage of an informer: everything is as without it. The model test
  * (test_informer_model) has worlds with it, too. */
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -309,6 +311,55 @@ static void test_texts_go(void **state) {
   iw_finish(&w);
 }
 
+/* A thread that opens the informer and leaves it to the test's thread. Later it
+ * reads an object. */
+typedef struct opener {
+  iw_world w;
+  sem_t is_open;
+  sem_t may_read;
+  const kin_object *object;
+  int error;
+} opener;
+
+static void *open_and_read(void *ctx) {
+  opener *o = ctx;
+  open_compact(&o->w, OBJECTS);
+  sem_post(&o->is_open);
+  sem_wait(&o->may_read);
+  o->error = kin_object_at(o->object, "/spec/nodeName").error;
+  return NULL;
+}
+
+/* The loop may run on another thread than the one that opened the informer. Who
+ * reads an object on any other thread than the loop's touches no task. */
+static void test_loop_of_another_thread(void **state) {
+  (void)state;
+  static opener o;
+  pthread_t thread;
+  assert_int_equal(sem_init(&o.is_open, 0, 0), 0);
+  assert_int_equal(sem_init(&o.may_read, 0, 0), 0);
+  assert_int_equal(pthread_create(&thread, NULL, open_and_read, &o), 0);
+  sem_wait(&o.is_open);
+  mini_pass(&o.w.server, 1000);
+  put_all(&o.w);
+  const kin_store *store = kin_informer_store(o.w.informer);
+  o.object = kin_object_ref(kin_store_get(store, KIN_STR("odd/p1")));
+  assert_true(kin__object_is_packed(o.object));
+  assert_false(kin__sched_has_work(&o.w.script.sched));
+  sem_post(&o.may_read);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(o.error, 0);
+  assert_false(kin__sched_has_work(&o.w.script.sched));
+  kin_object_unref(o.object);
+  assert_int_equal(
+      kin_object_at(kin_store_get(store, KIN_STR("odd/p3")), "/spec/nodeName")
+          .error,
+      0);
+  assert_true(kin__sched_has_work(&o.w.script.sched));
+  script_run(&o.w.script);
+  iw_finish(&o.w);
+}
+
 /* The front's frame of the state before, marked, is in the state after. Twice. */
 static void test_events_pack_what_changed(void **state) {
   (void)state;
@@ -614,6 +665,7 @@ int main(void) {
       cmocka_unit_test(test_indices_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
+      cmocka_unit_test(test_loop_of_another_thread),
       cmocka_unit_test(test_events_pack_what_changed),
       cmocka_unit_test(test_objects_outlive),
       cmocka_unit_test(test_sealed_objects_are_plain),
