@@ -266,6 +266,10 @@ static void begin(sim_world *w, uint64_t seed, const sim_options *options) {
   }
   w->script.env.compact_samples = 1 + (uint32_t)(seed % 5);
   w->script.env.object_bytes = &w->object_bytes;
+  if (sim_chance(w, 50)) {
+    w->script.env.start_work = sim_pool_start;
+    w->script.env.work_ctx = w;
+  }
   if (options->mutation == SIM_MUTATE_NOTHING && sim_chance(w, 10)) {
     w->object_bytes.max = 5000 + sim_below(w, 60000);
   }

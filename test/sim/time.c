@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include <kin/error.h>
+
 /* The loop. Each turn does what a turn of a real one does: timers that are due,
  * something on the network, calls that were put off, and a few scheduler steps,
  * each of which takes a little virtual time. So work, deliveries and timers mix
@@ -32,8 +34,29 @@ uint64_t sim_wall_ms(const sim_world *w) {
 }
 
 static bool has_work(const sim_world *w) {
-  return kin__sched_has_work(&w->script.sched) ||
+  return kin__sched_has_work(&w->script.sched) || w->pool_count > 0 ||
          !kin__link_is_empty(&w->script.deferred);
+}
+
+int sim_pool_start(void *ctx, kin__pool_work *work) {
+  sim_world *w = ctx;
+  if (w->pool_count == SIM_POOL || sim_chance(w, 5)) {
+    return KIN_ENOMEM;
+  }
+  w->pool[w->pool_count++] = work;
+  return 0;
+}
+
+/* Some of what other threads work on is done, in any order. */
+static void run_pool(sim_world *w) {
+  while (w->pool_count > 0 && sim_below(w, 3) == 0) {
+    unsigned any = (unsigned)sim_below(w, w->pool_count);
+    kin__pool_work *work = w->pool[any];
+    w->pool[any] = w->pool[--w->pool_count];
+    work->run(work);
+    work->done(work);
+    w->work++;
+  }
 }
 
 bool sim_is_quiet(const sim_world *w) {
@@ -55,6 +78,7 @@ static void run_deferred(sim_world *w) {
 
 static void run_steps(sim_world *w) {
   run_deferred(w);
+  run_pool(w);
   uint64_t steps = 1 + sim_below(w, STEPS_PER_TURN);
   for (; steps > 0 && kin__sched_has_work(&w->script.sched); steps--) {
     kin__sched_run(&w->script.sched, 0);

@@ -26,6 +26,7 @@
 #define SIM_HELD 16
 #define SIM_INDICES 4
 #define SIM_WAITS 64
+#define SIM_POOL 16
 #define SIM_LIST_TURN_MS 5000u /* of a list, while others wait for it */
 
 /* What the self-test spoils, to see that an oracle notices. */
@@ -145,7 +146,9 @@ struct sim_world {
   fail_alloc memory;
   script_env script;
   bool stream_refused; /* what informers of one client know of the server */
-  kin__byte_bound object_bytes; /* of all informers */
+  kin__byte_bound object_bytes;   /* of all informers */
+  kin__pool_work *pool[SIM_POOL]; /* begun on other threads, and not done */
+  unsigned pool_count;
   kin__gate lists; /* through which they make their lists, in some worlds */
   api api;
   sim_net net;
@@ -181,6 +184,8 @@ bool sim_chance(sim_world *w, unsigned percent);
 void sim_pass(sim_world *w, uint64_t ms);
 /* Until no work is left for now. */
 void sim_settle(sim_world *w);
+/* Begins work of another thread, as env.start_work. */
+int sim_pool_start(void *ctx, kin__pool_work *work);
 bool sim_is_quiet(const sim_world *w);
 uint64_t sim_now_ms(const sim_world *w);
 uint64_t sim_wall_ms(const sim_world *w);
