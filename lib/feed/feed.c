@@ -263,6 +263,9 @@ static void request(kin_feed *feed, const kin__listwatch_request *wanted,
     kin__failure_from_code(&cause, err, "sending a request", "");
     step_failed(feed, KIN__INPUT_FAILED, &cause);
   }
+  if (feed->is_relist_put_off) {
+    kin__feed_relist(feed);
+  }
 }
 
 static void drop_stage(kin_feed *feed) {
@@ -428,10 +431,12 @@ void kin__feed_reshard(kin_feed *feed) {
 }
 
 /* A list that waits for its turn has no request yet: its request will name the
- * new shard. */
+ * new shard. An answer that is being opened has no name yet to be cancelled
+ * by. */
 void kin__feed_relist(kin_feed *feed) {
   feed->is_relisting = true;
-  if (!kin__feed_waits_to_list(feed)) {
+  feed->is_relist_put_off = feed->is_opening;
+  if (!feed->is_opening && !kin__feed_waits_to_list(feed)) {
     step_simple(feed, KIN__INPUT_RELIST);
   }
 }

@@ -152,10 +152,11 @@ struct kin_feed {
   bool is_retry;             /* see kin__listwatch_request */
   bool is_opening;           /* inside source.open */
   bool is_granted;           /* kin__feed_opened was called for the request */
-  bool is_held;         /* the stream is paused while its list is applied */
-  bool has_synced;      /* the first list was applied; set by the owner */
-  bool is_relisting;    /* until the list of kin__feed_relist is applied */
-  bool is_closed;       /* no more notices to the owner */
+  bool is_held;          /* the stream is paused while its list is applied */
+  bool has_synced;       /* the first list was applied; set by the owner */
+  bool is_relisting : 1; /* until the list of kin__feed_relist is applied */
+  bool is_relist_put_off : 1; /* kin__feed_relist came inside source.open */
+  bool is_closed;             /* no more notices to the owner */
   bool is_verify_asked; /* kin__feed_verify was called; the owner waits for the
                          * verdict */
   bool is_silent : 1; /* the watch was silent; not yet shown to be up to date */

@@ -104,6 +104,37 @@ static void test_closed_inside_open(void **state) {
   source_rig_close(&f);
 }
 
+static void reshard_inside_open(hand_source *source) {
+  source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
+  source->inside_open = NULL;
+  assert_int_equal(kin_informer_set_shard(f->informer, 0, 2), 0);
+}
+
+/* A source that changes the shard while it opens an answer: that is cancelled
+ * when it has a name, and the list comes after that. There is one answer at a
+ * time. If the open fails, a list and no watch follows the wait. */
+static void test_reshard_inside_open(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  f.source.inside_open = reshard_inside_open;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "L:0/500 W:5 x L:5>");
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "W:5");
+  source_rig_close(&f);
+
+  source_rig_open(&f, 0);
+  f.source.inside_open = reshard_inside_open;
+  f.source.fail_opens = 1;
+  f.source.open_error = KIN_ENOMEM;
+  hand_source_list(&f.source, "a@1", "5");
+  hand_source_expect(&f.source, "L:0/500 W:5");
+  script_advance(&f.vh.script, 60000);
+  hand_source_expect(&f.source, "L:5>");
+  source_rig_close(&f);
+}
+
 /* A class that there is not is nonsense. */
 static void test_classes_are_checked(void **state) {
   (void)state;
@@ -370,6 +401,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_feeding_out_of_turn),
       cmocka_unit_test(test_closed_inside_open),
+      cmocka_unit_test(test_reshard_inside_open),
       cmocka_unit_test(test_classes_are_checked),
       cmocka_unit_test(test_long_versions_and_tokens),
       cmocka_unit_test(test_token_comes_again),
