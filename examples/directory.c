@@ -155,18 +155,31 @@ static kin_object *make_object(folder *f, const char *text) {
   return stamped;
 }
 
-static file *find_file(folder *f, const char *name) {
-  for (file *i = f->files; i; i = i->next) {
-    if (strcmp(i->name, name) == 0) {
-      return i;
-    }
-  }
+static file *new_file(folder *f, const char *name) {
   file *made = calloc(1, sizeof *made);
   if (!made || !(made->name = strdup(name)) || !(made->text = strdup(""))) {
     abort();
   }
   made->next = f->files;
   return f->files = made;
+}
+
+static file *find_file(folder *f, const char *name) {
+  for (file *i = f->files; i; i = i->next) {
+    if (strcmp(i->name, name) == 0) {
+      return i;
+    }
+  }
+  return new_file(f, name);
+}
+
+/* The file has an object of another name now. Its old object ends as if a file
+ * of its own had gone. */
+static void end_object(folder *f, kin_object *object) {
+  file *ended = new_file(f, "");
+  ended->object = kin_object_ref(object);
+  ended->is_gone = true;
+  ended->version = ++f->version;
 }
 
 static void file_read(folder *f) {
@@ -181,10 +194,15 @@ static void file_read(folder *f) {
   }
   kin_object *object = make_object(f, i->text);
   if (object) { /* else it stays as it was until it is mended */
-    kin_object_unref(i->object);
+    kin_object *before = i->object;
     i->object = object;
-    i->is_gone = false;
     i->version = ++f->version;
+    if (before && !i->is_gone &&
+        !kin_str_equal(kin_object_key(before), kin_object_key(object))) {
+      end_object(f, before);
+    }
+    i->is_gone = false;
+    kin_object_unref(before);
   }
 }
 
