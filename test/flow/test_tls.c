@@ -173,6 +173,32 @@ static void test_tls_resumption(void **state) {
   }
 }
 
+/* A server that cannot resume a session may reset the connection. The next
+ * connection offers none; twice. */
+static void test_tls_session_that_breaks(void **state) {
+  (void)state;
+  static const tls_reply closing = {.bytes = HELLO_CLOSE, .then = TLS_CLOSE};
+  tls_world t;
+  tls_world_init(&t, &closing, 1, 0);
+  assert_int_equal(tls_world_open(&t, "localhost"), 0);
+  fetch_hello(&t.w);
+  for (size_t i = 1; i <= 2; i++) {
+    fetch_hello(&t.w);
+    assert_int_equal(t.server.resumed, i);
+    t.serve.resets_at_hello = true;
+    tls_server_set_options(&t.server, &t.serve);
+    fetch f = {.world = &t.w};
+    fetch_run(&f, &t.w, "/x");
+    assert_int_equal(f.error.error_class, KIN_CLASS_CONNECT);
+    fetch_finish(&f);
+    t.serve.resets_at_hello = false;
+    tls_server_set_options(&t.server, &t.serve);
+    fetch_hello(&t.w);
+    assert_int_equal(t.server.resumed, i);
+  }
+  tls_world_close(&t);
+}
+
 /* Each framing, with the wire bytes in slices and the plain ones in records of
  * several sizes; test_tls_split has them all. */
 static void test_tls_framings(void **state) {
@@ -439,6 +465,7 @@ int main(void) {
       cmocka_unit_test(test_tls_client_certificate),
       cmocka_unit_test(test_tls_refused_client_certificate),
       cmocka_unit_test(test_tls_resumption),
+      cmocka_unit_test(test_tls_session_that_breaks),
       cmocka_unit_test(test_tls_framings),
       cmocka_unit_test(test_tls_large_body),
       cmocka_unit_test(test_tls_large_request),

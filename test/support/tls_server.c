@@ -239,8 +239,9 @@ static void read_peer(tls_peer *peer) {
   if (n < 0 && errno == EAGAIN) {
     return;
   }
-  if (n <= 0 || peer->server->options.closes_at_hello) {
-    close_peer(peer, false);
+  const tls_server_options *options = &peer->server->options;
+  if (n <= 0 || options->closes_at_hello || options->resets_at_hello) {
+    close_peer(peer, options->resets_at_hello);
     return;
   }
   if (!peer->server->options.is_silent) {

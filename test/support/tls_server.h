@@ -40,6 +40,7 @@ typedef struct tls_server_options {
   size_t record;        /* plain bytes per record; 0: as many as fit */
   bool is_silent;       /* accepts, and says nothing */
   bool closes_at_hello; /* closes on the first byte */
+  bool resets_at_hello; /* the same with a RST */
 } tls_server_options;
 
 struct tls_peer;
