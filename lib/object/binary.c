@@ -34,8 +34,7 @@ _Static_assert(KIN__PACK_MAX_BYTES < 1u << 20, "a length would not fit");
 typedef struct side {
   char bytes[SIDE_MAX_BYTES];
   size_t length;
-  bool has_time;
-  uint32_t time; /* the last one */
+  uint32_t time; /* the last one; 0 at first, as the reader's */
 } side;
 
 #define PLACES 256u /* of a value that is found again */
@@ -56,9 +55,7 @@ static size_t put_value(side *s, const kin__binary_value *v, char to[4]) {
   size_t place;
   if (v->kind == KIN__BINARY_TIME) {
     uint32_t time = kin__binary_seconds(v);
-    bool is_later =
-        s->has_time && time >= s->time && time - s->time <= UINT8_MAX;
-    if (is_later) {
+    if (time >= s->time && time - s->time <= UINT8_MAX) {
       to[0] = LATER;
       to[1] = (char)(unsigned char)(time - s->time);
       s->time = time;
@@ -75,7 +72,6 @@ static size_t put_value(side *s, const kin__binary_value *v, char to[4]) {
     return 0;
   }
   if (v->kind == KIN__BINARY_TIME) {
-    s->has_time = true;
     s->time = kin__binary_seconds(v);
   }
   to[length++] = (char)v->kind;
@@ -93,7 +89,7 @@ static size_t shorten(char *text, size_t length, side *s,
   const char *at = kin__binary_first(text, length);
   kin__binary_value v;
   s->length = 0;
-  s->has_time = false;
+  s->time = 0;
   if (length == 0 || memchr(text, MARK, length) != NULL) {
     return length;
   }

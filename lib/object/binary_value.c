@@ -105,8 +105,8 @@ static bool read_hash(kin__binary_value *v) {
   return bytes >= HASH_MIN_BYTES && read_hex(v, v->begin, bytes);
 }
 
-/* What stands between two quotes, which may be the end of one string and the
- * beginning of the next one. */
+/* Reads the text between two quotes. The quotes may be the end of one string and
+ * the beginning of the next one. */
 static bool read_value(kin__binary_value *v, const char *begin,
                        const char *end) {
   size_t length = (size_t)(end - begin);

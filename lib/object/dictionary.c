@@ -45,7 +45,7 @@ struct kin__packing {
   void *ctx;
 };
 
-/* What packing needs. NULL: not there, or retired. */
+/* Packing needs these. NULL: not there, or retired. */
 typedef struct tables {
   const ZSTD_CDict *pack;
   void *memory; /* pack lies here */
