@@ -280,8 +280,7 @@ static uint64_t count_missing(const kin__list_check *check) {
 
 /* The informer lists another shard by now, and so does the check. */
 static bool is_of_another_shard(const kin__list_check *check) {
-  const kin__shard *now = &check->of.feed->resource->shard;
-  return now->index != check->shard.index || now->count != check->shard.count;
+  return !kin__shard_equal(check->of.feed->resource->shard, check->shard);
 }
 
 static void on_list_complete(kin__list_check *check) {

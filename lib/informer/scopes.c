@@ -271,7 +271,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   kin__shard *own = &informer->settings.resource.shard;
   int err = kin__settings_check_shard(&informer->settings.resource, &shard,
                                       informer->env->log);
-  if (err != 0 || (shard.index == own->index && shard.count == own->count)) {
+  if (err != 0 || kin__shard_equal(shard, *own)) {
     return err;
   }
   *own = shard;

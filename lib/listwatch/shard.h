@@ -27,6 +27,10 @@ static inline bool kin__shard_is_part(const kin__shard *shard) {
   return shard->count > 1;
 }
 
+static inline bool kin__shard_equal(kin__shard a, kin__shard b) {
+  return a.index == b.index && a.count == b.count;
+}
+
 bool kin__shard_is_valid(const kin__shard *shard);
 /* Whether an object with this uid belongs to the shard. */
 bool kin__shard_has(const kin__shard *shard, kin_str uid);
