@@ -27,6 +27,7 @@ set(kinformer_sources
   lib/base/sized.c
   lib/base/pages.c
   lib/base/slab.c
+  lib/base/slab_class.c
   lib/base/slab_ready.c
   lib/base/slots.c
   lib/base/str.c

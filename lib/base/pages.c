@@ -2,11 +2,16 @@
 #include "base/pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *kin__pages_map(size_t bytes) {
   void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages != MAP_FAILED ? pages : NULL;
+}
+
+size_t kin__pages_page_bytes(void) {
+  return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 bool kin__pages_unmap(void *pages, size_t bytes) {

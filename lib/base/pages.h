@@ -11,9 +11,12 @@
 /* Zeroed, but not touched. NULL if there is no memory. */
 void *kin__pages_map(size_t bytes);
 
-/* Gives all that one kin__pages_map returned back. Returns false if the
- * addresses stay taken, and only the memory goes back: a process that has too
- * many mappings cannot split one. */
+/* Of a page: a power of two, at least 4,096. */
+size_t kin__pages_page_bytes(void);
+
+/* Gives pages of one kin__pages_map back. Returns false if the addresses stay
+ * taken, and only the memory goes back: a process that has too many mappings
+ * cannot split one. */
 bool kin__pages_unmap(void *pages, size_t bytes);
 
 #endif /* KIN_BASE_PAGES_H */

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/link.h"
@@ -23,8 +22,7 @@
 #endif
 
 #define CELL_MAX (8u << 10)
-#define MAPPED_CELL_MAX (64u << 10)
-#define SLAB_BYTES (64u << 10)
+#define BLOCK_BYTES ((64u << 10) - (uint32_t)sizeof(block))
 #define MAX_SPARE_SLABS 4u
 #define MIN_SPARSE_BYTES ((size_t)2 << 20)
 #define CACHE_LINE 64u
@@ -46,7 +44,7 @@
  *
  * The struct of a mapped slab lies apart from its cells. At the begin of each
  * mapping, all of the structs would share the few places of a processor's cache
- * that their equal addresses modulo 256 KiB allow, and every event would miss
+ * that their equal addresses modulo 64 KiB allow, and every event would miss
  * them. */
 struct kin__slab {
   kin__link node;
@@ -59,8 +57,9 @@ struct kin__slab {
   uint32_t capacity;
   uint32_t used;
   atomic_uint live;
-  uint32_t mapped_bytes; /* of the cells, or of the block; 0: the allocator's */
+  uint32_t bytes; /* of the cells, or of a block of its own */
   uint16_t class_index;
+  bool is_mapped;                   /* else from the allocator */
   bool is_spare;                    /* empty and kept */
   void (*release)(kin__cell *cell); /* of a cell without arena */
 };
@@ -104,70 +103,51 @@ static void set_live_cells(struct kin__slab *slab, uint32_t count) {
                         memory_order_relaxed);
 }
 
-/* Of a slab's cells. */
-static uint32_t cells_bytes(bool is_mapped) {
-  return is_mapped ? KIN__MAPPED_SLAB_BYTES
-                   : SLAB_BYTES - (uint32_t)sizeof(block);
-}
-
-/* `step` is a power of two. */
-static uint32_t round_up(uint32_t size, uint32_t step) {
-  return (size + step - 1) & ~(step - 1);
-}
-
-/* `size` is from 1 to the arena's largest. A large cell's class is known by the
- * number of such cells in a slab. */
-static uint32_t class_of(const kin__arena *arena, uint32_t size) {
-  if (size <= KIN__SMALL_CELL_BYTES) {
-    return (size - 1) / KIN__CELL_STEP;
+/* The bytes of a slab's cells. Where a page has more than 4 KiB, a mapped slab
+ * may have room behind the last one. */
+static uint32_t cells_bytes(const kin__arena *arena, uint32_t class_index) {
+  if (!arena->maps_pages) {
+    uint32_t cell = kin__slab_class_cell_bytes(class_index);
+    return BLOCK_BYTES / cell * cell;
   }
-  uint32_t bytes = cells_bytes(arena->maps_pages);
-  /* A cell fewer in a slab makes each larger by size / (bytes / size). */
-  bool are_far_apart = size / KIN__LARGE_CELL_STEP > bytes / size;
-  uint32_t step = are_far_apart ? KIN__CELL_STEP : KIN__LARGE_CELL_STEP;
-  return KIN__SMALL_CLASSES - 1 + bytes / round_up(size, step);
+  uint32_t page = (uint32_t)kin__pages_page_bytes();
+  return (kin__slab_class_slab_bytes(class_index) + page - 1) & ~(page - 1);
 }
 
-static uint32_t cell_size_of(const kin__arena *arena, uint32_t class_index) {
-  if (class_index < KIN__SMALL_CLASSES) {
-    return (class_index + 1) * KIN__CELL_STEP;
+/* Slabs of other classes may still fit what is left. */
+static char *take_pages(kin__arena *arena, size_t bytes) {
+  kin__ready_pages *ready = arena->ready;
+  while (ready != NULL && ready->bytes < bytes) {
+    (void)kin__arena_drop_ready(arena);
+    ready = arena->ready;
   }
-  uint32_t share =
-      cells_bytes(arena->maps_pages) / (class_index - KIN__SMALL_CLASSES + 1);
-  return share / KIN__CELL_STEP * KIN__CELL_STEP;
-}
-
-static uint32_t bytes_of(const struct kin__slab *slab) {
-  return slab->mapped_bytes > 0 ? slab->mapped_bytes : SLAB_BYTES;
-}
-
-static char *take_pages(kin__arena *arena) {
-  kin__ready_slab *ready = arena->ready;
   if (ready == NULL) {
-    return kin__pages_map(KIN__MAPPED_SLAB_BYTES);
+    return kin__pages_map(bytes);
   }
-  arena->ready = ready->next;
-  arena->ready_count--;
-  return (char *)ready;
+  arena->ready_bytes -= bytes;
+  ready->bytes -= bytes;
+  if (ready->bytes == 0) {
+    arena->ready = ready->next;
+  }
+  return (char *)ready + ready->bytes;
 }
 
-static struct kin__slab *new_mapped_slab(kin__arena *arena) {
+static struct kin__slab *new_mapped_slab(kin__arena *arena, uint32_t bytes) {
   struct kin__slab *slab = kin__malloc(arena->allocator, sizeof *slab);
-  char *pages = slab != NULL ? take_pages(arena) : NULL;
+  char *pages = slab != NULL ? take_pages(arena, bytes) : NULL;
   if (pages == NULL) {
     kin__free(arena->allocator, slab);
     return NULL;
   }
-  *slab = (struct kin__slab){.cells = pages,
-                             .mapped_bytes = KIN__MAPPED_SLAB_BYTES};
+  *slab = (struct kin__slab){.cells = pages, .is_mapped = true};
   return slab;
 }
 
-static struct kin__slab *new_slab(kin__arena *arena) {
+static struct kin__slab *new_slab(kin__arena *arena, uint32_t bytes) {
   if (arena->maps_pages) {
-    return new_mapped_slab(arena);
+    return new_mapped_slab(arena, bytes);
   }
-  block *b = kin__malloc(arena->allocator, SLAB_BYTES);
+  block *b = kin__malloc(arena->allocator, sizeof *b + bytes);
   if (b == NULL) {
     return NULL;
   }
@@ -177,31 +157,33 @@ static struct kin__slab *new_slab(kin__arena *arena) {
 
 static struct kin__slab *add_slab(kin__arena *arena, void *owner,
                                   uint32_t class_index) {
-  struct kin__slab *slab = new_slab(arena);
+  uint32_t bytes = cells_bytes(arena, class_index);
+  struct kin__slab *slab = new_slab(arena, bytes);
   if (slab == NULL) {
     return NULL;
   }
   slab->arena = arena;
   slab->allocator = arena->allocator;
   slab->owner = owner;
+  slab->bytes = bytes;
   slab->class_index = (uint16_t)class_index;
-  slab->cell_size = cell_size_of(arena, class_index);
-  slab->capacity = cells_bytes(arena->maps_pages) / slab->cell_size;
+  slab->cell_size = kin__slab_class_cell_bytes(class_index);
+  slab->capacity = bytes / slab->cell_size;
   kin__link_init(&slab->node);
   kin__link_push_first(&arena->lists[class_index], &slab->node);
   set_live_cells(slab, 0);
-  arena->bytes += bytes_of(slab);
-  POISON(slab->cells, cells_bytes(arena->maps_pages));
+  arena->bytes += bytes;
+  POISON(slab->cells, bytes);
   if (arena->grew != NULL) {
-    arena->grew(arena->grew_ctx);
+    arena->grew(arena->grew_ctx, bytes);
   }
   return slab;
 }
 
 static void free_slab(struct kin__slab *slab) {
-  UNPOISON(slab->cells, cells_bytes(slab->mapped_bytes > 0));
-  if (slab->mapped_bytes > 0) {
-    (void)kin__pages_unmap(slab->cells, slab->mapped_bytes);
+  UNPOISON(slab->cells, slab->bytes);
+  if (slab->is_mapped) {
+    (void)kin__pages_unmap(slab->cells, slab->bytes);
   }
   kin__free(slab->allocator, slab);
 }
@@ -216,22 +198,42 @@ static void count_down(struct kin__slab *slab) {
 
 static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
   kin__link_remove(&slab->node);
-  arena->bytes -= arena->is_closed ? 0 : bytes_of(slab);
+  arena->bytes -= arena->is_closed ? 0 : slab->bytes;
   count_down(slab);
+}
+
+static struct kin__slab *first_of(kin__link *list) {
+  return KIN__CONTAINER_OF(list->next, struct kin__slab, node);
+}
+
+/* A slab of larger cells where a cell has been given back, so that its pages are
+ * there; NULL if there is none. */
+static struct kin__slab *larger_with_room(kin__arena *arena, uint32_t size,
+                                          uint32_t class_index) {
+  uint32_t most = size + size / 8;
+  while (++class_index < KIN__SLAB_CLASSES &&
+         kin__slab_class_cell_bytes(class_index) <= most) {
+    kin__link *list = &arena->lists[class_index];
+    if (!kin__link_is_empty(list) && first_of(list)->free != NULL) {
+      return first_of(list);
+    }
+  }
+  return NULL;
 }
 
 static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
                                         uint32_t size) {
-  uint32_t class_index = class_of(arena, size);
+  uint32_t class_index = kin__slab_class_of(size);
   kin__link *list = &arena->lists[class_index];
   kin__arena_collect(arena, COLLECT_PER_TAKE);
   if (kin__link_is_empty(list)) {
     kin__arena_collect(arena, COLLECT_BEFORE_GROWING);
   }
-  if (kin__link_is_empty(list)) {
-    return add_slab(arena, owner, class_index);
+  if (!kin__link_is_empty(list)) {
+    return first_of(list);
   }
-  return KIN__CONTAINER_OF(list->next, struct kin__slab, node);
+  struct kin__slab *slab = larger_with_room(arena, size, class_index);
+  return slab != NULL ? slab : add_slab(arena, owner, class_index);
 }
 
 static kin__cell *take_from(struct kin__slab *slab) {
@@ -274,8 +276,8 @@ size_t kin__cell_head_bytes(void) {
 
 static void free_block(kin__cell *cell) {
   struct kin__slab *slab = cell->slab;
-  if (slab->mapped_bytes > 0) {
-    (void)kin__pages_unmap(slab, slab->mapped_bytes);
+  if (slab->is_mapped) {
+    (void)kin__pages_unmap(slab, slab->bytes);
   } else {
     kin__free(slab->allocator, slab);
   }
@@ -293,7 +295,8 @@ static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
   }
   kin__cell *cell = kin__cell_init(b, owner, free_block);
   b->slab.allocator = allocator;
-  b->slab.mapped_bytes = maps_pages ? bytes : 0;
+  b->slab.is_mapped = maps_pages;
+  b->slab.bytes = bytes;
   return cell;
 }
 
@@ -305,7 +308,7 @@ kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
   if (arena == NULL || arena->is_closed) {
     return take_block(allocator, false, owner, size);
   }
-  if (size > (arena->maps_pages ? MAPPED_CELL_MAX : CELL_MAX)) {
+  if (size > (arena->maps_pages ? KIN__CELL_MAX_BYTES : CELL_MAX)) {
     return take_block(allocator, arena->maps_pages, owner, size);
   }
   struct kin__slab *slab = slab_with_room(arena, owner, (uint32_t)size);
@@ -402,10 +405,10 @@ bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
 
 /* The cells that were never in use lie behind all others. */
 static void trim(const struct kin__slab *slab) {
-  uint32_t kept =
-      round_up(slab->used * slab->cell_size, (uint32_t)sysconf(_SC_PAGESIZE));
-  if (kept < slab->mapped_bytes) {
-    (void)madvise(slab->cells + kept, slab->mapped_bytes - kept, MADV_DONTNEED);
+  uint32_t page = (uint32_t)kin__pages_page_bytes();
+  uint32_t kept = (slab->used * slab->cell_size + page - 1) & ~(page - 1);
+  if (kept < slab->bytes) {
+    (void)madvise(slab->cells + kept, slab->bytes - kept, MADV_DONTNEED);
   }
 }
 

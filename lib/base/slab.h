@@ -26,6 +26,10 @@
  * kin__arena_close_step on there is no stack, and each slab counts its own
  * cells.
  *
+ * A class that has no free cell takes one of a size up to an eighth larger before
+ * it gets a slab: objects change their sizes all the time, and each class would
+ * keep the slabs of its largest number of objects.
+ *
  * Cells over 64 KiB are mappings of their own. If slabs come from the program's
  * allocator, cells over 8 KiB are blocks of that allocator. */
 typedef struct kin__arena kin__arena;
@@ -43,7 +47,7 @@ typedef struct kin__cell {
  * (Populating all pages of a slab at once costs two thirds of one fault for each
  * page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
  * Both were measured. So another thread touches the pages, see
- * kin__slab_prepare.) */
+ * kin__ready_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* Lets go of the slabs one by one. The thread that gives the last cell of a
  * slab back frees this slab; no slab waits for another. Cells taken later are
@@ -107,36 +111,44 @@ bool kin__arena_fill_is_news(kin__arena_fill fill, kin__arena_fill last);
  * arena may be NULL. */
 bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena);
 
-/* --- Slabs that another thread prepares ------------------------------------
+/* --- Memory that another thread prepares -----------------------------------
  *
  * The system gives a page when the page is written to for the first time, and
  * that takes longer than to fill it. During a fast list another thread does
- * this ahead. An arena that has no prepared slab maps one itself. */
+ * this ahead. An arena that has no prepared memory maps a slab itself. */
 
-/* Memory of a slab, mapped and touched. */
-typedef struct kin__ready_slab {
-  struct kin__ready_slab *next;
-} kin__ready_slab;
+/* Mapped and touched. Slabs are cut from its end. */
+typedef struct kin__ready_pages {
+  struct kin__ready_pages *next;
+  size_t bytes;
+} kin__ready_pages;
 
-/* On any thread. NULL if there is no memory, or if *must_stop has become
- * true. */
-kin__ready_slab *kin__slab_prepare(const atomic_bool *must_stop);
+/* On any thread. `bytes` is a multiple of KIN__READY_STEP_BYTES. NULL if there
+ * is no memory, or if *must_stop has become true. */
+kin__ready_pages *kin__ready_prepare(size_t bytes,
+                                     const atomic_bool *must_stop);
 
 /* Only for an arena that maps pages and has not been closed. `grew` is called
- * after each slab that the arena has taken; NULL: no more calls. */
-void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx), void *ctx);
-/* The number of slabs that may be prepared for this arena, those that are ready
- * included: at most KIN__MAX_READY_SLABS, and a sixteenth of all. */
-uint32_t kin__arena_wants_ready(const kin__arena *arena);
-uint32_t kin__arena_ready_count(const kin__arena *arena);
-void kin__arena_add_ready(kin__arena *arena, kin__ready_slab *slab);
-/* Gives one prepared slab back to the system. Returns whether one is left. */
+ * after each slab that the arena has taken, with the slab's size; NULL: no more
+ * calls. */
+void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx, size_t bytes),
+                      void *ctx);
+/* The bytes that may be ready for this arena, those that are ready included: at
+ * most KIN__MAX_READY_BYTES, and a sixteenth of all. A multiple of
+ * KIN__READY_STEP_BYTES. */
+size_t kin__arena_wants_ready(const kin__arena *arena);
+size_t kin__arena_ready_bytes(const kin__arena *arena);
+void kin__arena_add_ready(kin__arena *arena, kin__ready_pages *pages);
+/* Gives up to KIN__READY_STEP_BYTES back to the system. Returns whether some are
+ * left. */
 bool kin__arena_drop_ready(kin__arena *arena);
 /* Gives the prepared pages of one size of cells back that no cell has been taken
  * from. To be called until it returns false: then all sizes have had their turn.
  * The pages come back when they are written to. */
 bool kin__arena_trim_step(kin__arena *arena);
 
-#define KIN__MAX_READY_SLABS 64u
+/* A slab is not larger. */
+#define KIN__READY_STEP_BYTES ((size_t)512 << 10)
+#define KIN__MAX_READY_BYTES ((size_t)16 << 20)
 
 #endif /* KIN_BASE_SLAB_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Slabs that another thread prepares. */
+/* Memory that another thread prepares. */
 #include <stddef.h>
 
 #include "base/pages.h"
@@ -20,48 +20,59 @@ static void touch(char *pages) {
   }
 }
 
-kin__ready_slab *kin__slab_prepare(const atomic_bool *must_stop) {
-  char *pages = kin__pages_map(KIN__MAPPED_SLAB_BYTES);
+kin__ready_pages *kin__ready_prepare(size_t bytes,
+                                     const atomic_bool *must_stop) {
+  char *pages = kin__pages_map(bytes);
   if (pages == NULL) {
     return NULL;
   }
-  for (size_t at = 0; at < KIN__MAPPED_SLAB_BYTES; at += TOUCH_BYTES) {
+  for (size_t at = 0; at < bytes; at += TOUCH_BYTES) {
     if (atomic_load_explicit(must_stop, memory_order_relaxed)) {
-      (void)kin__pages_unmap(pages, KIN__MAPPED_SLAB_BYTES);
+      (void)kin__pages_unmap(pages, bytes);
       return NULL;
     }
     touch(pages + at);
   }
-  return (kin__ready_slab *)(void *)pages;
+  kin__ready_pages *ready = (kin__ready_pages *)(void *)pages;
+  ready->bytes = bytes;
+  return ready;
 }
 
-void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx), void *ctx) {
+void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx, size_t bytes),
+                      void *ctx) {
   arena->grew = grew;
   arena->grew_ctx = ctx;
 }
 
-uint32_t kin__arena_wants_ready(const kin__arena *arena) {
-  size_t share = arena->bytes / KIN__MAPPED_SLAB_BYTES / 16;
-  return share < KIN__MAX_READY_SLABS ? (uint32_t)share : KIN__MAX_READY_SLABS;
+size_t kin__arena_wants_ready(const kin__arena *arena) {
+  size_t share = arena->bytes / 16 / KIN__READY_STEP_BYTES;
+  size_t bytes = share * KIN__READY_STEP_BYTES;
+  return bytes < KIN__MAX_READY_BYTES ? bytes : KIN__MAX_READY_BYTES;
 }
 
-uint32_t kin__arena_ready_count(const kin__arena *arena) {
-  return arena->ready_count;
+size_t kin__arena_ready_bytes(const kin__arena *arena) {
+  return arena->ready_bytes;
 }
 
-void kin__arena_add_ready(kin__arena *arena, kin__ready_slab *slab) {
-  slab->next = arena->ready;
-  arena->ready = slab;
-  arena->ready_count++;
+void kin__arena_add_ready(kin__arena *arena, kin__ready_pages *pages) {
+  pages->next = arena->ready;
+  arena->ready = pages;
+  arena->ready_bytes += pages->bytes;
 }
 
 bool kin__arena_drop_ready(kin__arena *arena) {
-  kin__ready_slab *slab = arena->ready;
-  if (slab == NULL) {
+  kin__ready_pages *pages = arena->ready;
+  if (pages == NULL) {
     return false;
   }
-  arena->ready = slab->next;
-  arena->ready_count--;
-  (void)kin__pages_unmap(slab, KIN__MAPPED_SLAB_BYTES);
+  size_t bytes = pages->bytes < KIN__READY_STEP_BYTES ? pages->bytes
+                                                      : KIN__READY_STEP_BYTES;
+  arena->ready_bytes -= bytes;
+  pages->bytes -= bytes;
+  char *end = (char *)pages + pages->bytes;
+  if (pages->bytes == 0) {
+    arena->ready = pages->next;
+  }
+  (void)kin__pages_unmap(end, bytes);
   return arena->ready != NULL;
 }

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* "Fast": this many slabs within this time, so 40 MB/s. */
-#define FAST_SLABS 16u
+/* "Fast": this much within this time, so 40 MB/s. */
+#define FAST_BYTES ((size_t)4 << 20)
 #define WINDOW_MS 100u
 #define IDLE_MS 1000u
 #define GIVEN_PER_STEP 16u
@@ -14,14 +14,7 @@
 static void on_work(uv_work_t *work) {
   kin__memory_helper *helper =
       KIN__CONTAINER_OF(work, kin__memory_helper, work);
-  for (uint32_t left = helper->count; left > 0; left--) {
-    kin__ready_slab *slab = kin__slab_prepare(&helper->must_stop);
-    if (slab == NULL) {
-      return;
-    }
-    slab->next = helper->slabs;
-    helper->slabs = slab;
-  }
+  helper->pages = kin__ready_prepare(helper->bytes, &helper->must_stop);
 }
 
 static uint64_t now_ms(const kin__memory_helper *helper) {
@@ -31,24 +24,15 @@ static uint64_t now_ms(const kin__memory_helper *helper) {
 
 static void work_more(kin__memory_helper *helper);
 
-/* Returns how many there were. */
-static uint32_t take_prepared(kin__memory_helper *helper) {
-  uint32_t taken = 0;
-  while (helper->slabs != NULL) {
-    kin__ready_slab *slab = helper->slabs;
-    helper->slabs = slab->next;
-    kin__arena_add_ready(helper->arena, slab);
-    taken++;
-  }
-  return taken;
-}
-
 static void on_worked(uv_work_t *work, int status) {
-  (void)status; /* cancelled: there are no slabs */
+  (void)status; /* cancelled: there are no pages */
   kin__memory_helper *helper =
       KIN__CONTAINER_OF(work, kin__memory_helper, work);
   helper->is_working = false;
-  if (take_prepared(helper) < helper->count) {
+  if (helper->pages != NULL) {
+    kin__arena_add_ready(helper->arena, helper->pages);
+    helper->pages = NULL;
+  } else {
     helper->grown = 0; /* no memory: no more work until the arena grows */
   }
   if (helper->closed != NULL) {
@@ -63,21 +47,23 @@ static void on_worked(uv_work_t *work, int status) {
 /* Half of what may be ready is in use, so that the next work is done before the
  * other half is. */
 static void work_more(kin__memory_helper *helper) {
-  uint32_t wanted = kin__arena_wants_ready(helper->arena);
-  uint32_t ready = kin__arena_ready_count(helper->arena);
-  if (helper->is_working || helper->grown < FAST_SLABS || ready > wanted / 2 ||
-      ready == wanted) {
+  size_t wanted = kin__arena_wants_ready(helper->arena);
+  size_t ready = kin__arena_ready_bytes(helper->arena);
+  if (helper->is_working || helper->grown < FAST_BYTES || ready > wanted / 2) {
     return;
   }
-  uint32_t missing = wanted - ready;
-  helper->count = missing < KIN__HELP_MAX_SLABS ? missing : KIN__HELP_MAX_SLABS;
+  size_t missing = (wanted - ready) & ~(KIN__READY_STEP_BYTES - 1);
+  if (missing == 0) {
+    return;
+  }
+  helper->bytes = missing < KIN__HELP_MAX_BYTES ? missing : KIN__HELP_MAX_BYTES;
   helper->is_working = true;
   int err = uv_queue_work(helper->loop->uv, &helper->work, on_work, on_worked);
   assert(err == 0); /* fails only without a callback */
   (void)err;
 }
 
-static void on_grew(void *ctx) {
+static void on_grew(void *ctx, size_t bytes) {
   kin__memory_helper *helper = ctx;
   uint64_t now = now_ms(helper);
   if (now - helper->window_ms > WINDOW_MS) {
@@ -85,7 +71,7 @@ static void on_grew(void *ctx) {
     helper->grown = 0;
   }
   helper->grown_ms = now;
-  helper->grown++;
+  helper->grown += bytes;
   work_more(helper);
 }
 

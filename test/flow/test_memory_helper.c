@@ -59,6 +59,10 @@ static void on_helper_closed(void *ctx) {
   w.is_helper_closed = true;
 }
 
+static size_t slab_bytes(void) {
+  return kin__slab_class_slab_bytes(kin__slab_class_of(CELL));
+}
+
 static void on_loop_closed(void *ctx) {
   (void)ctx;
   w.is_loop_closed = true;
@@ -110,7 +114,7 @@ static void until_ready(void) {
   while (w.helper.is_working) {
     uv_run(&w.uv, UV_RUN_ONCE);
   }
-  assert_true(w.arena->ready_count > 0);
+  assert_true(w.arena->ready_bytes > 0);
 }
 
 static void test_slabs_are_prepared(void **state) {
@@ -118,13 +122,14 @@ static void test_slabs_are_prepared(void **state) {
   open_world();
   take(MANY / 2);
   until_ready();
-  assert_true(w.arena->ready_count <= kin__arena_wants_ready(w.arena));
-  kin__ready_slab *next = w.arena->ready;
+  assert_true(w.arena->ready_bytes <= kin__arena_wants_ready(w.arena));
+  char *end = (char *)w.arena->ready + w.arena->ready->bytes;
   size_t bytes = w.arena->bytes;
   while (w.arena->bytes == bytes) {
     take(1);
   }
-  assert_ptr_equal(w.cells[w.count - 1], next); /* no other is mapped */
+  /* No other is mapped. */
+  assert_ptr_equal(w.cells[w.count - 1], end - slab_bytes());
   close_world();
 }
 
@@ -134,18 +139,17 @@ static void test_bounded(void **state) {
   open_world();
   for (int i = 0; i < 40; i++) {
     take(CELLS / 40);
-    assert_true(kin__arena_wants_ready(w.arena) <= KIN__MAX_READY_SLABS);
-    assert_true(w.helper.count <= KIN__HELP_MAX_SLABS);
+    assert_true(kin__arena_wants_ready(w.arena) <= KIN__MAX_READY_BYTES);
+    assert_true(w.helper.bytes <= KIN__HELP_MAX_BYTES);
     uv_run(&w.uv, UV_RUN_NOWAIT);
-    assert_true(w.arena->ready_count <= KIN__MAX_READY_SLABS);
-    assert_true(w.arena->ready_count * 16 * KIN__MAPPED_SLAB_BYTES <=
-                w.arena->bytes);
+    assert_true(w.arena->ready_bytes <= KIN__MAX_READY_BYTES);
+    assert_true(w.arena->ready_bytes * 16 <= w.arena->bytes);
   }
-  assert_int_equal(kin__arena_wants_ready(w.arena), KIN__MAX_READY_SLABS);
+  assert_int_equal(kin__arena_wants_ready(w.arena), KIN__MAX_READY_BYTES);
   close_world();
 }
 
-/* A slab every 7 ms is less than 40 MB/s. */
+/* A slab every 15 ms is less than 40 MB/s. */
 static void test_not_for_a_slow_list(void **state) {
   (void)state;
   open_world();
@@ -154,11 +158,11 @@ static void test_not_for_a_slow_list(void **state) {
     take(1);
     if (w.arena->bytes != bytes) {
       bytes = w.arena->bytes;
-      w.now_ns += UINT64_C(7000000);
+      w.now_ns += UINT64_C(15000000);
     }
     assert_false(w.helper.is_working);
   }
-  assert_int_equal(w.arena->ready_count, 0);
+  assert_int_equal(w.arena->ready_bytes, 0);
   assert_false(w.helper.idle.is_active);
   close_world();
 }
@@ -167,7 +171,7 @@ static void test_not_for_a_slow_list(void **state) {
 static void test_not_for_a_short_list(void **state) {
   (void)state;
   open_world();
-  while (w.arena->bytes < 15 * KIN__MAPPED_SLAB_BYTES) {
+  while (w.arena->bytes < 15 * KIN__READY_STEP_BYTES) {
     take(1);
   }
   assert_false(w.helper.is_working);
@@ -199,18 +203,18 @@ static void test_unused_memory_goes_back(void **state) {
   run_idle_timer();
   assert_true(w.helper.idle.is_active);
   assert_int_equal(w.helper.idle.due_ms, due_ms + 999);
-  assert_true(w.arena->ready_count > 0);
+  assert_true(w.arena->ready_bytes > 0);
   char *newest = (char *)w.cells[w.count - 1]; /* the first of its slab */
-  assert_true(is_resident(newest + KIN__MAPPED_SLAB_BYTES - 1));
+  assert_true(is_resident(newest + slab_bytes() - 1));
   run_idle_timer();
   while (kin__sched_has_work(&w.loop.sched)) {
     uv_run(&w.uv, UV_RUN_NOWAIT);
   }
-  assert_int_equal(w.arena->ready_count, 0);
+  assert_int_equal(w.arena->ready_bytes, 0);
   assert_null(w.arena->ready);
   assert_false(w.helper.idle.is_active);
   assert_true(is_resident(newest));
-  assert_false(is_resident(newest + KIN__MAPPED_SLAB_BYTES - 1));
+  assert_false(is_resident(newest + slab_bytes() - 1));
   close_world();
 }
 
@@ -239,12 +243,12 @@ static void test_busy_pool(void **state) {
   assert_true(w.helper.is_working);
   uv_run(&w.uv, UV_RUN_NOWAIT);
   assert_true(w.helper.is_working);
-  assert_int_equal(w.arena->ready_count, 0);
+  assert_int_equal(w.arena->ready_bytes, 0);
   close_helper();
   while (!w.is_helper_closed) {
     uv_run(&w.uv, UV_RUN_ONCE); /* the pool is still held */
   }
-  assert_int_equal(w.arena->ready_count, 0);
+  assert_int_equal(w.arena->ready_bytes, 0);
   plug_pull(&plug);
   uv_run(&w.uv, UV_RUN_NOWAIT);
   close_world();
@@ -331,7 +335,7 @@ static void test_stopped_work_has_no_slab(void **state) {
   (void)state;
   atomic_bool must_stop;
   atomic_init(&must_stop, true);
-  assert_null(kin__slab_prepare(&must_stop));
+  assert_null(kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop));
 }
 
 /* --- The option ----------------------------------------------------------- */

@@ -11,9 +11,9 @@ static inline size_t page_bytes(void) {
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* How many of the `count` pages from `pages` on, at most 64, are in memory. */
+/* How many of the `count` pages from `pages` on, at most 128, are in memory. */
 static inline size_t resident_pages(char *pages, size_t count) {
-  unsigned char resident[64];
+  unsigned char resident[128];
   assert_true(count <= sizeof resident);
   assert_int_equal(mincore(pages, count * page_bytes(), (void *)resident), 0);
   size_t sum = 0;

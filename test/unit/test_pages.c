@@ -74,7 +74,7 @@ static void test_unmap(void **state) {
 /* Two slabs, a prepared one, and a block of a size that no slab has. */
 static void test_cells(void **state) {
   (void)state;
-  enum { CELL = 60000, CELLS = 8, BLOCK = 200001 };
+  enum { CELL = 60000, CELLS = 16, BLOCK = 200001 };
   static int owner;
   const kin_allocator *allocator = kin__default_allocator();
   kin__arena *arena = kin__arena_new(allocator, true);
@@ -88,7 +88,8 @@ static void test_cells(void **state) {
   }
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
-  kin__ready_slab *ready = kin__slab_prepare(&must_stop);
+  kin__ready_pages *ready =
+      kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop);
   assert_non_null(ready);
   kin__arena_add_ready(arena, ready);
 

@@ -32,6 +32,10 @@ static kin__cell *take(kin__arena *arena, const kin_allocator *allocator,
   return cell;
 }
 
+static size_t slab_bytes(uint32_t size) {
+  return kin__slab_class_slab_bytes(kin__slab_class_of(size));
+}
+
 static void test_freed_cells_are_reused(void **state) {
   (void)state;
   fail_alloc memory;
@@ -62,7 +66,7 @@ static void test_memory_comes_back(void **state) {
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(arena->bytes <= 4 * 262144);
+    assert_true(arena->bytes <= 4 * slab_bytes(3000));
     kin__arena_free(arena);
     assert_int_equal(atomic_load(&memory.live_blocks), 0);
   }
@@ -113,7 +117,7 @@ static void test_random_sizes(void **state) {
  * takes is bounded by a slab, or by the cell, whatever else is free. */
 static void test_large_cells_are_mapped(void **state) {
   (void)state;
-  enum { COUNT = 60 };
+  enum { COUNT = 60, SPARE = 4 };
   static const size_t sizes[] = {8193, 20000, 65536, 65537, 1000000};
   kin__cell *cells[COUNT];
   fail_alloc memory;
@@ -125,19 +129,22 @@ static void test_large_cells_are_mapped(void **state) {
       cells[i] = take(arena, &memory.allocator, sizes[s]);
       assert_non_null(cells[i]);
     }
-    /* A slab has a block for what it knows of its cells. */
-    assert_int_equal(atomic_load(&memory.live_blocks),
-                     blocks + (long)(arena->bytes / KIN__MAPPED_SLAB_BYTES));
-    if (sizes[s] <= 65536) {
+    size_t slabs = (size_t)((long)atomic_load(&memory.live_blocks) - blocks);
+    if (sizes[s] <= KIN__CELL_MAX_BYTES) {
+      /* A slab has a block for what it knows of its cells. */
+      assert_true(slabs > 0 && slabs <= COUNT);
       assert_true(arena->bytes >= COUNT * sizes[s]);
-      assert_true(arena->bytes <= COUNT * sizes[s] * 4 / 3 + 5 * 262144);
+      assert_true(arena->bytes <=
+                  COUNT * sizes[s] * 65 / 64 + 5 * KIN__SLAB_MAX_BYTES);
+    } else {
+      assert_true(slabs <= SPARE);
     }
     for (int i = 0; i < COUNT; i++) {
       kin__cell_give(cells[i]);
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(arena->bytes <= 4 * 262144);
+    assert_true(arena->bytes <= SPARE * KIN__SLAB_MAX_BYTES);
   }
   kin__arena_free(arena);
   assert_int_equal(atomic_load(&memory.live_blocks), 0);
@@ -218,13 +225,13 @@ static void test_slabs_go_one_by_one(void **state) {
 /* The cell that was given back last is in the processor's cache still. */
 static void test_last_given_is_taken_first(void **state) {
   (void)state;
-  enum { SIZE = 60000, IN_SLAB = 4, COUNT = 3 * IN_SLAB };
+  enum { SIZE = 60000, IN_SLAB = 8, COUNT = 3 * IN_SLAB };
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[COUNT];
   for (int i = 0; i < COUNT; i++) {
     cells[i] = take(arena, kin__default_allocator(), SIZE);
   }
-  assert_int_equal(arena->bytes, COUNT / IN_SLAB * KIN__MAPPED_SLAB_BYTES);
+  assert_int_equal(arena->bytes, COUNT / IN_SLAB * slab_bytes(SIZE));
   static const int given[] = {IN_SLAB, 0, 2 * IN_SLAB, 1};
   for (size_t i = 0; i < 4; i++) {
     kin__cell_give_here(cells[given[i]]);
@@ -308,45 +315,125 @@ static void test_given_here_is_not_collected(void **state) {
   kin__arena_free(arena);
 }
 
-/* A slab with one cell more would have smaller cells: too small for the size,
- * rounded up to the least distance of classes. */
-static void expect_good_fit(size_t slab_bytes, size_t size, size_t cell_size) {
-  enum { SMALL = 1024, STEP = 16, DISTANCE = 64 };
-  assert_true(cell_size >= size);
-  if (size <= SMALL) {
-    assert_true(cell_size - size < STEP);
-    return;
+/* For each size: the cell is little larger, a mapped slab is whole pages full of
+ * cells, and the size before is of this class or the one before. */
+static void test_classes_fit_sizes_and_slabs(void **state) {
+  (void)state;
+  uint32_t last = 0;
+  for (uint32_t size = 1; size <= KIN__CELL_MAX_BYTES; size++) {
+    uint32_t class_index = kin__slab_class_of(size);
+    uint32_t cell = kin__slab_class_cell_bytes(class_index);
+    uint32_t slab = kin__slab_class_slab_bytes(class_index);
+    assert_true(class_index == last || class_index == last + 1);
+    last = class_index;
+    assert_true(cell >= size);
+    assert_int_equal(kin__slab_class_of(cell), class_index);
+    assert_true(cell - size < 16 || cell - size <= size / 32);
+    assert_int_equal(cell % 16, 0);
+    assert_int_equal(slab % 4096, 0);
+    assert_int_equal(slab % cell, 0);
+    assert_true(slab >= KIN__SLAB_MIN_BYTES && slab <= KIN__SLAB_MAX_BYTES);
   }
-  size_t in_slab = slab_bytes / cell_size;
-  size_t smaller = slab_bytes / (in_slab + 1);
-  assert_true(smaller < (size + DISTANCE - 1) / DISTANCE * DISTANCE);
-  if (slab_bytes / in_slab - smaller > 2 * DISTANCE) {
-    assert_true(smaller < (size + STEP - 1) / STEP * STEP);
-  }
-  assert_true(slab_bytes - in_slab * cell_size < in_slab * STEP);
+  assert_int_equal(last, KIN__SLAB_CLASSES - 1);
 }
 
-static void test_cells_fit_sizes_and_slabs(void **state) {
+/* What an arena takes for a cell is the size of the cell's class. */
+static void test_cells_are_of_their_class(void **state) {
   (void)state;
   for (int maps = 0; maps < 2; maps++) {
     kin__arena *arena = kin__arena_new(kin__default_allocator(), maps);
-    kin__cell *first = take(arena, kin__default_allocator(), 16);
-    size_t slab_bytes = arena->bytes - (maps ? 0 : kin__cell_head_bytes());
-    for (size_t size = 16; size <= (maps ? 65536 : 8192); size++) {
+    for (uint32_t size = 16; size <= (maps ? 65536 : 8192); size += 7) {
       size_t used = arena->used_bytes;
-      kin__cell *cell =
-          kin__cell_take(arena, kin__default_allocator(), &owner, size);
-      assert_non_null(cell);
-      expect_good_fit(slab_bytes, size, arena->used_bytes - used);
+      kin__cell *cell = take(arena, kin__default_allocator(), size);
+      assert_int_equal(arena->used_bytes - used,
+                       kin__slab_class_cell_bytes(kin__slab_class_of(size)));
       kin__cell_give_here(cell);
+      while (kin__arena_close_step(arena)) {
+      }
+      kin__arena_free(arena);
+      arena = kin__arena_new(kin__default_allocator(), maps);
     }
-    kin__cell_give_here(first);
     kin__arena_free(arena);
   }
 }
 
-static size_t slab_pages(void) {
-  return KIN__MAPPED_SLAB_BYTES / page_bytes();
+/* Objects change their sizes back and forth: a class that has no free cell takes
+ * one of a larger class, so that no class keeps what it needed at its most. */
+static void test_free_cells_serve_smaller_sizes(void **state) {
+  (void)state;
+  enum { COUNT = 640, LARGE = 6000, SMALL = 5500, TOO_SMALL = 5000 };
+  static kin__cell *cells[COUNT];
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  for (int i = 0; i < COUNT; i++) {
+    cells[i] = take(arena, kin__default_allocator(), LARGE);
+  }
+  size_t bytes = arena->bytes;
+  for (int round = 0; round < 2; round++) {
+    for (int i = 1; i < COUNT; i += 2) { /* each slab keeps half of them */
+      kin__cell_give_here(cells[i]);
+    }
+    for (int i = 1; i < COUNT; i += 2) {
+      cells[i] = take(arena, kin__default_allocator(), SMALL);
+    }
+    assert_int_equal(arena->bytes, bytes);
+  }
+  for (int i = 1; i < COUNT; i += 2) {
+    kin__cell_give_here(cells[i]);
+  }
+  for (int i = 1; i < COUNT; i += 2) {
+    cells[i] = take(arena, kin__default_allocator(), TOO_SMALL);
+  }
+  assert_true(arena->bytes > bytes);
+  for (int i = 0; i < COUNT; i++) {
+    kin__cell_give_here(cells[i]);
+  }
+  kin__arena_free(arena);
+}
+
+/* Cells that no object has had cost memory: a larger class does not lend them. */
+static void test_new_cells_serve_their_class_only(void **state) {
+  (void)state;
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__cell *large = take(arena, kin__default_allocator(), 6000);
+  kin__cell *small = take(arena, kin__default_allocator(), 5500);
+  assert_int_equal(arena->bytes, slab_bytes(6000) + slab_bytes(5500));
+  kin__cell_give_here(large);
+  kin__cell_give_here(small);
+  kin__arena_free(arena);
+}
+
+/* Slabs of all sizes are cut from prepared memory. What is too short for one goes
+ * back to the system. */
+static void test_slabs_are_cut_from_ready_pages(void **state) {
+  (void)state;
+  static const uint32_t sizes[] = {16384, 100, 5000, 16200, 3000};
+  enum { COUNT = sizeof sizes / sizeof sizes[0] };
+  atomic_bool must_stop;
+  atomic_init(&must_stop, false);
+  kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
+  kin__cell *cells[COUNT];
+  for (int i = 0; i < 2; i++) {
+    kin__arena_add_ready(
+        arena, kin__ready_prepare(2 * KIN__READY_STEP_BYTES, &must_stop));
+  }
+  for (int i = 0; i < COUNT; i++) {
+    size_t ready = kin__arena_ready_bytes(arena);
+    cells[i] = take(arena, kin__default_allocator(), sizes[i]);
+    assert_true(ready == 0 ||
+                ready - kin__arena_ready_bytes(arena) >= slab_bytes(sizes[i]));
+  }
+  size_t ready = kin__arena_ready_bytes(arena);
+  assert_true(ready > 0 && ready < KIN__READY_STEP_BYTES);
+  assert_false(kin__arena_drop_ready(arena));
+  assert_int_equal(kin__arena_ready_bytes(arena), 0);
+  for (int i = 0; i < COUNT; i++) {
+    kin__cell_give_here(cells[i]);
+  }
+  kin__arena_free(arena);
+}
+
+static size_t slab_pages(uint32_t size) {
+  return slab_bytes(size) / page_bytes();
 }
 
 static void trim(kin__arena *arena) {
@@ -365,9 +452,10 @@ static void test_prepared_pages_go_back(void **state) {
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
-  kin__arena_add_ready(arena, kin__slab_prepare(&must_stop));
-  char *pages = (char *)arena->ready;
-  assert_int_equal(resident_pages(pages, slab_pages()), slab_pages());
+  kin__arena_add_ready(arena,
+                       kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop));
+  char *pages = (char *)arena->ready + KIN__READY_STEP_BYTES - slab_bytes(SIZE);
+  assert_int_equal(resident_pages(pages, slab_pages(SIZE)), slab_pages(SIZE));
   kin__cell *cells[2 * COUNT];
   for (int round = 1; round <= 2; round++) {
     for (int i = (round - 1) * COUNT; i < round * COUNT; i++) {
@@ -375,7 +463,7 @@ static void test_prepared_pages_go_back(void **state) {
     }
     assert_ptr_equal(cells[0], pages);
     trim(arena);
-    assert_int_equal(resident_pages(pages, slab_pages()),
+    assert_int_equal(resident_pages(pages, slab_pages(SIZE)),
                      (arena->used_bytes + page_bytes() - 1) / page_bytes());
   }
   for (int i = 0; i < 2 * COUNT; i++) {
@@ -392,23 +480,22 @@ static void test_prepared_pages_go_back(void **state) {
  * others got room later. */
 static void test_the_newest_slab_is_trimmed(void **state) {
   (void)state;
-  enum { SIZE = 5000, IN_SLAB = 52, COUNT = IN_SLAB + 3 };
+  enum { SIZE = 5000, IN_SLAB = 32, COUNT = IN_SLAB + 3 };
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[COUNT];
-  for (int i = 0; i < 2; i++) {
-    kin__arena_add_ready(arena, kin__slab_prepare(&must_stop));
-  }
+  kin__arena_add_ready(arena,
+                       kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop));
   for (int i = 0; i < COUNT; i++) {
     cells[i] = take(arena, kin__default_allocator(), SIZE);
   }
-  assert_int_equal(arena->bytes, 2 * KIN__MAPPED_SLAB_BYTES);
+  assert_int_equal(arena->bytes, 2 * slab_bytes(SIZE));
   kin__cell_give_here(cells[1]);
   trim(arena);
-  assert_int_equal(resident_pages((char *)cells[0], slab_pages()),
-                   slab_pages());
-  assert_int_equal(resident_pages((char *)cells[IN_SLAB], slab_pages()),
+  assert_int_equal(resident_pages((char *)cells[0], slab_pages(SIZE)),
+                   slab_pages(SIZE));
+  assert_int_equal(resident_pages((char *)cells[IN_SLAB], slab_pages(SIZE)),
                    3 * SIZE / page_bytes() + 1);
   assert_ptr_equal(take(arena, kin__default_allocator(), SIZE), cells[1]);
   for (int i = 0; i < COUNT; i++) {
@@ -421,7 +508,7 @@ static void test_the_newest_slab_is_trimmed(void **state) {
  * an arena of the allocator's blocks. */
 static void test_used_pages_stay(void **state) {
   (void)state;
-  enum { SIZE = 60000, IN_SLAB = 4 };
+  enum { SIZE = 60000, IN_SLAB = 8 };
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[2 * IN_SLAB];
   for (int i = 0; i < 2 * IN_SLAB; i++) {
@@ -433,7 +520,7 @@ static void test_used_pages_stay(void **state) {
   /* The pages of the free cells were not touched behind their first SIZE bytes.
    */
   for (int i = 0; i < 2; i++) {
-    assert_true(resident_pages((char *)cells[i * IN_SLAB], slab_pages()) >=
+    assert_true(resident_pages((char *)cells[i * IN_SLAB], slab_pages(SIZE)) >=
                 IN_SLAB * SIZE / page_bytes());
   }
   for (int i = 0; i < 2 * IN_SLAB; i++) {
@@ -482,7 +569,11 @@ int main(void) {
       cmocka_unit_test(test_close_steps_are_small),
       cmocka_unit_test(test_closed_while_others_give_back),
       cmocka_unit_test(test_given_here_is_not_collected),
-      cmocka_unit_test(test_cells_fit_sizes_and_slabs),
+      cmocka_unit_test(test_classes_fit_sizes_and_slabs),
+      cmocka_unit_test(test_cells_are_of_their_class),
+      cmocka_unit_test(test_free_cells_serve_smaller_sizes),
+      cmocka_unit_test(test_new_cells_serve_their_class_only),
+      cmocka_unit_test(test_slabs_are_cut_from_ready_pages),
       cmocka_unit_test(test_prepared_pages_go_back),
       cmocka_unit_test(test_the_newest_slab_is_trimmed),
       cmocka_unit_test(test_used_pages_stay),
