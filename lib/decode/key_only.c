@@ -74,56 +74,59 @@ void kin__key_only_write(char *to, kin__object_parts *parts,
   parts->body = kin__str(to, w.length);
 }
 
+/* As the item takes strings and labels from a stream: empty if there is none
+ * that an API object may have. */
 static kin_str string_in(kin_str value) {
   kin_str raw;
-  bool is_plain = kin__text_string(value, &raw) && !kin__text_is_escaped(raw);
+  bool is_plain = kin__text_string(value, &raw) && !kin__text_is_escaped(raw) &&
+                  raw.length <= KIN__CURSOR_TEXT_MAX;
   return is_plain ? raw : kin__str(NULL, 0);
 }
 
-static kin_str labels_in(kin_str metadata) {
-  kin__text_members members = {.text = metadata};
-  while (kin__text_next(&members)) {
-    if (kin__str_equal(members.name, KIN__LIT("labels"))) {
-      return members.value.length <= KIN__ITEM_LABELS_MAX ? members.value
-                                                          : kin__str(NULL, 0);
-    }
-  }
-  return kin__str(NULL, 0);
+static kin_str labels_in(kin_str value) {
+  bool is_kept = value.length > 0 && value.data[0] == '{' &&
+                 value.length <= KIN__ITEM_LABELS_MAX;
+  return is_kept ? value : kin__str(NULL, 0);
 }
 
-/* Labels that are no JSON object are not kept. */
+/* Finds the first members of these names; empty if there is none. */
+static void find_members(kin_str text, const kin_str *names, kin_str *values,
+                         size_t count) {
+  kin__text_members members = {.text = text};
+  while (kin__text_next(&members)) {
+    for (size_t i = 0; i < count; i++) {
+      if (values[i].length == 0 && kin__text_name_is(members.name, names[i])) {
+        values[i] = members.value;
+      }
+    }
+  }
+}
+
 int kin__key_only_make(kin_object **out, kin__memory *memory,
                        const kin_object *whole, bool with_labels) {
+  static const kin_str names[] = {
+      {"apiVersion", 10}, {"kind", 4}, {"metadata", 8}};
+  static const kin_str labels = {"labels", 6};
   kin__object_parts parts = {.namespace_ = kin_object_namespace(whole),
                              .name = kin_object_name(whole),
                              .uid = kin_object_uid(whole),
                              .version = kin_object_resource_version(whole),
                              .is_key_only = true};
-  kin_str api_version = kin__str(NULL, 0);
-  kin_str kind = kin__str(NULL, 0);
-  kin__text_members members = {.text = kin__str(NULL, 0)};
+  kin_str values[3] = {{0}};
+  kin_str body;
   void *block;
   *out = NULL;
-  int err = kin__object_open_text(whole, &members.text, &block);
+  int err = kin__object_open_text(whole, &body, &block);
   if (err != 0) {
     return err;
   }
-  while (kin__text_next(&members)) {
-    if (api_version.data == NULL &&
-        kin__str_equal(members.name, KIN__LIT("apiVersion"))) {
-      api_version = string_in(members.value);
-    } else if (kind.data == NULL &&
-               kin__str_equal(members.name, KIN__LIT("kind"))) {
-      kind = string_in(members.value);
-    } else if (with_labels &&
-               kin__str_equal(members.name, KIN__LIT("metadata"))) {
-      parts.labels = labels_in(members.value);
-      with_labels = false; /* the first counts */
-    }
+  find_members(body, names, values, 3);
+  if (with_labels) {
+    find_members(values[2], &labels, &parts.labels, 1);
+    parts.labels = labels_in(parts.labels);
   }
-  if (parts.labels.length > 0 && parts.labels.data[0] != '{') {
-    parts.labels.length = 0;
-  }
+  kin_str api_version = string_in(values[0]);
+  kin_str kind = string_in(values[1]);
   size_t strings = api_version.length + kind.length + parts.namespace_.length +
                    parts.name.length + parts.uid.length + parts.version.length;
   char *text = kin__malloc(&memory->allocator,

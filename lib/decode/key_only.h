@@ -21,7 +21,8 @@ void kin__key_only_write(char *to, kin__object_parts *parts,
                          kin_str api_version, kin_str kind);
 
 /* Makes such an object from one that is stored whole. Labels over
- * KIN__ITEM_LABELS_MAX bytes are left out. Errors: KIN_ENOMEM. */
+ * KIN__ITEM_LABELS_MAX bytes, and a type or version over KIN__CURSOR_TEXT_MAX,
+ * are left out. Errors: KIN_ENOMEM. */
 int kin__key_only_make(kin_object **out, kin__memory *memory,
                        const kin_object *whole, bool with_labels);
 

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
+#include "decode/cursor.h"
 #include "decode/key_only.h"
 #include "object/object.h"
 #include "support/fail_alloc.h"
@@ -364,6 +365,43 @@ static void test_made_small_later(void **state) {
   kin__memory_unref(memory);
 }
 
+/* Expects the small object of `text` to have the members in `type`, and these
+ * labels. */
+static void expect_small(const char *text, const char *type,
+                         const char *labels) {
+  kin__memory *memory = kin__memory_new(NULL);
+  kin_object *whole;
+  kin_object *small;
+  char want[200];
+  snprintf(want, sizeof want, "{%s" MINIMAL_META "%s}}", type, labels);
+  assert_int_equal(kin_object_parse(&whole, NULL, text, strlen(text)), 0);
+  assert_int_equal(kin__key_only_make(&small, memory, whole, true), 0);
+  assert_str(kin__object_body(small), kin__cstr(want));
+  kin_object_unref(small);
+  kin_object_unref(whole);
+  kin__memory_unref(memory);
+}
+
+/* As a decoder: a first member that is no string hides a later one, names may
+ * have escapes, and strings that no API object has are left out. */
+static void test_made_small_of_odd_members(void **state) {
+  (void)state;
+  expect_small("{\"kind\":1,\"kind\":\"B\",\"apiVersion\":null,"
+               "\"apiVersion\":\"v2\",\"metadata\":{" IDS "}}",
+               "", "");
+  expect_small("{\"k\\u0069nd\":\"Pod\",\"kind\":\"B\",\"meta\\u0064ata\":{" IDS
+               ",\"label\\u0073\":{\"a\":\"1\"},\"labels\":{\"a\":\"2\"}},"
+               "\"metadata\":{\"labels\":{\"a\":\"3\"}}}",
+               "\"kind\":\"Pod\",", ",\"labels\":{\"a\":\"1\"}");
+  static char text[2 * (KIN__CURSOR_TEXT_MAX + 1) + 200];
+  static char kind[KIN__CURSOR_TEXT_MAX + 2];
+  memset(kind, 'k', sizeof kind - 1);
+  snprintf(text, sizeof text,
+           "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{" IDS "}}",
+           kind, kind);
+  expect_small(text, "", "");
+}
+
 /* Every allocation fails once, while labels are in two pieces. */
 static void test_out_of_memory(void **state) {
   (void)state;
@@ -539,6 +577,7 @@ int main(void) {
       cmocka_unit_test(test_dropped_labels),
       cmocka_unit_test(test_empty_name),
       cmocka_unit_test(test_made_small_later),
+      cmocka_unit_test(test_made_small_of_odd_members),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_sizes),
   };
