@@ -20,6 +20,9 @@
 enum { LATER = 'l', REPEATED = 'r' };
 
 #define SIDE_MAX_BYTES 4095u
+/* That are looked at in a text. More would take milliseconds of the loop, and
+ * find the side full. */
+#define VALUES_MAX 1024u
 
 /* Behind the side; not aligned. */
 typedef struct tail {
@@ -93,7 +96,7 @@ static size_t shorten(char *text, size_t length, side *s,
   if (length == 0 || memchr(text, MARK, length) != NULL) {
     return length;
   }
-  while (kin__binary_next(&at, end, &v)) {
+  for (unsigned i = 0; i < VALUES_MAX && kin__binary_next(&at, end, &v); i++) {
     char behind[4];
     size_t bytes =
         kin__binary_is_known(known, &v) ? 0 : put_value(s, &v, behind);
