@@ -65,6 +65,7 @@ static void reset_head(kin__http1_head *head) {
 static int on_message_begin(llhttp_t *parser) {
   kin__http1 *http1 = self(parser);
   http1->is_interim = false;
+  llhttp_set_lenient_keep_alive(parser, 0);
   reset_head(http1->head);
   return 0;
 }
@@ -293,6 +294,10 @@ static int on_headers_complete(llhttp_t *parser) {
   }
   if (status < 200) {
     http1->is_interim = true;
+    /* Its Connection field does not count: the response must follow. llhttp
+     * would then add the response's length to this one's digits. */
+    llhttp_set_lenient_keep_alive(parser, 1);
+    parser->content_length = 0;
     return SKIP_BODY;
   }
   http1->is_head_done = true;

@@ -277,6 +277,18 @@ static const response_case framings[] = {
      "Content-Encoding: gzip\r\nContent-Length: 9\r\n\r\n"
      "HTTP/1.1 110 Odd\r\n\r\n" OK "Content-Length: 2\r\n\r\nhi",
      0, 200, "hi", true},
+    /* Also what they say about the connection. */
+    {"HTTP/1.1 103 Early Hints\r\nConnection: close\r\nContent-Length: "
+     "7\r\n\r\n" OK "Content-Length: 2\r\n\r\nhi",
+     0, 200, "hi", true},
+    {"HTTP/1.0 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\nhi", 0, 200,
+     "hi", true},
+    {"HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n" OK
+     "Connection: close\r\nContent-Length: 2\r\n\r\nhi",
+     0, 200, "hi", false},
+    {"HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n" OK
+     "Content-Length: 2\r\n\r\nhi!",
+     0, 200, "hi", false},
     /* More than one response. */
     {OK "Content-Length: 2\r\n\r\nhi!", 0, 200, "hi", false},
     {CHUNKED "0\r\n\r\n" OK "\r\n", 0, 200, "", false},
