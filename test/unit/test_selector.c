@@ -68,6 +68,9 @@ static void test_selector_matches(void **state) {
       {"app in ()", false},
       {"empty in (a,,b)", true},
       {"empty notin (,)", false},
+      {"empty in (a,,)", true}, /* as labels.Parse */
+      {"app in (,,web)", true},
+      {"app in (x,)", false},
       {"app=web,tier=front", true},
       {"app=web,tier=back", false},
       {"app=,empty=", false},
