@@ -30,7 +30,7 @@ typedef struct kube_finder {
   const char *folder; /* the working directory then; NULL: not known */
 
   kin__late *late; /* that searches */
-  bool is_fixed;   /* the pod was found */
+  bool is_fixed;   /* the pod was found, with its authority */
   bool has_current;
   kin__resolved_config current;
 
@@ -114,7 +114,9 @@ static void on_opened(void *ctx, bool is_in_use) {
   if (is_in_use) {
     finder->current = finder->next;
     finder->has_current = true;
-    finder->is_fixed = finder->current.is_in_cluster;
+    finder->is_fixed = finder->current.is_in_cluster &&
+                       (finder->current.certificate_authority_file != NULL ||
+                        finder->current.insecure_skip_tls_verify);
   }
 }
 

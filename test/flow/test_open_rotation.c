@@ -2,7 +2,9 @@
 
 /* A cluster whose authority is replaced, twice, while a client watches. The
  * authority is inline in the kubeconfig. Once the file has the new authority,
- * no new connection trusts the old one, although the last reading is fresh. */
+ * no new connection trusts the old one, although the last reading is fresh.
+ *
+ * And a pod whose authority comes late. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +22,7 @@
 #include <kin/kubeconfig.h>
 
 #include "client/route.h"
+#include "config/kube_load.h"
 #include "connect/kube_finder.h"
 #include "connect/late.h"
 #include "support/client_world.h"
@@ -48,6 +51,35 @@ typedef struct bench {
   authority authorities[3];
   char path[64];
 } bench;
+
+/* --- A pod ---------------------------------------------------------------- */
+
+/* What is found in place of a pod, whose files lie at the root. */
+static struct {
+  const char *server; /* NULL: no pod */
+  const char *_Atomic authority_file;
+} pod;
+
+int __real_kin__kube_load(kin__resolved_config *out,
+                          const kin_kubeconfig_options *options,
+                          const kin__config_env *env, kin__problems *problems);
+int __wrap_kin__kube_load(kin__resolved_config *out,
+                          const kin_kubeconfig_options *options,
+                          const kin__config_env *env, kin__problems *problems);
+
+int __wrap_kin__kube_load(kin__resolved_config *out,
+                          const kin_kubeconfig_options *options,
+                          const kin__config_env *env, kin__problems *problems) {
+  if (pod.server == NULL) {
+    return __real_kin__kube_load(out, options, env, problems);
+  }
+  out->server = pod.server;
+  out->certificate_authority_file = pod.authority_file;
+  out->is_in_cluster = true;
+  return 0;
+}
+
+/* --- Authorities ---------------------------------------------------------- */
 
 static void make_authority(authority *a) {
   a->self =
@@ -149,9 +181,50 @@ static void test_open_rotation_of_inline_authority(void **state) {
   (void)unlink(b.path);
 }
 
+/* KC-01: the authority's file is absent or half written at first. A later
+ * search finds it. */
+static void test_open_pod_whose_authority_comes_late(void **state) {
+  (void)state;
+  bench b;
+  char url[64];
+  memset(&b, 0, sizeof b);
+  client_world_init(&b.w);
+  client_world_guard(&b.w);
+  make_authority(&b.authorities[0]);
+  tls_server_open(
+      &b.server, &b.w.loop,
+      &(tls_server_options){.certificate = &b.authorities[0].server}, replies,
+      2);
+  snprintf(b.path, sizeof b.path, "/tmp/kin-rotation-XXXXXX");
+  int fd = mkstemp(b.path);
+  assert_true(fd >= 0);
+  close(fd);
+  char *pem = tls_cert_pem(&b.authorities[0].self);
+  tls_write_file(b.path, pem);
+  free(pem);
+  snprintf(url, sizeof url, "https://127.0.0.1:%d", b.server.port);
+  pod.server = url;
+  b.w.retry_after_ms = 1;
+  b.w.open = open_client;
+  b.w.data = &b;
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors > 0);
+  assert_int_equal(b.w.error_class, KIN_CLASS_TLS);
+  pod.authority_file = b.path;
+  CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  client_world_close(&b.w);
+  tls_server_close(&b.server);
+  client_world_finish(&b.w);
+  tls_cert_finish(&b.authorities[0].self);
+  tls_cert_finish(&b.authorities[0].server);
+  (void)unlink(b.path);
+  pod.server = NULL;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_open_rotation_of_inline_authority),
+      cmocka_unit_test(test_open_pod_whose_authority_comes_late),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tls_pki_finish();
