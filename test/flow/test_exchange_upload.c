@@ -269,6 +269,38 @@ static void test_upload_after_an_early_head(void **state) {
   }
 }
 
+/* After the head of a success the server reads on, for longer than a response
+ * may be silent. When it stops to read, the exchange ends. */
+static void test_upload_goes_on_after_an_early_head(void **state) {
+  (void)state;
+  static const loop_reply silence = {.slice = 0};
+  world w;
+  set_up(&w, &silence, 1);
+  w.server.read_at_once = 1; /* as good as nothing */
+  fetch f = {.world = &w};
+  start(&f, &w, "POST", BODY_BYTES);
+  WORLD_UNTIL(&w, w.server.accepted == 1);
+  turn(&w, 300);
+  loop_server_push(&w.server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+  WORLD_UNTIL(&w, f.heads > 0);
+  const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
+  for (int i = 0; i < 2; i++) {
+    uint64_t sent = stats->sent_bytes;
+    w.server.read_at_once = SERVER_BYTES;
+    WORLD_UNTIL(&w, stats->sent_bytes > sent);
+    w.server.read_at_once = 1;
+    turn(&w, 300);
+    world_advance(&w, WORLD_RESPONSE_MS - 1);
+    assert_int_equal(f.ends, 0);
+  }
+  assert_true(stats->sent_bytes < BODY_BYTES - (64u << 10));
+  world_advance(&w, WORLD_RESPONSE_MS);
+  assert_int_equal(f.ends, 1);
+  assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+  fetch_finish(&f);
+  world_close(&w);
+}
+
 /* A server that reads nothing and says nothing ends in a timeout. */
 static void test_upload_to_a_silent_server(void **state) {
   (void)state;
@@ -461,6 +493,7 @@ int main(void) {
       cmocka_unit_test(test_upload_steps_are_bounded),
       cmocka_unit_test(test_upload_refused_early),
       cmocka_unit_test(test_upload_after_an_early_head),
+      cmocka_unit_test(test_upload_goes_on_after_an_early_head),
       cmocka_unit_test(test_upload_to_a_silent_server),
       cmocka_unit_test(test_upload_cancelled),
       cmocka_unit_test(test_upload_allocations),
