@@ -102,13 +102,13 @@ struct kin__exchange {
   kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;
   kin__timer timer;
-  uint64_t last_read_ms;
+  uint64_t last_read_ms;      /* or when a slice of the upload was sent */
   uint64_t probe_round;       /* the last one that has looked at it */
   uint64_t credential_serial; /* of the credential that was sent */
   kin__link pair_node;        /* in one of the transport's lists once begun */
   uint64_t pair_serial;       /* of the client certificate of conn */
   uint64_t sent_before;       /* conn->sent_bytes before the request */
-  size_t unpack_left;         /* bytes of the body that on_body may still get */
+  uint64_t unpack_left;       /* bytes of the body that on_body may still get */
   kin__http1 http1;
 };
 

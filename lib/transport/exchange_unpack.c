@@ -19,7 +19,7 @@ bool kin__exchange_begin_body(kin__exchange *exchange,
                        kin__exchange_peer(exchange), kin_strerror(err));
     return false;
   }
-  exchange->unpack_left = head->status < 300 ? SIZE_MAX : MAX_ERROR_BODY;
+  exchange->unpack_left = head->status < 300 ? UINT64_MAX : MAX_ERROR_BODY;
   head->is_identity = true;
   return true;
 }
@@ -65,7 +65,7 @@ static void unpack_slice(kin__exchange *exchange) {
   }
   bool is_cut = out.length > exchange->unpack_left;
   if (is_cut) {
-    out.length = exchange->unpack_left;
+    out.length = (size_t)exchange->unpack_left;
   }
   exchange->unpack_left -= out.length;
   if (out.length > 0) {
