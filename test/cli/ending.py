@@ -8,12 +8,15 @@ import subprocess
 import tempfile
 
 from harness import (Program, Scripted, check, check_equal, pod, pod_list,
-                     status_body, until)
+                     status_body, unix_sockets, until)
 
 PODS = "/api/v1/namespaces/default/pods"
 
 # More than a pipe and the 1 MiB that the program holds back.
 MANY = 30000
+
+# Make the descriptors of a reader and of what the program writes to.
+OUTPUTS = (os.pipe, unix_sockets)
 
 
 def argv(programs, server, *arguments):
@@ -143,13 +146,14 @@ def test_many_namespaces_without_a_server(programs):
 
 def test_reader_goes(programs):
     """As in `kinformer pods | head -1`: the end is quiet, with 0."""
-    with Scripted({PODS: [many_pods()]}) as server:
-        reader, writer = os.pipe()
-        with Program(argv(programs, server), stdout=writer) as p:
-            os.close(writer)
-            check(os.read(reader, 10).startswith(b'{"event"'), "no output")
-            os.close(reader)
-            p.expect_end(0)
+    for make in OUTPUTS:
+        with Scripted({PODS: [many_pods()]}) as server:
+            reader, writer = make()
+            with Program(argv(programs, server), stdout=writer) as p:
+                os.close(writer)
+                check(os.read(reader, 10).startswith(b'{"event"'), "no output")
+                os.close(reader)
+                p.expect_end(0)
 
 
 def test_reader_goes_while_idle(programs):
@@ -165,33 +169,34 @@ def test_reader_goes_while_idle(programs):
 
 
 def test_slow_reader_gets_everything(programs):
-    with Scripted({PODS: [many_pods()]}) as server:
-        reader, writer = os.pipe()
-        with Program(argv(programs, server, "--exit-after", "1", "--stats"),
-                     stdout=writer) as p:
-            os.close(writer)
-            # The watch is opened although nothing is read: the program goes on.
-            until(lambda: any("watch" in q for _, q, _ in server.requests),
-                  "a watch")
-            server.push("MODIFIED", pod("pod-000007", MANY + 2))
-            server.push("DELETED", pod("pod-000008", MANY + 3))
-            with os.fdopen(reader, "rb") as stream:
-                lines = [json.loads(line) for line in stream]
-            status, _, error = p.wait()
-    check_equal(status, 0)
-    check(json.loads(error)["lines"]["initial"] >= MANY - 1, str(error))
-    state = {}
-    for line in lines:
-        if line["event"] in ("add", "update"):
-            state[line["key"]] = line["resourceVersion"]
-        elif line["event"] == "delete":
-            del state[line["key"]]
-    expected = {f"default/pod-{i:06}": str(i + 1) for i in range(MANY)}
-    # It ends after one change past the first sync: either may be the first, and
-    # what came before the initial add was delivered is part of that.
-    check_equal(len(state.keys() ^ expected.keys()) <= 1, True, "keys")
-    differing = [key for key in state if state[key] != expected[key]]
-    check(differing in ([], ["default/pod-000007"]), str(differing))
+    for make in OUTPUTS:
+        with Scripted({PODS: [many_pods()]}) as server:
+            reader, writer = make()
+            with Program(argv(programs, server, "--exit-after", "1", "--stats"),
+                         stdout=writer) as p:
+                os.close(writer)
+                # The watch is opened although nothing is read: the program goes on.
+                until(lambda: any("watch" in q for _, q, _ in server.requests),
+                      "a watch")
+                server.push("MODIFIED", pod("pod-000007", MANY + 2))
+                server.push("DELETED", pod("pod-000008", MANY + 3))
+                with os.fdopen(reader, "rb") as stream:
+                    lines = [json.loads(line) for line in stream]
+                status, _, error = p.wait()
+        check_equal(status, 0)
+        check(json.loads(error)["lines"]["initial"] >= MANY - 1, str(error))
+        state = {}
+        for line in lines:
+            if line["event"] in ("add", "update"):
+                state[line["key"]] = line["resourceVersion"]
+            elif line["event"] == "delete":
+                del state[line["key"]]
+        expected = {f"default/pod-{i:06}": str(i + 1) for i in range(MANY)}
+        # It ends after one change past the first sync: either may be the first, and
+        # what came before the initial add was delivered is part of that.
+        check_equal(len(state.keys() ^ expected.keys()) <= 1, True, "keys")
+        differing = [key for key in state if state[key] != expected[key]]
+        check(differing in ([], ["default/pod-000007"]), str(differing))
 
 
 def stalled(programs, server, *arguments):
@@ -278,5 +283,18 @@ def test_pipe_is_left_as_it_was(programs):
         with Program(argv(programs, server, "--once"), stdout=writer) as p:
             p.expect_end(0)
         check(os.get_blocking(writer), "O_NONBLOCK is still set")
+        os.close(reader)
+        os.close(writer)
+
+
+
+def test_socket_stays_as_it_is(programs):
+    """Also while the program runs, and if it is killed."""
+    with Scripted({PODS: [pod_list([pod("a", 5)], 10)]}) as server:
+        reader, writer = unix_sockets()
+        with Program(argv(programs, server), stdout=writer) as p:
+            check(os.read(reader, 10).startswith(b'{"event"'), "no output")
+            check(os.get_blocking(writer), "O_NONBLOCK is set")
+            p.interrupt()
         os.close(reader)
         os.close(writer)

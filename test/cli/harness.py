@@ -7,6 +7,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -178,6 +179,11 @@ class Discreet(Program):
         for secret in self._secrets:
             check(secret.encode() not in self.said(),
                   f"{secret} in the output: {self.said()!r}")
+
+
+def unix_sockets():
+    """Two descriptors, such as a service manager's for what a service prints."""
+    return [end.detach() for end in socket.socketpair()]
 
 
 # ---- objects and a server that answers as it is told

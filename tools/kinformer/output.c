@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,11 +64,40 @@ static int copy_descriptor(const output *out, uv_handle_type type) {
   return fd >= 0 ? fd : fcntl(out->fd, F_DUPFD_CLOEXEC, 3);
 }
 
+static bool is_socket(int fd) {
+  struct stat st;
+  return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* A socket cannot be opened anew, so each send says that it must not block, and
+ * O_NONBLOCK, which uv_poll_init sets, is put back at once. */
+static void open_socket(output *out) {
+  int fd = fcntl(out->fd, F_DUPFD_CLOEXEC, 3);
+  if (fd < 0) {
+    return;
+  }
+  int flags = fcntl(fd, F_GETFL);
+  if (uv_poll_init(out->loop, &out->to.room, fd) != 0) {
+    close(fd);
+    return;
+  }
+  if (flags != -1) {
+    fcntl(fd, F_SETFL, flags);
+  }
+  out->socket_fd = fd;
+  out->to.handle.data = out;
+  out->open_handles++;
+}
+
 /* Opens the kind of stream that fits, on a copy of the descriptor: the original
  * outlives it. What does not fit, or fails, is left to write(2). */
 static void open_stream(output *out) {
   uv_handle_type type = uv_guess_handle(out->fd);
   if (type != UV_TTY && type != UV_NAMED_PIPE && type != UV_TCP) {
+    return;
+  }
+  if (is_socket(out->fd)) {
+    open_socket(out);
     return;
   }
   int fd = copy_descriptor(out, type);
@@ -78,10 +108,6 @@ static void open_stream(output *out) {
   if (type == UV_TTY) {
     status = uv_tty_init(out->loop, &out->to.tty, fd, 0);
     out->is_terminal = status == 0;
-  } else if (type == UV_TCP) {
-    out->saved_flags = fcntl(out->fd, F_GETFL);
-    uv_tcp_init(out->loop, &out->to.tcp);
-    status = uv_tcp_open(&out->to.tcp, fd);
   } else {
     out->saved_flags = fcntl(out->fd, F_GETFL);
     uv_pipe_init(out->loop, &out->to.pipe, 0);
@@ -104,7 +130,8 @@ void output_open(output *out, uv_loop_t *loop, int fd,
                   .data = data,
                   .fd = fd,
                   .saved_flags = -1,
-                  .watch_fd = -1};
+                  .watch_fd = -1,
+                  .socket_fd = -1};
   open_stream(out);
   if (out->has_stream && !out->is_terminal) {
     watch_reader(out);
@@ -151,6 +178,9 @@ static void on_handle_closed(uv_handle_t *handle) {
   output *out = handle->data;
   if (handle == (uv_handle_t *)&out->watch) {
     close(out->watch_fd);
+  }
+  if (handle == &out->to.handle && out->socket_fd != -1) {
+    close(out->socket_fd);
   }
   if (--out->open_handles > 0) {
     return;
@@ -247,6 +277,42 @@ static void flush_stream(output *out) {
   }
 }
 
+static void on_room(uv_poll_t *room, int status, int events) {
+  (void)status; // send says what is wrong
+  (void)events;
+  uv_poll_stop(room);
+  flush(room->data);
+}
+
+/* What the socket does not take stays in back, and is moved to its beginning, so
+ * that a reader that is never up to date does not make back grow. */
+static void wait_for_room(output *out) {
+  text_drop(&out->back, out->start);
+  out->committed -= out->start;
+  out->start = 0;
+  int status = uv_poll_start(&out->to.room, UV_WRITABLE, on_room);
+  if (status != 0) {
+    fail(out, status);
+  }
+}
+
+static void flush_socket(output *out) {
+  while (out->start < out->committed) {
+    ssize_t n = send(out->socket_fd, out->back.data + out->start,
+                     out->committed - out->start, MSG_DONTWAIT);
+    if (n >= 0) {
+      out->start += (size_t)n;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      wait_for_room(out);
+      return;
+    } else if (errno != EINTR) {
+      fail(out, -errno);
+      return;
+    }
+  }
+  empty_back(out);
+}
+
 static void flush_file(output *out) {
   while (out->start < out->committed) {
     ssize_t n = write(out->fd, out->back.data + out->start,
@@ -261,12 +327,19 @@ static void flush_file(output *out) {
   empty_back(out);
 }
 
+static bool is_waiting(const output *out) {
+  return out->is_writing ||
+         (out->socket_fd != -1 && uv_is_active(&out->to.handle));
+}
+
 /* Never runs while a line is being composed. */
 static void flush(output *out) {
   assert(out->back.length == out->committed);
-  if (out->status == 0 && !out->is_writing && out->committed > out->start) {
+  if (out->status == 0 && !is_waiting(out) && out->committed > out->start) {
     if (out->has_stream) {
       flush_stream(out);
+    } else if (out->socket_fd != -1) {
+      flush_socket(out);
     } else {
       flush_file(out);
     }

@@ -13,9 +13,9 @@
 /* Standard output, without ever blocking the loop on a slow reader.
  *
  * Whoever prints appends whole lines to output_text() and calls output_commit()
- * after each. The bytes are written at the end of the loop iteration: pipes,
- * sockets and terminals through a non-blocking libuv stream, anything else
- * (files, devices) by write(2). What the reader does not take yet is kept;
+ * after each. The bytes are written at the end of the loop iteration: pipes and
+ * terminals through a non-blocking libuv stream, sockets by send(2), which does
+ * not wait, anything else (files, devices) by write(2). What the reader does not take yet is kept;
  * above OUTPUT_FULL bytes the owner is told to stop printing, and again when
  * there is room.
  *
@@ -62,9 +62,10 @@ typedef struct output {
     uv_handle_t handle;
     uv_stream_t stream;
     uv_pipe_t pipe;
-    uv_tcp_t tcp;
     uv_tty_t tty;
+    uv_poll_t room; /* of socket_fd */
   } to;
+  int socket_fd;   /* written with send(2); -1: it is no socket */
   uv_poll_t watch; /* tells when a pipe's reader goes, even while idle */
   int watch_fd;    /* -1: not watched */
   uv_prepare_t prepare;

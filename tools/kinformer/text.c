@@ -21,6 +21,11 @@ void text_truncate(text *t, size_t length) {
   t->failed = false;
 }
 
+void text_drop(text *t, size_t length) {
+  t->length -= length;
+  memmove(t->data, t->data + length, t->length);
+}
+
 static bool reserve(text *t, size_t more) {
   if (t->failed) {
     return false;

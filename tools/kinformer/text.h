@@ -24,6 +24,9 @@ void text_finish(text *t);
 /* Makes it `length` long; not for growing. Clears `failed`. */
 void text_truncate(text *t, size_t length);
 
+/* Removes the first `length` bytes. */
+void text_drop(text *t, size_t length);
+
 void text_append(text *t, const char *bytes, size_t length);
 void text_append_string(text *t, const char *string);
 void text_append_char(text *t, char c);
