@@ -487,6 +487,7 @@ set(kinformer_program_sources
   tools/kinformer/events.c
   tools/kinformer/help.c
   tools/kinformer/json.c
+  tools/kinformer/kept.c
   tools/kinformer/jsonl.c
   tools/kinformer/main.c
   tools/kinformer/options.c

@@ -13,7 +13,6 @@ EMPTY = pod_list([], 7)
 # Arguments, and what standard error has to name.
 REFUSED = [
     ([], "RESOURCE"),
-    (["pods"], "--server"),
     (["pods", "configmaps", "--server", NOWHERE], "configmaps"),
     (["pods", "--server", NOWHERE, "--nonsense"], "--nonsense"),
     (["pods", "--server", "127.0.0.1:1"], "http://"),
@@ -80,6 +79,14 @@ REFUSED = [
     (["pods", "--context", ""], "--context needs a name"),
     (["pods", "--server", NOWHERE, "--as-group", ""], "--as-group needs"),
     (["pods", "--compact=tiny"], "neither fast nor small"),
+    *[(["pods", "--server", NOWHERE, "--by", "a", *more, "--index", pointer],
+       f"--index {pointer}: {named}") for more, pointer, named in [
+           (["--fields", "/spec/a,/status"], "/spec/ab", "--fields has to"),
+           (["--fields", "/spec/a"], "/spec", "--fields has to"),
+           (["--fields", "/spec/0/a"], "/spec/*/a", "--fields has to"),
+           (["--metadata-only"], "/spec/nodeName", "--metadata-only does not"),
+           ([], "/metadata/managedFields/0/manager",
+            "needs --keep-managed-fields")]],
 ]
 
 

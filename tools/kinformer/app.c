@@ -91,11 +91,12 @@ static void on_index_check(uv_prepare_t *prepare) {
 
 /* ---- beginning */
 
-/* What the command line brings about is a matter of usage. */
-static int status_of(int code) {
-  return code == KIN_EINVAL || code == KIN_EURL || code == KIN_ENOTSUP
-             ? EXIT_USAGE
-             : EXIT_FAILED;
+/* What the command line brings about is a matter of usage; files that it counts
+ * on are none. */
+static int status_of(const app *a, int code) {
+  bool is_usage = code == KIN_EINVAL || code == KIN_EURL || code == KIN_ENOTSUP;
+  return is_usage && (a->client || !a->options->kube) ? EXIT_USAGE
+                                                      : EXIT_FAILED;
 }
 
 static void open_handles(app *a) {
@@ -247,9 +248,9 @@ void app_end_beginning(app *a, const char *what, int status) {
              kin_client_problem(a->client));
   }
   if (a->problem[0] != '\0') {
-    app_end(a, status_of(status), a->problem, 0);
+    app_end(a, status_of(a, status), a->problem, 0);
   } else {
-    app_end(a, status_of(status), what, status);
+    app_end(a, status_of(a, status), what, status);
   }
 }
 

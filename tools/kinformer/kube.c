@@ -35,7 +35,13 @@ static kube_result load(kube_choice *choice) {
   case KIN_ENOMEM:
     return KUBE_NO_MEMORY;
   case KIN_ENOENT:
-    return choice->options.path ? KUBE_WRONG : KUBE_NOTHING;
+    if (!choice->options.path) {
+      fputs(
+          "kinformer: which server? --server, --kubeconfig or KUBECONFIG says "
+          "it\n",
+          stderr);
+    }
+    return KUBE_WRONG;
   default:
     return KUBE_WRONG;
   }

@@ -25,8 +25,7 @@ typedef struct kube_choice kube_choice;
 
 typedef enum kube_result {
   KUBE_OK,
-  KUBE_NOTHING, /* no server is configured */
-  KUBE_WRONG,
+  KUBE_WRONG, /* also: no server is configured */
   KUBE_NO_MEMORY,
 } kube_result;
 

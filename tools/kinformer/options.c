@@ -10,6 +10,7 @@
 #include <kin/handler.h>
 #include <kin/version.h>
 
+#include "kept.h"
 #include "values.h"
 #include "words.h"
 
@@ -183,10 +184,6 @@ static outcome add_fields(options *o, char *list) {
     o->fields[o->field_count++] = field;
   }
   return GO_ON;
-}
-
-static bool has_tls(const char *url) {
-  return strncmp(url, "https://", 8) == 0;
 }
 
 static outcome set_server(options *o, const char *url) {
@@ -459,8 +456,6 @@ static outcome choose_server(options *o) {
   switch (kube_choose(&o->kube, &o->kube_options, &o->security)) {
   case KUBE_OK:
     return GO_ON;
-  case KUBE_NOTHING:
-    return refuse("which server? --server, --kubeconfig or KUBECONFIG says it");
   case KUBE_NO_MEMORY:
     return NO_MEMORY;
   case KUBE_WRONG:
@@ -495,6 +490,9 @@ static outcome check_together(options *o) {
   }
   if (!o->index_pointer != !o->index_value) {
     return refuse("--index and --by need each other");
+  }
+  if (index_complaint(o)) {
+    return refuse("--index %s: %s", o->index_pointer, index_complaint(o));
   }
   if (o->has_on_max_bytes && o->max_bytes == 0) {
     return refuse("--on-max-bytes needs --max-bytes");

@@ -115,6 +115,16 @@ bool is_server(const char *url) {
   return false;
 }
 
+bool has_tls(const char *url) {
+  return strncmp(url, "https://", 8) == 0;
+}
+
+bool is_within(const char *pointer, const char *outer) {
+  size_t length = strlen(outer);
+  return strncmp(pointer, outer, length) == 0 &&
+         (pointer[length] == '\0' || pointer[length] == '/');
+}
+
 bool is_pointer(const char *s) {
   if (*s != '/') {
     return false;

@@ -32,6 +32,11 @@ bool parse_compact(const char *s, kin_compact *compact);
 /* Whether it begins with a scheme that the library knows. */
 bool is_server(const char *url);
 
+bool has_tls(const char *url);
+
+/* Whether a pointer names what `outer` names, or a part of it. */
+bool is_within(const char *pointer, const char *outer);
+
 /* RFC 6901: "" or reference tokens that each begin with '/'. */
 bool is_pointer(const char *s);
 
