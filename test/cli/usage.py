@@ -79,6 +79,8 @@ REFUSED = [
     (["pods", "--context", ""], "--context needs a name"),
     (["pods", "--server", NOWHERE, "--as-group", ""], "--as-group needs"),
     (["pods", "--compact=tiny"], "neither fast nor small"),
+    (["pods", "--server", NOWHERE, "--fields", "/spec",
+      "--keep-managed-fields"], "name /metadata/managedFields there"),
     *[(["pods", "--server", NOWHERE, "--by", "a", *more, "--index", pointer],
        f"--index {pointer}: {named}") for more, pointer, named in [
            (["--fields", "/spec/a,/status"], "/spec/ab", "--fields has to"),

@@ -491,6 +491,10 @@ static outcome check_together(options *o) {
   if (!o->index_pointer != !o->index_value) {
     return refuse("--index and --by need each other");
   }
+  if (o->keep_managed_fields && o->field_count > 0) {
+    return refuse("--keep-managed-fields: with --fields, name "
+                  "/metadata/managedFields there");
+  }
   if (index_complaint(o)) {
     return refuse("--index %s: %s", o->index_pointer, index_complaint(o));
   }
