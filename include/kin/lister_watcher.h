@@ -120,10 +120,12 @@ typedef int (*kin_modify_request_cb)(kin_request_options *options, void *data);
  *
  * cancel ends an answer that is no longer wanted: feed nothing after it. It can
  * come inside a call of kin_feed_*, which then returns KIN_ECLOSED; open for
- * the next request can come there, too. If open itself closes its informer
- * (reflector, ...), or changes the shard or max_bytes, cancel comes when open
- * has returned. The library sets no time limit: it waits for a source that
- * neither feeds nor fails.
+ * the next request can come there, too. The library sets no time limit: it waits
+ * for a source that neither feeds nor fails.
+ *
+ * All four may close the informer (reflector, ...), or another. open may also
+ * change the shard or max_bytes. If open does any of this, cancel comes when
+ * open has returned.
  *
  * pause and resume, both or none: feed no objects from pause until resume,
  * because there is no room. pause can come inside a call of kin_feed_*. */

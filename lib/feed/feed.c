@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "feed/feed_core.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
 #include "base/str.h"
 #include "feed/feed_request.h"
 
 #define SHORT_WATCH_US 1000000u /* RW-07 */
 #define MAX_RETRY_AFTER_MS (24u * 3600u * 1000u)
-
-void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
-  const kin__resource *resource = feed->resource;
-  bool has_namespace = feed->namespace_[0] != '\0';
-  snprintf(buffer, size, "%s of %s%s%s%s%s",
-           kin__is_watch(feed->request) ? "watch" : "list", resource->plural,
-           resource->group[0] != '\0' ? "." : "", resource->group,
-           has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
-}
 
 /* --- Requests ------------------------------------------------------------- */
 
@@ -328,6 +317,21 @@ static bool begins_request(const kin__listwatch_request *wanted) {
   return wanted->kind != KIN__REQUEST_NONE && wanted->token == NULL;
 }
 
+/* Calls of the source, which may close the feed: the stop has then carried out
+ * all that is left. Returns whether there is more to do. */
+static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
+  kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
+  bool is_closed = feed->is_closed;
+  if (actions->cancel_request) {
+    drop_request(feed);
+  }
+  if (actions->hold_request) {
+    hold(feed);
+  }
+  return feed->is_closed == is_closed &&
+         kin__listwatch_state_of(&feed->listwatch) == state;
+}
+
 /* The public state is up to date, and the place among the client's lists is
  * free, before anything is read or requested. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
@@ -336,17 +340,14 @@ void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
   if (actions->verdict.is_given) {
     kin__feed_take_verdict(feed, &actions->verdict);
   }
-  if (actions->cancel_request) {
-    drop_request(feed);
+  if (!call_source(feed, actions)) {
+    return;
   }
   if (actions->stop_timer) {
     kin__timer_stop(timers, &feed->timer);
   }
   if (actions->drop_stage) {
     drop_stage(feed);
-  }
-  if (actions->hold_request) {
-    hold(feed);
   }
   if (actions->apply_stage) {
     apply_stage(feed);

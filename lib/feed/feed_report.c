@@ -13,6 +13,15 @@
 /* An API server fills its pages; only the last one may be empty. */
 #define MAX_EMPTY_PAGES 10000u
 
+void kin__feed_describe(const kin_feed *feed, char *buffer, size_t size) {
+  const kin__resource *resource = feed->resource;
+  bool has_namespace = feed->namespace_[0] != '\0';
+  snprintf(buffer, size, "%s of %s%s%s%s%s",
+           kin__is_watch(feed->request) ? "watch" : "list", resource->plural,
+           resource->group[0] != '\0' ? "." : "", resource->group,
+           has_namespace ? " in " : "", has_namespace ? feed->namespace_ : "");
+}
+
 static void report(kin_feed *feed, const kin__failure *failure,
                    uint64_t retry_in_ms) {
   feed->last_error_class = failure->error_class;

@@ -104,6 +104,84 @@ static void test_closed_inside_open(void **state) {
   source_rig_close(&f);
 }
 
+static void close_inside(hand_source *source) {
+  source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
+  source->inside_cancel = source->inside_pause = NULL;
+  assert_int_equal(kin_informer_close(f->informer, NULL, NULL), 0);
+}
+
+/* A source that closes the informer while an answer is cancelled: nothing is
+ * asked or waited for afterwards. */
+static void test_closed_inside_cancel(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_watching(&f); /* a list is wanted in its place */
+  f.source.inside_cancel = close_inside;
+  assert_int_equal(kin_informer_set_shard(f.informer, 0, 2), 0);
+  script_advance(&f.vh.script, 60000);
+  hand_source_expect(&f.source, "x");
+  source_rig_close(&f);
+
+  source_rig_open_watching(&f); /* the watch is over its time */
+  f.source.inside_cancel = close_inside;
+  script_advance(&f.vh.script, 700000);
+  hand_source_expect(&f.source, "x");
+  source_rig_close(&f);
+
+  source_rig_open_watching(&f); /* nonsense */
+  f.source.inside_cancel = close_inside;
+  assert_int_equal(kin_feed_event(f.source.feed, KIN_WATCH_ADDED, NULL),
+                   KIN_EINVAL);
+  script_advance(&f.vh.script, 60000);
+  hand_source_expect(&f.source, "x");
+  assert_int_equal(f.errors, 0);
+  source_rig_close(&f);
+}
+
+/* The same while it is paused, because its list is complete. */
+static void test_closed_inside_pause(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open_with(&f, 0, true);
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "a@1");
+  f.source.inside_pause = close_inside;
+  assert_int_equal(kin_feed_bookmark(f.source.feed, kin__cstr("5"), true),
+                   KIN_ECLOSED);
+  script_advance(&f.vh.script, 60000);
+  hand_source_expect(&f.source, "I:> p x");
+  event_log_expect(&f.log, "");
+  source_rig_close(&f);
+}
+
+/* The same while its namespace is removed. */
+static void test_closed_inside_removal(void **state) {
+  (void)state;
+  static const char *const one[] = {"ns"};
+  source_rig f;
+  memset(&f, 0, sizeof f);
+  vh_init(&f.vh, 0);
+  hand_source_init(&f.source, &f.vh.script);
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.source = &f.source.lister_watcher;
+  options.namespaces = one;
+  options.namespace_count = 1;
+  assert_int_equal(kin__informer_open_on(&f.informer, &f.vh.host, &options), 0);
+  assert_int_equal(kin_informer_start(f.informer), 0);
+  script_run(&f.vh.script);
+  for (int i = 0; i < 600; i++) {
+    char text[32];
+    snprintf(text, sizeof text, "ns/p%d@1", i);
+    hand_source_item(&f.source, text);
+  }
+  hand_source_list_end(&f.source, "5", "");
+  f.source.inside_cancel = close_inside;
+  assert_int_equal(kin_informer_remove_namespace(f.informer, "ns"), 0);
+  script_run(&f.vh.script);
+  hand_source_expect(&f.source, "L:0/500 W:5 x");
+  source_rig_close(&f);
+}
+
 static void reshard_inside_open(hand_source *source) {
   source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
   source->inside_open = NULL;
@@ -401,6 +479,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_feeding_out_of_turn),
       cmocka_unit_test(test_closed_inside_open),
+      cmocka_unit_test(test_closed_inside_cancel),
+      cmocka_unit_test(test_closed_inside_pause),
+      cmocka_unit_test(test_closed_inside_removal),
       cmocka_unit_test(test_reshard_inside_open),
       cmocka_unit_test(test_classes_are_checked),
       cmocka_unit_test(test_long_versions_and_tokens),

@@ -73,11 +73,18 @@ static void on_cancel(void *ctx, void *answer) {
   assert_true(source->is_open);
   source->is_open = false;
   note(source, "x");
+  if (source->inside_cancel != NULL) {
+    source->inside_cancel(source);
+  }
 }
 
 static void on_pause(void *ctx, void *answer) {
-  assert_ptr_equal(answer, ctx);
-  note(ctx, "p");
+  hand_source *source = ctx;
+  assert_ptr_equal(answer, source);
+  note(source, "p");
+  if (source->inside_pause != NULL) {
+    source->inside_pause(source);
+  }
 }
 
 static void on_resume(void *ctx, void *answer) {

@@ -25,7 +25,9 @@ typedef struct hand_source {
   bool is_watch;
   int fail_opens; /* so many opens answer open_error */
   int open_error;
-  void (*inside_open)(struct hand_source *source); /* may be NULL */
+  void (*inside_open)(struct hand_source *source); /* may be NULL, as these: */
+  void (*inside_cancel)(struct hand_source *source);
+  void (*inside_pause)(struct hand_source *source);
   char log[4096];
 } hand_source;
 
