@@ -114,22 +114,29 @@ static kin_str without_type(kin_str text) {
   return kin__str(at, (size_t)(end - at));
 }
 
-/* With a transform, the digest covers the transformed text too. */
-/* Errors: KIN_ENOMEM. */
-static int digest_of(const kin__list_check *check, const kin_object *object,
-                     uint64_t *result) {
+static uint64_t bare_digest(const kin__list_check *check,
+                            const kin_object *object) {
   const kin__hash_seed *seed = &check->of.store->seed;
   uint64_t digest = kin__hash(seed, kin_object_uid(object));
-  digest = digest << 32 | kin__hash(seed, kin_object_resource_version(object));
-  if (check->transform.cb != NULL) {
+  return (digest << 32 | kin__hash(seed, kin_object_resource_version(object)))
+         << 1;
+}
+
+/* With a transform, the digest covers the transformed text too, unless there is
+ * none. Errors: KIN_ENOMEM. */
+static int digest_of(const kin__list_check *check, const kin_object *object,
+                     uint64_t *result) {
+  uint64_t digest = bare_digest(check, object);
+  if (check->transform.cb != NULL && !kin_object_is_key_only(object)) {
     kin_str text;
     if (kin__object_text(object, &text) != 0) {
       return KIN_ENOMEM;
     }
-    digest ^=
-        kin__hash(seed, without_type(text)) * UINT64_C(0x9e3779b97f4a7c15);
+    digest ^= kin__hash(&check->of.store->seed, without_type(text)) *
+                  UINT64_C(0x9e3779b97f4a7c15)
+              << 1;
   }
-  *result = digest << 1;
+  *result = digest;
   return 0;
 }
 
@@ -166,6 +173,16 @@ static entry *find_entry(const kin__list_check *check, uint32_t hash,
     }
   }
   return NULL;
+}
+
+/* The entry of a listed object. An object that has lost its body since the list
+ * came (max_bytes) is there by its uid and version alone. */
+static entry *find_state(const kin__list_check *check, uint32_t hash,
+                         const kin_object *listed, uint64_t digest) {
+  entry *found = find_entry(check, hash, &digest);
+  uint64_t bare = bare_digest(check, listed);
+  return found != NULL || bare == digest ? found
+                                         : find_entry(check, hash, &bare);
 }
 
 static void mark(kin__list_check *check, entry *found) {
@@ -264,7 +281,7 @@ static int on_item(kin__pager_core *pager, const kin_object *item) {
     return err;
   }
   check->listed++;
-  entry *found = find_entry(check, hash, &digest);
+  entry *found = find_state(check, hash, kept, digest);
   mark(check, found);
   if (found == NULL) {
     check->unlike++;

@@ -421,6 +421,50 @@ static void test_consistency_ended_by_its_source(void **state) {
   }
 }
 
+static kin_memory_decision
+drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
+  (void)informer;
+  (void)event;
+  (void)data;
+  return KIN_MEMORY_DROP_BODIES;
+}
+
+#define FAT(name, uid, version, padding)                                       \
+  "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" uid   \
+  "\",\"resourceVersion\":\"" version "\"},\"x\":\"%" padding "s\"}"
+
+/* WL-12: an object that has lost its body since the list came is compared by its
+ * uid and version, for its text is gone. */
+static void test_consistency_of_dropped_bodies(void **state) {
+  (void)state;
+  for (int is_other = 0; is_other < 2; is_other++) {
+    static char text[20000];
+    check_world c;
+    ck_init(&c, 0);
+    c.options.transform = ck_keep_text;
+    c.options.max_bytes = 8000;
+    c.options.on_max_bytes = drop_bodies;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    int length = snprintf(text, sizeof text,
+                          CK_ADDED(FAT("a", "u1", "5", "2000"))
+                              CK_ADDED(FAT("b", "u2", "6", "2000")) CK_END("9")
+                                  CK_ADDED(FAT("c", "u3", "10", "9000")),
+                          "", "", "");
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    ck_stream(&c, text);
+    assert_int_equal(ck_status(&c).memory_state, KIN_MEMORY_STATE_KEYS_ONLY);
+    assert_true(ck_is_asked(&c));
+    length = snprintf(
+        text, sizeof text,
+        CK_LIST(FAT("a", "u1", "5", "2000") "," FAT("b", "u2", "%s", "2000")),
+        "", is_other ? "7" : "6", "");
+    assert_true(length > 0 && (size_t)length < sizeof text);
+    ck_answer(&c, 200, text);
+    ck_expect_counts(&c, 1, (unsigned)is_other);
+    iw_finish(&c.w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_consistency_of_kept_states),
@@ -435,6 +479,7 @@ int main(void) {
       cmocka_unit_test(test_consistency_in_steps),
       cmocka_unit_test(test_consistency_of_an_own_source),
       cmocka_unit_test(test_consistency_ended_by_its_source),
+      cmocka_unit_test(test_consistency_of_dropped_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
