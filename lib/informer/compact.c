@@ -302,6 +302,7 @@ void kin__compact_staged(kin__scope *scope, kin_object *object) {
 
 void kin__compact_listed(kin_informer *informer) {
   if (informer->compact != NULL) {
+    informer->compact->deferred = NULL;
     kin__compact_list_flush(&informer->compact->list);
   }
 }
