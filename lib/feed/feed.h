@@ -104,6 +104,8 @@ typedef struct kin__feed_owner {
   int (*keep)(kin_feed *feed, kin__decoded_type type, kin_object **object);
   /* An uncached object was staged; borrowed. Its place is kin__stage_last. */
   void (*staged)(kin_feed *feed, kin_object *object);
+  /* A staged object left the stage, because its list has changed; borrowed. */
+  void (*unstaged)(kin_feed *feed, const kin_object *object);
   /* Whether a request may be made now. A negative result is its failure. */
   int (*admit)(kin_feed *feed);
   /* A change. A negative result gives the watch up. */

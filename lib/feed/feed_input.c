@@ -98,10 +98,16 @@ static void tell_staged(kin_feed *feed, kin_object *object) {
 
 static int merge(kin_feed *feed, kin__decoded_type type,
                  kin_object *take_object) {
-  bool is_new = false;
-  int err = kin__stage_merge(&feed->stage, type, take_object, &is_new);
+  kin__stage_merged merged;
+  int err = kin__stage_merge(&feed->stage, type, take_object, &merged);
+  for (unsigned i = 0; i < merged.count; i++) {
+    if (feed->owner->unstaged != NULL) {
+      feed->owner->unstaged(feed, merged.replaced[i]);
+    }
+    kin_object_unref(merged.replaced[i]);
+  }
   kin__listwatch_heard(&feed->listwatch,
-                       is_new ? KIN__NEWS_KEY : KIN__NEWS_OBJECT);
+                       merged.is_new ? KIN__NEWS_KEY : KIN__NEWS_OBJECT);
   return err;
 }
 

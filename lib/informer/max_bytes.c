@@ -49,6 +49,13 @@ static void unstage(kin__scope *scope, uint64_t bytes) {
   count(scope->informer, 0, bytes);
 }
 
+/* The cached object itself was not counted. */
+static void leave_stage(kin__scope *scope, const kin_object *object,
+                        const kin_object *cached) {
+  uint64_t bytes = object != cached ? kin_object_memory(object) : 0;
+  unstage(scope, bytes < scope->listed_bytes ? bytes : scope->listed_bytes);
+}
+
 /* Two objects of one uid and version: the new one does not replace the cached
  * one, although only one of them may be packed. */
 static bool is_same_state(const kin_object *a, const kin_object *b) {
@@ -125,8 +132,16 @@ void kin__max_bytes_pushed(kin__scope *scope, kin_delta_type type,
       kin_store_get(&informer->store, kin_object_key(object));
   add_change(cached, object, type, is_behind, &more, &less);
   count(informer, more, less);
-  if (type == KIN_DELTA_REPLACED && object != cached) {
-    unstage(scope, bytes < scope->listed_bytes ? bytes : scope->listed_bytes);
+  if (type == KIN_DELTA_REPLACED) {
+    leave_stage(scope, object, cached);
+  }
+}
+
+void kin__max_bytes_replaced(kin__scope *scope, const kin_object *object) {
+  kin_informer *informer = scope->informer;
+  if (kin__max_bytes_is_bounded(informer)) {
+    leave_stage(scope, object,
+                kin_store_get(&informer->store, kin_object_key(object)));
   }
 }
 

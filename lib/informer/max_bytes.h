@@ -70,8 +70,10 @@ int kin__max_bytes_admit(struct kin__scope *scope);
 /* An object has gone into the queue, behind other changes of its key or not. */
 void kin__max_bytes_pushed(struct kin__scope *scope, kin_delta_type type,
                            const kin_object *object, bool is_behind);
-/* The stage was discarded, or is empty. States that a list replaced while it
- * came were counted until now. */
+/* A staged object has left the stage. */
+void kin__max_bytes_replaced(struct kin__scope *scope,
+                             const kin_object *object);
+/* The stage was discarded, or is empty. */
 void kin__max_bytes_unstaged(struct kin__scope *scope);
 /* The queue is empty. */
 void kin__max_bytes_settle(kin_informer *informer);

@@ -103,6 +103,10 @@ static void on_staged(kin_feed *feed, kin_object *object) {
   kin__compact_staged(kin__scope_of(feed), object);
 }
 
+static void on_unstaged(kin_feed *feed, const kin_object *object) {
+  kin__max_bytes_replaced(kin__scope_of(feed), object);
+}
+
 static void on_apply(kin_feed *feed) {
   kin__compact_listed(kin__scope_of(feed)->informer);
   kin__apply_start(kin__scope_of(feed));
@@ -166,6 +170,7 @@ static const kin__feed_owner owner = {.cached = on_cached,
                                       .keep = on_keep,
                                       .admit = on_admit,
                                       .staged = on_staged,
+                                      .unstaged = on_unstaged,
                                       .event = on_event,
                                       .advanced = kin__version_waits_advanced,
                                       .apply = on_apply,

@@ -159,7 +159,6 @@ static uintptr_t *take_place(content *c) {
 }
 
 static void void_place(content *c, uintptr_t *place) {
-  kin_object_unref(object_in(*place));
   *place = (uintptr_t)c->first_void | VOID_BITS;
   c->first_void = place;
   c->voids++;
@@ -205,8 +204,13 @@ static void drop_key(content *c, uint32_t id) {
   kin__slots_give(&c->keys->keys, id);
 }
 
-static void void_key(content *c, uint32_t id) {
+static void take_out(const content *c, uint32_t id, kin__stage_merged *merged) {
+  merged->replaced[merged->count++] = object_in(*key_at(c, id)->place);
+}
+
+static void void_key(content *c, uint32_t id, kin__stage_merged *merged) {
   if (id != KIN__NO_SLOT) {
+    take_out(c, id, merged);
     void_place(c, key_at(c, id)->place);
     drop_key(c, id);
   }
@@ -278,16 +282,16 @@ int kin__stage_push(kin__stage *stage, kin__decoded_type type,
 /* A refused state is kept beside the last good one. A good state replaces both;
  * a deletion removes both. */
 static int merge(content *c, kin__decoded_type type, kin_object *take_object,
-                 bool *is_new) {
+                 kin__stage_merged *merged) {
   kin_str key = kin_object_key(take_object);
   uint32_t hash = kin__hash(&c->keys->seed, key);
   uint32_t last = find(c, key, hash, false);
   uint32_t refused = find(c, key, hash, true);
-  *is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
-            type != KIN__DECODED_DELETED;
+  merged->is_new = last == KIN__NO_SLOT && refused == KIN__NO_SLOT &&
+                   type != KIN__DECODED_DELETED;
   if (type == KIN__DECODED_DELETED) {
-    void_key(c, last);
-    void_key(c, refused);
+    void_key(c, last, merged);
+    void_key(c, refused, merged);
     kin_object_unref(take_object);
     return 0;
   }
@@ -301,22 +305,23 @@ static int merge(content *c, kin__decoded_type type, kin_object *take_object,
     }
   } else {
     uintptr_t *place = key_at(c, same)->place;
-    kin_object_unref(object_in(*place));
+    take_out(c, same, merged);
     *place = entry;
     c->last = place;
   }
   if (same != refused) {
-    void_key(c, refused);
+    void_key(c, refused, merged);
   }
   return 0;
 }
 
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
-                     kin_object *take_object, bool *is_new) {
+                     kin_object *take_object, kin__stage_merged *merged) {
+  *merged = (kin__stage_merged){.is_new = false};
   content *to = have_content(stage);
   int err = to != NULL ? have_keys(to) : KIN_ENOMEM;
   if (err == 0) {
-    err = merge(to, type, take_object, is_new);
+    err = merge(to, type, take_object, merged);
   } else {
     kin_object_unref(take_object);
   }

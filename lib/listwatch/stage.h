@@ -36,14 +36,22 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object);
 
+/* What a merge has done. A list that changes brings a key again with another
+ * state, and a key has two states at most. */
+typedef struct kin__stage_merged {
+  bool is_new;             /* the key was not there */
+  unsigned count;          /* of replaced */
+  kin_object *replaced[2]; /* left the stage; references of the caller's */
+} kin__stage_merged;
+
 /* As kin__stage_push, for a list that changes. The new state replaces the key's
  * old one; a deletion removes the key. An object without a text (its transform
  * failed) is staged beside the key's last good state. In either order the cache
- * ends with the last good state, and the failure is reported. *is_new: the key
- * was not there. After a merge, do not push before the stage is discarded or
- * empty. Errors: KIN_ENOMEM, nothing changed. */
+ * ends with the last good state, and the failure is reported. After a merge, do
+ * not push before the stage is discarded or empty. Errors: KIN_ENOMEM, nothing
+ * changed. */
 int kin__stage_merge(kin__stage *stage, kin__decoded_type type,
-                     kin_object *take_object, bool *is_new);
+                     kin_object *take_object, kin__stage_merged *merged);
 
 /* The place that the last push or merge gave an object. */
 kin__stage_place *kin__stage_last(const kin__stage *stage);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Two lists of one informer that do not fit together under max_bytes, though
- * each alone does. The program is asked, however the bytes of the two come. */
+/* Lists under max_bytes. Two lists of one informer that do not fit together,
+ * though each alone does: the program is asked, however the bytes of the two
+ * come. A list that comes as a watch: only its last states count. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,10 +126,58 @@ static void test_in_the_same_turn(void **state) {
   check(false);
 }
 
+static void send_event(const char *type, const char *object) {
+  char frame[PADDING + 500];
+  int length = snprintf(frame, sizeof frame,
+                        "{\"type\":\"%s\",\"object\":%s}\n", type, object);
+  assert_true(length > 0 && (size_t)length < sizeof frame);
+  script_body(&w.script, "sendInitialEvents", frame, (size_t)length);
+}
+
+static void send_state(const char *type, const char *name, int version) {
+  char object[PADDING + 300];
+  int length =
+      snprintf(object, sizeof object,
+               "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\","
+               "\"uid\":\"u-%s\",\"resourceVersion\":\"%d\"},\"x\":\"%*s\"}",
+               name, name, version, PADDING, "");
+  assert_true(length > 0 && (size_t)length < sizeof object);
+  send_event(type, object);
+}
+
+/* WL-03: states that are replaced while a list comes as a watch, and
+ * deleted ones, need no room. */
+static void test_replaced_states_of_a_stream(void **state) {
+  (void)state;
+  asked = 0;
+  iw_init(&w, 0);
+  script_use_streams(&w.script);
+  kin_informer_options options = iw_options(&w);
+  options.max_bytes = MAX_BYTES;
+  options.on_max_bytes = on_max_bytes;
+  assert_int_equal(iw_open(&w, &options), 0);
+  script_head(&w.script, "sendInitialEvents", 200);
+  send_state("ADDED", "a", 1);
+  send_state("ADDED", "b", 2);
+  for (int i = 3; i < 90; i += 3) {
+    send_state("MODIFIED", "a", i);
+    send_state("ADDED", "c", i + 1);
+    send_state("DELETED", "c", i + 2);
+  }
+  send_event("BOOKMARK",
+             "{\"metadata\":{\"resourceVersion\":\"100\",\"annotations\":{"
+             "\"k8s.io/initial-events-end\":\"true\"}}}");
+  assert_int_equal(asked, 0);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 2);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_in_different_turns),
       cmocka_unit_test(test_in_the_same_turn),
+      cmocka_unit_test(test_replaced_states_of_a_stream),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

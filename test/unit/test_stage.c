@@ -24,15 +24,26 @@
 
 #define KEYS 3000
 
+/* Without the objects that it has replaced. */
+static int merge(kin__stage *stage, kin__decoded_type type, kin_object *object,
+                 bool *is_new) {
+  kin__stage_merged merged;
+  int err = kin__stage_merge(stage, type, object, &merged);
+  for (unsigned i = 0; i < merged.count; i++) {
+    kin_object_unref(merged.replaced[i]);
+  }
+  *is_new = merged.is_new;
+  return err;
+}
+
 static int push(kin__stage *stage, int key, int version,
                 kin__decoded_type type) {
   char text[32];
   snprintf(text, sizeof text, "n/p%d", key);
   kin_object *object = object_keyed(NULL, text, (unsigned)version);
   bool is_new;
-  return type == KIN__DECODED_LISTED
-             ? kin__stage_push(stage, type, object)
-             : kin__stage_merge(stage, type, object, &is_new);
+  return type == KIN__DECODED_LISTED ? kin__stage_push(stage, type, object)
+                                     : merge(stage, type, object, &is_new);
 }
 
 static void change(kin__stage *stage, int key, int version,
@@ -188,9 +199,8 @@ static void test_costs_of_keys_alone(void **state) {
     init(&stage, &memory, 0);
     kin_object *first = object_keyed(NULL, "n/p0", 1);
     bool is_new = false;
-    assert_int_equal(kin__stage_merge(&stage, KIN__DECODED_ADDED,
-                                      kin_object_ref(first), &is_new),
-                     0);
+    assert_int_equal(
+        merge(&stage, KIN__DECODED_ADDED, kin_object_ref(first), &is_new), 0);
     assert_true(is_new);
     for (int i = 1; i < 10 * KEYS; i++) {
       int key = way < 2 ? i % KEYS : i;
@@ -265,8 +275,7 @@ static void test_superseded_is_freed(void **state) {
   for (unsigned i = 1; i <= 1000; i++) {
     kin_object *object = object_keyed(&objects.allocator, "n/p0", i);
     bool is_new;
-    assert_int_equal(
-        kin__stage_merge(&stage, KIN__DECODED_MODIFIED, object, &is_new), 0);
+    assert_int_equal(merge(&stage, KIN__DECODED_MODIFIED, object, &is_new), 0);
     assert_int_equal(is_new, i == 1);
     base = i == 10 ? atomic_load(&objects.live_bytes) : base;
   }
@@ -318,7 +327,7 @@ static void refuse(kin__stage *stage, int version, kin__decoded_type type) {
   assert_int_equal(kin__object_new(&object, memory, &parts), 0);
   kin__memory_unref(memory);
   bool is_new;
-  assert_int_equal(kin__stage_merge(stage, type, object, &is_new), 0);
+  assert_int_equal(merge(stage, type, object, &is_new), 0);
 }
 
 /* A state that was refused leaves the one before, but a deletion is one
