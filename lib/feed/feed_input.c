@@ -115,6 +115,9 @@ int kin__feed_take(kin_feed *feed, kin__decoded_type type,
                    kin_object *take_object, bool is_cached) {
   if (feed->owner->keep != NULL && !is_cached) {
     int err = feed->owner->keep(feed, type, &take_object);
+    if (err == 0 && !kin__feed_is_open(feed)) {
+      err = KIN_ECLOSED; /* a source that was paused has closed the owner */
+    }
     if (err != 0) {
       kin_object_unref(take_object);
       return err;

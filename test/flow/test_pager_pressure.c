@@ -299,6 +299,40 @@ static void test_pager_own_source(void **state) {
   pw_finish(&w);
 }
 
+static pager_world *paused_world;
+
+static void close_inside(hand_source *source) {
+  source->inside_pause = source->inside_resume = NULL;
+  paused_world->is_over = true;
+  assert_int_equal(kin_pager_close(paused_world->pager, NULL, NULL), 0);
+}
+
+/* A source that closes the pager while it is paused or resumed. */
+static void test_pager_closed_by_its_source(void **state) {
+  (void)state;
+  for (int is_resume = 0; is_resume < 2; is_resume++) {
+    pager_world w;
+    hand_source source;
+    paused_world = &w;
+    open_sourced(&w, &source);
+    *(is_resume ? &source.inside_resume : &source.inside_pause) = close_inside;
+    kin_pager_pause(w.pager);
+    kin_object *object = hand_source_object("a@1");
+    int err = 0;
+    for (int i = 0; i < 5; i++) {
+      err = kin_feed_item(source.feed, object);
+    }
+    kin_object_unref(object);
+    assert_int_equal(err, is_resume ? 0 : KIN_ECLOSED);
+    if (is_resume) {
+      kin_pager_resume(w.pager);
+    }
+    run(&w);
+    hand_source_expect(&source, is_resume ? "L:5=/2 p r x" : "L:5=/2 p x");
+    pw_finish(&w);
+  }
+}
+
 /* What a source does wrong is the end; nothing is asked of it any more. */
 static void test_pager_own_source_errs(void **state) {
   (void)state;
@@ -418,6 +452,7 @@ int main(void) {
       cmocka_unit_test(test_pager_slow_callback),
       cmocka_unit_test(test_pager_fails_cleanly),
       cmocka_unit_test(test_pager_own_source),
+      cmocka_unit_test(test_pager_closed_by_its_source),
       cmocka_unit_test(test_pager_own_source_errs),
       cmocka_unit_test(test_pager_source_without_pause),
       cmocka_unit_test(test_pager_in_a_client),

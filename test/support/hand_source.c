@@ -88,8 +88,12 @@ static void on_pause(void *ctx, void *answer) {
 }
 
 static void on_resume(void *ctx, void *answer) {
-  assert_ptr_equal(answer, ctx);
-  note(ctx, "r");
+  hand_source *source = ctx;
+  assert_ptr_equal(answer, source);
+  note(source, "r");
+  if (source->inside_resume != NULL) {
+    source->inside_resume(source);
+  }
 }
 
 void hand_source_init(hand_source *source, script_env *script) {

@@ -28,6 +28,7 @@ typedef struct hand_source {
   void (*inside_open)(struct hand_source *source); /* may be NULL, as these: */
   void (*inside_cancel)(struct hand_source *source);
   void (*inside_pause)(struct hand_source *source);
+  void (*inside_resume)(struct hand_source *source);
   char log[4096];
 } hand_source;
 
