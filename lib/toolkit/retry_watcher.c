@@ -248,7 +248,7 @@ static bool drop_step(kin_retry_watcher *watcher) {
   return false;
 }
 
-/* A callback may close or pause the watcher. */
+/* A callback may close or pause the watcher, and so may a source. */
 static bool step(kin__task *task) {
   kin_retry_watcher *watcher = KIN__CONTAINER_OF(task, kin_retry_watcher, task);
   if (watcher->member.is_closing) {
@@ -256,7 +256,8 @@ static bool step(kin__task *task) {
   }
   kin__slice slice =
       kin__slice_begin(watcher->member.env->sched, EVENTS_PER_STEP);
-  while (has_work(watcher) && kin__slice_next(&slice)) {
+  while (!watcher->member.is_closing && has_work(watcher) &&
+         kin__slice_next(&slice)) {
     if (watcher->events.count > 0) {
       show_next(watcher);
     } else if (watcher->is_error_due) {
@@ -264,15 +265,12 @@ static bool step(kin__task *task) {
     } else {
       show_end(watcher);
     }
-    if (watcher->member.is_closing) {
-      return true;
-    }
     if (watcher->events.count <= QUEUE_LOW &&
         !kin__link_is_empty(&watcher->paused)) {
       kin__feed_resume(&watcher->feed);
     }
   }
-  return has_work(watcher);
+  return watcher->member.is_closing || has_work(watcher);
 }
 
 /* --- Life ----------------------------------------------------------------- */

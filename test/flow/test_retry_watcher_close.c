@@ -375,6 +375,7 @@ typedef struct source {
   kin_feed *feed; /* NULL if no watch is open */
   int opened;
   int fail_open;
+  kin_retry_watcher *closed_by_resume;
   char version[64];
   uint32_t timeout_s;
 } source;
@@ -484,6 +485,43 @@ static void test_retry_watcher_late_failure(void **state) {
   rw_finish(&w);
 }
 
+static void source_pause(void *ctx, void *answer) {
+  assert_ptr_equal(answer, ctx);
+}
+
+static void source_resume(void *ctx, void *answer) {
+  source *s = answer;
+  assert_ptr_equal(s, ctx);
+  assert_int_equal(kin_retry_watcher_close(s->closed_by_resume, NULL, NULL), 0);
+}
+
+/* A source that closes the watcher while it is resumed: no event follows. */
+static void test_retry_watcher_closed_by_resume(void **state) {
+  (void)state;
+  retry_world w;
+  source s = {.vtable = KIN_LISTER_WATCHER_INIT};
+  s.vtable.open = source_open;
+  s.vtable.cancel = source_cancel;
+  s.vtable.pause = source_pause;
+  s.vtable.resume = source_resume;
+  s.vtable.ctx = &s;
+  rw_init(&w, "5", 0);
+  w.resource.source = &s.vtable;
+  assert_int_equal(rw_try_open(&w), 0);
+  s.closed_by_resume = w.watcher;
+  kin_retry_watcher_pause(w.watcher);
+  for (unsigned i = 0; i < 260; i++) {
+    assert_int_equal(feed(&w, &s, KIN_WATCH_MODIFIED, 6 + i), 0);
+  }
+  kin_retry_watcher_resume(w.watcher);
+  run(&w);
+  assert_null(s.feed);
+  assert_int_equal(w.log.closed, 1);
+  assert_int_equal(w.log.calls, 260 - 64);
+  w.log.text[0] = '\0';
+  rw_finish(&w);
+}
+
 /* A source that cannot be paused is never made to lose anything. */
 static void test_retry_watcher_source_without_pause(void **state) {
   (void)state;
@@ -556,6 +594,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_fails_cleanly),
       cmocka_unit_test(test_retry_watcher_own_source),
       cmocka_unit_test(test_retry_watcher_late_failure),
+      cmocka_unit_test(test_retry_watcher_closed_by_resume),
       cmocka_unit_test(test_retry_watcher_source_without_pause),
       cmocka_unit_test(test_retry_watcher_in_a_client),
   };
