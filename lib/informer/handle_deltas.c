@@ -323,6 +323,9 @@ bool kin__handle_deltas_step(kin__task *task) {
   if (informer->fifo.depth < low) {
     wake_waiters(informer);
   }
+  if (informer->member.is_closing) {
+    return false; /* the program's source has closed it */
+  }
   /* Frees the memory of deleted objects even if no object is added. */
   (void)kin__arena_collect(env->memory->arena,
                            kin__sched_pieces(env->sched, KEYS_PER_STEP));

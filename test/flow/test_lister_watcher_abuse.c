@@ -106,7 +106,7 @@ static void test_closed_inside_open(void **state) {
 
 static void close_inside(hand_source *source) {
   source_rig *f = KIN__CONTAINER_OF(source, source_rig, source);
-  source->inside_cancel = source->inside_pause = NULL;
+  source->inside_cancel = source->inside_pause = source->inside_resume = NULL;
   assert_int_equal(kin_informer_close(f->informer, NULL, NULL), 0);
 }
 
@@ -151,6 +151,29 @@ static void test_closed_inside_pause(void **state) {
   hand_source_expect(&f.source, "I:> p x");
   event_log_expect(&f.log, "");
   source_rig_close(&f);
+}
+
+/* The same while reading stops and goes on, because the queue is full. */
+static void test_closed_when_full(void **state) {
+  (void)state;
+  for (int is_resume = 0; is_resume < 2; is_resume++) {
+    source_rig f;
+    source_rig_open_watching(&f);
+    *(is_resume ? &f.source.inside_resume : &f.source.inside_pause) =
+        close_inside;
+    int err = 0;
+    for (unsigned i = 0; i < 2100 && err == 0; i++) {
+      char text[32];
+      snprintf(text, sizeof text, "p%u@%u", i, i + 6);
+      kin_object *object = hand_source_object(text);
+      err = kin_feed_event(f.source.feed, KIN_WATCH_ADDED, object);
+      kin_object_unref(object);
+    }
+    assert_int_equal(err, is_resume ? 0 : KIN_ECLOSED);
+    script_run(&f.vh.script);
+    hand_source_expect(&f.source, is_resume ? "p r x" : "p x");
+    source_rig_close(&f);
+  }
 }
 
 /* The same while its namespace is removed. */
@@ -481,6 +504,7 @@ int main(void) {
       cmocka_unit_test(test_closed_inside_open),
       cmocka_unit_test(test_closed_inside_cancel),
       cmocka_unit_test(test_closed_inside_pause),
+      cmocka_unit_test(test_closed_when_full),
       cmocka_unit_test(test_closed_inside_removal),
       cmocka_unit_test(test_reshard_inside_open),
       cmocka_unit_test(test_classes_are_checked),
