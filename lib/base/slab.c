@@ -114,13 +114,13 @@ static uint32_t cells_bytes(const kin__arena *arena, uint32_t class_index) {
   return (kin__slab_class_slab_bytes(class_index) + page - 1) & ~(page - 1);
 }
 
-/* Slabs of other classes may still fit what is left. */
+/* What is left of the first piece may be too short. All others are whole, and no
+ * slab is larger. */
 static char *take_pages(kin__arena *arena, size_t bytes) {
-  kin__ready_pages *ready = arena->ready;
-  while (ready != NULL && ready->bytes < bytes) {
+  if (arena->ready != NULL && arena->ready->bytes < bytes) {
     (void)kin__arena_drop_ready(arena);
-    ready = arena->ready;
   }
+  kin__ready_pages *ready = arena->ready;
   if (ready == NULL) {
     return kin__pages_map(bytes);
   }

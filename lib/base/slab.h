@@ -138,6 +138,7 @@ void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx, size_t bytes),
  * KIN__READY_STEP_BYTES. */
 size_t kin__arena_wants_ready(const kin__arena *arena);
 size_t kin__arena_ready_bytes(const kin__arena *arena);
+/* Slabs are cut from what was added first. O(pieces that are ready). */
 void kin__arena_add_ready(kin__arena *arena, kin__ready_pages *pages);
 /* Gives up to KIN__READY_STEP_BYTES back to the system. Returns whether some are
  * left. */

@@ -55,8 +55,12 @@ size_t kin__arena_ready_bytes(const kin__arena *arena) {
 }
 
 void kin__arena_add_ready(kin__arena *arena, kin__ready_pages *pages) {
-  pages->next = arena->ready;
-  arena->ready = pages;
+  kin__ready_pages **end = &arena->ready; /* a few; only the first may be cut */
+  while (*end != NULL) {
+    end = &(*end)->next;
+  }
+  pages->next = NULL;
+  *end = pages;
   arena->ready_bytes += pages->bytes;
 }
 
