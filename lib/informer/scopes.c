@@ -222,7 +222,7 @@ void kin__scopes_close(kin_informer *informer) {
 
 bool kin__scopes_free_step(kin_informer *informer) {
   kin__scopes *scopes = &informer->scopes;
-  if (scopes->emptying == scopes->limit) {
+  if (scopes->emptying >= scopes->limit) {
     return false;
   }
   kin__scope *scope = scopes->places[scopes->emptying];
