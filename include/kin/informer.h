@@ -221,8 +221,7 @@ typedef struct kin_informer_options {
   /* --- What is stored of an object: memory --- */
 
   bool metadata_only; /**< ask for metadata only (PartialObjectMetadata) */
-  /** Store metadata.managedFields, too. With `fields`, those alone decide. */
-  bool keep_managed_fields;
+  bool keep_managed_fields; /**< metadata.managedFields, too; not with fields */
 
   /** Limit of one object's JSON as received, before any field is dropped; 0:
    * 16 MiB; at most 1 GiB. An object over the limit is stored with its key,

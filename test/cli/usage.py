@@ -80,7 +80,7 @@ REFUSED = [
     (["pods", "--server", NOWHERE, "--as-group", ""], "--as-group needs"),
     (["pods", "--compact=tiny"], "neither fast nor small"),
     (["pods", "--server", NOWHERE, "--fields", "/spec",
-      "--keep-managed-fields"], "name /metadata/managedFields there"),
+      "--keep-managed-fields"], "name it there"),
     *[(["pods", "--server", NOWHERE, "--by", "a", *more, "--index", pointer],
        f"--index {pointer}: {named}") for more, pointer, named in [
            (["--fields", "/spec/a,/status"], "/spec/ab", "--fields has to"),

@@ -458,7 +458,6 @@ static outcome choose_server(options *o) {
     return GO_ON;
   case KUBE_NO_MEMORY:
     return NO_MEMORY;
-  case KUBE_WRONG:
   default:
     return CANNOT;
   }
@@ -492,8 +491,7 @@ static outcome check_together(options *o) {
     return refuse("--index and --by need each other");
   }
   if (o->keep_managed_fields && o->field_count > 0) {
-    return refuse("--keep-managed-fields: with --fields, name "
-                  "/metadata/managedFields there");
+    return refuse("--keep-managed-fields: with --fields, name it there");
   }
   if (index_complaint(o)) {
     return refuse("--index %s: %s", o->index_pointer, index_complaint(o));
