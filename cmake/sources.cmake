@@ -55,6 +55,7 @@ set(kinformer_sources
   lib/transport/basic.c
   lib/transport/conn.c
   lib/transport/dial.c
+  lib/transport/dial_order.c
   lib/transport/exchange.c
   lib/transport/exchange_asking.c
   lib/transport/exchange_list.c

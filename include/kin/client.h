@@ -167,9 +167,12 @@ typedef struct kin_client_options {
 
   /* --- Time limits, and the load on the server --- */
 
-  /** For each address; 0: 10 s; at most an hour. If the network drops packets
-   * and refuses none, the client uses the server again at most this long plus
-   * 5 s after packets pass again. */
+  /** For each address; 0: 10 s; at most an hour. Of several addresses
+   * the next is tried 250 ms after the last, or at once after a failure, and
+   * the first that connects is used; so a dead one costs 250 ms. If the network
+   * drops packets and refuses none, the client uses the server again at most
+   * this long plus 5 s after packets pass again, plus 250 ms for each address
+   * after the first. */
   uint32_t connect_timeout_ms;
   /** Until a response's head, and between two reads of a list's body; 0: 30 s;
    * at most an hour. A list's body also fails (KIN_ETIMEDOUT) if 10 minutes

@@ -3,13 +3,14 @@
  * the state or schedule the task. The step does the rest, so the dial's
  * callback is never called inside kin__dial_start.
  *
- *   RESOLVING -> TRYING -> CONNECTING -> ENDED
- *                   ^          |
- *                   +- LEAVING +          an attempt failed, its poll handle
- *                                         is closing, and addresses are left
+ *   RESOLVING -> CONNECTING -> ENDED
  *
- * The memory stays until neither the resolver nor the poll handle can call
- * back: a look-up that is running in libuv's pool cannot be stopped. */
+ * Attempts to connect overlap, as RFC 8305 says (Happy Eyeballs). Each begins
+ * when the one before has failed, or is ATTEMPT_DELAY_MS old. The first that
+ * connects closes the others.
+ *
+ * The memory stays until neither the resolver nor a poll handle can call back:
+ * a look-up that is running in libuv's pool cannot be stopped. */
 #include "transport/dial.h"
 
 #include <assert.h>
@@ -19,14 +20,26 @@
 
 #include "base/alloc.h"
 #include "base/link.h"
+#include "transport/dial_order.h"
+
+/* RFC 8305, section 8: the recommended Connection Attempt Delay. */
+#define ATTEMPT_DELAY_MS 250u
 
 typedef enum dial_state {
   DIAL_RESOLVING,  /* waits for the resolver or the scheduled task */
-  DIAL_TRYING,     /* the task is scheduled */
-  DIAL_CONNECTING, /* fd and poll are open, the timer is active */
-  DIAL_LEAVING,    /* poll is closing */
+  DIAL_CONNECTING, /* the task is scheduled, or the timer is active */
   DIAL_ENDED       /* called back or cancelled */
 } dial_state;
+
+/* To connect to one address. */
+typedef struct attempt {
+  kin__dial *dial;
+  uv_poll_t poll; /* open iff fd is */
+  kin__release poll_gone;
+  int fd;          /* >= 0 while connecting */
+  int code;        /* why it failed */
+  uint64_t due_ms; /* when it fails */
+} attempt;
 
 struct kin__dial {
   kin__net *net;
@@ -43,13 +56,10 @@ struct kin__dial {
 
   kin__address addresses[KIN__DIAL_MAX_ADDRESSES];
   size_t address_count;
-  size_t next_address;
-
-  uv_poll_t poll;
-  bool is_polling; /* initialized, not yet released */
-  bool is_leaving; /* closed, not yet released */
-  kin__release poll_gone;
-  int fd; /* >= 0 while CONNECTING */
+  attempt attempts[KIN__DIAL_MAX_ADDRESSES]; /* one an address */
+  size_t begun;                              /* attempts, failed ones too */
+  size_t polls;     /* handles initialized, not yet released */
+  uint64_t next_ms; /* when the next attempt begins at the latest */
 
   uint32_t timeout_ms;
   kin__dial_cb cb;
@@ -58,7 +68,7 @@ struct kin__dial {
 };
 
 static void free_if_idle(kin__dial *dial) {
-  if (dial->state == DIAL_ENDED && !dial->is_resolving && !dial->is_polling) {
+  if (dial->state == DIAL_ENDED && !dial->is_resolving && dial->polls == 0) {
     kin__net *net = dial->net;
     kin__free(net->allocator, dial);
     kin__net_release(net);
@@ -66,33 +76,35 @@ static void free_if_idle(kin__dial *dial) {
 }
 
 static void on_poll_gone(kin__release *release) {
-  kin__dial *dial = KIN__CONTAINER_OF(release, kin__dial, poll_gone);
-  dial->is_polling = dial->is_leaving = false;
-  if (dial->state == DIAL_LEAVING) {
-    dial->state = DIAL_TRYING;
-    kin__sched_add(dial->net->sched, &dial->task);
-  }
+  kin__dial *dial = KIN__CONTAINER_OF(release, attempt, poll_gone)->dial;
+  dial->polls--;
   free_if_idle(dial);
 }
 
-/* Stops all work in progress. fd is closed unless it was taken. */
-static void stop(kin__dial *dial) {
-  kin__timer_stop(dial->net->timers, &dial->timer);
-  kin__sched_cancel(dial->net->sched, &dial->task);
-  if (dial->is_polling && !dial->is_leaving) {
-    dial->is_leaving = true;
-    kin__handle_close((uv_handle_t *)&dial->poll);
-    kin__releases_add(&dial->net->releases, &dial->poll_gone, on_poll_gone);
-  }
-  if (dial->fd >= 0) {
-    kin__socket_close(dial->fd);
-    dial->fd = -1;
-  }
+/* Closes the attempt's handle, and returns its socket. */
+static int stop_attempt(attempt *a) {
+  kin__net *net = a->dial->net;
+  int fd = a->fd;
+  kin__handle_close((uv_handle_t *)&a->poll);
+  kin__releases_add(&net->releases, &a->poll_gone, on_poll_gone);
+  a->fd = -1;
+  return fd;
+}
+
+static void fail_attempt(attempt *a, int code) {
+  kin__socket_close(stop_attempt(a));
+  a->code = code;
 }
 
 /* Stops for good. Does not free the dial. */
 static void end(kin__dial *dial) {
-  stop(dial);
+  kin__timer_stop(dial->net->timers, &dial->timer);
+  kin__sched_cancel(dial->net->sched, &dial->task);
+  for (size_t i = 0; i < dial->begun; i++) {
+    if (dial->attempts[i].fd >= 0) {
+      fail_attempt(&dial->attempts[i], UV_ECANCELED);
+    }
+  }
   kin__link_remove(&dial->node);
   if (dial->is_resolving) {
     /* Fails if the look-up is running; the callback comes in both cases. */
@@ -126,14 +138,13 @@ static bool is_local(int code) {
          code == UV_EAFNOSUPPORT;
 }
 
-/* Notes why the current address failed. */
-static void note_failure(kin__dial *dial, int code) {
+/* Notes why an address failed. */
+static void note_failure(kin__dial *dial, size_t index) {
   kin__dial_result *result = &dial->result;
+  int code = dial->attempts[index].code;
   char peer[KIN__ADDRESS_TEXT_SIZE];
-  kin__address_format(&dial->addresses[dial->next_address - 1], peer,
-                      sizeof peer);
-  append_message(
-      dial, "%s%s: ", result->message[0] == '\0' ? "connect to " : "; ", peer);
+  kin__address_format(&dial->addresses[index], peer, sizeof peer);
+  append_message(dial, "%s%s: ", index == 0 ? "connect to " : "; ", peer);
   if (code == KIN_ETIMEDOUT) {
     append_message(dial, "no answer within %lu ms",
                    (unsigned long)dial->timeout_ms);
@@ -146,76 +157,126 @@ static void note_failure(kin__dial *dial, int code) {
   }
 }
 
-/* Continues with the next address, or ends if there is none. */
-static void leave_address(kin__dial *dial, int code) {
-  note_failure(dial, code);
-  if (dial->next_address == dial->address_count) {
-    finish(dial);
-    return;
-  }
-  dial->state = DIAL_LEAVING;
-  stop(dial);
-}
-
 static void on_poll(uv_poll_t *poll, int status, int events) {
   (void)status; /* SO_ERROR tells more */
   (void)events;
-  kin__dial *dial = KIN__CONTAINER_OF(poll, kin__dial, poll);
+  kin__dial *dial = KIN__CONTAINER_OF(poll, attempt, poll)->dial;
   uv_poll_stop(poll);
   kin__sched_add(dial->net->sched, &dial->task);
 }
 
-/* Opens a socket and begins to connect. On failure the caller closes fd. */
-static int connect_to(kin__dial *dial, const kin__address *address) {
-  if (kin__net_is_cut_off(dial->net)) {
+/* Opens a socket, begins to connect, and waits for the result. */
+static int open_attempt(attempt *a, const kin__address *address) {
+  kin__net *net = a->dial->net;
+  if (kin__net_is_cut_off(net)) {
     return UV_ECANCELED;
   }
   int fd = kin__socket_open(address->any.sa_family);
   if (fd < 0) {
     return fd;
   }
-  dial->fd = fd;
   int err = kin__socket_connect(fd, address);
   if (err == 0) {
-    err = uv_poll_init(dial->net->loop, &dial->poll, fd);
+    err = uv_poll_init(net->loop, &a->poll, fd);
   }
+  if (err != 0) {
+    kin__socket_close(fd);
+    return err;
+  }
+  a->fd = fd;
+  a->dial->polls++;
+  kin__net_apply_ref(net, (uv_handle_t *)&a->poll);
+  err = uv_poll_start(&a->poll, UV_WRITABLE, on_poll);
+  assert(err == 0);
   return err;
 }
 
-static void try_addresses(kin__dial *dial) {
-  while (dial->next_address < dial->address_count) {
-    int err = connect_to(dial, &dial->addresses[dial->next_address++]);
+static void begin_attempt(kin__dial *dial, uint64_t now_ms) {
+  attempt *a = &dial->attempts[dial->begun];
+  *a = (attempt){.dial = dial, .fd = -1, .due_ms = now_ms + dial->timeout_ms};
+  a->code = open_attempt(a, &dial->addresses[dial->begun]);
+  dial->begun++;
+  dial->next_ms = now_ms + ATTEMPT_DELAY_MS;
+}
+
+/* Returns 0 if it is connected, UV_EAGAIN if that is not known yet. The socket
+ * is asked before the clock: the loop may be late, not the network. A forked
+ * child does not read the socket's error: reading clears it, and the parent
+ * would miss it. */
+static int attempt_result(const attempt *a, uint64_t now_ms) {
+  if (kin__net_is_cut_off(a->dial->net)) {
+    return UV_ECANCELED;
+  }
+  if (kin__socket_is_writable(a->fd)) {
+    return kin__socket_connected(a->fd);
+  }
+  return now_ms < a->due_ms ? UV_EAGAIN : KIN_ETIMEDOUT;
+}
+
+/* Ends attempts whose result is known. Returns the one that is connected, or
+ * NULL. */
+static attempt *check_attempts(kin__dial *dial, uint64_t now_ms) {
+  for (size_t i = 0; i < dial->begun; i++) {
+    attempt *a = &dial->attempts[i];
+    int err = a->fd >= 0 ? attempt_result(a, now_ms) : UV_EAGAIN;
     if (err == 0) {
-      dial->is_polling = true;
-      dial->state = DIAL_CONNECTING;
-      kin__net_apply_ref(dial->net, (uv_handle_t *)&dial->poll);
-      err = uv_poll_start(&dial->poll, UV_WRITABLE, on_poll);
-      assert(err == 0);
-      kin__timer_start(dial->net->timers, &dial->timer,
-                       kin__net_now_ms(dial->net) + dial->timeout_ms);
-      return;
+      return a;
     }
-    stop(dial);
-    note_failure(dial, err);
+    if (err != UV_EAGAIN) {
+      fail_attempt(a, err);
+    }
+  }
+  return NULL;
+}
+
+static void finish_connected(kin__dial *dial, attempt *winner) {
+  kin__dial_result *result = &dial->result;
+  result->fd = stop_attempt(winner);
+  kin__address_format(&dial->addresses[winner - dial->attempts], result->peer,
+                      sizeof result->peer);
+  finish(dial);
+}
+
+/* Begins attempts that are due: the newest has failed, or is old enough. */
+static void begin_attempts(kin__dial *dial, uint64_t now_ms) {
+  while (dial->begun < dial->address_count &&
+         (dial->begun == 0 || dial->attempts[dial->begun - 1].fd < 0 ||
+          now_ms >= dial->next_ms)) {
+    begin_attempt(dial, now_ms);
+  }
+}
+
+/* Waits for the first attempt that times out, and for the next one's turn.
+ * Fails if there is nothing to wait for. */
+static void wait_for_attempts(kin__dial *dial) {
+  uint64_t due_ms =
+      dial->begun < dial->address_count ? dial->next_ms : UINT64_MAX;
+  for (size_t i = 0; i < dial->begun; i++) {
+    const attempt *a = &dial->attempts[i];
+    if (a->fd >= 0 && a->due_ms < due_ms) {
+      due_ms = a->due_ms;
+    }
+  }
+  if (due_ms != UINT64_MAX) {
+    kin__timer_start(dial->net->timers, &dial->timer, due_ms);
+    return;
+  }
+  for (size_t i = 0; i < dial->begun; i++) {
+    note_failure(dial, i);
   }
   finish(dial);
 }
 
-/* A forked child does not read the socket's error: reading clears it, and the
- * parent would miss it. */
-static void check_connected(kin__dial *dial) {
-  int err = kin__net_is_cut_off(dial->net) ? UV_ECANCELED
-                                           : kin__socket_connected(dial->fd);
-  if (err != 0) {
-    leave_address(dial, err);
-    return;
+/* The task has run, or the timer: something may have happened. */
+static void go_on(kin__dial *dial) {
+  uint64_t now_ms = kin__net_now_ms(dial->net);
+  attempt *winner = check_attempts(dial, now_ms);
+  if (winner != NULL) {
+    finish_connected(dial, winner);
+  } else {
+    begin_attempts(dial, now_ms);
+    wait_for_attempts(dial);
   }
-  kin__dial_result *result = &dial->result;
-  *result = (kin__dial_result){.fd = dial->fd};
-  kin__address_format(&dial->addresses[dial->next_address - 1], result->peer,
-                      sizeof result->peer);
-  dial->fd = -1;
-  finish(dial);
 }
 
 static void fail_resolve(kin__dial *dial, int code, kin_error_class error_class,
@@ -235,8 +296,8 @@ static void check_resolved(kin__dial *dial) {
   } else if (dial->address_count == 0) {
     fail_resolve(dial, KIN_ERESOLVE, KIN_CLASS_DNS, "no address");
   } else {
-    dial->state = DIAL_TRYING;
-    try_addresses(dial);
+    dial->state = DIAL_CONNECTING;
+    go_on(dial);
   }
 }
 
@@ -244,11 +305,9 @@ static bool step(kin__task *task) {
   kin__dial *dial = KIN__CONTAINER_OF(task, kin__dial, task);
   if (dial->state == DIAL_RESOLVING) {
     check_resolved(dial);
-  } else if (dial->state == DIAL_TRYING) {
-    try_addresses(dial);
   } else {
     assert(dial->state == DIAL_CONNECTING);
-    check_connected(dial);
+    go_on(dial);
   }
   return false;
 }
@@ -262,26 +321,8 @@ static void on_timer(kin__timer *timer) {
     fail_resolve(dial, KIN_ETIMEDOUT, KIN_CLASS_DNS, why);
   } else {
     assert(dial->state == DIAL_CONNECTING);
-    if (kin__socket_is_writable(dial->fd)) {
-      check_connected(dial); /* the loop was late, not the network */
-    } else {
-      leave_address(dial, KIN_ETIMEDOUT);
-    }
+    go_on(dial);
   }
-}
-
-static void keep_address(kin__dial *dial, const struct sockaddr *address) {
-  kin__address *kept = &dial->addresses[dial->address_count];
-  if (address->sa_family == AF_INET) {
-    memcpy(&kept->ip4, address, sizeof kept->ip4);
-    kept->ip4.sin_port = htons(dial->port);
-  } else if (address->sa_family == AF_INET6) {
-    memcpy(&kept->ip6, address, sizeof kept->ip6);
-    kept->ip6.sin6_port = htons(dial->port);
-  } else {
-    return;
-  }
-  dial->address_count++;
 }
 
 static void on_resolved(uv_getaddrinfo_t *resolver, int status,
@@ -291,11 +332,8 @@ static void on_resolved(uv_getaddrinfo_t *resolver, int status,
   if (dial->state == DIAL_RESOLVING) {
     dial->resolver_status = status;
     kin__timer_stop(dial->net->timers, &dial->timer);
-    for (struct addrinfo *info = first;
-         info != NULL && dial->address_count < KIN__DIAL_MAX_ADDRESSES;
-         info = info->ai_next) {
-      keep_address(dial, info->ai_addr);
-    }
+    dial->address_count = kin__dial_order(
+        dial->addresses, KIN__DIAL_MAX_ADDRESSES, first, dial->port);
     kin__sched_add(dial->net->sched, &dial->task);
   }
   uv_freeaddrinfo(first);
@@ -309,7 +347,6 @@ static kin__dial *new_dial(kin__net *net, uint32_t timeout_ms, kin__dial_cb cb,
     return NULL;
   }
   dial->net = net;
-  dial->fd = -1;
   dial->timeout_ms = timeout_ms;
   dial->cb = cb;
   dial->ctx = ctx;
@@ -335,7 +372,7 @@ int kin__dial_start_at(kin__dial **out, kin__net *net,
   }
   memcpy(dial->addresses, addresses, count * sizeof *addresses);
   dial->address_count = count;
-  dial->state = DIAL_TRYING;
+  dial->state = DIAL_CONNECTING;
   kin__sched_add(net->sched, &dial->task);
   *out = dial;
   return 0;
@@ -395,8 +432,11 @@ void kin__dial_update_refs(kin__net *net) {
   for (kin__link *node = net->dials.next; node != &net->dials;
        node = node->next) {
     kin__dial *dial = KIN__CONTAINER_OF(node, kin__dial, node);
-    if (dial->is_polling) {
-      kin__net_apply_ref(net, (uv_handle_t *)&dial->poll);
+    for (size_t i = 0; i < dial->begun; i++) {
+      attempt *a = &dial->attempts[i];
+      if (a->fd >= 0) {
+        kin__net_apply_ref(net, (uv_handle_t *)&a->poll);
+      }
     }
   }
 }

@@ -26,17 +26,19 @@ typedef struct kin__dial_result {
  * exists then. */
 typedef void (*kin__dial_cb)(void *ctx, const kin__dial_result *result);
 
-/* Looks the host up and tries each address in turn. An address in text form, or
- * the path of a unix socket, needs no look-up. The look-up and each attempt may
- * take timeout_ms. If a look-up takes longer, the dial fails, and only the
- * net's close waits for the look-up. `host` is borrowed until the callback or
+/* Looks the host up and connects to the first address that answers (RFC 8305):
+ * they are tried in kin__dial_order's order, the next one after 250 ms or a
+ * failure, while the ones before go on. An address in text form, or the path of
+ * a unix socket, needs no look-up. The look-up and each attempt may take
+ * timeout_ms. If a look-up takes longer, the dial fails, and only the net's
+ * close waits for the look-up. `host` is borrowed until the callback or
  * kin__dial_cancel. Errors: KIN_ENOMEM. */
 int kin__dial_start(kin__dial **out, kin__net *net, const char *host,
                     uint16_t port, uint32_t timeout_ms, kin__dial_cb cb,
                     void *ctx);
 
-/* As kin__dial_start, for given addresses, at least one. Addresses beyond
- * KIN__DIAL_MAX_ADDRESSES are not tried. */
+/* As kin__dial_start, for given addresses in their order, at least one.
+ * Addresses beyond KIN__DIAL_MAX_ADDRESSES are not tried. */
 #define KIN__DIAL_MAX_ADDRESSES 16
 int kin__dial_start_at(kin__dial **out, kin__net *net,
                        const kin__address *addresses, size_t count,

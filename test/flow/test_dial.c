@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Proves CN-09 as far as dialling goes: every address is tried in turn, each
- * with the connect timeout, and the error names them all. */
+/* Proves CN-09 as far as dialling goes: every address is tried, a dead one
+ * delays the next by 250 ms, each has the connect timeout, and the error names
+ * them all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,17 +18,31 @@
 #include "transport/core.h"
 #include "transport/dial.h"
 
+#define DELAY_MS 250u
+
 typedef struct dialling {
   kin__dial *dial;
   size_t calls;
+  int fds; /* in the callback */
+  world *closes;
   kin__dial_result result;
 } dialling;
+
+static void on_closed(void *ctx) {
+  world *w = ctx;
+  w->is_closed = true;
+}
 
 static void on_dialled(void *ctx, const kin__dial_result *result) {
   dialling *d = ctx;
   d->calls++;
+  d->fds = count_fds();
   d->result = *result;
   d->dial = NULL;
+  if (d->closes != NULL) {
+    kin__transport_close(d->closes->transport, on_closed, d->closes);
+    d->closes->transport = NULL;
+  }
 }
 
 static kin__address at(int port) {
@@ -65,7 +82,8 @@ static void test_dial_first_address(void **state) {
   world_close(&w);
 }
 
-/* Refused, of a family that does not exist, silent; then the one that works. */
+/* Refused, of a family that does not exist, silent; then the one that works.
+ * Only the silent one costs time. */
 static void test_dial_every_address(void **state) {
   (void)state;
   world w;
@@ -75,21 +93,198 @@ static void test_dial_every_address(void **state) {
   kin__address addresses[] = {at(loop_unused_port()), at(1), at(hole.port),
                               at(w.server.port)};
   addresses[1].any.sa_family = AF_UNIX + 250;
+  int fds = count_fds();
   dialling d;
   start(&d, &w, addresses, 4);
-  /* The third is being tried once the timer is active for it. */
-  uint64_t first_due = UINT64_MAX;
-  while (w.server.accepted == 0) {
-    world_run_tasks(&w);
-    uint64_t due = kin__timers_next_ms(&w.timers);
-    if (first_due == UINT64_MAX) {
-      first_due = due;
-      assert_int_equal(due, w.now_ms + WORLD_CONNECT_MS);
-    }
+  world_run_tasks(&w);
+  for (int i = 0; i < 10; i++) {
     uv_run(&w.loop, UV_RUN_NOWAIT);
-    world_advance(&w, 1);
+    world_run_tasks(&w);
   }
-  assert_true(w.now_ms >= first_due);
+  assert_int_equal(kin__timers_next_ms(&w.timers), w.now_ms + DELAY_MS);
+  world_advance(&w, DELAY_MS - 1);
+  assert_int_equal(count_fds(), fds + 1);
+  world_advance(&w, 1);
+  assert_int_equal(count_fds(), fds + 2);
+  WORLD_UNTIL(&w, d.calls > 0);
+  assert_int_equal(d.fds, fds + 1 + (int)w.server.accepted);
+  assert_connected(&d, &w);
+  loop_black_hole_close(&hole);
+  world_close(&w);
+}
+
+/* An attempt whose successor has begun may still win. */
+static void test_dial_older_wins(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  loop_black_hole holes[2];
+  loop_black_hole_open(&holes[0]);
+  loop_black_hole_open(&holes[1]);
+  kin__address addresses[] = {at(holes[0].port), at(holes[1].port)};
+  char peer[64];
+  snprintf(peer, sizeof peer, "127.0.0.1:%d", holes[0].port);
+  dialling d;
+  start(&d, &w, addresses, 2);
+  world_run_tasks(&w);
+  world_advance(&w, DELAY_MS);
+  loop_black_hole_drain(&holes[0]);
+  int fds = count_fds();
+  WORLD_UNTIL(&w, d.calls > 0);
+  assert_true(d.result.fd >= 0);
+  assert_string_equal(d.result.peer, peer);
+  assert_int_equal(d.fds, fds - 1); /* the newer is closed */
+  kin__socket_close(d.result.fd);
+  loop_black_hole_close(&holes[0]);
+  loop_black_hole_close(&holes[1]);
+  world_close(&w);
+}
+
+/* Each attempt has the whole timeout, also beside others. */
+static void test_dial_all_time_out(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  loop_black_hole hole;
+  loop_black_hole_open(&hole);
+  kin__address addresses[] = {at(hole.port), at(loop_unused_port()),
+                              at(hole.port)};
+  addresses[1].any.sa_family = AF_UNIX + 250; /* delays nothing */
+  char message[256];
+  snprintf(message, sizeof message,
+           "connect to 127.0.0.1:%d: no answer within %u ms; 127.0.0.1:%d: %s; "
+           "127.0.0.1:%d: no answer within %u ms",
+           hole.port, WORLD_CONNECT_MS, ntohs(addresses[1].ip4.sin_port),
+           kin_strerror(UV_EAFNOSUPPORT), hole.port, WORLD_CONNECT_MS);
+  int fds = count_fds();
+  dialling d;
+  start(&d, &w, addresses, 3);
+  world_run_tasks(&w);
+  world_advance(&w, DELAY_MS);
+  assert_int_equal(count_fds(), fds + 2);
+  world_advance(&w, WORLD_CONNECT_MS - DELAY_MS - 1);
+  assert_int_equal(count_fds(), fds + 2);
+  world_advance(&w, 1);
+  assert_int_equal(count_fds(), fds + 1);
+  world_advance(&w, DELAY_MS - 1);
+  assert_int_equal(d.calls, 0);
+  world_advance(&w, 1);
+  assert_int_equal(d.calls, 1);
+  assert_int_equal(d.fds, fds);
+  assert_int_equal(d.result.fd, -1);
+  assert_int_equal(d.result.code, KIN_ETIMEDOUT);
+  assert_string_equal(d.result.message, message);
+  loop_black_hole_close(&hole);
+  world_close(&w);
+}
+
+/* The next address need not wait for the delay. */
+static void test_dial_timeout_below_delay(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  loop_black_hole hole;
+  loop_black_hole_open(&hole);
+  kin__address addresses[] = {at(hole.port), at(w.server.port)};
+  int fds = count_fds();
+  dialling d = {.calls = 0};
+  assert_int_equal(kin__dial_start_at(&d.dial, &w.transport->net, addresses, 2,
+                                      DELAY_MS / 2, on_dialled, &d),
+                   0);
+  world_run_tasks(&w);
+  assert_int_equal(kin__timers_next_ms(&w.timers), w.now_ms + DELAY_MS / 2);
+  world_advance(&w, DELAY_MS / 2);
+  assert_int_equal(count_fds(), fds + 1);
+  WORLD_UNTIL(&w, d.calls > 0);
+  assert_connected(&d, &w);
+  loop_black_hole_close(&hole);
+  world_close(&w);
+}
+
+/* One net's dials know nothing of each other. */
+static void test_dial_beside_another(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  loop_black_hole hole;
+  loop_black_hole_open(&hole);
+  kin__address addresses[] = {at(hole.port), at(w.server.port)};
+  for (int round = 0; round < 2; round++) {
+    dialling d[3];
+    for (size_t i = 0; i < 3; i++) {
+      start(&d[i], &w, addresses, 2);
+    }
+    world_run_tasks(&w);
+    world_advance(&w, DELAY_MS);
+    kin__dial_cancel(d[1].dial);
+    WORLD_UNTIL(&w, d[0].calls > 0 && d[2].calls > 0);
+    assert_connected(&d[0], &w);
+    assert_connected(&d[2], &w);
+    assert_int_equal(d[1].calls, 0);
+  }
+  loop_black_hole_close(&hole);
+  world_close(&w);
+}
+
+/* The transport is closed in the callback, while attempts are closing. */
+static void test_dial_close_in_callback(void **state) {
+  (void)state;
+  for (size_t count = 2; count <= 3; count++) {
+    world w;
+    world_setup(&w, NULL, 0);
+    loop_black_hole hole;
+    loop_black_hole_open(&hole);
+    kin__address addresses[] = {at(hole.port), at(hole.port),
+                                at(w.server.port)};
+    dialling d;
+    start(&d, &w, addresses, count);
+    d.closes = &w;
+    world_run_tasks(&w);
+    world_advance(&w, DELAY_MS);
+    world_advance(&w, DELAY_MS);
+    if (count == 2) {
+      world_advance(&w, WORLD_CONNECT_MS); /* both fail */
+      assert_int_equal(d.calls, 1);
+    }
+    assert_false(w.is_closed);
+    WORLD_UNTIL(&w, w.is_closed);
+    if (count == 3) {
+      assert_connected(&d, &w);
+    }
+    loop_black_hole_close(&hole);
+    world_close(&w);
+  }
+}
+
+static bool fails_in_child(world *w, dialling *d) {
+  if (uv_loop_fork(&w->loop) != 0) {
+    return false;
+  }
+  WORLD_UNTIL(w, d->calls > 0);
+  return d->result.fd < 0 && d->result.code == UV_ECANCELED;
+}
+
+/* In a forked child all attempts end; the parent's go on. */
+static void test_dial_fork(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  loop_black_hole hole;
+  loop_black_hole_open(&hole);
+  kin__address addresses[] = {at(hole.port), at(w.server.port), at(hole.port)};
+  dialling d;
+  start(&d, &w, addresses, 3);
+  world_run_tasks(&w);
+  world_advance(&w, DELAY_MS);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    _exit(fails_in_child(&w, &d) ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+  assert_int_equal(d.calls, 0);
   WORLD_UNTIL(&w, d.calls > 0);
   assert_connected(&d, &w);
   loop_black_hole_close(&hole);
@@ -145,18 +340,69 @@ static void test_dial_many_addresses(void **state) {
   world_close(&w);
 }
 
-/* The loop was held up for longer than the timeout; the connection is there. */
-static void test_dial_late_loop(void **state) {
+/* All addresses of a host at a time, and not one more. */
+static void test_dial_many_silent(void **state) {
   (void)state;
   world w;
   world_setup(&w, NULL, 0);
-  kin__address address = at(w.server.port);
+  loop_black_hole hole;
+  loop_black_hole_open(&hole);
+  kin__address addresses[KIN__DIAL_MAX_ADDRESSES + 1];
+  for (size_t i = 0; i <= KIN__DIAL_MAX_ADDRESSES; i++) {
+    addresses[i] = at(hole.port);
+  }
+  int fds = count_fds();
   dialling d;
-  start(&d, &w, &address, 1);
+  start(&d, &w, addresses, KIN__DIAL_MAX_ADDRESSES + 1);
   world_run_tasks(&w);
-  world_advance(&w, 2 * WORLD_CONNECT_MS);
-  WORLD_UNTIL(&w, d.calls > 0);
+  for (int i = 1; i <= KIN__DIAL_MAX_ADDRESSES; i++) {
+    assert_int_equal(count_fds(), fds + i);
+    world_advance(&w, DELAY_MS);
+  }
+  assert_int_equal(count_fds(), fds + KIN__DIAL_MAX_ADDRESSES);
+  kin__dial_cancel(d.dial);
+  assert_int_equal(count_fds(), fds);
+  loop_black_hole_close(&hole);
+  world_close(&w);
+}
+
+/* The loop was held up for longer than the timeout; a connection is there. */
+static void test_dial_late_loop(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    world w;
+    world_setup(&w, NULL, 0);
+    loop_black_hole hole;
+    loop_black_hole_open(&hole);
+    kin__address addresses[] = {at(hole.port), at(w.server.port)};
+    dialling d;
+    start(&d, &w, addresses + 1 - i, 1 + i);
+    world_run_tasks(&w);
+    if (i == 1) {
+      world_advance(&w, DELAY_MS);
+    }
+    world_advance(&w, 2 * WORLD_CONNECT_MS);
+    WORLD_UNTIL(&w, d.calls > 0);
+    assert_connected(&d, &w);
+    loop_black_hole_close(&hole);
+    world_close(&w);
+  }
+}
+
+/* The loop was held up for longer than the delay: no second attempt. */
+static void test_dial_late_for_delay(void **state) {
+  (void)state;
+  world w;
+  world_setup(&w, NULL, 0);
+  kin__address addresses[] = {at(w.server.port), at(w.server.port)};
+  dialling d;
+  start(&d, &w, addresses, 2);
+  world_run_tasks(&w);
+  world_advance(&w, DELAY_MS);
+  assert_int_equal(d.calls, 1);
   assert_connected(&d, &w);
+  world_turn(&w);
+  assert_int_equal(w.server.accepted, 1);
   world_close(&w);
 }
 
@@ -240,20 +486,23 @@ static void test_dial_ref(void **state) {
   world_setup(&w, NULL, 0);
   loop_black_hole hole;
   loop_black_hole_open(&hole);
-  kin__address address = at(hole.port);
+  kin__address addresses[] = {at(hole.port), at(hole.port)};
   unsigned before = w.loop.active_handles;
   dialling d;
-  start(&d, &w, &address, 1);
+  start(&d, &w, addresses, 2);
   world_run_tasks(&w);
   assert_int_equal(w.loop.active_handles, before + 1);
+  world_advance(&w, DELAY_MS);
+  assert_int_equal(w.loop.active_handles, before + 2);
   kin__transport_set_ref(w.transport, false);
   assert_int_equal(w.loop.active_handles, before);
   dialling other;
-  start(&other, &w, &address, 1);
+  start(&other, &w, addresses, 2);
   world_run_tasks(&w);
+  world_advance(&w, DELAY_MS);
   assert_int_equal(w.loop.active_handles, before);
   kin__transport_set_ref(w.transport, true);
-  assert_int_equal(w.loop.active_handles, before + 2);
+  assert_int_equal(w.loop.active_handles, before + 4);
   kin__dial_cancel(d.dial);
   kin__dial_cancel(other.dial);
   loop_black_hole_close(&hole);
@@ -279,15 +528,15 @@ static void test_dial_self_connect(void **state) {
   world_close(&w);
 }
 
-/* Cancelled after every possible number of steps, with a refused address, a
- * silent one and a good one, by address and by name. */
+/* Cancelled after every possible number of steps, with a refused address,
+ * silent ones and a good one, by address and by name. */
 static bool cancel_after(size_t steps, bool by_name) {
   world w;
   world_setup(&w, NULL, 0);
   loop_black_hole hole;
   loop_black_hole_open(&hole);
-  kin__address addresses[] = {at(loop_unused_port()), at(hole.port),
-                              at(w.server.port)};
+  kin__address addresses[] = {at(hole.port), at(loop_unused_port()),
+                              at(hole.port), at(w.server.port)};
   dialling d = {.calls = 0};
   if (by_name) {
     assert_int_equal(kin__dial_start(&d.dial, &w.transport->net, "localhost",
@@ -295,7 +544,7 @@ static bool cancel_after(size_t steps, bool by_name) {
                                      on_dialled, &d),
                      0);
   } else {
-    start(&d, &w, addresses, 3);
+    start(&d, &w, addresses, 4);
   }
   for (size_t i = 0; i < steps && d.calls == 0; i++) {
     if (kin__sched_has_work(&w.sched)) {
@@ -304,7 +553,7 @@ static bool cancel_after(size_t steps, bool by_name) {
       uv_run(&w.loop, UV_RUN_ONCE);
     } else {
       uv_run(&w.loop, UV_RUN_NOWAIT);
-      w.now_ms += WORLD_CONNECT_MS / 8;
+      w.now_ms += DELAY_MS / 2;
       kin__timers_run(&w.timers, w.now_ms, 1);
     }
   }
@@ -336,9 +585,17 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_dial_first_address),
       cmocka_unit_test(test_dial_every_address),
+      cmocka_unit_test(test_dial_older_wins),
       cmocka_unit_test(test_dial_all_fail),
+      cmocka_unit_test(test_dial_all_time_out),
+      cmocka_unit_test(test_dial_timeout_below_delay),
+      cmocka_unit_test(test_dial_beside_another),
+      cmocka_unit_test(test_dial_close_in_callback),
+      cmocka_unit_test(test_dial_fork),
       cmocka_unit_test(test_dial_many_addresses),
+      cmocka_unit_test(test_dial_many_silent),
       cmocka_unit_test(test_dial_late_loop),
+      cmocka_unit_test(test_dial_late_for_delay),
       cmocka_unit_test(test_dial_by_name),
       cmocka_unit_test(test_dial_ip6_literal),
       cmocka_unit_test(test_dial_overlong_name),

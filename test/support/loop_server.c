@@ -234,9 +234,24 @@ void loop_black_hole_open(loop_black_hole *hole) {
   }
 }
 
-void loop_black_hole_close(loop_black_hole *hole) {
+static void close_fillers(loop_black_hole *hole) {
   for (size_t i = 0; i < sizeof hole->fillers / sizeof hole->fillers[0]; i++) {
-    close(hole->fillers[i]);
+    if (hole->fillers[i] >= 0) {
+      close(hole->fillers[i]);
+      hole->fillers[i] = -1;
+    }
   }
+}
+
+void loop_black_hole_drain(loop_black_hole *hole) {
+  close_fillers(hole);
+  int fd;
+  while ((fd = accept(hole->listener, NULL, NULL)) >= 0) {
+    close(fd);
+  }
+}
+
+void loop_black_hole_close(loop_black_hole *hole) {
+  close_fillers(hole);
   close(hole->listener);
 }

@@ -81,6 +81,9 @@ typedef struct loop_black_hole {
 } loop_black_hole;
 
 void loop_black_hole_open(loop_black_hole *hole);
+/* Empties the queue: who is still connecting gets through with its next SYN, a
+ * second after the first. */
+void loop_black_hole_drain(loop_black_hole *hole);
 void loop_black_hole_close(loop_black_hole *hole);
 
 #endif /* KIN_TEST_LOOP_SERVER_H */
