@@ -149,6 +149,7 @@ static void send_request(kin__exchange *exchange) {
   kin__transport *transport = exchange->transport;
   kin__conn *conn = exchange->conn;
   exchange->state = KIN__EXCHANGE_HEAD;
+  exchange->is_late = false;
   exchange->sent_before = conn->sent_bytes;
   if (exchange->is_watch) {
     kin__conn_begin_watch(conn);
@@ -238,6 +239,7 @@ static void open_conn(kin__exchange *exchange, const kin__dial_result *result) {
   exchange->conn->edition = kin__transport_edition(exchange->transport);
   kin__conn_set_owner(exchange->conn, &conn_events, exchange);
   exchange->state = KIN__EXCHANGE_OPENING;
+  exchange->is_late = false;
   kin__exchange_start_timer(exchange, exchange->transport->connect_timeout_ms);
 }
 
@@ -354,8 +356,8 @@ static void time_out(kin__exchange *exchange) {
 }
 
 /* If the loop was blocked for long, the timer is due although the answer is in
- * the socket. Only one delay is allowed for a head, so a head that trickles in
- * must end. */
+ * the socket. Only one delay is allowed for a handshake and one for a head, so
+ * what trickles in must end. */
 static bool may_wait(kin__exchange *exchange) {
   bool is_late = exchange->is_late;
   exchange->is_late = true;
@@ -371,8 +373,10 @@ static void on_timer(kin__timer *timer) {
   if (exchange->state == KIN__EXCHANGE_BODY && due_ms > kin__net_now_ms(net)) {
     kin__timer_start(net->timers, &exchange->timer, due_ms);
   } else if (may_wait(exchange)) {
-    kin__exchange_start_timer(exchange,
-                              exchange->transport->response_timeout_ms);
+    const kin__transport *transport = exchange->transport;
+    kin__exchange_start_timer(exchange, exchange->state == KIN__EXCHANGE_OPENING
+                                            ? transport->connect_timeout_ms
+                                            : transport->response_timeout_ms);
   } else {
     kin__exchange_enter(exchange);
     time_out(exchange);

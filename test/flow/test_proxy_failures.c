@@ -304,6 +304,62 @@ static void test_proxy_breaks_off(void **state) {
   }
 }
 
+/* A SOCKS5 proxy whose greeting is in the socket when the time to connect is
+ * over: the loop was late. */
+static void open_late(world *w, fetch *f) {
+  static const loop_reply reply = {.bytes = HELLO};
+  world_init(w, &reply, 1, 0);
+  char proxy_url[64];
+  snprintf(proxy_url, sizeof proxy_url, "socks5://127.0.0.1:%d",
+           w->server.port);
+  w->proxy_url = proxy_url;
+  assert_int_equal(world_open_at(w, "http://192.0.2.1"), 0);
+  w->proxy_url = NULL;
+  *f = (fetch){.world = w};
+  assert_int_equal(fetch_start(f, w, "/x", false), 0);
+  WORLD_UNTIL(w, w->server.received > 0);
+  loop_server_push_bytes(&w->server, "\5\0", 2);
+  world_advance(w, WORLD_CONNECT_MS);
+  assert_int_equal(f->ends, 0);
+}
+
+/* Then the proxy has the same time once more. */
+static void test_proxy_late_loop(void **state) {
+  (void)state;
+  world w;
+  fetch f;
+  open_late(&w, &f);
+  size_t received = w.server.received;
+  WORLD_UNTIL(&w, w.server.received > received);
+  world_advance(&w, WORLD_CONNECT_MS - 1);
+  assert_int_equal(f.ends, 0);
+  world_advance(&w, 1);
+  assert_int_equal(f.ends, 1);
+  assert_int_equal(f.error.code, KIN_ETIMEDOUT);
+  assert_int_equal(f.error.error_class, KIN_CLASS_CONNECT);
+  fetch_finish(&f);
+  world_close(&w);
+}
+
+/* The loop may be late for the response, too. */
+static void test_proxy_late_loop_twice(void **state) {
+  (void)state;
+  world w;
+  fetch f;
+  open_late(&w, &f);
+  loop_server_push_bytes(&w.server, "\5\0\0\1\0\0\0\0\0\0", 10);
+  const kin__transport_stats *stats = kin__transport_get_stats(w.transport);
+  WORLD_UNTIL(&w, stats->requests == 1);
+  while (w.server.replied == 0) {
+    uv_run(&w.loop, UV_RUN_ONCE);
+  }
+  world_advance(&w, 2 * WORLD_RESPONSE_MS);
+  fetch_until_end(&f);
+  fetch_assert_hello(&f);
+  fetch_finish(&f);
+  world_close(&w);
+}
+
 int main(void) {
   setenv("UV_THREADPOOL_SIZE", "4", 1);
   const struct CMUnitTest tests[] = {
@@ -314,6 +370,8 @@ int main(void) {
       cmocka_unit_test(test_proxy_head_is_bounded),
       cmocka_unit_test(test_proxy_is_not_reached),
       cmocka_unit_test(test_proxy_breaks_off),
+      cmocka_unit_test(test_proxy_late_loop),
+      cmocka_unit_test(test_proxy_late_loop_twice),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   tls_pki_finish();
