@@ -107,8 +107,9 @@ KIN_EXTERN void kin_lazy_free(kin_lazy *lazy);
 
 /** The value, evaluated unless there is a current one; borrowed until the next
  * call that is given `lazy`.
- * Errors: KIN_EALREADY (from inside evaluate), the result of evaluate. *value
- * is left alone then, nothing is remembered, and the next call tries again. */
+ * Errors: KIN_EALREADY (from inside evaluate or release), the result of
+ * evaluate. *value is left alone then, nothing is remembered, and the next call
+ * tries again. */
 KIN_EXTERN int kin_lazy_get(kin_lazy *lazy, void **value);
 
 /** Reports that the value's inputs have changed: there is no current value from
@@ -120,7 +121,8 @@ KIN_EXTERN void kin_lazy_notify(kin_lazy *lazy);
  * instance. Remember the generation when the work begins, and offer the result
  * with that generation. If there has been no notice since and there is no
  * current value, kin_lazy_offer makes it the current value, takes ownership and
- * returns true. Else it returns false, and the value stays the caller's. */
+ * returns true. Else, and inside evaluate and release, it returns false, and the
+ * value stays the caller's. */
 KIN_EXTERN uint64_t kin_lazy_generation(const kin_lazy *lazy);
 KIN_EXTERN bool kin_lazy_offer(kin_lazy *lazy, uint64_t generation,
                                void *value);

@@ -167,14 +167,16 @@ struct kin_lazy {
   void *value;         /* owned if has_value */
   bool has_value;
   bool is_current; /* value was made after the last notice */
-  bool is_evaluating;
+  bool is_busy;    /* evaluate or release is running: no value may come */
 };
 
 static void release(kin_lazy *lazy) {
   bool has_value = lazy->has_value;
   lazy->has_value = lazy->is_current = false;
   if (has_value && lazy->options.release != NULL) {
+    lazy->is_busy = true;
     lazy->options.release(lazy->value, lazy->options.data);
+    lazy->is_busy = false;
   }
 }
 
@@ -218,15 +220,15 @@ int kin_lazy_get(kin_lazy *lazy, void **value) {
   if (lazy == NULL || value == NULL) {
     return KIN_EINVAL;
   }
-  if (lazy->is_evaluating) {
+  if (lazy->is_busy) {
     return KIN_EALREADY;
   }
   if (!lazy->is_current) {
     uint64_t generation = lazy->generation;
     void *made = NULL;
-    lazy->is_evaluating = true;
+    lazy->is_busy = true;
     int err = lazy->options.evaluate(&made, lazy->options.data);
-    lazy->is_evaluating = false;
+    lazy->is_busy = false;
     if (err != 0) {
       return err;
     }
@@ -244,7 +246,7 @@ void kin_lazy_notify(kin_lazy *lazy) {
     return;
   }
   lazy->generation++;
-  if (!lazy->is_evaluating) {
+  if (!lazy->is_busy) {
     release(lazy);
   }
   lazy->is_current = false;
@@ -255,7 +257,7 @@ uint64_t kin_lazy_generation(const kin_lazy *lazy) {
 }
 
 bool kin_lazy_offer(kin_lazy *lazy, uint64_t generation, void *value) {
-  if (lazy == NULL || lazy->is_evaluating || lazy->is_current ||
+  if (lazy == NULL || lazy->is_busy || lazy->is_current ||
       generation != lazy->generation) {
     return false;
   }

@@ -194,6 +194,7 @@ typedef struct world {
   unsigned released;
   bool notifies; /* from inside evaluate */
   bool notifies_at_release;
+  bool offers_at_release;
   bool asks;
   int values[32];
 } world;
@@ -226,6 +227,12 @@ static void count_release(void *value, void *data) {
   w->released++;
   if (w->notifies_at_release) {
     kin_lazy_notify(w->lazy);
+  }
+  if (w->offers_at_release) {
+    void *other;
+    assert_int_equal(kin_lazy_get(w->lazy, &other), KIN_EALREADY);
+    assert_false(
+        kin_lazy_offer(w->lazy, kin_lazy_generation(w->lazy), &w->reality));
   }
 }
 
@@ -353,6 +360,26 @@ static void test_lazy_notice_at_release(void **state) {
   teardown(&w, 4);
 }
 
+/* SY-06: no value that another one is about to replace is lost: what is offered
+ * from a release stays the caller's. */
+static void test_lazy_offer_at_release(void **state) {
+  (void)state;
+  world w;
+  setup(&w);
+  w.offers_at_release = true;
+  w.notifies = true;
+  assert_value(&w, 1, 1);
+  w.notifies = false;
+  assert_value(&w, 2, 2); /* releases the first one */
+  kin_lazy_notify(w.lazy);
+  w.notifies = true;
+  assert_value(&w, 2, 3);
+  static int offered = 9;
+  assert_true(kin_lazy_offer(w.lazy, kin_lazy_generation(w.lazy), &offered));
+  assert_value(&w, 9, 3);
+  teardown(&w, 4);
+}
+
 /* client-go TestLazyError; SY-06: errors are not remembered. */
 static void test_lazy_error(void **state) {
   (void)state;
@@ -404,6 +431,7 @@ int main(void) {
       cmocka_unit_test(test_lazy_newer_result_comes_late),
       cmocka_unit_test(test_lazy_notice_while_evaluating),
       cmocka_unit_test(test_lazy_notice_at_release),
+      cmocka_unit_test(test_lazy_offer_at_release),
       cmocka_unit_test(test_lazy_error),
       cmocka_unit_test(test_lazy_bad_input),
   };
