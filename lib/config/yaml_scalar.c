@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config/yaml.h"
 
+#include <float.h>
 #include <inttypes.h>
 
 #include <kin/error.h>
@@ -162,8 +163,71 @@ static bool split_number(yaml_number *number, kin_str text) {
   return true;
 }
 
-kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
+/* Of another base than 10. Returns whether it fits. */
+static bool to_integer(const yaml_number *number, uint64_t *value) {
+  *value = 0;
+  for (size_t i = 0; i < number->digits.length; i++) {
+    char c = number->digits.data[i];
+    if (c == '_') {
+      continue;
+    }
+    if (*value > UINT64_MAX / number->base) {
+      return false;
+    }
+    /* No overflow: the base is a power of two. */
+    *value = *value * number->base + digit_value(c);
+  }
+  return true;
+}
+
+static bool is_nonzero(char c) {
+  return c > '0' && c <= '9';
+}
+
+/* The value has so many digits before its point; fewer than 0 if zeros follow
+ * the point. */
+static int64_t count_digits(const yaml_number *number) {
+  int64_t count = 0;
+  bool is_begun = false;
+  for (size_t i = 0; i < number->digits.length; i++) {
+    char c = number->digits.data[i];
+    is_begun = is_begun || is_nonzero(c);
+    count += is_begun && c != '_';
+  }
+  for (size_t i = 0; !is_begun && i < number->fraction.length; i++) {
+    is_begun = is_nonzero(number->fraction.data[i]);
+    count -= number->fraction.data[i] == '0';
+  }
+  return is_begun ? count : INT32_MIN;
+}
+
+/* Whether a number of base 10 is 1e309 or more: no double holds it. */
+static bool is_infinite(const yaml_number *number) {
+  int64_t exponent = 0;
+  for (size_t i = 0; i < number->exponent.length; i++) {
+    char c = number->exponent.data[i];
+    if (c != '_' && exponent < INT32_MAX / 10) {
+      exponent = exponent * 10 + (c - '0');
+    }
+  }
+  exponent = number->exponent_sign == '-' ? -exponent : exponent;
+  return count_digits(number) + exponent > DBL_MAX_10_EXP + 1;
+}
+
+/* Go reads what neither 64 bits nor a double hold as a string, so a password may
+ * be 12e3456. */
+static bool is_number(kin_str text) {
   yaml_number number;
+  uint64_t value;
+  if (!split_number(&number, text)) {
+    return false;
+  }
+  return number.base == 10
+             ? !is_infinite(&number)
+             : is_old_octal(&number) || to_integer(&number, &value);
+}
+
+kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
   *truth = false;
   if (is_one_of(text, null_words)) {
     return KIN__YAML_NULL;
@@ -175,7 +239,7 @@ kin__yaml_type kin__yaml_plain_type(kin_str text, bool *truth) {
   if (is_one_of(text, false_words)) {
     return KIN__YAML_BOOL;
   }
-  if (is_one_of(text, odd_words) || split_number(&number, text)) {
+  if (is_one_of(text, odd_words) || is_number(text)) {
     return KIN__YAML_NUMBER;
   }
   return KIN__YAML_STRING;
@@ -205,19 +269,9 @@ static int put_digits(kin__buf *out, kin_str digits, bool skips_zeros) {
 }
 
 static int put_integer(kin__buf *out, const yaml_number *number) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < number->digits.length; i++) {
-    char c = number->digits.data[i];
-    if (c == '_') {
-      continue;
-    }
-    if (value > UINT64_MAX / number->base) {
-      return KIN_EINVAL;
-    }
-    /* No overflow: the base is a power of two. */
-    value = value * number->base + digit_value(c);
-  }
-  return kin__buf_printf(out, "%" PRIu64, value);
+  uint64_t value;
+  return to_integer(number, &value) ? kin__buf_printf(out, "%" PRIu64, value)
+                                    : KIN_EINVAL;
 }
 
 static int put_number(kin__buf *out, const kin__yaml_node *node) {

@@ -124,9 +124,23 @@ static void test_json_of_values(void **state) {
   expect_json("{\"a\":1,\"b\":\"\\u00e9\\/\"}", "{\"a\":1,\"b\":\"é/\"}");
 }
 
+/* As Go's package: what no number of Go holds is a string. Passwords and tokens
+ * look like that. */
+static void test_numbers_too_large(void **state) {
+  (void)state;
+  expect_json("[12e3456, 1e309, .1e310, -1E+4_00, 0x10000000000000000]",
+              "[\"12e3456\",\"1e309\",\".1e310\",\"-1E+4_00\","
+              "\"0x10000000000000000\"]");
+  expect_json("[1e308, 0.0001e312, 0e999, 10e-999, 0xFFFFFFFFFFFFFFFF]",
+              "[1e+308,0.0001e+312,0e+999,10e-999,18446744073709551615]");
+  expect_json("1e99999999999999999999", "\"1e99999999999999999999\"");
+  expect_json("1e-99999999999999999999", "1e-99999999999999999999");
+}
+
 static void test_numbers_without_json(void **state) {
   (void)state;
-  const char *const texts[] = {".inf", "-.inf", ".nan", "0x10000000000000000"};
+  const char *const texts[] = {".inf", "-.inf", ".nan",
+                               "0100000000000000000000000"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     reading r;
     assert_int_equal(read_text(&r, texts[i]), 0);
@@ -446,6 +460,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plain_scalars),
       cmocka_unit_test(test_json_of_values),
+      cmocka_unit_test(test_numbers_too_large),
       cmocka_unit_test(test_numbers_without_json),
       cmocka_unit_test(test_places),
       cmocka_unit_test(test_no_document),
