@@ -30,7 +30,8 @@ extern "C" {
 typedef struct kin_expiring_store kin_expiring_store;
 
 /** Returns whether an object that was put `age_ms` ago is expired. Pure: may
- * call kin_object_* only. */
+ * call kin_object_* only; changing the store from here is refused with
+ * KIN_EALREADY. */
 typedef bool (*kin_expired_cb)(const kin_object *object, uint64_t age_ms,
                                void *data);
 

@@ -28,13 +28,23 @@ static uint64_t stamp_of(const kin__store_slot *slot) {
   return (uint64_t)slot->scope << 32 | slot->generation;
 }
 
-static bool is_expired(const kin_expiring_store *store,
-                       const kin__store_slot *slot, uint64_t now) {
+/* The program's function must not change the store: the slot would be gone. What
+ * it looks up has not expired. */
+static bool is_expired(kin_expiring_store *store, const kin__store_slot *slot,
+                       uint64_t now) {
   uint64_t since = stamp_of(slot);
   uint64_t age = now > since ? now - since : 0;
   const kin_expiring_store_options *o = &store->options;
-  return o->is_expired != NULL ? o->is_expired(slot->object, age, o->data)
-                               : o->ttl_ms > 0 && age > o->ttl_ms;
+  if (o->is_expired == NULL) {
+    return o->ttl_ms > 0 && age > o->ttl_ms;
+  }
+  if (store->store.is_indexing) {
+    return false;
+  }
+  store->store.is_indexing = true;
+  bool result = o->is_expired(slot->object, age, o->data);
+  store->store.is_indexing = false;
+  return result;
 }
 
 static uint32_t find(const kin_expiring_store *store, kin_str key) {

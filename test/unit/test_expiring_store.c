@@ -21,6 +21,7 @@ typedef struct fixture {
   const char *never; /* key that the policy spares; NULL: no policy */
   uint64_t last_age;
   unsigned clock_calls;
+  unsigned meddled; /* calls of all_and_meddle */
   kin_expiring_store *store;
 } fixture;
 
@@ -399,6 +400,52 @@ static void test_expiring_store_refused_list(void **state) {
   teardown(&f);
 }
 
+/* A policy that changes the store all the same is refused, as an index function
+ * is, and what it looks up stays. */
+static bool all_and_meddle(const kin_object *object, uint64_t age_ms,
+                           void *data) {
+  fixture *f = data;
+  (void)age_ms;
+  f->meddled++;
+  assert_int_equal(kin_expiring_store_put(f->store, object), KIN_EALREADY);
+  assert_int_equal(kin_expiring_store_delete(f->store, kin_object_key(object)),
+                   KIN_EALREADY);
+  assert_int_equal(kin_expiring_store_delete_object(f->store, object),
+                   KIN_EALREADY);
+  assert_int_equal(kin_expiring_store_replace(f->store, NULL, 0, KIN__LIT("9")),
+                   KIN_EALREADY);
+  assert_ptr_equal(kin_expiring_store_get(f->store, kin_object_key(object)),
+                   object);
+  kin_cursor cursor = {0};
+  assert_non_null(kin_expiring_store_next(f->store, &cursor));
+  return true;
+}
+
+static void test_expiring_store_meddling_policy(void **state) {
+  (void)state;
+  fixture f;
+  setup(&f, 0, NULL);
+  kin_expiring_store_free(f.store);
+  kin_expiring_store_options options = KIN_EXPIRING_STORE_OPTIONS_INIT;
+  options.allocator = &f.memory.allocator;
+  options.now_ms = clock_of;
+  options.now_ctx = &f;
+  options.is_expired = all_and_meddle;
+  options.data = &f;
+  assert_int_equal(kin_expiring_store_new(&f.store, &options), 0);
+  put(&f, "a", 1);
+  put(&f, "b", 1);
+  put(&f, "c", 1);
+  assert_false(has(&f, "b"));
+  assert_int_equal(f.meddled, 1);
+  assert_keys(&f, "a c");
+  assert_next(&f, "");
+  assert_int_equal(f.meddled, 3);
+  assert_keys(&f, "");
+  assert_int_equal(put(&f, "a", 2), 0);
+  teardown(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_expiring_store_get_removes),
@@ -406,6 +453,7 @@ int main(void) {
       cmocka_unit_test(test_expiring_store_scan),
       cmocka_unit_test(test_expiring_store_ttl),
       cmocka_unit_test(test_expiring_store_policy_beats_ttl),
+      cmocka_unit_test(test_expiring_store_meddling_policy),
       cmocka_unit_test(test_expiring_store_clock),
       cmocka_unit_test(test_expiring_store_paused_scan),
       cmocka_unit_test(test_expiring_store_copies_options),
