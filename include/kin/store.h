@@ -110,7 +110,7 @@ typedef struct kin_store_op {
  * is no failure. *failed, unless NULL, gets the number of failures.
  * Returns 0 if all were applied, else the first failure: KIN_EINVAL (type, or
  * put of NULL), KIN_EKEY (see kin_store_put; delete of a malformed key),
- * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY.
+ * KIN_EINDEX, KIN_ENOMEM, KIN_EALREADY, KIN_ECLOSED (see kin_store_put).
  * Cost: the sum of the operations'. */
 KIN_EXTERN int kin_store_transact(kin_store *store, kin_store_op *ops,
                                   size_t count, size_t *failed);

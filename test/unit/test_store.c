@@ -395,6 +395,8 @@ static void test_hidden_store_is_empty(void **state) {
   kin__store_hide(&store);
   assert_looks_empty(&store);
   assert_int_equal(kin_store_put(&store, objects[0]), KIN_ECLOSED);
+  kin_store_op op = {.type = KIN_STORE_PUT, .object = objects[0]};
+  assert_int_equal(kin_store_transact(&store, &op, 1, NULL), KIN_ECLOSED);
   assert_int_equal(kin_store_delete(&store, kin__cstr("ns/object-1")),
                    KIN_ENOENT);
   do {
