@@ -123,7 +123,8 @@ KIN_EXTERN kin_str kin_store_resource_version(const kin_store *store);
 
 /** Sets the version, as the bookmark of a watch does. On an informer's store
  * this does nothing.
- * Errors: KIN_ENOMEM. */
+ * Errors: KIN_EINVAL (NULL), KIN_EALREADY (called by an index callback),
+ * KIN_ENOMEM. */
 KIN_EXTERN int kin_store_bookmark(kin_store *store, kin_str version);
 
 /** The version as a number for a metrics gauge: its last 15 digits, which a

@@ -63,6 +63,9 @@ int kin_store_bookmark(kin_store *store, kin_str version) {
   if (store == NULL) {
     return KIN_EINVAL;
   }
+  if (store->is_indexing) {
+    return KIN_EALREADY; /* the version may be lent to the change under way */
+  }
   version = kin__str_given(version);
   int err = kin__store_reserve_version(store, version.length);
   if (err == 0) {

@@ -497,6 +497,7 @@ static int meddle(const kin_object *object, kin_index_values *values,
   assert_int_equal(kin_store_replace(m->store, NULL, 0, kin__cstr("9")),
                    KIN_EALREADY);
   assert_int_equal(kin_store_add_index(m->store, &index), KIN_EALREADY);
+  assert_int_equal(kin_store_bookmark(m->store, kin__cstr("9")), KIN_EALREADY);
   assert_int_equal(kin_store_transact(m->store, ops, 2, NULL), KIN_EALREADY);
   assert_int_equal(ops[1].error, KIN_EALREADY);
   return kin_index_emit(values, kin__cstr("all"));
