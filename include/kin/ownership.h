@@ -76,10 +76,11 @@ typedef enum kin_owner_kind {
  *
  * `owner` needs api_version, kind, name and uid, and a namespace if it has one.
  * Errors: KIN_EEXIST (another controller owns the object; only for
- * KIN_OWNER_CONTROLLER), KIN_EINVAL (a member is missing or no UTF-8; an owner
- * with a namespace, and an object in another one or in none; `kind`), KIN_ETYPE
- * (metadata.ownerReferences is no list), KIN_EUNEXPECTED (only the object's key
- * is known), and those of kin_object_builder. *out is NULL then.
+ * KIN_OWNER_CONTROLLER), KIN_EINVAL (a member is missing or no UTF-8; all of them
+ * over 64 KiB as JSON; an owner with a namespace, and an object in another one
+ * or in none; `kind`), KIN_ETYPE (metadata.ownerReferences is no list),
+ * KIN_EUNEXPECTED (only the object's key is known), and those of
+ * kin_object_builder. *out is NULL then.
  * Cost: O(bytes). */
 KIN_EXTERN int kin_object_set_owner(kin_object **out,
                                     const kin_allocator *allocator,

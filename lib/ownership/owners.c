@@ -184,9 +184,12 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
   kin__buf entry;
   kin__buf_init(&entry, kin__object_allocator(object), MAX_OWNER_BYTES);
   err = append_owner(&entry, &clean, kind);
+  if (err == KIN_ETOOBIG) {
+    err = KIN_EINVAL;
+  }
   if (err == 0) {
     err = edit(out, allocator, object, place, &entry);
   }
   kin__buf_finish(&entry);
-  return err == KIN_ETOOBIG ? KIN_EINVAL : err;
+  return err;
 }
