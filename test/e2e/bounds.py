@@ -78,12 +78,14 @@ def recovery_due(errors, mended_at, recovered_at=float("inf")):
 
     An attempt that began before the mending may still fail after it. Returns
     the time, and the errors of attempts that began later: there may be none.
+    Scenarios beside this one make the server forget its history (410).
     """
     due, late = None, []
     for error in errors:
         if error.at > recovered_at:
             break
-        if error.at > mended_at and due is not None and due > mended_at:
+        if (error.at > mended_at and due is not None and due > mended_at
+                and error.line.get("status") != 410):
             late.append(error)
         due = error.at + error.line["retryInMs"] / 1000
     return max(due or mended_at, mended_at), late

@@ -74,11 +74,8 @@ class Watched:
         self.context.measure(
             f"{self._label}recovered after {ended_at - cause_at:.0f} s of it",
             max(seen.at - ended_at, 0), RECOVERY_S)
-        # Scenarios beside this one make the server forget its history.
-        errors = [e for e in self.kin.errors(cause_at)
-                  if e.line["status"] != 410]
         self.context.expect_none(judge_recovery(
-            errors, ended_at, seen.at, RECOVERY_S))
+            self.kin.errors(cause_at), ended_at, seen.at, RECOVERY_S))
 
     def finish(self):
         """Nothing lost, nothing twice, and no list in place of a watch, unless

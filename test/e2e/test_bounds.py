@@ -105,6 +105,11 @@ class Recoveries(unittest.TestCase):
         self.expect("failed again 4.50 s", 17.0, 23.0,
                     [*more, error_line(21.5, 1000)])
 
+    def test_history_may_be_forgotten_meanwhile(self):
+        more = [error_line(16.1, 1000, status=410)]
+        self.assertEqual(self.judge(13.0, 18.0, more), [])
+        self.expect("after the next attempt was due", 13.0, 25.0, more)
+
     def test_not_within_the_bound(self):
         self.assertEqual(self.judge(13.0, 16.5, bound_s=5), [])
         self.expect("more than 3 s", 13.0, 16.5, bound_s=3)
