@@ -36,6 +36,7 @@ typedef struct attempt {
   kin__dial *dial;
   uv_poll_t poll; /* open iff fd is */
   kin__release poll_gone;
+  bool is_woken;   /* the poll has told that there is a result */
   int fd;          /* >= 0 while connecting */
   int code;        /* why it failed */
   uint64_t due_ms; /* when it fails */
@@ -160,9 +161,10 @@ static void note_failure(kin__dial *dial, size_t index) {
 static void on_poll(uv_poll_t *poll, int status, int events) {
   (void)status; /* SO_ERROR tells more */
   (void)events;
-  kin__dial *dial = KIN__CONTAINER_OF(poll, attempt, poll)->dial;
+  attempt *a = KIN__CONTAINER_OF(poll, attempt, poll);
   uv_poll_stop(poll);
-  kin__sched_add(dial->net->sched, &dial->task);
+  a->is_woken = true;
+  kin__sched_add(a->dial->net->sched, &a->dial->task);
 }
 
 /* Opens a socket, begins to connect, and waits for the result. */
@@ -207,7 +209,7 @@ static int attempt_result(const attempt *a, uint64_t now_ms) {
   if (kin__net_is_cut_off(a->dial->net)) {
     return UV_ECANCELED;
   }
-  if (kin__socket_is_writable(a->fd)) {
+  if (a->is_woken || kin__socket_is_writable(a->fd)) {
     return kin__socket_connected(a->fd);
   }
   return now_ms < a->due_ms ? UV_EAGAIN : KIN_ETIMEDOUT;
