@@ -14,6 +14,11 @@ size_t kin__pages_page_bytes(void) {
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+size_t kin__pages_round_up(size_t bytes) {
+  size_t page = kin__pages_page_bytes();
+  return (bytes + page - 1) & ~(page - 1);
+}
+
 bool kin__pages_unmap(void *pages, size_t bytes) {
   bool is_unmapped = munmap(pages, bytes) == 0;
   if (!is_unmapped) {

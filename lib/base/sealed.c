@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sys/mman.h>
 
@@ -63,17 +62,13 @@ static kin__cell *take_block(kin__memory *memory, size_t size,
   return cell;
 }
 
-static size_t page_bytes(void) {
-  return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* NULL if too many cells are protected, or the system has no pages. */
 static kin__cell *take_pages(kin__memory *memory, size_t size,
                              size_t sum_count) {
   if (atomic_fetch_add_explicit(&memory->protected_cells, 1,
                                 memory_order_relaxed) < KIN__MAX_PROTECTED) {
-    size_t page = page_bytes();
-    size_t bytes = page + round_up(size - KIN__CELL_OPEN_BYTES, page);
+    size_t page = kin__pages_page_bytes();
+    size_t bytes = page + kin__pages_round_up(size - KIN__CELL_OPEN_BYTES);
     char *pages = kin__pages_map(bytes);
     if (pages != NULL) {
       char *front = pages + page - KIN__CELL_OPEN_BYTES - front_bytes();
@@ -103,7 +98,7 @@ kin__cell *kin__sealed_close(kin__cell *cell) {
   if (seal->pages == NULL) {
     return cell;
   }
-  size_t page = page_bytes();
+  size_t page = kin__pages_page_bytes();
   if (mprotect((char *)seal->pages + page, seal->pages_bytes - page,
                PROT_READ) == 0) {
     return cell;

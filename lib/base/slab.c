@@ -110,12 +110,11 @@ static uint32_t cells_bytes(const kin__arena *arena, uint32_t class_index) {
     uint32_t cell = kin__slab_class_cell_bytes(class_index);
     return BLOCK_BYTES / cell * cell;
   }
-  uint32_t page = (uint32_t)kin__pages_page_bytes();
-  return (kin__slab_class_slab_bytes(class_index) + page - 1) & ~(page - 1);
+  return (uint32_t)kin__pages_round_up(kin__slab_class_slab_bytes(class_index));
 }
 
-/* What is left of the first piece may be too short. All others are whole, and no
- * slab is larger. */
+/* The first piece may have been cut, and be too short. All others are whole, and
+ * no slab is larger. */
 static char *take_pages(kin__arena *arena, size_t bytes) {
   if (arena->ready != NULL && arena->ready->bytes < bytes) {
     (void)kin__arena_drop_ready(arena);
@@ -405,8 +404,7 @@ bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
 
 /* The cells that were never in use lie behind all others. */
 static void trim(const struct kin__slab *slab) {
-  uint32_t page = (uint32_t)kin__pages_page_bytes();
-  uint32_t kept = (slab->used * slab->cell_size + page - 1) & ~(page - 1);
+  size_t kept = kin__pages_round_up((size_t)slab->used * slab->cell_size);
   if (kept < slab->bytes) {
     (void)madvise(slab->cells + kept, slab->bytes - kept, MADV_DONTNEED);
   }
