@@ -5,21 +5,10 @@
 #include "object/object.h"
 #include "object/text.h"
 
-/* The first member of that name; empty if there is none. */
-static kin_str member_of(kin_str text, kin_str name) {
-  kin__text_members members = {.text = text};
-  while (kin__text_next(&members)) {
-    if (kin__str_equal(members.name, name)) {
-      return members.value;
-    }
-  }
-  return kin__str(text.data, 0);
-}
-
 /* The text before the version's value, and after it. */
 static void split(kin_str text, kin_str parts[2]) {
-  kin_str version = member_of(member_of(text, KIN__LIT("metadata")),
-                              KIN__LIT("resourceVersion"));
+  kin_str metadata = kin__text_member(text, KIN__LIT("metadata"));
+  kin_str version = kin__text_member(metadata, KIN__LIT("resourceVersion"));
   size_t before = (size_t)(version.data - text.data);
   size_t end = before + version.length;
   parts[0] = kin__str(text.data, before);

@@ -103,14 +103,8 @@ size_t kin__strip(char *to, kin_str text, const kin_str strings[KIN__RESIDENTS],
 
 /* As written. Texts without metadata stay as they are. */
 static void find_residents(kin_str text, kin_str strings[KIN__RESIDENTS]) {
-  kin__text_members members = {.text = text};
-  kin_str metadata = {NULL, 0};
-  while (metadata.data == NULL && kin__text_next(&members)) {
-    if (kin__str_equal(members.name, KIN__LIT("metadata"))) {
-      metadata = members.value;
-    }
-  }
-  members = (kin__text_members){.text = metadata};
+  kin__text_members members = {
+      .text = kin__text_member(text, KIN__LIT("metadata"))};
   while (kin__text_next(&members)) {
     kin_str name = members.name;
     if (kin__str_equal(name, KIN__LIT("labels"))) {

@@ -106,6 +106,16 @@ bool kin__text_next(kin__text_members *members) {
   return true;
 }
 
+kin_str kin__text_member(kin_str text, kin_str name) {
+  kin__text_members members = {.text = text};
+  while (kin__text_next(&members)) {
+    if (kin__str_equal(members.name, name)) {
+      return members.value;
+    }
+  }
+  return kin__str(text.data, 0);
+}
+
 /* In an empty array a bracket follows, which begins no value. */
 bool kin__text_next_element(kin__text_elements *elements) {
   kin_str text = elements->text;

@@ -25,6 +25,10 @@ typedef struct kin__text_members {
  * object, returns false where it stops being one. */
 bool kin__text_next(kin__text_members *members);
 
+/* The value of the first member whose name is written so. Without one, no bytes
+ * at the begin of `text`. O(text). */
+kin_str kin__text_member(kin_str text, kin_str name);
+
 /* The same over the elements of one JSON array. */
 typedef struct kin__text_elements {
   kin_str text; /* begins with '[', or the walk is empty */
