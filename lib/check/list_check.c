@@ -180,9 +180,11 @@ static entry *find_entry(const kin__list_check *check, uint32_t hash,
 static entry *find_state(const kin__list_check *check, uint32_t hash,
                          const kin_object *listed, uint64_t digest) {
   entry *found = find_entry(check, hash, &digest);
-  uint64_t bare = bare_digest(check, listed);
-  return found != NULL || bare == digest ? found
-                                         : find_entry(check, hash, &bare);
+  if (found == NULL) {
+    uint64_t bare = bare_digest(check, listed);
+    found = find_entry(check, hash, &bare);
+  }
+  return found;
 }
 
 static void mark(kin__list_check *check, entry *found) {
