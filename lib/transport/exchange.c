@@ -369,7 +369,7 @@ static void on_timer(kin__timer *timer) {
   kin__exchange *exchange = KIN__CONTAINER_OF(timer, kin__exchange, timer);
   kin__net *net = kin__exchange_net(exchange);
   uint64_t due_ms =
-      exchange->last_read_ms + exchange->transport->response_timeout_ms;
+      exchange->last_progress_ms + exchange->transport->response_timeout_ms;
   if (exchange->state == KIN__EXCHANGE_BODY && due_ms > kin__net_now_ms(net)) {
     kin__timer_start(net->timers, &exchange->timer, due_ms);
   } else if (may_wait(exchange)) {
@@ -472,7 +472,7 @@ void kin__exchange_resume(kin__exchange *exchange) {
     return;
   }
   kin__net *net = kin__exchange_net(exchange);
-  exchange->last_read_ms = kin__net_now_ms(net);
+  exchange->last_progress_ms = kin__net_now_ms(net);
   if (exchange->is_watch) {
     kin__probe_watch(&exchange->transport->probe);
   }

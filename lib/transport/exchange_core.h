@@ -102,7 +102,7 @@ struct kin__exchange {
   kin__link node; /* in transport->exchanges until ENDED */
   kin__task task;
   kin__timer timer;
-  uint64_t last_read_ms;      /* or when a slice of the upload was sent */
+  uint64_t last_progress_ms;  /* bytes were read, or sent of an upload */
   uint64_t probe_round;       /* the last one that has looked at it */
   uint64_t credential_serial; /* of the credential that was sent */
   kin__link pair_node;        /* in one of the transport's lists once begun */

@@ -28,7 +28,7 @@ bool kin__exchange_has_watch(const kin__transport *transport) {
 }
 
 static bool is_silent(const kin__exchange *exchange, uint64_t since_ms) {
-  return is_open_watch(exchange) && exchange->last_read_ms <= since_ms &&
+  return is_open_watch(exchange) && exchange->last_progress_ms <= since_ms &&
          !kin__exchange_has_input(exchange);
 }
 

@@ -192,8 +192,8 @@ static void feed(kin__exchange *exchange, const char *bytes, size_t length) {
     exchange->has_response = true;
     exchange->first_byte = (unsigned char)bytes[0];
   }
-  exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
-  kin__probe_hear(&exchange->transport->probe, exchange->last_read_ms);
+  exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  kin__probe_hear(&exchange->transport->probe, exchange->last_progress_ms);
   int err = kin__http1_parse(&exchange->http1, bytes, length);
   if (exchange->state == KIN__EXCHANGE_ENDED) {
     return;

@@ -91,7 +91,7 @@ static void on_unpacked(kin__exchange *exchange) {
     return;
   }
   if (!exchange->conn->is_reading) {
-    exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
+    exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
     kin__conn_resume(exchange->conn);
   }
   kin__exchange_start_read_timer(exchange);

@@ -38,7 +38,7 @@ static bool send_slice(kin__exchange *exchange) {
                               exchange->transport->response_timeout_ms);
   }
   /* After an early head a server that takes the body is not silent. */
-  exchange->last_read_ms = kin__net_now_ms(kin__exchange_net(exchange));
+  exchange->last_progress_ms = kin__net_now_ms(kin__exchange_net(exchange));
   return upload->sent < upload->length && kin__conn_is_flushed(conn);
 }
 
