@@ -28,8 +28,8 @@ static uint64_t stamp_of(const kin__store_slot *slot) {
   return (uint64_t)slot->scope << 32 | slot->generation;
 }
 
-/* The program's function must not change the store: the slot would be gone. What
- * it looks up has not expired. */
+/* The program's function must not change the store: the slot would be gone. A
+ * look-up from inside of that function finds each object. */
 static bool is_expired(kin_expiring_store *store, const kin__store_slot *slot,
                        uint64_t now) {
   uint64_t since = stamp_of(slot);

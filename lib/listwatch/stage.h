@@ -36,7 +36,7 @@ void kin__stage_init(kin__stage *stage, const kin_allocator *allocator);
 int kin__stage_push(kin__stage *stage, kin__decoded_type type,
                     kin_object *take_object);
 
-/* What a merge has done. A list that changes brings a key again with another
+/* The result of a merge. A list that changes brings a key again with another
  * state, and a key has two states at most. */
 typedef struct kin__stage_merged {
   bool is_new;             /* the key was not there */

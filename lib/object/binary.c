@@ -20,8 +20,8 @@
 enum { LATER = 'l', REPEATED = 'r' };
 
 #define SIDE_MAX_BYTES 4095u
-/* That are looked at in a text. More would take milliseconds of the loop, and
- * find the side full. */
+/* So many values of a text are looked at. More would take milliseconds of the
+ * loop, and find the side full. */
 #define VALUES_MAX 1024u
 
 /* Behind the side; not aligned. */

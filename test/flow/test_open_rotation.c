@@ -54,7 +54,7 @@ typedef struct bench {
 
 /* --- A pod ---------------------------------------------------------------- */
 
-/* What is found in place of a pod, whose files lie at the root. */
+/* The test's own pod. The files of a real one would lie at the root. */
 static struct {
   const char *server; /* NULL: no pod */
   const char *_Atomic authority_file;

@@ -314,7 +314,8 @@ static void put_status(writer *w) {
   }
 }
 
-/* What no JSON text has: a stream's decoder skips it, if it is in no string. */
+/* A byte that no JSON text has. A stream's decoder skips the byte outside of
+ * strings. */
 static void put_mark(writer *w) {
   static const char marks[] = "\x01\x02";
   unsigned byte = fuzz_byte(&w->script);

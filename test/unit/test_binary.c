@@ -129,7 +129,8 @@ typedef struct kept {
   bool is_whole;
 } kept;
 
-/* What is kept last: the lengths of the side, and of what values save. */
+/* The last bytes of a kept text: the lengths of the side, and of all bytes that
+ * the values save. */
 typedef struct tail {
   uint32_t side : 12;
   uint32_t saved : 20;

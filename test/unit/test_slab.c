@@ -337,7 +337,7 @@ static void test_classes_fit_sizes_and_slabs(void **state) {
   assert_int_equal(last, KIN__SLAB_CLASSES - 1);
 }
 
-/* What an arena takes for a cell is the size of the cell's class. */
+/* A cell takes as many bytes of an arena as the cell's class says. */
 static void test_cells_are_of_their_class(void **state) {
   (void)state;
   for (int maps = 0; maps < 2; maps++) {

@@ -91,8 +91,8 @@ static void on_index_check(uv_prepare_t *prepare) {
 
 /* ---- beginning */
 
-/* What the command line brings about is a matter of usage; files that it counts
- * on are none. */
+/* A wrong option is a matter of usage. A file that cannot be used is none, though
+ * an option names that file. */
 static int status_of(const app *a, int code) {
   bool is_usage = code == KIN_EINVAL || code == KIN_EURL || code == KIN_ENOTSUP;
   return is_usage && (a->client || !a->options->kube) ? EXIT_USAGE

@@ -101,9 +101,8 @@ static const char text[] =
     "  -h, --help                 this text\n"
     "      --version              the version\n"
     "\n"
-    "Exit status: 0 as asked or interrupted, 1 a failure that ended it, also "
-    "no\n"
-    "server or an unknown context, 2 the command line is wrong, 3 timeout.\n";
+    "Exit status: 0 as asked or interrupted, 1 a failure that ended it, such\n"
+    "as no server, 2 the command line is wrong, 3 timeout.\n";
 
 bool print_help(void) {
   return fputs(text, stdout) >= 0 && fflush(stdout) == 0;

@@ -4,8 +4,8 @@
 
 #include "options.h"
 
-/* What keeps the field of --index from being in any object that is kept, or NULL.
- * Such an index would be empty, as if no object had the value. */
+/* Says which option leaves the field of --index out of each object that is kept;
+ * NULL: none does. Such an index would be empty, as if no object had the value. */
 const char *index_complaint(const options *o);
 
 #endif /* KINFORMER_KEPT_H */

@@ -36,10 +36,9 @@ static kube_result load(kube_choice *choice) {
     return KUBE_NO_MEMORY;
   case KIN_ENOENT:
     if (!choice->options.path) {
-      fputs(
-          "kinformer: which server? --server, --kubeconfig or KUBECONFIG says "
-          "it\n",
-          stderr);
+      fputs("kinformer: which server? "
+            "--server, --kubeconfig or KUBECONFIG says it\n",
+            stderr);
     }
     return KUBE_WRONG;
   default:

@@ -284,8 +284,8 @@ static void on_room(uv_poll_t *room, int status, int events) {
   flush(room->data);
 }
 
-/* What the socket does not take stays in back, and is moved to its beginning, so
- * that a reader that is never up to date does not make back grow. */
+/* The bytes that the socket does not take stay in back, and move to its beginning.
+ * So a reader that is never up to date does not make back grow. */
 static void wait_for_room(output *out) {
   text_drop(&out->back, out->start);
   out->committed -= out->start;

@@ -15,9 +15,9 @@
  * Whoever prints appends whole lines to output_text() and calls output_commit()
  * after each. The bytes are written at the end of the loop iteration: pipes and
  * terminals through a non-blocking libuv stream, sockets by send(2), which does
- * not wait, anything else (files, devices) by write(2). What the reader does not take yet is kept;
- * above OUTPUT_FULL bytes the owner is told to stop printing, and again when
- * there is room.
+ * not wait, anything else (files, devices) by write(2). Bytes that the reader
+ * does not take yet are kept; above OUTPUT_FULL bytes the owner is told to stop
+ * printing, and again when there is room.
  *
  * A pipe's O_NONBLOCK flag is shared with every process that has the same pipe,
  * so it is put back when the output closes. */
