@@ -191,6 +191,24 @@ def owners_of(decoded):
                    for entry in entries), key=json.dumps)
 
 
+def without_owners(message):
+    """The object that a message quotes without its managedFields.
+
+    The server sorts their entries by time, in whole seconds. So their order
+    depends on the second in which the script applied them.
+    """
+    def shortened(found):
+        try:
+            quoted = json.loads(json.loads(found[1]))
+            del quoted["metadata"]["managedFields"]
+        except (ValueError, KeyError, TypeError):
+            return found[0]
+        text = json.dumps(quoted, separators=(",", ":"), ensure_ascii=False)
+        return "Invalid value: " + json.dumps(text, ensure_ascii=False)
+
+    return re.sub(r'Invalid value: ("\{(?:[^"\\]|\\.)*\}")', shortened, message)
+
+
 def headers_of(response):
     return {name: response.getheader(name) for name in HEADERS
             if response.getheader(name) is not None}
@@ -264,7 +282,7 @@ class Normaliser:
             elif name == "message" and isinstance(member, str):
                 for pattern, stands_for in self.MESSAGES:
                     member = pattern.sub(stands_for, member)
-                result[name] = member
+                result[name] = without_owners(member)
             elif name == "uid":
                 result[name] = "<uid>"
             else:

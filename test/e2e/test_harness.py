@@ -379,6 +379,23 @@ class Conformance(unittest.TestCase):
         self.assertNotEqual(frames("9", "10"), frames("10", "9"))
         self.assertNotEqual(frames("9", "9"), frames("9", "10"))
 
+    def test_owners_in_a_message(self):
+        def message(*owners, data='"x"}'):
+            quoted = json.dumps({"metadata": {"name": "a", **(
+                {"managedFields": owners} if owners else {})}, "data": data})
+            return f"Invalid value: {json.dumps(quoted)}: unknown field"
+
+        def normal(text):
+            return Normaliser([]).value({"message": text})
+
+        one, two = ({"manager": name} for name in ("one", "two"))
+        self.assertEqual(normal(message(one, two)), normal(message(two, one)))
+        self.assertNotEqual(normal(message(one)), normal(message(one, data="")))
+        self.assertNotIn("managedFields", normal(message(one))["message"])
+        for kept in (message(), 'Invalid value: "map[a:1]"',
+                     'Invalid value: "{"', 'Invalid value: "{x}": no'):
+            self.assertEqual(normal(kept), {"message": kept})
+
 
 class Summary(unittest.TestCase):
     def count(self, result, stdout="", stderr=""):
