@@ -29,6 +29,7 @@ set(kinformer_sources
   lib/base/slab.c
   lib/base/slab_class.c
   lib/base/slab_ready.c
+  lib/base/slab_region.c
   lib/base/slots.c
   lib/base/str.c
   lib/base/system_clock.c

@@ -2,75 +2,29 @@
 #include "base/slab_core.h"
 
 #include <assert.h>
-#include <stdalign.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/link.h"
 #include "base/pages.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define POISON(p, size) ASAN_POISON_MEMORY_REGION(p, size)
-#define UNPOISON(p, size) ASAN_UNPOISON_MEMORY_REGION(p, size)
-#else
-#define POISON(p, size) ((void)(p), (void)(size))
-#define UNPOISON(p, size) ((void)(p), (void)(size))
-#endif
-
 #define CELL_MAX (8u << 10)
-#define BLOCK_BYTES ((64u << 10) - (uint32_t)sizeof(block))
 #define MAX_SPARE_SLABS 4u
 #define MIN_SPARSE_BYTES ((size_t)2 << 20)
-#define CACHE_LINE 64u
 #define COLLECT_PER_TAKE 2u
 #define COLLECT_BEFORE_GROWING 64u
 
-/* A cell is in `free`, beyond `used`, or in use. `live` counts the cells that
- * are in use or not sorted yet, plus one for the arena while the slab is in one
- * of its lists. A slab with room is in the list of its class, the one that got
- * room last in front: its free cell is still in the processor's cache. A slab
- * without room is in no list. A new slab comes into an empty list, so a slab with
- * cells beyond `used` is the last of its list.
+/* A slab with room is in the list of its class, the one that got room last in
+ * front: its free cell is still in the processor's cache. A slab without room is
+ * in no list. A new slab comes into an empty list, so a slab with cells beyond
+ * `used` is the last of its list.
  *
- * While the arena is open only the owner's thread writes `live`. After the
- * close every thread counts its own cells down, and the arena gives up its one.
- * The thread that counts down to zero frees the slab, and needs only the slab
- * itself. `given` is then CLOSED for ever: a thread that reads CLOSED sees all
- * earlier writes of the owner.
- *
- * The struct of a mapped slab lies apart from its cells. At the begin of each
- * mapping, all of the structs would share the few places of a processor's cache
- * that their equal addresses modulo 64 KiB allow, and every event would miss
- * them. */
-struct kin__slab {
-  kin__link node;
-  kin__arena *arena; /* NULL: a block of its own, with one cell behind it */
-  const kin_allocator *allocator;
-  void *owner;
-  char *cells;
-  kin__cell *free;
-  uint32_t cell_size;
-  uint32_t capacity;
-  uint32_t used;
-  atomic_uint live;
-  uint32_t bytes; /* of the cells, or of a block of its own */
-  uint16_t class_index;
-  bool is_mapped;                   /* else from the allocator */
-  bool is_spare;                    /* empty and kept */
-  void (*release)(kin__cell *cell); /* of a cell without arena */
-};
-
-/* A slab with its cells behind it. Aligned to not more than an allocator gives:
- * 8 bytes on some 32-bit machines. */
-typedef struct block {
-  struct kin__slab slab;
-  alignas(max_align_t) char cells[];
-} block;
-
+ * While the arena is open only the owner's thread writes `live`. After the close
+ * every thread counts its own cells down, and the arena gives up its one. The
+ * thread that counts down to zero drops the slab, and needs only the slab and its
+ * region. `given` is then CLOSED for ever: a thread that reads CLOSED sees all
+ * earlier writes of the owner. */
 static kin__cell closed_mark;
 #define CLOSED (&closed_mark)
 
@@ -82,6 +36,7 @@ kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages) {
     atomic_init(&arena->given, NULL);
     for (size_t i = 0; i < KIN__SLAB_CLASSES; i++) {
       kin__link_init(&arena->lists[i]);
+      kin__link_init(&arena->regions[i]);
     }
   }
   return arena;
@@ -92,113 +47,33 @@ static bool is_listed(const struct kin__slab *slab) {
 }
 
 /* For a slab that only this thread writes. */
-static uint32_t live_cells(const struct kin__slab *slab) {
+static inline uint32_t live_cells(const struct kin__slab *slab) {
   return atomic_load_explicit(&slab->live, memory_order_relaxed) -
          is_listed(slab);
 }
 
 /* After the slab has got its place in a list, or lost it. */
-static void set_live_cells(struct kin__slab *slab, uint32_t count) {
+static inline void set_live_cells(struct kin__slab *slab, uint32_t count) {
   atomic_store_explicit(&slab->live, count + is_listed(slab),
                         memory_order_relaxed);
 }
 
-/* The bytes of a slab's cells. Where a page has more than 4 KiB, a mapped slab
- * may have room behind the last one. */
-static uint32_t cells_bytes(const kin__arena *arena, uint32_t class_index) {
-  if (!arena->maps_pages) {
-    uint32_t cell = kin__slab_class_cell_bytes(class_index);
-    return BLOCK_BYTES / cell * cell;
-  }
-  return (uint32_t)kin__pages_round_up(kin__slab_class_slab_bytes(class_index));
-}
-
-/* The first piece may have been cut, and be too short. All others are whole, and
- * no slab is larger. */
-static char *take_pages(kin__arena *arena, size_t bytes) {
-  if (arena->ready != NULL && arena->ready->bytes < bytes) {
-    (void)kin__arena_drop_ready(arena);
-  }
-  kin__ready_pages *ready = arena->ready;
-  if (ready == NULL) {
-    return kin__pages_map(bytes);
-  }
-  arena->ready_bytes -= bytes;
-  ready->bytes -= bytes;
-  if (ready->bytes == 0) {
-    arena->ready = ready->next;
-  }
-  return (char *)ready + ready->bytes;
-}
-
-static struct kin__slab *new_mapped_slab(kin__arena *arena, uint32_t bytes) {
-  struct kin__slab *slab = kin__malloc(arena->allocator, sizeof *slab);
-  char *pages = slab != NULL ? take_pages(arena, bytes) : NULL;
-  if (pages == NULL) {
-    kin__free(arena->allocator, slab);
-    return NULL;
-  }
-  *slab = (struct kin__slab){.cells = pages, .is_mapped = true};
-  return slab;
-}
-
-static struct kin__slab *new_slab(kin__arena *arena, uint32_t bytes) {
-  if (arena->maps_pages) {
-    return new_mapped_slab(arena, bytes);
-  }
-  block *b = kin__malloc(arena->allocator, sizeof *b + bytes);
-  if (b == NULL) {
-    return NULL;
-  }
-  b->slab = (struct kin__slab){.cells = b->cells};
-  return &b->slab;
-}
-
 static struct kin__slab *add_slab(kin__arena *arena, void *owner,
                                   uint32_t class_index) {
-  uint32_t bytes = cells_bytes(arena, class_index);
-  struct kin__slab *slab = new_slab(arena, bytes);
-  if (slab == NULL) {
-    return NULL;
-  }
-  slab->arena = arena;
-  slab->allocator = arena->allocator;
-  slab->owner = owner;
-  slab->bytes = bytes;
-  slab->class_index = (uint16_t)class_index;
-  slab->cell_size = kin__slab_class_cell_bytes(class_index);
-  slab->capacity = bytes / slab->cell_size;
-  kin__link_init(&slab->node);
-  kin__link_push_first(&arena->lists[class_index], &slab->node);
-  set_live_cells(slab, 0);
-  arena->bytes += bytes;
-  POISON(slab->cells, bytes);
-  if (arena->grew != NULL) {
-    arena->grew(arena->grew_ctx, bytes);
+  struct kin__slab *slab = kin__region_take(arena, owner, class_index);
+  if (slab != NULL) {
+    kin__link_push_first(&arena->lists[class_index], &slab->node);
+    set_live_cells(slab, 0);
   }
   return slab;
 }
 
-static void free_slab(struct kin__slab *slab) {
-  UNPOISON(slab->cells, slab->bytes);
-  if (slab->is_mapped) {
-    (void)kin__pages_unmap(slab->cells, slab->bytes);
-  }
-  kin__free(slab->allocator, slab);
-}
-
-/* The slab loses one count: of a cell, or of the arena. Legal on any thread:
- * does not read the arena. */
+/* The slab loses one count: of a cell, or of the arena. After the close only; legal
+ * on any thread. */
 static void count_down(struct kin__slab *slab) {
   if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
-    free_slab(slab);
+    kin__region_drop(slab);
   }
-}
-
-static void give_up_slab(kin__arena *arena, struct kin__slab *slab) {
-  kin__link_remove(&slab->node);
-  arena->bytes -= arena->is_closed ? 0 : slab->bytes;
-  count_down(slab);
 }
 
 static struct kin__slab *first_of(kin__link *list) {
@@ -236,23 +111,25 @@ static struct kin__slab *slab_with_room(kin__arena *arena, void *owner,
 }
 
 static kin__cell *take_from(struct kin__slab *slab) {
+  const kin__region *region = slab->region;
+  uint32_t size = region->cell_size;
   kin__cell *cell = slab->free;
   if (cell != NULL) {
-    UNPOISON(cell, slab->cell_size);
+    KIN__UNPOISON(cell, size);
     slab->free = cell->next;
   } else {
-    cell = (kin__cell *)(void *)(slab->cells +
-                                 (size_t)slab->used * slab->cell_size);
-    UNPOISON(cell, slab->cell_size);
+    cell = (kin__cell *)(void *)(kin__slab_cells(slab) +
+                                 (size_t)slab->used * size);
+    KIN__UNPOISON(cell, size);
     slab->used++;
   }
   if (slab->is_spare) {
     slab->is_spare = false;
-    slab->arena->spare_slabs--;
+    region->arena->spare_slabs--;
   }
-  slab->arena->used_bytes += slab->cell_size;
+  region->arena->used_bytes += size;
   uint32_t live = live_cells(slab) + 1;
-  if (live == slab->capacity) {
+  if (live == region->capacity) {
     kin__link_remove(&slab->node);
   }
   set_live_cells(slab, live);
@@ -262,40 +139,42 @@ static kin__cell *take_from(struct kin__slab *slab) {
 
 kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell)) {
-  block *b = head;
-  b->slab = (struct kin__slab){.owner = owner, .release = release};
-  kin__cell *cell = (kin__cell *)(void *)b->cells;
-  cell->slab = &b->slab;
+  kin__region_block *block = head;
+  block->region = (kin__region){.owner = owner, .release = release};
+  block->slab = (struct kin__slab){.region = &block->region};
+  kin__cell *cell = (kin__cell *)(void *)block->cells;
+  cell->slab = &block->slab;
   return cell;
 }
 
 size_t kin__cell_head_bytes(void) {
-  return offsetof(block, cells);
+  return offsetof(kin__region_block, cells);
 }
 
 static void free_block(kin__cell *cell) {
-  struct kin__slab *slab = cell->slab;
-  if (slab->is_mapped) {
-    (void)kin__pages_unmap(slab, slab->bytes);
+  kin__region *region = cell->slab->region;
+  if (region->is_mapped) {
+    (void)kin__pages_unmap(region, region->bytes);
   } else {
-    kin__free(slab->allocator, slab);
+    kin__free(region->allocator, region);
   }
 }
 
 static kin__cell *take_block(const kin_allocator *allocator, bool maps_pages,
                              void *owner, size_t size) {
-  if (size > UINT32_MAX - sizeof(block)) {
+  if (size > UINT32_MAX - sizeof(kin__region_block)) {
     return NULL;
   }
-  uint32_t bytes = (uint32_t)(sizeof(block) + size);
-  block *b = maps_pages ? kin__pages_map(bytes) : kin__malloc(allocator, bytes);
-  if (b == NULL) {
+  uint32_t bytes = (uint32_t)(sizeof(kin__region_block) + size);
+  kin__region *region =
+      maps_pages ? kin__pages_map(bytes) : kin__malloc(allocator, bytes);
+  if (region == NULL) {
     return NULL;
   }
-  kin__cell *cell = kin__cell_init(b, owner, free_block);
-  b->slab.allocator = allocator;
-  b->slab.is_mapped = maps_pages;
-  b->slab.bytes = bytes;
+  kin__cell *cell = kin__cell_init(region, owner, free_block);
+  region->allocator = allocator;
+  region->is_mapped = maps_pages;
+  region->bytes = bytes;
   return cell;
 }
 
@@ -315,18 +194,22 @@ kin__cell *kin__cell_take(kin__arena *arena, const kin_allocator *allocator,
 }
 
 void *kin__cell_owner(const kin__cell *cell) {
-  return cell->slab->owner;
+  return cell->slab->region->owner;
 }
 
 void kin__cell_prefetch(const kin__cell *cell) {
   __builtin_prefetch(cell->slab);
-  __builtin_prefetch((const char *)cell->slab + CACHE_LINE);
+}
+
+void kin__cell_prefetch_region(const kin__cell *cell) {
+  __builtin_prefetch(cell->slab->region);
 }
 
 void kin__cell_give(kin__cell *cell) {
-  kin__arena *arena = cell->slab->arena;
+  const kin__region *region = cell->slab->region;
+  kin__arena *arena = region->arena;
   if (arena == NULL) {
-    cell->slab->release(cell);
+    region->release(cell);
     return;
   }
   cell->next = atomic_load_explicit(&arena->given, memory_order_acquire);
@@ -340,22 +223,23 @@ void kin__cell_give(kin__cell *cell) {
                                                   memory_order_acquire));
 }
 
-/* The cell goes to its slab. An empty slab is freed, but a few are kept. */
+/* The cell goes to its slab. An empty slab goes back, but a few are kept. */
 static void sort_out(kin__arena *arena, kin__cell *cell) {
   struct kin__slab *slab = cell->slab;
+  const kin__region *region = slab->region;
   if (arena->is_closed) {
     count_down(slab);
     return;
   }
   uint32_t live = live_cells(slab);
-  if (live == slab->capacity) {
-    kin__link_push_first(&arena->lists[slab->class_index], &slab->node);
+  if (live == region->capacity) {
+    kin__link_push_first(&arena->lists[region->class_index], &slab->node);
   }
   set_live_cells(slab, --live);
-  arena->used_bytes -= slab->cell_size;
+  arena->used_bytes -= region->cell_size;
   cell->next = slab->free;
   slab->free = cell;
-  POISON(cell, slab->cell_size);
+  KIN__POISON(cell, region->cell_size);
   if (live > 0) {
     return;
   }
@@ -363,12 +247,13 @@ static void sort_out(kin__arena *arena, kin__cell *cell) {
     slab->is_spare = true;
     arena->spare_slabs++;
   } else {
-    give_up_slab(arena, slab);
+    kin__link_remove(&slab->node);
+    kin__region_give(slab);
   }
 }
 
 void kin__cell_give_here(kin__cell *cell) {
-  kin__arena *arena = cell->slab->arena;
+  kin__arena *arena = cell->slab->region->arena;
   if (arena == NULL) {
     kin__cell_give(cell);
   } else {
@@ -397,27 +282,21 @@ bool kin__arena_fill_is_news(kin__arena_fill fill, kin__arena_fill last) {
 
 bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena) {
   const struct kin__slab *slab = cell->slab;
-  return arena != NULL && slab->arena == arena && !arena->is_closed &&
-         live_cells(slab) < slab->capacity - slab->capacity / 4 &&
-         arena->lists[slab->class_index].next != &slab->node;
-}
-
-/* The cells that were never in use lie behind all others. */
-static void trim(const struct kin__slab *slab) {
-  size_t kept = kin__pages_round_up((size_t)slab->used * slab->cell_size);
-  if (kept < slab->bytes) {
-    (void)madvise(slab->cells + kept, slab->bytes - kept, MADV_DONTNEED);
-  }
+  const kin__region *region = slab->region;
+  return arena != NULL && region->arena == arena && !arena->is_closed &&
+         live_cells(slab) < region->capacity - region->capacity / 4u &&
+         arena->lists[region->class_index].next != &slab->node;
 }
 
 bool kin__arena_trim_step(kin__arena *arena) {
   if (!arena->maps_pages || arena->is_closed) {
     return false;
   }
-  kin__link *list = &arena->lists[arena->trimming];
-  if (!kin__link_is_empty(list)) {
-    trim(KIN__CONTAINER_OF(list->prev, struct kin__slab, node));
-  }
+  const kin__link *list = &arena->lists[arena->trimming];
+  kin__region_trim(&arena->regions[arena->trimming],
+                   kin__link_is_empty(list)
+                       ? NULL
+                       : KIN__CONTAINER_OF(list->prev, struct kin__slab, node));
   arena->trimming = (arena->trimming + 1) % KIN__SLAB_CLASSES;
   return arena->trimming != 0;
 }
@@ -486,7 +365,9 @@ bool kin__arena_close_step(kin__arena *arena) {
   if (kin__link_is_empty(list)) {
     arena->closing++;
   } else {
-    give_up_slab(arena, KIN__CONTAINER_OF(list->next, struct kin__slab, node));
+    struct kin__slab *slab = first_of(list);
+    kin__link_remove(&slab->node);
+    count_down(slab);
   }
   return true;
 }

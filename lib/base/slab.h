@@ -9,7 +9,8 @@
 
 #include <kin/allocator.h>
 
-/* Cells for objects, cut from slabs of one size class each.
+/* Cells for objects, cut from slabs of one size class each. A region of memory has
+ * eight slabs of its class.
  *
  * Why not one allocator block for each object: a cache replaces objects by
  * others of nearly the same size all its life. A general allocator merges and
@@ -40,18 +41,19 @@ typedef struct kin__cell {
   struct kin__cell *next; /* of free cells; the user's own data while in use */
 } kin__cell;
 
-/* NULL if out of memory. The allocator is borrowed. With `maps_pages` slabs are
+/* NULL if out of memory. The allocator is borrowed. With `maps_pages` regions are
  * mapped from the system and not taken from the allocator: freeing one then
  * takes the same bounded time whatever else is free.
  *
- * (Populating all pages of a slab at once costs two thirds of one fault for each
+ * (Populating all pages of a region at once costs two thirds of one fault for each
  * page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
  * Both were measured. So another thread touches the pages, see
  * kin__ready_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
-/* Lets go of the slabs one by one. The thread that gives the last cell of a
- * slab back frees this slab; no slab waits for another. Cells taken later are
- * blocks of their own. A step is one cell or one slab. Returns whether work is
+/* Lets go of the slabs one by one. The thread that gives the last cell of a slab
+ * back gives the slab's pages back: those that lie in no other slab at once, the
+ * others with the last slab of the region. Cells taken later are blocks of their
+ * own. A step is one cell or one slab. Returns whether work is
  * left. `arena` may be NULL. */
 bool kin__arena_close_step(kin__arena *arena);
 
@@ -72,8 +74,10 @@ kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell));
 size_t kin__cell_head_bytes(void);
 
-/* Asks the processor for what giving the cell back reads. */
+/* Ask the processor for what giving the cell back reads: its slab; then, once the
+ * slab has come, the slab's region. */
 void kin__cell_prefetch(const kin__cell *cell);
+void kin__cell_prefetch_region(const kin__cell *cell);
 
 /* On any thread. O(1): at most one slab is freed. The arena must not have been
  * freed. */
@@ -115,9 +119,9 @@ bool kin__cell_is_lonely(const kin__cell *cell, const kin__arena *arena);
  *
  * The system gives a page when the page is written to for the first time, and
  * that takes longer than to fill it. During a fast list another thread does
- * this ahead. An arena that has no prepared memory maps a slab itself. */
+ * this ahead. An arena that has no prepared memory maps a region itself. */
 
-/* Mapped and touched. Slabs are cut from its end. */
+/* Mapped and touched. Regions are cut from its end. */
 typedef struct kin__ready_pages {
   struct kin__ready_pages *next;
   size_t bytes;
@@ -129,8 +133,8 @@ kin__ready_pages *kin__ready_prepare(size_t bytes,
                                      const atomic_bool *must_stop);
 
 /* Only for an arena that maps pages and has not been closed. `grew` is called
- * after each slab that the arena has taken, with the slab's size; NULL: no more
- * calls. */
+ * after each region that the arena has taken, with the region's size; NULL: no
+ * more calls. */
 void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx, size_t bytes),
                       void *ctx);
 /* The bytes that may be ready for this arena, those that are ready included: at
@@ -138,7 +142,7 @@ void kin__arena_watch(kin__arena *arena, void (*grew)(void *ctx, size_t bytes),
  * KIN__READY_STEP_BYTES. */
 size_t kin__arena_wants_ready(const kin__arena *arena);
 size_t kin__arena_ready_bytes(const kin__arena *arena);
-/* Slabs are cut from what was added first. O(pieces that are ready). */
+/* Regions are cut from what was added first. O(pieces that are ready). */
 void kin__arena_add_ready(kin__arena *arena, kin__ready_pages *pages);
 /* Gives up to KIN__READY_STEP_BYTES back to the system. Returns whether some are
  * left. */
@@ -148,7 +152,7 @@ bool kin__arena_drop_ready(kin__arena *arena);
  * The pages come back when they are written to. */
 bool kin__arena_trim_step(kin__arena *arena);
 
-/* A slab is not larger. */
+/* A region is not larger. */
 #define KIN__READY_STEP_BYTES ((size_t)512 << 10)
 #define KIN__MAX_READY_BYTES ((size_t)16 << 20)
 

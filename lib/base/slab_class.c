@@ -14,8 +14,8 @@ typedef struct band {
 
 static const band bands[] = {
     {0, 4, 0},       {1024, 5, 64},
-    {2048, 6, 96},   {4096, 7, 128},
-    {16384, 9, 224}, {KIN__CELL_MAX_BYTES, 0, KIN__SLAB_CLASSES},
+    {2048, 6, 96},   {8192, 7, 192},
+    {16384, 9, 256}, {KIN__CELL_MAX_BYTES, 0, KIN__SLAB_CLASSES},
 };
 
 uint32_t kin__slab_class_of(uint32_t size) {
@@ -41,10 +41,10 @@ uint32_t kin__slab_class_cell_bytes(uint32_t class_index) {
   return b->above_bytes + ((class_index - b->first_class + 1) << b->shift);
 }
 
-uint32_t kin__slab_class_slab_bytes(uint32_t class_index) {
+uint32_t kin__slab_class_region_bytes(uint32_t class_index) {
   uint32_t cells = PAGE_BYTES >> band_of(class_index)->shift;
   uint32_t bytes = cells * kin__slab_class_cell_bytes(class_index);
-  while (bytes < KIN__SLAB_MIN_BYTES) {
+  while (bytes < KIN__REGION_MIN_BYTES) {
     bytes *= 2;
   }
   return bytes;

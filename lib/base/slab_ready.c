@@ -10,8 +10,8 @@
 #define TOUCH_BYTES (64u << 10)
 #define PAGE_BYTES 4096u
 
-_Static_assert(KIN__READY_STEP_BYTES >= KIN__SLAB_MAX_BYTES,
-               "no slab may be larger than a piece of prepared memory");
+_Static_assert(KIN__READY_STEP_BYTES >= KIN__REGION_MAX_BYTES,
+               "no region may be larger than a piece of prepared memory");
 
 /* Writes to each page. MADV_POPULATE_WRITE takes one call for all of them, but
  * has the lock of the address space in that time. The loop's thread waited for

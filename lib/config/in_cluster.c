@@ -110,17 +110,17 @@ static int find_authority(kin__vault *vault, const kin__config_env *env,
   if (err == KIN_ENOMEM) {
     return err;
   }
+  const char *problem = NULL;
   if (err != 0) {
-    kin__log_write(env->log, KIN_LOG_ERROR,
-                   "in-cluster configuration: " AUTHORITY_FILE ": %s",
-                   err == KIN_ENOENT ? "there is no such file"
-                                     : env->explain(err));
+    problem = err == KIN_ENOENT ? "there is no such file" : env->explain(err);
   } else if (!has_certificates(pem)) {
-    kin__log_write(env->log, KIN_LOG_ERROR,
-                   "in-cluster configuration: " AUTHORITY_FILE
-                   ": holds something else than certificates");
-  } else {
+    problem = "holds something else than certificates";
+  }
+  if (problem == NULL) {
     file->value = AUTHORITY_FILE;
+  } else {
+    kin__log_write(env->log, KIN_LOG_ERROR,
+                   "in-cluster configuration: " AUTHORITY_FILE ": %s", problem);
   }
   return 0;
 }

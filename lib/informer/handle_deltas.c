@@ -276,6 +276,9 @@ static void warm(const kin_informer *informer) {
   for (unsigned i = 0; i < found; i++) {
     kin__object_prefetch_rest(cached[i]);
   }
+  for (unsigned i = 0; i < found; i++) {
+    kin__object_prefetch_region(cached[i]);
+  }
 }
 
 /* Processes some keys. Returns KIN__MORE if the dispatcher needs another step

@@ -308,6 +308,10 @@ void kin__object_prefetch_rest(const kin_object *object) {
   __builtin_prefetch(object->bytes + object->version_offset);
 }
 
+void kin__object_prefetch_region(const kin_object *object) {
+  kin__cell_prefetch_region((const kin__cell *)(const void *)object);
+}
+
 void kin__object_prefetch_room(const kin_object *object) {
   size_t length = kin_object_memory(object);
   size_t end = length < ROOM_BYTES ? length : ROOM_BYTES;

@@ -148,8 +148,8 @@ static void close_world(world *w) {
 static void expect_memory_of(const world *w, size_t objects) {
   size_t least = (size_t)2 << 20;
   size_t bytes = objects * (PADDING + 300);
-  size_t most =
-      (bytes > least ? bytes : least) + (size_t)6 * KIN__SLAB_MAX_BYTES;
+  size_t slab = KIN__REGION_MAX_BYTES / KIN__REGION_SLABS;
+  size_t most = (bytes > least ? bytes : least) + 6 * slab;
   if (arena_of(w)->bytes > most) {
     fail_msg("%zu bytes, %zu of them in use; expected at most %zu",
              arena_of(w)->bytes, arena_of(w)->used_bytes, most);

@@ -59,8 +59,8 @@ static void on_helper_closed(void *ctx) {
   w.is_helper_closed = true;
 }
 
-static size_t slab_bytes(void) {
-  return kin__slab_class_slab_bytes(kin__slab_class_of(CELL));
+static size_t region_bytes(void) {
+  return kin__slab_class_region_bytes(kin__slab_class_of(CELL));
 }
 
 static void on_loop_closed(void *ctx) {
@@ -102,7 +102,7 @@ static void take(int count) {
   }
 }
 
-/* Takes slabs until the pool has been asked. */
+/* Takes cells until the pool has been asked. */
 static void make_it_work(void) {
   while (!w.helper.is_working) {
     take(1);
@@ -124,12 +124,12 @@ static void test_slabs_are_prepared(void **state) {
   until_ready();
   assert_true(w.arena->ready_bytes <= kin__arena_wants_ready(w.arena));
   char *end = (char *)w.arena->ready + w.arena->ready->bytes;
-  size_t bytes = w.arena->bytes;
-  while (w.arena->bytes == bytes) {
+  size_t ready_bytes = w.arena->ready_bytes;
+  while (w.arena->ready_bytes == ready_bytes) {
     take(1);
   }
   /* No other is mapped. */
-  assert_ptr_equal(w.cells[w.count - 1], end - slab_bytes());
+  assert_ptr_equal(w.cells[w.count - 1], end - region_bytes());
   close_world();
 }
 
@@ -196,16 +196,16 @@ static void test_unused_memory_goes_back(void **state) {
   /* Growth puts it off. */
   uint64_t due_ms = w.helper.idle.due_ms;
   w.now_ns = (due_ms - 1) * 1000000u;
-  size_t bytes = w.arena->bytes;
-  while (w.arena->bytes == bytes) {
+  size_t ready_bytes = w.arena->ready_bytes;
+  while (w.arena->ready_bytes == ready_bytes) {
     take(1);
   }
   run_idle_timer();
   assert_true(w.helper.idle.is_active);
   assert_int_equal(w.helper.idle.due_ms, due_ms + 999);
   assert_true(w.arena->ready_bytes > 0);
-  char *newest = (char *)w.cells[w.count - 1]; /* the first of its slab */
-  assert_true(is_resident(newest + slab_bytes() - 1));
+  char *newest = (char *)w.cells[w.count - 1]; /* the first of its region */
+  assert_true(is_resident(newest + region_bytes() - 1));
   run_idle_timer();
   while (kin__sched_has_work(&w.loop.sched)) {
     uv_run(&w.uv, UV_RUN_NOWAIT);
@@ -214,7 +214,7 @@ static void test_unused_memory_goes_back(void **state) {
   assert_null(w.arena->ready);
   assert_false(w.helper.idle.is_active);
   assert_true(is_resident(newest));
-  assert_false(is_resident(newest + slab_bytes() - 1));
+  assert_false(is_resident(newest + region_bytes() - 1));
   close_world();
 }
 

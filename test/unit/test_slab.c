@@ -32,8 +32,12 @@ static kin__cell *take(kin__arena *arena, const kin_allocator *allocator,
   return cell;
 }
 
+static size_t region_bytes(uint32_t size) {
+  return kin__slab_class_region_bytes(kin__slab_class_of(size));
+}
+
 static size_t slab_bytes(uint32_t size) {
-  return kin__slab_class_slab_bytes(kin__slab_class_of(size));
+  return region_bytes(size) / KIN__REGION_SLABS;
 }
 
 static void test_freed_cells_are_reused(void **state) {
@@ -66,7 +70,7 @@ static void test_memory_comes_back(void **state) {
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(arena->bytes <= 4 * slab_bytes(3000));
+    assert_true(arena->bytes <= 4 * (maps ? slab_bytes(3000) : 65536));
     kin__arena_free(arena);
     assert_int_equal(atomic_load(&memory.live_blocks), 0);
   }
@@ -117,7 +121,7 @@ static void test_random_sizes(void **state) {
  * takes is bounded by a slab, or by the cell, whatever else is free. */
 static void test_large_cells_are_mapped(void **state) {
   (void)state;
-  enum { COUNT = 60, SPARE = 4 };
+  enum { COUNT = 60, SPARE = 4, SLAB = KIN__REGION_MAX_BYTES / 8 };
   static const size_t sizes[] = {8193, 20000, 65536, 65537, 1000000};
   kin__cell *cells[COUNT];
   fail_alloc memory;
@@ -129,22 +133,21 @@ static void test_large_cells_are_mapped(void **state) {
       cells[i] = take(arena, &memory.allocator, sizes[s]);
       assert_non_null(cells[i]);
     }
-    size_t slabs = (size_t)((long)atomic_load(&memory.live_blocks) - blocks);
+    size_t regions = (size_t)((long)atomic_load(&memory.live_blocks) - blocks);
     if (sizes[s] <= KIN__CELL_MAX_BYTES) {
-      /* A slab has a block for what it knows of its cells. */
-      assert_true(slabs > 0 && slabs <= COUNT);
+      /* A region has a block for what it knows of its slabs. */
+      assert_true(regions > 0 && regions <= COUNT / 8 + 1 + SPARE);
       assert_true(arena->bytes >= COUNT * sizes[s]);
-      assert_true(arena->bytes <=
-                  COUNT * sizes[s] * 65 / 64 + 5 * KIN__SLAB_MAX_BYTES);
+      assert_true(arena->bytes <= COUNT * sizes[s] * 65 / 64 + 5 * SLAB);
     } else {
-      assert_true(slabs <= SPARE);
+      assert_true(regions <= SPARE);
     }
     for (int i = 0; i < COUNT; i++) {
       kin__cell_give(cells[i]);
     }
     while (kin__arena_collect(arena, 16)) {
     }
-    assert_true(arena->bytes <= SPARE * KIN__SLAB_MAX_BYTES);
+    assert_true(arena->bytes <= SPARE * SLAB);
   }
   kin__arena_free(arena);
   assert_int_equal(atomic_load(&memory.live_blocks), 0);
@@ -225,7 +228,7 @@ static void test_slabs_go_one_by_one(void **state) {
 /* The cell that was given back last is in the processor's cache still. */
 static void test_last_given_is_taken_first(void **state) {
   (void)state;
-  enum { SIZE = 60000, IN_SLAB = 8, COUNT = 3 * IN_SLAB };
+  enum { SIZE = 6000, IN_SLAB = 8, COUNT = 3 * IN_SLAB };
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[COUNT];
   for (int i = 0; i < COUNT; i++) {
@@ -315,24 +318,25 @@ static void test_given_here_is_not_collected(void **state) {
   kin__arena_free(arena);
 }
 
-/* For each size: the cell is little larger, a mapped slab is whole pages full of
- * cells, and the size before is of this class or the one before. */
+/* For each size: the cell is little larger, a mapped region is whole pages full of
+ * cells, as many in each slab, and the size before is of this class or the one before. */
 static void test_classes_fit_sizes_and_slabs(void **state) {
   (void)state;
   uint32_t last = 0;
   for (uint32_t size = 1; size <= KIN__CELL_MAX_BYTES; size++) {
     uint32_t class_index = kin__slab_class_of(size);
     uint32_t cell = kin__slab_class_cell_bytes(class_index);
-    uint32_t slab = kin__slab_class_slab_bytes(class_index);
+    uint32_t region = kin__slab_class_region_bytes(class_index);
     assert_true(class_index == last || class_index == last + 1);
     last = class_index;
     assert_true(cell >= size);
     assert_int_equal(kin__slab_class_of(cell), class_index);
     assert_true(cell - size < 16 || cell - size <= size / 32);
     assert_int_equal(cell % 16, 0);
-    assert_int_equal(slab % 4096, 0);
-    assert_int_equal(slab % cell, 0);
-    assert_true(slab >= KIN__SLAB_MIN_BYTES && slab <= KIN__SLAB_MAX_BYTES);
+    assert_int_equal(region % 4096, 0);
+    assert_int_equal(region % (KIN__REGION_SLABS * cell), 0);
+    assert_true(region >= KIN__REGION_MIN_BYTES &&
+                region <= KIN__REGION_MAX_BYTES);
   }
   assert_int_equal(last, KIN__SLAB_CLASSES - 1);
 }
@@ -402,9 +406,9 @@ static void test_new_cells_serve_their_class_only(void **state) {
   kin__arena_free(arena);
 }
 
-/* Slabs of all sizes are cut from prepared memory. What is too short for one goes
- * back to the system. */
-static void test_slabs_are_cut_from_ready_pages(void **state) {
+/* Regions of all sizes are cut from prepared memory. What is too short for one
+ * goes back to the system. */
+static void test_regions_are_cut_from_ready_pages(void **state) {
   (void)state;
   static const uint32_t sizes[] = {16384, 100, 5000, 16200, 3000};
   enum { COUNT = sizeof sizes / sizeof sizes[0] };
@@ -419,8 +423,8 @@ static void test_slabs_are_cut_from_ready_pages(void **state) {
   for (int i = 0; i < COUNT; i++) {
     size_t ready = kin__arena_ready_bytes(arena);
     cells[i] = take(arena, kin__default_allocator(), sizes[i]);
-    assert_true(ready == 0 ||
-                ready - kin__arena_ready_bytes(arena) >= slab_bytes(sizes[i]));
+    assert_true(ready == 0 || ready - kin__arena_ready_bytes(arena) >=
+                                  region_bytes(sizes[i]));
   }
   size_t ready = kin__arena_ready_bytes(arena);
   assert_true(ready > 0 && ready < KIN__READY_STEP_BYTES);
@@ -432,8 +436,8 @@ static void test_slabs_are_cut_from_ready_pages(void **state) {
   kin__arena_free(arena);
 }
 
-static size_t slab_pages(uint32_t size) {
-  return slab_bytes(size) / page_bytes();
+static size_t region_pages(uint32_t size) {
+  return region_bytes(size) / page_bytes();
 }
 
 static void trim(kin__arena *arena) {
@@ -444,7 +448,7 @@ static void trim(kin__arena *arena) {
   assert_int_equal(steps, KIN__SLAB_CLASSES);
 }
 
-/* The pages of a prepared slab that no cell has used go back, twice. The pages of
+/* The pages of a prepared region that no cell has used go back, twice. The pages of
  * cells stay, with their bytes. */
 static void test_prepared_pages_go_back(void **state) {
   (void)state;
@@ -454,8 +458,10 @@ static void test_prepared_pages_go_back(void **state) {
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__arena_add_ready(arena,
                        kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop));
-  char *pages = (char *)arena->ready + KIN__READY_STEP_BYTES - slab_bytes(SIZE);
-  assert_int_equal(resident_pages(pages, slab_pages(SIZE)), slab_pages(SIZE));
+  char *pages =
+      (char *)arena->ready + KIN__READY_STEP_BYTES - region_bytes(SIZE);
+  assert_int_equal(resident_pages(pages, region_pages(SIZE)),
+                   region_pages(SIZE));
   kin__cell *cells[2 * COUNT];
   for (int round = 1; round <= 2; round++) {
     for (int i = (round - 1) * COUNT; i < round * COUNT; i++) {
@@ -463,7 +469,7 @@ static void test_prepared_pages_go_back(void **state) {
     }
     assert_ptr_equal(cells[0], pages);
     trim(arena);
-    assert_int_equal(resident_pages(pages, slab_pages(SIZE)),
+    assert_int_equal(resident_pages(pages, region_pages(SIZE)),
                      (arena->used_bytes + page_bytes() - 1) / page_bytes());
   }
   for (int i = 0; i < 2 * COUNT; i++) {
@@ -476,26 +482,27 @@ static void test_prepared_pages_go_back(void **state) {
   kin__arena_free(arena);
 }
 
-/* Of several slabs of a size the one that has never been full is trimmed, though
- * others got room later. */
-static void test_the_newest_slab_is_trimmed(void **state) {
+/* Of several regions of a size the one with slabs that have never been in use is
+ * trimmed, though others got room later. */
+static void test_the_newest_region_is_trimmed(void **state) {
   (void)state;
-  enum { SIZE = 5000, IN_SLAB = 32, COUNT = IN_SLAB + 3 };
+  enum { SIZE = 5000, IN_REGION = 64, COUNT = IN_REGION + 3 };
   atomic_bool must_stop;
   atomic_init(&must_stop, false);
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
   kin__cell *cells[COUNT];
-  kin__arena_add_ready(arena,
-                       kin__ready_prepare(KIN__READY_STEP_BYTES, &must_stop));
+  kin__arena_add_ready(
+      arena, kin__ready_prepare(2 * KIN__READY_STEP_BYTES, &must_stop));
   for (int i = 0; i < COUNT; i++) {
     cells[i] = take(arena, kin__default_allocator(), SIZE);
   }
-  assert_int_equal(arena->bytes, 2 * slab_bytes(SIZE));
+  assert_int_equal(arena->bytes, region_bytes(SIZE) + slab_bytes(SIZE));
+  size_t pages = region_pages(SIZE);
+  assert_int_equal(resident_pages((char *)cells[IN_REGION], pages), pages);
   kin__cell_give_here(cells[1]);
   trim(arena);
-  assert_int_equal(resident_pages((char *)cells[0], slab_pages(SIZE)),
-                   slab_pages(SIZE));
-  assert_int_equal(resident_pages((char *)cells[IN_SLAB], slab_pages(SIZE)),
+  assert_int_equal(resident_pages((char *)cells[0], pages), pages);
+  assert_int_equal(resident_pages((char *)cells[IN_REGION], pages),
                    3 * SIZE / page_bytes() + 1);
   assert_ptr_equal(take(arena, kin__default_allocator(), SIZE), cells[1]);
   for (int i = 0; i < COUNT; i++) {
@@ -508,23 +515,22 @@ static void test_the_newest_slab_is_trimmed(void **state) {
  * an arena of the allocator's blocks. */
 static void test_used_pages_stay(void **state) {
   (void)state;
-  enum { SIZE = 60000, IN_SLAB = 8 };
+  enum { SIZE = 6000, IN_REGION = 64 };
   kin__arena *arena = kin__arena_new(kin__default_allocator(), true);
-  kin__cell *cells[2 * IN_SLAB];
-  for (int i = 0; i < 2 * IN_SLAB; i++) {
+  kin__cell *cells[2 * IN_REGION];
+  for (int i = 0; i < 2 * IN_REGION; i++) {
     cells[i] = take(arena, kin__default_allocator(), SIZE);
   }
   kin__cell_give_here(cells[1]);
-  kin__cell_give_here(cells[IN_SLAB + 1]);
+  kin__cell_give_here(cells[IN_REGION + 1]);
   trim(arena);
-  /* The pages of the free cells were not touched behind their first SIZE bytes.
-   */
   for (int i = 0; i < 2; i++) {
-    assert_true(resident_pages((char *)cells[i * IN_SLAB], slab_pages(SIZE)) >=
-                IN_SLAB * SIZE / page_bytes());
+    assert_int_equal(
+        resident_pages((char *)cells[i * IN_REGION], region_pages(SIZE)),
+        region_pages(SIZE));
   }
-  for (int i = 0; i < 2 * IN_SLAB; i++) {
-    if (i % IN_SLAB != 1) {
+  for (int i = 0; i < 2 * IN_REGION; i++) {
+    if (i % IN_REGION != 1) {
       kin__cell_give_here(cells[i]);
     }
   }
@@ -534,6 +540,107 @@ static void test_used_pages_stay(void **state) {
   assert_false(kin__arena_trim_step(arena));
   kin__cell_give(cell);
   kin__arena_free(arena);
+}
+
+/* A region of cells of 5,056 bytes, and the arena's spare slabs of other classes:
+ * a slab that becomes empty then goes back at once. */
+typedef struct one_region {
+  kin__arena *arena;
+  kin__cell *cells[64];
+} one_region;
+
+enum { CELL = 5000, IN_SLAB = 8 };
+
+static void fill_slabs(one_region *r, int begin, int end) {
+  for (int i = begin * IN_SLAB; i < end * IN_SLAB; i++) {
+    r->cells[i] = take(r->arena, kin__default_allocator(), CELL);
+  }
+}
+
+static void empty_slabs(one_region *r, int begin, int end) {
+  for (int i = begin * IN_SLAB; i < end * IN_SLAB; i++) {
+    kin__cell_give_here(r->cells[i]);
+  }
+}
+
+static one_region full_region(void) {
+  one_region r = {.arena = kin__arena_new(kin__default_allocator(), true)};
+  kin__cell *spare[4];
+  for (int i = 0; i < 4; i++) {
+    spare[i] = take(r.arena, kin__default_allocator(), 100 * (i + 1));
+  }
+  for (int i = 0; i < 4; i++) {
+    kin__cell_give_here(spare[i]);
+  }
+  fill_slabs(&r, 0, KIN__REGION_SLABS);
+  return r;
+}
+
+/* The whole pages between the begin of slab `begin` and that of slab `end`. */
+static size_t pages_between(size_t begin, size_t end) {
+  size_t first = (begin * slab_bytes(CELL) + page_bytes() - 1) / page_bytes();
+  return end * slab_bytes(CELL) / page_bytes() - first;
+}
+
+/* An empty slab's pages go back. A page at a border goes when the slabs on both
+ * sides are empty. The second round finds the first one's slabs again. */
+static void test_slabs_of_a_region_share_pages(void **state) {
+  (void)state;
+  one_region r = full_region();
+  size_t all = region_pages(CELL);
+  char *pages = (char *)r.cells[0];
+  assert_int_equal(resident_pages(pages, all), all);
+  for (int round = 0; round < 2; round++) {
+    empty_slabs(&r, 2, 3);
+    assert_int_equal(resident_pages(pages, all), all - pages_between(2, 3));
+    empty_slabs(&r, 4, 5);
+    assert_int_equal(resident_pages(pages, all),
+                     all - pages_between(2, 3) - pages_between(4, 5));
+    empty_slabs(&r, 3, 4);
+    assert_int_equal(resident_pages(pages, all), all - pages_between(2, 5));
+    empty_slabs(&r, 0, 1);
+    empty_slabs(&r, 7, 8);
+    assert_int_equal(resident_pages(pages, all), all - pages_between(0, 1) -
+                                                     pages_between(2, 5) -
+                                                     pages_between(7, 8));
+    size_t bytes = r.arena->bytes;
+    fill_slabs(&r, 0, 1);
+    fill_slabs(&r, 2, 5);
+    fill_slabs(&r, 7, 8);
+    assert_int_equal(r.arena->bytes, bytes + 5 * slab_bytes(CELL));
+    assert_int_equal(resident_pages(pages, all), all);
+  }
+  for (int i = 0; i < 64; i++) {
+    for (size_t k = sizeof(void *); k < CELL; k++) {
+      assert_int_equal(((const char *)r.cells[i])[k], 0x5a);
+    }
+  }
+  empty_slabs(&r, 0, KIN__REGION_SLABS);
+  unsigned char resident;
+  assert_int_equal(mincore(pages, page_bytes(), (void *)&resident), -1);
+  kin__arena_free(r.arena);
+}
+
+/* After the close each slab goes by itself, and the region with the last one. */
+static void test_closed_regions_go(void **state) {
+  (void)state;
+  one_region r = full_region();
+  size_t all = region_pages(CELL);
+  char *pages = (char *)r.cells[0];
+  empty_slabs(&r, 0, 1);
+  while (kin__arena_close_step(r.arena)) {
+  }
+  assert_int_equal(resident_pages(pages, all), all - pages_between(0, 1));
+  for (int slab = 1; slab < 7; slab++) {
+    size_t before = resident_pages(pages, all);
+    empty_slabs(&r, slab, slab + 1);
+    assert_true(before - resident_pages(pages, all) >=
+                pages_between((size_t)slab, (size_t)slab + 1));
+  }
+  empty_slabs(&r, 7, 8);
+  unsigned char resident;
+  assert_int_equal(mincore(pages, page_bytes(), (void *)&resident), -1);
+  kin__arena_free(r.arena);
 }
 
 static void test_out_of_memory(void **state) {
@@ -573,10 +680,12 @@ int main(void) {
       cmocka_unit_test(test_cells_are_of_their_class),
       cmocka_unit_test(test_free_cells_serve_smaller_sizes),
       cmocka_unit_test(test_new_cells_serve_their_class_only),
-      cmocka_unit_test(test_slabs_are_cut_from_ready_pages),
+      cmocka_unit_test(test_regions_are_cut_from_ready_pages),
       cmocka_unit_test(test_prepared_pages_go_back),
-      cmocka_unit_test(test_the_newest_slab_is_trimmed),
+      cmocka_unit_test(test_the_newest_region_is_trimmed),
       cmocka_unit_test(test_used_pages_stay),
+      cmocka_unit_test(test_slabs_of_a_region_share_pages),
+      cmocka_unit_test(test_closed_regions_go),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

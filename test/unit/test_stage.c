@@ -388,7 +388,7 @@ static void test_no_memory_at_first(void **state) {
 static void give_back_in_pieces(bool is_merged) {
   enum {
     COUNT = 200000,
-    SLAB = 256 << 10,
+    SLAB = 64 << 10,
     SPARE = 4 * SLAB,
     LAST = sizeof(void *) == 8 ? 4 : 6
   };
