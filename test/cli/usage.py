@@ -81,6 +81,9 @@ REFUSED = [
     (["pods", "--compact=tiny"], "neither fast nor small"),
     (["pods", "--server", NOWHERE, "--fields", "/spec",
       "--keep-managed-fields"], "name it there"),
+    (["pods", "--server", NOWHERE, "--metadata-only", "--fields",
+      "/metadata/name,/spec/a"],
+     "--fields /spec/a: --metadata-only does not"),
     *[(["pods", "--server", NOWHERE, "--by", "a", *more, "--index", pointer],
        f"--index {pointer}: {named}") for more, pointer, named in [
            (["--fields", "/spec/a,/status"], "/spec/ab", "--fields has to"),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "kept.h"
 
+#include <stdio.h>
+
 #include "values.h"
 
 static const char managed_fields[] = "/metadata/managedFields";
@@ -25,18 +27,22 @@ static bool is_among(const char *pointer, const char *const *fields,
   return false;
 }
 
-const char *index_complaint(const options *o) {
+static bool is_metadata(const char *pointer) {
+  return is_among(pointer, of_metadata_only,
+                  sizeof(of_metadata_only) / sizeof(of_metadata_only[0]));
+}
+
+/* Says which option leaves the field of --index out; NULL: none does. */
+static const char *index_complaint(const options *o) {
   const char *pointer = o->index_pointer;
   if (!pointer) {
     return NULL;
   }
-  if (o->metadata_only &&
-      !is_among(pointer, of_metadata_only,
-                sizeof of_metadata_only / sizeof of_metadata_only[0])) {
+  if (o->metadata_only && !is_metadata(pointer)) {
     return "--metadata-only does not ask for it";
   }
   if (o->field_count > 0) {
-    return is_among(pointer, always, sizeof always / sizeof always[0]) ||
+    return is_among(pointer, always, sizeof(always) / sizeof(always[0])) ||
                    is_among(pointer, o->fields, o->field_count)
                ? NULL
                : "--fields has to name it, too";
@@ -44,4 +50,23 @@ const char *index_complaint(const options *o) {
   return is_within(pointer, managed_fields) && !o->keep_managed_fields
              ? "needs --keep-managed-fields"
              : NULL;
+}
+
+bool kept_complaint(const options *o, char *text, size_t size) {
+  if (o->keep_managed_fields && o->field_count > 0) {
+    snprintf(text, size, "--keep-managed-fields: with --fields, name it there");
+    return true;
+  }
+  for (size_t i = 0; i < o->field_count && o->metadata_only; i++) {
+    if (!is_metadata(o->fields[i])) {
+      snprintf(text, size, "--fields %s: --metadata-only does not ask for it",
+               o->fields[i]);
+      return true;
+    }
+  }
+  const char *problem = index_complaint(o);
+  if (problem) {
+    snprintf(text, size, "--index %s: %s", o->index_pointer, problem);
+  }
+  return problem != NULL;
 }

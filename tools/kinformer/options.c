@@ -490,11 +490,9 @@ static outcome check_together(options *o) {
   if (!o->index_pointer != !o->index_value) {
     return refuse("--index and --by need each other");
   }
-  if (o->keep_managed_fields && o->field_count > 0) {
-    return refuse("--keep-managed-fields: with --fields, name it there");
-  }
-  if (index_complaint(o)) {
-    return refuse("--index %s: %s", o->index_pointer, index_complaint(o));
+  char complaint[512];
+  if (kept_complaint(o, complaint, sizeof(complaint))) {
+    return refuse("%s", complaint);
   }
   if (o->has_on_max_bytes && o->max_bytes == 0) {
     return refuse("--on-max-bytes needs --max-bytes");
