@@ -16,15 +16,15 @@
 #define COLLECT_BEFORE_GROWING 64u
 
 /* A slab with room is in the list of its class, the one that got room last in
- * front: its free cell is still in the processor's cache. A slab without room is
- * in no list. A new slab comes into an empty list, so a slab with cells beyond
- * `used` is the last of its list.
+ * front: its free cell is still in the processor's cache. A slab without room
+ * is in no list. A new slab comes into an empty list, so a slab with cells
+ * beyond `used` is the last of its list.
  *
- * While the arena is open only the owner's thread writes `live`. After the close
- * every thread counts its own cells down, and the arena gives up its one. The
- * thread that counts down to zero drops the slab, and needs only the slab and its
- * region. `given` is then CLOSED for ever: a thread that reads CLOSED sees all
- * earlier writes of the owner. */
+ * While the arena is open only the owner's thread writes `live`. After the
+ * close every thread counts its own cells down, and the arena gives up its one.
+ * The thread that counts down to zero drops the slab, and needs only the slab
+ * and its region. `given` is then CLOSED for ever: a thread that reads CLOSED
+ * sees all earlier writes of the owner. */
 static kin__cell closed_mark;
 #define CLOSED (&closed_mark)
 
@@ -68,8 +68,8 @@ static struct kin__slab *add_slab(kin__arena *arena, void *owner,
   return slab;
 }
 
-/* The slab loses one count: of a cell, or of the arena. After the close only; legal
- * on any thread. */
+/* The slab loses one count: of a cell, or of the arena. After the close only;
+ * legal on any thread. */
 static void count_down(struct kin__slab *slab) {
   if (atomic_fetch_sub_explicit(&slab->live, 1, memory_order_acq_rel) == 1) {
     kin__region_drop(slab);

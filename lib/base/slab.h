@@ -9,8 +9,8 @@
 
 #include <kin/allocator.h>
 
-/* Cells for objects, cut from slabs of one size class each. A region of memory has
- * eight slabs of its class.
+/* Cells for objects, cut from slabs of one size class each. A region of memory
+ * has eight slabs of its class.
  *
  * Why not one allocator block for each object: a cache replaces objects by
  * others of nearly the same size all its life. A general allocator merges and
@@ -41,20 +41,20 @@ typedef struct kin__cell {
   struct kin__cell *next; /* of free cells; the user's own data while in use */
 } kin__cell;
 
-/* NULL if out of memory. The allocator is borrowed. With `maps_pages` regions are
- * mapped from the system and not taken from the allocator: freeing one then
+/* NULL if out of memory. The allocator is borrowed. With `maps_pages` regions
+ * are mapped from the system and not taken from the allocator: freeing one then
  * takes the same bounded time whatever else is free.
  *
- * (Populating all pages of a region at once costs two thirds of one fault for each
- * page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
+ * (Populating all pages of a region at once costs two thirds of one fault for
+ * each page, in longer steps. Huge pages cost half, but one fault takes up to 5 ms.
  * Both were measured. So another thread touches the pages, see
  * kin__ready_prepare.) */
 kin__arena *kin__arena_new(const kin_allocator *allocator, bool maps_pages);
 /* Lets go of the slabs one by one. The thread that gives the last cell of a slab
- * back gives the slab's pages back: those that lie in no other slab at once, the
- * others with the last slab of the region. Cells taken later are blocks of their
- * own. A step is one cell or one slab. Returns whether work is
- * left. `arena` may be NULL. */
+ * back gives the slab's pages back, and the region if the slab is its last one.
+ * No slab waits for another; a page that two of them share does. Cells taken
+ * later are blocks of their own. A step is one cell or one slab. Returns whether
+ * work is left. `arena` may be NULL. */
 bool kin__arena_close_step(kin__arena *arena);
 
 /* All cells must have been given back. O(1) for a closed arena, else O(slabs).
@@ -74,8 +74,8 @@ kin__cell *kin__cell_init(void *head, void *owner,
                           void (*release)(kin__cell *cell));
 size_t kin__cell_head_bytes(void);
 
-/* Ask the processor for what giving the cell back reads: its slab; then, once the
- * slab has come, the slab's region. */
+/* Ask the processor for what giving the cell back reads: its slab; then, once
+ * the slab has come, the slab's region. */
 void kin__cell_prefetch(const kin__cell *cell);
 void kin__cell_prefetch_region(const kin__cell *cell);
 

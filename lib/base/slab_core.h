@@ -50,10 +50,10 @@ struct kin__slab {
  * behind the struct. A region of the program's allocator is one slab, with its
  * cells behind it.
  *
- * Why slabs and regions: only a slab whose cells are all free goes back, so small
- * ones lose less to free cells. But few cells are whole pages together. So the
- * slabs of a region share the pages at their borders, and such a page goes back
- * when neither slab is in use.
+ * Why slabs and regions: only a slab whose cells are all free goes back, so
+ * small ones lose less to free cells. But few cells are whole pages together.
+ * So the slabs of a region share the pages at their borders, and such a page
+ * goes back when neither slab is in use.
  *
  * The struct of a mapped region lies apart from its cells. At the begin of each
  * mapping, all of the structs would share the few places of a processor's cache
@@ -66,11 +66,10 @@ typedef struct kin__region {
   uint32_t cell_size;
   uint16_t capacity; /* of each slab */
   uint16_t class_index;
-  uint32_t bytes;    /* of the cells, or of a block of its own */
-  uint8_t in_use;    /* a bit for each slab; as it was from the close on */
-  uint8_t opened;    /* slabs from this index on have never been in use */
-  bool is_mapped;    /* else from the allocator */
-  atomic_uint slabs; /* that are in use */
+  uint32_t bytes;      /* of the cells, or of a block of its own */
+  atomic_uchar in_use; /* a bit for each slab */
+  uint8_t opened;      /* slabs from this index on have never been in use */
+  bool is_mapped;      /* else from the allocator */
   void (*release)(kin__cell *cell); /* of a cell without arena */
   const kin_allocator *allocator;
   kin__link node;

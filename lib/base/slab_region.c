@@ -81,7 +81,7 @@ static kin__region *new_region(kin__arena *arena, void *owner,
   region->cell_size = kin__slab_class_cell_bytes(class_index);
   region->class_index = (uint16_t)class_index;
   region->allocator = arena->allocator;
-  atomic_init(&region->slabs, 0);
+  atomic_init(&region->in_use, 0);
   kin__link_init(&region->node);
   KIN__POISON(region->cells, region->bytes);
   if (arena->grew != NULL) {
@@ -90,8 +90,14 @@ static kin__region *new_region(kin__arena *arena, void *owner,
   return region;
 }
 
+/* A bit for each slab. Another thread clears a bit after the close only, when it
+ * has done with the slab's memory. */
+static unsigned slabs_in_use(const kin__region *region) {
+  return atomic_load_explicit(&region->in_use, memory_order_acquire);
+}
+
 static bool is_full(const kin__region *region) {
-  return region->in_use ==
+  return slabs_in_use(region) ==
          (region->is_mapped ? (1u << KIN__REGION_SLABS) - 1 : 1u);
 }
 
@@ -118,17 +124,17 @@ struct kin__slab *kin__region_take(kin__arena *arena, void *owner,
     return NULL;
   }
   uint8_t index = 0;
-  while ((region->in_use >> index & 1) != 0) {
+  while ((slabs_in_use(region) >> index & 1) != 0) {
     index++;
   }
-  region->in_use = (uint8_t)(region->in_use | 1u << index);
+  atomic_fetch_or_explicit(&region->in_use, (unsigned char)(1u << index),
+                           memory_order_relaxed);
   if (index == region->opened) {
     region->opened++;
   }
   if (is_full(region)) {
     kin__link_remove(&region->node);
   }
-  atomic_fetch_add_explicit(&region->slabs, 1, memory_order_relaxed);
   arena->bytes += kin__region_slab_bytes(region);
   struct kin__slab *slab = (struct kin__slab *)(void *)(region + 1) + index;
   *slab = (struct kin__slab){.region = region, .index = index};
@@ -139,24 +145,24 @@ struct kin__slab *kin__region_take(kin__arena *arena, void *owner,
 /* Whether a slab in use has bytes between two places of the region. */
 static bool is_in_use(const kin__region *region, size_t begin, size_t end) {
   size_t bytes = kin__region_slab_bytes(region);
-  size_t slabs = begin < end ? KIN__REGION_SLABS : 0;
-  for (size_t i = begin / bytes; i < slabs && i * bytes < end; i++) {
-    if ((region->in_use >> i & 1) != 0) {
+  unsigned slabs = slabs_in_use(region);
+  for (size_t i = begin / bytes; begin < end && i * bytes < end; i++) {
+    if ((slabs >> i & 1) != 0) {
       return true;
     }
   }
   return false;
 }
 
-/* Gives the pages between two places of the region back, and the ones at the ends
- * unless a slab in use has a part of them. */
+/* Gives the pages between two places of a mapped region back, and the ones at
+ * the ends unless a slab in use has a part of them. */
 static void discard(const kin__region *region, size_t begin, size_t end) {
   size_t page = kin__pages_page_bytes();
   size_t first = begin & ~(page - 1);
   size_t last = kin__pages_round_up(end);
   first += is_in_use(region, first, begin) ? page : 0;
   last -= is_in_use(region, end, last) ? page : 0;
-  if (region->is_mapped && first < last) {
+  if (first < last) {
     (void)madvise(region->cells + first, last - first, MADV_DONTNEED);
   }
 }
@@ -176,22 +182,26 @@ void kin__region_give(struct kin__slab *slab) {
   if (is_full(region)) {
     kin__link_push_first(&arena->regions[region->class_index], &region->node);
   }
-  region->in_use = (uint8_t)(region->in_use & ~(1u << slab->index));
-  if (region->in_use == 0) {
+  if (slabs_in_use(region) == 1u << slab->index) {
     kin__link_remove(&region->node);
   }
   kin__region_drop(slab);
 }
 
-/* From the close on `in_use` is as it was then: a page that another slab had a part
- * of goes with the region. */
+/* Of two threads that drop slabs side by side at once, each may see the other's
+ * slab in use. The page of both then goes with the region. */
 void kin__region_drop(struct kin__slab *slab) {
   kin__region *region = slab->region;
-  size_t bytes = kin__region_slab_bytes(region);
-  discard(region, slab->index * bytes, (slab->index + 1) * bytes);
-  if (atomic_fetch_sub_explicit(&region->slabs, 1, memory_order_acq_rel) == 1) {
-    free_region(region);
+  unsigned own = 1u << slab->index;
+  if (slabs_in_use(region) != own) {
+    size_t bytes = kin__region_slab_bytes(region);
+    discard(region, slab->index * bytes, (slab->index + 1) * bytes);
+    if (atomic_fetch_and_explicit(&region->in_use, (unsigned char)~own,
+                                  memory_order_acq_rel) != own) {
+      return;
+    }
   }
+  free_region(region);
 }
 
 void kin__region_trim(const kin__link *regions,

@@ -48,9 +48,9 @@ int kin__object_new(kin_object **out, kin__memory *memory,
 int kin__object_copy(kin_object **out, kin__memory *memory,
                      const kin_object *object, size_t headroom);
 
-/* Three steps that let the cache misses of several objects overlap: the first asks
- * for the header and the key, the second for what comparing and releasing the
- * object read besides, the third for what the second leads to. */
+/* Three steps that let the cache misses of several objects overlap: the first
+ * asks for the header and the key, the second for what comparing and releasing
+ * the object read besides, the third for what the second leads to. */
 void kin__object_prefetch(const kin_object *object);
 void kin__object_prefetch_rest(const kin_object *object);
 void kin__object_prefetch_region(const kin_object *object);

@@ -409,7 +409,7 @@ static void give_back_in_pieces(bool is_merged) {
     }
   }
   size_t bytes = memory->arena->bytes;
-  /* A key has its hash, its successor and its place, and the map's four bytes. */
+  /* A key has its hash, its successor, its place, and four bytes of the map. */
   size_t of_key = is_merged ? 12 + sizeof(void *) : 0;
   assert_true(bytes >= COUNT * (of_key + sizeof(void *)));
   for (int i = 0; i < COUNT; i++) {
