@@ -52,6 +52,7 @@ class Program:
             argv, stdin=stdin, stdout=stdout,
             stderr=stderr, env=environment)
         self._error = b""
+        self._error_grew = threading.Condition()
         self._output = []
         self._queue = queue.Queue()
         self._readers = []
@@ -86,7 +87,10 @@ class Program:
         self._queue.put(None)
 
     def _read_error(self):
-        self._error = self._process.stderr.read()
+        for line in self._process.stderr:
+            with self._error_grew:
+                self._error += line
+                self._error_grew.notify_all()
 
     @property
     def pid(self):
@@ -125,6 +129,12 @@ class Program:
             line = self.next_event()
             if line["event"] == event:
                 return line
+
+    def wait_for_error(self, text):
+        """Waits until the standard error has this text."""
+        with self._error_grew:
+            check(self._error_grew.wait_for(lambda: text in self._error, WAIT_S),
+                  f"never on standard error: {text!r}, only {self._error!r}")
 
     def send(self, number):
         self._process.send_signal(number)
