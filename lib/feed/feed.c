@@ -317,8 +317,8 @@ static bool begins_request(const kin__listwatch_request *wanted) {
   return wanted->kind != KIN__REQUEST_NONE && wanted->token == NULL;
 }
 
-/* Calls of the source, which may close the feed: the stop has then carried out
- * all that is left. Returns whether there is more to do. */
+/* Calls of the source, which may close the feed, or begin another list: that has
+ * then carried out all that is left. Returns whether there is more to do. */
 static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
   kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
   bool is_closed = feed->is_closed;
@@ -333,21 +333,22 @@ static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
 }
 
 /* The public state is up to date, and the place among the client's lists is
- * free, before anything is read or requested. */
+ * free, before anything is read or requested. A feed that a source closes leaves
+ * neither a timer nor a list behind: both end before the source is called. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure) {
   kin__timers *timers = feed->env->timers;
   if (actions->verdict.is_given) {
     kin__feed_take_verdict(feed, &actions->verdict);
   }
-  if (!call_source(feed, actions)) {
-    return;
-  }
   if (actions->stop_timer) {
     kin__timer_stop(timers, &feed->timer);
   }
   if (actions->drop_stage) {
     drop_stage(feed);
+  }
+  if (!call_source(feed, actions)) {
+    return;
   }
   if (actions->apply_stage) {
     apply_stage(feed);

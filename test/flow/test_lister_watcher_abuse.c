@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "listwatch/listwatch.h"
 #include "informer/informer.h"
+#include "support/informer_world.h"
 #include "support/source_rig.h"
 
 /* A length without bytes counts as empty: no version, which moves nothing. */
@@ -136,6 +137,54 @@ static void test_closed_inside_cancel(void **state) {
   hand_source_expect(&f.source, "x");
   assert_int_equal(f.errors, 0);
   source_rig_close(&f);
+}
+
+static int refuse_b(const kin_object *in, kin_object_builder *out, void *data) {
+  (void)out;
+  (void)data;
+  return kin__str_equal(kin_object_name(in), KIN__LIT("b")) ? KIN_EINDEX : 0;
+}
+
+static iw_world *closing;
+
+static void close_world(hand_source *source) {
+  source->inside_cancel = NULL;
+  assert_int_equal(kin_informer_close(closing->informer, iw_on_closed, closing),
+                   0);
+}
+
+/* The program's answer stops the informer, so the open answer is cancelled, and
+ * the source closes the informer in there: a list that was staged is freed, and
+ * no timer is left. */
+static void test_closed_inside_cancel_of_a_stop(void **state) {
+  (void)state;
+  for (int is_watch = 0; is_watch < 2; is_watch++) {
+    iw_world w;
+    hand_source source;
+    iw_init(&w, 0);
+    hand_source_init(&source, &w.script);
+    kin_informer_options options = iw_options(&w);
+    options.source = &source.lister_watcher;
+    options.transform = refuse_b;
+    w.answer = KIN_STOP;
+    closing = &w;
+    source.inside_cancel = close_world;
+    assert_int_equal(iw_open(&w, &options), 0);
+    script_run(&w.script);
+    if (is_watch) {
+      hand_source_list(&source, "a@1", "5");
+      assert_int_equal(kin_feed_open(source.feed), 0);
+      script_run(&w.script);
+      hand_source_event(&source, KIN_WATCH_ADDED, "b@6");
+    } else {
+      hand_source_item(&source, "a@1");
+      hand_source_item(&source, "b@2");
+    }
+    assert_int_equal(w.errors, 1);
+    script_advance(&w.script, 700000);
+    assert_int_equal(w.closed, 1);
+    iw_finish(&w);
+  }
 }
 
 /* The same while it is paused, because its list is complete. */
@@ -503,6 +552,7 @@ int main(void) {
       cmocka_unit_test(test_feeding_out_of_turn),
       cmocka_unit_test(test_closed_inside_open),
       cmocka_unit_test(test_closed_inside_cancel),
+      cmocka_unit_test(test_closed_inside_cancel_of_a_stop),
       cmocka_unit_test(test_closed_inside_pause),
       cmocka_unit_test(test_closed_when_full),
       cmocka_unit_test(test_closed_inside_removal),
