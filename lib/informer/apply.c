@@ -59,9 +59,12 @@ static bool push_step(kin__scope *scope) {
     if (informer->fifo.depth >= KIN__QUEUE_LOW) {
       return false;
     }
-    if (kin__scope_push(scope, KIN_DELTA_REPLACED, object, false) != 0) {
+    if (kin__scope_put(scope, KIN_DELTA_REPLACED, object) != 0) {
       try_later(scope);
       return false;
+    }
+    if (scope->apply.phase != KIN__APPLY_PUSHING) {
+      return false; /* the source ended the scope */
     }
     kin__stage_pop(stage);
   }
@@ -103,6 +106,9 @@ static bool sweep_step(kin__scope *scope) {
       if (kin__scope_push(scope, KIN_DELTA_DELETED, slot->object, true) != 0) {
         try_later(scope);
         return false;
+      }
+      if (apply->phase != KIN__APPLY_SWEEPING) {
+        return false; /* the source ended the scope */
       }
     }
     apply->cursor++;

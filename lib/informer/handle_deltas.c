@@ -210,12 +210,18 @@ static int apply_delta(const change *c) {
 }
 
 /* Applies all deltas of the oldest key. The rest is applied later if memory
- * runs out, or if the dispatcher has a change in hand (KIN__MORE). Applied
+ * runs out, if the dispatcher has a change in hand, or if the slice is over (both
+ * KIN__MORE). Applied
  * deltas are skipped then: a repeated deletion would hit the object that was
  * added after it. They stay in front, since a queue only appends to a key's
  * deltas or replaces the last. */
-static int process_key(kin_informer *informer, const kin__deltas *deltas) {
-  for (; informer->applied < deltas->count; informer->applied++) {
+static int process_key(kin_informer *informer, const kin__deltas *deltas,
+                       kin__slice *slice) {
+  for (bool is_next = false; informer->applied < deltas->count;
+       informer->applied++, is_next = true) {
+    if (is_next && !kin__slice_next(slice)) {
+      return KIN__MORE;
+    }
     const kin__delta *delta = &deltas->items[informer->applied];
     change c = {.informer = informer,
                 .scope = informer->scopes.places[delta->scope],
@@ -281,6 +287,11 @@ static void warm(const kin_informer *informer) {
   }
 }
 
+static void forget_behind(kin_informer *informer, uint32_t count) {
+  uint32_t behind = informer->behind;
+  informer->behind = (uint16_t)(behind > count ? behind - count : 0);
+}
+
 /* Processes some keys. Returns KIN__MORE if the dispatcher needs another step
  * first. Errors: KIN_ENOMEM. */
 static int process_keys(kin_informer *informer) {
@@ -297,11 +308,12 @@ static int process_keys(kin_informer *informer) {
     if (!kin__delta_fifo_peek(&informer->fifo, &deltas)) {
       break;
     }
-    err = process_key(informer, &deltas);
+    err = process_key(informer, &deltas, &slice);
     if (err != 0) {
       return err;
     }
     kin__delta_fifo_drop(&informer->fifo);
+    forget_behind(informer, deltas.count - 1);
     informer->processed_keys++;
   }
   return 0;
@@ -320,10 +332,11 @@ bool kin__handle_deltas_step(kin__task *task) {
     return false;
   }
   if (informer->fifo.depth == 0) {
+    informer->behind = 0; /* deletions that were merged were counted, too */
     kin__max_bytes_settle(informer);
   }
   uint32_t low = kin__max_bytes_is_near(informer) ? 1 : KIN__QUEUE_LOW;
-  if (informer->fifo.depth < low) {
+  if (informer->fifo.depth + informer->behind < low) {
     wake_waiters(informer);
   }
   if (informer->member.is_closing) {

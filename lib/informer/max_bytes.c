@@ -12,6 +12,35 @@
 /* Cells that are collected for each slot: more than a pass gives. */
 #define COLLECT_PER_SLOT 2u
 
+/* --- Bodies --------------------------------------------------------------- */
+
+static int drop_body(kin_informer *informer, const kin_object *object,
+                     kin_object **out) {
+  int err = kin__key_only_make(out, informer->env->memory, object,
+                               !informer->settings.options.drop_labels);
+  if (err == 0) {
+    kin__compact_pack(informer, out, false);
+  }
+  return err;
+}
+
+static bool has_body(const kin_object *object) {
+  return !kin_object_is_key_only(object) && !kin__informer_is_refused(object);
+}
+
+int kin__max_bytes_reduce(kin_informer *informer, const kin_object *object,
+                          kin_object **out) {
+  *out = NULL;
+  if (!informer->max_bytes.is_keys_only || !has_body(object)) {
+    return 0;
+  }
+  /* A body that could not be dropped stays. */
+  kin_str key = kin_object_key(object);
+  return object == kin_store_get(&informer->store, key)
+             ? 0
+             : drop_body(informer, object, out);
+}
+
 /* --- Counting ------------------------------------------------------------- */
 
 bool kin__max_bytes_is_bounded(const kin_informer *informer) {
@@ -180,20 +209,6 @@ static bool is_listing(const kin_feed *feed) {
   return kin__feed_request_kind(feed) != KIN__REQUEST_WATCH && !feed->is_held;
 }
 
-static int drop_body(kin_informer *informer, const kin_object *object,
-                     kin_object **out) {
-  int err = kin__key_only_make(out, informer->env->memory, object,
-                               !informer->settings.options.drop_labels);
-  if (err == 0) {
-    kin__compact_pack(informer, out, false);
-  }
-  return err;
-}
-
-static bool has_body(const kin_object *object) {
-  return !kin_object_is_key_only(object) && !kin__informer_is_refused(object);
-}
-
 static int keep_key(kin_informer *informer, kin_object **object) {
   kin_object *kept;
   int err = drop_body(informer, *object, &kept);
@@ -224,13 +239,29 @@ static int refuse(kin__scope *scope) {
   return KIN_EMAXBYTES;
 }
 
+/* The bytes of lists that are not complete: what is complete is applied whatever
+ * the program decides. */
+static uint64_t incomplete_bytes(kin_informer *informer) {
+  uint64_t bytes = informer->max_bytes.listed;
+  kin__scope *scope;
+  for (uint32_t i = 0;
+       (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
+    if (kin__listwatch_state_of(&scope->feed.listwatch) ==
+        KIN__LISTWATCH_APPLYING) {
+      bytes -= scope->listed_bytes;
+    }
+  }
+  return bytes;
+}
+
 /* The object does not fit, or it comes during a pause. */
 static int give_up(kin__scope *scope, uint64_t bytes) {
   kin_informer *informer = scope->informer;
   kin__max_bytes *b = &informer->max_bytes;
   if (b->phase == KIN__BOUND_OPEN) {
     b->phase = KIN__BOUND_ASKING;
-    b->needed = bytes + b->listed;
+    b->has_told = false;
+    b->needed = bytes + incomplete_bytes(informer);
     b->is_clients = !kin__byte_bound_refuses(&b->own, bytes);
     b->reached++;
     kin__sched_add(informer->env->sched, &b->task);
@@ -307,7 +338,9 @@ static void stop_all(kin_informer *informer) {
        (scope = kin__scopes_next(&informer->scopes, &i)) != NULL;) {
     if (!scope->is_removed) {
       kin__feed_answer(&scope->feed, KIN_STOP, 0);
-      kin__scope_stopped(scope);
+      if (!scope->feed.is_closed) { /* by the source */
+        kin__scope_stopped(scope);
+      }
     }
   }
 }
@@ -451,8 +484,13 @@ static bool step(kin__task *task) {
       kin__dispatcher_is_sending(&informer->dispatcher)) {
     return false; /* the process task wakes us */
   }
-  switch (informer->max_bytes.phase) {
+  kin__max_bytes *b = &informer->max_bytes;
+  switch (b->phase) {
   case KIN__BOUND_ASKING:
+    if (!b->has_told) { /* on_error comes before on_max_bytes */
+      b->has_told = true;
+      return true;
+    }
     decide_now(informer);
     return false;
   case KIN__BOUND_DROPPING:

@@ -38,7 +38,7 @@ typedef enum kin__max_bytes_phase {
 typedef struct kin__max_bytes {
   kin__byte_bound own;
   uint64_t listed; /* part of own.used: staged */
-  uint64_t needed; /* by the object that did not fit, and by all lists so far */
+  uint64_t needed; /* by the object that did not fit, and by incomplete lists */
   kin__max_bytes_phase phase;
   /* In one byte: there may be thousands of idle informers. */
   bool is_rough : 1;     /* own.used includes what queued events free */
@@ -46,6 +46,7 @@ typedef struct kin__max_bytes {
   bool is_keys_only : 1; /* objects are kept by key from here on */
   bool has_dropped : 1;  /* the store has had objects without their bodies */
   bool is_partial : 1;   /* without memory, some bodies were not dropped */
+  bool has_told : 1;     /* ASKING: on_error has been called */
   uint32_t cursor;       /* DROPPING: next slot */
   uint32_t reached;      /* times */
   kin__task task;
@@ -67,6 +68,11 @@ int kin__max_bytes_keep(struct kin__scope *scope, kin__decoded_type type,
 /* Whether the scope may make a request. Errors: KIN_EMAXBYTES. */
 int kin__max_bytes_admit(struct kin__scope *scope);
 
+/* For an object that was kept before bodies were dropped. *out is a new reference
+ * to an object with the key only, or NULL: the object may stay. Errors:
+ * KIN_ENOMEM. */
+int kin__max_bytes_reduce(kin_informer *informer, const kin_object *object,
+                          kin_object **out);
 /* An object has gone into the queue, behind other changes of its key or not. */
 void kin__max_bytes_pushed(struct kin__scope *scope, kin_delta_type type,
                            const kin_object *object, bool is_behind);

@@ -36,13 +36,29 @@ int kin__scope_push(kin__scope *scope, kin_delta_type type,
   if (err != 0) {
     return err;
   }
-  kin__max_bytes_pushed(scope, type, object, informer->fifo.depth == depth);
+  bool is_behind = informer->fifo.depth == depth;
+  informer->behind += is_behind && informer->behind < UINT16_MAX;
+  kin__max_bytes_pushed(scope, type, object, is_behind);
   kin__sched_add(informer->env->sched, &informer->process_task);
-  if (informer->fifo.depth >= KIN__QUEUE_HIGH ||
+  if (informer->fifo.depth + informer->behind >= KIN__QUEUE_HIGH ||
       kin__max_bytes_is_near(informer)) {
     kin__feed_pause(&scope->feed, &informer->paused);
   }
   return 0;
+}
+
+int kin__scope_put(kin__scope *scope, kin_delta_type type,
+                   const kin_object *object) {
+  kin_object *reduced = NULL;
+  int err = type != KIN_DELTA_DELETED
+                ? kin__max_bytes_reduce(scope->informer, object, &reduced)
+                : 0;
+  if (err == 0) {
+    err = kin__scope_push(scope, type, reduced != NULL ? reduced : object,
+                          false);
+  }
+  kin_object_unref(reduced);
+  return err;
 }
 
 /* --- The feed's owner ----------------------------------------------------- */
@@ -96,7 +112,7 @@ static int on_event(kin_feed *feed, kin__decoded_type type,
   } else if (type == KIN__DECODED_DELETED) {
     delta = KIN_DELTA_DELETED;
   }
-  return kin__scope_push(kin__scope_of(feed), delta, object, false);
+  return kin__scope_put(kin__scope_of(feed), delta, object);
 }
 
 static void on_staged(kin_feed *feed, kin_object *object) {
@@ -153,7 +169,8 @@ static void on_failed(kin_feed *feed, kin_error_event *event) {
   }
   if (event->answer == KIN_STOP) {
     kin__scope_stopped(scope);
-  } else if (options->clear_when_absent) {
+  } else if (options->clear_when_absent &&
+             event->error_class == KIN_CLASS_ABSENT) {
     clear(scope);
   }
 }
@@ -283,7 +300,10 @@ void kin__scope_free(kin__scope *scope) {
   kin__apply_stop(scope); /* the last packed object may have woken it */
   kin__compact_forget(scope);
   kin__list_check_free(scope->list_check);
-  kin__free(allocator, scope->waits);
+  if (scope->waits != NULL) { /* the source may have closed what woke it */
+    kin__sched_cancel(scope->informer->env->sched, &scope->waits->task);
+    kin__free(allocator, scope->waits);
+  }
   kin__feed_finish(&scope->feed);
   kin__free(allocator, scope->applied_version);
   kin__free(allocator, scope);

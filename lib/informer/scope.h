@@ -64,10 +64,15 @@ void kin__scope_check_list(kin__scope *scope);
  * applied; the stage is freed. */
 void kin__scope_stopped(kin__scope *scope);
 
-/* Puts a change into the queue, and pauses reading when the queue is full.
- * Errors: KIN_ENOMEM. */
+/* Puts a change into the queue, and pauses reading when the queue is full: the
+ * program's source may end the scope then. Errors: KIN_ENOMEM. */
 int kin__scope_push(kin__scope *scope, kin_delta_type type,
                     const kin_object *object, bool is_tombstone);
+
+/* The same for an object of the server, without its body if bodies have been
+ * dropped since it came. */
+int kin__scope_put(kin__scope *scope, kin_delta_type type,
+                   const kin_object *object);
 
 /* Reports an operation of the scope that failed and is retried after
  * KIN__MEMORY_RETRY_MS. `key` names the object, "" if none. */

@@ -64,6 +64,57 @@ static void test_full_queue_pauses_reading(void **state) {
   iw_finish(&w);
 }
 
+/* `count` states of one object. The caller frees them. */
+static char *states_of_one(int first_version, int count) {
+  size_t size = (size_t)count * 160 + 1;
+  char *frames = malloc(size);
+  assert_non_null(frames);
+  size_t used = 0;
+  for (int i = 0; i < count; i++) {
+    used += (size_t)snprintf(
+        frames + used, size - used,
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"hot\","
+        "\"namespace\":\"even\",\"uid\":\"u\",\"resourceVersion\":\"%d\"}}}\n",
+        first_version + i);
+  }
+  return frames;
+}
+
+/* Changes count, not keys: one object that changes all the time fills the queue.
+ * Its changes are applied in steps, too. Twice. */
+static void test_one_object_fills_the_queue(void **state) {
+  (void)state;
+  iw_world w;
+  open_empty(&w);
+  script_request *request = script_expect(&w.script, "watch=true");
+  for (int round = 0; round < 2; round++) {
+    char *frames = states_of_one(1000 + round * FRAMES, FRAMES);
+    feed(&w, frames);
+    free(frames);
+    assert_true(request->is_paused);
+    assert_int_equal(w.informer->fifo.depth, 1);
+    uint32_t pieces = w.script.sched.max_pieces;
+    w.script.sched.max_pieces = 1;
+    for (unsigned steps = 0; steps < 10; steps++) {
+      unsigned before = w.informer->applied;
+      assert_true(kin__handle_deltas_step(&w.informer->process_task));
+      assert_true(w.informer->applied <= before + 1);
+    }
+    w.script.sched.max_pieces = pieces;
+    script_run(&w.script);
+    assert_false(request->is_paused);
+    assert_int_equal(w.informer->behind, 0);
+    const kin_object *hot =
+        kin_store_get_key(kin_informer_store(w.informer), "even/hot");
+    assert_non_null(hot);
+    char newest[16];
+    snprintf(newest, sizeof newest, "%d", 999 + (round + 1) * FRAMES);
+    assert_true(
+        kin__str_equal(kin_object_resource_version(hot), kin__cstr(newest)));
+  }
+  iw_finish(&w);
+}
+
 /* A listener that is paused for long, and one whose queue is exact, stop
  * nothing: the connection is read, the other listener is told. */
 static void test_paused_listeners_stop_nothing(void **state) {
@@ -316,6 +367,7 @@ static void test_long_relist(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_full_queue_pauses_reading),
+      cmocka_unit_test(test_one_object_fills_the_queue),
       cmocka_unit_test(test_paused_listeners_stop_nothing),
       cmocka_unit_test(test_peak_of_a_first_list),
       cmocka_unit_test(test_no_memory_to_store),

@@ -2,7 +2,8 @@
 
 /* Lists under max_bytes. Two lists of one informer that do not fit together,
  * though each alone does: the program is asked, however the bytes of the two
- * come. A list that comes as a watch: only its last states count. */
+ * come. A list that comes as a watch: only its last states count. Lists that are
+ * staged when the program decides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,6 +127,140 @@ static void test_in_the_same_turn(void **state) {
   check(false);
 }
 
+/* --- Lists and what the program decides ----------------------------------- */
+
+static kin_memory_decision drop_bodies(kin_informer *informer,
+                                       const kin_memory_event *event,
+                                       void *data) {
+  (void)on_max_bytes(informer, event, data);
+  return KIN_MEMORY_DROP_BODIES;
+}
+
+static size_t bodies(void) {
+  size_t count = 0;
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  kin_store *store = kin_informer_store(w.informer);
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    count += !kin_object_is_key_only(object);
+  }
+  return count;
+}
+
+static void put(int object) {
+  w.server.padding[object] = PADDING;
+  mini_put(&w.server, object);
+}
+
+/* Namespaces of six objects each, in pages of two. */
+static void open_paged(uint64_t max_bytes) {
+  asked = 0;
+  iw_init(&w, 0);
+  w.server.honours_limit = true;
+  for (int i = 0; i < 2 * EACH; i++) {
+    put(i);
+  }
+  kin_informer_options options = iw_even_and_odd(&w);
+  options.max_bytes = max_bytes;
+  options.on_max_bytes = drop_bodies;
+  options.no_watch_list = true;
+  options.page_size = 2;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 5000);
+  assert_true(kin_informer_has_synced(w.informer));
+  assert_int_equal(bodies(), 2 * EACH);
+}
+
+/* Bodies are dropped while a list has arrived in part: what was staged before is
+ * stored without its body, too, and no listener hears of a change. `is_new`: the
+ * namespace is new. */
+static void drop_while_listing(bool is_new) {
+  open_paged(12 * 1300);
+  w.server.withholds = "/odd/pods?continue=";
+  if (is_new) {
+    iw_drop_odd(&w);
+    mini_pass(&w.server, 1000);
+    iw_add_odd(&w);
+  } else {
+    mini_expire_watches(&w.server);
+  }
+  (void)mini_await(&w.server);
+  int updates = w.rec.updates;
+  for (int i = 2 * EACH; asked == 0; i += 2) {
+    put(i);
+    mini_pass(&w.server, 1000);
+  }
+  mini_pass(&w.server, 5000);
+  w.server.withholds = NULL;
+  mini_pass(&w.server, 60000);
+  assert_int_equal(asked, 1);
+  assert_int_equal(bodies(), 0);
+  assert_int_equal(w.rec.updates, updates);
+  iw_assert_truth(&w);
+  /* From then on there are no bodies, either. */
+  put(1);
+  mini_pass(&w.server, 5000);
+  assert_int_equal(bodies(), 0);
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
+static void test_bodies_are_dropped_in_a_relist(void **state) {
+  (void)state;
+  drop_while_listing(false);
+}
+
+static void test_bodies_are_dropped_in_a_first_list(void **state) {
+  (void)state;
+  drop_while_listing(true);
+}
+
+static char order[64];
+
+static void wait_a_minute(kin_informer *informer, kin_error_event *event,
+                          void *data) {
+  iw_on_error(informer, event, data);
+  strcat(order, "error ");
+  event->answer = KIN_RETRY_AFTER;
+  event->retry_after_ms = 60000;
+}
+
+static kin_memory_decision set_more(kin_informer *informer,
+                                    const kin_memory_event *event, void *data) {
+  (void)event;
+  (void)data;
+  strcat(order, "bound ");
+  assert_int_equal(
+      kin_informer_set_max_bytes(informer, (strlen(order) + 1) * MAX_BYTES), 0);
+  return KIN_MEMORY_PAUSE;
+}
+
+/* The program hears of the failure first. So what it then decides counts, and a
+ * greater bound goes on at once. */
+static void test_a_greater_bound_goes_on_at_once(void **state) {
+  (void)state;
+  order[0] = '\0';
+  iw_init(&w, 0);
+  for (int i = 0; i < MINI_OBJECTS; i++) {
+    put(i);
+  }
+  kin_informer_options options = iw_options(&w);
+  options.max_bytes = 5 * PADDING;
+  options.on_error = wait_a_minute;
+  options.on_max_bytes = set_more;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  assert_string_equal(order, "error bound ");
+  iw_assert_truth(&w);
+  assert_int_equal(kin_informer_set_max_bytes(w.informer, 5 * PADDING), 0);
+  w.server.padding[0] = 2 * PADDING; /* and again, with an event */
+  mini_put(&w.server, 0);
+  mini_pass(&w.server, 1000);
+  assert_string_equal(order, "error bound error bound ");
+  iw_assert_truth(&w);
+  iw_finish(&w);
+}
+
 static void send_event(const char *type, const char *object) {
   char frame[PADDING + 500];
   int length = snprintf(frame, sizeof frame,
@@ -173,11 +308,68 @@ static void test_replaced_states_of_a_stream(void **state) {
   iw_finish(&w);
 }
 
+static size_t add_frame(char *to, const char *type, const char *name,
+                        int padding) {
+  return (size_t)sprintf(
+      to,
+      "{\"type\":\"%s\",\"object\":{\"metadata\":{\"name\":\"%s\","
+      "\"namespace\":\"even\",\"uid\":\"u-%s\",\"resourceVersion\":\"9\"},"
+      "\"x\":\"%*s\"}}\n",
+      type, name, name, padding, "");
+}
+
+/* An event that comes with the end of a list does not fit. The list is applied
+ * whatever is decided, so its bytes are not needed a second time: the pause ends
+ * as soon as the event fits. */
+static void test_event_behind_a_whole_list(void **state) {
+  (void)state;
+  static char frames[16 * PADDING];
+  asked = 0;
+  iw_init(&w, 0);
+  w.server.serves = "/odd/";
+  for (int i = 1; i < 2 * 3; i += 2) {
+    put(i);
+  }
+  script_use_streams(&w.script);
+  kin_informer_options options = iw_even_and_odd(&w);
+  options.max_bytes = MAX_BYTES;
+  options.on_max_bytes = on_max_bytes;
+  assert_int_equal(iw_open(&w, &options), 0);
+  mini_pass(&w.server, 1000);
+  static const char *const names[] = {"a", "b", "c", "d"};
+  size_t length = 0;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    length += add_frame(frames + length, "ADDED", names[i], PADDING);
+  }
+  length += (size_t)sprintf(
+      frames + length,
+      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+      "\"resourceVersion\":\"10\",\"annotations\":{"
+      "\"k8s.io/initial-events-end\":\"true\"}}}}\n");
+  length += add_frame(frames + length, "ADDED", "e", 2 * PADDING);
+  script_head(&w.script, "/even/", 200);
+  script_body(&w.script, "/even/", frames, length);
+  mini_pass(&w.server, 1000);
+  assert_int_equal(asked, 1);
+  assert_true(needed_bytes < 3 * PADDING);
+  assert_int_equal(kin_store_count(kin_informer_store(w.informer)), 3 + 4);
+  assert_int_equal(iw_status(&w, "even").memory_state, KIN_MEMORY_STATE_PAUSED);
+  iw_drop_odd(&w);
+  mini_pass(&w.server, 60000);
+  assert_int_equal(iw_status(&w, "even").memory_state, KIN_MEMORY_STATE_WHOLE);
+  assert_non_null(script_find(&w.script, "/even/"));
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_in_different_turns),
       cmocka_unit_test(test_in_the_same_turn),
+      cmocka_unit_test(test_bodies_are_dropped_in_a_relist),
+      cmocka_unit_test(test_bodies_are_dropped_in_a_first_list),
+      cmocka_unit_test(test_a_greater_bound_goes_on_at_once),
       cmocka_unit_test(test_replaced_states_of_a_stream),
+      cmocka_unit_test(test_event_behind_a_whole_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -305,6 +305,42 @@ static int refuse_p8(const kin_object *in, kin_object_builder *out,
   return kin__str_equal(kin_object_name(in), KIN__LIT("p8")) ? KIN_EINDEX : 0;
 }
 
+static void stop_when_absent(kin_informer *informer, kin_error_event *event,
+                             void *data) {
+  iw_on_error(informer, event, data);
+  event->answer =
+      event->error_class == KIN_CLASS_ABSENT ? KIN_STOP : KIN_RETRY;
+}
+
+/* Another error is told after the resource has vanished, and before that is told:
+ * the answer to the latter decides. */
+static void test_stopped_after_another_error(void **state) {
+  (void)state;
+  clear_world c;
+  memset(&c, 0, sizeof c);
+  iw_init(&c.w, 0);
+  mini_put_first(&c.w.server, 6);
+  kin_informer_options options = iw_options(&c.w);
+  options.clear_when_absent = true;
+  options.transform = refuse_p8;
+  options.on_error = stop_when_absent;
+  assert_int_equal(iw_open(&c.w, &options), 0);
+  mini_pass(&c.w.server, 1500);
+  static const char frames[] =
+      "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"p8\","
+      "\"namespace\":\"even\",\"uid\":\"u8\",\"resourceVersion\":\"900\"}}}\n"
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"reason\":\"NotFound\",\"code\":404}}\n";
+  script_body(&c.w.script, "watch=true", frames, sizeof frames - 1);
+  script_run(&c.w.script);
+  assert_int_equal(c.w.errors, 2);
+  assert_int_equal(c.w.last_class, KIN_CLASS_ABSENT);
+  assert_int_equal(c.w.state, KIN_STATE_IDLE);
+  assert_int_equal(cached(&c), 6);
+  assert_int_equal(c.w.rec.deletes, 0);
+  iw_finish(&c.w);
+}
+
 /* A later error is answered with KIN_STOP before the objects are gone: they go
  * all the same, and what was to come after them does not. */
 static void test_stopped_while_clearing(void **state) {
@@ -373,6 +409,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_to_clear),
       cmocka_unit_test(test_back_while_clearing),
       cmocka_unit_test(test_interrupted),
+      cmocka_unit_test(test_stopped_after_another_error),
       cmocka_unit_test(test_stopped_while_clearing),
       cmocka_unit_test(test_sweep_allocations),
   };
