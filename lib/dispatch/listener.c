@@ -231,8 +231,9 @@ static void call(kin_listener *listener,
     listener->has_synced = true;
   }
   listener->shown += notification->type == KIN_EVENT_ADD;
-  listener->shown -=
-      notification->type == KIN_EVENT_DELETE && !notification->is_gone;
+  /* What the program has put into the store itself was never added. */
+  listener->shown -= notification->type == KIN_EVENT_DELETE &&
+                     !notification->is_gone && listener->shown > 0;
   kin_event_cb cb = *callback_of(listener, notification->type);
   if (cb == NULL) {
     return;

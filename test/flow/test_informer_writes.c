@@ -227,9 +227,29 @@ static void test_writes_between_steps(void **state) {
   }
 }
 
+/* The listener that is told of a deletion was never told of the object: the count
+ * of what it has been shown does not go below nothing. */
+static void test_writes_into_an_empty_cache(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 0);
+  hand_source_list(&f.source, "", "5");
+  assert_int_equal(kin_feed_open(f.source.feed), 0);
+  for (int round = 0; round < 2; round++) {
+    put(&f, "mine@1");
+    lose_the_position(&f);
+    hand_source_list(&f.source, "", round == 0 ? "6" : "7");
+    event_log_expect(&f.log, round == 0 ? "-mine1:relist R:@6#0"
+                                        : "-mine1:relist R:@7#0");
+    assert_int_equal(kin_feed_open(f.source.feed), 0);
+  }
+  source_rig_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_between_pages),
+      cmocka_unit_test(test_writes_into_an_empty_cache),
       cmocka_unit_test(test_writes_between_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
