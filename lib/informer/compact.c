@@ -349,15 +349,20 @@ static bool let_go(kin__compact *compact, kin__inflated *inflated) {
   return true;
 }
 
+/* After the held texts come those that other threads have asked for. */
+static kin__inflated *first_text(kin__compact *compact) {
+  if (compact->texts == NULL) {
+    compact->texts = kin__inflated_take(compact->packing);
+  }
+  return compact->texts;
+}
+
 static bool texts_step(kin__task *task) {
   kin__compact *compact = KIN__CONTAINER_OF(task, kin__compact, texts_task);
   kin__slice slice =
       kin__slice_begin(compact->informer->env->sched, TEXTS_PER_STEP);
-  if (compact->texts == NULL) {
-    compact->texts = kin__inflated_take(compact->packing);
-  }
-  while (compact->texts != NULL && kin__slice_next(&slice)) {
-    kin__inflated *first = compact->texts;
+  kin__inflated *first;
+  while ((first = first_text(compact)) != NULL && kin__slice_next(&slice)) {
     compact->texts = first->next;
     if (!let_go(compact, first)) {
       first->next = compact->held;

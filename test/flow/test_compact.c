@@ -311,6 +311,59 @@ static void test_texts_go(void **state) {
   iw_finish(&w);
 }
 
+typedef struct reader {
+  kin_object *objects[OBJECTS];
+  size_t count;
+} reader;
+
+static void *read_all(void *ctx) {
+  const reader *r = ctx;
+  for (size_t i = 0; i < r->count; i++) {
+    if (kin_object_at(r->objects[i], "/spec/nodeName").error != 0) {
+      return ctx;
+    }
+  }
+  return NULL;
+}
+
+/* Another thread reads all objects of the store; none is held afterwards. */
+static void read_on_a_thread(const kin_store *store) {
+  reader r = {.count = 0};
+  kin_cursor cursor = {0};
+  const kin_object *object;
+  while ((object = kin_store_next(store, &cursor)) != NULL) {
+    r.objects[r.count++] = kin_object_ref(object);
+  }
+  pthread_t thread;
+  void *failed;
+  assert_int_equal(pthread_create(&thread, NULL, read_all, &r), 0);
+  assert_int_equal(pthread_join(thread, &failed), 0);
+  assert_null(failed);
+  while (r.count > 0) {
+    kin_object_unref(r.objects[--r.count]);
+  }
+}
+
+/* Texts that another thread asked for go, although the program holds one. */
+static void test_texts_of_a_thread_go(void **state) {
+  (void)state;
+  iw_world w;
+  open_packed(&w);
+  const kin_store *store = kin_informer_store(w.informer);
+  kin_object *held = kin_object_ref(kin_store_get_key(store, "even/p2"));
+  assert_int_equal(kin_object_at(held, "/spec/nodeName").error, 0);
+  mini_pass(&w.server, 5000);
+  size_t before = atomic_load(&w.memory.live_bytes);
+  for (int round = 0; round < 2; round++) {
+    read_on_a_thread(store);
+    assert_true(atomic_load(&w.memory.live_bytes) > before + 19 * 150);
+    mini_pass(&w.server, 5000);
+    assert_true(atomic_load(&w.memory.live_bytes) < before + 1024);
+  }
+  kin_object_unref(held);
+  iw_finish(&w);
+}
+
 /* A thread that opens the informer and leaves it to the test's thread. Later it
  * reads an object. */
 typedef struct opener {
@@ -665,6 +718,7 @@ int main(void) {
       cmocka_unit_test(test_indices_need_no_texts),
       cmocka_unit_test(test_transformed_objects_are_packed),
       cmocka_unit_test(test_texts_go),
+      cmocka_unit_test(test_texts_of_a_thread_go),
       cmocka_unit_test(test_loop_of_another_thread),
       cmocka_unit_test(test_events_pack_what_changed),
       cmocka_unit_test(test_objects_outlive),
