@@ -127,7 +127,8 @@ static void enqueue(kin__correlator *correlator, entry *e) {
 }
 
 static bool is_full(const kin__correlator *correlator) {
-  return correlator->busy >= correlator->limits.max_queued;
+  return !correlator->is_ending &&
+         correlator->busy >= correlator->limits.max_queued;
 }
 
 static void rest(kin__correlator *correlator, entry *e) {
@@ -176,6 +177,7 @@ bool kin__correlator_run(kin__correlator *correlator, uint64_t now_ms,
 }
 
 bool kin__correlator_hurry(kin__correlator *correlator, unsigned limit) {
+  correlator->is_ending = true;
   return kin__correlator_run(correlator, UINT64_MAX / 2, limit);
 }
 
@@ -428,7 +430,8 @@ kin__event_entry *kin__correlator_next(kin__correlator *correlator) {
 /* Nothing more to write now. */
 static void settle(kin__correlator *correlator, entry *e) {
   e->tried_ms = correlator->now_ms;
-  if (e->sent_count == 1 && e->count > 1) { /* a series now */
+  bool is_series_now = e->sent_count == 1;
+  if ((is_series_now || correlator->is_ending) && e->count > e->sent_count) {
     e->tries = 0;
     enqueue(correlator, e);
   } else if (e->is_last && e->count == e->sent_count) {

@@ -100,6 +100,7 @@ typedef struct kin__correlator {
   kin__timers timers;     /* in milliseconds of the caller's clock */
   uint64_t now_ms;        /* of the call in hand */
   uint64_t named_ns;      /* of the newest name */
+  bool is_ending;         /* nothing is recorded any more */
   kin__link queue;
   uint32_t busy; /* entries that do not rest */
   uint32_t sending;

@@ -535,6 +535,61 @@ static void test_flush_of_tries(void **state) {
   }
 }
 
+/* flush_ms: what a series has counted while a request of it was open. */
+static void test_flush_of_a_count_behind_a_request(void **state) {
+  (void)state;
+  for (int is_create = 0; is_create < 2; is_create++) {
+    world w;
+    begin(&w, 0);
+    w.options.flush_ms = 5000;
+    open_recorder(&w);
+    assert_int_equal(record(&w, "A", ""), 0);
+    if (!is_create) {
+      answer(&w, 201, "");
+    }
+    assert_int_equal(record(&w, "A", ""), 0);
+    expect_body(&w, "'count':2");
+    assert_int_equal(record(&w, "A", ""), 0);
+    assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+    answer(&w, is_create ? 201 : 200, "");
+    expect_request(&w, "PATCH", PATH);
+    expect_body(&w, "'count':3");
+    answer(&w, 200, "");
+    script_run(&w.vh.script);
+    assert_int_equal(w.closed, 1);
+    finish(&w);
+  }
+}
+
+/* flush_ms: more series have counts than may wait at other times. */
+static void test_flush_of_more_than_max_queued(void **state) {
+  (void)state;
+  static const char *const reasons[] = {"A", "B", "C"};
+  world w;
+  begin(&w, 0);
+  w.options.flush_ms = 5000;
+  w.options.max_queued = 1;
+  open_recorder(&w);
+  for (int count = 1; count <= 3; count++) {
+    for (int i = 0; i < 3; i++) {
+      assert_int_equal(record(&w, reasons[i], ""), 0);
+      if (count < 3) {
+        answer(&w, count == 1 ? 201 : 200, "");
+      }
+    }
+  }
+  assert_null(open_request(&w));
+  assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
+  for (int i = 0; i < 3; i++) {
+    expect_request(&w, "PATCH", PATH);
+    expect_body(&w, "'count':3");
+    answer(&w, 200, "");
+  }
+  script_run(&w.vh.script);
+  assert_int_equal(w.closed, 1);
+  finish(&w);
+}
+
 /* flush_ms: an Event that cannot be sent holds up nothing. */
 static void test_flush_of_nothing(void **state) {
   (void)state;
@@ -688,6 +743,8 @@ int main(void) {
       cmocka_unit_test(test_close_in_steps),
       cmocka_unit_test(test_flush),
       cmocka_unit_test(test_flush_of_tries),
+      cmocka_unit_test(test_flush_of_a_count_behind_a_request),
+      cmocka_unit_test(test_flush_of_more_than_max_queued),
       cmocka_unit_test(test_flush_of_nothing),
       cmocka_unit_test(test_recorder_client_closes),
       cmocka_unit_test(test_recorder_allocations_fail),
