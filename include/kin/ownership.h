@@ -22,13 +22,14 @@ extern "C" {
 /* --- Finalizers ----------------------------------------------------------- */
 
 /** Returns whether metadata.finalizers has `finalizer`. False for an object of
- * which only the key is known. Cost: O(bytes). */
+ * which only the key is known, and for a compact object whose text cannot be
+ * read (KIN_ENOMEM of kin_object_at). Cost: O(bytes). */
 KIN_EXTERN bool kin_object_has_finalizer(const kin_object *object,
                                          const char *finalizer);
 
 /** Returns whether the object is being deleted: it has a
- * metadata.deletionTimestamp, and stays until it has no finalizer.
- * Cost: O(bytes). */
+ * metadata.deletionTimestamp, and stays until it has no finalizer. False for a
+ * compact object whose text cannot be read. Cost: O(bytes). */
 KIN_EXTERN bool kin_object_is_terminating(const kin_object *object);
 
 /** Writes the body of a KIN_VERB_PATCH_MERGE that adds or removes a finalizer,
@@ -44,7 +45,8 @@ KIN_EXTERN bool kin_object_is_terminating(const kin_object *object);
  * KIN_ETOOBIG (`size`), KIN_EINVAL (the finalizer is empty, or has a byte that
  * is no printable ASCII, a quote or a backslash; `to` is NULL), KIN_EKEY (the
  * object has no resourceVersion), KIN_ETYPE (metadata.finalizers is no list of
- * strings), KIN_EUNEXPECTED (only the object's key is known).
+ * strings), KIN_EUNEXPECTED (only the object's key is known), KIN_ENOMEM
+ * (compact objects only, see kin_compact).
  * Cost: O(bytes). */
 KIN_EXTERN int kin_object_add_finalizer_patch(const kin_object *object,
                                               const char *finalizer, char *to,
@@ -79,7 +81,7 @@ typedef enum kin_owner_kind {
  * KIN_OWNER_CONTROLLER), KIN_EINVAL (a member is missing or no UTF-8; all of them
  * over 64 KiB as JSON; an owner with a namespace, and an object in another one
  * or in none; `kind`), KIN_ETYPE (metadata.ownerReferences is no list),
- * KIN_EUNEXPECTED (only the object's key is known), and those of
+ * KIN_EUNEXPECTED (only the object's key is known), KIN_ENOMEM, and those of
  * kin_object_builder. *out is NULL then.
  * Cost: O(bytes). */
 KIN_EXTERN int kin_object_set_owner(kin_object **out,

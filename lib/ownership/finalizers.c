@@ -50,18 +50,21 @@ static void put(sink *s, kin_str text) {
   s->length += text.length;
 }
 
-static bool is_list_of_strings(kin_value list) {
-  if (kin_value_exists(list) && kin_value_type_of(list) != KIN_VALUE_ARRAY) {
-    return false;
+static int check_list(kin_value list) {
+  if (!kin_value_exists(list)) {
+    return list.error == KIN_ENOENT ? 0 : list.error;
+  }
+  if (kin_value_type_of(list) != KIN_VALUE_ARRAY) {
+    return KIN_ETYPE;
   }
   kin_value_iterator elements = kin_value_iterate(list);
   kin_value element;
   while (kin_value_next(&elements, &element)) {
     if (kin_value_type_of(element) != KIN_VALUE_STRING) {
-      return false;
+      return KIN_ETYPE;
     }
   }
-  return true;
+  return elements.error;
 }
 
 /* A finalizer is a label of DNS, a slash and a name: no byte of it needs an
@@ -80,8 +83,7 @@ static bool is_finalizer(const char *finalizer) {
 }
 
 static int check(const kin_object *object, const char *finalizer,
-                 const char *to, size_t size, const size_t *length,
-                 bool is_wanted) {
+                 const char *to, size_t size, const size_t *length) {
   if (object == NULL || !is_finalizer(finalizer) || length == NULL ||
       (to == NULL && size > 0)) {
     return KIN_EINVAL;
@@ -89,14 +91,7 @@ static int check(const kin_object *object, const char *finalizer,
   if (kin_object_is_key_only(object)) {
     return KIN_EUNEXPECTED;
   }
-  if (kin_object_resource_version(object).length == 0) {
-    return KIN_EKEY;
-  }
-  kin_value list = finalizers_of(object);
-  if (!is_list_of_strings(list)) {
-    return KIN_ETYPE;
-  }
-  return has_string(list, kin__cstr(finalizer)) == is_wanted ? KIN_EALREADY : 0;
+  return kin_object_resource_version(object).length == 0 ? KIN_EKEY : 0;
 }
 
 static void put_list(sink *s, kin_value list, kin_str finalizer,
@@ -122,16 +117,26 @@ static void put_list(sink *s, kin_value list, kin_str finalizer,
 
 static int write_patch(const kin_object *object, const char *finalizer,
                        bool is_wanted, char *to, size_t size, size_t *length) {
-  int err = check(object, finalizer, to, size, length, is_wanted);
+  int err = check(object, finalizer, to, size, length);
   if (err != 0) {
     return err;
+  }
+  /* Each is read once: a later read of a compact object may fail. */
+  kin_value version = kin_object_at(object, "/metadata/resourceVersion");
+  kin_value list = finalizers_of(object);
+  err = version.error != 0 ? version.error : check_list(list);
+  if (err != 0) {
+    return err;
+  }
+  if (has_string(list, kin__cstr(finalizer)) == is_wanted) {
+    return KIN_EALREADY;
   }
   sink s = {.to = to, .size = size};
   put(&s, KIN__LIT("{\"metadata\":{\"resourceVersion\":"));
   /* As written in the object, with its quotes. */
-  put(&s, kin_object_at(object, "/metadata/resourceVersion").json);
+  put(&s, version.json);
   put(&s, KIN__LIT(",\"finalizers\":"));
-  put_list(&s, finalizers_of(object), kin__cstr(finalizer), is_wanted);
+  put_list(&s, list, kin__cstr(finalizer), is_wanted);
   put(&s, KIN__LIT("}}"));
   *length = s.length;
   return s.length < size ? 0 : KIN_ETOOBIG;

@@ -19,10 +19,6 @@
 enum { MAX_API_VERSION_BYTES = 512 };
 #define PLACE "/metadata/ownerReferences"
 
-static kin_value owners_of(const kin_object *object) {
-  return kin_object_at(object, PLACE);
-}
-
 /* Of an apiVersion: "apps" of "apps/v1", "" of "v1". */
 static kin_str group_of(kin_str api_version) {
   const char *slash = memchr(api_version.data, '/', api_version.length);
@@ -70,18 +66,22 @@ static int check(const kin_object *object, const kin_object_reference *owner,
   if (kin_object_is_key_only(object)) {
     return KIN_EUNEXPECTED;
   }
-  kin_value list = owners_of(object);
-  return !kin_value_exists(list) || kin_value_type_of(list) == KIN_VALUE_ARRAY
-             ? 0
-             : KIN_ETYPE;
+  return 0;
+}
+
+/* The list is read once: a later read of a compact object may fail. */
+static int check_list(kin_value list) {
+  if (!kin_value_exists(list)) {
+    return list.error == KIN_ENOENT ? 0 : list.error;
+  }
+  return kin_value_type_of(list) == KIN_VALUE_ARRAY ? 0 : KIN_ETYPE;
 }
 
 /* The place of the owner in the list: that of an entry for the same object, or
  * the end. Errors: KIN_EEXIST. */
-static int find_place(const kin_object *object,
-                      const kin_object_reference *owner, kin_owner_kind kind,
-                      size_t *place) {
-  kin_value_iterator references = kin_object_owner_references(object);
+static int find_place(kin_value list, const kin_object_reference *owner,
+                      kin_owner_kind kind, size_t *place) {
+  kin_value_iterator references = kin_value_iterate(list);
   kin_owner_reference reference;
   size_t index = 0;
   *place = SIZE_MAX;
@@ -147,13 +147,14 @@ static int set_entry(kin_object_builder *builder, bool has_list, size_t place,
 }
 
 static int edit(kin_object **out, const kin_allocator *allocator,
-                const kin_object *object, size_t place, kin__buf *entry) {
+                const kin_object *object, bool has_list, size_t place,
+                kin__buf *entry) {
   kin_object_builder *builder;
   int err = kin_object_builder_new(&builder, allocator, object);
   if (err != 0) {
     return err;
   }
-  err = set_entry(builder, kin_value_exists(owners_of(object)), place, entry);
+  err = set_entry(builder, has_list, place, entry);
   if (err != 0) {
     kin_object_builder_free(builder);
     return err == KIN_EJSON ? KIN_EINVAL : err; /* the entry is no UTF-8 */
@@ -175,8 +176,13 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
   kin_object_reference clean = given(owner);
   size_t place = 0;
   int err = check(object, &clean, kind);
+  if (err != 0) {
+    return err;
+  }
+  kin_value list = kin_object_at(object, PLACE);
+  err = check_list(list);
   if (err == 0) {
-    err = find_place(object, &clean, kind, &place);
+    err = find_place(list, &clean, kind, &place);
   }
   if (err != 0) {
     return err;
@@ -188,7 +194,7 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
     err = KIN_EINVAL;
   }
   if (err == 0) {
-    err = edit(out, allocator, object, place, &entry);
+    err = edit(out, allocator, object, kin_value_exists(list), place, &entry);
   }
   kin__buf_finish(&entry);
   return err;
