@@ -199,7 +199,11 @@ static void on_work(uv_work_t *work) {
 static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
   const kin__tls_settings *settings = &context->settings;
   bool is_first = context->ctx == NULL;
-  bool is_other = context->content != context->build.content;
+  /* After builds that failed, connections still have the pair before. */
+  bool is_late_pair = context->is_pair_new && context->reason[0] != '\0';
+  bool is_other =
+      context->content != context->build.content || is_late_pair;
+  context->is_pair_new = false;
   context->content = context->build.content;
   drop_session(context);
   SSL_CTX_free(context->ctx);
@@ -270,6 +274,7 @@ static void take_next_pair(kin__tls_context *context) {
     context->next[parts[i]] = NULL;
   }
   context->has_next = false;
+  context->is_pair_new = true;
 }
 
 static void start_work(kin__tls_context *context, bool is_forced) {
@@ -321,7 +326,7 @@ static bool is_due(const kin__tls_context *context, uint32_t interval_ms) {
 
 int kin__tls_context_prepare(kin__tls_context *context, kin__waiter *waiter,
                              uint32_t interval_ms) {
-  if (!waiter->is_served) {
+  if (!waiter->is_served || context->has_next) { /* a pair may come meanwhile */
     if (!context->is_working && is_due(context, interval_ms)) {
       start_work(context, context->ctx == NULL || context->is_suspect);
     }

@@ -60,6 +60,7 @@ typedef struct kin__tls_context {
   /* The certificate and key that the next build takes over; NULL: none. */
   char *next[KIN__TLS_PARTS];
   bool has_next;
+  bool is_pair_new; /* no context has been built with the pair of settings */
 
   SSL_CTX *ctx;         /* NULL until the first build has succeeded */
   uint64_t content;     /* of the files that ctx was built from: a hash */

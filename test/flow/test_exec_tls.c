@@ -260,6 +260,76 @@ static void test_exec_tls_pair_while_building(void **state) {
   rig_finish(&r);
 }
 
+/* A pair that comes after a waiter was served, and before the waiter asks again:
+ * the waiter gets a context with that pair, too. Twice. */
+static void test_exec_tls_pair_after_building(void **state) {
+  (void)state;
+  const tls_pki *pki = tls_pki_get();
+  rig r;
+  rig_init(&r, &hello, 1, 0);
+  rig_open(&r);
+  kin__tls_context *context = r.t.w.transport->tls;
+  kin__waiter waiter;
+  kin__waiter_init(&waiter, on_served);
+  X509 *certificates[] = {pki->client.certificate, r.other.certificate};
+  for (int i = 0; i < 4; i++) {
+    const char *pem = i % 2 == 0 ? pki->client_pem : r.other_pem;
+    const char *key = i % 2 == 0 ? pki->client_key_pem : r.other_key_pem;
+    assert_int_equal(kin__tls_context_set_pair(context, pem, key), 0);
+    assert_int_equal(
+        kin__tls_context_prepare(context, &waiter, KIN__TLS_CHECK_INTERVAL_MS),
+        KIN__PENDING);
+    WORLD_UNTIL(&r.t.w, waiter.is_served && !context->is_working);
+    assert_int_equal(
+        X509_cmp(SSL_CTX_get0_certificate(context->ctx), certificates[i % 2]),
+        0);
+  }
+  assert_int_equal(
+      kin__tls_context_prepare(context, &waiter, KIN__TLS_CHECK_INTERVAL_MS),
+      0);
+  rig_finish(&r);
+}
+
+/* The pair of a plugin comes while the authority's file is being written: what
+ * was opened without that pair closes when the file is whole again, though the
+ * file is the same as before. Twice. */
+static void test_exec_tls_pair_without_authority(void **state) {
+  (void)state;
+  static const tls_reply replies[] = {
+      {HELLO, 0, TLS_KEEP},        {UNAUTHORIZED, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP},        {HELLO, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP},        {UNAUTHORIZED, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}};
+  static const char *const names[] = {"client", "other client"};
+  rig r;
+  char path[128];
+  rig_init(&r, replies, 7, 0);
+  r.t.serve.client_authority = &tls_pki_get()->authority;
+  r.t.certificate_check_ms = 2000;
+  r.t.tls.authority_data = NULL;
+  r.t.tls.authority_file = tls_world_path(&r.t, "ca", path, sizeof path);
+  tls_write_file(path, tls_pki_get()->authority_pem);
+  answer(&r, "t0ken-1", true, false);
+  rig_open(&r);
+  assert_int_equal(get(&r), 200);
+  for (int round = 0; round < 2; round++) {
+    assert_sent(&r, round == 0 ? "t0ken-1" : "t0ken-2", names[round]);
+    tls_write_file(path, "");
+    answer(&r, round == 0 ? "t0ken-2" : "t0ken-3", true, round == 0);
+    world_advance(&r.t.w, 10000);
+    assert_int_equal(get(&r), 401);
+    assert_int_equal(get(&r), 200);
+    assert_sent(&r, round == 0 ? "t0ken-2" : "t0ken-3", names[round]);
+    tls_write_file(path, tls_pki_get()->authority_pem);
+    world_advance(&r.t.w, 3000);
+    assert_int_equal(get(&r), 200); /* has the file looked at */
+    WORLD_UNTIL(&r.t.w, !r.t.w.transport->tls->is_working);
+    assert_int_equal(get(&r), 200);
+    assert_sent(&r, round == 0 ? "t0ken-2" : "t0ken-3", names[1 - round]);
+  }
+  rig_finish(&r);
+}
+
 /* The certificate goes: connections present none any more. */
 static void test_exec_tls_no_certificate_any_more(void **state) {
   (void)state;
@@ -484,6 +554,8 @@ int main(void) {
       cmocka_unit_test(test_exec_tls_many),
       cmocka_unit_test(test_exec_tls_new_certificate),
       cmocka_unit_test(test_exec_tls_pair_while_building),
+      cmocka_unit_test(test_exec_tls_pair_after_building),
+      cmocka_unit_test(test_exec_tls_pair_without_authority),
       cmocka_unit_test(test_exec_tls_no_certificate_any_more),
       cmocka_unit_test(test_exec_tls_unanswered_watch),
       cmocka_unit_test(test_exec_tls_half_a_head),
