@@ -11,6 +11,7 @@
 #include "base/limiter.h"
 #include "base/options.h"
 #include "base/sealed.h"
+#include "transport/inflate.h"
 
 #define MAX_TIMEOUT_MS 3600000u
 #define MAX_BUDGET_US 1000000u
@@ -81,6 +82,14 @@ static int check_checks(const kin_client_options *options,
   return 0;
 }
 
+static int check_gzip(const kin_client_options *options, const kin__log *log) {
+  return options->accept_gzip && !kin__inflate_is_supported()
+             ? kin__log_problem(
+                   log, KIN_ENOTSUP,
+                   "accept_gzip: needs a library that was built with zlib")
+             : 0;
+}
+
 /* The user agent goes into request heads unescaped. */
 static int check_user_agent(const char *s, const kin__log *log) {
   size_t length = strlen(s);
@@ -110,6 +119,9 @@ int kin__client_options_check(const kin_client_options *options,
   }
   if (err == 0) {
     err = check_checks(options, log);
+  }
+  if (err == 0) {
+    err = check_gzip(options, log);
   }
   const char *authority = options->proxy_certificate_authority_file;
   if (err == 0 && authority != NULL && authority[0] == '\0') {

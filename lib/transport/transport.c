@@ -107,11 +107,6 @@ int kin__transport_open(kin__transport **out,
   if (!are_valid(options)) {
     return KIN_EINVAL;
   }
-  if (options->accept_gzip && !kin__inflate_is_supported()) {
-    return kin__log_problem(
-        options->log, KIN_ENOTSUP,
-        "accept_gzip: needs a library that was built with zlib");
-  }
   kin__transport *transport =
       kin__calloc(options->allocator, 1, sizeof *transport);
   if (transport == NULL) {

@@ -12,6 +12,7 @@
 #include <kin/cache.h>
 #include <kin/toolkit.h>
 
+#include "client/client_options.h"
 #include "support/transport_world.h"
 #include "transport/inflate.h"
 
@@ -42,6 +43,9 @@ static void test_gzip_none_option(void **state) {
   kin_client *client;
   assert_int_equal(kin_client_open(&client, &loop, &options), KIN_ENOTSUP);
   assert_null(client);
+  /* Also where the server is found later. */
+  const kin__log log = {.cb = NULL};
+  assert_int_equal(kin__client_options_check(&options, &log), KIN_ENOTSUP);
   assert_int_equal(uv_loop_close(&loop), 0);
 }
 
