@@ -40,6 +40,7 @@ typedef struct kube_finder {
   kin__problems problems;
   char warning[WARNING_BYTES]; /* the last one; "": none */
   int err;
+  char told[WARNING_BYTES]; /* the warning that the log has */
 
   kin__tick again; /* a search whose answer is known */
   kin__tick gone;
@@ -83,7 +84,7 @@ static void load_in_pool(uv_work_t *work) {
 
 /* --- The answer ----------------------------------------------------------- */
 
-/* The context of the first search is that of all later ones. Errors:
+/* The first context that a search finds is that of all later ones. Errors:
  * KIN_ENOMEM. */
 static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
   if (config->is_in_cluster || finder->which.context != NULL ||
@@ -96,7 +97,7 @@ static int stay_with(kube_finder *finder, const kin__resolved_config *config) {
 
 static void tell_found(kube_finder *finder) {
   kin_client_options options = *kin__late_options(finder->late);
-  int err = finder->has_current ? 0 : stay_with(finder, &finder->next);
+  int err = stay_with(finder, &finder->next);
   if (err != 0) {
     kin__resolved_config_finish(&finder->next);
     kin__late_failed(finder->late, err, KIN_CLASS_MEMORY, kin_strerror(err));
@@ -145,6 +146,17 @@ static void end_finder(kube_finder *finder) {
   cb(ctx);
 }
 
+/* A request may begin a search, and each search finds the same words. */
+static void log_new_warning(kube_finder *finder) {
+  if (strcmp(finder->warning, finder->told) == 0) {
+    return;
+  }
+  memcpy(finder->told, finder->warning, WARNING_BYTES);
+  if (finder->told[0] != '\0') {
+    kin__log_write(finder->place.log, KIN_LOG_WARN, "%s", finder->told);
+  }
+}
+
 /* Each branch ends with a call that may close the client. */
 static void on_loaded(uv_work_t *work, int status) {
   (void)status;
@@ -155,9 +167,7 @@ static void on_loaded(uv_work_t *work, int status) {
     end_finder(finder);
     return;
   }
-  if (finder->warning[0] != '\0') {
-    kin__log_write(finder->place.log, KIN_LOG_WARN, "%s", finder->warning);
-  }
+  log_new_warning(finder);
   if (finder->err != 0) {
     tell_failed(finder);
   } else if (finder->has_current &&

@@ -198,6 +198,48 @@ static void test_open_with_settings_of_no_use(void **state) {
   bench_finish(&b);
 }
 
+/* Settings of no use, with a user that does not exist. */
+static void write_absent_user(const bench *b, const char *user) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "apiVersion: v1\nkind: Config\n"
+           "clusters:\n- name: c\n"
+           "  cluster: {server: \"%s\", proxy-url: \"http://a:99999\"}\n"
+           "contexts:\n- name: r\n  context: {cluster: c, user: %s}\n"
+           "current-context: r\n",
+           b->w.server.url, user);
+  write_file(b, text);
+}
+
+/* Each request searches anew; the log has a warning again if another one, or
+ * none, came between. */
+static void test_open_warns_once(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  client_output *output = calloc(1, sizeof *output);
+  assert_non_null(output);
+  client_world_keep_output(&b.w, output);
+  write_absent_user(&b, "gone");
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors == 3);
+  write_absent_user(&b, "away");
+  CLIENT_UNTIL(&b.w, b.w.errors == 5);
+  write_absent_user(&b, "gone");
+  CLIENT_UNTIL(&b.w, b.w.errors == 6);
+  static const char *const users[] = {"\"gone\"", "\"away\"", "\"gone\""};
+  const char *from = output->text;
+  for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
+    from = strstr(from, "names a user ");
+    assert_non_null(from);
+    from += strlen("names a user ");
+    assert_memory_equal(from, users[i], strlen(users[i]));
+  }
+  assert_null(strstr(from, "names a user "));
+  bench_finish(&b);
+  free(output);
+}
+
 /* The current context changes after the client has chosen one, and so does the
  * address in the chosen context: only the second counts. */
 static void test_open_stays_in_its_context(void **state) {
@@ -218,6 +260,54 @@ static void test_open_stays_in_its_context(void **state) {
   snprintf(b.wrong.url, sizeof b.wrong.url, "%s", url);
   CLIENT_UNTIL(&b.w, b.w.deletes == 1);
   assert_int_equal(b.w.errors, 2);
+  bench_finish(&b);
+}
+
+/* The cluster is named, and the file has users in contexts of it. */
+static void write_users(const bench *b, const char *current) {
+  char text[1024];
+  snprintf(text, sizeof text,
+           "apiVersion: v1\nkind: Config\n"
+           "clusters:\n- name: c\n  cluster: {server: \"%s\"}\n"
+           "users:\n- name: ua\n  user: {as: alice}\n"
+           "- name: ub\n  user: {as: bob}\n"
+           "contexts:\n- name: a\n  context: {cluster: c, user: ua}\n"
+           "- name: b\n  context: {cluster: c, user: ub}\n"
+           "current-context: \"%s\"\n",
+           b->w.server.url, current);
+  write_file(b, text);
+}
+
+static int open_cluster(client_world *w) {
+  const bench *b = w->data;
+  kin_kubeconfig_options which = KIN_KUBECONFIG_OPTIONS_INIT;
+  which.path = b->path;
+  which.cluster = "c";
+  return kin_client_open_kubeconfig(&w->client, &w->loop, &which, &w->options);
+}
+
+/* The first search finds no context: the client stays with the first one that a
+ * later search finds. */
+static void test_open_stays_in_a_later_context(void **state) {
+  (void)state;
+  bench b;
+  bench_init(&b);
+  b.w.server.replies = only_refuse;
+  b.w.server.reply_count = 1;
+  b.w.open = open_cluster;
+  b.w.retry_after_ms = 1100; /* a search for each */
+  write_users(&b, "");
+  client_world_open(&b.w);
+  CLIENT_UNTIL(&b.w, b.w.errors == 1);
+  assert_null(strstr(b.w.server.last_request, "Impersonate"));
+  write_users(&b, "a");
+  CLIENT_UNTIL(&b.w, b.w.errors == 2);
+  assert_non_null(strstr(b.w.server.last_request, "Impersonate-User: alice"));
+  write_users(&b, "b");
+  for (int error = 3; error <= 4; error++) {
+    CLIENT_UNTIL(&b.w, b.w.errors == error);
+    assert_non_null(strstr(b.w.server.last_request, "Impersonate-User: alice"));
+  }
   bench_finish(&b);
 }
 
@@ -387,7 +477,9 @@ int main(void) {
       cmocka_unit_test(test_open_a_context),
       cmocka_unit_test(test_open_with_a_file_that_comes_later),
       cmocka_unit_test(test_open_with_settings_of_no_use),
+      cmocka_unit_test(test_open_warns_once),
       cmocka_unit_test(test_open_stays_in_its_context),
+      cmocka_unit_test(test_open_stays_in_a_later_context),
       cmocka_unit_test(test_open_with_terms_for_plugins),
       cmocka_unit_test(test_open_bad_options),
       cmocka_unit_test(test_open_closes_at_any_time),
