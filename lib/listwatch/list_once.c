@@ -43,6 +43,7 @@ void kin__listwatch_on_only_page(kin__listwatch *listwatch,
     kin__listwatch_copy_version(listwatch->list_found, input->version);
   }
   listwatch->list.retries = 0;
+  listwatch->retries.failures = 0;
   kin__buf_reset(&listwatch->list.token, KIN__TOKEN_SIZE);
   if (input->token[0] != '\0') {
     listwatch->past.is_paginated = true;

@@ -68,6 +68,7 @@ static void test_pager_retries_begin_again(void **state) {
   for (unsigned page = 1; page <= 3; page++) {
     for (int i = 0; i < 10; i++) {
       pw_put_off(&w, "/pods", 429, 1);
+      assert_int_equal(w.attempt, i + 1);
       script_advance(&w.vh.script, 1000);
     }
     w.text[0] = '\0';

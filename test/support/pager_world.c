@@ -74,6 +74,7 @@ static void on_error(kin_error_event *event, void *data) {
   assert_true(event->message[0] != '\0');
   say(w, "! ");
   w->retry_in_ms = event->retry_in_ms;
+  w->attempt = event->attempt;
   event->answer = w->answer;
   event->retry_after_ms = w->retry_after_ms;
   then(w);

@@ -24,6 +24,7 @@ typedef struct pager_world {
   uint64_t items;
   int closed;
   uint64_t retry_in_ms; /* of the last failure */
+  uint32_t attempt;     /* of the last failure */
   char message[256];    /* of the end */
   kin_error_class end_class;
   bool has_ended;
