@@ -111,7 +111,7 @@ static bool take_part(kin_str *text, uint64_t *ns) {
     double unit_of_last = stored((double)unit / scale);
     value += (uint64_t)stored((double)fraction * unit_of_last);
   }
-  if (value > RANGE || *ns + value > RANGE) {
+  if (value > RANGE || value > RANGE - *ns) {
     return false;
   }
   *ns += value;

@@ -95,6 +95,8 @@ static void test_duration_malformed(void **state) {
                                       "hello \xff\xff world",
                                       "3000000h",
                                       "9223372036854775808ns",
+                                      /* whose sum is 2 to the power of 64 */
+                                      "9223372036854775808ns9223372036854775808ns",
                                       "9223372036854775.808us",
                                       "9223372036854ms775us808ns",
                                       "-9223372036854775809ns",
