@@ -102,8 +102,8 @@ typedef struct kin_leader_elector_options {
 
   /** The leaseDurationSeconds that this program writes when it leads: other
    * candidates take the lease when they have seen no change for that time. This
-   * program, too, waits for what the Lease has, not for this option. 0: 15 s; at
-   * most a day. */
+   * program, too, waits for what the Lease has, not for this option. 0: 15 s;
+   * at most a day. */
   uint32_t lease_duration_s;
   /** A leader that cannot renew gives up after this time from the beginning of
    * a round; see also the conditions above. 0: 10 s. Must be less than

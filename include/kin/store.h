@@ -27,9 +27,9 @@ extern "C" {
  * Writing to an informer's own store is allowed: the next event of that key
  * overwrites the change, and handlers are not called. The only good reason is
  * to show the program's own write early: the event of that write, with the same
- * uid and version, is no change then, and no handler hears of it. An object that is removed and put in
- * again while a list is being applied counts as missing in that list, and is
- * removed. */
+ * uid and version, is no change then, and no handler hears of it. An object
+ * that is removed and put in again while a list is being applied counts as
+ * missing in that list, and is removed. */
 typedef struct kin_store kin_store;
 
 /** Options of kin_store_new. */

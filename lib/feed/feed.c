@@ -317,8 +317,9 @@ static bool begins_request(const kin__listwatch_request *wanted) {
   return wanted->kind != KIN__REQUEST_NONE && wanted->token == NULL;
 }
 
-/* Calls of the source, which may close the feed, or begin another list: that has
- * then carried out all that is left. Returns whether there is more to do. */
+/* Calls of the source, which may close the feed, or begin another list: that
+ * has then carried out all that is left. Returns whether there is more to do.
+ */
 static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
   kin__listwatch_state state = kin__listwatch_state_of(&feed->listwatch);
   bool is_closed = feed->is_closed;
@@ -333,8 +334,9 @@ static bool call_source(kin_feed *feed, const kin__listwatch_actions *actions) {
 }
 
 /* The public state is up to date, and the place among the client's lists is
- * free, before anything is read or requested. A feed that a source closes leaves
- * neither a timer nor a list behind: both end before the source is called. */
+ * free, before anything is read or requested. A feed that a source closes
+ * leaves neither a timer nor a list behind: both end before the source is
+ * called. */
 void kin__feed_act(kin_feed *feed, const kin__listwatch_actions *actions,
                    const kin__failure *failure) {
   kin__timers *timers = feed->env->timers;

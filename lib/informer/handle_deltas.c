@@ -210,11 +210,10 @@ static int apply_delta(const change *c) {
 }
 
 /* Applies all deltas of the oldest key. The rest is applied later if memory
- * runs out, if the dispatcher has a change in hand, or if the slice is over (both
- * KIN__MORE). Applied
- * deltas are skipped then: a repeated deletion would hit the object that was
- * added after it. They stay in front, since a queue only appends to a key's
- * deltas or replaces the last. */
+ * runs out, if the dispatcher has a change in hand, or if the slice is over
+ * (both KIN__MORE). Applied deltas are skipped then: a repeated deletion would
+ * hit the object that was added after it. They stay in front, since a queue
+ * only appends to a key's deltas or replaces the last. */
 static int process_key(kin_informer *informer, const kin__deltas *deltas,
                        kin__slice *slice) {
   for (bool is_next = false; informer->applied < deltas->count;

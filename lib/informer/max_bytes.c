@@ -239,8 +239,8 @@ static int refuse(kin__scope *scope) {
   return KIN_EMAXBYTES;
 }
 
-/* The bytes of lists that are not complete: what is complete is applied whatever
- * the program decides. */
+/* The bytes of lists that are not complete: what is complete is applied
+ * whatever the program decides. */
 static uint64_t incomplete_bytes(kin_informer *informer) {
   uint64_t bytes = informer->max_bytes.listed;
   kin__scope *scope;

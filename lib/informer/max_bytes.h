@@ -68,9 +68,9 @@ int kin__max_bytes_keep(struct kin__scope *scope, kin__decoded_type type,
 /* Whether the scope may make a request. Errors: KIN_EMAXBYTES. */
 int kin__max_bytes_admit(struct kin__scope *scope);
 
-/* For an object that was kept before bodies were dropped. *out is a new reference
- * to an object with the key only, or NULL: the object may stay. Errors:
- * KIN_ENOMEM. */
+/* For an object that was kept before bodies were dropped. *out is a new
+ * reference to an object with the key only, or NULL: the object may stay.
+ * Errors: KIN_ENOMEM. */
 int kin__max_bytes_reduce(kin_informer *informer, const kin_object *object,
                           kin_object **out);
 /* An object has gone into the queue, behind other changes of its key or not. */

@@ -54,8 +54,8 @@ int kin__scope_put(kin__scope *scope, kin_delta_type type,
                 ? kin__max_bytes_reduce(scope->informer, object, &reduced)
                 : 0;
   if (err == 0) {
-    err = kin__scope_push(scope, type, reduced != NULL ? reduced : object,
-                          false);
+    err =
+        kin__scope_push(scope, type, reduced != NULL ? reduced : object, false);
   }
   kin_object_unref(reduced);
   return err;

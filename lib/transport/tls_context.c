@@ -201,8 +201,7 @@ static void adopt(kin__tls_context *context, SSL_CTX *ctx) {
   bool is_first = context->ctx == NULL;
   /* After builds that failed, connections still have the pair before. */
   bool is_late_pair = context->is_pair_new && context->reason[0] != '\0';
-  bool is_other =
-      context->content != context->build.content || is_late_pair;
+  bool is_other = context->content != context->build.content || is_late_pair;
   context->is_pair_new = false;
   context->content = context->build.content;
   drop_session(context);

@@ -71,8 +71,7 @@ typedef struct kin__transport_options {
 
 /* url and proxy are moved only on success. Errors: KIN_ENOMEM, KIN_EINVAL
  * (control characters in user_agent; contradicting tls options; tls or
- * credentials without https), KIN_ENOTSUP (accept_gzip without zlib), and
- * libuv's. */
+ * credentials without https), and libuv's. */
 int kin__transport_open(kin__transport **out,
                         const kin__transport_options *options);
 

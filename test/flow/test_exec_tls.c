@@ -260,8 +260,8 @@ static void test_exec_tls_pair_while_building(void **state) {
   rig_finish(&r);
 }
 
-/* A pair that comes after a waiter was served, and before the waiter asks again:
- * the waiter gets a context with that pair, too. Twice. */
+/* A pair that comes after a waiter was served, and before the waiter asks
+ * again: the waiter gets a context with that pair, too. Twice. */
 static void test_exec_tls_pair_after_building(void **state) {
   (void)state;
   const tls_pki *pki = tls_pki_get();
@@ -296,9 +296,9 @@ static void test_exec_tls_pair_after_building(void **state) {
 static void test_exec_tls_pair_without_authority(void **state) {
   (void)state;
   static const tls_reply replies[] = {
-      {HELLO, 0, TLS_KEEP},        {UNAUTHORIZED, 0, TLS_KEEP},
-      {HELLO, 0, TLS_KEEP},        {HELLO, 0, TLS_KEEP},
-      {HELLO, 0, TLS_KEEP},        {UNAUTHORIZED, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}, {UNAUTHORIZED, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}, {HELLO, 0, TLS_KEEP},
+      {HELLO, 0, TLS_KEEP}, {UNAUTHORIZED, 0, TLS_KEEP},
       {HELLO, 0, TLS_KEEP}};
   static const char *const names[] = {"client", "other client"};
   rig r;

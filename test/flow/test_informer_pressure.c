@@ -80,8 +80,8 @@ static char *states_of_one(int first_version, int count) {
   return frames;
 }
 
-/* Changes count, not keys: one object that changes all the time fills the queue.
- * Its changes are applied in steps, too. Twice. */
+/* Changes count, not keys: one object that changes all the time fills the
+ * queue. Its changes are applied in steps, too. Twice. */
 static void test_one_object_fills_the_queue(void **state) {
   (void)state;
   iw_world w;

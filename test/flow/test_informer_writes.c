@@ -227,8 +227,8 @@ static void test_writes_between_steps(void **state) {
   }
 }
 
-/* The listener that is told of a deletion was never told of the object: the count
- * of what it has been shown does not go below nothing. */
+/* The listener that is told of a deletion was never told of the object: the
+ * count of what it has been shown does not go below nothing. */
 static void test_writes_into_an_empty_cache(void **state) {
   (void)state;
   source_rig f;

@@ -2,8 +2,8 @@
 
 /* Lists under max_bytes. Two lists of one informer that do not fit together,
  * though each alone does: the program is asked, however the bytes of the two
- * come. A list that comes as a watch: only its last states count. Lists that are
- * staged when the program decides. */
+ * come. A list that comes as a watch: only its last states count. Lists that
+ * are staged when the program decides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,9 +129,8 @@ static void test_in_the_same_turn(void **state) {
 
 /* --- Lists and what the program decides ----------------------------------- */
 
-static kin_memory_decision drop_bodies(kin_informer *informer,
-                                       const kin_memory_event *event,
-                                       void *data) {
+static kin_memory_decision
+drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
   (void)on_max_bytes(informer, event, data);
   return KIN_MEMORY_DROP_BODIES;
 }
@@ -171,9 +170,9 @@ static void open_paged(uint64_t max_bytes) {
   assert_int_equal(bodies(), 2 * EACH);
 }
 
-/* Bodies are dropped while a list has arrived in part: what was staged before is
- * stored without its body, too, and no listener hears of a change. `is_new`: the
- * namespace is new. */
+/* Bodies are dropped while a list has arrived in part: what was staged before
+ * is stored without its body, too, and no listener hears of a change. `is_new`:
+ * the namespace is new. */
 static void drop_while_listing(bool is_new) {
   open_paged(12 * 1300);
   w.server.withholds = "/odd/pods?continue=";
@@ -319,8 +318,8 @@ static size_t add_frame(char *to, const char *type, const char *name,
 }
 
 /* An event that comes with the end of a list does not fit. The list is applied
- * whatever is decided, so its bytes are not needed a second time: the pause ends
- * as soon as the event fits. */
+ * whatever is decided, so its bytes are not needed a second time: the pause
+ * ends as soon as the event fits. */
 static void test_event_behind_a_whole_list(void **state) {
   (void)state;
   static char frames[16 * PADDING];
@@ -341,11 +340,10 @@ static void test_event_behind_a_whole_list(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     length += add_frame(frames + length, "ADDED", names[i], PADDING);
   }
-  length += (size_t)sprintf(
-      frames + length,
-      "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
-      "\"resourceVersion\":\"10\",\"annotations\":{"
-      "\"k8s.io/initial-events-end\":\"true\"}}}}\n");
+  length += (size_t)sprintf(frames + length,
+                            "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
+                            "\"resourceVersion\":\"10\",\"annotations\":{"
+                            "\"k8s.io/initial-events-end\":\"true\"}}}}\n");
   length += add_frame(frames + length, "ADDED", "e", 2 * PADDING);
   script_head(&w.script, "/even/", 200);
   script_body(&w.script, "/even/", frames, length);

@@ -308,12 +308,11 @@ static int refuse_p8(const kin_object *in, kin_object_builder *out,
 static void stop_when_absent(kin_informer *informer, kin_error_event *event,
                              void *data) {
   iw_on_error(informer, event, data);
-  event->answer =
-      event->error_class == KIN_CLASS_ABSENT ? KIN_STOP : KIN_RETRY;
+  event->answer = event->error_class == KIN_CLASS_ABSENT ? KIN_STOP : KIN_RETRY;
 }
 
-/* Another error is told after the resource has vanished, and before that is told:
- * the answer to the latter decides. */
+/* Another error is told after the resource has vanished, and before that is
+ * told: the answer to the latter decides. */
 static void test_stopped_after_another_error(void **state) {
   (void)state;
   clear_world c;

@@ -77,33 +77,14 @@ static void test_duration_parse(void **state) {
 /* ParseDurationErrors */
 static void test_duration_malformed(void **state) {
   (void)state;
-  static const char *const texts[] = {"",
-                                      "3",
-                                      "-",
-                                      "s",
-                                      ".",
-                                      "-.",
-                                      ".s",
-                                      "+.s",
-                                      "1d",
-                                      "1S",
-                                      " 1s",
-                                      "1s ",
-                                      "1h-1m",
-                                      "\x85\x85",
-                                      "\xff\xff",
-                                      "hello \xff\xff world",
-                                      "3000000h",
-                                      "9223372036854775808ns",
-                                      /* whose sum is 2 to the power of 64 */
-                                      "9223372036854775808ns9223372036854775808ns",
-                                      "9223372036854775.808us",
-                                      "9223372036854ms775us808ns",
-                                      "-9223372036854775809ns",
-                                      "1..5s",
-                                      "99999999999999999999999s",
-                                      "1ss",
-                                      "00"};
+  static const char *const texts[] = {
+      "", "3", "-", "s", ".", "-.", ".s", "+.s", "1d", "1S", " 1s", "1s ",
+      "1h-1m", "\x85\x85", "\xff\xff", "hello \xff\xff world", "3000000h",
+      "9223372036854775808ns",
+      /* whose sum is 2 to the power of 64 */
+      "9223372036854775808ns9223372036854775808ns", "9223372036854775.808us",
+      "9223372036854ms775us808ns", "-9223372036854775809ns", "1..5s",
+      "99999999999999999999999s", "1ss", "00"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     int64_t ns = 77;
     if (kin_duration_parse(kin_str_of(texts[i]), &ns) != KIN_EINVAL ||

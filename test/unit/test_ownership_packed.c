@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Finalizers and owners of a compact object whose text cannot be read for want of
- * memory: that is told, and taken for nothing else. */
+/* Finalizers and owners of a compact object whose text cannot be read for want
+ * of memory: that is told, and taken for nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,10 +27,11 @@ static const char text[] =
     "\"image\":\"registry.example.com/shop/web:v1\",\"terminationMessagePath\":"
     "\"/dev/termination-log\",\"imagePullPolicy\":\"IfNotPresent\"}]}}";
 
-static const kin_object_reference other = {.api_version = {"example.com/v1", 14},
-                                           .kind = {"Widget", 6},
-                                           .name = {"w", 1},
-                                           .uid = {"u-w", 3}};
+static const kin_object_reference other = {
+    .api_version = {"example.com/v1", 14},
+    .kind = {"Widget", 6},
+    .name = {"w", 1},
+    .uid = {"u-w", 3}};
 
 static kin_object *make_packed(like_pods *l) {
   kin_object *object;
