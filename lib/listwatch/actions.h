@@ -58,10 +58,10 @@ typedef enum kin__stream_end {
  * input. */
 typedef struct kin__listwatch_actions {
   kin__verdict verdict;
-  bool cancel_request; /* if one is still open */
-  bool hold_request;   /* stop reading the stream */
   bool stop_timer;
   bool drop_stage;
+  bool cancel_request; /* if one is still open */
+  bool hold_request;   /* stop reading the stream */
   bool apply_stage;
   bool start_timer;
   uint64_t timer_ms; /* from now */

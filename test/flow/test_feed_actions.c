@@ -201,10 +201,10 @@ static void set_request(kin__listwatch_actions *a) {
 
 static const row rows[] = {
     {OF(verdict), set_verdict, "verdict+"},
-    {OF(cancel_request), set_cancel, "cancel+"},
-    {OF(hold_request), set_hold, "hold+"},
     {OF(stop_timer), set_stop_timer, ""},
     {OF(drop_stage), set_drop, "drop+"},
+    {OF(cancel_request), set_cancel, "cancel+"},
+    {OF(hold_request), set_hold, "hold+"},
     {OF(apply_stage), set_apply, "apply+"},
     {OF(start_timer), set_start_timer, ""},
     {OF(report), set_report, "report+"},
@@ -228,7 +228,7 @@ static void test_each_alone(void **state) {
   }
 }
 
-/* The rows have every action, in the order of the members. Between `drop` and
+/* The rows have every action, in the order of the members. From `drop` to
  * `apply` the timer has stopped and has not been started yet. */
 static void test_all_at_once(void **state) {
   (void)state;
@@ -239,7 +239,7 @@ static void test_all_at_once(void **state) {
     rows[i].set(&actions);
   }
   kin__feed_act(&r.feed, &actions, &broken);
-  assert_string_equal(r.done, "verdict+ cancel+ hold+ drop apply report+ "
+  assert_string_equal(r.done, "verdict+ drop cancel hold apply report+ "
                               "gave-up+ ended+ continue+ request+");
   finish();
 }
