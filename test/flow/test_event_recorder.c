@@ -498,6 +498,12 @@ static void test_flush(void **state) {
   }
 }
 
+static void finish_flushed(world *w) {
+  script_run(&w->vh.script);
+  assert_int_equal(w->closed, 1);
+  finish(w);
+}
+
 /* flush_ms: an Event whose try has failed is tried once more, and the count of a
  * series is written. */
 static void test_flush_of_tries(void **state) {
@@ -529,10 +535,15 @@ static void test_flush_of_tries(void **state) {
       }
       answer(&w, is_down ? 503 : 201, "ServiceUnavailable");
     }
-    script_run(&w.vh.script);
-    assert_int_equal(w.closed, 1);
-    finish(&w);
+    finish_flushed(&w);
   }
+}
+
+/* The last count of a series, 3, is written. */
+static void answer_last_count(world *w) {
+  expect_request(w, "PATCH", PATH);
+  expect_body(w, "'count':3");
+  answer(w, 200, "");
 }
 
 /* flush_ms: what a series has counted while a request of it was open. */
@@ -552,12 +563,8 @@ static void test_flush_of_a_count_behind_a_request(void **state) {
     assert_int_equal(record(&w, "A", ""), 0);
     assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
     answer(&w, is_create ? 201 : 200, "");
-    expect_request(&w, "PATCH", PATH);
-    expect_body(&w, "'count':3");
-    answer(&w, 200, "");
-    script_run(&w.vh.script);
-    assert_int_equal(w.closed, 1);
-    finish(&w);
+    answer_last_count(&w);
+    finish_flushed(&w);
   }
 }
 
@@ -581,13 +588,9 @@ static void test_flush_of_more_than_max_queued(void **state) {
   assert_null(open_request(&w));
   assert_int_equal(kin_event_recorder_close(w.recorder, NULL, NULL), 0);
   for (int i = 0; i < 3; i++) {
-    expect_request(&w, "PATCH", PATH);
-    expect_body(&w, "'count':3");
-    answer(&w, 200, "");
+    answer_last_count(&w);
   }
-  script_run(&w.vh.script);
-  assert_int_equal(w.closed, 1);
-  finish(&w);
+  finish_flushed(&w);
 }
 
 /* flush_ms: an Event that cannot be sent holds up nothing. */
