@@ -7,6 +7,7 @@
 #include <kin/value.h>
 
 #include "base/str.h"
+#include "ownership/list.h"
 
 static kin_value finalizers_of(const kin_object *object) {
   return kin_object_at(object, "/metadata/finalizers");
@@ -51,11 +52,9 @@ static void put(sink *s, kin_str text) {
 }
 
 static int check_list(kin_value list) {
-  if (!kin_value_exists(list)) {
-    return list.error == KIN_ENOENT ? 0 : list.error;
-  }
-  if (kin_value_type_of(list) != KIN_VALUE_ARRAY) {
-    return KIN_ETYPE;
+  int err = kin__ownership_check_list(list);
+  if (err != 0 || !kin_value_exists(list)) {
+    return err;
   }
   kin_value_iterator elements = kin_value_iterate(list);
   kin_value element;

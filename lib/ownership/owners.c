@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "object/object.h"
 #include "object/text.h"
+#include "ownership/list.h"
 
 #define MAX_OWNER_BYTES (64u << 10)
 /* Longer ones than a group of DNS and a version do not exist. */
@@ -67,14 +68,6 @@ static int check(const kin_object *object, const kin_object_reference *owner,
     return KIN_EUNEXPECTED;
   }
   return 0;
-}
-
-/* The list is read once: a later read of a compact object may fail. */
-static int check_list(kin_value list) {
-  if (!kin_value_exists(list)) {
-    return list.error == KIN_ENOENT ? 0 : list.error;
-  }
-  return kin_value_type_of(list) == KIN_VALUE_ARRAY ? 0 : KIN_ETYPE;
 }
 
 /* The place of the owner in the list: that of an entry for the same object, or
@@ -180,7 +173,7 @@ int kin_object_set_owner(kin_object **out, const kin_allocator *allocator,
     return err;
   }
   kin_value list = kin_object_at(object, PLACE);
-  err = check_list(list);
+  err = kin__ownership_check_list(list);
   if (err == 0) {
     err = find_place(list, &clean, kind, &place);
   }
