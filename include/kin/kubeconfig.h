@@ -47,7 +47,8 @@ typedef struct kin_kubeconfig_options {
   const char *user;       /**< must exist; NULL: that of the context */
   const char *namespace_; /**< NULL: that of the context, or of the pod */
 
-  /* --- In place of what is found; see kin_client_options --- */
+  /* --- In place of what is found; see kin_client_options. The first five are of
+   * a cluster: with one of them set, the environment of a pod does not count. */
 
   /** Also drops the TLS server name that is found. */
   const char *server;
@@ -166,7 +167,7 @@ KIN_EXTERN int kin_client_open_kubeconfig(kin_client **out, uv_loop_t *loop,
  * Errors: those of kin_client_open_kubeconfig. *out is NULL then. */
 KIN_EXTERN int kin_client_open_default(kin_client **out, uv_loop_t *loop);
 
-/** The server's URL, with http:// or https://. Strings of all functions below
+/** The server's URL, with http://, https:// or unix://. Strings of all functions below
  * are borrowed from the configuration. */
 KIN_EXTERN const char *kin_kubeconfig_server(const kin_kubeconfig *config);
 

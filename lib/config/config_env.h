@@ -29,6 +29,9 @@ typedef struct kin__config_env {
   /* Static. */
   const char *(*explain)(int code);
 
+  /* The pod is in use: no kubeconfig is read. */
+  bool is_pod_only;
+
   void *ctx;
   const kin__log *log; /* NULL: none */
 } kin__config_env;

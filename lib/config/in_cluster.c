@@ -10,6 +10,7 @@
 #include <kin/error.h>
 
 #include "base/str.h"
+#include "config/kube_check.h"
 
 #define ACCOUNT_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount/"
 #define TOKEN_FILE ACCOUNT_FOLDER "token"
@@ -128,7 +129,8 @@ static int find_authority(kin__vault *vault, const kin__config_env *env,
 /* --- The namespace -------------------------------------------------------- */
 
 int kin__in_cluster_namespace(kin__resolved_config *out,
-                              const kin__config_env *env) {
+                              const kin__config_env *env,
+                              kin__problems *problems) {
   const char *given = variable(env, "POD_NAMESPACE");
   kin_str name = kin__cstr(given);
   if (given == NULL) {
@@ -145,6 +147,13 @@ int kin__in_cluster_namespace(kin__resolved_config *out,
   char *copy = kin__vault_copy(&out->vault, name);
   if (copy == NULL) {
     return KIN_ENOMEM;
+  }
+  if (!kin__kube_is_label(copy)) {
+    kin__problems_add(
+        problems, (kin__config_place){given == NULL ? NAMESPACE_FILE : NULL, 0},
+        given == NULL ? "" : "POD_NAMESPACE",
+        "\"%.120s\" is no name of a namespace", copy);
+    return KIN_EINVAL;
   }
   out->namespace_ = copy;
   out->has_namespace = true;
@@ -177,6 +186,7 @@ int kin__in_cluster_resolve(kin__resolved_config *out,
   kin__kube_override(&choice, options);
   err = kin__kube_finish(out, &choice, env, problems);
   out->is_in_cluster = err == 0;
-  return err == 0 && !out->has_namespace ? kin__in_cluster_namespace(out, env)
-                                         : err;
+  return err == 0 && !out->has_namespace
+             ? kin__in_cluster_namespace(out, env, problems)
+             : err;
 }

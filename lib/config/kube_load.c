@@ -193,7 +193,10 @@ static void tell_nothing(kube_loading *loading,
                          const kin_kubeconfig_options *options,
                          const char *reason) {
   const kin__kube_context *context = chosen_context(loading, options);
-  if (context != NULL && context->cluster.value != NULL) {
+  if (loading->env->is_pod_only) {
+    kin__problems_add(loading->problems, (kin__config_place){NULL, 0},
+                      "in-cluster configuration", "%s", reason);
+  } else if (context != NULL && context->cluster.value != NULL) {
     tell_missing_cluster(loading, context);
   } else {
     tell_files(loading, reason);
@@ -246,7 +249,7 @@ static int resolve(kube_loading *loading, kin__resolved_config *out,
     }
   } else if (err == 0 && !out->has_namespace &&
              kin__in_cluster_is_possible(env, &reason)) {
-    err = kin__in_cluster_namespace(out, env);
+    err = kin__in_cluster_namespace(out, env, loading->problems);
   }
   return err == 0 ? take_lists(out, loading) : err;
 }
@@ -293,7 +296,7 @@ int kin__kube_load(kin__resolved_config *out,
   kube_loading loading = {.env = env, .problems = problems};
   kin__kube_set_init(&loading.set, out->vault.allocator);
   loading.set.vault.block_bytes = out->vault.block_bytes;
-  int err = read_files(&loading, options->path);
+  int err = env->is_pod_only ? 0 : read_files(&loading, options->path);
   if (err == 0) {
     err = resolve(&loading, out, options);
   }

@@ -35,7 +35,7 @@ static bool is_https(const char *server) {
 }
 
 /* Without a scheme the server counts as http. Behind a path, query and fragment
- * are dropped. Errors: KIN_ENOMEM. */
+ * are dropped; the path of a socket goes to the end. Errors: KIN_ENOMEM. */
 static int take_server(kin__resolved_config *out, const char *server) {
   bool has_scheme = strstr(server, "://") != NULL;
   const char *prefix = has_scheme ? "" : "http://";
@@ -49,7 +49,7 @@ static int take_server(kin__resolved_config *out, const char *server) {
   char *host = strstr(text, "://") + 3;
   char *path = host + strcspn(host, "/?#");
   size_t path_length = strcspn(path, "?#");
-  if (path_length > 1) {
+  if (path_length > 1 && !has_prefix(text, "unix://")) {
     path[path_length] = '\0';
   }
   out->server = text;

@@ -108,9 +108,11 @@ int kin__in_cluster_resolve(kin__resolved_config *out,
 bool kin__in_cluster_is_possible(const kin__config_env *env,
                                  const char **reason);
 
-/* Sets the namespace to that of the pod. Errors: KIN_ENOMEM. */
+/* Sets the namespace to that of the pod. Errors: KIN_EINVAL (there are
+ * problems), KIN_ENOMEM. */
 int kin__in_cluster_namespace(kin__resolved_config *out,
-                              const kin__config_env *env);
+                              const kin__config_env *env,
+                              kin__problems *problems);
 
 /* --- Shared by both ways --- */
 

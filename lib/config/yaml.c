@@ -34,6 +34,7 @@ typedef struct yaml_anchor {
   const kin__yaml_node *node;
   size_t nodes; /* of the tree below, aliases expanded */
   size_t bytes;
+  size_t height; /* levels of that tree: a scalar has none */
   bool is_complete;
 } yaml_anchor;
 
@@ -45,6 +46,7 @@ typedef struct yaml_level {
   yaml_anchor *anchor;     /* NULL: it has none */
   size_t nodes;            /* those of the builder, at the beginning */
   size_t bytes;
+  size_t height; /* of the highest tree below so far */
 } yaml_level;
 
 typedef struct yaml_builder {
@@ -83,6 +85,23 @@ static int count_up(yaml_builder *builder, const yaml_event_t *event,
     return refuse(builder, event, "too much text");
   }
   return 0;
+}
+
+/* Aliases count: a walk over the tree recurses as deep as they lead. */
+static int check_depth(yaml_builder *builder, const yaml_event_t *event,
+                       size_t height) {
+  if (height > KIN__YAML_MAX_DEPTH - builder->depth) {
+    return refuse(builder, event, "nested too deeply");
+  }
+  return 0;
+}
+
+/* A tree of that height stands in the level that is open. */
+static void raise_level(yaml_builder *builder, size_t height) {
+  if (builder->depth > 0) {
+    yaml_level *level = &builder->levels[builder->depth - 1];
+    level->height = height > level->height ? height : level->height;
+  }
 }
 
 static kin_str event_text(const yaml_char_t *text) {
@@ -277,15 +296,23 @@ static int take_alias(yaml_builder *builder, const yaml_event_t *event) {
   if (!anchor->is_complete) {
     return refuse(builder, event, "an alias stands inside its own anchor");
   }
-  int err = count_up(builder, event, anchor->nodes, anchor->bytes);
-  return err == 0 ? place(builder, event, anchor->node) : err;
+  int err = check_depth(builder, event, anchor->height);
+  if (err == 0) {
+    err = count_up(builder, event, anchor->nodes, anchor->bytes);
+  }
+  if (err == 0) {
+    raise_level(builder, anchor->height);
+    err = place(builder, event, anchor->node);
+  }
+  return err;
 }
 
 static int begin_level(yaml_builder *builder, const yaml_event_t *event,
                        kin__yaml_type type, const yaml_char_t *anchor,
                        const yaml_char_t *tag) {
-  if (builder->depth == KIN__YAML_MAX_DEPTH) {
-    return refuse(builder, event, "nested too deeply");
+  int err = check_depth(builder, event, 1);
+  if (err != 0) {
+    return err;
   }
   bool is_right_tag =
       tag == NULL ||
@@ -295,7 +322,7 @@ static int begin_level(yaml_builder *builder, const yaml_event_t *event,
     return refuse(builder, event, "the tag does not fit the value");
   }
   yaml_level level = {.nodes = builder->nodes, .bytes = builder->bytes};
-  int err = new_node(builder, event, 0, &level.node);
+  err = new_node(builder, event, 0, &level.node);
   if (err != 0) {
     return err;
   }
@@ -344,9 +371,11 @@ static int check_keys(yaml_builder *builder, const kin__yaml_node *map) {
 
 static int end_level(yaml_builder *builder) {
   yaml_level *level = &builder->levels[--builder->depth];
+  raise_level(builder, level->height + 1);
   if (level->anchor != NULL) {
     level->anchor->nodes = builder->nodes - level->nodes;
     level->anchor->bytes = builder->bytes - level->bytes;
+    level->anchor->height = level->height + 1;
     level->anchor->is_complete = true;
   }
   bool has_keys = level->node->type == KIN__YAML_MAP && level->node->count > 1;

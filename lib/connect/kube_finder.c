@@ -30,12 +30,12 @@ typedef struct kube_finder {
   const char *folder; /* the working directory then; NULL: not known */
 
   kin__late *late; /* that searches */
-  bool is_fixed;   /* the pod was found, with its authority */
   bool has_current;
   kin__resolved_config current;
 
   uv_work_t work;
   bool is_working; /* only the worker may use these: */
+  bool is_pod_only;
   kin__resolved_config next;
   kin__problems problems;
   char warning[WARNING_BYTES]; /* the last one; "": none */
@@ -77,6 +77,7 @@ static void load_in_pool(uv_work_t *work) {
   kin__config_env env = kin__config_env_of_process(&log);
   env.getenv = get_kept_variable;
   env.folder = finder->folder;
+  env.is_pod_only = finder->is_pod_only;
   env.ctx = finder;
   finder->err =
       kin__kube_load(&finder->next, &finder->which, &env, &finder->problems);
@@ -115,9 +116,6 @@ static void on_opened(void *ctx, bool is_in_use) {
   if (is_in_use) {
     finder->current = finder->next;
     finder->has_current = true;
-    finder->is_fixed = finder->current.is_in_cluster &&
-                       (finder->current.certificate_authority_file != NULL ||
-                        finder->current.insecure_skip_tls_verify);
   }
 }
 
@@ -196,8 +194,11 @@ static void search_kubeconfig(void *ctx, kin__late *late) {
   kin__problems_init(&finder->problems);
   kin__resolved_config_init(&finder->next, kin__default_allocator());
   finder->warning[0] = '\0';
-  if (finder->is_fixed || uv_queue_work(finder->place.loop->uv, &finder->work,
-                                        load_in_pool, on_loaded) != 0) {
+  bool is_pod = finder->has_current && finder->current.is_in_cluster;
+  bool is_fixed = is_pod && finder->current.certificate_authority_file != NULL;
+  finder->is_pod_only = is_pod;
+  if (is_fixed || uv_queue_work(finder->place.loop->uv, &finder->work,
+                                load_in_pool, on_loaded) != 0) {
     kin__tick_request(&finder->again, finder->place.loop->uv);
     return;
   }

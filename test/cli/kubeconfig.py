@@ -155,6 +155,9 @@ def test_credentials(programs):
                     expect_once(p)
                 for _, _, headers in server.requests:
                     check_equal(headers["Authorization"], f"Bearer {SECRET}")
+            # The scheme of a URL may be written in any case.
+            upper = server.url.replace("https://", "HTTPS://")
+            path = f.write("config", config(upper, user, cluster))
             server.requests.clear()
             with f.program("pods", "--once", "--token", "other", "--as", "jane",
                            "--as-group", "a", "--as-group", "b",

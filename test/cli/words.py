@@ -2,6 +2,7 @@
 """RESOURCE as kubectl takes it: what is not built in the server explains."""
 
 import json
+import signal
 
 from harness import (Program, Scripted, Simulator, check, check_equal, pod,
                      pod_list, status_body, until)
@@ -71,9 +72,10 @@ def test_words(programs):
 
 def test_builtin_names_ask_nothing(programs):
     path = "/api/v1/namespaces/default/configmaps"
-    with Scripted({path: [pod_list([], 7)]}) as server:
-        check_equal(once(programs, server, "configmaps")[0], 0)
-        check_equal([r[0] for r in server.requests], [path])
+    for word in ("configmaps", "configmaps.v1", "configmaps.v1."):
+        with Scripted({path: [pod_list([], 7)]}) as server:
+            check_equal(once(programs, server, word)[0], 0, word)
+            check_equal([r[0] for r in server.requests], [path], word)
 
 
 def test_one_object(programs):
@@ -124,10 +126,15 @@ def test_interrupted_while_it_asks(programs):
     def silent(handler):
         server.stopped()
     with Scripted({"/api": [silent], "/apis": [silent]}) as server, \
-            Program([programs.kinformer, "po", "-o", "table", "--server",
-                     server.url]) as p:
+            Program([programs.kinformer, "po", "-o", "table", "--stats",
+                     "--server", server.url]) as p:
         until(lambda: server.requests, "a request")
-        p.interrupt()
+        p.send(signal.SIGINT)
+        status, _, error = p.wait()
+        check_equal(status, 0)
+        stats = json.loads(error)
+        check_equal((stats["objects"], stats["scopes"]), (0, []))
+        check(stats["client"]["requests"] > 0, str(stats))
 
 
 def test_simulated(programs):

@@ -8,6 +8,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,7 @@ typedef struct bench {
 static struct {
   const char *server; /* NULL: no pod */
   const char *_Atomic authority_file;
+  atomic_uint searches_of_files; /* that may find a kubeconfig */
 } pod;
 
 int __real_kin__kube_load(kin__resolved_config *out,
@@ -73,6 +75,7 @@ int __wrap_kin__kube_load(kin__resolved_config *out,
   if (pod.server == NULL) {
     return __real_kin__kube_load(out, options, env, problems);
   }
+  pod.searches_of_files += !env->is_pod_only;
   out->server = pod.server;
   out->certificate_authority_file = pod.authority_file;
   out->is_in_cluster = true;
@@ -182,7 +185,7 @@ static void test_open_rotation_of_inline_authority(void **state) {
 }
 
 /* KC-01: the authority's file is absent or half written at first. A later
- * search finds it. */
+ * search finds it, and looks at nothing but the pod. */
 static void test_open_pod_whose_authority_comes_late(void **state) {
   (void)state;
   bench b;
@@ -212,6 +215,7 @@ static void test_open_pod_whose_authority_comes_late(void **state) {
   assert_int_equal(b.w.error_class, KIN_CLASS_TLS);
   pod.authority_file = b.path;
   CLIENT_UNTIL(&b.w, b.w.deletes == 1);
+  assert_int_equal(pod.searches_of_files, 1);
   client_world_close(&b.w);
   tls_server_close(&b.server);
   client_world_finish(&b.w);

@@ -500,6 +500,22 @@ static void test_overrides_in_a_pod(void **state) {
                       "ca.crt token-file=/my/token as=joe in-cluster=true");
 }
 
+/* Once a pod is in use, no kubeconfig counts, not even a broken one. */
+static void test_pod_only(void **state) {
+  (void)state;
+  kube_world_file(&world, "/k/good", CONFIG("a", "t"));
+  kube_world_file(&world, "/k/broken", "[");
+  world.env.is_pod_only = true;
+  expect_failure(
+      "/k/good", KIN_ENOENT,
+      "in-cluster configuration: KUBERNETES_SERVICE_HOST is not set");
+  kube_world_pod(&world);
+  expect_loaded("/k/good", "server=https://10.0.0.1:443 ca=" POD
+                           "ca.crt token-file=" POD "token in-cluster=true");
+  expect_loaded("/k/broken", "server=https://10.0.0.1:443 ca=" POD
+                             "ca.crt token-file=" POD "token in-cluster=true");
+}
+
 /* client-go TestInClusterClientConfigPrecedence, KC-09: each override alone. */
 static void test_in_cluster_alone(void **state) {
   (void)state;
@@ -547,6 +563,23 @@ static void test_namespaces(void **state) {
   assert_string_equal(world.config.namespace_, "of-override");
   assert_int_equal(kube_world_load(&world, "/k/empty"), 0);
   assert_string_equal(world.config.namespace_, "of-override");
+}
+
+/* As that of a context. */
+static void test_bad_namespace_of_a_pod(void **state) {
+  (void)state;
+  kube_world_pod(&world);
+  kube_world_file(&world, POD "namespace", "one\ntwo\n");
+  expect_failure(NULL, KIN_EINVAL,
+                 POD "namespace: \"one two\" is no name of a namespace");
+  kube_world_set(&world, "POD_NAMESPACE", "Bad_NS");
+  expect_failure(NULL, KIN_EINVAL,
+                 "POD_NAMESPACE: \"Bad_NS\" is no name of a namespace");
+  kube_world_file(&world, "/k/plain", CONFIG("a", "t"));
+  expect_failure("/k/plain", KIN_EINVAL,
+                 "POD_NAMESPACE: \"Bad_NS\" is no name of a namespace");
+  world.options.namespace_ = "good";
+  kube_world_assert_ok(&world, kube_world_load(&world, NULL));
 }
 
 static void test_blank_namespace_file(void **state) {
@@ -626,8 +659,10 @@ int main(void) {
       TEST(test_pod_authority_with_broken_rest),
       TEST(test_when_the_pod_counts),
       TEST(test_overrides_in_a_pod),
+      TEST(test_pod_only),
       TEST(test_in_cluster_alone),
       TEST(test_namespaces),
+      TEST(test_bad_namespace_of_a_pod),
       TEST(test_blank_namespace_file),
       TEST(test_allocations_fail),
   };

@@ -560,6 +560,15 @@ static void test_auth_provider(void **state) {
          "server=http://a" NAMES);
 }
 
+/* The path of a socket is no URL's: nothing of it is cut. */
+static void test_socket(void **state) {
+  (void)state;
+  expect(CONFIG("server: 'unix:///run/a#b?c'", ""),
+         "server=unix:///run/a#b?c" NAMES);
+  world.options.server = "unix:///run/d?e";
+  expect(CONFIG(A, ""), "server=unix:///run/d?e" NAMES);
+}
+
 static void test_namespace_is_checked(void **state) {
   (void)state;
   expect_problem(
@@ -622,6 +631,7 @@ int main(void) {
       TEST(test_all_problems_together),
       TEST(test_insecure_with_authority),
       TEST(test_auth_provider),
+      TEST(test_socket),
       TEST(test_namespace_is_checked),
       TEST(test_secrets_are_wiped),
   };

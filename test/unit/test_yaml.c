@@ -275,6 +275,20 @@ static void test_bounds(void **state) {
   expect_repeated("", "#", KIN__YAML_MAX_BYTES + 1, "", "too large");
 }
 
+/* KC-03: each level counts, also those that an alias leads to. */
+static void test_bound_of_levels_of_aliases(void **state) {
+  (void)state;
+  const size_t half = KIN__YAML_MAX_DEPTH / 2;
+  char *anchor = repeat("- &a ", "[", half - 1, "");
+  char *whole = repeat(anchor, "]", half - 1, "\n- &b [*a]\n");
+  expect_repeated(whole, "- ", half + 1, "*a", NULL);
+  expect_repeated(whole, "- ", half, "*b", NULL);
+  expect_repeated(whole, "- ", half + 2, "*a", "nested too deeply");
+  expect_repeated(whole, "- ", half + 1, "*b", "nested too deeply");
+  free(whole);
+  free(anchor);
+}
+
 static void test_bound_of_text(void **state) {
   (void)state;
   char *scalar = repeat("- &a ", "x", KIN__YAML_MAX_TEXT_BYTES / 8, "\n");
@@ -468,6 +482,7 @@ int main(void) {
       cmocka_unit_test(test_aliases),
       cmocka_unit_test(test_billion_laughs),
       cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_bound_of_levels_of_aliases),
       cmocka_unit_test(test_bound_of_text),
       cmocka_unit_test(test_bound_of_anchors),
       cmocka_unit_test(test_keys),

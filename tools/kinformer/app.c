@@ -44,7 +44,7 @@ void app_end(app *a, int exit_status, const char *complaint, int code) {
   a->complaint_code = code;
   uv_timer_stop(&a->progress);
   uv_timer_stop(&a->word_retry);
-  if (a->options->stats && a->informer) {
+  if (a->options->stats && a->client) {
     stats_append(&a->stats, a->options, &a->lines, a->client, a->informer);
   }
   if (a->printer.format->end) {

@@ -164,6 +164,15 @@ static bool is_name(const char *name, bool *has_upper) {
   }
 }
 
+/* kubectl's way to say a version of the core group: "pods.v1.". */
+static void cut_empty_group(char *name) {
+  const char *dot = strchr(name, '.');
+  const char *end = dot ? skip_version(dot + 1) : NULL;
+  if (end && strcmp(end, ".") == 0) {
+    name[end - name] = '\0';
+  }
+}
+
 /* The server has to be asked. It knows better than this program what may be
  * before and behind a slash. */
 static resource_error take_word(resource_name *out, const char *name) {
@@ -185,6 +194,7 @@ resource_error resource_parse(resource_name *out, const char *name) {
     return RESOURCE_NO_MEMORY;
   }
   copy[length] = '\0';
+  cut_empty_group(copy);
   bool has_upper;
   if (!is_name(copy, &has_upper)) {
     free(copy);

@@ -21,7 +21,8 @@ typedef struct line_counts {
 } line_counts;
 
 /* Appends what --stats prints, one JSON object and a newline. To be called
- * before the client is closed; its numbers are those of this moment. */
+ * before the client is closed; its numbers are those of this moment. `informer`
+ * is NULL while the server has not said what RESOURCE is. */
 void stats_append(text *out, const options *o, const line_counts *lines,
                   kin_client *client, kin_informer *informer);
 

@@ -2,6 +2,7 @@
 #include "values.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <stddef.h>
 
@@ -108,7 +109,7 @@ bool parse_compact(const char *s, kin_compact *compact) {
 bool is_server(const char *url) {
   static const char *const schemes[] = {"https://", "http://", "unix://"};
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-    if (strncmp(url, schemes[i], strlen(schemes[i])) == 0) {
+    if (strncasecmp(url, schemes[i], strlen(schemes[i])) == 0) {
       return true;
     }
   }
@@ -116,7 +117,7 @@ bool is_server(const char *url) {
 }
 
 bool has_tls(const char *url) {
-  return strncmp(url, "https://", 8) == 0;
+  return strncasecmp(url, "https://", 8) == 0;
 }
 
 bool is_within(const char *pointer, const char *outer) {
