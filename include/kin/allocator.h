@@ -32,7 +32,7 @@ extern "C" {
 typedef struct kin_allocator {
   void *ctx; /**< passed to all three */
 
-  /** Like malloc, realloc and free. */
+  /** Like malloc, realloc and free. None may be NULL. */
   void *(*malloc)(void *ctx, size_t size);
   void *(*realloc)(void *ctx, void *ptr, size_t old_size, size_t size);
   void (*free)(void *ctx, void *ptr);

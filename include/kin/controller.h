@@ -172,8 +172,9 @@ kin_controller_last_sync_version(const kin_controller *controller);
 /** The store, or NULL if the queue is the program's. The store lives until the
  * close callback, though empty soon after kin_controller_close, and must not be
  * freed. The program may write to it: the next event of the key overwrites the
- * change, and a list overwrites all. The only good reason is to show the
- * program's own write early.
+ * change, and a list overwrites all but what has the uid and the version of the
+ * listed object, which is taken for that object. The only good reason is to show
+ * the program's own write early, as the server's answer has it.
  *
  * Indices may be added at any time. As with an informer's store, the indices of
  * a filled store are built in steps. An object on which an index function fails

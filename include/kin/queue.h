@@ -179,7 +179,8 @@ KIN_EXTERN int kin_queue_resync(kin_queue *queue);
 KIN_EXTERN int kin_queue_bookmark(kin_queue *queue, kin_str version);
 
 /** Puts back what was taken: at the end, as it was, untransformed. Ignored if
- * the key is queued, since the queued changes are newer. All changes must have
+ * the key or a whole list (KIN_DELTA_REPLACED_ALL) is queued, since what is
+ * queued is newer. All changes must have
  * one key and be of the types ADDED to SYNC. FIFO takes the newest, which must
  * not be a deletion.
  * Errors: KIN_EINVAL for others, KIN_EKEY (several keys, or no change at all).
@@ -259,7 +260,8 @@ KIN_EXTERN kin_transform_cb kin_queue_transform(const kin_queue *queue,
  * order. */
 KIN_EXTERN size_t kin_queue_count(const kin_queue *queue);
 
-/** Returns whether pending_limit items or more wait. The producer should then
+/** Returns whether pending_limit items or more wait. In a FIFO, a key that was
+ * deleted behind others waits, too. The producer should then
  * stop reading, until this is false again. The queue never refuses an item for
  * this reason. */
 KIN_EXTERN bool kin_queue_is_full(const kin_queue *queue);

@@ -86,8 +86,9 @@ static bool is_in_order(const kin_controller *c) {
   return c->queue->ops == &kin__in_order_ops;
 }
 
-/* A failed item goes to the end, so the others come first. There is a wait if
- * the queue is in order, or if all items have failed. */
+/* A failed item goes to the end, so the others come first, but for an item of
+ * the first list in a queue of the controller's. There is a wait if the queue is
+ * in order, or if all items have failed. */
 static void wait_if_fruitless(kin_controller *c) {
   c->fruitless++;
   if (!is_in_order(c) && c->fruitless < kin_queue_count(c->queue)) {
@@ -120,6 +121,10 @@ static int process_own(kin_queue *queue, kin_queue_item *item, void *data) {
     }
   }
   item->requeue = err == KIN_ENOMEM;
+  if (item->requeue && item->is_initial && !is_in_order(c)) {
+    kin__delta_retry_initial(queue);
+    c->fruitless = kin_queue_count(queue); /* no other item comes first */
+  }
   c->was_put_back = item->requeue;
   return err;
 }

@@ -254,6 +254,12 @@ static int delta_begin(kin_queue *queue, bool is_batch, size_t *count) {
   return err;
 }
 
+void kin__delta_retry_initial(kin_queue *queue) {
+  queue->as.keyed.is_next = true;
+  queue->initial++;
+  queue->is_synced = false;
+}
+
 static size_t delta_count(const kin_queue *queue) {
   return queue->as.keyed.fifo.depth;
 }

@@ -10,10 +10,14 @@
  * takes that place (FF-02). client-go queues the key twice and skips the second
  * entry. So adding and deleting in turns makes its queue grow without bound,
  * and a change may take the second place ahead of its turn. Here a key is
- * queued once. */
+ * queued once. If only skipped keys are left, they go at once. */
 
 static bool is_skipped(const kin__deltas *deltas) {
   return deltas->items[0].type == KIN_DELTA_DELETED;
+}
+
+static size_t fifo_count(const kin_queue *queue) {
+  return queue->as.keyed.fifo.depth - queue->as.keyed.skipped;
 }
 
 /* Sets the object of a key, queued or not. */
@@ -31,6 +35,25 @@ static int set(kin_queue *queue, kin_delta_type type,
     q->skipped--;
   }
   return err;
+}
+
+/* Up to the first key that is shown. They count as popped. */
+static void drop_skipped(kin_queue *queue) {
+  kin__keyed *q = &queue->as.keyed;
+  kin__deltas oldest;
+  while (q->skipped > 0 && kin__delta_fifo_peek(&q->fifo, &oldest) &&
+         is_skipped(&oldest)) {
+    kin__delta_fifo_drop(&q->fifo);
+    q->skipped--;
+    queue->initial -= queue->initial > 0 ? 1 : 0;
+  }
+}
+
+/* Nobody pops a queue that shows nothing. */
+static void drop_skipped_rest(kin_queue *queue) {
+  if (fifo_count(queue) == 0) {
+    drop_skipped(queue);
+  }
 }
 
 static int fifo_put(kin_queue *queue, kin_delta_type type, kin_object *object) {
@@ -57,6 +80,7 @@ static int fifo_remove(kin_queue *queue, kin_str key, const kin_object *object,
   int err = kin__delta_fifo_set(&q->fifo, &skip);
   kin_object_unref(place);
   q->skipped++;
+  drop_skipped_rest(queue);
   return err;
 }
 
@@ -120,17 +144,12 @@ static int fifo_restore(kin_queue *queue, kin_str key,
 
 static int fifo_begin(kin_queue *queue, bool is_batch, size_t *count) {
   (void)is_batch;
-  kin__keyed *q = &queue->as.keyed;
-  kin__deltas oldest;
   int err = kin__queue_reserve_views(queue, 1);
   if (err != 0) {
     return err;
   }
-  while (kin__delta_fifo_peek(&q->fifo, &oldest) && is_skipped(&oldest)) {
-    kin__delta_fifo_drop(&q->fifo);
-    q->skipped--;
-    queue->initial -= queue->initial > 0 ? 1 : 0;
-  }
+  drop_skipped(queue);
+  kin__queue_settle(queue);
   return kin__keyed_begin(queue, count);
 }
 
@@ -148,10 +167,7 @@ static void fifo_end(kin_queue *queue, bool requeue) {
   }
   kin__keyed_end(queue, requeue);
   queue->initial -= queue->initial > 0 ? 1 : 0;
-}
-
-static size_t fifo_count(const kin_queue *queue) {
-  return queue->as.keyed.fifo.depth - queue->as.keyed.skipped;
+  drop_skipped_rest(queue);
 }
 
 static int fifo_get(const kin_queue *queue, kin_str key, kin_deltas **out) {
@@ -171,6 +187,7 @@ static bool fifo_next(const kin_queue *queue, kin_queue_cursor *cursor,
 
 const kin__queue_ops kin__fifo_ops = {
     .name = "FIFO",
+    .skips_keys = true,
     .finish = kin__keyed_finish,
     .count = fifo_count,
     .put = fifo_put,

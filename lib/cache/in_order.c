@@ -206,10 +206,23 @@ static const kin__record *next_of(const kin_queue *queue, kin_str key,
   return record;
 }
 
+/* A whole list says of each key what there is, or that there is nothing. */
+static bool has_newer(const kin_queue *queue, kin_str key) {
+  kin__chunkq_cursor cursor = kin__in_order_begin(queue);
+  const kin__record *record;
+  while ((record = kin__chunkq_next(&queue->as.in_order.records, &cursor)) !=
+         NULL) {
+    if (record->type == KIN_DELTA_REPLACED_ALL ||
+        (has_key(record) && kin__str_equal(kin__record_key(record), key))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static int in_order_restore(kin_queue *queue, kin_str key,
                             const kin_deltas *deltas) {
-  kin__chunkq_cursor cursor = kin__in_order_begin(queue);
-  if (next_of(queue, key, &cursor) != NULL) {
+  if (has_newer(queue, key)) {
     return 0;
   }
   kin__chunkq_cursor end = kin__chunkq_end(&queue->as.in_order.records);

@@ -33,11 +33,12 @@ int kin__keyed_begin(kin_queue *queue, size_t *count) {
 void kin__keyed_end(kin_queue *queue, bool requeue) {
   kin__keyed *q = &queue->as.keyed;
   if (requeue) {
-    kin__delta_fifo_put_back(&q->fifo, q->in_flight);
+    kin__delta_fifo_put_back(&q->fifo, q->in_flight, q->is_next);
   } else {
     kin__delta_fifo_release(&q->fifo, q->in_flight);
   }
   q->in_flight = KIN__NO_SLOT;
+  q->is_next = false;
 }
 
 int kin__keyed_copy(const kin_queue *queue, const kin__deltas *deltas,

@@ -56,6 +56,7 @@ typedef struct kin__keyed {
   size_t skipped;
   uint32_t lists;     /* number of Replaces; marks the keys of the last one */
   uint32_t in_flight; /* the slot being processed, or KIN__NO_SLOT */
+  bool is_next;       /* what is in flight comes next if the item is put back */
   /* delta: a list is being added; the places where its deletions go on. */
   bool has_list;
   uint32_t list_id;     /* the last queued key that was checked */
@@ -68,6 +69,7 @@ typedef struct kin__queue_ops {
   bool has_bookmarks; /* bookmarks may be queued */
   bool has_replaced;  /* REPLACED may be emitted */
   bool has_batches;   /* batches may be popped */
+  bool skips_keys;    /* FIFO: a pop may skip keys, of the first list, too */
   /* Whether a refused add or update, or a deletion without a usable key, still
    * ends the wait for a first list (DF-02, DF-03, QF-04). */
   bool counts_refused_puts;
@@ -217,6 +219,10 @@ kin_str kin__record_key(const kin__record *record);
  * keys and return 1 if more are left. *place is 0 at first. Errors: those of
  * kin_queue_replace; the call may be repeated. */
 void kin__delta_begin_list(kin_queue *queue);
+/* Inside the processing of an item of the first list: it will be put back, and
+ * comes next. The item counts as not popped, so that the queue does not sync
+ * without it. */
+void kin__delta_retry_initial(kin_queue *queue);
 int kin__delta_add_to_list(kin_queue *queue, const kin_object *object,
                            bool is_ready);
 int kin__delta_delete_unlisted(kin_queue *queue, size_t count);

@@ -101,10 +101,22 @@ static int append(kin__delta_fifo *fifo, entry *e, const kin__delta *delta) {
 
 /* Puts an entry with deltas at the end. Cannot fail after kin__map_reserve, or
  * after a removal from the map. */
-static void link_last(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
+static void enter(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
   int err = kin__map_insert(&fifo->map, hash, id);
   assert(err == 0);
   (void)err;
+  fifo->depth++;
+}
+
+/* The queue must not be empty. */
+static void link_first(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
+  enter(fifo, id, hash);
+  entry_at(fifo, id)->next = fifo->first;
+  fifo->first = id;
+}
+
+static void link_last(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
+  enter(fifo, id, hash);
   entry_at(fifo, id)->next = KIN__NO_SLOT;
   if (fifo->last != KIN__NO_SLOT) {
     entry_at(fifo, fifo->last)->next = id;
@@ -112,7 +124,6 @@ static void link_last(kin__delta_fifo *fifo, uint32_t id, uint32_t hash) {
     fifo->first = id;
   }
   fifo->last = id;
-  fifo->depth++;
 }
 
 /* Enqueues a key. */
@@ -282,12 +293,15 @@ void kin__delta_fifo_forget(kin__delta_fifo *fifo, uint32_t id,
   memmove(items, items + count, e->count * sizeof *items);
 }
 
-void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id) {
+void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id,
+                              bool is_first) {
   entry *e = entry_at(fifo, id);
   uint32_t hash = e->head.hash;
   kin_str key = kin_object_key(deltas_of(e)->object);
   if (find(fifo, key, hash) != KIN__NO_SLOT) {
     kin__delta_fifo_release(fifo, id);
+  } else if (is_first && fifo->first != KIN__NO_SLOT) {
+    link_first(fifo, id, hash);
   } else {
     link_last(fifo, id, hash);
   }

@@ -100,9 +100,11 @@ bool kin__delta_fifo_take_out(kin__delta_fifo *fifo, uint32_t *id,
 void kin__delta_fifo_release(kin__delta_fifo *fifo, uint32_t id);
 /* Drops the oldest deltas of the key; at least one must stay. */
 void kin__delta_fifo_forget(kin__delta_fifo *fifo, uint32_t id, uint32_t count);
-/* Enqueues the key again with its old deltas. If the key has newer deltas by
- * now, releases the old ones instead (OQ-01). Cannot fail. */
-void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id);
+/* Enqueues the key again with its old deltas, as the first one or the last one.
+ * If the key has newer deltas by now, releases the old ones instead (OQ-01).
+ * Cannot fail. */
+void kin__delta_fifo_put_back(kin__delta_fifo *fifo, uint32_t id,
+                              bool is_first);
 
 /* Exchanges the content of two queues. No key of either may be taken out. */
 void kin__delta_fifo_swap(kin__delta_fifo *a, kin__delta_fifo *b);

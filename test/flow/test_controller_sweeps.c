@@ -121,6 +121,41 @@ static void test_controller_sweep_items(void **state) {
   }
 }
 
+static size_t objects_at_sync;
+
+static void count_objects(kin_controller *controller, void *data) {
+  (void)data;
+  objects_at_sync = kin_store_count(kin_controller_store(controller));
+}
+
+/* SI-16: on_synced comes when the first list is in the store as a whole, also if
+ * memory was out for one of its objects. */
+static void test_controller_sweep_sync(void **state) {
+  (void)state;
+  for (cw_kind kind = CW_IN_ORDER; kind <= CW_DELTA; kind++) {
+    unsigned retried = 0;
+    bool has_failed = true;
+    for (size_t n = 1; has_failed; n++) {
+      cw_world w;
+      cw_init(&w, kind, 0);
+      w.options.on_synced = count_objects;
+      objects_at_sync = 0;
+      mini_put_first(&w.vh.server, 3);
+      assert_int_equal(cw_open(&w), 0);
+      atomic_store(&w.vh.memory.calls, 0);
+      w.vh.memory.fail_at = n;
+      mini_serve(&w.vh.server);
+      has_failed = fail_alloc_has_failed(&w.vh.memory);
+      w.vh.memory.fail_at = 0;
+      mini_pass(&w.vh.server, 5000);
+      assert_int_equal(objects_at_sync, 3);
+      retried += w.process_errors;
+      cw_finish(&w);
+    }
+    assert_true(retried > 0);
+  }
+}
+
 /* Handlers are told once of each part of an item, also if memory runs out in the
  * middle of the item. */
 static void test_controller_sweep_parts_of_items(void **state) {
@@ -298,6 +333,7 @@ int main(void) {
       cmocka_unit_test(test_controller_sweep_allocations),
       cmocka_unit_test(test_controller_sweep_outages),
       cmocka_unit_test(test_controller_sweep_items),
+      cmocka_unit_test(test_controller_sweep_sync),
       cmocka_unit_test(test_controller_sweep_parts_of_items),
       cmocka_unit_test(test_controller_sweep_lists),
       cmocka_unit_test(test_controller_sweep_closes),

@@ -52,6 +52,19 @@ static bool is_queued(naive_queue *q, const char *key) {
   return c != NULL && !c->is_place;
 }
 
+static void count_down(naive_queue *q) {
+  q->initial -= q->initial > 0 ? 1 : 0;
+}
+
+/* FF-02: places that nothing stands behind. */
+static void drop_places(naive_queue *q) {
+  if (q->kind == RIG_FIFO && naive_queue_count(q) == 0) {
+    for (; q->count > 0; q->count--) {
+      count_down(q);
+    }
+  }
+}
+
 static void push(naive_queue *q, naive_queue_change c) {
   assert_true(q->count < NAIVE_MAX_CHANGES);
   q->changes[q->count++] = c;
@@ -128,6 +141,7 @@ void naive_queue_remove(naive_queue *q, char type, const char *key,
   if (q->kind == RIG_FIFO) {
     if (is_queued(q, key)) {
       newest(q, key)->is_place = true;
+      drop_places(q);
     }
   } else if (q->kind == RIG_IN_ORDER || is_queued(q, key) || counts) {
     append(q, change(type, key, object));
@@ -135,8 +149,17 @@ void naive_queue_remove(naive_queue *q, char type, const char *key,
   populate(q);
 }
 
+static bool has_whole_list(const naive_queue *q) {
+  for (size_t i = 0; i < q->count; i++) {
+    if (q->changes[i].type == '*' && q->changes[i].what[0] == 'R') {
+      return true;
+    }
+  }
+  return false;
+}
+
 void naive_queue_restore(naive_queue *q, const char *key, const char *object) {
-  if (!is_queued(q, key)) {
+  if (!is_queued(q, key) && !has_whole_list(q)) {
     append(q, change('A', key, object));
   }
   populate(q);
@@ -298,10 +321,6 @@ static void take(naive_queue *q, const char *key, size_t n) {
   q->count = kept;
 }
 
-static void count_down(naive_queue *q) {
-  q->initial -= q->initial > 0 ? 1 : 0;
-}
-
 /* QF-09. */
 static size_t batch_size(const naive_queue *q) {
   size_t n = 0;
@@ -342,6 +361,10 @@ bool naive_queue_begin(naive_queue *q, bool is_batch, char *to, size_t size) {
     count_down(q);
     q->taken_count = 0;
   }
+  if (q->kind == RIG_FIFO) {
+    settle(q);
+    q->was_initial = !q->is_synced;
+  }
   if (q->count == 0) {
     settle(q);
     return false;
@@ -379,6 +402,7 @@ void naive_queue_end(naive_queue *q, bool requeue) {
   for (size_t i = 0; q->kind != RIG_DELTA && i < q->taken_count; i++) {
     count_down(q);
   }
+  drop_places(q);
   settle(q);
 }
 

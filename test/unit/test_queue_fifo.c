@@ -11,6 +11,7 @@
 #include <kin/error.h>
 
 #include "base/str.h"
+#include "cache/queue.h"
 #include "support/objects.h"
 #include "support/queue_rig.h"
 
@@ -127,19 +128,61 @@ static void test_queue_fifo_has_synced(void **state) {
 
 /* FF-02, FF-04: an initial key that is deleted still takes its turn, in which
  * nothing is shown. client-go's Pop would wait in there until something else
- * came. */
+ * came; here such keys go when no other is left. */
 static void test_queue_fifo_deleted_keys_count_as_popped(void **state) {
   (void)state;
   queue_rig rig;
   open_fifo(&rig);
   queue_rig_do(&rig, "R:a@1,b@1,c@1 D:a@1 D:c@1");
   assert_int_equal(kin_queue_count(rig.queue), 1);
+  assert_false(kin_queue_has_synced(rig.queue));
   queue_rig_expect(&rig, "R:b@1");
   assert_true(rig.was_initial);
-  assert_false(kin_queue_has_synced(rig.queue));
-  queue_rig_expect_nothing(&rig, KIN_EAGAIN);
   assert_true(kin_queue_has_synced(rig.queue));
   assert_int_equal(rig.told, 1);
+  queue_rig_expect_nothing(&rig, KIN_EAGAIN);
+  queue_rig_close(&rig);
+  open_fifo(&rig);
+  queue_rig_do(&rig, "R:a@1 D:a@1 A:b@1");
+  assert_true(kin_queue_has_synced(rig.queue));
+  queue_rig_expect(&rig, "A:b@1");
+  assert_false(rig.was_initial);
+  queue_rig_close(&rig);
+  open_fifo(&rig);
+  queue_rig_do(&rig, "R:a@1 A:b@1 D:a@1");
+  assert_false(kin_queue_has_synced(rig.queue));
+  queue_rig_expect(&rig, "A:b@1");
+  assert_false(rig.was_initial);
+  assert_true(kin_queue_has_synced(rig.queue));
+  queue_rig_close(&rig);
+}
+
+/* FF-02: names that come and go leave nothing behind, and count for a producer
+ * while others are in front of them. */
+static void test_queue_fifo_names_that_come_and_go(void **state) {
+  (void)state;
+  queue_rig rig;
+  open_fifo(&rig);
+  rig.queue->pending_limit = 100;
+  for (int has_first = 0; has_first < 2; has_first++) {
+    size_t blocks = rig.memory.live_blocks;
+    if (has_first) {
+      queue_rig_do(&rig, "A:first@1");
+    }
+    for (int i = 1; i < 1000; i++) {
+      char done[64];
+      snprintf(done, sizeof done, "A:n%d@1 D:n%d@1", i, i);
+      queue_rig_do(&rig, done);
+      assert_int_equal(kin_queue_is_full(rig.queue), has_first && i >= 99);
+    }
+    assert_int_equal(kin_queue_count(rig.queue), has_first);
+    if (has_first) {
+      queue_rig_expect(&rig, "A:first@1");
+    }
+    assert_false(kin_queue_is_full(rig.queue));
+    /* The tables stay as large as the queue has been. */
+    assert_true(has_first || rig.memory.live_blocks <= blocks + 8);
+  }
   queue_rig_close(&rig);
 }
 
@@ -404,6 +447,7 @@ int main(void) {
       cmocka_unit_test(test_queue_fifo_nobody_jumps_the_queue),
       cmocka_unit_test(test_queue_fifo_has_synced),
       cmocka_unit_test(test_queue_fifo_deleted_keys_count_as_popped),
+      cmocka_unit_test(test_queue_fifo_names_that_come_and_go),
       cmocka_unit_test(test_queue_fifo_deleted_key_of_no_list),
       cmocka_unit_test(test_queue_fifo_counts_the_last_list),
       cmocka_unit_test(test_queue_fifo_syncs_after_processing),
