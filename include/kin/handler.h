@@ -125,8 +125,9 @@ typedef struct kin_listener_options {
   /* --- Rarely needed --- */
 
   /** Up to this many undelivered notifications are kept exactly; 0: 4096.
-   * Further ones are coalesced per object, which bounds the queue by the number
-   * of objects. KIN_NEVER: no notification is ever coalesced, even while the
+   * Further ones are coalesced per object, and relists of a scope without a
+   * change between them into the last one. This bounds the queue by the number
+   * of objects, each with one relist of each scope at most. KIN_NEVER: no notification is ever coalesced, even while the
    * listener is paused; the queue then has no bound. */
   uint32_t exact_limit;
 
@@ -168,7 +169,7 @@ KIN_EXTERN int kin_informer_listen(struct kin_informer *informer,
 KIN_EXTERN void kin_listener_close(kin_listener *listener);
 
 /** Stops or continues delivery. While the listener is paused, changes are
- * coalesced per object, unless exact_limit is KIN_NEVER; no object's change is
+ * coalesced, see exact_limit, unless that is KIN_NEVER; no object's change is
  * lost. */
 KIN_EXTERN void kin_listener_pause(kin_listener *listener);
 KIN_EXTERN void kin_listener_resume(kin_listener *listener);

@@ -27,8 +27,9 @@ extern "C" {
  * Writing to an informer's own store is allowed: the next event of that key
  * overwrites the change, and handlers are not called. The only good reason is
  * to show the program's own write early: the event of that write, with the same
- * uid and version, is no change then, and no handler hears of it. An object
- * that is removed and put in again while a list is being applied counts as
+ * uid and version, is no change then, and no handler hears of it. So what the
+ * program puts is to be what the server answered: other content under that uid
+ * and version stays until the object changes. An object that is removed and put in again while a list is being applied counts as
  * missing in that list, and is removed. */
 typedef struct kin_store kin_store;
 

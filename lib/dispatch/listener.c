@@ -204,8 +204,11 @@ void kin__listener_push(kin_listener *listener,
   listener->is_synced_queued |= notification->type == KIN_EVENT_SYNCED;
   kin__listener_queue_push(queue, notification, hash);
   size_t wanted = kin__listener_queue_wants(queue, notification->type) ? 1 : 0;
-  listener->dispatcher->coalesced +=
-      before + wanted - kin__listener_queue_count(queue);
+  size_t count = kin__listener_queue_count(queue);
+  /* An unwanted update behind a delete may be kept as an add. */
+  if (before + wanted > count) {
+    listener->dispatcher->coalesced += before + wanted - count;
+  }
   kin__listener_wake(listener);
 }
 

@@ -257,6 +257,29 @@ static void push_coalesced(kin__listener_queue *queue,
   }
 }
 
+/* Replaces the marker of an earlier relist of the namespace, if no change came in
+ * between. The server can relist without end while a listener is paused. */
+static bool merge_marker(kin__listener_queue *queue,
+                         const kin__notification *marker) {
+  uint32_t id = marker->type == KIN_EVENT_RELISTED ? queue->last : KIN__NO_SLOT;
+  while (id != KIN__NO_SLOT) {
+    kin__notification *last = &entry_at(queue, id)->notification;
+    if (!kin__notification_is_marker(last)) {
+      return false;
+    }
+    if (last->type == KIN_EVENT_RELISTED &&
+        kin__str_equal(last->marker->namespace_, marker->marker->namespace_)) {
+      kin__notification earlier = *last;
+      *last = *marker;
+      kin__notification_ref(last);
+      kin__notification_unref(&earlier, queue->exact.allocator);
+      return true;
+    }
+    id = entry_at(queue, id)->prev;
+  }
+  return false;
+}
+
 void kin__listener_queue_push(kin__listener_queue *queue,
                               const kin__notification *notification,
                               uint32_t hash) {
@@ -272,7 +295,8 @@ void kin__listener_queue_push(kin__listener_queue *queue,
     if ((queue->wanted & WANTS_OBJECTS) != 0) {
       push_coalesced(queue, notification, hash);
     }
-  } else if (kin__listener_queue_wants(queue, notification->type)) {
+  } else if (kin__listener_queue_wants(queue, notification->type) &&
+             !merge_marker(queue, notification)) {
     append_entry(queue, notification, 0);
   }
 }

@@ -253,8 +253,8 @@ void kin__apply_start(kin__scope *scope) {
 
 void kin__apply_drop(kin__scope *scope, kin_delete_reason reason) {
   kin__apply_stop(scope);
-  begin(scope, scope->apply.is_empty ? KIN__APPLY_TELLING : KIN__APPLY_SETTLING,
-        reason);
+  bool has_none = scope->apply.is_empty && scope->index != 0; /* see begin */
+  begin(scope, has_none ? KIN__APPLY_TELLING : KIN__APPLY_SETTLING, reason);
 }
 
 void kin__apply_give_up(kin__scope *scope) {

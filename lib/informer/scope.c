@@ -64,17 +64,26 @@ int kin__scope_put(kin__scope *scope, kin_delta_type type,
 /* --- The feed's owner ----------------------------------------------------- */
 
 /* An object with queued changes does not count as cached, because these changes
- * come first. */
+ * come first; nor one of another scope's, because the slot changes hands. What
+ * the program put into the store itself is the first scope's until then. */
 static const kin_object *on_cached(kin_feed *feed, kin_str key, kin_str uid,
                                    kin_str version) {
-  kin_informer *informer = kin__scope_of(feed)->informer;
-  const kin_object *cached = kin_store_get(&informer->store, key);
-  if (cached == NULL || kin__listwatch_versions_repeat(&feed->listwatch) ||
+  const kin__scope *scope = kin__scope_of(feed);
+  const kin_informer *informer = scope->informer;
+  const kin_store *store = &informer->store;
+  uint32_t place = kin__store_find(store, key, kin__store_hash(store, key));
+  if (place == KIN__NO_SLOT) {
+    return NULL;
+  }
+  const kin__store_slot *slot = kin__store_at(store, place);
+  const kin_object *cached = slot->object;
+  if (slot->scope != scope->index ||
+      kin__listwatch_versions_repeat(&feed->listwatch) ||
       kin__max_bytes_lacks_body(informer, cached) ||
       !kin__str_equal(uid, kin_object_uid(cached)) ||
       !kin__str_equal(version, kin_object_resource_version(cached)) ||
       kin__delta_fifo_has(&informer->fifo, key)) {
-    if (cached != NULL && informer->compact != NULL) {
+    if (informer->compact != NULL) {
       kin__object_prefetch_room(cached); /* kin__compact_pack reads it */
     }
     return NULL;

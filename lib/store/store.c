@@ -57,6 +57,14 @@ static bool clear_slots(kin_store *store, uint32_t *budget) {
   return store->slots.segments.count > 0;
 }
 
+static void let_memory_go(kin_store *store) {
+  kin__memory_unref(store->memory);
+  store->memory = NULL;
+  store->allocator = NULL;
+}
+
+/* The program may read an informer's empty store until the informer's close
+ * callback, and a list of its objects is in the store's memory. */
 bool kin__store_clear_step(kin_store *store, uint32_t count) {
   if (store->memory == NULL) {
     return false;
@@ -84,14 +92,17 @@ bool kin__store_clear_step(kin_store *store, uint32_t count) {
   store->pass = NULL;
   kin__free(store->allocator, store->version);
   store->version = NULL;
-  kin__memory_unref(store->memory);
-  store->memory = NULL;
-  store->allocator = NULL;
+  if (!store->is_managed) {
+    let_memory_go(store);
+  }
   return false;
 }
 
 void kin__store_finish(kin_store *store) {
   while (kin__store_clear_step(store, UINT32_MAX)) {
+  }
+  if (store->memory != NULL) {
+    let_memory_go(store);
   }
 }
 
@@ -324,7 +335,8 @@ int kin__store_put(kin_store *store, const kin_object *object,
   if (store->is_indexing) {
     return KIN_EALREADY;
   }
-  if (store->clear_left != KIN__NO_SLOT) {
+  bool is_closing = store->is_managed && store->index_refusal == KIN_ECLOSED;
+  if (is_closing || store->clear_left != KIN__NO_SLOT) {
     return KIN_ECLOSED;
   }
   uint32_t hash = kin__store_hash(store, kin_object_key(object));
@@ -337,6 +349,9 @@ static int put_versioned(kin_store *store, const kin_object *object,
   kin_str version =
       object != NULL ? kin_object_resource_version(object) : KIN__LIT("");
   *old = NULL;
+  if (store->is_indexing) {
+    return KIN_EALREADY; /* the version may be lent to the change under way */
+  }
   int err = kin__store_reserve_version(store, version.length);
   if (err == 0) {
     err = kin__store_put(store, object, old);

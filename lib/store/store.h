@@ -168,9 +168,9 @@ void kin__store_hide(kin_store *store);
 
 /* Hides the store, and frees up to `count` pieces: slots with their objects, then their segments,
  * then values and segments of the indices and segments of the map. Returns
- * whether work is left. After false nothing is allocated, and kin__store_finish
- * is a no-op. After the first call only this function, kin__store_finish and
- * reading are allowed. */
+ * whether work is left. After false a managed store has only its reference to
+ * the memory, until kin__store_finish; others have nothing. After the first call
+ * only this function, kin__store_finish and reading are allowed. */
 bool kin__store_clear_step(kin_store *store, uint32_t count);
 
 /* See kin_store_version_gauge. */

@@ -83,12 +83,16 @@ int kin_store_transact(kin_store *store, kin_store_op *ops, size_t count,
   }
   size_t failures = 0;
   int first = 0;
-  int memory = kin__store_reserve_version(store, longest_version(ops, count));
+  /* The version may be lent to the change that calls an index callback. */
+  int refusal =
+      store->is_indexing
+          ? KIN_EALREADY
+          : kin__store_reserve_version(store, longest_version(ops, count));
   kin_object *last = NULL;
   for (size_t i = 0; i < count; i++) {
     /* A deletion may drop the store's reference, which may be the only one. */
     kin_object *object = kin_object_ref(ops[i].object);
-    ops[i].error = memory != 0 ? memory : apply(store, &ops[i]);
+    ops[i].error = refusal != 0 ? refusal : apply(store, &ops[i]);
     if (ops[i].error == 0) {
       kin_object_unref(last);
       last = object;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <kin/error.h>
+#include <kin/metrics.h>
 
 #include "base/sched.h"
 #include "base/str.h"
@@ -246,11 +247,119 @@ static void test_writes_into_an_empty_cache(void **state) {
   source_rig_close(&f);
 }
 
+/* --- Several namespaces --------------------------------------------------- */
+
+typedef struct two_feeds {
+  kin_feed *feeds[2]; /* of "a" and "b" */
+  bool is_watch[2];
+} two_feeds;
+
+static int open_two(void *ctx, const kin_feed_request *request, kin_feed *feed,
+                    void **out) {
+  two_feeds *two = ctx;
+  int i = request->namespace_[0] - 'a';
+  two->feeds[i] = feed;
+  two->is_watch[i] = request->is_watch;
+  *out = feed;
+  return 0;
+}
+
+static void cancel_two(void *ctx, void *answer) {
+  (void)ctx;
+  (void)answer;
+}
+
+/* SI-16: the event of the program's own write gives the object to the namespace
+ * that it is in, so that the removal of another one leaves it. An object without
+ * such an event is the first namespace's. */
+static void test_own_writes_in_two_namespaces(void **state) {
+  (void)state;
+  virtual_host vh;
+  vh_init(&vh, 0);
+  two_feeds two = {{NULL, NULL}, {false, false}};
+  kin_lister_watcher source = KIN_LISTER_WATCHER_INIT;
+  source.open = open_two;
+  source.cancel = cancel_two;
+  source.ctx = &two;
+  static const char *const names[] = {"a", "b"};
+  kin_informer_options options = KIN_INFORMER_OPTIONS_INIT;
+  options.plural = "pods";
+  options.namespaces = names;
+  options.namespace_count = 2;
+  options.source = &source;
+  kin_informer *informer;
+  assert_int_equal(kin__informer_open_on(&informer, &vh.host, &options), 0);
+  assert_int_equal(kin_informer_start(informer), 0);
+  kin_store *store = kin_informer_store(informer);
+  kin_object *early = hand_source_object("a/early@1");
+  assert_int_equal(kin_store_put(store, early), 0);
+  kin_object_unref(early);
+  assert_int_equal(kin_feed_list_end(two.feeds[1], "5", NULL), 0);
+  script_run(&vh.script);
+  assert_true(two.is_watch[1]);
+  kin_object *mine = hand_source_object("b/mine@6");
+  assert_int_equal(kin_store_put(store, mine), 0);
+  assert_int_equal(kin_feed_event(two.feeds[1], KIN_WATCH_ADDED, mine), 0);
+  kin_object_unref(mine);
+  script_run(&vh.script);
+  assert_int_equal(kin_store_count(store), 2);
+  assert_int_equal(kin_informer_remove_namespace(informer, "a"), 0);
+  script_run(&vh.script);
+  assert_non_null(kin_store_get_key(store, "b/mine"));
+  assert_int_equal(kin_store_count(store), 1);
+  vh_finish(&vh);
+}
+
+/* --- Counts, and the end -------------------------------------------------- */
+
+/* An update that is not wanted becomes an add behind a delete. */
+static void test_coalesced_counts_what_is_merged(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 2);
+  hand_source_list(&f.source, "a@1", "5");
+  assert_int_equal(kin_feed_open(f.source.feed), 0);
+  event_log other;
+  memset(&other, 0, sizeof other);
+  kin_listener_options options = KIN_LISTENER_OPTIONS_INIT;
+  options.on_add = options.on_delete = event_log_cb;
+  options.data = &other;
+  kin_listener *listener;
+  assert_int_equal(kin_informer_listen(f.informer, &options, &listener), 0);
+  script_run(&f.vh.script);
+  kin_listener_pause(listener);
+  hand_source_event(&f.source, KIN_WATCH_DELETED, "a@6");
+  put(&f, "a@7");
+  hand_source_event(&f.source, KIN_WATCH_ADDED, "a@7");
+  hand_source_event(&f.source, KIN_WATCH_MODIFIED, "a@8");
+  assert_int_equal(kin_listener_pending(listener), 2);
+  kin_informer_metrics metrics = KIN_INFORMER_METRICS_INIT;
+  assert_int_equal(kin_informer_get_metrics(f.informer, &metrics), 0);
+  assert_int_equal(metrics.coalesced, 0);
+  source_rig_close(&f);
+}
+
+static void test_put_into_a_closing_informer(void **state) {
+  (void)state;
+  source_rig f;
+  source_rig_open(&f, 2);
+  kin_object *object = hand_source_object("a@1");
+  kin_store_op op = {.type = KIN_STORE_PUT, .object = object};
+  assert_int_equal(kin_informer_close(f.informer, NULL, NULL), 0);
+  assert_int_equal(kin_store_put(store_of(&f), object), KIN_ECLOSED);
+  assert_int_equal(kin_store_transact(store_of(&f), &op, 1, NULL), KIN_ECLOSED);
+  kin_object_unref(object);
+  source_rig_close(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_writes_between_pages),
       cmocka_unit_test(test_writes_into_an_empty_cache),
       cmocka_unit_test(test_writes_between_steps),
+      cmocka_unit_test(test_own_writes_in_two_namespaces),
+      cmocka_unit_test(test_coalesced_counts_what_is_merged),
+      cmocka_unit_test(test_put_into_a_closing_informer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

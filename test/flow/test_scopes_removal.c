@@ -430,6 +430,29 @@ static void test_both_have_it(void **state) {
   iw_finish(&w);
 }
 
+/* The store lives until the informer's close callback. */
+static void test_list_of_a_closing_store(void **state) {
+  (void)state;
+  iw_world w;
+  iw_open_even_and_odd(&w, 4);
+  mini_serve(&w.server);
+  kin_store *store = kin_informer_store(w.informer);
+  assert_int_equal(kin_informer_close(w.informer, iw_on_closed, &w), 0);
+  int lists = 0;
+  while (w.closed == 0 && kin__sched_has_work(&w.script.sched)) {
+    (void)kin__sched_run(&w.script.sched, 0);
+    if (w.closed == 0) {
+      kin_object_list *list;
+      assert_int_equal(kin_store_list(store, &list), 0);
+      kin_object_list_free(list);
+      lists++;
+    }
+  }
+  assert_true(lists > 0);
+  script_run(&w.script);
+  iw_finish(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_listeners),
@@ -443,6 +466,7 @@ int main(void) {
       cmocka_unit_test(test_waits_end),
       cmocka_unit_test(test_removal_goes_on_with_the_queue),
       cmocka_unit_test(test_both_have_it),
+      cmocka_unit_test(test_list_of_a_closing_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

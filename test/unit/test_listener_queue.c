@@ -109,12 +109,16 @@ static void synced(void) {
   push(NULL, (kin__notification){.type = KIN_EVENT_SYNCED});
 }
 
-static void relisted(const char *version) {
-  kin__marker *marker = kin__marker_new(&f.memory.allocator, KIN__LIT("ns"),
-                                        kin__cstr(version), 5);
+static void relisted_in(const char *namespace_, const char *version) {
+  kin__marker *marker = kin__marker_new(
+      &f.memory.allocator, kin__cstr(namespace_), kin__cstr(version), 5);
   assert_non_null(marker);
   push(NULL, (kin__notification){.marker = marker, .type = KIN_EVENT_RELISTED});
   kin__marker_unref(marker, &f.memory.allocator);
+}
+
+static void relisted(const char *version) {
+  relisted_in("ns", version);
 }
 
 static bool pop(void) {
@@ -290,10 +294,29 @@ static void test_markers_keep_their_place(void **state) {
   update("b", 4, 5);
   del("c", 2);
   add("c", 6, false); /* after the markers */
-  expect("+a3! -c2:watch S:#0 ~b1>5 R:ns@7#5 R:ns@8#5 +c6");
+  expect("+a3! -c2:watch S:#0 ~b1>5 R:ns@8#5 +c6");
 
   relisted("9"); /* alone */
   expect("R:ns@9#5");
+  teardown();
+}
+
+/* A server that relists again and again does not fill the queue of a listener
+ * that is paused. */
+static void test_relists_without_changes_are_one(void **state) {
+  (void)state;
+  setup_paused(ALL);
+  relisted_in("a", "1");
+  add("x", 1, false);
+  relisted_in("a", "2");
+  synced();
+  for (int i = 0; i < 300; i++) {
+    relisted_in("b", "3");
+    relisted_in("a", "4");
+  }
+  update("x", 1, 5); /* into the add */
+  relisted_in("b", "6");
+  expect("R:a@1#5 +x5 R:a@4#5 S:#0 R:b@6#5");
   teardown();
 }
 
@@ -604,6 +627,7 @@ int main(void) {
       cmocka_unit_test(test_changes_after_delete_add_go_into_the_add),
       cmocka_unit_test(test_resync_survives_only_if_both_are),
       cmocka_unit_test(test_markers_keep_their_place),
+      cmocka_unit_test(test_relists_without_changes_are_one),
       cmocka_unit_test(test_overflow_begins_at_limit_and_ends_when_drained),
       cmocka_unit_test(test_pause_coalesces_behind_the_exact_part),
       cmocka_unit_test(test_annulled_overflow_ends),

@@ -343,9 +343,10 @@ static void test_store_clears_in_steps(void **state) {
     steps++;
   }
   assert_true(steps >= COUNT / STEP);
-  assert_int_equal(memory.live_blocks, 0);
+  assert_int_equal(memory.live_blocks, 1); /* a reader's lists are in it */
   assert_false(kin__store_clear_step(&store, STEP));
   kin__store_finish(&store);
+  assert_int_equal(memory.live_blocks, 0);
 }
 
 /* Also in the middle of it. */
@@ -405,6 +406,7 @@ static void test_hidden_store_is_empty(void **state) {
   } while (kin__store_clear_step(&store, 1));
   assert_looks_empty(&store);
   assert_int_equal(kin_store_put(&store, objects[0]), KIN_ECLOSED);
+  kin__store_finish(&store);
   for (unsigned i = 0; i < 10; i++) {
     kin_object_unref(objects[i]);
   }

@@ -230,6 +230,53 @@ static void test_store_transaction(void **state) {
   store_rig_teardown(&f);
 }
 
+typedef struct meddler {
+  kin_store *store;
+  kin_object *object;
+  bool transacts;
+  int err;
+} meddler;
+
+static int meddle(const kin_object *object, kin_index_values *values,
+                  void *data) {
+  (void)object;
+  (void)values;
+  meddler *m = data;
+  if (m->object != NULL && m->transacts) {
+    kin_store_op op = {.type = KIN_STORE_PUT, .object = m->object};
+    m->err = kin_store_transact(m->store, &op, 1, NULL);
+  } else if (m->object != NULL) {
+    m->err = kin_store_put(m->store, m->object);
+  }
+  return 0;
+}
+
+/* A write of an index callback is refused, and moves nothing that the change
+ * under way has borrowed. */
+static void test_refused_write_keeps_a_lent_version(void **state) {
+  (void)state;
+  for (int transacts = 0; transacts < 2; transacts++) {
+    store_rig f;
+    store_rig_setup(&f);
+    kin_object *a = object_of_user("a", "x", "1");
+    meddler m = {.store = f.store, .transacts = transacts != 0};
+    assert_int_equal(add_callback(f.store, "meddle", meddle, &m), 0);
+    assert_int_equal(kin_store_put(f.store, a), 0);
+    kin_object *b =
+        object_of_user("b", "x", "an-opaque-version-of-over-thirty-two-bytes");
+    m.object = b;
+    const kin_object *objects[] = {a};
+    kin_str lent = kin_store_resource_version(f.store);
+    assert_int_equal(kin_store_replace(f.store, objects, 1, lent), 0);
+    assert_int_equal(m.err, KIN_EALREADY);
+    assert_store_version(f.store, "1");
+    m.object = NULL;
+    kin_object_unref(a);
+    kin_object_unref(b);
+    store_rig_teardown(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_store_version),
@@ -238,6 +285,7 @@ int main(void) {
       cmocka_unit_test(test_store_version_of_a_managed_store),
       cmocka_unit_test(test_store_transaction_errors),
       cmocka_unit_test(test_store_transaction),
+      cmocka_unit_test(test_refused_write_keeps_a_lent_version),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
