@@ -18,6 +18,11 @@ bool kin__list_check_step(kin__list_check *check) {
   return false;
 }
 
+void kin__list_check_end(kin__list_check *check, const char *why) {
+  (void)check;
+  (void)why;
+}
+
 void kin__list_check_close(kin__list_check *check) {
   (void)check;
 }

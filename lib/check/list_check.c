@@ -53,7 +53,6 @@ struct kin__list_check {
   kin__timer timer;
   check_phase phase;
   char version[KIN__VERSION_SIZE];
-  kin__shard shard; /* of the list that came as a watch */
 
   kin__slots slots; /* of entry */
   kin__map map;
@@ -297,16 +296,7 @@ static uint64_t count_missing(const kin__list_check *check) {
   return check->map.count - check->matched;
 }
 
-/* The informer lists another shard by now, and so does the check. */
-static bool is_of_another_shard(const kin__list_check *check) {
-  return !kin__shard_equal(check->of.feed->resource->shard, check->shard);
-}
-
 static void on_list_complete(kin__list_check *check) {
-  if (is_of_another_shard(check)) {
-    give_up(check, "its shard has changed");
-    return;
-  }
   kin__feed_counters *counters = &check->of.feed->counters;
   if (strcmp(kin__listwatch_list_version(&check->pager.feed.listwatch),
              check->version) != 0) {
@@ -529,6 +519,15 @@ static kin__list_check *make(const kin__list_check_subject *of) {
   return check;
 }
 
+static void interrupt(kin__list_check *check) {
+  const kin__env *env = env_of(check);
+  if (check->is_listing) {
+    kin__pager_core_abort(&check->pager);
+  }
+  kin__timer_stop(env->timers, &check->timer);
+  kin__sched_cancel(env->sched, &check->task);
+}
+
 void kin__list_check_begin(kin__list_check **made,
                            const kin__list_check_subject *of) {
   const kin_feed *feed = of->feed;
@@ -548,15 +547,26 @@ void kin__list_check_begin(kin__list_check **made,
                    feed->resource->plural, feed->namespace_);
     return;
   }
-  if (check->is_listing) {
-    kin__pager_core_abort(&check->pager);
-  }
-  kin__timer_stop(env->timers, &check->timer);
-  kin__sched_cancel(env->sched, &check->task);
+  interrupt(check);
   snprintf(check->version, sizeof check->version, "%s", version);
-  check->shard = feed->resource->shard;
   check->tries = 0;
   check->phase = CHECK_CLEARING;
+}
+
+void kin__list_check_end(kin__list_check *check, const char *why) {
+  if (check == NULL || check->phase == CHECK_IDLE ||
+      check->phase >= CHECK_NAMING) {
+    return;
+  }
+  interrupt(check);
+  if (check->is_closing) {
+    return; /* by the program's source */
+  }
+  if (why != NULL) {
+    give_up(check, why);
+  } else {
+    enter(check, CHECK_DROPPING);
+  }
 }
 
 void kin__list_check_close(kin__list_check *check) {

@@ -41,6 +41,9 @@ void kin__list_check_begin(kin__list_check **check,
  * more. */
 bool kin__list_check_step(kin__list_check *check);
 
+/* Ends the check without a result, and frees its memory in steps. A result that
+ * is already known is still reported. `why` is logged; NULL: nothing is. */
+void kin__list_check_end(kin__list_check *check, const char *why);
 /* Ends all work and reports at once. May be called twice. */
 void kin__list_check_close(kin__list_check *check);
 /* After kin__list_check_close: frees a part. Returns whether there is more. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The body of a list or a watch, from bytes to objects. */
+#include <assert.h>
 #include <string.h>
 
 #include "decode/item.h"
@@ -48,6 +49,7 @@ size_t kin__http_source_headroom(kin__decoded_type type, kin_str body) {
 static int take_object(kin__http_source *source, kin__decoded_type type,
                        const kin__object_parts *parts, kin_object **object) {
   if (parts->body.data == NULL) {
+    assert(source->known != NULL); /* a new shard ends the request */
     *object = source->known;
     source->known = NULL;
     return 0;

@@ -160,6 +160,7 @@ static void clear(kin__scope *scope) {
 void kin__scope_stopped(kin__scope *scope) {
   kin__apply_give_up(scope);
   kin__version_waits_wake(scope);
+  kin__list_check_end(scope->list_check, NULL);
 }
 
 static void on_failed(kin_feed *feed, kin_error_event *event) {
@@ -275,6 +276,9 @@ void kin__scope_check_list(kin__scope *scope) {
   kin_informer *informer = scope->informer;
   if (informer->max_bytes.is_keys_only) {
     return; /* a transform would see other objects */
+  }
+  if (kin__listwatch_is_outdated(&scope->feed.listwatch)) {
+    return; /* another shard would be listed */
   }
   kin__list_check_subject of = {.feed = &scope->feed,
                                 .store = &informer->store,

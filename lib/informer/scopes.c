@@ -278,6 +278,7 @@ int kin_informer_set_shard(kin_informer *informer, uint32_t index,
   kin__scope *scope;
   FOR_EACH(scope, &informer->scopes) {
     if (!scope->is_removed) {
+      kin__list_check_end(scope->list_check, "its shard has changed");
       kin__feed_reshard(&scope->feed);
     }
   }

@@ -15,6 +15,8 @@
 #include <kin/metrics.h>
 
 #include "base/str.h"
+#include "informer/scope.h"
+#include "informer/scopes.h"
 #include "support/check_world.h"
 #include "support/hand_source.h"
 
@@ -147,12 +149,20 @@ static void test_consistency_of_a_scope_that_goes(void **state) {
 
 #define OTHER CK_OBJECT("d", "uid-4", "8") /* of the second of two shards */
 
-/* Another shard is another list, which is not compared: while the same is
- * listed, before it is tried again, and if its answer is not read. */
+static void rest_of_list(check_world *c, const char *rest) {
+  if (ck_is_asked(c)) {
+    script_body(&c->w.script, "Exact", rest, strlen(rest));
+    script_end(&c->w.script, "Exact");
+  }
+}
+
+/* Another shard is another list, so a change of the shard ends the check: while
+ * the same is listed, before it is tried again, and if its answer is not read;
+ * also if the shard is soon the first one again. */
 static void test_consistency_of_another_shard(void **state) {
   (void)state;
   static const char list[] = CK_LIST(CK_A "," OTHER);
-  for (int how = 0; how < 3; how++) {
+  for (int how = 0; how < 4; how++) {
     check_world c;
     ck_init(&c, 0);
     c.options.shard_count = 2;
@@ -163,17 +173,18 @@ static void test_consistency_of_another_shard(void **state) {
     if (how == 1) {
       script_head(&c.w.script, "Exact", 200);
       script_body(&c.w.script, "Exact", list, 60);
-    } else if (how == 2) {
+    } else if (how >= 2) {
       ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
     }
     assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
     script_advance(&c.w.script, 2000);
-    if (how == 1) {
-      script_body(&c.w.script, "Exact", list + 60, sizeof list - 1 - 60);
-      script_end(&c.w.script, "Exact");
-    } else {
-      ck_answer(&c, 200, list);
+    if (how == 3) {
+      assert_int_equal(kin_informer_set_shard(c.w.informer, 0, 2), 0);
+      script_run(&c.w.script);
+      rest_of_list(&c, CK_LIST(OTHER));
+      assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
     }
+    assert_false(ck_is_asked(&c));
     ck_expect_counts(&c, 0, 0);
     assert_non_null(strstr(c.said, "cannot be checked: its shard has changed"));
     /* The next one is compared. */
@@ -182,6 +193,110 @@ static void test_consistency_of_another_shard(void **state) {
     ck_expect_counts(&c, 1, 0);
     assert_null(kin_store_get(store, KIN__LIT("ns/a")));
     assert_int_equal(kin_store_count(store), 1);
+    iw_finish(&c.w);
+  }
+}
+
+/* Wherever the list is, also in an item whose bytes are dropped because the
+ * first shard does not have it. */
+static void test_consistency_resharded_anywhere(void **state) {
+  (void)state;
+  static const char list[] = CK_LIST(OTHER "," CK_A);
+  for (size_t at = 0; at < sizeof list; at++) {
+    check_world c;
+    ck_init(&c, 0);
+    c.options.shard_count = 2;
+    c.options.transform = ck_keep_text;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    ck_stream(&c, CK_ADDED(CK_A) CK_END("9"));
+    script_head(&c.w.script, "Exact", 200);
+    script_body(&c.w.script, "Exact", list, at);
+    assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
+    rest_of_list(&c, list + at);
+    ck_expect_counts(&c, 0, 0);
+    iw_finish(&c.w);
+  }
+}
+
+static void try_at_once(kin_informer *informer, kin_error_event *event,
+                        void *data) {
+  (void)informer;
+  (void)data;
+  event->answer = KIN_RETRY_AFTER;
+}
+
+static void give(check_world *c, int status, const char *body) {
+  script_request *request = script_expect(&c->w.script, "/pods");
+  const kin__response_head head = {
+      .status = status, .retry_after_s = -1, .is_identity = true};
+  request->callbacks->on_head(request->ctx, &head);
+  request->callbacks->on_body(request->ctx, body, strlen(body));
+}
+
+/* A list that is complete before the shard changes, but applied after, is the
+ * first shard's: it is not compared with the second one's. */
+static void test_consistency_of_an_outdated_list(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  c.options.shard_count = 2;
+  c.options.clear_when_absent = true;
+  c.options.on_error = try_at_once;
+  script_env *script = &c.w.script;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  ck_stream(&c, CK_ADDED(CK_A) CK_END("9"));
+  ck_answer(&c, 200, CK_LIST(CK_A));
+  script_advance(script, 1500);
+  static const char absent[] =
+      "{\"type\":\"ERROR\",\"object\":" CK_STATUS("404", "NotFound") "}\n";
+  script_request *watch = script_expect(script, "sendInitialEvents");
+  watch->callbacks->on_body(watch->ctx, absent, sizeof absent - 1);
+  for (int i = 0; script_open_requests(script) == 0; i++) {
+    assert_true(i < 100);
+    (void)kin__sched_run(&script->sched, 0);
+    (void)kin__timers_run(&script->timers, script->now_ns / 1000000, 1);
+  }
+  give(&c, 200, CK_ADDED(CK_A) CK_END("11"));
+  const kin__scope *scope = kin__scopes_find(&c.w.informer->scopes, "");
+  assert_true(scope->apply.has_list);
+  assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
+  script_run(script);
+  assert_false(ck_is_asked(&c));
+  ck_expect_counts(&c, 1, 0);
+  iw_finish(&c.w);
+}
+
+static void stop_at_once(kin_informer *informer, kin_error_event *event,
+                         void *data) {
+  check_world *c = data;
+  (void)informer;
+  c->others_told++;
+  event->answer = KIN_STOP;
+}
+
+/* A check of an informer that the program has stopped asks for nothing more:
+ * while it lists, and while it waits for its next try. */
+static void test_consistency_after_a_stop(void **state) {
+  (void)state;
+  static const char forbidden[] =
+      "{\"type\":\"ERROR\",\"object\":" CK_STATUS("403", "Forbidden") "}\n";
+  for (int how = 0; how < 2; how++) {
+    check_world c;
+    ck_init(&c, 0);
+    c.options.on_error = stop_at_once;
+    assert_int_equal(iw_open(&c.w, &c.options), 0);
+    ck_stream(&c, CK_ADDED(CK_A) CK_END("9"));
+    if (how == 1) {
+      ck_answer(&c, 500, CK_STATUS("500", "InternalError"));
+    }
+    script_body(&c.w.script, "sendInitialEvents", forbidden,
+                sizeof forbidden - 1);
+    assert_int_equal(c.others_told, 1);
+    for (int i = 0; i < 5; i++) {
+      assert_int_equal(script_open_requests(&c.w.script), 0);
+      script_advance(&c.w.script, 1000);
+    }
+    assert_int_equal(c.others_told, 1);
     iw_finish(&c.w);
   }
 }
@@ -421,6 +536,41 @@ static void test_consistency_ended_by_its_source(void **state) {
   }
 }
 
+static void close_in_cancel(hand_source *source) {
+  source->inside_cancel = NULL;
+  close_informer(source);
+}
+
+/* The same from inside the end of that list, because the shard has changed. */
+static void test_consistency_closed_by_its_source(void **state) {
+  (void)state;
+  check_world c;
+  ck_init(&c, 0);
+  ending = &c;
+  twin_source twin;
+  hand_source_init(&twin.watch, &c.w.script);
+  hand_source_init(&twin.list, &c.w.script);
+  twin.list.inside_cancel = close_in_cancel;
+  twin.both = (kin_lister_watcher){.size = sizeof twin.both,
+                                   .open = twin_open,
+                                   .cancel = twin_cancel,
+                                   .pause = twin_ignore,
+                                   .resume = twin_ignore,
+                                   .watch_list = true,
+                                   .ctx = &twin};
+  c.options.source = &twin.both;
+  c.options.shard_count = 2;
+  assert_int_equal(iw_open(&c.w, &c.options), 0);
+  hand_source_event(&twin.watch, KIN_WATCH_ADDED, "a@1");
+  (void)kin_feed_bookmark(twin.watch.feed, kin__cstr("7"), true);
+  script_run(&c.w.script);
+  hand_source_expect(&twin.list, "L:7=");
+  assert_int_equal(kin_informer_set_shard(c.w.informer, 1, 2), 0);
+  script_run(&c.w.script);
+  assert_int_equal(c.w.closed, 1);
+  iw_finish(&c.w);
+}
+
 static kin_memory_decision
 drop_bodies(kin_informer *informer, const kin_memory_event *event, void *data) {
   (void)informer;
@@ -473,12 +623,16 @@ int main(void) {
       cmocka_unit_test(test_consistency_of_scopes),
       cmocka_unit_test(test_consistency_of_a_scope_that_goes),
       cmocka_unit_test(test_consistency_of_another_shard),
+      cmocka_unit_test(test_consistency_resharded_anywhere),
+      cmocka_unit_test(test_consistency_of_an_outdated_list),
+      cmocka_unit_test(test_consistency_after_a_stop),
       cmocka_unit_test(test_consistency_closed_anywhere),
       cmocka_unit_test(test_consistency_closed_when_told),
       cmocka_unit_test(test_consistency_without_memory),
       cmocka_unit_test(test_consistency_in_steps),
       cmocka_unit_test(test_consistency_of_an_own_source),
       cmocka_unit_test(test_consistency_ended_by_its_source),
+      cmocka_unit_test(test_consistency_closed_by_its_source),
       cmocka_unit_test(test_consistency_of_dropped_bodies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
