@@ -3,9 +3,10 @@
 /* Carries out what the machine decides: requests, a timer, callbacks.
  *
  * Every input (an answer, the timer, a call of the program) goes into the
- * machine at once. All that follows is done in one deferred step, which takes
- * the machine's actions one by one. So callbacks come from the loop, and may
- * call everything: what they put into the machine is taken by the same step.
+ * machine at once. All that follows is done in deferred steps, each of which
+ * takes one of the machine's actions. So callbacks come from the loop, one an
+ * iteration, and may call everything: what they put into the machine is taken
+ * by the next step.
  *
  * The machine lives on the clock that counts suspended time, the timer on the
  * client's. So after a suspension the timer comes late. The machine looks at
@@ -366,30 +367,29 @@ static void settle(kin_leader_elector *elector) {
 static void on_step(kin__deferred *deferred) {
   kin_leader_elector *elector =
       KIN__CONTAINER_OF(deferred, kin_leader_elector, step);
-  for (;;) {
-    switch (kin__elector_next(&elector->machine, now_ns(elector))) {
-    case KIN__ELECTOR_CANCEL:
-      if (elector->request != NULL) { /* the client may have ended it */
-        (void)kin_request_cancel(elector->request, KIN_ECLOSED);
-      }
-      break;
-    case KIN__ELECTOR_REPORT:
-      report(elector);
-      break;
-    case KIN__ELECTOR_STARTED:
-      tell_started(elector);
-      break;
-    case KIN__ELECTOR_ENDED:
-      tell_stopped(elector);
-      break;
-    case KIN__ELECTOR_SEND:
-      send_request(elector);
-      break;
-    case KIN__ELECTOR_REST:
-      settle(elector);
-      return;
+  switch (kin__elector_next(&elector->machine, now_ns(elector))) {
+  case KIN__ELECTOR_CANCEL:
+    if (elector->request != NULL) { /* the client may have ended it */
+      (void)kin_request_cancel(elector->request, KIN_ECLOSED);
     }
+    break;
+  case KIN__ELECTOR_REPORT:
+    report(elector);
+    break;
+  case KIN__ELECTOR_STARTED:
+    tell_started(elector);
+    break;
+  case KIN__ELECTOR_ENDED:
+    tell_stopped(elector);
+    break;
+  case KIN__ELECTOR_SEND:
+    send_request(elector);
+    break;
+  case KIN__ELECTOR_REST:
+    settle(elector);
+    return;
   }
+  wake(elector);
 }
 
 static void on_timer(kin__timer *timer) {

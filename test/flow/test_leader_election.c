@@ -743,6 +743,57 @@ static void test_each_allocation_fails(void **state) {
   fail_alloc_sweep(live_without_memory, 20);
 }
 
+static int calls_seen;
+
+/* After each deferred call and each step of a task. */
+static void expect_one_call(void *ctx, bool is_before) {
+  const election_world *w = ctx;
+  (void)is_before;
+  assert_in_range(w->calls - calls_seen, 0, 1);
+  calls_seen = w->calls;
+}
+
+/* Runs that are over at once, one after another. */
+static void begin_again(election_world *w, ew_candidate *candidate) {
+  candidate->told[0] = '\0';
+  if (w->calls > 100) {
+    return;
+  }
+  int err = kin_leader_elector_start(candidate->elector);
+  if (err == KIN_EALREADY || w->how == 0) {
+    (void)kin_leader_elector_stop(candidate->elector);
+  }
+}
+
+/* Whatever a callback begins, the next callback comes from a later iteration of
+ * the loop: runs that the program stops, runs without memory for a request, and
+ * runs that end when they lead. */
+static void test_one_callback_an_iteration(void **state) {
+  (void)state;
+  for (int how = 0; how < 3; how++) {
+    election_world w;
+    ew_init(&w, 0);
+    w.how = how;
+    w.then = begin_again;
+    calls_seen = 0;
+    w.vh.script.on_step = expect_one_call;
+    w.vh.script.on_step_ctx = &w;
+    ew_begin(&w, 0);
+    if (how == 0) {
+      assert_int_equal(kin_leader_elector_stop(w.candidates[0].elector), 0);
+    } else if (how == 1) {
+      w.vh.memory.fail_at = 1;
+      w.vh.memory.keeps_failing = true;
+    }
+    ew_pass(&w, 0);
+    assert_true(w.calls > 100);
+    w.then = NULL;
+    w.vh.memory.fail_at = 0;
+    w.vh.memory.keeps_failing = false;
+    ew_finish(&w);
+  }
+}
+
 enum { CLOSE, CLOSE_CLIENT, STOP, START, WAYS };
 
 static void act(election_world *w, ew_candidate *candidate) {
@@ -865,6 +916,7 @@ int main(void) {
       WORLD_TEST(test_coordinated),
       WORLD_TEST(test_coordinated_expired),
       cmocka_unit_test(test_each_allocation_fails),
+      cmocka_unit_test(test_one_callback_an_iteration),
       cmocka_unit_test(test_act_in_each_callback),
       cmocka_unit_test(test_answers_in_pieces),
       cmocka_unit_test(test_odd_leases),
