@@ -62,7 +62,8 @@ typedef struct kin_pager_result {
 typedef void (*kin_pager_end_cb)(const kin_pager_result *result, void *data);
 
 /** Called for each failure that is followed by another attempt, and for single
- * items as kin_error_cb says; an event callback. The callback may answer
+ * items as kin_error_cb says; an event callback. Items that are not told of
+ * when the list ends are told of right before the end. The callback may answer
  * through the event: KIN_STOP ends the list with that failure. */
 typedef void (*kin_pager_error_cb)(kin_error_event *event, void *data);
 

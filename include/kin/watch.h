@@ -49,8 +49,10 @@ typedef struct kin_watch_event {
 /** Called for each event, one at a time, in order. An event callback. */
 typedef void (*kin_watch_event_cb)(const kin_watch_event *event, void *data);
 
-/** Called for each failure that is followed by another attempt; an event
- * callback. The callback may answer through the event. */
+/** Called for each failure that is followed by another attempt, and for objects
+ * over a limit as kin_error_cb says; an event callback. Objects that are not
+ * told of when the watch ends are told of right before the end. The callback may
+ * answer through the event. */
 typedef void (*kin_watch_error_cb)(kin_error_event *event, void *data);
 
 /** Called once when a watch has ended by itself; an event callback. Nothing

@@ -108,6 +108,15 @@ static bool tell_step(kin__task *task) {
   return false;
 }
 
+void kin__object_notice_flush(kin_feed *feed) {
+  kin__object_notice *notice = feed->object_notice;
+  if (notice != NULL && notice->untold > 0) {
+    kin__sched_cancel(feed->env->sched, &notice->task);
+    kin__timer_stop(feed->env->timers, &notice->timer);
+    tell(notice);
+  }
+}
+
 static void on_timer(kin__timer *timer) {
   kin__object_notice *notice =
       KIN__CONTAINER_OF(timer, kin__object_notice, timer);

@@ -19,8 +19,8 @@
  *
  * Each key, uid and version is reported and counted once, as far as a table of
  * KIN__OBJECT_NOTICE_TABLE places can remember. The server cannot cause more
- * than one error event in KIN__OBJECT_NOTICE_MS: the event names the first
- * object and the number of others. */
+ * than one error event in KIN__OBJECT_NOTICE_MS, and one before the end of a
+ * feed: the event names the first object and the number of others. */
 #define KIN__OBJECT_NOTICE_TABLE 4096u
 #define KIN__OBJECT_NOTICE_MS 1000u
 
@@ -36,6 +36,9 @@ typedef struct kin__object_notice {
                    * none. NULL before the first. */
 } kin__object_notice;
 
+/* Reports what is not reported yet, now: before the end of a feed that no later
+ * report may follow. The report may do what an event callback may. */
+void kin__object_notice_flush(kin_feed *feed);
 /* A feed's notice is made with its first such object. Drops pending reports. */
 void kin__object_notice_stop(kin_feed *feed);
 void kin__object_notice_finish(kin_feed *feed);

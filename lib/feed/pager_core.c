@@ -159,6 +159,10 @@ static void give_next(kin__pager_core *core) {
 }
 
 static void tell_end(kin__pager_core *core) {
+  kin__object_notice_flush(&core->feed);
+  if (core->is_closing || core->is_paused) {
+    return; /* by the report */
+  }
   core->is_end_due = false;
   core->options.owner->ended(core, &core->end);
 }

@@ -203,6 +203,10 @@ static void show_error(kin_retry_watcher *watcher) {
 }
 
 static void show_end(kin_retry_watcher *watcher) {
+  kin__object_notice_flush(&watcher->feed);
+  if (watcher->member.is_closing || watcher->is_paused) {
+    return; /* by the report */
+  }
   watcher->is_end_due = false;
   if (watcher->options.on_end != NULL) {
     uint64_t start_ns = kin__clock_ns(&watcher->member.env->clock);

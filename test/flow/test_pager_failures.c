@@ -216,6 +216,59 @@ static void test_pager_answers(void **state) {
   pw_finish(&w);
 }
 
+/* --- Single objects ------------------------------------------------------- */
+
+/* A good one and one without a name. */
+#define HALF_GOOD(token, name)                                                 \
+  "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"" token             \
+  "\"},\"items\":[{\"metadata\":{\"name\":\"" name                             \
+  "\",\"uid\":\"u\",\"resourceVersion\":\"1\"}},{\"metadata\":{\"uid\":"       \
+  "\"bad-" name "\",\"resourceVersion\":\"2\"}}]}"
+
+static void pause_once(pager_world *w) {
+  if (w->at_call == w->calls) {
+    kin_pager_pause(w->pager);
+  }
+}
+
+static void stop_once(pager_world *w) {
+  if (w->at_call == w->calls) {
+    w->is_over = true;
+    assert_int_equal(kin_pager_close(w->pager, NULL, NULL), 0);
+  }
+}
+
+/* Reports of skipped objects come a second apart; the end does not wait for
+ * that, so what is not reported yet comes right before it. on_error may pause
+ * or close the pager there. */
+static void test_pager_reports_before_the_end(void **state) {
+  (void)state;
+  for (int how = 0; how < 4; how++) {
+    pager_world w;
+    pw_open(&w);
+    pw_respond(&w, "/pods", 200, HALF_GOOD("t", "a"));
+    script_run(&w.vh.script);
+    pw_expect(&w, "a@1 ! ");
+    w.at_call = 4;
+    w.answer = how == 3 ? KIN_STOP : KIN_RETRY; /* too late */
+    w.then = how == 1 ? pause_once : how == 2 ? stop_once : NULL;
+    pw_respond(&w, "continue=t", 200, HALF_GOOD("", "b"));
+    script_run(&w.vh.script);
+    pw_expect(&w, how == 1   ? "b@1 ! "
+                  : how == 2 ? "b@1 ! closed "
+                             : "b@1 ! end:0/7/2+ ");
+    if (how == 1) {
+      kin_pager_resume(w.pager);
+      script_run(&w.vh.script);
+      pw_expect(&w, "end:0/7/2+ ");
+    }
+    script_advance(&w.vh.script, 5000);
+    assert_non_null(strstr(w.vh.text, "bad-a"));
+    assert_non_null(strstr(w.vh.text, "bad-b"));
+    pw_finish(&w);
+  }
+}
+
 /* --- Splits --------------------------------------------------------------- */
 
 /* The same whichever way the bytes come. */
@@ -256,6 +309,7 @@ int main(void) {
       cmocka_unit_test(test_pager_keeps_no_part_of_a_list),
       cmocka_unit_test(test_pager_falls_back_once),
       cmocka_unit_test(test_pager_answers),
+      cmocka_unit_test(test_pager_reports_before_the_end),
       cmocka_unit_test(test_pager_split_everywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -471,6 +471,60 @@ static void test_retry_watcher_stopped_by_on_error(void **state) {
   rw_finish(&w);
 }
 
+#define LARGE(name)                                                            \
+  RW_FRAME("ADDED", "{\"metadata\":{\"name\":\"" name                          \
+                    "\",\"resourceVersion\":\"6\"},\"x\":\"%300s\"}")
+
+static void pause_at_report(watch_log *log) {
+  retry_world *w = log->data;
+  if (log->failures == 2) {
+    kin_retry_watcher_pause(w->watcher);
+  }
+}
+
+static void close_at_report(watch_log *log) {
+  retry_world *w = log->data;
+  if (log->failures == 2) {
+    log->is_over = true;
+    assert_int_equal(kin_retry_watcher_close(w->watcher, NULL, NULL), 0);
+  }
+}
+
+/* Reports of cut objects come a second apart; the end does not wait for that,
+ * so what is not reported yet comes right before it. on_error may pause or
+ * close the watcher there. */
+static void test_retry_watcher_reports_before_the_end(void **state) {
+  (void)state;
+  static void (*const then[])(watch_log * log) = {NULL, pause_at_report,
+                                                  close_at_report};
+  static const char *const expected[] = {"! end:0 ", "! ", "! closed "};
+  for (int how = 0; how < 3; how++) {
+    retry_world w;
+    rw_init(&w, "5", 0);
+    w.options.without_retry = true;
+    w.resource.max_object_bytes = 200;
+    w.log.then = then[how];
+    w.log.data = &w;
+    assert_int_equal(rw_try_open(&w), 0);
+    rw_head(&w);
+    char frame[512];
+    snprintf(frame, sizeof frame, LARGE("a"), "");
+    assert_true(rw_send(&w, frame));
+    watch_log_expect(&w.log, "! A:a@6 ");
+    snprintf(frame, sizeof frame, LARGE("b"), "");
+    assert_true(rw_send(&w, frame));
+    watch_log_expect(&w.log, "A:b@6 ");
+    rw_end(&w);
+    watch_log_expect(&w.log, expected[how]);
+    if (how == 1) {
+      kin_retry_watcher_resume(w.watcher);
+      script_run(&w.vh.script);
+      watch_log_expect(&w.log, "end:0 ");
+    }
+    rw_finish(&w);
+  }
+}
+
 /* A plain watch: whatever ends it is the end. */
 static void test_retry_watcher_without_retry(void **state) {
   (void)state;
@@ -552,6 +606,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_misplaced_events),
       cmocka_unit_test(test_retry_watcher_garbage),
       cmocka_unit_test(test_retry_watcher_stopped_by_on_error),
+      cmocka_unit_test(test_retry_watcher_reports_before_the_end),
       cmocka_unit_test(test_retry_watcher_without_retry),
       cmocka_unit_test(test_retry_watcher_status),
   };
