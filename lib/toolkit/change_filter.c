@@ -183,17 +183,15 @@ static void tell_wait(kin_change_filter *filter, kin__change_wait *wait) {
   kin_object_unref(change.object);
 }
 
-/* The wait that is over first, or NULL. */
+/* The wait that is over first, or NULL. The flushed ones are older than those
+ * that began after the flush. */
 static kin__change_wait *next_due(kin_change_filter *filter) {
-  kin__change_wait *first = kin__change_waits_first(&filter->waits);
-  if (first == NULL) {
-    filter->flushed = 0;
-  } else if (filter->flushed > 0) {
+  if (filter->flushed > 0) {
     filter->flushed--;
-  } else if (first->timer.due_ms > now_ms(filter)) {
-    first = NULL;
+    return kin__change_waits_oldest(&filter->waits);
   }
-  return first;
+  kin__change_wait *first = kin__change_waits_first(&filter->waits);
+  return first != NULL && first->timer.due_ms <= now_ms(filter) ? first : NULL;
 }
 
 /* Returns whether more are over. */

@@ -113,10 +113,14 @@ void kin__change_waits_turn(kin__change_waits *waits) {
   waits->count = 0;
 }
 
-static kin__change_wait *first_of(kin__link *list) {
+static kin__change_wait *first_of(const kin__link *list) {
   return kin__link_is_empty(list)
              ? NULL
              : KIN__CONTAINER_OF(list->next, kin__change_wait, node);
+}
+
+kin__change_wait *kin__change_waits_oldest(const kin__change_waits *waits) {
+  return first_of(&waits->waiting);
 }
 
 bool kin__change_waits_drop(kin__change_waits *waits, kin__slice *slice,

@@ -46,10 +46,10 @@ typedef struct kin__change_waits {
   kin__slots slots;
   kin__map map;
   kin__timers due;
-  kin__link waiting;
-  kin__link stale; /* of earlier batches, to be freed */
-  uint32_t count;  /* of `waiting` */
-  uint32_t batch;  /* the present one */
+  kin__link waiting; /* the oldest first */
+  kin__link stale;   /* of earlier batches, to be freed */
+  uint32_t count;    /* of `waiting` */
+  uint32_t batch;    /* the present one */
 } kin__change_waits;
 
 /* Allocates nothing. A table must not be moved in memory. */
@@ -75,6 +75,8 @@ void kin__change_waits_remove(kin__change_waits *waits, kin__change_wait *wait);
 
 /* The wait whose timer is due first, or NULL. */
 kin__change_wait *kin__change_waits_first(const kin__change_waits *waits);
+/* The wait of the present batch that began first, or NULL. */
+kin__change_wait *kin__change_waits_oldest(const kin__change_waits *waits);
 
 /* Makes all waits stale, and begins a new batch. O(1). */
 void kin__change_waits_turn(kin__change_waits *waits);

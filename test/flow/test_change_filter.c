@@ -274,6 +274,35 @@ static void test_flush(void **state) {
   filter_rig_close(&rig);
 }
 
+/* A flush is of the keys that wait then. A key that follows in the course of it
+ * waits; one of them that changes again is told. */
+static void test_flush_beside_changes(void **state) {
+  (void)state;
+  filter_rig rig;
+  filter_rig_init(&rig, 0);
+  rig.options.debounce_ms = 1000;
+  filter_rig_open(&rig);
+  filter_rig_expect(&rig, "synced(0) ");
+  for (char name[] = "k1"; name[1] <= '9'; name[1]++) {
+    filter_rig_put(&rig, name, 1);
+  }
+  filter_rig_expect(&rig, "");
+  rig.vh.script.sched.max_pieces = 1;
+  filter_rig_change(&rig, KIN_WATCH_ADDED, "new", "u1", 1);
+  filter_rig_change(&rig, KIN_WATCH_MODIFIED, "k9", "u1", 2);
+  (void)kin_fake_source_run(rig.source);
+  kin_change_filter_flush(rig.filter);
+  script_run(&rig.vh.script);
+  filter_rig_expect(&rig, "A:k1=1 A:k2=1 A:k3=1 A:k4=1 A:k5=1 A:k6=1 A:k7=1 "
+                          "A:k8=1 A:k9=2x2 ");
+  assert_int_equal(kin_change_filter_waiting(rig.filter), 1);
+  filter_rig_pass(&rig, 999);
+  filter_rig_expect(&rig, "");
+  filter_rig_pass(&rig, 1);
+  filter_rig_expect(&rig, "A:new=1 ");
+  filter_rig_close(&rig);
+}
+
 /* Further keys are told at once. */
 static void test_max_waiting(void **state) {
   (void)state;
@@ -520,6 +549,7 @@ int main(void) {
       cmocka_unit_test(test_what_many_changes_become),
       cmocka_unit_test(test_newest_object_is_told),
       cmocka_unit_test(test_flush),
+      cmocka_unit_test(test_flush_beside_changes),
       cmocka_unit_test(test_max_waiting),
       cmocka_unit_test(test_burst),
       cmocka_unit_test(test_bad_options),
