@@ -316,7 +316,10 @@ typedef struct kin_work_follow_options {
  * deleted, from now until either is closed; the informer's objects so far come
  * as adds. An update adds the keys of the old and of the new object, so that
  * both owners learn of an object that changed hands. A queue may follow up to
- * 256 informers of its loop, each of them once or more often.
+ * 256 informers of its loop, each of them once or more often. A change that
+ * waits for room when the informer closes is still added when there is room. So
+ * `keys` may be called until the queue is closed, and what `data` points to
+ * must live until then.
  *
  * Nothing is lost: without memory, or while the queue has max_keys, the
  * listener waits, and goes on when there is room. Changes of one object are

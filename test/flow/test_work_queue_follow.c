@@ -33,6 +33,7 @@ typedef struct world {
   kin_work_follow_options follow;
   char text[8192]; /* "a@3 " worked on at this version, "a- " deleted */
   int calls;
+  int key_calls; /* of owner_keys */
   int informer_closed;
   bool is_bad;      /* the worker fails "bad" */
   bool keeps_items; /* the worker never answers */
@@ -301,6 +302,7 @@ static void owner_keys(const kin_object *object, kin_work_keys *keys,
                        void *data) {
   world *w = data;
   assert_true(w->is_key);
+  w->key_calls++;
   kin_str owners = {"", 0};
   (void)kin_object_label(object, "owner", &owners);
   for (size_t i = 0; i < owners.length; i++) {
@@ -565,6 +567,33 @@ static void test_informer_goes_while_full(void **state) {
   assert_int_equal(w->queue->follow_count, 0);
 }
 
+/* So its key function is called when the informer is gone. */
+static void test_keys_of_a_gone_informer(void **state) {
+  world *w = *state;
+  w->is_key = true;
+  w->options.max_keys = 1;
+  w->keeps_items = true;
+  w->follow.keys = owner_keys;
+  w->follow.data = w;
+  owned(w, "p", "a", KIN_WATCH_ADDED);
+  owned(w, "q", "b", KIN_WATCH_ADDED);
+  begin(w);
+  expect(w, "owner/a ");
+  assert_int_equal(kin_informer_close(w->informer, NULL, NULL), 0);
+  run(w);
+  assert_int_equal(w->informer_closed, 1);
+  int calls = w->key_calls;
+  pass(w, 1000);
+  assert_true(w->key_calls > calls);
+  w->keeps_items = false;
+  answer_first(w);
+  pass(w, 200);
+  expect(w, "owner/b ");
+  calls = w->key_calls;
+  pass(w, 1000);
+  assert_int_equal(w->key_calls, calls);
+}
+
 /* --- Life ----------------------------------------------------------------- */
 
 /* A shutdown ends the following; nothing is added, and nothing is held up. */
@@ -746,6 +775,7 @@ int main(void) {
       WORLD_TEST(test_more_keys_than_room),
       cmocka_unit_test(test_sweep_allocations),
       WORLD_TEST(test_informer_goes_while_full),
+      WORLD_TEST(test_keys_of_a_gone_informer),
       WORLD_TEST(test_shut_down),
       WORLD_TEST(test_informer_goes_first),
       WORLD_TEST(test_queue_goes_first),
