@@ -103,7 +103,9 @@ typedef enum kin_error_class {
  * Never NULL; static. */
 KIN_EXTERN const char *kin_error_class_name(kin_error_class error_class);
 
-/** The library's action after a failure. */
+/** The library's action after a failure. KIN_RETRY_AFTER counts only if the
+ * next attempt has not begun yet. A watch that was open for a while and breaks
+ * is requested again before the callback: retry_in_ms is 0 then. */
 typedef enum kin_retry {
   KIN_RETRY = 0,   /**< try again after retry_in_ms (the default) */
   KIN_RETRY_AFTER, /**< try again after the answer's retry_after_ms */
@@ -124,7 +126,8 @@ typedef struct kin_error_event {
                                 * "list of pods in kube-system", and why */
   const char *namespace_; /**< the scope; "" means all namespaces */
   uint32_t attempt;       /**< failures in a row, this one included */
-  uint64_t retry_in_ms;   /**< when the next attempt is made */
+  uint64_t retry_in_ms;   /**< when the next attempt is made; 0: at once, or
+                           * there is none */
 
   kin_retry answer;        /**< set by the callback; KIN_RETRY when it begins */
   uint64_t retry_after_ms; /**< used with KIN_RETRY_AFTER; at most a day */

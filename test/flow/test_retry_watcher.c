@@ -367,6 +367,28 @@ static void test_retry_watcher_retry_after(void **state) {
   rw_finish(&w);
 }
 
+/* A watch that was open for a while is requested again before the program is
+ * told that it broke: an answered wait comes too late. */
+static void test_retry_watcher_waits_only_before_a_request(void **state) {
+  (void)state;
+  retry_world w;
+  rw_open(&w, "5");
+  rw_head(&w);
+  script_advance(&w.vh.script, 5000);
+  w.log.answer = KIN_RETRY_AFTER;
+  w.log.retry_after_ms = 20000;
+  w.log.retry_in_ms = 1;
+  rw_break(&w);
+  watch_log_expect(&w.log, "! ");
+  assert_int_equal(w.log.retry_in_ms, 0);
+  rw_expect_request(&w, "5");
+  rw_head(&w);
+  script_advance(&w.vh.script, 60000);
+  rw_expect_request(&w, "5");
+  watch_log_expect(&w.log, "");
+  rw_finish(&w);
+}
+
 /* --- Bookmarks and versions ----------------------------------------------- */
 
 /* TW-01: they move the position, and are shown if that is wanted. */
@@ -606,6 +628,7 @@ int main(void) {
       cmocka_unit_test(test_retry_watcher_misplaced_events),
       cmocka_unit_test(test_retry_watcher_garbage),
       cmocka_unit_test(test_retry_watcher_stopped_by_on_error),
+      cmocka_unit_test(test_retry_watcher_waits_only_before_a_request),
       cmocka_unit_test(test_retry_watcher_reports_before_the_end),
       cmocka_unit_test(test_retry_watcher_without_retry),
       cmocka_unit_test(test_retry_watcher_status),
