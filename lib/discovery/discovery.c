@@ -180,11 +180,13 @@ static void call_program(kin_discovery *find, find_answer *answer,
   kin__env_add_handler_time(env, start_ns);
 }
 
-/* Calls the program and ends. `failure` as in kin_discovery. */
+/* Calls the program and ends. `failure` as in kin_discovery. The callback may
+ * begin a load, which has a failure of its own. */
 static void give_result(kin_discovery *find, find_answer *answer,
                         const kin__load_failure *failure) {
+  const kin__load_failure kept = *failure;
   find->state = FIND_ENDED;
-  call_program(find, answer, failure);
+  call_program(find, answer, &kept);
   kin__found_finish(&answer->found);
   kin__member_gone(&find->member);
 }

@@ -792,6 +792,30 @@ static void cancel_others(find_world *w, const kin_discovery_result *result) {
   }
 }
 
+/* A load that cannot begin has a failure of its own. */
+static void fail_in_callback(find_world *w,
+                             const kin_discovery_result *result) {
+  w->then = NULL;
+  w->vh.script.fail_start = 1;
+  assert_int_equal(find_world_try_find(w, "pods"), 0);
+  w->vh.script.fail_start = 0;
+  assert_int_equal(result->code, KIN_ESTATUS);
+  assert_int_equal(result->status, 500);
+  assert_string_equal(result->message, w->message);
+}
+
+static void test_result_is_valid_in_callback(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  w.then = fail_in_callback;
+  find_world_find(&w, "pods");
+  script_respond(&w.vh.script, API, 500, "no");
+  script_respond(&w.vh.script, APIS, 500, "no");
+  find_world_expect(&w, KIN_ENOMEM, ""); /* of the second one */
+  find_world_finish(&w);
+}
+
 static void test_callback_may_do_anything(void **state) {
   (void)state;
   find_world w;
@@ -913,6 +937,7 @@ int main(void) {
       cmocka_unit_test(test_find_cancelled_in_each_state),
       cmocka_unit_test(test_find_closed_in_each_state),
       cmocka_unit_test(test_find_closed_after_each_step),
+      cmocka_unit_test(test_result_is_valid_in_callback),
       cmocka_unit_test(test_callback_may_do_anything),
       cmocka_unit_test(test_find_without_memory),
       cmocka_unit_test(test_start_fails),
