@@ -35,7 +35,8 @@ extern "C" {
  * group. A version that the aggregated form calls stale, or without a readable
  * list of resources, is also asked by itself. A failure of one version of a
  * group leaves the others alone, and the version has the resources that were
- * known before, unless the answer is 404. */
+ * known before, unless the answer is 404. If one of /api and /apis fails, its
+ * versions are those that were known before, with the same exception. */
 typedef struct kin_discovery kin_discovery;
 
 /** A resource in one version of its group. All strings and lists are the

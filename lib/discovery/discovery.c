@@ -32,8 +32,6 @@
 typedef struct resource_table {
   kin__member member;
   kin__api_table table; /* of use iff has_table */
-  kin__api_table whole; /* the last one without a lack, while `table` has one;
-                         * else empty */
   bool has_table;
   kin__load_tags tags; /* of `table`, iff has_tags */
   bool has_tags;
@@ -242,14 +240,7 @@ static void keep_result(resource_table *table) {
   if (tags != NULL) {
     table->tags = *tags;
   }
-  if (lack == NULL || table->is_foreign) {
-    kin__api_table_finish(&table->whole);
-  }
-  if (lack != NULL && table->lack.code == 0 && !table->is_foreign) {
-    table->whole = table->table;
-  } else {
-    kin__api_table_finish(&table->table);
-  }
+  kin__api_table_finish(&table->table);
   table->lack = lack != NULL ? *lack : table->failure;
   table->table = load->table;
   table->has_table = true;
@@ -277,10 +268,8 @@ static void begin_load(resource_table *table) {
   table->is_stale = false;
   table->generation = kin__env_server_generation(env);
   table->loaded_ms = kin__env_now_ms(env);
-  const kin__api_table *before =
-      table->whole.version_count > 0 ? &table->whole : &table->table;
   int err = kin__load_start(&table->load, table->member.host,
-                            table->is_foreign ? &nothing : before,
+                            table->is_foreign ? &nothing : &table->table,
                             may_keep ? &table->tags : NULL, on_loaded);
   table->is_loading = err == 0;
   if (err != 0) {
@@ -322,7 +311,6 @@ static void table_free(kin__member *member) {
   resource_table *table = KIN__CONTAINER_OF(member, resource_table, member);
   member->host->discovery = NULL;
   kin__api_table_finish(&table->table);
-  kin__api_table_finish(&table->whole);
   kin__free(member->env->allocator, table);
 }
 
@@ -336,7 +324,6 @@ static int make_table(kin__host *host) {
   }
   kin__member_init(&table->member, &table_ops, host->env);
   kin__api_table_init(&table->table, host->env->allocator);
-  kin__api_table_init(&table->whole, host->env->allocator);
   kin__link_init(&table->waiting);
   kin__link_init(&table->later);
   kin__member_join(&table->member, host);
@@ -413,10 +400,7 @@ static void look_up(kin_discovery *find, find_answer *answer) {
     return;
   }
   kin__found_finish(&answer->found);
-  int err = kin__lookup(&answer->found, &table->whole, &find->word);
-  if (err == KIN_ENOENT) {
-    err = kin__lookup(&answer->found, &table->table, &find->word);
-  }
+  int err = kin__lookup(&answer->found, &table->table, &find->word);
   if (err == 0) {
     give_result(find, answer, &none);
   } else if (err == KIN_ENOENT && may_reload(find, table)) {

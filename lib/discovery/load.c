@@ -257,6 +257,53 @@ static void on_root(const kin_response *response, void *data) {
   end_root(root);
 }
 
+/* --- What is known of a root that fails ----------------------------------- */
+
+/* The root that fails while the other one does not, or NULL. */
+static const kin__load_root *lacking_root(const kin__load *load) {
+  const kin__load_root *lacking = NULL;
+  for (int i = 0; i < 2 && kin__load_failed(load) == NULL; i++) {
+    const kin__load_root *root = &load->roots[i];
+    lacking = root->failure.code != 0 && !is_absent(root) ? root : lacking;
+  }
+  return lacking;
+}
+
+static bool inherit_step(kin__task *task) {
+  kin__load *load = KIN__CONTAINER_OF(task, kin__load, inheriting);
+  kin__slice slice = kin__slice_begin(load->host->env->sched, PIECES_PER_STEP);
+  int err = kin__host_check(load->host);
+  while (err == 0 && load->inherit_next < load->inherit_end) {
+    if (!kin__slice_next(&slice)) {
+      return true;
+    }
+    err = kin__api_table_inherit_version(
+        &load->table, load->before->versions[load->inherit_next++]);
+  }
+  load->running--;
+  note_load_end(load, err);
+  continue_load(load);
+  return false;
+}
+
+/* Once, after the roots. The versions are copied: those of the other root go on
+ * changing. */
+static void begin_inheriting(kin__load *load) {
+  const kin__load_root *root = lacking_root(load);
+  const kin__api_table *before = load->before;
+  if (root == NULL || load->inherit_end > 0) {
+    return;
+  }
+  load->inherit_next = root->is_core ? 0 : before->core_count;
+  load->inherit_end =
+      root->is_core ? before->core_count : before->version_count;
+  if (load->inherit_next < load->inherit_end) {
+    load->running++;
+    kin__task_init(&load->inheriting, inherit_step);
+    kin__sched_add(load->host->env->sched, &load->inheriting);
+  }
+}
+
 /* --- The load ------------------------------------------------------------- */
 
 /* Versions wait until both roots are there, so that `next` passes none. */
@@ -279,6 +326,9 @@ static void ask_again(kin__load *load) {
 static void continue_load(kin__load *load) {
   if (load->running == 0 && !kin__load_is_unchanged(load)) {
     ask_again(load);
+  }
+  if (load->running == 0) {
+    begin_inheriting(load);
   }
   if (has_roots(load)) {
     ask_versions(load);
@@ -339,11 +389,6 @@ const kin__load_failure *kin__load_failed(const kin__load *load) {
 }
 
 const kin__load_failure *kin__load_lacks(const kin__load *load) {
-  for (int i = 0; i < 2; i++) {
-    const kin__load_root *root = &load->roots[i];
-    if (root->failure.code != 0 && !is_absent(root)) {
-      return &root->failure;
-    }
-  }
-  return NULL;
+  const kin__load_root *root = lacking_root(load);
+  return root != NULL ? &root->failure : NULL;
 }

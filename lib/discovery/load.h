@@ -52,6 +52,9 @@ struct kin__load {
   const kin__api_table *before; /* the table that is known */
   kin__load_tags known;         /* of the table that is known */
   kin__load_tags tags;          /* of the result */
+  kin__task inheriting;  /* copies versions of `before`, if a root fails */
+  uint32_t inherit_next; /* of `before` */
+  uint32_t inherit_end;  /* 0: none, or not begun */
   bool has_asked_versions;
   unsigned running;      /* requests, and answers that are read */
   uint32_t next;         /* versions before it are not pending */
@@ -59,12 +62,13 @@ struct kin__load {
   void (*done)(kin__load *load);
 };
 
-/* Starts. `before`: the server's table as known, which gives the resources of
- * versions that fail; it must not change until `done`. `known`: the tags of a
- * table that may be kept, or NULL. `done` is called once, from a callback of a
- * request or a step of the scheduler, and owns the table from then on. The load
- * must live until then; closing the host leads to the call. Errors: those of
- * kin_request_start; `done` is not called then. */
+/* Starts. `before`: the server's table as known, which gives the versions of a
+ * root that fails, and the resources of versions that fail; it must not change
+ * until `done`. `known`: the tags of a table that may be kept, or NULL. `done`
+ * is called once, from a callback of a request or a step of the scheduler, and
+ * owns the table from then on. The load must live until then; closing the host
+ * leads to the call. Errors: those of kin_request_start; `done` is not called
+ * then. */
 int kin__load_start(kin__load *load, kin__host *host,
                     const kin__api_table *before, const kin__load_tags *known,
                     void (*done)(kin__load *load));
@@ -77,7 +81,7 @@ const kin__load_tags *kin__load_tags_of(const kin__load *load);
 
 /* In `done`: why the table is of no use, or NULL. */
 const kin__load_failure *kin__load_failed(const kin__load *load);
-/* In `done`: why only a part of the table is known, or NULL. */
+/* In `done`: why the server was asked for a part of the table only, or NULL. */
 const kin__load_failure *kin__load_lacks(const kin__load *load);
 
 /* kin_strerror in the form of a failure of the library's own. */

@@ -306,6 +306,15 @@ static bool is_same_version(const kin__api_version *a,
   return strcmp(a->group, b->group) == 0 && strcmp(a->version, b->version) == 0;
 }
 
+static int add_copies(kin__api_table *table, kin__api_version *version,
+                      const kin__api_version *before) {
+  int err = 0;
+  for (uint32_t i = 0; err == 0 && i < before->count; i++) {
+    err = add_copy(table, version, &before->resources[i]);
+  }
+  return err;
+}
+
 int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
                            const kin__api_table *before) {
   uint32_t at = 0;
@@ -313,11 +322,20 @@ int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
          !is_same_version(before->versions[at], version)) {
     at++;
   }
-  int err = 0;
-  for (uint32_t i = 0; at < before->version_count && err == 0 &&
-                       i < before->versions[at]->count;
-       i++) {
-    err = add_copy(table, version, &before->versions[at]->resources[i]);
+  return at < before->version_count
+             ? add_copies(table, version, before->versions[at])
+             : 0;
+}
+
+int kin__api_table_inherit_version(kin__api_table *table,
+                                   const kin__api_version *before) {
+  kin__api_version *version;
+  int err = kin__api_table_add_version(table, kin__cstr(before->group),
+                                       kin__cstr(before->version),
+                                       before->state, &version);
+  if (version == NULL) {
+    return err;
   }
-  return err;
+  memcpy(version->failure, before->failure, sizeof version->failure);
+  return add_copies(table, version, before);
 }

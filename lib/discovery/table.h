@@ -99,6 +99,9 @@ int kin__api_table_add_subresource(kin__api_table *table,
  * KIN_ENOMEM. */
 int kin__api_table_inherit(kin__api_table *table, kin__api_version *version,
                            const kin__api_table *before);
+/* Adds a version of another table, with its resources. Errors: KIN_ENOMEM. */
+int kin__api_table_inherit_version(kin__api_table *table,
+                                   const kin__api_version *before);
 
 /* Forgets the resources of a version. */
 void kin__api_version_clear(kin__api_table *table, kin__api_version *version);

@@ -256,74 +256,6 @@ static void test_all_is_forbidden(void **state) {
   find_world_finish(&w);
 }
 
-/* What the other root has is found. For the rest the failure counts: nobody
- * knows whether the server has the word. */
-static void test_a_part_is_forbidden(void **state) {
-  (void)state;
-  find_world w;
-  find_world_init(&w, 0);
-  find_world_find(&w, "pods");
-  script_respond(&w.vh.script, API, 200, CORE);
-  script_respond(&w.vh.script, APIS, 403, forbidden);
-  find_world_expect(&w, 0, "pods.v1. ");
-  find_world_find(&w, "deployments");
-  find_world_expect(&w, KIN_ESTATUS, "");
-  assert_int_equal(w.status, 403);
-  find_world_finish(&w);
-}
-
-/* A part that fails later takes no word away. What the other part brings counts,
- * but a word of it names nothing else than before. */
-static void test_a_part_fails_later(void **state) {
-  (void)state;
-  find_world w;
-  find_world_begin_with_table(&w);
-  for (int round = 0; round < 2; round++) {
-    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-    find_world_find(&w, "deployments");
-    script_respond(&w.vh.script, API, 200, CORE);
-    script_respond(&w.vh.script, APIS, 500, "no");
-    find_world_expect(&w, 0, "deployments.v1.apps ");
-    find_world_find(&w, "pods");
-    find_world_expect(&w, 0, "pods.v1. ");
-    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-    find_world_find(&w, "po");
-    script_respond(&w.vh.script, API, 500, "no");
-    script_respond(&w.vh.script, APIS, 200,
-                   LIST(GROUP("metrics", RESOURCE("pods", "PodMetrics",
-                                                  NAMESPACED)) "," WIDGETS));
-    find_world_expect(&w, 0, "pods.v1. ");
-    find_world_find(&w, "pods");
-    find_world_expect(&w, 0, "pods.v1. ");
-    find_world_find(&w, "widgets");
-    find_world_expect(&w, 0, "widgets.v1.example.com ");
-  }
-  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-  find_world_find(&w, "deployments");
-  find_world_answer(&w, CORE, LIST(WIDGETS)); /* both: it is gone */
-  find_world_expect(&w, KIN_ENOENT, "");
-  find_world_finish(&w);
-}
-
-/* A part of another server's resources says more than all of those of the
- * server before. */
-static void test_a_part_of_another_server(void **state) {
-  (void)state;
-  find_world w;
-  uint32_t generation = 3;
-  find_world_begin_with_table(&w);
-  w.vh.script.env.server_generation = &generation;
-  find_world_find(&w, "deployments");
-  script_respond(&w.vh.script, API, 403, forbidden);
-  script_respond(&w.vh.script, APIS, 200,
-                 LIST(GROUP("example.com",
-                            RESOURCE("deployments", "Deployment", CLUSTER))));
-  find_world_expect(&w, 0, "deployments.v1.example.com ");
-  find_world_find(&w, "pods");
-  find_world_expect(&w, KIN_ESTATUS, "");
-  find_world_finish(&w);
-}
-
 /* An aggregated API server has no /api. */
 static void test_no_core_group(void **state) {
   (void)state;
@@ -399,10 +331,6 @@ static void test_odd_answers(void **state) {
   "\"version\":\"v1beta1\"},{\"version\":\"v1\"}],\"preferredVersion\":{"      \
   "\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":[{"          \
   "\"version\":\"v1\"}]}]}"
-#define RESOURCES(plural, kind)                                                \
-  "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"" plural           \
-  "\",\"namespaced\":true,\"kind\":\"" kind "\",\"verbs\":[\"list\"]}]}"
-
 static void answer_old_versions(find_world *w) {
   assert_string_equal(script_expect(&w->vh.script, "/api/v1?")->accept,
                       "application/json");
@@ -479,42 +407,6 @@ static void test_fall_back_of_a_version(void **state) {
   find_world_answer(&w, CORE, stale);
   script_respond(&w.vh.script, "/apis/metrics.k8s.io/v1?", 200, "oops");
   find_world_expect(&w, 0, "deployments.v1.apps ");
-  find_world_finish(&w);
-}
-
-/* A version that fails later takes no word away, unless the server says that it
- * is not there. */
-static void test_a_version_fails_later(void **state) {
-  (void)state;
-  static const char stale[] =
-      LIST("{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{"
-           "\"version\":\"v1\",\"freshness\":\"Stale\"}]}");
-  static const char path[] = "/apis/metrics.k8s.io/v1?";
-  find_world w;
-  find_world_init(&w, 0);
-  find_world_find(&w, "nodemetrics");
-  find_world_answer(&w, CORE, stale);
-  script_respond(&w.vh.script, path, 200, RESOURCES("nodes", "NodeMetrics"));
-  for (int round = 0; round < 2; round++) {
-    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-    find_world_find(&w, "nodemetrics");
-    find_world_answer(&w, CORE, stale);
-    script_respond(&w.vh.script, path, round == 0 ? 503 : 200, "oops");
-    find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
-  }
-  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-  find_world_find(&w, "nodemetrics");
-  script_respond(&w.vh.script, API, 200, CORE);
-  script_respond(&w.vh.script, APIS, 500, "no"); /* still known as a whole */
-  find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
-  for (int round = 0; round < 2; round++) {
-    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
-    find_world_find(&w, "nodemetrics");
-    find_world_answer(&w, CORE, stale);
-    script_respond(&w.vh.script, path, round == 0 ? 503 : 404, "no");
-    find_world_expect(&w, round == 0 ? 0 : KIN_ENOENT,
-                      round == 0 ? "nodes.v1.metrics.k8s.io " : "");
-  }
   find_world_finish(&w);
 }
 
@@ -919,9 +811,6 @@ int main(void) {
       cmocka_unit_test(test_other_server_fails),
       cmocka_unit_test(test_failed_refresh),
       cmocka_unit_test(test_all_is_forbidden),
-      cmocka_unit_test(test_a_part_is_forbidden),
-      cmocka_unit_test(test_a_part_fails_later),
-      cmocka_unit_test(test_a_part_of_another_server),
       cmocka_unit_test(test_no_core_group),
       cmocka_unit_test(test_no_discovery),
       cmocka_unit_test(test_no_core_group_and_forbidden),
@@ -929,7 +818,6 @@ int main(void) {
       cmocka_unit_test(test_old_form),
       cmocka_unit_test(test_fall_back),
       cmocka_unit_test(test_fall_back_of_a_version),
-      cmocka_unit_test(test_a_version_fails_later),
       cmocka_unit_test(test_many_versions),
       cmocka_unit_test(test_open_informers),
       cmocka_unit_test(test_no_informer),

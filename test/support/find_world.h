@@ -46,6 +46,10 @@
                       NAMESPACED)) "," GROUP("example.com",                    \
                                              RESOURCE("widgets", "Widget",     \
                                                       NAMESPACED)))
+/* The old form of one version. */
+#define RESOURCES(plural, kind)                                                \
+  "{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"" plural           \
+  "\",\"namespaced\":true,\"kind\":\"" kind "\",\"verbs\":[\"list\"]}]}"
 #define API "/api?"
 #define APIS "/apis?"
 

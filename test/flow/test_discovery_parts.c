@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What is known of a server while a part of its resources cannot be asked for:
+ * /api, /apis, or a version of a group. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "discovery/discovery.h"
+#include "support/find_world.h"
+
+/* --- One of /api and /apis ------------------------------------------------ */
+
+/* What the other root has is found. For the rest the failure counts: nobody
+ * knows whether the server has the word. */
+static void test_a_part_is_forbidden(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  find_world_find(&w, "pods");
+  script_respond(&w.vh.script, API, 200, CORE);
+  script_respond(&w.vh.script, APIS, 403, "no");
+  find_world_expect(&w, 0, "pods.v1. ");
+  find_world_find(&w, "deployments");
+  find_world_expect(&w, KIN_ESTATUS, "");
+  assert_int_equal(w.status, 403);
+  find_world_finish(&w);
+}
+
+#define PODS_OF_METRICS                                                        \
+  GROUP("metrics", RESOURCE("pods", "PodMetrics", NAMESPACED))
+#define DEPLOYMENTS(version)                                                   \
+  "{\"metadata\":{\"name\":\"apps\"},\"versions\":[{\"version\":\"" version    \
+  "\",\"resources\":[" RESOURCE("deployments", "Deployment",                   \
+                                NAMESPACED) "]}]}"
+
+/* A part that fails later takes no word away. What the other part brings
+ * counts, but a word of it names nothing else first than before. */
+static void test_a_part_fails_later(void **state) {
+  (void)state;
+  find_world w;
+  find_world_begin_with_table(&w);
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "deployments");
+    script_respond(&w.vh.script, API, 200, CORE);
+    script_respond(&w.vh.script, APIS, 500, "no");
+    find_world_expect(&w, 0, "deployments.v1.apps ");
+    find_world_find(&w, "pods");
+    find_world_expect(&w, 0,
+                      round == 0 ? "pods.v1. " : "pods.v1. pods.v1.metrics ");
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "po");
+    script_respond(&w.vh.script, API, 500, "no");
+    script_respond(&w.vh.script, APIS, 200,
+                   LIST(PODS_OF_METRICS "," WIDGETS "," DEPLOYMENTS("v1")));
+    find_world_expect(&w, 0, "pods.v1. ");
+    find_world_find(&w, "pods");
+    find_world_expect(&w, 0, "pods.v1. pods.v1.metrics ");
+    find_world_find(&w, "widgets");
+    find_world_expect(&w, 0, "widgets.v1.example.com ");
+  }
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find_world_find(&w, "deployments");
+  find_world_answer(&w, CORE, LIST(WIDGETS)); /* both: it is gone */
+  find_world_expect(&w, KIN_ENOENT, "");
+  find_world_finish(&w);
+}
+
+static void refresh_and_find(find_world *w, const char *word, int core_status,
+                             int groups_status, const char *groups) {
+  assert_int_equal(kin__discovery_refresh(&w->vh.host), 0);
+  find_world_find(w, word);
+  script_respond(&w->vh.script, API, core_status,
+                 core_status == 200 ? CORE : "no");
+  script_respond(&w->vh.script, APIS, groups_status, groups);
+}
+
+/* Each part alone, in turn: both are known then, and stay known. */
+static void test_parts_fail_in_turn(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  for (int round = 0; round < 2; round++) {
+    refresh_and_find(&w, "pods", 200, 500, "no");
+    find_world_expect(&w, 0, "pods.v1. ");
+    script_advance(&w.vh.script, 10000);
+    find_world_find(&w, "widgets");
+    script_respond(&w.vh.script, API, 500, "no");
+    script_respond(&w.vh.script, APIS, 200, LIST(WIDGETS));
+    find_world_expect(&w, 0, "widgets.v1.example.com ");
+    find_world_find(&w, "pods");
+    find_world_expect(&w, 0, "pods.v1. ");
+  }
+  refresh_and_find(&w, "widgets", 200, 500, "no");
+  find_world_expect(&w, 0, "widgets.v1.example.com ");
+  find_world_find(&w, "gadgets");
+  find_world_expect(&w, KIN_ESTATUS, ""); /* nobody knows */
+  find_world_finish(&w);
+}
+
+/* A part that answers counts at once, however long the other one fails. */
+static void test_a_part_changes(void **state) {
+  (void)state;
+  find_world w;
+  find_world_begin_with_table(&w);
+  for (int round = 0; round < 2; round++) {
+    refresh_and_find(&w, "deployments", 403, 200, LIST(DEPLOYMENTS("v2")));
+    find_world_expect(&w, 0, "deployments.v2.apps ");
+    find_world_find(&w, "po");
+    find_world_expect(&w, 0, "pods.v1. ");
+  }
+  refresh_and_find(&w, "po", 404, 200, LIST(WIDGETS));
+  script_respond(&w.vh.script, API, 404, "no"); /* in the old form */
+  find_world_expect(&w, KIN_ENOENT, "");
+  find_world_finish(&w);
+}
+
+/* A part of another server's resources says more than all of those of the
+ * server before. */
+static void test_a_part_of_another_server(void **state) {
+  (void)state;
+  find_world w;
+  uint32_t generation = 3;
+  find_world_begin_with_table(&w);
+  w.vh.script.env.server_generation = &generation;
+  find_world_find(&w, "deployments");
+  script_respond(&w.vh.script, API, 403, "no");
+  script_respond(&w.vh.script, APIS, 200,
+                 LIST(GROUP("example.com",
+                            RESOURCE("deployments", "Deployment", CLUSTER))));
+  find_world_expect(&w, 0, "deployments.v1.example.com ");
+  find_world_find(&w, "pods");
+  find_world_expect(&w, KIN_ESTATUS, "");
+  find_world_finish(&w);
+}
+
+/* --- A version ------------------------------------------------------------ */
+
+#define METRICS "/apis/metrics.k8s.io/v1?"
+#define STALE_METRICS                                                          \
+  LIST("{\"metadata\":{\"name\":\"metrics.k8s.io\"},\"versions\":[{"           \
+       "\"version\":\"v1\",\"freshness\":\"Stale\"}]}")
+
+/* A version that fails later takes no word away, unless the server says that it
+ * is not there. */
+static void test_a_version_fails_later(void **state) {
+  (void)state;
+  find_world w;
+  find_world_init(&w, 0);
+  find_world_find(&w, "nodemetrics");
+  find_world_answer(&w, CORE, STALE_METRICS);
+  script_respond(&w.vh.script, METRICS, 200, RESOURCES("nodes", "NodeMetrics"));
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "nodemetrics");
+    find_world_answer(&w, CORE, STALE_METRICS);
+    script_respond(&w.vh.script, METRICS, round == 0 ? 503 : 200, "oops");
+    find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  }
+  assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+  find_world_find(&w, "nodemetrics");
+  script_respond(&w.vh.script, API, 200, CORE);
+  script_respond(&w.vh.script, APIS, 500, "no"); /* still known as a whole */
+  find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  for (int round = 0; round < 2; round++) {
+    assert_int_equal(kin__discovery_refresh(&w.vh.host), 0);
+    find_world_find(&w, "nodemetrics");
+    find_world_answer(&w, CORE, STALE_METRICS);
+    script_respond(&w.vh.script, METRICS, round == 0 ? 503 : 404, "no");
+    find_world_expect(&w, round == 0 ? 0 : KIN_ENOENT,
+                      round == 0 ? "nodes.v1.metrics.k8s.io " : "");
+  }
+  find_world_finish(&w);
+}
+
+/* A version that was learnt while the other part failed. */
+static void test_a_version_of_a_part_fails_later(void **state) {
+  (void)state;
+  find_world w;
+  find_world_begin_with_table(&w);
+  refresh_and_find(&w, "nodemetrics", 500, 200, STALE_METRICS);
+  script_respond(&w.vh.script, METRICS, 200, RESOURCES("nodes", "NodeMetrics"));
+  find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  for (int round = 0; round < 2; round++) {
+    refresh_and_find(&w, "nodemetrics", 200, 200, STALE_METRICS);
+    script_respond(&w.vh.script, METRICS, 503, "no");
+    find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+    refresh_and_find(&w, "nodemetrics", 200, 500, "no");
+    find_world_expect(&w, 0, "nodes.v1.metrics.k8s.io ");
+  }
+  find_world_finish(&w);
+}
+
+/* --- Ends and memory ------------------------------------------------------ */
+
+static void respond_if_open(find_world *w, const char *part, int status,
+                            const char *body) {
+  if (script_find(&w->vh.script, part) != NULL) {
+    script_respond(&w->vh.script, part, status, body);
+  }
+}
+
+/* A load of all, and one in which /apis and the version fail in turn. */
+static void load_in_parts(find_world *w) {
+  for (int round = 0; round < 3; round++) {
+    if (find_world_try_find(w, "nodemetrics") != 0) {
+      continue;
+    }
+    script_run(&w->vh.script);
+    respond_if_open(w, API, round == 2 ? 500 : 200, CORE);
+    respond_if_open(w, APIS, round == 1 ? 500 : 200, STALE_METRICS);
+    respond_if_open(w, METRICS, round == 0 ? 200 : 503,
+                    RESOURCES("nodes", "NodeMetrics"));
+    script_run(&w->vh.script);
+    assert_int_equal(w->ended, w->begun);
+    (void)kin__discovery_refresh(&w->vh.host);
+  }
+}
+
+static bool story(size_t fail_at) {
+  find_world w;
+  find_world_init(&w, fail_at);
+  load_in_parts(&w);
+  assert_true(w.code == 0 || w.code == KIN_ENOENT || w.code == KIN_ENOMEM ||
+              w.code == KIN_ESTATUS); /* if a load before had no memory */
+  bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+  find_world_finish(&w);
+  return has_failed;
+}
+
+static void test_parts_without_memory(void **state) {
+  (void)state;
+  fail_alloc_sweep(story, 50);
+}
+
+typedef struct step_counter {
+  find_world *world;
+  int steps;
+  int close_at;
+} step_counter;
+
+static void on_step(void *ctx, bool is_before) {
+  step_counter *counter = ctx;
+  if (!is_before && ++counter->steps == counter->close_at) {
+    vh_close(&counter->world->vh);
+  }
+}
+
+/* Steps are of one piece. Closes the client after the n-th step. Returns
+ * whether there was one. */
+static bool close_after_step(int n) {
+  find_world w;
+  find_world_init(&w, 0);
+  step_counter counter = {.world = &w, .close_at = n};
+  w.vh.script.sched.max_pieces = 1;
+  w.vh.script.on_step = on_step;
+  w.vh.script.on_step_ctx = &counter;
+  load_in_parts(&w);
+  w.vh.script.on_step = NULL;
+  find_world_finish(&w);
+  return counter.steps >= n;
+}
+
+static void test_parts_closed_after_each_step(void **state) {
+  (void)state;
+  int n = 1;
+  while (close_after_step(n)) {
+    n++;
+  }
+  print_message("%d steps\n", n - 1);
+  assert_true(n > 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_part_is_forbidden),
+      cmocka_unit_test(test_a_part_fails_later),
+      cmocka_unit_test(test_parts_fail_in_turn),
+      cmocka_unit_test(test_a_part_changes),
+      cmocka_unit_test(test_a_part_of_another_server),
+      cmocka_unit_test(test_a_version_fails_later),
+      cmocka_unit_test(test_a_version_of_a_part_fails_later),
+      cmocka_unit_test(test_parts_without_memory),
+      cmocka_unit_test(test_parts_closed_after_each_step),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
