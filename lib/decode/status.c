@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <kin/error.h>
+
 #include "base/ascii.h"
 #include "base/str.h"
 #include "object/json.h"
@@ -137,27 +139,22 @@ static void read_members(kin__status *status, kin__json *root) {
   status->is_rv_too_large = is_rv_too_large(status, root);
 }
 
-/* NULL is no Status. */
-static bool read_status(kin__status *status, kin__json *root) {
+int kin__status_parse(kin__status *status, const kin_allocator *allocator,
+                      kin_str text) {
+  struct yyjson_doc *doc;
   *status = (kin__status){.retry_after_s = -1};
+  int err = kin__json_parse(&doc, allocator, text);
+  if (err != 0) {
+    return err == KIN_ENOMEM ? err : KIN_EUNEXPECTED;
+  }
+  kin__json *root = kin__json_root(doc);
   bool is_status =
       kin__str_equal(kin__json_string(root, "kind"), KIN__LIT("Status"));
   if (is_status) {
     read_members(status, root);
   }
-  return is_status;
-}
-
-bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
-                       kin_str text) {
-  struct yyjson_doc *doc;
-  if (kin__json_parse(&doc, allocator, text) != 0) {
-    *status = (kin__status){.retry_after_s = -1};
-    return false;
-  }
-  bool is_status = read_status(status, kin__json_root(doc));
   kin__json_free(allocator, doc);
-  return is_status;
+  return is_status ? 0 : KIN_EUNEXPECTED;
 }
 
 size_t kin__status_begins(size_t *seen, const char *bytes, size_t length) {

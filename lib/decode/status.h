@@ -25,11 +25,11 @@ typedef struct kin__status {
   bool is_rv_too_large; /* RE-07 */
 } kin__status;
 
-/* Reads a Status object. Returns false if the text is not JSON, is not of kind
- * Status, or an allocation fails. Then *status is zeroed and retry_after_s is
+/* Reads a Status object. Errors: KIN_EUNEXPECTED (the text is not JSON, or is
+ * not of kind Status), KIN_ENOMEM. Then *status is zeroed and retry_after_s is
  * -1. (RE-02: apiVersion may be missing, kind may not.) */
-bool kin__status_parse(kin__status *status, const kin_allocator *allocator,
-                       kin_str text);
+int kin__status_parse(kin__status *status, const kin_allocator *allocator,
+                      kin_str text);
 
 /* A server writes kind first in a Status. */
 #define KIN__STATUS_START "{\"kind\":\"Status\""

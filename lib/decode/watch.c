@@ -170,7 +170,11 @@ static int give_error(kin__watch_decoder *d) {
     return err;
   }
   kin__status status;
-  if (!kin__status_parse(&status, &d->allocator, parts.body)) {
+  err = kin__status_parse(&status, &d->allocator, parts.body);
+  if (err == KIN_ENOMEM) {
+    return err;
+  }
+  if (err != 0) {
     kin__status_from_response(
         &status, 500, KIN__LIT("an ERROR event whose object is no Status"));
   }

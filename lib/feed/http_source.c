@@ -118,7 +118,7 @@ static void read_error_response(const kin__http_source *source,
   char what[256];
   kin_str body = body_of(source);
   kin__feed_describe(source->feed, what, sizeof what);
-  if (!kin__status_parse(&status, source->env->allocator, body) ||
+  if (kin__status_parse(&status, source->env->allocator, body) != 0 ||
       !status.is_failure) {
     kin__status_from_response(&status, source->http_status, body);
   }
@@ -153,7 +153,7 @@ static bool read_status_body(const kin__http_source *source,
   kin__status status;
   char what[256];
   kin_str body = body_of(source);
-  if (!kin__status_parse(&status, source->env->allocator, body) ||
+  if (kin__status_parse(&status, source->env->allocator, body) != 0 ||
       !status.is_failure) {
     return false;
   }

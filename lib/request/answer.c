@@ -122,7 +122,12 @@ bool kin__answer_is_failure(kin__failure *failure,
     return false;
   }
   kin__status status;
-  bool is_status = kin__status_parse(&status, allocator, raw->body);
+  int err = kin__status_parse(&status, allocator, raw->body);
+  bool is_status = err == 0;
+  if (is_good && err == KIN_ENOMEM) {
+    kin__failure_from_code(failure, err, what, "");
+    return true;
+  }
   if (is_good && (!is_status || status.is_success || status.is_foreign)) {
     return false;
   }

@@ -33,8 +33,8 @@ typedef struct kin__answer {
 } kin__answer;
 
 /* Judges a complete answer: whether it is a failure, and which (RE-01, RE-02,
- * RE-03). `what` describes the request. Without memory the HTTP status alone
- * decides. */
+ * RE-03). `what` describes the request. Without memory to tell whether a 2xx is
+ * a success the failure is KIN_ENOMEM; of an error the HTTP status decides. */
 bool kin__answer_is_failure(kin__failure *failure,
                             const kin_allocator *allocator,
                             const kin__raw_answer *raw, bool is_create,

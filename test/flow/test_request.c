@@ -320,6 +320,28 @@ static void test_status_in_success(void **state) {
   }
 }
 
+static bool fail_in_success(size_t fail_at) {
+  request_world w;
+  qw_init(&w, fail_at);
+  w.spec.verb = KIN_VERB_DELETE;
+  if (qw_try_start(&w) == 0) {
+    qw_answer(&w, 200, QW_STATUS(404, "NotFound", ""));
+    assert_true(w.code == KIN_ENOENT || w.code == KIN_ENOMEM);
+    assert_true(w.code == KIN_ENOENT || w.error_class == KIN_CLASS_MEMORY);
+  } else {
+    w.results = 1; /* none comes */
+  }
+  bool has_failed = fail_alloc_has_failed(&w.vh.memory);
+  qw_finish(&w);
+  return has_failed;
+}
+
+/* RE-03. Without memory to read the Status nothing is called a success. */
+static void test_status_in_success_without_memory(void **state) {
+  (void)state;
+  fail_alloc_sweep(fail_in_success, 5);
+}
+
 /* RE-02. An error status with a Status that says Success stays an error. */
 static void test_success_in_error(void **state) {
   (void)state;
@@ -492,6 +514,7 @@ int main(void) {
       cmocka_unit_test(test_odd_statuses),
       cmocka_unit_test(test_many_causes),
       cmocka_unit_test(test_status_in_success),
+      cmocka_unit_test(test_status_in_success_without_memory),
       cmocka_unit_test(test_success_in_error),
       cmocka_unit_test(test_object_of_answer),
       cmocka_unit_test(test_limit_of_requests),

@@ -53,7 +53,8 @@ static void check_string(const char *got, size_t size, yyjson_val *value) {
 
 static void check_parse(kin_str text) {
   kin__status status;
-  bool is_status = kin__status_parse(&status, kin__default_allocator(), text);
+  bool is_status =
+      kin__status_parse(&status, kin__default_allocator(), text) == 0;
   check_status(&status);
   yyjson_doc *doc = text.length == 0 ? NULL
                                      : yyjson_read(text.data, text.length,

@@ -174,8 +174,9 @@ static void test_code_of_the_response(void **state) {
   };
   for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
     kin__status status;
-    assert_true(kin__status_parse(&status, kin__default_allocator(),
-                                  kin__cstr(bodies[i].text)));
+    assert_int_equal(kin__status_parse(&status, kin__default_allocator(),
+                                       kin__cstr(bodies[i].text)),
+                     0);
     kin__status_default_code(&status, bodies[i].http_status);
     assert_int_equal(status.code, bodies[i].code);
     assert_int_equal(status.is_expired, bodies[i].is_expired);
@@ -188,8 +189,8 @@ static void test_retry_after(void **state) {
   static const char text[] = "{\"kind\":\"Status\",\"code\":429,\"details\":{"
                              "\"retryAfterSeconds\":7}}";
   kin__status status;
-  assert_true(
-      kin__status_parse(&status, kin__default_allocator(), kin__cstr(text)));
+  assert_int_equal(
+      kin__status_parse(&status, kin__default_allocator(), kin__cstr(text)), 0);
   static const int64_t fields[][2] = {{-1, 7}, {0, 0}, {3, 3}, {60, 60}};
   for (size_t i = 0; i < 4; i++) {
     kin__failure failure;

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <kin/error.h>
+
 #include "base/alloc.h"
 #include "base/str.h"
 #include "decode/status.h"
@@ -21,7 +23,8 @@
 static kin__status parse(const char *text) {
   kin__status status;
   memset(&status, 0xaa, sizeof status);
-  if (!kin__status_parse(&status, kin__default_allocator(), kin__cstr(text))) {
+  if (kin__status_parse(&status, kin__default_allocator(), kin__cstr(text)) !=
+      0) {
     fail_msg("no Status: %s", text);
   }
   return status;
@@ -84,8 +87,9 @@ static void test_status_only_of_its_kind(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     kin__status s;
     memset(&s, 0xaa, sizeof s);
-    assert_false(
-        kin__status_parse(&s, kin__default_allocator(), kin__cstr(rows[i])));
+    assert_int_equal(
+        kin__status_parse(&s, kin__default_allocator(), kin__cstr(rows[i])),
+        KIN_EUNEXPECTED);
     assert_int_equal(s.code, 0);
     assert_int_equal(s.retry_after_s, -1);
     assert_string_equal(s.reason, "");
@@ -248,8 +252,9 @@ static void test_status_out_of_memory(void **state) {
   fail_alloc memory;
   fail_alloc_init(&memory, 1);
   kin__status s;
-  assert_false(kin__status_parse(&s, &memory.allocator,
-                                 KIN__LIT("{\"kind\":\"Status\"}")));
+  assert_int_equal(kin__status_parse(&s, &memory.allocator,
+                                     KIN__LIT("{\"kind\":\"Status\"}")),
+                   KIN_ENOMEM);
   assert_int_equal(memory.live_blocks, 0);
 }
 

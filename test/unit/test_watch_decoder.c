@@ -563,6 +563,41 @@ static void test_watch_decoders_are_reused(void **state) {
   decoded_finish(&got);
 }
 
+/* Returns whether an allocation failed. An ERROR event that cannot be read for
+ * lack of memory is no other error. */
+static bool decode_error(const char *frame, const char *expected,
+                         size_t fail_at) {
+  fail_alloc memory;
+  fail_alloc_init(&memory, fail_at);
+  decoded got;
+  decoded_init(&got, NULL);
+  kin__watch_decoder *decoder;
+  int err = kin__watch_decoder_new(&decoder, &memory.allocator, &no_limits,
+                                   NULL, &got.sink);
+  for (size_t i = 0; err == 0 && i < strlen(frame); i++) {
+    err = kin__watch_decoder_parse(decoder, frame + i, 1);
+  }
+  bool has_failed = fail_alloc_has_failed(&memory);
+  assert_int_equal(err, has_failed ? KIN_ENOMEM : 0);
+  assert_string_equal(decoded_log(&got), has_failed ? "" : expected);
+  kin__watch_decoder_free(decoder);
+  assert_int_equal(memory.live_blocks, 0);
+  decoded_finish(&got);
+  return has_failed;
+}
+
+static void test_watch_error_without_memory(void **state) {
+  (void)state;
+  static const char frame[] =
+      "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"status\":"
+      "\"Failure\",\"message\":\"m\",\"reason\":\"Expired\",\"code\":410}}";
+  size_t n = 1;
+  while (decode_error(frame, "error 410 Expired: m failure expired\n", n)) {
+    n++;
+  }
+  assert_true(n > 3);
+}
+
 /* An object of 20,000 members, every second of which is dropped, twice: the
  * decoder goes back with no more than it keeps of any buffer. */
 static void test_watch_many_dropped_members(void **state) {
@@ -612,6 +647,7 @@ int main(void) {
       cmocka_unit_test(test_watch_random_frames),
       cmocka_unit_test(test_watch_decoders_are_alike),
       cmocka_unit_test(test_watch_decoders_are_reused),
+      cmocka_unit_test(test_watch_error_without_memory),
       cmocka_unit_test(test_watch_many_dropped_members),
   };
   return cmocka_run_group_tests_name("watch_decoder", tests, NULL, NULL);
