@@ -108,7 +108,7 @@ def test_timeout(programs):
             Program(argv(programs, server, "--once", "--timeout", "0.2")) as p:
         check_equal(p.expect_end(3, b"kinformer: timed out\n"), b"")
     with Scripted({PODS: [pod_list([], 10)]}) as server, \
-            Program(argv(programs, server, "--timeout", "2")) as p:
+            Program(argv(programs, server, "--timeout", "10")) as p:
         p.until("synced")
         p.expect_end(3, b"kinformer: timed out\n")
 
